@@ -1,0 +1,1 @@
+//! Who runs what: leases, durable state, exactly-once publishing, gRPC service

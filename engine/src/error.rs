@@ -1,0 +1,44 @@
+//! Why a simulation did not give a result.
+
+/// Ends of a simulation other than success. The farm decides from the variant whether to try again.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SimError {
+    /// The spec or the workload cannot be simulated. Final: every attempt would fail.
+    #[error("{0}")]
+    Invalid(String),
+    /// A job needs more procs than the machine has and `wide_jobs = "error"`. Final.
+    #[error(
+        "job {job_id} (record {record}) needs {procs} procs, the machine has {machine_procs}: \
+         choose wide_jobs = \"clamp\" or \"drop\", or a larger machine"
+    )]
+    TooWide {
+        /// The job's number in the log.
+        job_id: i64,
+        /// Its record (1-based) among the log's data lines.
+        record: u64,
+        /// Procs that it asks for.
+        procs: u32,
+        /// Procs of the machine.
+        machine_procs: u32,
+    },
+    /// No job is left after the rules. Final.
+    #[error("the workload has no job left after its rules ({0})")]
+    Empty(String),
+    /// The policy decided something impossible. Final, and a bug in the policy.
+    #[error("policy error at {now_s} s: {what}")]
+    Policy {
+        /// Simulated time.
+        now_s: f64,
+        /// What the kernel refused.
+        what: String,
+    },
+    /// The caller's deadline passed. Retryable elsewhere.
+    #[error("the deadline passed")]
+    Deadline,
+    /// More events than allowed. Retryable with a larger budget only.
+    #[error("more than {0} events")]
+    EventLimit(u64),
+    /// More memory than allowed. Retryable with a larger budget only.
+    #[error("more than {0} bytes of simulation state")]
+    MemoryLimit(usize),
+}

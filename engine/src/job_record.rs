@@ -1,0 +1,30 @@
+//! What happened to one job.
+
+/// One simulated job: a row of the `jobs` table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobRecord {
+    /// Job number of the log (field 1), or 1-based position for a generated workload.
+    pub job_id: i64,
+    /// Submit instant of the log, not shifted (s).
+    pub submit_s: f64,
+    /// Start instant (s).
+    pub start_s: f64,
+    /// End instant (s).
+    pub finish_s: f64,
+    /// Run time as executed, gears included (s).
+    pub run_s: f64,
+    /// Run time at the top gear (s).
+    pub run_top_s: f64,
+    /// The estimate that the scheduler saw, at the top gear (s).
+    pub requested_s: f64,
+    /// Procs held.
+    pub procs: u32,
+    /// Gear at the start; 0 is the slowest.
+    pub gear_index: u8,
+    /// Energy of its procs while it ran (J).
+    pub energy_j: f64,
+    /// Whether it overtook the head of the queue.
+    pub backfilled: bool,
+    /// Whether it was killed at its estimate.
+    pub killed: bool,
+}

@@ -1,0 +1,5 @@
+//! Scheduling policies.
+pub mod backfill;
+pub mod batch;
+pub mod gear_rule;
+pub mod order;

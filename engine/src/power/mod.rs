@@ -1,0 +1,2 @@
+//! Watts of a processor by gear and state.
+pub mod etinski;

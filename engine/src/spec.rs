@@ -1,0 +1,59 @@
+//! One simulation, fully specified: a part for every slot, and a seed.
+
+use std::collections::BTreeMap;
+
+use crate::registry::{self, Part, Slot};
+
+/// The parts of one simulation with all their parameter values. Together with the log's digest it is a task's identity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimSpec {
+    parts: BTreeMap<Slot, Part>,
+    /// Seed of every random stream (generators, tie breaks). Explicit, never drawn.
+    pub seed: u64,
+}
+
+impl SimSpec {
+    /// Every slot with its default part, seed 1: EASY at the top gear on a Lublin-Feitelson workload.
+    pub fn new() -> SimSpec {
+        let parts = Slot::ALL
+            .into_iter()
+            .map(|slot| {
+                let entry = registry::find(slot, slot.default_part()).expect("default parts are registered (tested)");
+                (slot, Part::new(entry))
+            })
+            .collect();
+        SimSpec { parts, seed: 1 }
+    }
+
+    /// Fills a slot.
+    pub fn choose(&mut self, part: Part) {
+        self.parts.insert(part.entry().slot, part);
+    }
+
+    /// The part of a slot.
+    pub fn part(&self, slot: Slot) -> &Part {
+        &self.parts[&slot]
+    }
+
+    /// The part of a slot, to change its parameters.
+    pub fn part_mut(&mut self, slot: Slot) -> &mut Part {
+        self.parts.get_mut(&slot).expect("every slot is filled from the start")
+    }
+
+    /// All parts in slot order.
+    pub fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.parts.values()
+    }
+
+    /// Problems that no single value shows: vectors of different length, contradicting bounds, combinations that make
+    /// no sense. Each is a sentence that names the parameters.
+    pub fn problems(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl std::default::Default for SimSpec {
+    fn default() -> Self {
+        SimSpec::new()
+    }
+}

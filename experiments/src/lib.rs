@@ -1,0 +1,1 @@
+//! What to run: manifest, axes, tasks by index

@@ -1,0 +1,1 @@
+//! Tests of coordinator, workers and faults together

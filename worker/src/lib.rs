@@ -1,0 +1,1 @@
+//! One task per slot: run, deadline, hand in

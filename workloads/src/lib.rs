@@ -1,0 +1,1 @@
+//! Where logs come from: search path, download, decompression, digest, cache
