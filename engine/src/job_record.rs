@@ -1,5 +1,6 @@
 //! What happened to one job.
 
+crate::record! {
 /// One simulated job: a row of the `jobs` table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRecord {
@@ -27,4 +28,5 @@ pub struct JobRecord {
     pub backfilled: bool,
     /// Whether it was killed at its estimate.
     pub killed: bool,
+}
 }

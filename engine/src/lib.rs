@@ -7,6 +7,7 @@
 //! randomness comes from a seed. The same spec gives bit-identical results on every machine.
 
 pub mod error;
+pub mod facts;
 pub mod job_record;
 pub mod platform;
 pub mod policy;

@@ -68,6 +68,7 @@ pub const ENTRY: Entry = Entry {
     ],
 };
 
+crate::record! {
 /// What one simulation measured. Means over jobs leave out warm-up and cool-down; energies, utilizations and time means
 /// are over [first submit, last finish] unless the field says otherwise.
 #[derive(Debug, Clone, PartialEq, std::default::Default)]
@@ -218,4 +219,5 @@ pub struct Summary {
     pub little_residual: f64,
     /// |energy_total_j - sum of the jobs' energy - idle energy| / energy_total_j: a self-check, near 0.
     pub energy_residual: f64,
+}
 }

@@ -34,6 +34,7 @@ pub struct Workload {
     pub counts: RuleCounts,
 }
 
+crate::record! {
 /// How many records each rule touched. Every field is a column of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RuleCounts {
@@ -53,6 +54,7 @@ pub struct RuleCounts {
     pub filled_estimate_count: u64,
     /// Jobs that outlive their estimate (killed or run on, by the rule).
     pub overrun_count: u64,
+}
 }
 
 use crate::registry::{Default as ParamDefault, Param, Type};
