@@ -10,3 +10,8 @@ pub const ENTRY: Entry = Entry {
     doc: "Synthetic rigid jobs with a daily cycle: sizes, correlated run times and arrivals with the published constants.",
     params: &[super::SYNTHETIC_JOBS, super::SYNTHETIC_PROCS],
 };
+
+/// The jobs of the model.
+pub fn generate(_part: &crate::registry::Part, _seed: u64) -> Vec<super::GeneratedJob> {
+    Vec::new()
+}

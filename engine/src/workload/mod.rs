@@ -1,4 +1,8 @@
 //! Jobs: from a log or a generator, through explicit rules, to what is simulated.
+//!
+//! [`swf::parse`] reads a log, a generator makes [`GeneratedJob`]s; [`build`] sends either through the same
+//! [`rules`] and returns the [`Workload`] that the kernel simulates. A workload depends on the source, the rules and
+//! (generators only) the seed, not on machine or policy, so that tasks share it.
 pub mod lublin;
 pub mod poisson;
 pub mod rules;
@@ -57,7 +61,139 @@ pub struct RuleCounts {
 }
 }
 
-use crate::registry::{Default as ParamDefault, Param, Type};
+/// One job of a generator, before the rules. Its number is its position, from 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GeneratedJob {
+    /// Submit instant (s), 0 or more.
+    pub submit_s: f64,
+    /// Run time at the top gear (s), 0 or more.
+    pub run_s: f64,
+    /// Estimate (s); `None` if the generator makes none, which counts as a filled estimate.
+    pub estimate_s: Option<f64>,
+    /// Procs that it asks for, 1 or more.
+    pub procs: u32,
+}
+
+/// Why there is no workload. All final: the spec or the log has to change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkloadError {
+    /// A slice ends before or where it begins.
+    #[error("the slice is empty: {what}_from = {from} must be less than {what}_to = {to}")]
+    EmptySlice {
+        /// Stem of the two parameters.
+        what: &'static str,
+        /// The lower bound.
+        from: String,
+        /// The upper bound.
+        to: String,
+    },
+    /// The rules leave no job.
+    #[error("{origin}: no job is left of {records} records: {why}")]
+    NoJobs {
+        /// The log's file or the generator's name.
+        origin: String,
+        /// Data records read or generated.
+        records: u64,
+        /// Which rule kept how many records out.
+        why: String,
+    },
+    /// The spec's source is a log, and the caller gave none.
+    #[error("the workload's source is the log `{0}`, which was not loaded")]
+    LogMissing(String),
+    /// The generator made a job that cannot be simulated: its parameters are beyond what it can do.
+    #[error("generator {generator}: job {position} has {what}: its parameters are out of the range that it can serve")]
+    Generated {
+        /// The generator.
+        generator: &'static str,
+        /// Position of the job, from 1.
+        position: u64,
+        /// The value that is wrong.
+        what: String,
+    },
+}
+
+/// Makes the workload of a spec: source, then rules.
+///
+/// `log` is the parsed log if the source is one; generators ignore it and draw from `spec.seed`.
+/// Errors are final.
+pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, WorkloadError> {
+    let source = spec.part(Slot::Source);
+    let rules = rules::Rules::new(spec.part(Slot::Rules))?;
+    let name = source.entry().name;
+    let (origin, native_procs, (jobs, counts)) = match name {
+        "lublin" | "poisson" => {
+            let generated = if name == "lublin" {
+                lublin::generate(source, spec.seed)
+            } else {
+                poisson::generate(source, spec.seed)
+            };
+            check_generated(name, &generated)?;
+            let native = source.opt_int("synthetic_procs").and_then(|n| u32::try_from(n).ok());
+            (name, native, rules.apply(generated.iter().enumerate().map(|(i, job)| job.raw(i))))
+        }
+        _ => {
+            let log = log.ok_or_else(|| {
+                WorkloadError::LogMissing(source.opt_text("log").unwrap_or("(no log given)").to_owned())
+            })?;
+            (log.file.as_str(), log.header.procs(), rules.apply(log.records.iter().map(raw_record)))
+        }
+    };
+    if jobs.is_empty() {
+        let why = rules.why_empty(&counts);
+        return Err(WorkloadError::NoJobs { origin: origin.to_owned(), records: counts.records_count, why });
+    }
+    Ok(Workload { jobs, native_procs, counts })
+}
+
+impl Workload {
+    /// Bytes of memory that the workload holds, for caches with a budget.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Workload>() + self.jobs.capacity() * size_of::<Job>()
+    }
+}
+
+impl GeneratedJob {
+    /// As a record of a log.
+    fn raw(&self, index: usize) -> rules::Raw {
+        rules::Raw {
+            id: index as i64 + 1,
+            submit_s: self.submit_s,
+            run_s: self.run_s,
+            requested_s: self.estimate_s.unwrap_or(-1.0),
+            procs_requested: i64::from(self.procs),
+            procs_allocated: -1,
+        }
+    }
+}
+
+/// What the rules need of a log's record.
+fn raw_record(record: &swf::Record) -> rules::Raw {
+    rules::Raw {
+        id: record.id,
+        submit_s: record.submit_s,
+        run_s: record.run_s,
+        requested_s: record.requested_s,
+        procs_requested: i64::from(record.procs_requested),
+        procs_allocated: i64::from(record.procs_allocated),
+    }
+}
+
+/// Refuses times that are no times: extreme parameters can overflow a generator's arithmetic.
+fn check_generated(generator: &'static str, jobs: &[GeneratedJob]) -> Result<(), WorkloadError> {
+    let usable = |v: f64| v.is_finite() && v >= 0.0;
+    for (i, job) in jobs.iter().enumerate() {
+        let values =
+            [("submit time", job.submit_s), ("run time", job.run_s), ("estimate", job.estimate_s.unwrap_or(0.0))];
+        if let Some((what, value)) = values.into_iter().find(|(_, v)| !usable(*v)) {
+            let what = format!("the {what} {value} s");
+            return Err(WorkloadError::Generated { generator, position: i as u64 + 1, what });
+        }
+    }
+    Ok(())
+}
+
+use crate::registry::{Default as ParamDefault, Param, Slot, Type};
+use crate::spec::SimSpec;
 
 /// Jobs that a generator makes.
 pub const SYNTHETIC_JOBS: Param = Param {

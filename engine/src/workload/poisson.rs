@@ -37,3 +37,8 @@ pub const ENTRY: Entry = Entry {
         },
     ],
 };
+
+/// The jobs of the model.
+pub fn generate(_part: &crate::registry::Part, _seed: u64) -> Vec<super::GeneratedJob> {
+    Vec::new()
+}

@@ -1,5 +1,21 @@
-//! Rules from records to jobs: what is kept, filled, clamped, sliced and scaled, each with its count.
-use crate::registry::{Default, Entry, Param, Slot, Type};
+//! Rules from records to jobs: what is kept, filled, sliced and scaled, each with its count.
+//!
+//! A record passes the slices first, then the drop rules, then the fill rules. Each record is counted once:
+//! `records_count = sliced_out_count + dropped_submit_count + dropped_run_count + jobs`. The fill counts
+//! (`procs_fallback_count`, `procs_missing_count`, `filled_estimate_count`, `overrun_count`) are over the jobs kept.
+//!
+//! - procs: the field of `procs_field` if it is positive, else the other one, else 1.
+//! - estimate, `estimates = "user"`: the requested time if it is positive, else `missing_estimate_s`, else the run
+//!   time. With `overrun = "kill"` a job that would run longer than its estimate runs for the estimate and is flagged
+//!   as killed (Etinski et al. 2010); with `"run-on"` it keeps its run time.
+//! - estimate, `estimates = "exact"`: the log's run time. Nothing is killed or filled (Lawson & Smirni 2005).
+//! - submit: `t0 + (submit - t0) * interarrival_factor`, `t0` the least submit time kept. With a factor of 1 the times
+//!   are those of the log, bit by bit.
+//! - order: by submit time after scaling, ties in the order of the file or by job number.
+//!
+//! Jobs wider than the machine (`wide_jobs`) are the kernel's business: workloads are shared by machines.
+use super::{Job, RuleCounts, WorkloadError};
+use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 
 /// Registry entry of the rules.
 pub const ENTRY: Entry = Entry {
@@ -123,3 +139,199 @@ pub const ENTRY: Entry = Entry {
         },
     ],
 };
+
+/// A record of any source. -1 or 0 stands for "not known" as in the Standard Workload Format.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Raw {
+    pub(super) id: i64,
+    pub(super) submit_s: f64,
+    pub(super) run_s: f64,
+    pub(super) requested_s: f64,
+    pub(super) procs_requested: i64,
+    pub(super) procs_allocated: i64,
+}
+
+/// A half-open slice `[from, to)`; an absent bound is open.
+#[derive(Debug, Clone, Copy)]
+struct Slice<T> {
+    from: Option<T>,
+    to: Option<T>,
+}
+
+impl<T: PartialOrd + Copy + std::fmt::Display> Slice<T> {
+    fn new(what: &'static str, from: Option<T>, to: Option<T>) -> Result<Slice<T>, WorkloadError> {
+        match (from, to) {
+            (Some(a), Some(b)) if a >= b => {
+                Err(WorkloadError::EmptySlice { what, from: a.to_string(), to: b.to_string() })
+            }
+            _ => Ok(Slice { from, to }),
+        }
+    }
+
+    fn contains(&self, value: T) -> bool {
+        self.from.is_none_or(|from| value >= from) && self.to.is_none_or(|to| value < to)
+    }
+
+    fn is_open(&self) -> bool {
+        self.from.is_none() && self.to.is_none()
+    }
+}
+
+/// The rules with their parameters read from a part.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    allocated_first: bool,
+    min_run_s: f64,
+    exact: bool,
+    missing_estimate_s: Option<f64>,
+    kill: bool,
+    ties_by_id: bool,
+    job_numbers: Slice<i64>,
+    positions: Slice<i64>,
+    submits: Slice<f64>,
+    interarrival_factor: f64,
+}
+
+impl Rules {
+    /// Reads the part of [`Slot::Rules`].
+    ///
+    /// Error (final): a slice whose end is not after its beginning.
+    pub fn new(part: &Part) -> Result<Rules, WorkloadError> {
+        Ok(Rules {
+            allocated_first: part.text("procs_field") == "allocated",
+            min_run_s: part.real("min_run_s"),
+            exact: part.text("estimates") == "exact",
+            missing_estimate_s: part.opt_real("missing_estimate_s"),
+            kill: part.text("overrun") == "kill",
+            ties_by_id: part.text("arrival_ties") == "job_id",
+            job_numbers: Slice::new("job_number", part.opt_int("job_number_from"), part.opt_int("job_number_to"))?,
+            positions: Slice::new("record", part.opt_int("record_from"), part.opt_int("record_to"))?,
+            submits: Slice::new("submit", part.opt_real("submit_from_s"), part.opt_real("submit_to_s"))?,
+            interarrival_factor: part.real("interarrival_factor"),
+        })
+    }
+
+    /// Makes jobs of records, in order of arrival.
+    pub(super) fn apply(&self, records: impl ExactSizeIterator<Item = Raw>) -> (Vec<Job>, RuleCounts) {
+        let mut counts = RuleCounts { records_count: records.len() as u64, ..RuleCounts::default() };
+        let mut jobs = Vec::with_capacity(self.kept_at_most(records.len()));
+        for (position, raw) in records.enumerate() {
+            if !self.in_slice(position as i64, &raw) {
+                counts.sliced_out_count += 1;
+            } else if raw.submit_s < 0.0 {
+                counts.dropped_submit_count += 1;
+            } else if raw.run_s < 0.0 || raw.run_s < self.min_run_s {
+                counts.dropped_run_count += 1;
+            } else {
+                jobs.push(self.job(position as u64 + 1, &raw, &mut counts));
+            }
+        }
+        self.scale(&mut jobs);
+        self.sort(&mut jobs);
+        (jobs, counts)
+    }
+
+    /// Upper bound of the jobs that the record slice leaves, so that a slice of a long log takes little memory.
+    fn kept_at_most(&self, records: usize) -> usize {
+        let bound =
+            |b: Option<i64>, open: usize| b.map_or(open, |b| usize::try_from(b).unwrap_or(usize::MAX).min(records));
+        let by_position = bound(self.positions.to, records).saturating_sub(bound(self.positions.from, 0));
+        // Job numbers are unique in a log, so that a slice of n numbers holds n jobs at most. Where they are not, the
+        // vector grows.
+        let by_number = match (self.job_numbers.from, self.job_numbers.to) {
+            (Some(from), Some(to)) => bound(Some(to.saturating_sub(from)), records),
+            _ => records,
+        };
+        by_position.min(by_number)
+    }
+
+    fn in_slice(&self, position: i64, raw: &Raw) -> bool {
+        // A record without a submit time is before every submit slice that has a bound.
+        self.positions.contains(position)
+            && self.job_numbers.contains(raw.id)
+            && (self.submits.is_open() || (raw.submit_s >= 0.0 && self.submits.contains(raw.submit_s)))
+    }
+
+    /// The job of a record that is kept.
+    fn job(&self, record: u64, raw: &Raw, counts: &mut RuleCounts) -> Job {
+        let (first, second) = if self.allocated_first {
+            (raw.procs_allocated, raw.procs_requested)
+        } else {
+            (raw.procs_requested, raw.procs_allocated)
+        };
+        let procs = if first > 0 {
+            first
+        } else if second > 0 {
+            counts.procs_fallback_count += 1;
+            second
+        } else {
+            counts.procs_missing_count += 1;
+            1
+        };
+        let estimate_s = if self.exact {
+            raw.run_s
+        } else if raw.requested_s > 0.0 {
+            raw.requested_s
+        } else {
+            counts.filled_estimate_count += 1;
+            self.missing_estimate_s.unwrap_or(raw.run_s)
+        };
+        let overrun = raw.run_s > estimate_s;
+        counts.overrun_count += u64::from(overrun);
+        let killed = overrun && self.kill;
+        Job {
+            id: raw.id,
+            submit_s: raw.submit_s,
+            run_s: if killed { estimate_s } else { raw.run_s },
+            estimate_s,
+            procs: u32::try_from(procs).unwrap_or(u32::MAX),
+            record,
+            killed,
+        }
+    }
+
+    fn scale(&self, jobs: &mut [Job]) {
+        if self.interarrival_factor == 1.0 {
+            return;
+        }
+        let first_s = jobs.iter().map(|j| j.submit_s).fold(f64::INFINITY, f64::min);
+        for job in jobs {
+            job.submit_s = first_s + (job.submit_s - first_s) * self.interarrival_factor;
+        }
+    }
+
+    fn sort(&self, jobs: &mut [Job]) {
+        // The sorts are stable: equal keys keep the order of the file.
+        if self.ties_by_id {
+            jobs.sort_by(|a, b| a.submit_s.total_cmp(&b.submit_s).then(a.id.cmp(&b.id)));
+        } else {
+            jobs.sort_by(|a, b| a.submit_s.total_cmp(&b.submit_s));
+        }
+    }
+
+    /// The rules that keep records out, for the message when none is left.
+    pub(super) fn why_empty(&self, counts: &RuleCounts) -> String {
+        let mut why = Vec::new();
+        let mut say = |count: u64, what: String| {
+            if count > 0 {
+                why.push(format!("{count} {what}"));
+            }
+        };
+        say(counts.sliced_out_count, format!("outside the slice ({})", self.slices()));
+        say(counts.dropped_submit_count, "without a submit time".to_owned());
+        say(counts.dropped_run_count, format!("without a run time or with one below min_run_s = {}", self.min_run_s));
+        if why.is_empty() { "the source has no record".to_owned() } else { why.join(", ") }
+    }
+
+    fn slices(&self) -> String {
+        fn show<T: std::fmt::Display>(out: &mut Vec<String>, name: &str, unit: &str, slice: &Slice<T>) {
+            out.extend(slice.from.as_ref().map(|v| format!("{name}_from{unit} = {v}")));
+            out.extend(slice.to.as_ref().map(|v| format!("{name}_to{unit} = {v}")));
+        }
+        let mut out = Vec::new();
+        show(&mut out, "job_number", "", &self.job_numbers);
+        show(&mut out, "record", "", &self.positions);
+        show(&mut out, "submit", "_s", &self.submits);
+        out.join(", ")
+    }
+}

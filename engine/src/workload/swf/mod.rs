@@ -1,0 +1,323 @@
+//! Standard Workload Format: reader of version 2.2 logs as they really are.
+//!
+//! A record is a line of 18 numbers between blanks; `;` starts a comment, and comments of the form `; Key: value` are
+//! the header. Published logs bend the format, and the reader accepts what they do: decimals in any field, tabs,
+//! carriage returns, blank lines, comments between records, a missing final newline, unsorted records, gaps in the
+//! ids, header keys indented or right after the `;`, values with trailing text. What cannot be read is an error that
+//! names file, line and field; a number is never guessed.
+//!
+//! The reader only reads: which records are used and how missing values (-1) are filled is decided by
+//! [`super::rules`].
+//!
+//! Invariants: no input makes [`parse`] panic, and every number in a [`Record`] is finite and at most 2^53 in size.
+
+mod header;
+mod number;
+
+pub use header::Header;
+
+use number::NumberProblem;
+
+use crate::registry::{Default as ParamDefault, Entry, Param, Slot, Type};
+
+/// Registry entry of the SWF source.
+pub const ENTRY: Entry = Entry {
+    slot: Slot::Source,
+    name: "swf",
+    version: 1,
+    source: "Chapin et al. 1999, Standard Workload Format 2.2",
+    doc: "A log in the Standard Workload Format, plain, .gz or .zst, by name, path or URL.",
+    params: &[
+        Param {
+            name: "log",
+            ty: Type::Text,
+            unit: "",
+            default: ParamDefault::Required,
+            identity: false,
+            doc: "Name on the search path (POWERSWEEP_TRACES), path, or http(s) URL of the log.",
+        },
+        Param {
+            name: "log_sha256",
+            ty: Type::Text,
+            unit: "",
+            default: ParamDefault::Unset,
+            identity: false,
+            doc: "SHA-256 of the file as downloaded; required for a URL, checked wherever it is given.",
+        },
+    ],
+};
+
+/// Numbers in a record.
+const FIELDS: usize = 18;
+
+/// Greatest processor count that a record may state.
+const PROCS_MAX: f64 = (1u32 << 30) as f64;
+
+/// Names of the 18 fields, as the format's definition gives them.
+const FIELD_NAMES: [&str; FIELDS] = [
+    "job number",
+    "submit time",
+    "wait time",
+    "run time",
+    "allocated processors",
+    "average CPU time",
+    "used memory",
+    "requested processors",
+    "requested time",
+    "requested memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding job",
+    "think time",
+];
+
+/// One record of a log, with the fields that simulations and statistics use. -1 stands for "not known".
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Record {
+    /// Job number (field 1): 0 or more, not always ascending, with gaps.
+    pub id: i64,
+    /// Submit time (field 2) in seconds of the log, or -1.
+    pub submit_s: f64,
+    /// Wait time in the log's own schedule (field 3) in seconds, or -1.
+    pub wait_s: f64,
+    /// Run time (field 4) in seconds, or -1 for a job that never ran.
+    pub run_s: f64,
+    /// Requested time (field 9) in seconds, or -1.
+    pub requested_s: f64,
+    /// Allocated processors (field 5), or -1.
+    pub procs_allocated: i32,
+    /// Requested processors (field 8), or -1.
+    pub procs_requested: i32,
+    /// User (field 12), or -1.
+    pub user: i32,
+    /// Group (field 13), or -1.
+    pub group: i32,
+    /// Queue (field 15), or -1.
+    pub queue: i32,
+    /// Partition (field 16), or -1.
+    pub partition: i32,
+    /// Status (field 11): 0..=5 by the definition, exit codes of either sign in some logs.
+    pub status: i32,
+    /// Line of the file (from 1; the last line that fits for files beyond 2^32 lines).
+    pub line: u32,
+}
+
+/// A log as read: header and records in file order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SwfLog {
+    /// Name of the file, for messages.
+    pub file: String,
+    /// The header comments.
+    pub header: Header,
+    /// The records in file order.
+    pub records: Vec<Record>,
+}
+
+impl SwfLog {
+    /// Bytes of memory that the log holds, for caches with a budget.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<SwfLog>()
+            + self.file.capacity()
+            + self.header.memory_bytes()
+            + self.records.capacity() * size_of::<Record>()
+    }
+}
+
+/// Why a log cannot be read. All final: the file has to be replaced or repaired.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SwfError {
+    /// A record has more or fewer than 18 fields.
+    #[error(
+        "{file}, line {line}: a record has 18 fields, this line has {found}{}",
+        if *.last_line { "; it is the last line and has no line end: is the file truncated?" } else { "" }
+    )]
+    FieldCount {
+        /// The log.
+        file: String,
+        /// Line of the file, from 1.
+        line: u64,
+        /// Fields on the line.
+        found: usize,
+        /// Whether the file ends within this line: then it was probably cut.
+        last_line: bool,
+    },
+    /// A field is not what the format allows there.
+    #[error("{file}, line {line}, field {field} ({name}): expected {expected}, found `{found}`")]
+    Field {
+        /// The log.
+        file: String,
+        /// Line of the file, from 1.
+        line: u64,
+        /// Field, from 1 to 18.
+        field: usize,
+        /// The field's name.
+        name: &'static str,
+        /// What the format allows.
+        expected: &'static str,
+        /// The text of the field; unprintable bytes escaped, long ones cut.
+        found: String,
+    },
+    /// The bytes are those of an archive, not of a text.
+    #[error("{file}: this is {what} data, not text: decompress it first or give the file its usual ending ({ending})")]
+    Compressed {
+        /// The log.
+        file: String,
+        /// Kind of archive.
+        what: &'static str,
+        /// File name ending by which it is recognised.
+        ending: &'static str,
+    },
+}
+
+/// Reads a log. `file` is its name for messages.
+///
+/// Memory: 80 bytes a record beside `bytes`. Errors are final and name the first line that cannot be read.
+pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
+    for (magic, what, ending) in [(&b"\x1f\x8b"[..], "gzip", ".gz"), (&b"\x28\xb5\x2f\xfd"[..], "zstd", ".zst")] {
+        if bytes.starts_with(magic) {
+            return Err(SwfError::Compressed { file: file.to_owned(), what, ending });
+        }
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut log = SwfLog { file: file.to_owned(), ..SwfLog::default() };
+    log.records.reserve_exact(records_at_most(bytes));
+    let mut cursor = number::Cursor::new(bytes);
+    let mut line = 0u64;
+    while !cursor.at_end() {
+        line += 1;
+        let start = cursor.position();
+        match cursor.skip_blanks() {
+            None => {}
+            Some(b';') => log.header.read(cursor.rest_of_line()),
+            Some(_) => {
+                let record =
+                    read_record(&mut cursor, line).map_err(|problem| explain(problem, bytes, start, file, line))?;
+                log.records.push(record);
+            }
+        }
+        cursor.next_line();
+    }
+    log.records.shrink_to_fit();
+    Ok(log)
+}
+
+/// Upper bound of the records in a text: lines, and a record has at least 36 bytes. Counted first because that costs
+/// little and a growing vector would hold its contents twice.
+fn records_at_most(bytes: &[u8]) -> usize {
+    let mut lines = 1usize;
+    // Blocks of at most 255 bytes count in a byte, which the compiler turns into vector code.
+    for block in bytes.chunks(255) {
+        lines += usize::from(block.iter().map(|b| u8::from(*b == b'\n')).sum::<u8>());
+    }
+    lines.min(bytes.len() / (2 * FIELDS) + 1)
+}
+
+/// What is wrong with a line, before it is put into words.
+enum Problem {
+    FieldCount,
+    Field { index: usize, expected: &'static str },
+}
+
+/// Reads the record at the cursor, which then stands at the end of the line's fields.
+fn read_record(cursor: &mut number::Cursor<'_>, line: u64) -> Result<Record, Problem> {
+    let mut values = [0f64; FIELDS];
+    for (index, value) in values.iter_mut().enumerate() {
+        if cursor.skip_blanks().is_none() {
+            return Err(Problem::FieldCount);
+        }
+        *value = cursor.number().map_err(|problem| Problem::Field {
+            index,
+            expected: match problem {
+                NumberProblem::NotANumber => "a number",
+                NumberProblem::TooLarge => "a number of at most 2^53 in size",
+            },
+        })?;
+    }
+    if cursor.skip_blanks().is_some() {
+        return Err(Problem::FieldCount);
+    }
+    Ok(Record {
+        id: whole(&values, 0, 0.0, number::LARGEST)? as i64,
+        submit_s: known(&values, 1)?,
+        wait_s: known(&values, 2)?,
+        run_s: known(&values, 3)?,
+        requested_s: known(&values, 8)?,
+        procs_allocated: procs(&values, 4)?,
+        procs_requested: procs(&values, 7)?,
+        status: label(&values, 10)?,
+        user: label(&values, 11)?,
+        group: label(&values, 12)?,
+        queue: label(&values, 14)?,
+        partition: label(&values, 15)?,
+        line: u32::try_from(line).unwrap_or(u32::MAX),
+    })
+}
+
+/// A time: 0 or more, or -1.
+fn known(values: &[f64; FIELDS], index: usize) -> Result<f64, Problem> {
+    let value = values[index];
+    if value >= 0.0 || value == -1.0 {
+        Ok(value)
+    } else {
+        Err(Problem::Field { index, expected: "a time of 0 or more, or -1 for \"not known\"" })
+    }
+}
+
+/// A whole number in a range.
+fn whole(values: &[f64; FIELDS], index: usize, min: f64, max: f64) -> Result<f64, Problem> {
+    let value = values[index];
+    if (min..=max).contains(&value) && value as i64 as f64 == value {
+        Ok(value)
+    } else {
+        let expected = match index {
+            0 => "a whole number of 0 or more",
+            4 | 7 => "a whole number from 0 to 2^30, or -1 for \"not known\"",
+            _ => "a whole number of at most 2^31 - 1 in size",
+        };
+        Err(Problem::Field { index, expected })
+    }
+}
+
+/// A processor count, or -1.
+fn procs(values: &[f64; FIELDS], index: usize) -> Result<i32, Problem> {
+    Ok(whole(values, index, -1.0, PROCS_MAX)? as i32)
+}
+
+/// A number that stands for a name: user, group, queue, partition, status.
+fn label(values: &[f64; FIELDS], index: usize) -> Result<i32, Problem> {
+    Ok(whole(values, index, -f64::from(i32::MAX), f64::from(i32::MAX))? as i32)
+}
+
+/// Puts a problem of the line that begins at `start` into words.
+#[cold]
+fn explain(problem: Problem, bytes: &[u8], start: usize, file: &str, line: u64) -> SwfError {
+    let end = bytes[start..].iter().position(|b| *b == b'\n').map(|n| start + n);
+    let text = &bytes[start..end.unwrap_or(bytes.len())];
+    let mut fields = text.split(|b| number::is_blank(*b)).filter(|f| !f.is_empty());
+    let file = file.to_owned();
+    match problem {
+        Problem::FieldCount => SwfError::FieldCount { file, line, found: fields.count(), last_line: end.is_none() },
+        Problem::Field { index, expected } => SwfError::Field {
+            file,
+            line,
+            field: index + 1,
+            name: FIELD_NAMES[index],
+            expected,
+            found: printable(fields.nth(index).unwrap_or_default()),
+        },
+    }
+}
+
+/// A field's text for a message: at most 40 bytes, unprintable ones escaped.
+fn printable(field: &[u8]) -> String {
+    const SHOWN: usize = 40;
+    let cut = if field.len() > SHOWN { "..." } else { "" };
+    format!("{}{cut}", field[..field.len().min(SHOWN)].escape_ascii())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+use super::*;
+
+const LINE: &str = "1 0 5 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1";
+
+fn read(text: &str) -> Result<SwfLog, SwfError> {
+    parse(text.as_bytes(), "a.swf")
+}
+
+fn only(text: &str) -> Record {
+    let log = read(text).expect("reads");
+    assert_eq!(log.records.len(), 1);
+    log.records[0]
+}
+
+fn message(text: &str) -> String {
+    read(text).expect_err("must be refused").to_string()
+}
+
+#[test]
+fn reads_the_fields_that_are_used() {
+    assert_eq!(
+        only(LINE),
+        Record {
+            id: 1,
+            submit_s: 0.0,
+            wait_s: 5.0,
+            run_s: 100.0,
+            requested_s: 200.0,
+            procs_allocated: 4,
+            procs_requested: 4,
+            user: 3,
+            group: 1,
+            queue: 1,
+            partition: -1,
+            status: 1,
+            line: 1,
+        }
+    );
+}
+
+#[test]
+fn accepts_blanks_line_ends_comments_and_blank_lines_as_they_occur() {
+    let wanted = Record { line: 4, ..only(LINE) };
+    let tabs = LINE.replace(' ', "\t \t");
+    for body in [
+        format!("; x\n\n \t\n{LINE}"),
+        format!("; x\n\n \t\n{LINE}\n"),
+        format!("; x\r\n\r\n \t\r\n{LINE}\r\n"),
+        format!(";\n;\n  ; y\n   {tabs}  \n\n\n;"),
+    ] {
+        assert_eq!(only(&body), wanted, "{body:?}");
+    }
+    let log = read(&format!("{LINE}\n; between: 3\n{LINE}\n")).expect("reads");
+    assert_eq!(log.records.iter().map(|r| r.line).collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(read("").expect("an empty log is a log").records, []);
+}
+
+#[test]
+fn accepts_decimals_in_every_field_where_they_are_whole_or_a_time() {
+    let r = only("1.0 0.5 5.25 100.125 4.0 3.75 1e3 4 2.5e2 -1.0 271 3 1 -1 1 -1 -1 -0.5");
+    assert_eq!((r.id, r.submit_s, r.wait_s, r.run_s, r.requested_s), (1, 0.5, 5.25, 100.125, 250.0));
+    assert_eq!((r.procs_allocated, r.status), (4, 271));
+    assert_eq!(only("1 -0 5 -0.0 4 -1 -1 4 200 -1 -4 3 1 -1 1 -1 -1 -1").run_s.to_bits(), 0.0f64.to_bits());
+    assert_eq!(only("9007199254740992 0 5 9 4 -1 -1 4 200 -1 -4 3 1 -1 1 -1 -1 -1").id, 1 << 53);
+    assert_eq!(only("000000000000000000001 0 5 9 4 -1 -1 4 200 -1 -4 3 1 -1 1 -1 -1 -1").id, 1);
+}
+
+#[test]
+fn says_where_a_record_is_wrong_and_what_was_found() {
+    let field = |n: usize, text: &str| {
+        let mut fields: Vec<&str> = LINE.split(' ').collect();
+        fields[n - 1] = text;
+        message(&format!("; h\n{LINE}\n{}\n", fields.join(" ")))
+    };
+    assert_eq!(field(4, "1x0"), "a.swf, line 3, field 4 (run time): expected a number, found `1x0`");
+    for text in ["-", "--1", "1-", "inf", "NaN", "1,5", "0x10", "+", ".", "e5", "1e", "\u{fc}", "\0"] {
+        assert!(field(6, text).contains("field 6 (average CPU time): expected a number, found"), "{text}");
+    }
+    for text in ["9007199254740993000", "-99999999999999999999999", "1e300", "1e999"] {
+        assert!(field(18, text).contains("field 18 (think time): expected a number of at most 2^53"), "{text}");
+    }
+    for (n, text) in [(2, "-2"), (3, "-0.5"), (4, "-7"), (9, "-3.5")] {
+        assert!(field(n, text).contains("expected a time of 0 or more, or -1"), "{text}");
+    }
+    for (n, text) in [(5, "-2"), (8, "1.5"), (8, "1073741825"), (5, "99999999999")] {
+        assert!(field(n, text).contains("expected a whole number from 0 to 2^30, or -1"), "{text}");
+    }
+    assert!(field(1, "-1").contains("field 1 (job number): expected a whole number of 0 or more, found `-1`"));
+    for (n, text) in [(11, "2147483648"), (12, "0.5"), (13, "-2147483648"), (15, "1e10"), (16, "7.25")] {
+        assert!(field(n, text).contains("expected a whole number of at most 2^31 - 1 in size"), "{text}");
+    }
+    assert!(field(6, &"7x".repeat(1000)).len() < 150, "long fields are cut");
+    assert!(field(6, "\u{1b}[31m").contains("found `\\x1b[31m`"), "unprintable bytes are escaped");
+}
+
+#[test]
+fn counts_the_fields_of_a_line() {
+    let short = LINE.rsplit_once(' ').expect("has blanks").0;
+    assert_eq!(message(&format!("{short}\n")), "a.swf, line 1: a record has 18 fields, this line has 17");
+    assert_eq!(message(&format!("{LINE} 7\n")), "a.swf, line 1: a record has 18 fields, this line has 19");
+    assert_eq!(message(&format!("{LINE} x\n")), "a.swf, line 1: a record has 18 fields, this line has 19");
+    assert_eq!(
+        message(&format!("{LINE}\n{}", &LINE[..20])),
+        "a.swf, line 2: a record has 18 fields, this line has 8; it is the last line and has no line end: \
+         is the file truncated?"
+    );
+}
+
+#[test]
+fn recognises_archives() {
+    assert!(parse(b"\x1f\x8b\x08abc", "a.swf").expect_err("gzip").to_string().contains("gzip data, not text"));
+    assert!(parse(b"\x28\xb5\x2f\xfdabc", "a.swf").expect_err("zstd").to_string().contains("(.zst)"));
+    assert_eq!(parse(format!("\u{feff}{LINE}").as_bytes(), "a").expect("byte order mark").records.len(), 1);
+}
+
+#[test]
+fn reads_headers_as_they_occur() {
+    let header = |text: &str| read(text).expect("reads").header;
+    let h = header(
+        ";Version: SWF v2\n;\t  MaxProcs:\t1664 (72, 1368, 224)\n; MaxNodes: 184  ( 6,  171,   7)\r\n;UnixStartTime: 1007061086\n\
+         ; 2080 jobs removed: those\n;; Queue: 1 a:b\n; Queue: 2\n;       http://x\n; Note:\n;\n; Caf\u{e9}: x\n; Bad \u{ff}: y",
+    );
+    assert_eq!(h.get("version"), Some("SWF v2"));
+    assert_eq!(h.procs(), Some(1664));
+    assert_eq!(h.number("MaxNodes"), Some(184));
+    assert_eq!(h.unix_start_s(), Some(1_007_061_086));
+    assert_eq!(h.get("Queue"), Some("1 a:b"));
+    assert_eq!(h.fields.iter().filter(|(k, _)| k == "Queue").count(), 2);
+    assert_eq!(h.get("Note"), Some(""));
+    assert_eq!(header("; MaxNodes: 256\n").procs(), Some(256), "MaxNodes where MaxProcs is absent");
+    assert_eq!(header("; MaxProcs: -1\n; MaxNodes: 8\n").procs(), Some(8));
+    assert_eq!(header("; MaxProcs: N/A\n").procs(), None);
+    assert_eq!(header("; MaxProcs: 99999999999999999999999\n").procs(), None);
+    assert_eq!(header(&format!("{LINE}\n; MaxProcs: 5\n")).procs(), Some(5), "header keys may follow records");
+}
