@@ -1,0 +1,193 @@
+//! From outcomes and integrals to the summary.
+use super::tally::Tally;
+use super::{Integrals, Outcome, Summary, sum::Sum, window};
+use crate::registry::Part;
+use crate::workload::Job;
+
+/// Seconds in an hour.
+const SECONDS_PER_HOUR: f64 = 3600.0;
+
+/// Turns what the kernel measured into the summary.
+///
+/// `statistics`: the part with warm-up, cool-down and `bsld_tau_s`. `jobs`: as simulated, in workload order, procs after
+/// `wide_jobs`. `outcomes`: one a job, in the same order. `gears`: number of gears of the machine. `fcfs_starts`: start of
+/// each job under strict first come, first served, if fairness is wanted.
+///
+/// The caller has passed [`super::check`] before the simulation; without a job to measure the means would be NaN.
+///
+/// # Panics
+/// If the slices differ in length or a gear is not below `gears`: a bug of the caller.
+pub fn summarize(
+    statistics: &Part,
+    jobs: &[Job],
+    outcomes: &[Outcome],
+    integrals: &Integrals,
+    gears: usize,
+    fcfs_starts: Option<&[f64]>,
+) -> Summary {
+    assert_eq!(jobs.len(), outcomes.len(), "one outcome a job");
+    let measured = window::measured(statistics, jobs, outcomes);
+    let all = AllJobs::of(jobs, outcomes, &measured);
+    let mut tally = Tally::new(measured.len(), gears, statistics.real("bsld_tau_s"));
+    for (job, outcome) in jobs[measured.clone()].iter().zip(&outcomes[measured.clone()]) {
+        tally.add(job, outcome);
+    }
+    let mut summary = Summary {
+        jobs_count: jobs.len() as u64,
+        measured_jobs_count: measured.len() as u64,
+        warmup_jobs_count: measured.start as u64,
+        cooldown_jobs_count: (jobs.len() - measured.end) as u64,
+        killed_count: all.killed,
+        ..Summary::default()
+    };
+    all.fill(&mut summary, integrals);
+    tally.fill(&mut summary);
+    fill_integrals(&mut summary, integrals);
+    if let Some(starts) = fcfs_starts {
+        assert_eq!(starts.len(), jobs.len(), "one first-come start a job");
+        fill_fairness(&mut summary, &outcomes[measured.clone()], &starts[measured]);
+    }
+    summary
+}
+
+/// Sums over all simulated jobs, measured or not.
+struct AllJobs {
+    killed: u64,
+    wait: Sum,
+    energy: Sum,
+    /// Processor-seconds as executed.
+    busy: Sum,
+    /// Processor-seconds at the top gear.
+    area: Sum,
+    first_submit: f64,
+    last_submit: f64,
+    window: Window,
+}
+
+/// The measured window: first to last submit of a measured job.
+struct Window {
+    begin: f64,
+    end: f64,
+    busy: Sum,
+    area: Sum,
+    completed: u64,
+}
+
+impl AllJobs {
+    fn of(jobs: &[Job], outcomes: &[Outcome], measured: &std::ops::Range<usize>) -> AllJobs {
+        let submit = |job: Option<&Job>| job.map_or(f64::NAN, |j| j.submit_s);
+        let inside = &jobs[measured.clone()];
+        let (begin, end) = (submit(inside.first()), submit(inside.last()));
+        let window = Window { begin, end, busy: Sum::default(), area: Sum::default(), completed: 0 };
+        let mut all = AllJobs {
+            killed: 0,
+            wait: Sum::default(),
+            energy: Sum::default(),
+            busy: Sum::default(),
+            area: Sum::default(),
+            first_submit: submit(jobs.first()),
+            last_submit: submit(jobs.last()),
+            window,
+        };
+        for (job, outcome) in jobs.iter().zip(outcomes) {
+            let procs = f64::from(job.procs);
+            all.killed += u64::from(job.killed);
+            all.wait.add(outcome.start_s - job.submit_s);
+            all.energy.add(outcome.energy_j);
+            all.busy.add(procs * (outcome.finish_s - outcome.start_s));
+            all.area.add(procs * job.run_s);
+            let overlap = outcome.finish_s.min(end) - outcome.start_s.max(begin);
+            all.window.busy.add(procs * overlap.max(0.0));
+            all.window.completed += u64::from(outcome.finish_s >= begin && outcome.finish_s <= end);
+        }
+        for job in inside {
+            all.window.area.add(f64::from(job.procs) * job.run_s);
+        }
+        all
+    }
+
+    fn fill(&self, summary: &mut Summary, integrals: &Integrals) {
+        let procs = f64::from(integrals.machine_procs);
+        let submits = procs * (self.last_submit - self.first_submit);
+        summary.offered_load = ratio(self.area.value(), submits);
+        let window = &self.window;
+        let length = window.end - window.begin;
+        (summary.window_begin_s, summary.window_end_s) = (window.begin, window.end);
+        summary.window_utilization = ratio(window.busy.value(), procs * length);
+        summary.window_offered_load = ratio(window.area.value(), procs * length);
+        summary.window_throughput_jobs_per_h = ratio(SECONDS_PER_HOUR * window.completed as f64, length);
+
+        let wait = self.wait.value();
+        summary.little_residual = residual(integrals.queue_length_s, wait, wait);
+        let metered: f64 = integrals.busy_proc_s.iter().sum();
+        let busy = self.busy.value();
+        summary.busy_residual = residual(metered, busy, busy);
+        let total = integrals.energy_busy_j + integrals.energy_idle_j;
+        summary.energy_residual = residual(total - integrals.energy_idle_j, self.energy.value(), total);
+        let capacity = procs * (integrals.last_finish_s - integrals.first_submit_s);
+        let parts = metered + integrals.idle_proc_s + integrals.asleep_proc_s;
+        summary.procs_residual = residual(parts, capacity, capacity);
+    }
+}
+
+/// The fields that come from the kernel's integrals alone, and energies by job and by time.
+fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
+    let span = integrals.last_finish_s - integrals.first_submit_s;
+    let capacity = f64::from(integrals.machine_procs) * span;
+    let busy: f64 = integrals.busy_proc_s.iter().sum();
+    summary.clamped_count = integrals.clamped_count;
+    summary.dropped_wide_count = integrals.dropped_wide_count;
+    summary.events_count = integrals.events_count;
+    summary.machine_procs = integrals.machine_procs;
+    summary.first_submit_s = integrals.first_submit_s;
+    summary.last_finish_s = integrals.last_finish_s;
+    summary.makespan_s = span;
+
+    summary.gear_busy_proc_s.clone_from(&integrals.busy_proc_s);
+    summary.gear_residence_share = integrals.busy_proc_s.iter().filter_map(|&s| ratio(s, busy)).collect();
+    summary.gear_changes_count = integrals.gear_changes_count;
+    summary.utilization_active = ratio(busy, integrals.active_proc_s);
+    summary.utilization_installed = ratio(busy, capacity);
+    summary.throughput_jobs_per_h = ratio(SECONDS_PER_HOUR * summary.jobs_count as f64, span);
+    summary.loss_of_capacity = ratio(integrals.lost_proc_s, capacity);
+    summary.queue_length_mean = ratio(integrals.queue_length_s, span);
+    summary.queue_length_max = integrals.queue_length_max;
+    summary.backlog_proc_s_mean = ratio(integrals.backlog_proc_s2, span);
+    summary.backlog_proc_s_max = integrals.backlog_proc_s_max;
+
+    summary.energy_computational_j = integrals.energy_busy_j;
+    summary.energy_idle_j = integrals.energy_idle_j;
+    summary.energy_total_j = integrals.energy_busy_j + integrals.energy_idle_j;
+    summary.energy_per_job_j = summary.energy_total_j / summary.jobs_count as f64;
+    summary.energy_delay_product_js = summary.energy_total_j * summary.turnaround_s_mean;
+    summary.power_mean_w = ratio(summary.energy_total_j, span);
+    summary.power_p95_w = integrals.power_p95_w;
+    summary.power_peak_w = integrals.power_peak_w;
+    summary.busy_proc_h = busy / SECONDS_PER_HOUR;
+    summary.idle_proc_h = integrals.idle_proc_s / SECONDS_PER_HOUR;
+    summary.asleep_proc_h = integrals.asleep_proc_s / SECONDS_PER_HOUR;
+}
+
+/// Delays against strict first come, first served.
+fn fill_fairness(summary: &mut Summary, outcomes: &[Outcome], fcfs_starts: &[f64]) {
+    let (mut sum, mut max, mut delayed) = (Sum::default(), 0.0_f64, 0);
+    for (outcome, fcfs) in outcomes.iter().zip(fcfs_starts) {
+        let delay = (outcome.start_s - fcfs).max(0.0);
+        sum.add(delay);
+        max = max.max(delay);
+        delayed += u64::from(delay > 0.0);
+    }
+    summary.fairness_delay_s_mean = ratio(sum.value(), outcomes.len() as f64);
+    summary.fairness_delay_s_max = Some(max);
+    summary.fairness_delayed_count = Some(delayed);
+}
+
+/// `part / whole`, or nothing if the whole is 0.
+pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// Distance of two values that should be equal, relative to a scale of at least 1.
+fn residual(a: f64, b: f64, scale: f64) -> f64 {
+    (a - b).abs() / scale.max(1.0)
+}

@@ -1,0 +1,160 @@
+//! Summary metrics of one simulation: one field of [`Summary`] is one column of the `tasks` table.
+//!
+//! The kernel measures each job ([`Outcome`]) and the integrals over time ([`Integrals`]); [`summarize`] turns them into
+//! the columns. It knows nothing of policies, machines or events.
+//!
+//! Definitions that hold for every field:
+//! - Sums over jobs run in workload order (submit, tie rule), so that they are bit-identical everywhere.
+//! - *Measured* jobs are those left after warm-up and cool-down ([`check`]); they are consecutive in workload order.
+//! - *run* is the run time as executed (finish minus start, gears included), *run_top* the run time at the top gear.
+//! - A quantile is the linear interpolation between order statistics: for n sorted values x_0 ..= x_(n-1), quantile q is
+//!   x at position q (n - 1) (type 7 of Hyndman & Fan 1996; the default of NumPy, R and `quantile_cont` in SQL).
+//! - The *span* is [first submit, last finish].
+use crate::error::SimError;
+use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use crate::workload::Job;
+
+mod measure;
+mod quantile;
+mod record;
+mod sum;
+mod tally;
+mod window;
+
+pub use measure::summarize;
+pub use record::Summary;
+
+/// Registry entry of the statistics.
+pub const ENTRY: Entry = Entry {
+    slot: Slot::Statistics,
+    name: "summary",
+    version: 1,
+    source: "Mu'alem & Feitelson 2001; Lawson & Smirni 2005; Etinski et al. 2010",
+    doc: "Summary metrics of a run of rigid jobs, with warm-up and cool-down cut.",
+    params: &[
+        Param {
+            name: "bsld_tau_s",
+            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
+            unit: "s",
+            default: Default::Real(10.0),
+            identity: true,
+            doc: "Bound of short run times in `bsld_mean` (Mu'alem & Feitelson 2001).",
+        },
+        Param {
+            name: "warmup_jobs",
+            ty: Type::Int { min: 0, max: i64::MAX },
+            unit: "jobs",
+            default: Default::Int(0),
+            identity: true,
+            doc: "First jobs (by submit) left out of the statistics; they are simulated.",
+        },
+        Param {
+            name: "cooldown_jobs",
+            ty: Type::Int { min: 0, max: i64::MAX },
+            unit: "jobs",
+            default: Default::Int(0),
+            identity: true,
+            doc: "Last jobs (by submit) left out of the statistics; they are simulated.",
+        },
+        Param {
+            name: "warmup_s",
+            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
+            unit: "s",
+            default: Default::Real(0.0),
+            identity: true,
+            doc: "Jobs submitted in the first so many seconds are left out of the statistics.",
+        },
+        Param {
+            name: "cooldown_s",
+            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
+            unit: "s",
+            default: Default::Real(0.0),
+            identity: true,
+            doc: "Jobs submitted in the last so many seconds before the last submit are left out of the statistics.",
+        },
+        Param {
+            name: "warmup_rule",
+            ty: Type::Choice(&["fixed", "mser5"]),
+            unit: "",
+            default: Default::Text("fixed"),
+            identity: true,
+            doc: "`mser5` chooses the warm-up itself, by MSER-5 on the waits (White 1997), on top of the fixed one.",
+        },
+        Param {
+            name: "fairness",
+            ty: Type::Bool,
+            unit: "",
+            default: Default::Bool(false),
+            identity: true,
+            doc: "Whether the delay of each job against strict first come, first served is measured (a second simulation).",
+        },
+    ],
+};
+
+/// What happened to one job. The kernel gives one a job, in workload order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// Start instant (s); not before the submit.
+    pub start_s: f64,
+    /// End instant (s); not before the start.
+    pub finish_s: f64,
+    /// Energy of its procs from start to end (J).
+    pub energy_j: f64,
+    /// Gear at the start; 0 is the slowest.
+    pub gear_index: u8,
+    /// Whether it started before a job that was ahead of it in the queue.
+    pub backfilled: bool,
+}
+
+/// What the kernel integrated over the span, and its counters.
+#[derive(Debug, Clone, PartialEq, std::default::Default)]
+pub struct Integrals {
+    /// Processors of the machine, `size_factor` applied.
+    pub machine_procs: u32,
+    /// Events handled.
+    pub events_count: u64,
+    /// First submit (s).
+    pub first_submit_s: f64,
+    /// Last completion (s).
+    pub last_finish_s: f64,
+    /// Executing processor-seconds by gear, slowest first.
+    pub busy_proc_s: Vec<f64>,
+    /// Idle (switched on, not executing) processor-seconds.
+    pub idle_proc_s: f64,
+    /// Processor-seconds asleep.
+    pub asleep_proc_s: f64,
+    /// Integral of the active procs, those that jobs may use (processor-seconds).
+    pub active_proc_s: f64,
+    /// Energy of executing procs, as the integral of their power (J).
+    pub energy_busy_j: f64,
+    /// Energy of idle procs (J).
+    pub energy_idle_j: f64,
+    /// Integral of the number of waiting jobs (job-seconds).
+    pub queue_length_s: f64,
+    /// Greatest number of jobs that waited over an interval of positive length.
+    pub queue_length_max: u64,
+    /// Integral of the waiting work, procs * run_top (processor-seconds squared).
+    pub backlog_proc_s2: f64,
+    /// Greatest waiting work over an interval of positive length (processor-seconds).
+    pub backlog_proc_s_max: f64,
+    /// Idle processor-seconds while the queue was not empty.
+    pub lost_proc_s: f64,
+    /// Greatest power of the machine (W).
+    pub power_peak_w: f64,
+    /// Power not exceeded in 95% of the span (W); `None` if the span is 0.
+    pub power_p95_w: Option<f64>,
+    /// Gear changes of running jobs.
+    pub gear_changes_count: u64,
+    /// Jobs cut to the machine's procs.
+    pub clamped_count: u64,
+    /// Jobs dropped because they were wider than the machine.
+    pub dropped_wide_count: u64,
+}
+
+/// Checks, before anything is simulated, that warm-up and cool-down leave a job to measure.
+///
+/// # Errors
+/// [`SimError::Empty`] without any job, [`SimError::Invalid`] if no job is left: both final.
+pub fn check(statistics: &Part, jobs: &[Job]) -> Result<(), SimError> {
+    window::check(statistics, jobs)
+}

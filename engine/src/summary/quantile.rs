@@ -1,0 +1,62 @@
+//! Quantiles by selection, in place.
+
+/// Median, 95th and 99th percentile and maximum of a sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Quantiles {
+    pub(super) p50: f64,
+    pub(super) p95: f64,
+    pub(super) p99: f64,
+    pub(super) max: f64,
+}
+
+/// The quantiles of `values`, which are reordered. NaN for an empty sample.
+///
+/// Linear interpolation between order statistics at position q (n - 1) (Hyndman & Fan 1996, type 7). Each selection works
+/// on what lies above the one before.
+pub(super) fn of(values: &mut [f64]) -> Quantiles {
+    if values.is_empty() {
+        return Quantiles { p50: f64::NAN, p95: f64::NAN, p99: f64::NAN, max: f64::NAN };
+    }
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let n = values.len();
+    // `values[sorted_below..]` holds the order statistics from `sorted_below` on, in any order.
+    let mut sorted_below = 0;
+    let mut at = |percent: usize| {
+        let scaled = percent * (n - 1);
+        let (rank, fraction) = (scaled / 100, (scaled % 100) as f64 / 100.0);
+        let (_, &mut low, above) = values[sorted_below..].select_nth_unstable_by(rank - sorted_below, f64::total_cmp);
+        sorted_below = rank;
+        if fraction == 0.0 {
+            return low;
+        }
+        let high = above.iter().copied().fold(f64::INFINITY, f64::min);
+        low + (high - low) * fraction
+    };
+    Quantiles { p50: at(50), p95: at(95), p99: at(99), max }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn interpolates_between_order_statistics() {
+        let q = of(&mut [4.0, 1.0, 3.0, 2.0]);
+        assert_eq!((q.p50, q.max), (2.5, 4.0));
+        assert!((q.p95 - 3.85).abs() < 1e-12, "{}", q.p95);
+        assert!((q.p99 - 3.97).abs() < 1e-12, "{}", q.p99);
+    }
+
+    #[test]
+    fn a_single_value_is_every_quantile() {
+        let q = of(&mut [7.0]);
+        assert_eq!((q.p50, q.p95, q.p99, q.max), (7.0, 7.0, 7.0, 7.0));
+    }
+
+    #[test]
+    fn one_hundred_and_one_values_hit_the_percentiles_exactly() {
+        let mut values: Vec<f64> = (0..=100).rev().map(f64::from).collect();
+        let q = of(&mut values);
+        assert_eq!((q.p50, q.p95, q.p99, q.max), (50.0, 95.0, 99.0, 100.0));
+    }
+}

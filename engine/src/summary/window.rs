@@ -1,0 +1,81 @@
+//! Which jobs are measured: warm-up and cool-down, fixed or by MSER-5.
+use std::ops::Range;
+
+use super::Outcome;
+use crate::error::SimError;
+use crate::registry::Part;
+use crate::workload::Job;
+
+/// Jobs in a batch of MSER-5.
+const BATCH: usize = 5;
+
+/// See [`super::check`].
+pub(super) fn check(statistics: &Part, jobs: &[Job]) -> Result<(), SimError> {
+    if jobs.is_empty() {
+        return Err(SimError::Empty("nothing to measure".to_owned()));
+    }
+    if fixed(statistics, jobs).is_empty() {
+        return Err(SimError::Invalid(format!(
+            "warm-up and cool-down leave none of the {} jobs to measure: lower warmup_jobs, warmup_s, cooldown_jobs or \
+             cooldown_s (they are {}, {} s, {}, {} s)",
+            jobs.len(),
+            statistics.int("warmup_jobs"),
+            statistics.real("warmup_s"),
+            statistics.int("cooldown_jobs"),
+            statistics.real("cooldown_s"),
+        )));
+    }
+    Ok(())
+}
+
+/// The measured jobs, as positions in workload order.
+pub(super) fn measured(statistics: &Part, jobs: &[Job], outcomes: &[Outcome]) -> Range<usize> {
+    let window = fixed(statistics, jobs);
+    if statistics.text("warmup_rule") != "mser5" {
+        return window;
+    }
+    let cut = mser5(window.clone().map(|i| outcomes[i].start_s - jobs[i].submit_s));
+    window.start + cut..window.end
+}
+
+/// What the fixed warm-up and cool-down leave. Jobs are in order of submit, so it is one range.
+fn fixed(statistics: &Part, jobs: &[Job]) -> Range<usize> {
+    let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else { return 0..0 };
+    let count = |name| usize::try_from(statistics.int(name)).unwrap_or(usize::MAX);
+    let warm_until = first.submit_s + statistics.real("warmup_s");
+    let cool_from = last.submit_s - statistics.real("cooldown_s");
+    let start = count("warmup_jobs").max(jobs.partition_point(|j| j.submit_s < warm_until));
+    let end = jobs.len().saturating_sub(count("cooldown_jobs")).min(jobs.partition_point(|j| j.submit_s <= cool_from));
+    if start < end { start..end } else { 0..0 }
+}
+
+/// Number of values to cut off the front by MSER-5 (White 1997; White, Cobb & Spratt 2000).
+///
+/// With batch means Y_1 .. Y_k of five values each, it is 5 d for the d in 0 ..= k/2 that minimises
+/// sum over i > d of (Y_i - mean of those)^2 / (k - d)^2; the least such d. A rest of fewer than five values takes no part.
+fn mser5(values: impl Iterator<Item = f64>) -> usize {
+    let mut means = Vec::new();
+    let (mut sum, mut filled) = (0.0, 0);
+    for value in values {
+        sum += value;
+        filled += 1;
+        if filled == BATCH {
+            means.push(sum / BATCH as f64);
+            (sum, filled) = (0.0, 0);
+        }
+    }
+    let total = means.len();
+    // From the back, with Welford's recurrence: no cancellation, one pass.
+    let (mut mean, mut squares) = (0.0, 0.0);
+    let (mut best, mut best_cut) = (f64::INFINITY, 0);
+    for (kept, (cut, &y)) in (1_u32..).zip(means.iter().enumerate().rev()) {
+        let delta = y - mean;
+        mean += delta / f64::from(kept);
+        squares += delta * (y - mean);
+        let statistic = squares / (f64::from(kept) * f64::from(kept));
+        if cut <= total / 2 && statistic <= best {
+            (best, best_cut) = (statistic, cut);
+        }
+    }
+    best_cut * BATCH
+}
