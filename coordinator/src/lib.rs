@@ -1,1 +1,4 @@
 //! Who runs what: leases, durable state, exactly-once publishing, gRPC service
+
+pub mod records;
+pub mod store;

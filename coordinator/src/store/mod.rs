@@ -1,0 +1,218 @@
+//! Durable state and published objects, behind one small trait.
+//!
+//! Purpose: [`Store`] is all that the coordinator knows of storage. [`SlateStore`] keeps records in SlateDB below the
+//! dataset itself, in a directory or an object store; [`ModelStore`] keeps them in memory and misbehaves on request.
+//! One conformance suite (in the crate's integration tests) holds both to the same promises.
+//!
+//! Promises: `commit` is all or nothing and durable when it returns `Ok`; after an error its outcome is unknown, so the
+//! caller drops its state and loads it again. Batches become durable in the order of the calls. `create` never replaces
+//! an object and shows either nothing or the whole of it.
+
+mod encoding;
+mod footer;
+mod model;
+mod objects;
+
+pub use encoding::{DecodeError, FORMAT_VERSION, Stored, decode, encode_key, encode_record};
+pub use model::{Fault, ModelStore};
+pub use objects::{MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};
+
+use crate::records::{Key, Loaded, LogDigest, Record, RowsRecord, Table};
+use async_trait::async_trait;
+use bytes::Bytes;
+use object_store::path::Path;
+use uuid::Uuid;
+
+/// Most records in one batch: a hand-in has a few, closing a part deletes one key a hand-in (262,144 one-row hand-ins at
+/// worst).
+pub const MAX_BATCH_RECORDS: usize = 1 << 19;
+
+/// Puts and deletes that become durable together. Later entries win over earlier ones of the same key.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    ops: Vec<Op>,
+}
+
+/// One entry of a [`Batch`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// Store a record, replacing one of the same key.
+    Put(Record),
+    /// Remove a record, if there is one.
+    Delete(Key),
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// Adds a record.
+    pub fn put(&mut self, record: Record) -> &mut Batch {
+        self.ops.push(Op::Put(record));
+        self
+    }
+
+    /// Removes a record.
+    pub fn delete(&mut self, key: Key) -> &mut Batch {
+        self.ops.push(Op::Delete(key));
+        self
+    }
+
+    /// Adds another batch behind this one.
+    pub fn append(&mut self, mut other: Batch) -> &mut Batch {
+        self.ops.append(&mut other.ops);
+        self
+    }
+
+    /// The entries in order.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// True without entries; committing it is a no-op.
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+}
+
+/// What can go wrong in a [`Store`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A newer owner has opened the state. Final for this process: it must stop leasing and leave.
+    #[error("another coordinator has taken over the state in {data}: this one must stop")]
+    Fenced {
+        /// Where the state is.
+        data: String,
+    },
+    /// The store was closed. Final.
+    #[error("the state in {data} is closed")]
+    Closed {
+        /// Where the state is.
+        data: String,
+    },
+    /// Storage failed or refused. Retryable after loading the state again: a failed commit may or may not be durable.
+    #[error("storage failed: {op} {path}")]
+    Unavailable {
+        /// What was tried.
+        op: &'static str,
+        /// On which object or key.
+        path: String,
+        /// The cause.
+        #[source]
+        source: BoxError,
+    },
+    /// Stored bytes make no sense. Final: the data needs a person.
+    #[error("stored data is damaged: {path}: {reason}")]
+    Corrupt {
+        /// Object or key.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An object of this name exists and is not the part that was to be created. Final for this part; a new part id
+    /// gets a new name.
+    #[error("{path} exists already and is not part {part_id} ({found})")]
+    PartTaken {
+        /// The object.
+        path: String,
+        /// The part that was to be created.
+        part_id: Uuid,
+        /// What is there instead.
+        found: String,
+    },
+    /// An object that should be there is not. Final.
+    #[error("{path} is missing")]
+    Missing {
+        /// The object.
+        path: String,
+    },
+    /// A log's bytes do not have the digest under which they were to be stored or found. Final for these bytes.
+    #[error("log {expected} has other content: its sha256 is {found}")]
+    WrongDigest {
+        /// Digest asked for, hex.
+        expected: String,
+        /// Digest of the bytes, hex.
+        found: String,
+    },
+    /// The request itself is wrong (an over-long name, an empty id). Final: a mistake in the program.
+    #[error("impossible request to the store: {reason}")]
+    Invalid {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// A cause from another library.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+impl StoreError {
+    /// True where loading the state and trying again can help.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, StoreError::Unavailable { .. })
+    }
+
+    /// True where this process may not go on as the owner.
+    pub fn is_lost_ownership(&self) -> bool {
+        matches!(self, StoreError::Fenced { .. })
+    }
+}
+
+/// The durable state of one coordinator and the objects that it publishes.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Reads the whole state but the bytes of unrolled rows.
+    async fn load(&self) -> Result<Loaded, StoreError>;
+
+    /// Makes a batch durable, all or nothing. Concurrent callers share a flush.
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError>;
+
+    /// Reads unrolled rows `first_seq..=last_seq` of an experiment's table, in order; numbers that are not there are
+    /// skipped.
+    async fn rows(
+        &self,
+        experiment: &str,
+        table: Table,
+        first_seq: u64,
+        last_seq: u64,
+    ) -> Result<Vec<RowsRecord>, StoreError>;
+
+    /// Creates the Parquet object `path` (below DATA) with all its bytes, or fails leaving nothing visible. If it is
+    /// there already, that is success only if its footer carries `part_id`.
+    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError>;
+
+    /// Stores an uploaded object of an optional table below the staging prefix. Invisible to readers.
+    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError>;
+
+    /// Publishes a staged object under `path`, with the rule of [`Store::create`], and returns its size in bytes.
+    /// Missing both here and there: [`StoreError::Missing`].
+    async fn publish_staged(
+        &self,
+        experiment: &str,
+        table: Table,
+        part_id: Uuid,
+        path: &Path,
+    ) -> Result<u64, StoreError>;
+
+    /// Deletes a staged object, if it is there.
+    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError>;
+
+    /// Stores a log by content. Returns false if it was there already. The bytes must have this digest.
+    async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError>;
+
+    /// Size of a stored log, if it is there.
+    async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError>;
+
+    /// Bytes `start..end` of a stored log (`end` is cut at its size).
+    async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError>;
+
+    /// Makes what is pending durable and closes; later calls fail with [`StoreError::Closed`].
+    async fn close(&self) -> Result<(), StoreError>;
+}

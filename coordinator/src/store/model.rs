@@ -1,0 +1,279 @@
+//! The store in memory, which misbehaves on request: for tests and for the simulation of faults.
+//!
+//! It keeps the same encoded bytes as the real one. A commit can be lost with an error, kept with an error (the two that
+//! a caller cannot tell apart), or held back: held batches and those behind them become durable in order when released,
+//! or a prefix of them survives a crash. It starts no task and reads no clock, so virtual time works.
+
+use super::objects::Objects;
+use super::{Batch, Op, Store, StoreError, encoding};
+use crate::records::{Loaded, LogDigest, RowsRecord, Table};
+use async_trait::async_trait;
+use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+/// How one commit goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The batch is lost; the caller sees an error.
+    Lose,
+    /// The batch is durable; the caller sees an error all the same.
+    KeepButFail,
+    /// The caller waits: the batch is pending until [`ModelStore::release`] or [`ModelStore::reopen`].
+    Hold,
+}
+
+#[derive(Debug, Default)]
+struct Disk {
+    values: BTreeMap<Vec<u8>, Bytes>,
+    /// Counts the openings; a store with a lower number is fenced.
+    writer: u64,
+    pending: VecDeque<(Changes, oneshot::Sender<Result<(), StoreError>>)>,
+    faults: VecDeque<Option<Fault>>,
+    closed: bool,
+    commits: u64,
+}
+
+type Changes = Vec<(Vec<u8>, Option<Bytes>)>;
+
+/// A [`Store`] in memory. See the module's page.
+#[derive(Debug)]
+pub struct ModelStore {
+    disk: Arc<Mutex<Disk>>,
+    objects: Objects,
+    writer: u64,
+}
+
+impl Default for ModelStore {
+    fn default() -> Self {
+        ModelStore::new()
+    }
+}
+
+impl ModelStore {
+    /// An empty store.
+    pub fn new() -> ModelStore {
+        ModelStore::over(Arc::new(InMemory::new()))
+    }
+
+    /// An empty state whose published objects go to the given object store.
+    pub fn over(objects: Arc<dyn ObjectStore>) -> ModelStore {
+        ModelStore { disk: Arc::default(), objects: Objects::new(objects, None), writer: 0 }
+    }
+
+    /// A new owner of the same data, as after a crash: the first `keep` pending batches become durable, the others are
+    /// lost, and every earlier store of this data is fenced.
+    pub fn reopen(&self, keep: usize) -> ModelStore {
+        let mut disk = self.lock();
+        for (n, (changes, reply)) in std::mem::take(&mut disk.pending).into_iter().enumerate() {
+            if n < keep {
+                disk.apply(changes);
+            }
+            let _ = reply.send(Err(fenced()));
+        }
+        disk.writer += 1;
+        disk.closed = false;
+        disk.faults.clear();
+        ModelStore { disk: Arc::clone(&self.disk), objects: self.objects.clone(), writer: disk.writer }
+    }
+
+    /// Plans what happens to the next commits, one entry each; `None` is a commit that goes well.
+    pub fn plan(&self, faults: impl IntoIterator<Item = Option<Fault>>) {
+        self.lock().faults.extend(faults);
+    }
+
+    /// Makes the first `count` pending batches durable and answers their callers.
+    pub fn release(&self, count: usize) {
+        let mut disk = self.lock();
+        for _ in 0..count {
+            let Some((changes, reply)) = disk.pending.pop_front() else { return };
+            disk.apply(changes);
+            let _ = reply.send(Ok(()));
+        }
+    }
+
+    /// Batches that are held back.
+    pub fn pending(&self) -> usize {
+        self.lock().pending.len()
+    }
+
+    /// Batches that became durable.
+    pub fn commits(&self) -> u64 {
+        self.lock().commits
+    }
+
+    /// The object store with the published parts.
+    pub fn objects(&self) -> &Arc<dyn ObjectStore> {
+        self.objects.object_store()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().expect("no code panics while it holds the model's lock")
+    }
+
+    /// The disk, if this store may still use it.
+    fn open(&self) -> Result<MutexGuard<'_, Disk>, StoreError> {
+        let disk = self.lock();
+        if disk.writer != self.writer {
+            return Err(fenced());
+        }
+        if disk.closed {
+            return Err(StoreError::Closed { data: "memory".into() });
+        }
+        Ok(disk)
+    }
+}
+
+impl Disk {
+    fn apply(&mut self, changes: Changes) {
+        for (key, value) in changes {
+            match value {
+                Some(value) => self.values.insert(key, value),
+                None => self.values.remove(&key),
+            };
+        }
+        self.commits += 1;
+    }
+}
+
+fn fenced() -> StoreError {
+    StoreError::Fenced { data: "memory".into() }
+}
+
+fn failed() -> StoreError {
+    StoreError::Unavailable { op: "commit to", path: "memory".into(), source: "planned fault".into() }
+}
+
+/// A batch as keys and values, in order; `None` deletes.
+pub(super) fn encode(batch: &Batch) -> Result<Changes, StoreError> {
+    if batch.len() > super::MAX_BATCH_RECORDS {
+        let reason = format!("a batch of {} records, more than {}", batch.len(), super::MAX_BATCH_RECORDS);
+        return Err(StoreError::Invalid { reason });
+    }
+    let mut changes = Vec::with_capacity(batch.len() + 1);
+    for op in batch.ops() {
+        match op {
+            Op::Put(record) => {
+                let pairs = encoding::encode_record(record)?;
+                changes.extend(pairs.into_iter().map(|(key, value)| (key, Some(Bytes::from(value)))));
+            }
+            Op::Delete(key) => {
+                let (key, header) = encoding::encode_key(key)?;
+                changes.push((key, None));
+                changes.extend(header.map(|key| (key, None)));
+            }
+        }
+    }
+    Ok(changes)
+}
+
+#[async_trait]
+impl Store for ModelStore {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        let disk = self.open()?;
+        let mut loaded = Loaded::default();
+        for range in encoding::load_ranges() {
+            for (key, value) in disk.values.range(range) {
+                loaded.add_stored(encoding::read(key, value)?);
+            }
+        }
+        Ok(loaded)
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        let changes = encode(&batch)?;
+        let answer = {
+            let mut disk = self.open()?;
+            let fault = disk.faults.pop_front().flatten();
+            match fault {
+                Some(Fault::Lose) => return Err(failed()),
+                Some(Fault::KeepButFail) if disk.pending.is_empty() => {
+                    disk.apply(changes);
+                    return Err(failed());
+                }
+                None if disk.pending.is_empty() => {
+                    disk.apply(changes);
+                    return Ok(());
+                }
+                // Behind a held batch everything waits: batches become durable in order.
+                Some(Fault::Hold | Fault::KeepButFail) | None => {
+                    let (reply, answer) = oneshot::channel();
+                    disk.pending.push_back((changes, reply));
+                    answer
+                }
+            }
+        };
+        answer.await.unwrap_or_else(|_| Err(failed()))
+    }
+
+    async fn rows(
+        &self,
+        experiment: &str,
+        table: Table,
+        first_seq: u64,
+        last_seq: u64,
+    ) -> Result<Vec<RowsRecord>, StoreError> {
+        let disk = self.open()?;
+        let range = encoding::rows_range(experiment, table, first_seq, last_seq)?;
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        disk.values.range(range).map(|(key, value)| encoding::read_rows_record(key, value)).collect()
+    }
+
+    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
+        drop(self.open()?);
+        self.objects.create(path, bytes, part_id).await
+    }
+
+    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
+        drop(self.open()?);
+        self.objects.stage(experiment, table, part_id, bytes).await
+    }
+
+    async fn publish_staged(
+        &self,
+        experiment: &str,
+        table: Table,
+        part_id: Uuid,
+        path: &Path,
+    ) -> Result<u64, StoreError> {
+        drop(self.open()?);
+        self.objects.publish_staged(experiment, table, part_id, path).await
+    }
+
+    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
+        drop(self.open()?);
+        self.objects.discard_staged(experiment, table, part_id).await
+    }
+
+    async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {
+        drop(self.open()?);
+        self.objects.put_log(digest, bytes).await
+    }
+
+    async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError> {
+        drop(self.open()?);
+        self.objects.log_bytes(digest).await
+    }
+
+    async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError> {
+        drop(self.open()?);
+        self.objects.log_range(digest, start, end).await
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        let mut disk = self.open()?;
+        while let Some((changes, reply)) = disk.pending.pop_front() {
+            disk.apply(changes);
+            let _ = reply.send(Ok(()));
+        }
+        disk.closed = true;
+        Ok(())
+    }
+}

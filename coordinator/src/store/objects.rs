@@ -1,0 +1,333 @@
+//! Objects beside the state: published parts, staged uploads and logs. Shared by every store.
+//!
+//! On a directory an object store's own write leaves a temporary file beside the target while it runs, which readers
+//! that list the folder would see. So parts are written below the staging folder first and then hard-linked to their
+//! name: a listing shows only complete files. Elsewhere one conditional put does both.
+
+use super::encoding::check_name;
+use super::{BoxError, StoreError};
+use crate::records::{LogDigest, Table};
+use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::path::{Path, PathPart};
+use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Largest object that is read or published in one piece. A part aims at 64 MB; a row group of very wide rows stays far
+/// below this.
+pub const MAX_PART_BYTES: u64 = 512 << 20;
+
+/// Uploads that no hand-in named are deleted at start when older than this: a worker that comes back after a long
+/// absence may still name its upload.
+pub const STAGED_MAX_AGE: Duration = Duration::from_secs(24 * 3600);
+
+/// Folder of everything that is not results, below DATA.
+pub const PRIVATE_DIR: &str = ".powersweep";
+
+/// Path below the private folder.
+pub(crate) fn private(parts: &[&str]) -> Path {
+    Path::from_iter(std::iter::once(PRIVATE_DIR).chain(parts.iter().copied()).map(PathPart::from))
+}
+
+/// Where the objects of one DATA are.
+#[derive(Debug, Clone)]
+pub struct Objects {
+    store: Arc<dyn ObjectStore>,
+    /// DATA itself where it is a directory of this machine.
+    directory: Option<PathBuf>,
+}
+
+impl Objects {
+    /// Objects of an object store whose root is DATA; `directory` is given where that is a local folder.
+    pub fn new(store: Arc<dyn ObjectStore>, directory: Option<PathBuf>) -> Objects {
+        Objects { store, directory }
+    }
+
+    /// The object store, rooted at DATA.
+    pub fn object_store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    /// DATA where it is a local folder.
+    pub fn directory(&self) -> Option<&std::path::Path> {
+        self.directory.as_deref()
+    }
+
+    /// See [`super::Store::create`].
+    pub async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
+        check_part(path, bytes.len() as u64)?;
+        if self.directory.is_none() {
+            return match self.put_new(path, bytes).await {
+                Ok(()) => Ok(()),
+                Err(ObjectError::AlreadyExists { .. }) => self.check_same_part(path, part_id).await,
+                Err(error) => Err(unavailable("create", path, error)),
+            };
+        }
+        let staged = private(&["staging", "create", &format!("{}.parquet", part_id.hyphenated())]);
+        let payload = PutPayload::from_bytes(bytes);
+        self.store.put(&staged, payload).await.map_err(|error| unavailable("write", &staged, error))?;
+        let linked = self.link(&staged, path, part_id).await;
+        // The link holds the data; a staging file that stays is deleted at the next start.
+        if let Err(error) = self.store.delete(&staged).await {
+            tracing::debug!(%staged, %error, "staging file not deleted");
+        }
+        linked
+    }
+
+    /// See [`super::Store::stage`].
+    pub async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
+        let path = staged_path(experiment, table, part_id)?;
+        check_part(&path, bytes.len() as u64)?;
+        match self.put_new(&path, bytes.clone()).await {
+            Ok(()) => Ok(()),
+            Err(ObjectError::AlreadyExists { .. }) => {
+                // An upload that was repeated because its answer was lost.
+                let there = self.get(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
+                if there == bytes {
+                    return Ok(());
+                }
+                let found = format!("another upload of {} bytes", there.len());
+                Err(StoreError::PartTaken { path: path.to_string(), part_id, found })
+            }
+            Err(error) => Err(unavailable("upload", &path, error)),
+        }
+    }
+
+    /// See [`super::Store::publish_staged`].
+    pub async fn publish_staged(
+        &self,
+        experiment: &str,
+        table: Table,
+        part_id: Uuid,
+        path: &Path,
+    ) -> Result<u64, StoreError> {
+        let staged = staged_path(experiment, table, part_id)?;
+        let size = match self.size(&staged).await? {
+            Some(size) => size,
+            None => {
+                // Published by an earlier attempt that also cleaned up, or never uploaded.
+                let size = self.size(path).await?.ok_or(StoreError::Missing { path: staged.to_string() })?;
+                self.check_same_part(path, part_id).await?;
+                return Ok(size);
+            }
+        };
+        check_part(path, size)?;
+        if self.directory.is_some() {
+            self.link(&staged, path, part_id).await?;
+        } else {
+            let bytes = self.get(&staged).await?.ok_or(StoreError::Missing { path: staged.to_string() })?;
+            self.create(path, bytes, part_id).await?;
+        }
+        self.remove(&staged).await?;
+        Ok(size)
+    }
+
+    /// See [`super::Store::discard_staged`].
+    pub async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
+        self.remove(&staged_path(experiment, table, part_id)?).await
+    }
+
+    /// See [`super::Store::put_log`].
+    pub async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {
+        let hashed = bytes.clone();
+        let found: LogDigest = blocking(move || Sha256::digest(&hashed).into()).await;
+        if found != digest {
+            return Err(StoreError::WrongDigest { expected: hex(&digest), found: hex(&found) });
+        }
+        let path = log_path(digest);
+        match self.put_new(&path, bytes).await {
+            Ok(()) => Ok(true),
+            Err(ObjectError::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(unavailable("store log", &path, error)),
+        }
+    }
+
+    /// See [`super::Store::log_bytes`].
+    pub async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError> {
+        self.size(&log_path(digest)).await
+    }
+
+    /// See [`super::Store::log_range`].
+    pub async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError> {
+        let path = log_path(digest);
+        let size = self.size(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
+        let end = end.min(size);
+        if start >= end {
+            return Ok(Bytes::new());
+        }
+        self.store.get_range(&path, start..end).await.map_err(|error| unavailable("read", &path, error))
+    }
+
+    /// Deletes what earlier runs left below the staging folder: their own half-written parts at once, uploads that no
+    /// open intent names when older than [`STAGED_MAX_AGE`]. `now` is the store's clock. Returns how many were deleted.
+    pub async fn clean_staging(
+        &self,
+        open_parts: &BTreeSet<Uuid>,
+        now: std::time::SystemTime,
+    ) -> Result<u64, StoreError> {
+        if let Some(directory) = &self.directory {
+            // Not through the object store: its listing hides the temporary files of interrupted writes.
+            let staging = directory.join(PRIVATE_DIR).join("staging");
+            let open = open_parts.clone();
+            return blocking(move || clean_directory(&staging, &open, now, 0))
+                .await
+                .map_err(|error| unavailable("clean", &private(&["staging"]), error));
+        }
+        let staging = private(&["staging"]);
+        let found: Vec<_> =
+            self.store.list(Some(&staging)).try_collect().await.map_err(|e| unavailable("list", &staging, e))?;
+        let mut deleted = 0;
+        for object in found {
+            let age = now.duration_since(object.last_modified.into()).unwrap_or_default();
+            if age > STAGED_MAX_AGE && !names_part(object.location.filename().unwrap_or_default(), open_parts) {
+                self.remove(&object.location).await?;
+                deleted += 1;
+            }
+        }
+        Ok(deleted)
+    }
+
+    async fn put_new(&self, path: &Path, bytes: Bytes) -> Result<(), ObjectError> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        self.store.put_opts(path, PutPayload::from_bytes(bytes), options).await.map(|_| ())
+    }
+
+    async fn link(&self, staged: &Path, path: &Path, part_id: Uuid) -> Result<(), StoreError> {
+        match self.store.copy_if_not_exists(staged, path).await {
+            Ok(()) => Ok(()),
+            Err(ObjectError::AlreadyExists { .. }) => {
+                self.check_same_part(path, part_id).await?;
+                // The attempt that made the link may have ended before the folder was synced.
+                self.sync_folder(path).await
+            }
+            Err(error) => Err(unavailable("publish", path, error)),
+        }
+    }
+
+    async fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let mut folder = directory.clone();
+        folder.extend(path.parts().map(|part| part.as_ref().to_owned()));
+        folder.pop();
+        blocking(move || std::fs::File::open(&folder)?.sync_all())
+            .await
+            .map_err(|error| unavailable("sync the folder of", path, error))
+    }
+
+    async fn check_same_part(&self, path: &Path, part_id: Uuid) -> Result<(), StoreError> {
+        let size = self.size(path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
+        check_part(path, size)?;
+        let bytes = self.get(path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
+        let found = match super::footer::part_id(&bytes) {
+            Ok(found) if found == part_id => return Ok(()),
+            Ok(found) => format!("it is part {found}"),
+            Err(reason) => reason,
+        };
+        Err(StoreError::PartTaken { path: path.to_string(), part_id, found })
+    }
+
+    async fn get(&self, path: &Path) -> Result<Option<Bytes>, StoreError> {
+        let result = match self.store.get(path).await {
+            Ok(result) => result.bytes().await,
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ObjectError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(unavailable("read", path, error)),
+        }
+    }
+
+    async fn size(&self, path: &Path) -> Result<Option<u64>, StoreError> {
+        match self.store.head(path).await {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(ObjectError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(unavailable("look up", path, error)),
+        }
+    }
+
+    async fn remove(&self, path: &Path) -> Result<(), StoreError> {
+        match self.store.delete(path).await {
+            Ok(()) | Err(ObjectError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(unavailable("delete", path, error)),
+        }
+    }
+}
+
+/// Deletes old files below `folder`, which is the staging folder (`depth` 0) or one in it.
+fn clean_directory(
+    folder: &std::path::Path,
+    open: &BTreeSet<Uuid>,
+    now: std::time::SystemTime,
+    depth: u32,
+) -> std::io::Result<u64> {
+    /// Uploads are at staging/upload/EXPERIMENT/TABLE/FILE; nothing deeper is ours.
+    const MAX_DEPTH: u32 = 4;
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let own = folder.file_name().is_some_and(|name| name == "create") && depth == 1;
+    let mut deleted = 0;
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() && depth < MAX_DEPTH {
+            deleted += clean_directory(&entry.path(), open, now, depth + 1)?;
+        } else if kind.is_file() {
+            let name = entry.file_name();
+            let age = now.duration_since(entry.metadata()?.modified()?).unwrap_or_default();
+            if own || (age > STAGED_MAX_AGE && !names_part(&name.to_string_lossy(), open)) {
+                std::fs::remove_file(entry.path())?;
+                deleted += 1;
+            }
+        }
+    }
+    Ok(deleted)
+}
+
+fn names_part(file_name: &str, parts: &BTreeSet<Uuid>) -> bool {
+    file_name.strip_suffix(".parquet").and_then(|id| Uuid::parse_str(id).ok()).is_some_and(|id| parts.contains(&id))
+}
+
+fn staged_path(experiment: &str, table: Table, part_id: Uuid) -> Result<Path, StoreError> {
+    check_name(experiment)?;
+    Ok(private(&["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())]))
+}
+
+fn log_path(digest: LogDigest) -> Path {
+    private(&["logs", &hex(&digest)])
+}
+
+fn check_part(path: &Path, bytes: u64) -> Result<(), StoreError> {
+    if bytes > MAX_PART_BYTES {
+        let reason = format!("{path} has {bytes} bytes, more than {MAX_PART_BYTES}");
+        return Err(StoreError::Invalid { reason });
+    }
+    Ok(())
+}
+
+pub(crate) fn unavailable(op: &'static str, path: &Path, error: impl Into<BoxError>) -> StoreError {
+    StoreError::Unavailable { op, path: path.to_string(), source: error.into() }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Runs file or hash work beside the async threads where there are any.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::runtime::Handle::try_current() {
+        Ok(handle) => match handle.spawn_blocking(work).await {
+            Ok(value) => value,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        },
+        Err(_) => work(),
+    }
+}
