@@ -1,0 +1,201 @@
+//! Logs by name, path or URL.
+use std::fs::{self, File};
+use std::path::{self, Path, PathBuf};
+
+use crate::sha::{Hashing, Sha256, hex, parse_hex, sha256};
+use crate::{Cache, Limits, LoadError, decompress, download};
+
+/// What is put behind a log's name, in this order, to find its file. The last is the file name itself.
+const ENDINGS: [&str; 4] = [".swf.gz", ".swf.zst", ".swf", ""];
+
+/// Names shown when a log is not found.
+const NEAREST_SHOWN: usize = 3;
+
+/// Where a log was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A file.
+    File(PathBuf),
+    /// A URL, downloaded now or by an earlier call into the cache.
+    Url(String),
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Origin::File(path) => path.display().fmt(f),
+            Origin::Url(url) => url.fmt(f),
+        }
+    }
+}
+
+/// A log's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogBytes {
+    /// The decompressed text.
+    pub bytes: Vec<u8>,
+    /// SHA-256 of `bytes`: the log's identity in results.
+    pub digest: Sha256,
+    /// Where it was found.
+    pub origin: Origin,
+}
+
+/// Finds logs. Cheap to clone; calls block.
+#[derive(Debug, Clone)]
+pub struct Library {
+    search_path: Vec<PathBuf>,
+    cache_folder: Option<PathBuf>,
+    limits: Limits,
+}
+
+impl Library {
+    /// A library over folders, searched in order. With a cache folder, a URL is downloaded once; the folder is created
+    /// at the first download.
+    pub fn new(search_path: Vec<PathBuf>, cache_folder: Option<PathBuf>) -> Library {
+        Library { search_path, cache_folder, limits: Limits::default() }
+    }
+
+    /// The same with other limits.
+    pub fn with_limits(self, limits: Limits) -> Library {
+        Library { limits, ..self }
+    }
+
+    /// The folders of a search path variable such as `POWERSWEEP_TRACES`: separated as in `PATH`, empty ones left out.
+    pub fn split_search_path(variable: &std::ffi::OsStr) -> Vec<PathBuf> {
+        std::env::split_paths(variable).filter(|p| !p.as_os_str().is_empty()).collect()
+    }
+
+    /// Loads a log.
+    ///
+    /// - `http://` or `https://`: downloaded; `sha256` (of the file as downloaded) is required.
+    /// - with a path separator: that file, or the file with `.swf.gz`, `.swf.zst` or `.swf` behind it.
+    /// - else a name: in each folder of the search path `NAME.swf.gz`, `NAME.swf.zst`, `NAME.swf`, `NAME`, then the
+    ///   same in the current folder.
+    ///
+    /// `sha256` is that of the stored (compressed) file, 64 hex digits, checked wherever it is given.
+    pub fn load(&self, log: &str, sha256: Option<&str>) -> Result<LogBytes, LoadError> {
+        let expected =
+            match sha256 {
+                None => None,
+                Some(text) => Some(parse_hex(text).ok_or_else(|| LoadError::BadSha256 {
+                    log: log.to_owned(),
+                    text: text.escape_debug().to_string(),
+                })?),
+            };
+        if is_url(log) {
+            let expected = expected.ok_or_else(|| LoadError::Sha256Missing { url: log.to_owned() })?;
+            return self.load_url(log, &expected);
+        }
+        self.load_file(self.find(log)?, expected)
+    }
+
+    /// The file of a name or path, as [`Library::load`] finds it.
+    pub fn find(&self, log: &str) -> Result<PathBuf, LoadError> {
+        let is_path = log.contains(path::is_separator);
+        let here = Path::new("");
+        let folders: Vec<&Path> =
+            if is_path { vec![here] } else { self.search_path.iter().map(PathBuf::as_path).chain([here]).collect() };
+        for folder in &folders {
+            // A path is a file's own name first; a name is a log's name first.
+            let first = if is_path { Some("") } else { None };
+            for ending in first.into_iter().chain(ENDINGS) {
+                let file = folder.join(format!("{log}{ending}"));
+                if !log.is_empty() && file.is_file() {
+                    return Ok(file);
+                }
+            }
+        }
+        Err(self.not_found(log, is_path))
+    }
+
+    fn load_file(&self, file: PathBuf, expected: Option<Sha256>) -> Result<LogBytes, LoadError> {
+        let read_error = |source| LoadError::Read { path: file.clone(), source };
+        let origin = file.display().to_string();
+        let opened = File::open(&file).map_err(read_error)?;
+        let stored_bytes = opened.metadata().map_err(read_error)?.len();
+        if stored_bytes > self.limits.stored_bytes {
+            return Err(LoadError::TooLarge { origin, limit_bytes: self.limits.stored_bytes, text: false });
+        }
+        if let Some(expected) = expected {
+            // In a pass of its own: a damaged archive should be called the wrong file if it is that.
+            let found = File::open(&file).and_then(|f| Hashing::new(f).finish()).map_err(read_error)?;
+            check_sha256(&origin, &expected, &found)?;
+        }
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let bytes = decompress::text(opened, &name, &origin, self.limits.text_bytes, read_error)?;
+        Ok(LogBytes { digest: sha256(&bytes), bytes, origin: Origin::File(file) })
+    }
+
+    fn load_url(&self, url: &str, expected: &Sha256) -> Result<LogBytes, LoadError> {
+        let cache = self.cache_folder.as_ref().map(Cache::open).transpose()?;
+        let cached = match &cache {
+            Some(cache) => cache.get(expected)?,
+            None => None,
+        };
+        let stored = match cached {
+            Some(bytes) => bytes,
+            None => {
+                let bytes = download::fetch(url, expected, self.limits)?;
+                if let Some(cache) = &cache {
+                    cache.put(&bytes)?;
+                }
+                bytes
+            }
+        };
+        let read_error = |e: std::io::Error| LoadError::Download { url: url.to_owned(), reason: e.to_string() };
+        let bytes = decompress::text(&stored[..], url, url, self.limits.text_bytes, read_error)?;
+        Ok(LogBytes { digest: sha256(&bytes), bytes, origin: Origin::Url(url.to_owned()) })
+    }
+
+    fn not_found(&self, log: &str, is_path: bool) -> LoadError {
+        let (places, wanted) = if is_path {
+            let folder = Path::new(log).parent().unwrap_or(Path::new("")).to_path_buf();
+            let name = Path::new(log).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            (vec![if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder }], name)
+        } else {
+            (self.search_path.clone(), log.to_owned())
+        };
+        let nearest = nearest(&wanted, places.iter().flat_map(|p| log_names(p)));
+        LoadError::NotFound { log: log.to_owned(), places, nearest }
+    }
+}
+
+/// Whether a log is named by URL.
+pub(crate) fn is_url(log: &str) -> bool {
+    let starts = |scheme: &str| log.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme));
+    starts("http://") || starts("https://")
+}
+
+fn check_sha256(origin: &str, expected: &Sha256, found: &Sha256) -> Result<(), LoadError> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(LoadError::WrongSha256 { origin: origin.to_owned(), expected: hex(expected), found: hex(found) })
+}
+
+/// Names of the logs in a folder; none if it cannot be read.
+fn log_names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let names = entries.flatten().filter_map(|e| {
+        let name = e.file_name().into_string().ok()?;
+        ENDINGS.iter().find_map(|end| name.strip_suffix(end).filter(|_| !end.is_empty())).map(str::to_owned)
+    });
+    names.collect()
+}
+
+/// The names that look most like the wanted one.
+fn nearest(wanted: &str, names: impl Iterator<Item = String>) -> Vec<String> {
+    let wanted = wanted.to_lowercase();
+    let mut scored: Vec<(f64, String)> = names
+        .map(|name| {
+            let lower = name.to_lowercase();
+            let contains = !wanted.is_empty() && (lower.contains(&wanted) || wanted.contains(&lower));
+            let score = strsim::jaro_winkler(&wanted, &lower);
+            (if contains { 1.0 + score } else { score }, name)
+        })
+        .filter(|(score, _)| *score >= 0.75)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    scored.dedup_by(|a, b| a.1 == b.1);
+    scored.into_iter().take(NEAREST_SHOWN).map(|(_, name)| name).collect()
+}

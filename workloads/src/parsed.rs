@@ -1,0 +1,107 @@
+//! Parsed logs and built workloads in memory, shared by the slots of a worker.
+use std::sync::Arc;
+
+use powersweep_engine::workload::swf::{self, SwfError, SwfLog};
+use powersweep_engine::workload::{self, Workload, WorkloadError};
+use powersweep_engine::{Part, SimSpec, Slot, Value};
+
+use crate::Sha256;
+use crate::memo::Memo;
+
+/// Parameters of the rules that [`workload::build`] does not look at: workloads that differ in them only are one.
+const NOT_OF_THE_WORKLOAD: [&str; 1] = ["wide_jobs"];
+
+/// Parsed logs by digest, and workloads by (digest, source, rules, seed), each made once even when several threads ask
+/// at the same time, the least recently used given up when the budget is exceeded.
+///
+/// A value given up stays alive while a task uses it, so that the budget bounds what is kept for later, not what
+/// running tasks hold.
+pub struct ParsedLogs {
+    logs: Memo<Sha256, SwfLog>,
+    workloads: Memo<WorkloadKey, Workload>,
+}
+
+/// What a workload depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct WorkloadKey {
+    digest: Option<Sha256>,
+    /// Drawn from by generators only: tasks that differ in the seed share a log's workload.
+    seed: Option<u64>,
+    parts: Vec<u8>,
+}
+
+impl ParsedLogs {
+    /// A cache that keeps at most `budget_bytes`, half for logs and half for workloads.
+    pub fn new(budget_bytes: usize) -> ParsedLogs {
+        ParsedLogs { logs: Memo::new(budget_bytes / 2), workloads: Memo::new(budget_bytes / 2) }
+    }
+
+    /// The parsed log of a digest. `fetch` gets its text if it has to be parsed; `file` is its name for messages.
+    ///
+    /// `E` is the caller's error; it takes the parser's by `From`.
+    pub fn log<E: From<SwfError>>(
+        &self,
+        digest: &Sha256,
+        file: &str,
+        fetch: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Arc<SwfLog>, E> {
+        self.logs.get_or_make(digest, SwfLog::memory_bytes, || {
+            let text = fetch()?;
+            Ok(swf::parse(&text, file)?)
+        })
+    }
+
+    /// The workload of a spec; `digest` is that of its log, `None` for a generator.
+    pub fn workload<E: From<SwfError> + From<WorkloadError>>(
+        &self,
+        spec: &SimSpec,
+        digest: Option<&Sha256>,
+        file: &str,
+        fetch: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Arc<Workload>, E> {
+        let key = WorkloadKey {
+            digest: digest.copied(),
+            seed: digest.is_none().then_some(spec.seed),
+            parts: [Slot::Source, Slot::Rules].into_iter().flat_map(|slot| encode(spec.part(slot))).collect(),
+        };
+        self.workloads.get_or_make(&key, Workload::memory_bytes, || {
+            let log = digest.map(|digest| self.log(digest, file, fetch)).transpose()?;
+            Ok(workload::build(spec, log.as_deref())?)
+        })
+    }
+
+    /// Bytes kept: logs and workloads.
+    pub fn used_bytes(&self) -> usize {
+        self.logs.used_bytes() + self.workloads.used_bytes()
+    }
+}
+
+/// A part with the values that its workload depends on, unambiguously: every text is preceded by its length.
+fn encode(part: &Part) -> Vec<u8> {
+    fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+        out.extend((bytes.len() as u64).to_le_bytes());
+        out.extend(bytes);
+    }
+    let entry = part.entry();
+    let mut out = Vec::new();
+    put(&mut out, entry.name.as_bytes());
+    let matters = |name: &str| entry.params.iter().any(|p| p.name == name && p.identity);
+    for (name, value) in part.values() {
+        if !matters(name) || NOT_OF_THE_WORKLOAD.contains(name) {
+            continue;
+        }
+        put(&mut out, name.as_bytes());
+        match value {
+            Value::Bool(v) => put(&mut out, &[b'b', u8::from(*v)]),
+            Value::Int(v) => put(&mut out, &[b"i", &v.to_le_bytes()[..]].concat()),
+            Value::Real(v) => put(&mut out, &[b"r", &v.to_bits().to_le_bytes()[..]].concat()),
+            Value::Text(v) => put(&mut out, &[b"t", v.as_bytes()].concat()),
+            Value::Reals(v) => {
+                let bits: Vec<u8> = v.iter().flat_map(|x| x.to_bits().to_le_bytes()).collect();
+                put(&mut out, &[b"v", &bits[..]].concat());
+            }
+        }
+    }
+    out.push(b'.');
+    out
+}

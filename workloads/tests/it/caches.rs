@@ -1,0 +1,168 @@
+use std::fs::{self, File};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+use powersweep_engine::workload::WorkloadError;
+use powersweep_engine::workload::swf::SwfError;
+use powersweep_engine::{Part, SimSpec, Slot, Value, registry};
+use powersweep_workloads::{Cache, LoadError, ParsedLogs, hex, sha256};
+use tempfile::TempDir;
+
+use crate::LOG;
+
+#[test]
+fn bytes_are_kept_under_their_digest() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let cache = Cache::open(folder.path().join("a/b")).expect("opens");
+    let digest = sha256(b"bytes");
+    assert_eq!(cache.get(&digest).expect("reads"), None);
+    assert_eq!(cache.put(b"bytes").expect("writes"), digest);
+    assert_eq!(cache.put(b"bytes").expect("writes again"), digest);
+    assert_eq!(cache.get(&digest).expect("reads").as_deref(), Some(&b"bytes"[..]));
+    let names: Vec<_> = fs::read_dir(cache.folder()).expect("lists").flatten().map(|e| e.file_name()).collect();
+    assert_eq!(names, [hex(&digest).as_str()], "nothing else is left");
+}
+
+#[test]
+fn a_damaged_entry_is_absent_and_can_be_put_again() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let cache = Cache::open(folder.path()).expect("opens");
+    let digest = cache.put(b"bytes").expect("writes");
+    for damage in [&b"bytez"[..], b"byte", b""] {
+        fs::write(folder.path().join(hex(&digest)), damage).expect("writes");
+        assert_eq!(cache.get(&digest).expect("reads"), None);
+        fs::write(folder.path().join(hex(&digest)), damage).expect("writes");
+        cache.put(b"bytes").expect("repairs");
+        assert_eq!(cache.get(&digest).expect("reads").as_deref(), Some(&b"bytes"[..]));
+    }
+}
+
+#[test]
+fn leftovers_of_dead_processes_are_removed_and_those_of_the_living_kept() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let (old, new, other) =
+        (folder.path().join(".incoming-a"), folder.path().join(".incoming-b"), folder.path().join("c"));
+    for file in [&old, &new, &other] {
+        let file = File::create(file).expect("creates");
+        file.set_modified(SystemTime::now() - Duration::from_secs(7 * 24 * 3600)).expect("sets the time");
+    }
+    File::create(&new).expect("opens").set_modified(SystemTime::now()).expect("sets the time");
+    Cache::open(folder.path()).expect("opens");
+    assert_eq!((old.exists(), new.exists(), other.exists()), (false, true, true));
+}
+
+#[test]
+fn a_cache_that_cannot_be_used_says_where() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("file");
+    fs::write(&file, b"").expect("writes");
+    let error = Cache::open(&file).expect_err("is a file");
+    assert!(matches!(&error, LoadError::Cache { path, .. } if *path == file), "{error}");
+    assert!(error.is_retryable());
+}
+
+#[test]
+fn writers_of_the_same_bytes_do_not_disturb_each_other() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let bytes = vec![7u8; 100_000];
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let cache = Cache::open(folder.path()).expect("opens");
+                for _ in 0..10 {
+                    let digest = cache.put(&bytes).expect("writes");
+                    assert_eq!(cache.get(&digest).expect("reads").as_deref(), Some(&bytes[..]));
+                }
+            });
+        }
+    });
+}
+
+/// A caller's error, as the worker has one.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Swf(#[from] SwfError),
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    #[error("fetch")]
+    Fetch,
+}
+
+fn spec(rules: &[(&str, Value)]) -> SimSpec {
+    let mut spec = SimSpec::new();
+    let mut source = Part::new(registry::find(Slot::Source, "swf").expect("is registered"));
+    source.set("log", Value::Text("x".to_owned())).expect("is a text");
+    spec.choose(source);
+    for (name, value) in rules {
+        spec.part_mut(Slot::Rules).set(name, value.clone()).expect("is valid");
+    }
+    spec
+}
+
+#[test]
+fn a_log_is_parsed_once_for_all_its_workloads() {
+    let parsed = ParsedLogs::new(1 << 20);
+    let digest = sha256(LOG.as_bytes());
+    let (fetched, barrier) = (AtomicU32::new(0), Barrier::new(6));
+    std::thread::scope(|scope| {
+        for i in 0..6 {
+            let (parsed, fetched, barrier) = (&parsed, &fetched, &barrier);
+            scope.spawn(move || {
+                let mut spec = spec(&[("record_to", Value::Int(1 + i % 2))]);
+                spec.seed = i as u64;
+                barrier.wait();
+                let fetch = || {
+                    fetched.fetch_add(1, Ordering::SeqCst);
+                    Ok::<_, Failed>(LOG.as_bytes().to_vec())
+                };
+                let workload = parsed.workload(&spec, Some(&digest), "x", fetch).expect("builds");
+                assert_eq!(workload.jobs.len() as i64, 1 + i % 2);
+                assert_eq!(workload.native_procs, Some(8));
+            });
+        }
+    });
+    assert_eq!(fetched.load(Ordering::SeqCst), 1);
+    let none = || -> Result<Vec<u8>, Failed> { panic!("is in memory") };
+    let log = parsed.log(&digest, "x", none).expect("is in memory");
+    assert_eq!(log.records.len(), 2);
+    let other_name = |wide: &str| {
+        let mut spec = spec(&[("record_to", Value::Int(1)), ("wide_jobs", Value::Text(wide.to_owned()))]);
+        spec.part_mut(Slot::Source).set("log", Value::Text(format!("{wide}.swf"))).expect("is a text");
+        parsed.workload(&spec, Some(&digest), "y", none).expect("is in memory")
+    };
+    assert!(
+        std::sync::Arc::ptr_eq(&other_name("clamp"), &other_name("drop")),
+        "the log's name and the machine's rule make no other workload"
+    );
+    assert!(parsed.used_bytes() > 0);
+}
+
+#[test]
+fn workloads_of_other_seeds_and_rules_are_others() {
+    let parsed = ParsedLogs::new(1 << 20);
+    let digest = sha256(LOG.as_bytes());
+    let get = |rules: &[(&str, Value)]| {
+        let fetch = || Ok::<_, Failed>(LOG.as_bytes().to_vec());
+        parsed.workload(&spec(rules), Some(&digest), "x", fetch).expect("builds")
+    };
+    let exact = get(&[("estimates", Value::Text("exact".to_owned()))]);
+    assert_eq!((exact.jobs[0].estimate_s, get(&[]).jobs[0].estimate_s), (100.0, 200.0));
+    assert_eq!(get(&[("interarrival_factor", Value::Real(2.0))]).jobs[1].submit_s, 10.0);
+}
+
+#[test]
+fn errors_of_fetching_parsing_and_building_reach_the_caller() {
+    let parsed = ParsedLogs::new(1 << 20);
+    let get = |text: Result<&str, Failed>, rules: &[(&str, Value)]| {
+        let digest = sha256(text.as_deref().unwrap_or("?").as_bytes());
+        parsed.workload(&spec(rules), Some(&digest), "x.swf", || text.map(|t| t.as_bytes().to_vec()))
+    };
+    assert!(matches!(get(Err(Failed::Fetch), &[]), Err(Failed::Fetch)));
+    let error = get(Ok("1 2 3"), &[]).expect_err("is no log");
+    assert!(matches!(&error, Failed::Swf(_)) && error.to_string().starts_with("x.swf, line 1:"), "{error}");
+    let error = get(Ok(LOG), &[("record_from", Value::Int(5))]).expect_err("leaves nothing");
+    assert!(matches!(error, Failed::Workload(WorkloadError::NoJobs { .. })));
+    get(Ok(LOG), &[]).expect("an error is not kept");
+}

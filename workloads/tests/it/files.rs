@@ -1,0 +1,137 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use powersweep_workloads::{Library, Limits, LoadError, Origin, hex, sha256};
+use tempfile::TempDir;
+
+use crate::{LOG, gzip, long_log, zst};
+
+fn folder(files: &[(&str, &[u8])]) -> TempDir {
+    let folder = TempDir::new().expect("a temporary folder");
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes).expect("writes");
+    }
+    folder
+}
+
+fn library(folders: &[&Path]) -> Library {
+    Library::new(folders.iter().map(|p| PathBuf::from(*p)).collect(), None)
+}
+
+#[test]
+fn a_log_is_the_same_however_it_is_stored() {
+    let folder =
+        folder(&[("g.swf.gz", &gzip(LOG.as_bytes())), ("z.swf.zst", &zst(LOG.as_bytes())), ("p.swf", LOG.as_bytes())]);
+    let library = library(&[folder.path()]);
+    for name in ["g", "g.swf.gz", "z", "z.swf.zst", "p", "p.swf"] {
+        let log = library.load(name, None).expect(name);
+        assert_eq!(log.bytes, LOG.as_bytes(), "{name}");
+        assert_eq!(log.digest, sha256(LOG.as_bytes()), "{name}");
+        let by_path = folder.path().join(name);
+        let by_path = library.load(by_path.to_str().expect("utf-8"), None).expect("by path");
+        assert_eq!(by_path, log);
+    }
+}
+
+#[test]
+fn archives_are_recognised_by_content_and_members_are_joined() {
+    let (a, b) = LOG.split_at(40);
+    let two = [gzip(a.as_bytes()), gzip(b.as_bytes())].concat();
+    let frames = [zst(a.as_bytes()), zst(b.as_bytes())].concat();
+    let folder = folder(&[("a.swf", &two), ("b", &frames)]);
+    for name in ["a", "b"] {
+        assert_eq!(library(&[folder.path()]).load(name, None).expect("loads").bytes, LOG.as_bytes());
+    }
+}
+
+#[test]
+fn the_first_folder_and_the_first_ending_win() {
+    let first = folder(&[("x.swf", b"1"), ("y", b"3"), ("y.swf", b"2")]);
+    let second = folder(&[("x.swf.gz", &gzip(b"4")), ("w.swf.gz", &gzip(b"5"))]);
+    let library = library(&[first.path(), second.path()]);
+    let text = |name: &str| library.load(name, None).expect("loads").bytes;
+    assert_eq!(text("x"), b"1");
+    assert_eq!(text("y"), b"2");
+    assert_eq!(text("w"), b"5");
+    assert_eq!(library.load("w", None).expect("loads").origin, Origin::File(second.path().join("w.swf.gz")));
+}
+
+#[test]
+fn a_missing_log_names_the_places_and_the_nearest_names() {
+    let folder = folder(&[("CTC-SP2-1996-3.1-cln.swf.gz", b""), ("KTH-SP2-1996-2.1-cln.swf", b""), ("README.md", b"")]);
+    let message = |log: &str| library(&[folder.path()]).load(log, None).expect_err("is missing").to_string();
+    let place = folder.path().display();
+    assert_eq!(
+        message("CTC-SP2-1996-3.1"),
+        format!(
+            "there is no log `CTC-SP2-1996-3.1`: looked in {place}; similar names there: CTC-SP2-1996-3.1-cln, \
+             KTH-SP2-1996-2.1-cln"
+        )
+    );
+    assert!(message("kth").ends_with("similar names there: KTH-SP2-1996-2.1-cln"), "{}", message("kth"));
+    assert!(message("zzz").ends_with(&place.to_string()));
+    assert!(message("").starts_with("there is no log ``"));
+    assert!(message(&format!("{place}/CTC-SP2.swf")).contains(&format!("looked in {place}; similar")));
+    let unset = library(&[]).load("x", None).expect_err("is missing");
+    assert!(unset.to_string().contains("set POWERSWEEP_TRACES"), "{unset}");
+    assert!(!unset.is_retryable());
+}
+
+#[test]
+fn damaged_archives_are_errors_that_name_the_file() {
+    let text = long_log();
+    for (name, whole) in [("a.swf.gz", gzip(&text)), ("a.swf.zst", zst(&text))] {
+        let mut flipped = whole.clone();
+        let middle = flipped.len() / 2;
+        flipped[middle] ^= 0x55;
+        let mut head = whole.clone();
+        head[0] ^= 0xff;
+        let tail = [&whole[..], b"garbage"].concat();
+        let cuts = [0, 1, 3, 9, whole.len() / 2, whole.len() - 1].map(|n| whole[..n].to_vec());
+        for (i, bytes) in [flipped, head, tail].into_iter().chain(cuts).enumerate() {
+            let folder = folder(&[(name, &bytes)]);
+            let error = library(&[folder.path()]).load("a", None).expect_err("is damaged");
+            assert!(matches!(error, LoadError::Damaged { .. }), "{name} {i}: {error:?}");
+            assert!(error.to_string().contains(name), "{error}");
+            assert!(!error.is_retryable());
+        }
+    }
+}
+
+#[test]
+fn the_sha256_of_the_stored_file_is_checked() {
+    let stored = gzip(LOG.as_bytes());
+    let folder = folder(&[("a.swf.gz", &stored)]);
+    let library = library(&[folder.path()]);
+    library.load("a", Some(&hex(&sha256(&stored)))).expect("is the file");
+    let text_digest = hex(&sha256(LOG.as_bytes()));
+    let wrong = library.load("a", Some(&text_digest)).expect_err("the digest of the text is not that of the file");
+    assert!(matches!(&wrong, LoadError::WrongSha256 { expected, .. } if *expected == text_digest), "{wrong}");
+    for bad in ["", "12", "zz", &"g".repeat(64)] {
+        let error = library.load("a", Some(bad)).expect_err("is no digest");
+        assert!(error.to_string().contains("must be 64 hex digits"), "{error}");
+    }
+}
+
+#[test]
+fn sizes_are_limited() {
+    let zeros = vec![b'\n'; 1 << 20];
+    let folder = folder(&[("g.swf.gz", &gzip(&zeros)), ("z.swf.zst", &zst(&zeros)), ("p.swf", &zeros)]);
+    let with = |stored_bytes, text_bytes| library(&[folder.path()]).with_limits(Limits { stored_bytes, text_bytes });
+    for name in ["g", "z", "p"] {
+        assert_eq!(with(1 << 20, 1 << 20).load(name, None).expect("at the limit").bytes.len(), 1 << 20);
+        let error = with(1 << 20, (1 << 20) - 1).load(name, None).expect_err("beyond the limit");
+        assert!(matches!(error, LoadError::TooLarge { text: true, .. }), "{error}");
+        let error = with(10, 1 << 20).load(name, None).expect_err("beyond the limit");
+        assert!(matches!(error, LoadError::TooLarge { text: false, .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_is_no_log() {
+    let folder = folder(&[]);
+    fs::create_dir(folder.path().join("x.swf")).expect("creates");
+    let error = library(&[folder.path()]).load("x", None).expect_err("is a folder");
+    assert!(matches!(error, LoadError::NotFound { .. }), "{error}");
+    assert!(library(&[folder.path()]).load("a\0b", None).is_err(), "a name that no file can have");
+}
