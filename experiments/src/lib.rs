@@ -1,1 +1,22 @@
-//! What to run: manifest, axes, tasks by index
+//! What to run: a manifest becomes a lazy sweep of tasks.
+//!
+//! [`Manifest::parse`] reads TOML and reports every problem at once. [`Sweep::new`] adds the digests of the logs;
+//! [`Sweep::task`] decodes task `i` from its index, so that a sweep of 10^9 tasks costs as little as one of ten.
+//! [`identity`] says when two tasks are the same.
+//!
+//! Pure: no file system, clock, thread or network. The caller finds the logs and gives their digests.
+
+mod decimal;
+mod digest;
+mod errors;
+pub mod identity;
+pub mod manifest;
+mod names;
+mod space;
+mod sweep;
+mod values;
+
+pub use digest::{Digest, DigestError};
+pub use errors::{ManifestErrors, Problem, SweepError};
+pub use manifest::{LogRef, Manifest, Tables};
+pub use sweep::{Sweep, TaskSpec};

@@ -1,0 +1,199 @@
+//! What is wrong with a manifest: every problem at once, each with its place in the text.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+/// Every problem of a manifest, in the order of the text. Final: the manifest must be edited.
+///
+/// `Display` renders plain text (line, caret, expectation, help) for logs and replies; as a `miette::Diagnostic` it
+/// renders graphically on a terminal.
+#[derive(Debug, Clone)]
+pub struct ManifestErrors {
+    source: Arc<NamedSource<Arc<str>>>,
+    problems: Vec<Problem>,
+}
+
+/// One problem of a manifest.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    source: Option<Arc<NamedSource<Arc<str>>>>,
+    span: Range<usize>,
+    message: String,
+    expected: String,
+    help: Option<String>,
+}
+
+impl Problem {
+    /// `message`: what is wrong. `expected`: what would be right here, shown at the caret.
+    pub(crate) fn new(span: Range<usize>, message: impl Into<String>, expected: impl Into<String>) -> Problem {
+        Problem { source: None, span, message: message.into(), expected: expected.into(), help: None }
+    }
+
+    /// Adds a hint: the nearest valid name, or the way out.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds a hint if there is one.
+    pub(crate) fn maybe_help(mut self, help: Option<String>) -> Problem {
+        self.help = help.or(self.help);
+        self
+    }
+
+    /// What is wrong, in one sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What would be right at this place.
+    pub fn expected(&self) -> &str {
+        &self.expected
+    }
+
+    /// A hint, such as the nearest valid name.
+    pub fn hint(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// The place: byte offsets into the manifest's text, on character boundaries.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+}
+
+impl ManifestErrors {
+    /// Sorts the problems by place and bounds every span to the text.
+    pub(crate) fn new(file: &str, text: &Arc<str>, mut problems: Vec<Problem>) -> ManifestErrors {
+        let source = Arc::new(NamedSource::new(file, text.clone()));
+        for problem in &mut problems {
+            problem.span = bounded(&problem.span, text);
+            problem.source = Some(source.clone());
+        }
+        problems.sort_by_key(|p| (p.span.start, p.span.end));
+        problems.dedup_by(|a, b| a.span == b.span && a.message == b.message);
+        ManifestErrors { source, problems }
+    }
+
+    /// The problems, at least one, in the order of the text.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The name of the file as it was given.
+    pub fn file(&self) -> &str {
+        self.source.name()
+    }
+}
+
+/// The span cut to the text and moved outwards to character boundaries.
+fn bounded(span: &Range<usize>, text: &str) -> Range<usize> {
+    let start = text.floor_char_boundary(span.start.min(text.len()));
+    let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
+    start..end
+}
+
+/// Line (from 1), column in characters (from 1) and the line's text.
+fn place(text: &str, at: usize) -> (usize, usize, &str) {
+    let start = text[..at].rfind('\n').map_or(0, |i| i + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |i| at + i);
+    let line = text[..at].matches('\n').count() + 1;
+    (line, text[start..at].chars().count() + 1, text[start..end].trim_end_matches('\r'))
+}
+
+impl fmt::Display for ManifestErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.source.inner();
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            let (line, column, shown) = place(text, problem.span.start);
+            let gutter = " ".repeat(line.to_string().len());
+            // The caret line repeats tabs, so that the caret stands below its character.
+            let pad: String =
+                shown.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            let width = text[problem.span.clone()].lines().next().map_or(0, |l| l.chars().count()).max(1);
+            writeln!(f, "error: {}", problem.message)?;
+            writeln!(f, "{gutter}--> {}:{line}:{column}", self.file())?;
+            writeln!(f, "{gutter} |")?;
+            writeln!(f, "{line} | {shown}")?;
+            writeln!(f, "{gutter} | {pad}{} {}", "^".repeat(width), problem.expected)?;
+            if let Some(help) = &problem.help {
+                writeln!(f, "{gutter} = help: {help}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ManifestErrors {}
+
+impl Diagnostic for ManifestErrors {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.problems[1..].iter().map(|p| p as &dyn Diagnostic)))
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.problems.first()?.labels()
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.problems.first()?.help.as_ref().map(|h| Box::new(h) as Box<dyn fmt::Display>)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|s| s as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = (self.span.start, self.span.len());
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some(self.expected.clone()), span))))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|h| Box::new(h) as Box<dyn fmt::Display>)
+    }
+}
+
+/// A sweep that cannot be made from a correct manifest. Final until the logs are found or the manifest is edited.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SweepError {
+    /// A log of the manifest has no digest.
+    #[error("the digest of log `{log}` is missing: find the log first")]
+    MissingDigest {
+        /// The log as the manifest names it.
+        log: String,
+    },
+    /// Two logs of different names are the same file, so that tasks would occur twice.
+    #[error("logs `{first}` and `{second}` are the same file (sha256 {digest}): workloads `{first_label}` and `{second_label}` would run the same tasks twice")]
+    SameLog {
+        /// Name of one log.
+        first: String,
+        /// Name of the other.
+        second: String,
+        /// Their common digest.
+        digest: crate::Digest,
+        /// A workload block with the one.
+        first_label: String,
+        /// A workload block with the other.
+        second_label: String,
+    },
+}

@@ -1,0 +1,170 @@
+//! What makes two tasks the same task: the canonical bytes of a spec and the id derived from them.
+//!
+//! Rules, each of which keeps ids stable while the program grows:
+//! - A part counts as the sorted list of (name, typed value) of those of its parameters that are part of the identity.
+//! - A parameter at its default is left out, so a parameter added later changes no id; defaults never change.
+//! - A part is left out when it is its slot's default part, at version 1, with no parameter listed, so a slot added
+//!   later changes no id. Default parts never change.
+//! - The kernel's version and the version of every listed part are in, so changed results get new ids.
+//! - Reals are their bits after `-0.0` became `0.0`; NaN never gets this far (`Param::check` refuses it).
+//! - A log is the digest of its decompressed bytes; its name and place are not in. Labels are not in.
+//! - The seed is in.
+//!
+//! `tests/golden/task_ids.txt` holds ids of released specs. It may grow; a changed line means lost results of users.
+
+use powersweep_engine::registry::{Default, Param};
+use powersweep_engine::{KERNEL_VERSION, Part, SimSpec, Value};
+use uuid::Uuid;
+
+use crate::Digest;
+
+/// Namespace of task ids (UUIDv5). Never changes.
+pub const NAMESPACE: Uuid = Uuid::from_u128(0x6f0d_3c5e_92a1_4b77_8e35_b1c4_70d9_a26f);
+
+/// First bytes of every canonical spec: the version of this encoding.
+const MAGIC: &[u8] = b"powersweep task 1\n";
+
+/// The canonical bytes of a spec: equal exactly when two specs are the same task.
+pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512);
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&KERNEL_VERSION.to_le_bytes());
+    out.extend_from_slice(&sim.seed.to_le_bytes());
+    match digest {
+        None => out.push(0),
+        Some(digest) => {
+            out.push(1);
+            out.extend_from_slice(digest.as_bytes());
+        }
+    }
+    for part in sim.parts() {
+        push_part(&mut out, part);
+    }
+    out
+}
+
+/// The id of a task: UUIDv5 of [`canonical`] in [`NAMESPACE`].
+pub fn task_id(sim: &SimSpec, digest: Option<Digest>) -> Uuid {
+    Uuid::new_v5(&NAMESPACE, &canonical(sim, digest))
+}
+
+fn push_part(out: &mut Vec<u8>, part: &Part) {
+    let entry = part.entry();
+    let begin = out.len();
+    push_text(out, entry.slot.key());
+    push_text(out, entry.name);
+    out.extend_from_slice(&entry.version.to_le_bytes());
+    let count_at = out.len();
+    out.extend_from_slice(&0_u32.to_le_bytes());
+    let mut count = 0_u32;
+    // `values` is ordered by name.
+    for (name, value) in part.values() {
+        let param = entry.params.iter().find(|p| p.name == *name);
+        if param.is_some_and(|param| param.identity && !is_default(param, value)) {
+            count += 1;
+            push_text(out, name);
+            push_value(out, value);
+        }
+    }
+    out[count_at..count_at + 4].copy_from_slice(&count.to_le_bytes());
+    if count == 0 && entry.version == 1 && entry.name == entry.slot.default_part() {
+        out.truncate(begin);
+    }
+}
+
+/// Whether a value equals the parameter's default, without building the default.
+fn is_default(param: &Param, value: &Value) -> bool {
+    match (param.default, value) {
+        (Default::Bool(a), Value::Bool(b)) => a == *b,
+        (Default::Int(a), Value::Int(b)) => a == *b,
+        (Default::Real(a), Value::Real(b)) => bits(a) == bits(*b),
+        (Default::Text(a), Value::Text(b)) => a == b,
+        (Default::Reals(a), Value::Reals(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| bits(*a) == bits(*b))
+        }
+        _ => false,
+    }
+}
+
+/// The bits that stand for a real: one zero only.
+fn bits(value: f64) -> u64 {
+    (value + 0.0).to_bits()
+}
+
+fn push_text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn push_value(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Bool(v) => out.extend_from_slice(&[b'b', u8::from(*v)]),
+        Value::Int(v) => {
+            out.push(b'i');
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Value::Real(v) => {
+            out.push(b'r');
+            out.extend_from_slice(&bits(*v).to_le_bytes());
+        }
+        Value::Text(v) => {
+            out.push(b't');
+            push_text(out, v);
+        }
+        Value::Reals(v) => {
+            out.push(b'v');
+            out.extend_from_slice(&(v.len() as u64).to_le_bytes());
+            v.iter().for_each(|v| out.extend_from_slice(&bits(*v).to_le_bytes()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use powersweep_engine::registry::{self, Slot};
+
+    use super::*;
+
+    fn with(slot: Slot, name: &str, params: &[(&str, Value)]) -> SimSpec {
+        let mut part = Part::new(registry::find(slot, name).expect("registered"));
+        params.iter().for_each(|(name, value)| part.set(name, value.clone()).expect("in range"));
+        let mut sim = SimSpec::new();
+        sim.choose(part);
+        sim
+    }
+
+    #[test]
+    fn defaults_and_names_of_logs_leave_no_trace() {
+        let spec = SimSpec::new();
+        let same = with(Slot::Platform, "homogeneous", &[("size_factor", Value::Int(1))]);
+        assert_eq!(canonical(&spec, None), canonical(&same, None));
+        let a = with(Slot::Source, "swf", &[("log", Value::Text("a".to_owned()))]);
+        let b = with(Slot::Source, "swf", &[("log", Value::Text("b".to_owned()))]);
+        let digest = Digest::of(b"log");
+        assert_eq!(task_id(&a, Some(digest)), task_id(&b, Some(digest)));
+        assert_ne!(task_id(&a, Some(digest)), task_id(&a, Some(Digest::of(b"other"))));
+    }
+
+    #[test]
+    fn values_seed_and_part_tell_tasks_apart() {
+        let mut seed = SimSpec::new();
+        seed.seed = 2;
+        let specs = [
+            SimSpec::new(),
+            seed,
+            with(Slot::Platform, "homogeneous", &[("size_factor", Value::Real(1.1))]),
+            with(Slot::Platform, "homogeneous", &[("procs", Value::Int(1))]),
+            with(Slot::Order, "sjf", &[]),
+            with(Slot::Backfill, "none", &[]),
+        ];
+        let ids: std::collections::BTreeSet<Uuid> = specs.iter().map(|s| task_id(s, None)).collect();
+        assert_eq!(ids.len(), specs.len());
+    }
+
+    #[test]
+    fn negative_zero_is_zero() {
+        let a = with(Slot::Platform, "homogeneous", &[("beta", Value::Real(0.0))]);
+        let b = with(Slot::Platform, "homogeneous", &[("beta", Value::Real(-0.0))]);
+        assert_eq!(task_id(&a, None), task_id(&b, None));
+    }
+}

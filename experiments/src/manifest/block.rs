@@ -1,0 +1,414 @@
+//! One block of a manifest: its axes, zips, and the variants they give.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use powersweep_engine::registry::{self, Entry, Param, Section, Slot};
+use powersweep_engine::{Part, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::errors::Problem;
+use crate::names::suggestion;
+use crate::space::{Column, Digit, Variant, tells_apart};
+use crate::values::Values;
+
+use super::values::{Read, kind, read};
+use super::{VARIANTS_MAX, zip};
+
+/// The slots that a section chooses, in canonical order.
+pub(crate) fn slots(section: Section) -> impl Iterator<Item = Slot> + Clone {
+    Slot::ALL.into_iter().filter(move |slot| slot.section() == section)
+}
+
+/// The parameters that a block of a section may have.
+pub(crate) fn params(section: Section) -> impl Iterator<Item = (&'static Entry, &'static Param)> + Clone {
+    registry::ENTRIES
+        .iter()
+        .copied()
+        .filter(move |entry| entry.slot.section() == section)
+        .flat_map(|entry| entry.params.iter().map(move |param| (entry, param)))
+}
+
+/// The name of a section in a manifest.
+pub(crate) fn section_key(section: Section) -> &'static str {
+    match section {
+        Section::Workloads => "workloads",
+        Section::Platforms => "platforms",
+        Section::Policies => "policies",
+        Section::Statistics => "statistics",
+    }
+}
+
+/// An axis of a block, one value included.
+pub(crate) struct Axis {
+    pub(crate) what: What,
+    pub(crate) key_span: Range<usize>,
+    /// Where each listed value stands; empty for a range.
+    pub(crate) spans: Vec<Range<usize>>,
+    pub(crate) listed: bool,
+    /// The zip it belongs to.
+    pub(crate) zip: Option<usize>,
+    used: bool,
+}
+
+/// What an axis sets.
+pub(crate) enum What {
+    Slot(Slot, Vec<&'static Entry>),
+    Param(&'static Param, Values),
+}
+
+impl Axis {
+    pub(crate) fn len(&self) -> u64 {
+        match &self.what {
+            What::Slot(_, entries) => entries.len() as u64,
+            What::Param(_, values) => values.len(),
+        }
+    }
+}
+
+/// A block and where it stands.
+pub(crate) struct Block<'a, 'i> {
+    pub(crate) section: Section,
+    pub(crate) label: Arc<str>,
+    pub(crate) at: usize,
+    pub(crate) span: Range<usize>,
+    pub(crate) table: &'a DeTable<'i>,
+}
+
+impl Block<'_, '_> {
+    fn header(&self) -> String {
+        let section = section_key(self.section);
+        if self.label.is_empty() { format!("[{section}]") } else { format!("[{section}.{}]", self.label) }
+    }
+
+    /// The variants of the block; problems are reported, and then the variants are not complete.
+    pub(crate) fn variants(&self, problems: &mut Vec<Problem>) -> Vec<Variant> {
+        let before = problems.len();
+        let mut axes = self.axes(problems);
+        let zips = zip::read(self.table, &mut axes, problems);
+        repeated(&axes, problems);
+        if problems.len() > before {
+            // Unknown keys and unchosen parts often come together; the latter can be said already.
+            if axes.values().any(|axis| matches!(axis.what, What::Slot(..))) || slots_default(self.section, &axes) {
+                self.unused(&axes, problems);
+            }
+            return Vec::new();
+        }
+        let variants = self.combine(&mut axes, &zips, problems);
+        let left: BTreeMap<String, Axis> = axes.into_iter().filter(|(_, axis)| !axis.used).collect();
+        if variants.is_some() {
+            self.unused(&left, problems);
+        }
+        variants.unwrap_or_default()
+    }
+
+    fn axes(&self, problems: &mut Vec<Problem>) -> BTreeMap<String, Axis> {
+        let mut axes = BTreeMap::new();
+        for (key, value) in self.table {
+            let name = key.get_ref().as_ref();
+            if name == "zip" {
+                continue;
+            }
+            let axis = |what, read: (Vec<Range<usize>>, bool)| Axis {
+                what,
+                key_span: key.span(),
+                spans: read.0,
+                listed: read.1,
+                zip: None,
+                used: false,
+            };
+            if let Some(slot) = slots(self.section).find(|slot| slot.key() == name) {
+                if let Some((entries, spans, listed)) = choices(slot, value, problems) {
+                    axes.insert(name.to_owned(), axis(What::Slot(slot, entries), (spans, listed)));
+                }
+            } else if let Some((_, param)) = params(self.section).find(|(_, param)| param.name == name) {
+                if let Some(Read { values, spans, listed }) = read(param, value, problems) {
+                    axes.insert(name.to_owned(), axis(What::Param(param, values), (spans, listed)));
+                }
+            } else {
+                problems.push(self.unknown(name, key.span()));
+            }
+        }
+        axes
+    }
+
+    fn unknown(&self, name: &str, span: Range<usize>) -> Problem {
+        let message = format!("{} has no key `{name}`", self.header());
+        let sections = [Section::Workloads, Section::Platforms, Section::Policies, Section::Statistics];
+        let elsewhere = sections.into_iter().find(|section| {
+            slots(*section).any(|slot| slot.key() == name) || params(*section).any(|(_, param)| param.name == name)
+        });
+        if let Some(section) = elsewhere {
+            let table = match section {
+                Section::Statistics => "[statistics]".to_owned(),
+                other => format!("a block of [{}]", section_key(other)),
+            };
+            let belongs = format!("`{name}` belongs in {table}");
+            return Problem::new(span, message, "misplaced key").help(belongs);
+        }
+        if matches!(name, "seed" | "seeds" | "tables" | "exclude") {
+            let help = if name == "seed" { "write `seeds`, at the top of the manifest" } else { "move it to the top of the manifest" };
+            return Problem::new(span, message, "misplaced key").help(help);
+        }
+        let keys: Vec<&str> = slots(self.section)
+            .map(Slot::key)
+            .chain(params(self.section).map(|(_, param)| param.name))
+            .chain(["zip"])
+            .collect();
+        Problem::new(span, message, "unknown key").help(suggestion(name, keys))
+    }
+
+    /// Every combination of parts as a variant. `None` after a problem.
+    fn combine(
+        &self,
+        axes: &mut BTreeMap<String, Axis>,
+        zips: &[Vec<String>],
+        problems: &mut Vec<Problem>,
+    ) -> Option<Vec<Variant>> {
+        let wheels = wheels(self.section, axes, zips);
+        let mut rows = Vec::new();
+        let total = wheels.iter().try_fold(1_u64, |n, wheel| n.checked_mul(wheel.len)).unwrap_or(u64::MAX);
+        if total > VARIANTS_MAX {
+            let message = format!("{} combines parts in more than {VARIANTS_MAX} ways", self.header());
+            problems.push(Problem::new(self.span.clone(), message, "fewer choices of parts"));
+            return None;
+        }
+        let before = problems.len();
+        for index in 0..total {
+            let mut rest = index;
+            // (name of a zipped or slot axis, its row) for this combination, the first wheel slowest.
+            let mut chosen: BTreeMap<&str, u64> = BTreeMap::new();
+            for wheel in wheels.iter().rev() {
+                for name in &wheel.names {
+                    chosen.insert(name, rest % wheel.len);
+                }
+                rest /= wheel.len;
+            }
+            if let Some(variant) = self.variant(axes, zips, &chosen, problems) {
+                rows.push(variant);
+            }
+        }
+        problems.dedup_by(|a, b| a.span() == b.span() && a.message() == b.message());
+        (problems.len() == before).then_some(rows)
+    }
+
+    fn variant(
+        &self,
+        axes: &mut BTreeMap<String, Axis>,
+        zips: &[Vec<String>],
+        chosen: &BTreeMap<&str, u64>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Variant> {
+        let mut parts: Vec<Part> = Vec::new();
+        for slot in slots(self.section) {
+            let entry = match axes.get_mut(slot.key()) {
+                Some(Axis { what: What::Slot(_, entries), used, .. }) => {
+                    *used = true;
+                    entries[usize::try_from(*chosen.get(slot.key())?).ok()?]
+                }
+                _ => registry::find(slot, slot.default_part())?,
+            };
+            parts.push(Part::new(entry));
+        }
+        let (mut given, mut columns) = (Vec::new(), BTreeMap::new());
+        for (name, axis) in axes.iter_mut() {
+            let What::Param(param, values) = &axis.what else { continue };
+            let takers: Vec<usize> = (0..parts.len())
+                .filter(|at| parts[*at].entry().params.iter().any(|p| p.name == param.name))
+                .collect();
+            if takers.is_empty() {
+                continue;
+            }
+            axis.used = true;
+            given.push(param.name);
+            let fixed = match chosen.get(name.as_str()) {
+                Some(row) => Some(values.get(*row)),
+                None => (values.len() == 1).then(|| values.get(0)),
+            };
+            match fixed {
+                Some(value) => {
+                    for at in takers {
+                        parts[at].set(param.name, value.clone()).ok()?;
+                    }
+                }
+                None => {
+                    let identity = tells_apart(param);
+                    let column = Column { name: param.name, identity, parts: takers, values: values.clone() };
+                    columns.insert(name.clone(), column);
+                }
+            }
+        }
+        self.missing(&parts, &given, axes, problems);
+        let digits = digits(columns, zips);
+        let count = digits.iter().try_fold(1_u64, |n, digit| n.checked_mul(digit.len()));
+        let Some(count) = count.filter(|count| i64::try_from(*count).is_ok()) else {
+            let message = format!("{} has more than 2^63 combinations", self.header());
+            problems.push(Problem::new(self.span.clone(), message, "shorter axes"));
+            return None;
+        };
+        Some(Variant { label: self.label.clone(), block: self.at, parts, digits, count })
+    }
+
+    fn missing(
+        &self,
+        parts: &[Part],
+        given: &[&str],
+        axes: &BTreeMap<String, Axis>,
+        problems: &mut Vec<Problem>,
+    ) {
+        for part in parts {
+            let slot = part.entry().slot.key();
+            for param in part.missing().filter(|param| !given.contains(&param.name)) {
+                let message = format!("{} needs `{}`", self.header(), param.name);
+                let span = axes.get(slot).map_or(self.span.clone(), |axis| axis.key_span.clone());
+                let expected = format!("{slot} `{}` requires it: {}", part.entry().name, param.expectation());
+                problems.push(Problem::new(span, message, expected).help(param.doc));
+            }
+        }
+    }
+
+    /// Parameters of parts that the block chooses in no combination.
+    fn unused(&self, axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
+        for (name, axis) in axes {
+            let What::Param(param, _) = &axis.what else { continue };
+            let owners: Vec<&Entry> =
+                params(self.section).filter(|(_, p)| p.name == param.name).map(|(entry, _)| entry).collect();
+            let taken = owners.iter().any(|owner| match axes.get(owner.slot.key()).map(|axis| &axis.what) {
+                Some(What::Slot(_, entries)) => entries.iter().any(|e| e.name == owner.name),
+                _ => !self.table.contains_key(owner.slot.key()) && owner.slot.default_part() == owner.name,
+            });
+            // A slot whose choice is wrong has been reported; what depends on it is not judged.
+            let unknown = owners.iter().any(|owner| {
+                self.table.contains_key(owner.slot.key()) && !axes.contains_key(owner.slot.key())
+            });
+            if taken || unknown {
+                continue;
+            }
+            let ways: Vec<String> = owners.iter().map(|e| format!("{} = \"{}\"", e.slot.key(), e.name)).collect();
+            let message = format!("`{name}` applies to no part that {} chooses", self.header());
+            let expected = format!("belongs to {}", ways.join(" or "));
+            problems.push(Problem::new(axis.key_span.clone(), message, expected).help(format!(
+                "choose {} in this block, or remove `{name}`",
+                ways.join(" or ")
+            )));
+        }
+    }
+}
+
+/// Whether the block leaves every slot to its default.
+fn slots_default(section: Section, axes: &BTreeMap<String, Axis>) -> bool {
+    slots(section).all(|slot| !axes.contains_key(slot.key()))
+}
+
+/// Axes that are turned to form the variants: slots, alone or zipped.
+struct Wheel {
+    names: Vec<String>,
+    len: u64,
+}
+
+fn wheels(section: Section, axes: &BTreeMap<String, Axis>, zips: &[Vec<String>]) -> Vec<Wheel> {
+    let mut wheels: Vec<Wheel> = Vec::new();
+    for slot in slots(section) {
+        let Some(axis) = axes.get(slot.key()) else { continue };
+        if wheels.iter().any(|wheel| wheel.names.iter().any(|name| name == slot.key())) {
+            continue;
+        }
+        let names = axis.zip.map_or_else(|| vec![slot.key().to_owned()], |zip| zips[zip].clone());
+        wheels.push(Wheel { names, len: axis.len() });
+    }
+    wheels
+}
+
+/// The digits of a variant: its columns by name, zipped ones together at the place of the first.
+fn digits(mut columns: BTreeMap<String, Column>, zips: &[Vec<String>]) -> Vec<Digit> {
+    let mut digits = Vec::new();
+    while let Some((name, first)) = columns.pop_first() {
+        let mut digit = Digit { columns: vec![first] };
+        if let Some(zip) = zips.iter().find(|zip| zip.contains(&name)) {
+            digit.columns.extend(zip.iter().filter_map(|other| columns.remove(other)));
+            let partial = digit.columns.len() < zip.len();
+            digit.columns.sort_by_key(|column| column.name);
+            if partial {
+                collapse(&mut digit);
+            }
+        }
+        digits.push(digit);
+    }
+    digits
+}
+
+/// Rows of a zip that became equal because some of its axes do not apply here count once.
+fn collapse(digit: &mut Digit) {
+    let rows: Vec<Vec<Value>> =
+        (0..digit.len()).map(|row| digit.columns.iter().map(|column| column.values.get(row)).collect()).collect();
+    let mut kept: Vec<&Vec<Value>> = Vec::new();
+    for row in &rows {
+        if !kept.contains(&row) {
+            kept.push(row);
+        }
+    }
+    for (at, column) in digit.columns.iter_mut().enumerate() {
+        column.values = Values::list(kept.iter().map(|row| row[at].clone()).collect());
+    }
+}
+
+/// Equal values in one axis that is not zipped.
+fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
+    for (name, axis) in axes.iter().filter(|(_, axis)| axis.zip.is_none()) {
+        let pairs: Vec<(usize, usize, String)> = match &axis.what {
+            What::Slot(_, entries) => (1..entries.len())
+                .filter_map(|at| {
+                    let first = entries[..at].iter().position(|e| e.name == entries[at].name)?;
+                    Some((first, at, entries[at].name.to_owned()))
+                })
+                .collect(),
+            What::Param(_, Values::List { values, sorted }) => sorted
+                .windows(2)
+                .map(|pair| (pair[0].min(pair[1]) as usize, pair[0].max(pair[1]) as usize))
+                .filter(|(a, b)| crate::values::compare(&values[*a], &values[*b]).is_eq())
+                .map(|(a, b)| (a, b, values[b].to_string()))
+                .collect(),
+            What::Param(..) => Vec::new(),
+        };
+        for (_, at, shown) in pairs.into_iter().take(20) {
+            let span = axis.spans.get(at).unwrap_or(&axis.key_span).clone();
+            let message = format!("`{name}` has the value {shown} twice");
+            problems.push(Problem::new(span, message, "every value of an axis must differ from the others"));
+        }
+    }
+}
+
+type Choices = (Vec<&'static Entry>, Vec<Range<usize>>, bool);
+
+/// The parts chosen for a slot: a name or a list of names.
+fn choices(slot: Slot, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Choices> {
+    let before = problems.len();
+    let one = |value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>| {
+        let names: Vec<&'static str> = registry::entries(slot).map(|entry| entry.name).collect();
+        let found = value.get_ref().as_str().and_then(|name| registry::find(slot, name));
+        if found.is_none() {
+            let shown = kind(value.get_ref());
+            let message = format!("there is no {} {shown}", slot.key());
+            let listed: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            let expected = format!("expected one of {}", listed.join(", "));
+            let help = value.get_ref().as_str().map(|name| suggestion(name, names));
+            problems.push(Problem::new(value.span(), message, expected).maybe_help(help));
+        }
+        found
+    };
+    match value.get_ref() {
+        DeValue::Array(items) if items.is_empty() => {
+            let message = format!("`{}` is an empty list", slot.key());
+            problems.push(Problem::new(value.span(), message, "at least one name"));
+            None
+        }
+        DeValue::Array(items) => {
+            let entries: Vec<&'static Entry> = items.iter().filter_map(|item| one(item, problems)).collect();
+            let spans = items.iter().map(Spanned::span).collect();
+            (problems.len() == before).then_some((entries, spans, true))
+        }
+        _ => Some((vec![one(value, problems)?], vec![value.span()], false)),
+    }
+}

@@ -1,0 +1,136 @@
+//! The manifest: TOML text, checked completely, as levels of variants.
+//!
+//! Reading never stops at the first problem, except for TOML syntax: a text that is not TOML says nothing reliable
+//! about keys. It knows no file system: the caller gives the text and the name to show in messages.
+
+mod block;
+mod top;
+mod values;
+mod zip;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use powersweep_engine::Value;
+
+use crate::errors::{ManifestErrors, Problem};
+use crate::space::{LEVELS, LOG, Level};
+
+/// Greatest size of a manifest (bytes).
+pub const TEXT_MAX: usize = 1 << 20;
+/// Greatest number of values that a list (not a range) of an axis may have.
+pub(crate) const LISTED_MAX: u64 = 100_000;
+/// Greatest number of combinations of parts that one block may make.
+pub(crate) const VARIANTS_MAX: u64 = 10_000;
+
+/// A manifest: parsed, checked, and cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Manifest(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) name: Arc<str>,
+    pub(crate) description: String,
+    pub(crate) tables: Tables,
+    pub(crate) text: Arc<str>,
+    pub(crate) levels: [Level; LEVELS],
+    pub(crate) logs: Vec<LogRef>,
+}
+
+/// The optional result tables that a manifest asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tables {
+    /// One row a simulated job.
+    pub jobs: bool,
+}
+
+/// A log that a manifest needs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogRef {
+    /// Name on the search path, path, or URL, as the manifest has it.
+    pub log: String,
+    /// SHA-256 of the file as downloaded (64 hexadecimal digits), where the manifest gives it.
+    pub sha256: Option<String>,
+}
+
+impl Manifest {
+    /// Reads and checks a manifest. `file` is the name shown in messages.
+    pub fn parse(file: &str, text: &str) -> Result<Manifest, ManifestErrors> {
+        let shared: Arc<str> = text.into();
+        let mut problems = Vec::new();
+        let inner = top::read(&shared, &mut problems);
+        match inner {
+            Some(inner) if problems.is_empty() => Ok(Manifest(Arc::new(inner))),
+            _ => {
+                if problems.is_empty() {
+                    problems.push(Problem::new(0..0, "the manifest cannot be used", "this is a bug: please report it"));
+                }
+                Err(ManifestErrors::new(file, &shared, problems))
+            }
+        }
+    }
+
+    /// The experiment's name: a folder of the results.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The description; empty if there is none.
+    pub fn description(&self) -> &str {
+        &self.0.description
+    }
+
+    /// The logs it needs, each once, by name.
+    pub fn logs(&self) -> Vec<LogRef> {
+        self.0.logs.clone()
+    }
+
+    /// The optional tables it asks for.
+    pub fn tables(&self) -> Tables {
+        self.0.tables
+    }
+
+    /// The exact text it was read from.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+}
+
+/// The logs of a level of workloads, each with the digest of the file if the manifest gives one.
+fn logs(level: &Level) -> BTreeMap<String, Vec<Option<String>>> {
+    let mut logs: BTreeMap<String, Vec<Option<String>>> = BTreeMap::new();
+    let text = |value: Value| match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    };
+    for variant in &level.variants {
+        let name = variant.column(LOG);
+        let sum = variant.column("log_sha256");
+        let names = name.map_or(1, |(_, column)| column.values.len());
+        let sums = sum.map_or(1, |(_, column)| column.values.len());
+        let zipped = matches!((&name, &sum), (Some((a, _)), Some((b, _))) if a == b);
+        for row in 0..names {
+            let log = match &name {
+                Some((_, column)) => text(column.values.get(row)),
+                None => variant.fixed(LOG).cloned().and_then(text),
+            };
+            let Some(log) = log else { continue };
+            let known = logs.entry(log).or_default();
+            let rows = if zipped { row..row + 1 } else { 0..sums };
+            for row in rows {
+                let sha256 = match &sum {
+                    Some((_, column)) => text(column.values.get(row)),
+                    None => variant.fixed("log_sha256").cloned().and_then(text),
+                };
+                if !known.contains(&sha256) {
+                    known.push(sha256);
+                }
+            }
+        }
+    }
+    logs
+}

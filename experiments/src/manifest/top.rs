@@ -1,0 +1,313 @@
+//! The top of a manifest: its keys, its sections, and what is checked across sections.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use powersweep_engine::Value;
+use powersweep_engine::registry::{Default, Param, Section, Type};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::Digest;
+use crate::errors::Problem;
+use crate::names::{LABEL_RULE, NAME_RULE, is_label, is_name, suggestion};
+use crate::space::{Column, Digit, LEVELS, Level, Variant};
+use crate::values::Values;
+
+use super::block::{Block, section_key};
+use super::values::{integer, kind, read as read_values};
+use super::{Inner, LogRef, TEXT_MAX, Tables, logs};
+
+/// The keys at the top of a manifest.
+pub(crate) const KEYS: [&str; 11] = [
+    "version",
+    "name",
+    "description",
+    "tables",
+    "workloads",
+    "platforms",
+    "policies",
+    "statistics",
+    "seeds",
+    "exclude",
+    "zip",
+];
+
+/// Greatest number of blocks in a section.
+const BLOCKS_MAX: usize = 10_000;
+/// Greatest length of a description (bytes).
+const DESCRIPTION_MAX: usize = 10_000;
+
+/// Seeds are read like an integer parameter.
+pub(crate) const SEEDS: Param = Param {
+    name: "seeds",
+    ty: Type::Int { min: 0, max: i64::MAX },
+    unit: "",
+    default: Default::Int(1),
+    identity: true,
+    doc: "Seeds of the random streams: one, a list, or a range such as { from = 1, count = 10 }. Each is a replication.",
+};
+
+/// Reads everything; `None` if the problems do not allow it.
+pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner> {
+    if text.len() > TEXT_MAX {
+        let message = format!("the manifest has {} bytes", text.len());
+        problems.push(Problem::new(0..0, message, format!("at most {TEXT_MAX} bytes")));
+        return None;
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let span = error.span().unwrap_or(0..0);
+        problems.push(Problem::new(span, "this is not TOML", error.message().to_owned()));
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+    let table = table.get_ref();
+    for key in table.keys() {
+        if !KEYS.contains(&key.get_ref().as_ref()) {
+            let message = format!("a manifest has no key `{}`", key.get_ref());
+            problems.push(Problem::new(key.span(), message, "unknown key").help(suggestion(key.get_ref(), KEYS)));
+        }
+    }
+    version(table, problems);
+    let name = name(table, problems);
+    let description = description(table, problems);
+    let tables = tables(table, problems);
+    let workloads = section(table, Section::Workloads, problems);
+    let platforms = section(table, Section::Platforms, problems);
+    let policies = section(table, Section::Policies, problems);
+    let statistics = section(table, Section::Statistics, problems);
+    let seeds = seeds(table, problems);
+    let levels = [workloads?, platforms?, policies?, statistics?, seeds?];
+    if !problems.is_empty() {
+        return None;
+    }
+    size(&levels, problems)?;
+    let logs = checked_logs(table, &levels[0], problems);
+    Some(Inner { name: name?.into(), description, tables, text: text.clone(), levels, logs })
+}
+
+fn version(table: &DeTable<'_>, problems: &mut Vec<Problem>) {
+    let expected = "expected version = 1, the version of the manifest's format";
+    match table.get("version") {
+        None => problems.push(Problem::new(0..0, "`version` is missing", expected)),
+        Some(value) => {
+            let found = value.get_ref().as_integer().and_then(integer);
+            if found != Some(1) {
+                let message = format!("this program does not know version {}", kind(value.get_ref()));
+                problems.push(Problem::new(value.span(), message, expected));
+            }
+        }
+    }
+}
+
+fn name(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<String> {
+    let expected = format!("expected {NAME_RULE}");
+    let Some(value) = table.get("name") else {
+        problems.push(Problem::new(0..0, "`name` is missing", format!("expected name = \"...\": {NAME_RULE}")));
+        return None;
+    };
+    match value.get_ref().as_str() {
+        Some(name) if is_name(name) => Some(name.to_owned()),
+        Some(name) => {
+            let lower: String = name
+                .to_lowercase()
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' })
+                .collect();
+            let help = is_name(&lower).then(|| format!("`{lower}` would do"));
+            let message = "this cannot be an experiment's name: it becomes a folder";
+            problems.push(Problem::new(value.span(), message, expected).maybe_help(help));
+            None
+        }
+        None => {
+            problems.push(Problem::new(value.span(), "`name` must be a text", expected));
+            None
+        }
+    }
+}
+
+fn description(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> String {
+    let Some(value) = table.get("description") else { return String::new() };
+    match value.get_ref().as_str() {
+        Some(text) if text.len() <= DESCRIPTION_MAX => text.to_owned(),
+        _ => {
+            let expected = format!("expected a text of at most {DESCRIPTION_MAX} bytes");
+            problems.push(Problem::new(value.span(), "`description` is wrong", expected));
+            String::new()
+        }
+    }
+}
+
+fn tables(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Tables {
+    let mut tables = Tables::default();
+    let Some(value) = table.get("tables") else { return tables };
+    let Some(items) = value.get_ref().as_array() else {
+        problems.push(Problem::new(value.span(), "`tables` must be a list", "expected tables = [\"jobs\"]"));
+        return tables;
+    };
+    for item in items {
+        match item.get_ref().as_str() {
+            Some("jobs") if !tables.jobs => tables.jobs = true,
+            Some("jobs") => problems.push(Problem::new(item.span(), "`jobs` is listed twice", "once is enough")),
+            Some("tasks" | "failures") => problems.push(
+                Problem::new(item.span(), "this table is always written", "expected \"jobs\"").help("remove it"),
+            ),
+            _ => {
+                let message = format!("there is no optional table {}", kind(item.get_ref()));
+                let help = item.get_ref().as_str().map(|name| suggestion(name, ["jobs"]));
+                problems.push(Problem::new(item.span(), message, "expected \"jobs\"").maybe_help(help));
+            }
+        }
+    }
+    tables
+}
+
+/// Reads a section; `None` after a problem in it.
+fn section(top: &DeTable<'_>, section: Section, problems: &mut Vec<Problem>) -> Option<Level> {
+    let before = problems.len();
+    let key = section_key(section);
+    let empty = DeTable::new();
+    let mut blocks: Vec<Block<'_, '_>> = Vec::new();
+    match (top.get_key_value(key), section) {
+        (None, Section::Workloads | Section::Policies) => {
+            let expected = format!("expected at least one block [{key}.NAME]");
+            problems.push(Problem::new(0..0, format!("`{key}` is missing"), expected));
+        }
+        (None, Section::Platforms | Section::Statistics) => {
+            let label = if section == Section::Platforms { "default" } else { "" };
+            blocks.push(Block { section, label: label.into(), at: 0, span: 0..0, table: &empty });
+        }
+        (Some((name, value)), Section::Statistics) => match value.get_ref().as_table() {
+            Some(table) => blocks.push(Block { section, label: "".into(), at: 0, span: name.span(), table }),
+            None => problems.push(Problem::new(value.span(), "`statistics` must be a table", "expected [statistics]")),
+        },
+        (Some((name, value)), _) => match value.get_ref().as_table() {
+            Some(table) => labelled(section, name.span(), table, &mut blocks, problems),
+            None => {
+                let expected = format!("expected blocks [{key}.NAME]");
+                problems.push(Problem::new(value.span(), format!("`{key}` must be a table of blocks"), expected));
+            }
+        },
+    }
+    if blocks.len() > BLOCKS_MAX {
+        let message = format!("[{key}] has more than {BLOCKS_MAX} blocks");
+        problems.push(Problem::new(blocks[0].span.clone(), message, "fewer blocks, with lists as axes"));
+        return None;
+    }
+    let variants: Vec<Variant> = blocks.iter().flat_map(|block| block.variants(problems)).collect();
+    if problems.len() > before {
+        return None;
+    }
+    let level = Level::new(variants);
+    if level.is_none() {
+        let span = top.get_key_value(key).map_or(0..0, |(name, _)| name.span());
+        problems.push(too_large(span));
+    }
+    level
+}
+
+fn labelled<'a, 'i>(
+    section: Section,
+    span: Range<usize>,
+    table: &'a DeTable<'i>,
+    blocks: &mut Vec<Block<'a, 'i>>,
+    problems: &mut Vec<Problem>,
+) {
+    let key = section_key(section);
+    if table.is_empty() {
+        problems.push(Problem::new(span, format!("[{key}] is empty"), format!("expected a block [{key}.NAME]")));
+    }
+    for (label, value) in table {
+        let name = label.get_ref().as_ref();
+        match value.get_ref().as_table() {
+            Some(_) if !is_label(name) => {
+                let message = format!("`{}` cannot be a label", name.escape_debug());
+                problems.push(Problem::new(label.span(), message, format!("expected {LABEL_RULE}")));
+            }
+            Some(table) => {
+                blocks.push(Block { section, label: name.into(), at: blocks.len(), span: label.span(), table });
+            }
+            None => {
+                let message = format!("[{key}] holds named blocks, not the key `{}`", name.escape_debug());
+                let expected = format!("expected it in a block [{key}.NAME]");
+                problems.push(Problem::new(label.span(), message, expected));
+            }
+        }
+    }
+}
+
+fn seeds(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Level> {
+    let values = match table.get("seeds") {
+        None => Values::one(Value::Int(1)),
+        Some(value) => {
+            let read = read_values(&SEEDS, value, problems)?;
+            if let Values::List { values, sorted } = &read.values {
+                let twice = sorted.windows(2).find(|pair| values[pair[0] as usize] == values[pair[1] as usize]);
+                if let Some(pair) = twice {
+                    let at = pair[0].max(pair[1]) as usize;
+                    let message = format!("`seeds` has the value {} twice", values[at]);
+                    let span = read.spans.get(at).cloned().unwrap_or(value.span());
+                    problems.push(Problem::new(span, message, "every seed must differ from the others"));
+                    return None;
+                }
+            }
+            read.values
+        }
+    };
+    let count = values.len();
+    let column = Column { name: "seed", identity: true, parts: Vec::new(), values };
+    let digits = vec![Digit { columns: vec![column] }];
+    Level::new(vec![Variant { label: "".into(), block: 0, parts: Vec::new(), digits, count }])
+}
+
+fn too_large(span: Range<usize>) -> Problem {
+    Problem::new(span, "the sweep has more than 2^63 combinations", "shorter or fewer axes")
+}
+
+/// Refuses a product that does not fit an index.
+fn size(levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Option<u64> {
+    let product = levels.iter().try_fold(1_u64, |n, level| n.checked_mul(level.count));
+    let product = product.filter(|n| i64::try_from(*n).is_ok());
+    if product.is_none() {
+        problems.push(too_large(0..0));
+    }
+    product
+}
+
+/// The logs; reports digests that are malformed or that contradict each other.
+fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -> Vec<LogRef> {
+    let span_of = |wanted: &str| find_text(top.get("workloads"), wanted).unwrap_or(0..0);
+    let mut found = Vec::new();
+    for (log, mut sums) in logs(level) {
+        sums.retain(Option::is_some);
+        let sums: Vec<String> = sums.into_iter().flatten().collect();
+        for sum in &sums {
+            if let Err(error) = sum.parse::<Digest>() {
+                problems.push(Problem::new(span_of(sum), "`log_sha256` is malformed", error.to_string()));
+            }
+        }
+        if sums.len() > 1 {
+            let message = format!("log `{log}` is given {} different digests", sums.len());
+            problems.push(Problem::new(span_of(&sums[1]), message, "one log has one `log_sha256`"));
+        }
+        if (log.starts_with("http://") || log.starts_with("https://")) && sums.is_empty() {
+            let help = "add log_sha256 = \"...\", the SHA-256 of the file as downloaded";
+            problems.push(Problem::new(span_of(&log), "a URL needs `log_sha256`", "no digest is given").help(help));
+        }
+        found.push(LogRef { log, sha256: sums.into_iter().next() });
+    }
+    found
+}
+
+/// Where a text occurs as a value.
+fn find_text(value: Option<&Spanned<DeValue<'_>>>, wanted: &str) -> Option<Range<usize>> {
+    let value = value?;
+    match value.get_ref() {
+        DeValue::String(text) => (text == wanted).then(|| value.span()),
+        DeValue::Array(items) => items.iter().find_map(|item| find_text(Some(item), wanted)),
+        DeValue::Table(table) => table.values().find_map(|item| find_text(Some(item), wanted)),
+        _ => None,
+    }
+}

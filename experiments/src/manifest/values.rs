@@ -1,0 +1,300 @@
+//! From a TOML value to the values of an axis: a scalar, a list, a range, or a list with ranges in it.
+
+use std::ops::Range;
+
+use powersweep_engine::Value;
+use powersweep_engine::registry::{Param, Type};
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use crate::decimal::Decimal;
+use crate::errors::Problem;
+use crate::names::suggestion;
+use crate::values::Values;
+
+use super::LISTED_MAX;
+
+/// The values of an axis and where each listed one stands.
+pub(crate) struct Read {
+    pub(crate) values: Values,
+    /// One span a value of a list; empty for a range.
+    pub(crate) spans: Vec<Range<usize>>,
+    /// Whether the manifest wrote a list or a range, rather than one value.
+    pub(crate) listed: bool,
+}
+
+/// Kind of a TOML value, as people call it.
+pub(crate) fn kind(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("\"{}\"", text.chars().take(60).collect::<String>()),
+        DeValue::Integer(v) => v.to_string(),
+        DeValue::Float(v) => v.to_string(),
+        DeValue::Boolean(v) => v.to_string(),
+        DeValue::Datetime(_) => "a date".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// An integer that fits 64 bits.
+pub(crate) fn integer(value: &DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(&value.as_str().replace('_', ""), value.radix()).ok()
+}
+
+/// Reads the values of a parameter. Equal values are not looked for here: zipped axes may repeat them.
+pub(crate) fn read(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Read> {
+    let vector = matches!(param.ty, Type::Reals { .. });
+    match value.get_ref() {
+        DeValue::Array(items) if vector && !items.iter().any(|item| item.get_ref().is_array()) => {
+            let value = scalar(param, value, problems)?;
+            Some(Read { values: Values::one(value), spans: Vec::new(), listed: false })
+        }
+        DeValue::Array(items) => list(param, value.span(), items, problems),
+        DeValue::Table(table) => {
+            let values = range(param, value.span(), table, problems)?;
+            Some(Read { values, spans: Vec::new(), listed: true })
+        }
+        _ => {
+            let span = value.span();
+            let value = scalar(param, value, problems)?;
+            Some(Read { values: Values::one(value), spans: vec![span], listed: false })
+        }
+    }
+}
+
+fn list(
+    param: &Param,
+    span: Range<usize>,
+    items: &[Spanned<DeValue<'_>>],
+    problems: &mut Vec<Problem>,
+) -> Option<Read> {
+    if items.is_empty() {
+        problems.push(Problem::new(span, format!("`{}` is an empty list", param.name), "at least one value"));
+        return None;
+    }
+    if let [only] = items
+        && let DeValue::Table(table) = only.get_ref()
+    {
+        let values = range(param, only.span(), table, problems)?;
+        return Some(Read { values, spans: Vec::new(), listed: true });
+    }
+    let before = problems.len();
+    let (mut values, mut spans) = (Vec::new(), Vec::new());
+    for item in items {
+        if let DeValue::Table(table) = item.get_ref() {
+            let Some(range) = range(param, item.span(), table, problems) else { continue };
+            if range.len() > LISTED_MAX - (values.len() as u64).min(LISTED_MAX) {
+                problems.push(too_long(item.span(), param.name));
+                return None;
+            }
+            spans.extend((0..range.len()).map(|_| item.span()));
+            values.extend(range.iter());
+        } else if let Some(value) = scalar(param, item, problems) {
+            values.push(value);
+            spans.push(item.span());
+        }
+    }
+    if values.len() as u64 > LISTED_MAX {
+        problems.push(too_long(span, param.name));
+    }
+    (problems.len() == before).then(|| Read { values: Values::list(values), spans, listed: true })
+}
+
+fn too_long(span: Range<usize>, name: &str) -> Problem {
+    Problem::new(span, format!("`{name}` lists more than {LISTED_MAX} values"), "fewer values, or one single range")
+}
+
+/// One value of the parameter's type.
+fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Value> {
+    let wrong = || {
+        let expected = format!("expected {}", param.expectation());
+        Problem::new(value.span(), format!("`{}` cannot be {}", param.name, kind(value.get_ref())), expected)
+    };
+    let raw = match value.get_ref() {
+        DeValue::Boolean(v) => Some(Value::Bool(*v)),
+        DeValue::Integer(v) => integer(v).map(Value::Int),
+        DeValue::Float(v) => real(v.as_str()).map(Value::Real),
+        DeValue::String(v) => Some(Value::Text(v.to_string())),
+        DeValue::Array(items) => items
+            .iter()
+            .map(|item| match item.get_ref() {
+                DeValue::Integer(v) => integer(v).map(|v| v as f64),
+                DeValue::Float(v) => real(v.as_str()),
+                _ => None,
+            })
+            .collect::<Option<Vec<f64>>>()
+            .map(Value::Reals),
+        DeValue::Datetime(_) | DeValue::Table(_) => None,
+    };
+    match raw.map(|raw| param.check(raw)) {
+        Some(Ok(value)) => Some(value),
+        _ => {
+            let help = match (param.ty, value.get_ref()) {
+                (Type::Choice(names), DeValue::String(text)) => Some(suggestion(text, names.iter().copied())),
+                (Type::Int { .. }, DeValue::Float(_)) => Some("write it without a decimal point".to_owned()),
+                (Type::Real { .. } | Type::Int { .. }, DeValue::String(text)) if Decimal::parse(text).is_some() => {
+                    Some("write the number without quotes".to_owned())
+                }
+                _ => None,
+            };
+            problems.push(wrong().maybe_help(help));
+            None
+        }
+    }
+}
+
+/// A float literal; `None` if it overflows.
+fn real(text: &str) -> Option<f64> {
+    let value: f64 = text.replace('_', "").parse().ok()?;
+    (value.is_finite() || text.contains("inf")).then_some(value)
+}
+
+/// The keys of a range.
+struct Ends {
+    from: Decimal,
+    to: Option<Decimal>,
+    step: Decimal,
+    count: Option<i64>,
+}
+
+/// Reads `{ from, to, step }`, `{ from, count }` or `{ from, count, step }`.
+pub(crate) fn range(
+    param: &Param,
+    span: Range<usize>,
+    table: &DeTable<'_>,
+    problems: &mut Vec<Problem>,
+) -> Option<Values> {
+    let whole = match param.ty {
+        Type::Int { .. } => true,
+        Type::Real { .. } => false,
+        _ => {
+            let message = format!("`{}` cannot be a table", param.name);
+            problems.push(Problem::new(span, message, format!("expected {}", param.expectation())));
+            return None;
+        }
+    };
+    let ends = ends(param, span.clone(), table, whole, problems)?;
+    match values_of(param, &ends, whole) {
+        Ok(values) => Some(values),
+        Err((expected, help)) => {
+            let message = format!("the range of `{}` does not fit", param.name);
+            problems.push(Problem::new(span, message, expected).maybe_help(help));
+            None
+        }
+    }
+}
+
+fn ends(
+    param: &Param,
+    span: Range<usize>,
+    table: &DeTable<'_>,
+    whole: bool,
+    problems: &mut Vec<Problem>,
+) -> Option<Ends> {
+    let before = problems.len();
+    let (mut from, mut to, mut step, mut count) = (None, None, None, None);
+    for (key, value) in table {
+        let number = match value.get_ref() {
+            DeValue::Integer(v) => integer(v).map(|v| Decimal { mantissa: v.into(), exponent: 0 }),
+            DeValue::Float(v) if !whole => Decimal::parse(v.as_str()),
+            _ => None,
+        };
+        let place = match key.get_ref().as_ref() {
+            "from" => &mut from,
+            "to" => &mut to,
+            "step" => &mut step,
+            "count" => {
+                count = match value.get_ref() {
+                    DeValue::Integer(v) => integer(v).filter(|count| *count > 0),
+                    _ => None,
+                };
+                if count.is_none() {
+                    problems.push(Problem::new(value.span(), "`count` is wrong", "expected an integer of at least 1"));
+                }
+                continue;
+            }
+            other => {
+                let help = suggestion(other, ["from", "to", "step", "count"]);
+                let message = format!("a range has no key `{other}`");
+                problems.push(Problem::new(key.span(), message, "unknown key").help(help));
+                continue;
+            }
+        };
+        *place = number;
+        if number.is_none() {
+            let expected = if whole { "expected an integer" } else { "expected a number of at most 30 digits" };
+            problems.push(Problem::new(value.span(), format!("`{key}` of a range is wrong", key = key.get_ref()), expected));
+        }
+    }
+    if problems.len() > before {
+        return None;
+    }
+    let shape = "expected { from, to, step }, { from, count } or { from, count, step }";
+    let complete = from.is_some() && (to.is_some() != count.is_some()) && (step.is_some() || whole);
+    if !complete {
+        let message = format!("the range of `{}` is incomplete", param.name);
+        let help = (!whole && step.is_none()).then(|| "a range of reals needs `step`".to_owned());
+        problems.push(Problem::new(span, message, shape).maybe_help(help));
+        return None;
+    }
+    Some(Ends { from: from?, to, step: step.unwrap_or(Decimal { mantissa: 1, exponent: 0 }), count })
+}
+
+/// The values, or what was expected and a hint.
+fn values_of(param: &Param, ends: &Ends, whole: bool) -> Result<Values, (String, Option<String>)> {
+    let fail = |expected: &str| (expected.to_owned(), None);
+    let too_fine = || fail("numbers of similar size: their digits do not fit exact arithmetic");
+    let exponent = ends.from.exponent.min(ends.step.exponent).min(ends.to.map_or(i32::MAX, |to| to.exponent));
+    let from = ends.from.mantissa_at(exponent).ok_or_else(too_fine)?;
+    let step = ends.step.mantissa_at(exponent).ok_or_else(too_fine)?;
+    if step <= 0 {
+        return Err(fail("expected a `step` above 0"));
+    }
+    let count = match (ends.count, ends.to) {
+        (Some(count), _) => i128::from(count),
+        (None, Some(to)) => {
+            let to = to.mantissa_at(exponent).ok_or_else(too_fine)?;
+            let distance = to.checked_sub(from).ok_or_else(too_fine)?;
+            if distance < 0 {
+                return Err(fail("expected `to` to be at least `from`"));
+            }
+            if distance % step != 0 {
+                let at = |steps: i128| Decimal { mantissa: from + steps * step, exponent };
+                let below = distance / step;
+                let help = format!("`to = {}` would be a whole number of steps", at(below));
+                return Err(("expected a whole number of steps from `from` to `to`".to_owned(), Some(help)));
+            }
+            distance / step + 1
+        }
+        (None, None) => return Err(fail("expected `to` or `count`")),
+    };
+    let count = i64::try_from(count).map_err(|_| fail("fewer values"))?;
+    let last = step.checked_mul(i128::from(count - 1)).and_then(|d| d.checked_add(from)).ok_or_else(too_fine)?;
+    let count = count.unsigned_abs();
+    let values = if whole {
+        let (first, last) = (i64::try_from(from), i64::try_from(last));
+        match (first, last, i64::try_from(step)) {
+            (Ok(from), Ok(_), Ok(step)) => Values::Ints { from, step, count },
+            _ => return Err(fail("integers of 64 bits")),
+        }
+    } else {
+        Values::Reals { from, step, exponent, count }
+    };
+    for end in [values.get(0), values.get(count - 1)] {
+        param.check(end).map_err(|e| fail(&format!("expected {}, not {}", e.expected, e.found)))?;
+    }
+    if !whole && !distinct(&values, from.unsigned_abs().max(last.unsigned_abs()), step, exponent) {
+        return Err(fail("expected a larger `step`: neighbours are the same number"));
+    }
+    Ok(values)
+}
+
+/// Whether all values of a range of reals differ as `f64`.
+fn distinct(values: &Values, greatest: u128, step: i128, exponent: i32) -> bool {
+    // A step above the spacing of `f64` at the far end keeps neighbours apart.
+    if (greatest / step.unsigned_abs()) < 1 << 51 && exponent > -300 {
+        return true;
+    }
+    // Values ascend, so equal ones are neighbours.
+    values.len() <= LISTED_MAX && (1..values.len()).all(|i| values.get(i) != values.get(i - 1))
+}

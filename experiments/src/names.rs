@@ -1,0 +1,68 @@
+//! Names: which are allowed, and which valid one a writer may have meant.
+
+/// Greatest length of a name: it becomes a folder and a column value.
+pub(crate) const NAME_MAX: usize = 63;
+
+/// What an experiment's name must look like.
+pub(crate) const NAME_RULE: &str = "1 to 63 of a-z, 0-9, `.`, `_`, `-`, beginning with a letter or digit";
+
+/// What a block's label must look like.
+pub(crate) const LABEL_RULE: &str = "1 to 63 of a-z, A-Z, 0-9, `.`, `_`, `-`, beginning with a letter or digit";
+
+/// Whether an experiment may have this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    is_label(name) && !name.chars().any(|c| c.is_ascii_uppercase())
+}
+
+/// Whether a block may have this label.
+pub(crate) fn is_label(label: &str) -> bool {
+    label.len() <= NAME_MAX
+        && label.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && label.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
+/// The candidate nearest to a mistyped name, if one is near.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Beyond this length a name is not a typing error, and the comparison is quadratic.
+    if name.len() > 100 {
+        return None;
+    }
+    let folded = name.to_lowercase().replace('-', "_");
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&folded, &candidate.to_lowercase().replace('-', "_")), candidate))
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// "did you mean `x`?" for the nearest candidate, else the list of valid ones.
+pub(crate) fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    if let Some(near) = nearest(name, candidates.clone()) {
+        return format!("did you mean `{near}`?");
+    }
+    let all: Vec<String> = candidates.into_iter().take(40).map(|c| format!("`{c}`")).collect();
+    format!("valid here: {}", all.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_safe_folders() {
+        for good in ["a", "etinski2010", "0.x_y-z", &"a".repeat(63)] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in ["", ".", "..", "-a", "A", "a/b", "a b", "é", "a@1", &"a".repeat(64)] {
+            assert!(!is_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn suggests_the_nearest() {
+        assert_eq!(nearest("bsld_treshold", ["wq_threshold", "bsld_threshold"]), Some("bsld_threshold"));
+        assert_eq!(nearest("Gear-Rule", ["gear_rule", "order"]), Some("gear_rule"));
+        assert_eq!(nearest("zzz", ["gear_rule", "order"]), None);
+    }
+}

@@ -1,0 +1,259 @@
+//! The index space: five levels (workload, platform, policy, statistics, seed), each a list of variants, each variant a
+//! mixed-radix number whose digits are axes.
+//!
+//! A variant is a block with one part chosen for every slot; its digits are the parameters that vary there. Nothing is
+//! enumerated: an index decodes by division, and a spec encodes by looking its values up.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use powersweep_engine::registry::Section;
+use powersweep_engine::{Part, Value};
+
+use crate::values::{Values, compare};
+
+/// The levels of the index, slowest first.
+pub(crate) const LEVELS: usize = 5;
+/// The level of the seeds, which have one variant with one digit.
+pub(crate) const SEED_LEVEL: usize = 4;
+/// The sections in the order of the levels.
+pub(crate) const SECTIONS: [Section; 4] =
+    [Section::Workloads, Section::Platforms, Section::Policies, Section::Statistics];
+
+/// One axis of a digit: a parameter and its value at each position of the digit.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    /// Whether its value tells tasks apart (the name of a log does, as a stand-in for its digest).
+    pub(crate) identity: bool,
+    /// The parts of the variant that take it.
+    pub(crate) parts: Vec<usize>,
+    pub(crate) values: Values,
+}
+
+/// One digit: an axis, or several zipped.
+#[derive(Debug, Clone)]
+pub(crate) struct Digit {
+    pub(crate) columns: Vec<Column>,
+}
+
+impl Digit {
+    pub(crate) fn len(&self) -> u64 {
+        self.columns.first().map_or(1, |column| column.values.len())
+    }
+}
+
+/// A block with one part for every slot.
+#[derive(Debug, Clone)]
+pub(crate) struct Variant {
+    /// The block's label; empty for statistics and seeds.
+    pub(crate) label: Arc<str>,
+    /// Position of the block among those of its section, in label order.
+    pub(crate) block: usize,
+    /// One part a slot, with the parameters that do not vary.
+    pub(crate) parts: Vec<Part>,
+    /// What varies, slowest first.
+    pub(crate) digits: Vec<Digit>,
+    /// Product of the digits' lengths.
+    pub(crate) count: u64,
+}
+
+/// One level of the index.
+#[derive(Debug, Clone)]
+pub(crate) struct Level {
+    pub(crate) variants: Vec<Variant>,
+    /// First position of each variant.
+    starts: Vec<u64>,
+    /// Positions of the whole level.
+    pub(crate) count: u64,
+    /// Variants by the parts and values that are fixed in all variants with the same parts.
+    lookup: HashMap<Fingerprint, Vec<usize>>,
+    /// The names of the values that enter the fingerprint, by the names of the parts.
+    fixed: HashMap<Vec<&'static str>, Vec<&'static str>>,
+}
+
+/// What all variants of a look-up bucket share: names of the parts, then values as text.
+type Fingerprint = (Vec<&'static str>, Vec<String>);
+
+impl Level {
+    /// `None` if the number of positions exceeds 63 bits.
+    pub(crate) fn new(variants: Vec<Variant>) -> Option<Level> {
+        let mut starts = Vec::with_capacity(variants.len());
+        let mut count = 0_u64;
+        for variant in &variants {
+            starts.push(count);
+            count = count.checked_add(variant.count).filter(|count| i64::try_from(*count).is_ok())?;
+        }
+        let fixed = fixed_names(&variants);
+        let mut level = Level { variants, starts, count, lookup: HashMap::new(), fixed };
+        for at in 0..level.variants.len() {
+            let print = level.fingerprint(&level.variants[at].parts);
+            level.lookup.entry(print).or_default().push(at);
+        }
+        Some(level)
+    }
+
+    /// First position of a variant.
+    pub(crate) fn start(&self, variant: usize) -> u64 {
+        self.starts[variant]
+    }
+
+    /// The variant that holds a position, and the offset in it.
+    pub(crate) fn locate(&self, position: u64) -> (usize, u64) {
+        let variant = self.starts.partition_point(|start| *start <= position) - 1;
+        (variant, position - self.starts[variant])
+    }
+
+    /// The variants that may hold these parts, by what never varies.
+    pub(crate) fn candidates(&self, parts: &[Part]) -> &[usize] {
+        self.lookup.get(&self.fingerprint(parts)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The buckets of variants that may overlap.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = &[usize]> {
+        self.lookup.values().map(Vec::as_slice)
+    }
+
+    /// The position of a spec's parts; `None` if this level does not have it. `same_log` compares names of logs.
+    pub(crate) fn position_of(&self, parts: &[Part], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
+        self.candidates(parts).iter().find_map(|at| {
+            let offset = self.variants[*at].offset_of(parts, same_log)?;
+            Some(self.starts[*at] + offset)
+        })
+    }
+
+    fn fingerprint(&self, parts: &[Part]) -> Fingerprint {
+        let names: Vec<&'static str> = parts.iter().map(|p| p.entry().name).collect();
+        let values = self.fixed.get(&names).map_or_else(Vec::new, |fixed| {
+            fixed
+                .iter()
+                .map(|name| format!("{:?}", parts.iter().find_map(|part| part.get(name)).map(normal)))
+                .collect()
+        });
+        (names, values)
+    }
+}
+
+/// A value with one zero.
+fn normal(value: &Value) -> Value {
+    match value {
+        Value::Real(v) => Value::Real(v + 0.0),
+        Value::Reals(v) => Value::Reals(v.iter().map(|v| v + 0.0).collect()),
+        other => other.clone(),
+    }
+}
+
+/// For every set of parts: the identity parameters that vary in no variant with these parts.
+fn fixed_names(variants: &[Variant]) -> HashMap<Vec<&'static str>, Vec<&'static str>> {
+    let mut fixed: HashMap<Vec<&'static str>, Vec<&'static str>> = HashMap::new();
+    for variant in variants {
+        let names: Vec<&'static str> = variant.parts.iter().map(|p| p.entry().name).collect();
+        let mut params: Vec<&'static str> = variant
+            .parts
+            .iter()
+            .flat_map(|part| part.entry().params)
+            .filter(|param| param.identity)
+            .map(|param| param.name)
+            .collect();
+        params.sort_unstable();
+        params.dedup();
+        let known = fixed.entry(names).or_insert(params);
+        known.retain(|name| variant.column(name).is_none());
+    }
+    fixed
+}
+
+impl Variant {
+    /// The digit and column of a parameter that varies.
+    pub(crate) fn column(&self, name: &str) -> Option<(usize, &Column)> {
+        self.digits
+            .iter()
+            .enumerate()
+            .find_map(|(at, digit)| digit.columns.iter().find(|c| c.name == name).map(|c| (at, c)))
+    }
+
+    /// The value of a parameter that does not vary.
+    pub(crate) fn fixed(&self, name: &str) -> Option<&Value> {
+        self.parts.iter().find_map(|part| part.get(name))
+    }
+
+    /// The parts at an offset below `count`.
+    pub(crate) fn parts_at(&self, mut offset: u64) -> Vec<Part> {
+        let mut parts = self.parts.clone();
+        for digit in self.digits.iter().rev() {
+            let position = offset % digit.len();
+            offset /= digit.len();
+            for column in &digit.columns {
+                let value = column.values.get(position);
+                for part in &column.parts {
+                    parts[*part].set(column.name, value.clone()).expect("values were checked when the manifest was read");
+                }
+            }
+        }
+        parts
+    }
+
+    /// The positions of the digits at an offset.
+    pub(crate) fn positions(&self, mut offset: u64) -> Vec<u64> {
+        let mut positions = vec![0; self.digits.len()];
+        for (position, digit) in positions.iter_mut().zip(&self.digits).rev() {
+            *position = offset % digit.len();
+            offset /= digit.len();
+        }
+        positions
+    }
+
+    /// The offset at which this variant has exactly these parts.
+    fn offset_of(&self, parts: &[Part], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
+        let mut offset = 0_u64;
+        for digit in &self.digits {
+            offset = offset * digit.len() + digit.position_of(parts, same_log)?;
+        }
+        let same_value = |name: &str, a: Option<&Value>, b: Option<&Value>| match (a, b) {
+            (Some(a), Some(b)) if name == LOG => same_log(a, b),
+            (Some(a), Some(b)) => compare(a, b).is_eq(),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let same = self.parts.iter().zip(parts).all(|(mine, theirs)| {
+            mine.entry() == theirs.entry()
+                && mine
+                    .entry()
+                    .params
+                    .iter()
+                    .filter(|param| tells_apart(param) && self.column(param.name).is_none())
+                    .all(|param| same_value(param.name, mine.get(param.name), theirs.get(param.name)))
+        });
+        same.then_some(offset)
+    }
+}
+
+/// The parameter that names a log. Not part of the identity itself, but it stands for the digest until that is known.
+pub(crate) const LOG: &str = "log";
+
+/// Whether a parameter tells tasks apart.
+pub(crate) fn tells_apart(param: &powersweep_engine::registry::Param) -> bool {
+    param.identity || param.name == LOG
+}
+
+impl Digit {
+    /// The position at which every column has the value that the parts have.
+    fn position_of(&self, parts: &[Part], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
+        let wanted = |column: &Column| column.parts.first().and_then(|part| parts.get(*part)?.get(column.name));
+        let [column] = self.columns.as_slice() else {
+            // Zipped: single values repeat, only rows are distinct.
+            return (0..self.len()).find(|row| {
+                self.columns.iter().filter(|column| column.identity).all(|column| {
+                    let here = column.values.get(*row);
+                    wanted(column).is_some_and(|value| {
+                        if column.name == LOG { same_log(&here, value) } else { compare(&here, value).is_eq() }
+                    })
+                })
+            });
+        };
+        if column.name == LOG {
+            let value = wanted(column)?;
+            return (0..self.len()).find(|row| same_log(&column.values.get(*row), value));
+        }
+        column.values.position(wanted(column)?)
+    }
+}

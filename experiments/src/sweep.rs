@@ -1,0 +1,159 @@
+//! The lazy sweep: tasks by index, indices by task.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use powersweep_engine::registry::Slot;
+use powersweep_engine::{Part, SimSpec, Value};
+use uuid::Uuid;
+
+use crate::errors::SweepError;
+use crate::space::{LEVELS, LOG, Level, SEED_LEVEL};
+use crate::{Digest, Manifest, identity};
+
+/// One task: everything that a worker needs to simulate it and that a row says about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSpec {
+    /// The experiment's name.
+    pub experiment: Arc<str>,
+    /// Its index in the sweep of this manifest. Another generation of the manifest may give it another one.
+    pub index: u64,
+    /// Its id: the same wherever and whenever the same simulation is specified.
+    pub task_id: Uuid,
+    /// Label of its workload block.
+    pub workload: Arc<str>,
+    /// Label of its platform block.
+    pub platform: Arc<str>,
+    /// Label of its policy block.
+    pub policy: Arc<str>,
+    /// Digest of its log; `None` for a generated workload.
+    pub digest: Option<Digest>,
+    /// Name of its log in the manifest; `None` for a generated workload.
+    pub log: Option<Arc<str>>,
+    /// What is simulated.
+    pub sim: SimSpec,
+}
+
+/// The tasks of a manifest by index, decoded when asked for. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Sweep(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    manifest: Manifest,
+    /// Digest and shared name of every log.
+    logs: BTreeMap<String, (Digest, Arc<str>)>,
+    /// Number of indices below one position of each level.
+    strides: [u64; LEVELS],
+    index_count: u64,
+}
+
+impl Sweep {
+    /// The sweep of a manifest. `digests` must hold every log of [`Manifest::logs`].
+    pub fn new(manifest: Manifest, digests: BTreeMap<String, Digest>) -> Result<Sweep, SweepError> {
+        let mut logs = BTreeMap::new();
+        for log in manifest.logs() {
+            let digest = *digests.get(&log.log).ok_or_else(|| SweepError::MissingDigest { log: log.log.clone() })?;
+            let shared: Arc<str> = log.log.as_str().into();
+            logs.insert(log.log, (digest, shared));
+        }
+        let mut strides = [1; LEVELS];
+        for at in (0..SEED_LEVEL).rev() {
+            strides[at] = strides[at + 1] * manifest.inner().levels[at + 1].count;
+        }
+        let index_count = strides[0] * manifest.inner().levels[0].count;
+        Ok(Sweep(Arc::new(Inner { manifest, logs, strides, index_count })))
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.0.manifest
+    }
+
+    fn levels(&self) -> &[Level; LEVELS] {
+        &self.0.manifest.inner().levels
+    }
+
+    /// Number of indices: the full product, excluded ones included.
+    pub fn index_count(&self) -> u64 {
+        self.0.index_count
+    }
+
+    /// Number of tasks: indices that are not excluded.
+    pub fn task_count(&self) -> u64 {
+        self.0.index_count
+    }
+
+    /// Whether an index is excluded; false beyond the last index.
+    pub fn is_excluded(&self, index: u64) -> bool {
+        let _ = index;
+        false
+    }
+
+    /// The first index at or after `from` that is a task.
+    pub fn next_included(&self, from: u64) -> Option<u64> {
+        (from < self.0.index_count).then_some(from)
+    }
+
+    /// The task of an index; `None` if it is excluded or beyond the last.
+    pub fn task(&self, index: u64) -> Option<TaskSpec> {
+        if index >= self.0.index_count || self.is_excluded(index) {
+            return None;
+        }
+        let levels = self.levels();
+        let mut sim = SimSpec::new();
+        let mut labels: [Option<Arc<str>>; SEED_LEVEL] = [const { None }; SEED_LEVEL];
+        let mut rest = index;
+        for (at, level) in levels.iter().enumerate() {
+            let (variant, offset) = level.locate(rest / self.0.strides[at]);
+            rest %= self.0.strides[at];
+            let variant = &level.variants[variant];
+            if at == SEED_LEVEL {
+                if let Value::Int(seed) = variant.digits[0].columns[0].values.get(offset) {
+                    sim.seed = seed.unsigned_abs();
+                }
+                continue;
+            }
+            labels[at] = Some(variant.label.clone());
+            variant.parts_at(offset).into_iter().for_each(|part| sim.choose(part));
+        }
+        let log = sim.part(Slot::Source).opt_text(LOG).map(|log| self.0.logs[log].clone());
+        let digest = log.as_ref().map(|(digest, _)| *digest);
+        let [workload, platform, policy, _] = labels.map(|label| label.unwrap_or_default());
+        Some(TaskSpec {
+            experiment: self.0.manifest.inner().name.clone(),
+            index,
+            task_id: identity::task_id(&sim, digest),
+            workload,
+            platform,
+            policy,
+            digest,
+            log: log.map(|(_, name)| name),
+            sim,
+        })
+    }
+
+    /// The index at which this sweep has the same simulation (labels and names of logs do not count); `None` if it has
+    /// it nowhere, or excludes it.
+    pub fn index_of(&self, task: &TaskSpec) -> Option<u64> {
+        let same_log = |mine: &Value, _: &Value| match mine {
+            Value::Text(mine) => self.0.logs.get(mine).map(|(digest, _)| *digest) == task.digest,
+            _ => false,
+        };
+        let parts: Vec<Part> = task.sim.parts().cloned().collect();
+        let mut index = 0;
+        for (at, level) in self.levels().iter().enumerate() {
+            let position = if at == SEED_LEVEL {
+                let seed = Value::Int(i64::try_from(task.sim.seed).ok()?);
+                level.variants[0].digits[0].columns[0].values.position(&seed)?
+            } else {
+                let section = crate::space::SECTIONS[at];
+                let parts: Vec<Part> =
+                    parts.iter().filter(|part| part.entry().slot.section() == section).cloned().collect();
+                level.position_of(&parts, &same_log)?
+            };
+            index += position * self.0.strides[at];
+        }
+        (!self.is_excluded(index)).then_some(index)
+    }
+}

@@ -1,0 +1,135 @@
+//! The values of one axis, listed or computed: a range of a million values takes a few bytes.
+
+use std::cmp::Ordering;
+
+use powersweep_engine::Value;
+
+use crate::decimal::Decimal;
+
+/// The values of an axis, in the order of the manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Values {
+    /// Values one by one, with the positions sorted by value for look-ups.
+    List { values: Vec<Value>, sorted: Vec<u32> },
+    /// `from + step * i`.
+    Ints { from: i64, step: i64, count: u64 },
+    /// `(from + step * i) * 10^exponent`, exactly, then the nearest `f64`.
+    Reals { from: i128, step: i128, exponent: i32, count: u64 },
+}
+
+impl Values {
+    /// A list. Callers keep lists below 2^32 values (`manifest::LISTED_MAX`).
+    pub(crate) fn list(values: Vec<Value>) -> Values {
+        let mut sorted: Vec<u32> = (0..u32::try_from(values.len()).expect("lists are limited")).collect();
+        sorted.sort_by(|a, b| compare(&values[*a as usize], &values[*b as usize]));
+        Values::List { values, sorted }
+    }
+
+    /// One value.
+    pub(crate) fn one(value: Value) -> Values {
+        Values::List { values: vec![value], sorted: vec![0] }
+    }
+
+    /// Number of values.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Values::List { values, .. } => values.len() as u64,
+            Values::Ints { count, .. } | Values::Reals { count, .. } => *count,
+        }
+    }
+
+    /// The value at a position below [`Values::len`].
+    pub(crate) fn get(&self, position: u64) -> Value {
+        match self {
+            Values::List { values, .. } => values[usize::try_from(position).expect("a position in a list")].clone(),
+            Values::Ints { from, step, .. } => {
+                let value = i128::from(*from) + i128::from(*step) * i128::from(position);
+                Value::Int(i64::try_from(value).expect("the last value of a range was checked"))
+            }
+            Values::Reals { from, step, exponent, .. } => Value::Real(
+                Decimal { mantissa: from + step * i128::from(position), exponent: *exponent }.to_f64() + 0.0,
+            ),
+        }
+    }
+
+    /// The position of a value; values of an axis are distinct.
+    pub(crate) fn position(&self, value: &Value) -> Option<u64> {
+        match (self, value) {
+            (Values::List { values, sorted }, _) => sorted
+                .binary_search_by(|at| compare(&values[*at as usize], value))
+                .ok()
+                .map(|at| u64::from(sorted[at])),
+            (Values::Ints { from, step, count }, Value::Int(value)) => {
+                let distance = i128::from(*value) - i128::from(*from);
+                let position = u64::try_from(distance / i128::from(*step)).ok()?;
+                (distance % i128::from(*step) == 0 && position < *count).then_some(position)
+            }
+            (Values::Reals { from, step, exponent, count }, Value::Real(value)) => {
+                // A guess in floating point, then an exact comparison of its neighbours.
+                let scale = |m: i128| Decimal { mantissa: m, exponent: *exponent }.to_f64();
+                let guess = ((value - scale(*from)) / scale(*step)).round();
+                let near = if guess.is_finite() && guess > 0.0 { guess as u64 } else { 0 };
+                (near.saturating_sub(2)..=near.saturating_add(2))
+                    .take_while(|position| position < count)
+                    .find(|position| compare(&self.get(*position), &Value::Real(*value)) == Ordering::Equal)
+            }
+            _ => None,
+        }
+    }
+
+    /// All values in order; only for axes known to be short.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Value> + '_ {
+        (0..self.len()).map(|position| self.get(position))
+    }
+}
+
+/// A total order of values in which equal means the same task: reals by their bits, one zero.
+pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
+    fn rank(value: &Value) -> u8 {
+        match value {
+            Value::Bool(_) => 0,
+            Value::Int(_) => 1,
+            Value::Real(_) => 2,
+            Value::Text(_) => 3,
+            Value::Reals(_) => 4,
+        }
+    }
+    match (a, b) {
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (Value::Real(a), Value::Real(b)) => (a + 0.0).total_cmp(&(b + 0.0)),
+        (Value::Text(a), Value::Text(b)) => a.cmp(b),
+        (Value::Reals(a), Value::Reals(b)) => a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| (a + 0.0).total_cmp(&(b + 0.0)))
+            .find(|order| *order != Ordering::Equal)
+            .unwrap_or_else(|| a.len().cmp(&b.len())),
+        _ => rank(a).cmp(&rank(b)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_position_is_found_again() {
+        let list = Values::list(vec![Value::Real(2.0), Value::Real(f64::INFINITY), Value::Real(0.0)]);
+        let ints = Values::Ints { from: -7, step: 3, count: 50 };
+        let reals = Values::Reals { from: 10, step: 1, exponent: -1, count: 21 };
+        let tiny = Values::Reals { from: -3, step: 7, exponent: -12, count: 500 };
+        for values in [list, ints, reals, tiny] {
+            for position in 0..values.len() {
+                assert_eq!(values.position(&values.get(position)), Some(position), "{values:?}");
+            }
+            assert_eq!(values.position(&Value::Real(1.234_567)), None);
+            assert_eq!(values.position(&Value::Int(-8)), None);
+        }
+    }
+
+    #[test]
+    fn a_negative_zero_is_found_as_zero() {
+        assert_eq!(Values::one(Value::Real(0.0)).position(&Value::Real(-0.0)), Some(0));
+    }
+}
