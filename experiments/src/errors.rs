@@ -114,8 +114,7 @@ impl fmt::Display for ManifestErrors {
             let (line, column, shown) = place(text, problem.span.start);
             let gutter = " ".repeat(line.to_string().len());
             // The caret line repeats tabs, so that the caret stands below its character.
-            let pad: String =
-                shown.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            let pad: String = shown.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             let width = text[problem.span.clone()].lines().next().map_or(0, |l| l.chars().count()).max(1);
             writeln!(f, "error: {}", problem.message)?;
             writeln!(f, "{gutter}--> {}:{line}:{column}", self.file())?;
@@ -183,7 +182,9 @@ pub enum SweepError {
         log: String,
     },
     /// Two logs of different names are the same file, so that tasks would occur twice.
-    #[error("logs `{first}` and `{second}` are the same file (sha256 {digest}): workloads `{first_label}` and `{second_label}` would run the same tasks twice")]
+    #[error(
+        "logs `{first}` and `{second}` are the same file (sha256 {digest}): workloads `{first_label}` and `{second_label}` would run the same tasks twice"
+    )]
     SameLog {
         /// Name of one log.
         first: String,

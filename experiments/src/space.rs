@@ -125,10 +125,7 @@ impl Level {
     fn fingerprint(&self, parts: &[Part]) -> Fingerprint {
         let names: Vec<&'static str> = parts.iter().map(|p| p.entry().name).collect();
         let values = self.fixed.get(&names).map_or_else(Vec::new, |fixed| {
-            fixed
-                .iter()
-                .map(|name| format!("{:?}", parts.iter().find_map(|part| part.get(name)).map(normal)))
-                .collect()
+            fixed.iter().map(|name| format!("{:?}", parts.iter().find_map(|part| part.get(name)).map(normal))).collect()
         });
         (names, values)
     }
@@ -186,7 +183,9 @@ impl Variant {
             for column in &digit.columns {
                 let value = column.values.get(position);
                 for part in &column.parts {
-                    parts[*part].set(column.name, value.clone()).expect("values were checked when the manifest was read");
+                    parts[*part]
+                        .set(column.name, value.clone())
+                        .expect("values were checked when the manifest was read");
                 }
             }
         }

@@ -38,6 +38,35 @@ pub struct TaskSpec {
 #[derive(Debug, Clone)]
 pub struct Sweep(Arc<Inner>);
 
+/// One axis of a sweep, for `plan`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AxisSummary {
+    /// Section of the manifest: `workloads`, `platforms`, `policies`, `statistics` or `seeds`.
+    pub section: &'static str,
+    /// Label of the block; empty for statistics and seeds. Axis `workload`, `platform`, `policy` are the blocks.
+    pub block: Arc<str>,
+    /// Name of the axis: the key in the manifest and the column in the results.
+    pub name: String,
+    /// Number of values.
+    pub values_count: u64,
+    /// The first values (at most [`AxisSummary::SHOWN_MAX`]), in the order of the manifest.
+    pub values: Vec<AxisValue>,
+}
+
+/// One value of an axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AxisValue {
+    /// The value as the results show it.
+    pub text: String,
+    /// Tasks that have it in this block.
+    pub tasks_count: u64,
+}
+
+impl AxisSummary {
+    /// Greatest number of values in [`AxisSummary::values`].
+    pub const SHOWN_MAX: usize = 64;
+}
+
 #[derive(Debug)]
 struct Inner {
     manifest: Manifest,
@@ -131,6 +160,11 @@ impl Sweep {
             log: log.map(|(_, name)| name),
             sim,
         })
+    }
+
+    /// The axes with more than one value, in the order of the index, slowest first.
+    pub fn axes(&self) -> Vec<AxisSummary> {
+        Vec::new()
     }
 
     /// The index at which this sweep has the same simulation (labels and names of logs do not count); `None` if it has

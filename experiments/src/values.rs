@@ -55,10 +55,9 @@ impl Values {
     /// The position of a value; values of an axis are distinct.
     pub(crate) fn position(&self, value: &Value) -> Option<u64> {
         match (self, value) {
-            (Values::List { values, sorted }, _) => sorted
-                .binary_search_by(|at| compare(&values[*at as usize], value))
-                .ok()
-                .map(|at| u64::from(sorted[at])),
+            (Values::List { values, sorted }, _) => {
+                sorted.binary_search_by(|at| compare(&values[*at as usize], value)).ok().map(|at| u64::from(sorted[at]))
+            }
             (Values::Ints { from, step, count }, Value::Int(value)) => {
                 let distance = i128::from(*value) - i128::from(*from);
                 let position = u64::try_from(distance / i128::from(*step)).ok()?;

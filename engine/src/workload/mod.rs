@@ -142,7 +142,8 @@ pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, Work
         let why = rules.why_empty(&counts);
         return Err(WorkloadError::NoJobs { origin: origin.to_owned(), records: counts.records_count, why });
     }
-    Ok(Workload { jobs, native_procs, counts })
+    let stated = spec.part(Slot::Rules).opt_int("native_procs").and_then(|n| u32::try_from(n).ok());
+    Ok(Workload { jobs, native_procs: stated.or(native_procs), counts })
 }
 
 impl Workload {

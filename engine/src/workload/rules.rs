@@ -137,6 +137,15 @@ pub const ENTRY: Entry = Entry {
             identity: true,
             doc: "Interarrival times are multiplied by this; below 1 raises the load.",
         },
+        Param {
+            name: "native_procs",
+            ty: Type::Int { min: 1, max: 1 << 30 },
+            unit: "procs",
+            default: Default::Unset,
+            identity: true,
+            doc: "Processors of the machine that the jobs come from, in place of what the log's header says; the \
+                  platform has as many unless its `procs` says otherwise.",
+        },
     ],
 };
 

@@ -149,7 +149,11 @@ impl Block<'_, '_> {
             return Problem::new(span, message, "misplaced key").help(belongs);
         }
         if matches!(name, "seed" | "seeds" | "tables" | "exclude") {
-            let help = if name == "seed" { "write `seeds`, at the top of the manifest" } else { "move it to the top of the manifest" };
+            let help = if name == "seed" {
+                "write `seeds`, at the top of the manifest"
+            } else {
+                "move it to the top of the manifest"
+            };
             return Problem::new(span, message, "misplaced key").help(help);
         }
         let keys: Vec<&str> = slots(self.section)
@@ -215,9 +219,8 @@ impl Block<'_, '_> {
         let (mut given, mut columns) = (Vec::new(), BTreeMap::new());
         for (name, axis) in axes.iter_mut() {
             let What::Param(param, values) = &axis.what else { continue };
-            let takers: Vec<usize> = (0..parts.len())
-                .filter(|at| parts[*at].entry().params.iter().any(|p| p.name == param.name))
-                .collect();
+            let takers: Vec<usize> =
+                (0..parts.len()).filter(|at| parts[*at].entry().params.iter().any(|p| p.name == param.name)).collect();
             if takers.is_empty() {
                 continue;
             }
@@ -251,13 +254,7 @@ impl Block<'_, '_> {
         Some(Variant { label: self.label.clone(), block: self.at, parts, digits, count })
     }
 
-    fn missing(
-        &self,
-        parts: &[Part],
-        given: &[&str],
-        axes: &BTreeMap<String, Axis>,
-        problems: &mut Vec<Problem>,
-    ) {
+    fn missing(&self, parts: &[Part], given: &[&str], axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
         for part in parts {
             let slot = part.entry().slot.key();
             for param in part.missing().filter(|param| !given.contains(&param.name)) {
@@ -280,19 +277,19 @@ impl Block<'_, '_> {
                 _ => !self.table.contains_key(owner.slot.key()) && owner.slot.default_part() == owner.name,
             });
             // A slot whose choice is wrong has been reported; what depends on it is not judged.
-            let unknown = owners.iter().any(|owner| {
-                self.table.contains_key(owner.slot.key()) && !axes.contains_key(owner.slot.key())
-            });
+            let unknown = owners
+                .iter()
+                .any(|owner| self.table.contains_key(owner.slot.key()) && !axes.contains_key(owner.slot.key()));
             if taken || unknown {
                 continue;
             }
             let ways: Vec<String> = owners.iter().map(|e| format!("{} = \"{}\"", e.slot.key(), e.name)).collect();
             let message = format!("`{name}` applies to no part that {} chooses", self.header());
             let expected = format!("belongs to {}", ways.join(" or "));
-            problems.push(Problem::new(axis.key_span.clone(), message, expected).help(format!(
-                "choose {} in this block, or remove `{name}`",
-                ways.join(" or ")
-            )));
+            problems.push(
+                Problem::new(axis.key_span.clone(), message, expected)
+                    .help(format!("choose {} in this block, or remove `{name}`", ways.join(" or "))),
+            );
         }
     }
 }

@@ -151,9 +151,8 @@ fn tables(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Tables {
         match item.get_ref().as_str() {
             Some("jobs") if !tables.jobs => tables.jobs = true,
             Some("jobs") => problems.push(Problem::new(item.span(), "`jobs` is listed twice", "once is enough")),
-            Some("tasks" | "failures") => problems.push(
-                Problem::new(item.span(), "this table is always written", "expected \"jobs\"").help("remove it"),
-            ),
+            Some("tasks" | "failures") => problems
+                .push(Problem::new(item.span(), "this table is always written", "expected \"jobs\"").help("remove it")),
             _ => {
                 let message = format!("there is no optional table {}", kind(item.get_ref()));
                 let help = item.get_ref().as_str().map(|name| suggestion(name, ["jobs"]));

@@ -223,7 +223,11 @@ fn ends(
         *place = number;
         if number.is_none() {
             let expected = if whole { "expected an integer" } else { "expected a number of at most 30 digits" };
-            problems.push(Problem::new(value.span(), format!("`{key}` of a range is wrong", key = key.get_ref()), expected));
+            problems.push(Problem::new(
+                value.span(),
+                format!("`{key}` of a range is wrong", key = key.get_ref()),
+                expected,
+            ));
         }
     }
     if problems.len() > before {

@@ -54,8 +54,12 @@ pub(crate) fn read(
                     let known: Vec<&str> = axes.keys().map(String::as_str).collect();
                     let help = suggestion(&name, known);
                     problems.push(
-                        Problem::new(span, format!("zip names `{name}`, which this block does not set"), "unknown axis")
-                            .help(help),
+                        Problem::new(
+                            span,
+                            format!("zip names `{name}`, which this block does not set"),
+                            "unknown axis",
+                        )
+                        .help(help),
                     );
                 }
                 continue;

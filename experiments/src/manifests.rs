@@ -1,0 +1,14 @@
+//! The manifests that come with the program.
+
+/// Name and text of every built-in manifest; the first is the quickstart.
+pub fn builtin() -> &'static [(&'static str, &'static str)] {
+    &[
+        ("quickstart", include_str!("../manifests/quickstart.toml")),
+        ("etinski2010", include_str!("../manifests/etinski2010.toml")),
+    ]
+}
+
+/// The text of a built-in manifest.
+pub fn find(name: &str) -> Option<&'static str> {
+    builtin().iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
