@@ -1,0 +1,214 @@
+//! Columns that say what was simulated: labels, the part of each slot, every registered parameter.
+//!
+//! They come from the registry alone: a parameter of a new part is a new column without a line here. A parameter has a
+//! value where its part was chosen and sets it, defaults included, and is null elsewhere.
+
+use powersweep_engine::facts::Datum;
+use powersweep_engine::registry::{self, Entry, Param, Slot, Type, Value};
+use powersweep_experiments::TaskSpec;
+
+use crate::builder::Arrays;
+use crate::columns::{Column, ColumnType};
+use crate::identity::{TaskColumn, Texts, shared};
+
+/// The axes of one table: their columns, and where each value goes.
+pub(crate) struct Axes {
+    labels: Vec<TaskColumn>,
+    params: Vec<Column>,
+    slots: Vec<SlotPlan>,
+}
+
+/// Where the parameters of a slot's possible parts go.
+struct SlotPlan {
+    slot: Slot,
+    entries: Vec<EntryPlan>,
+}
+
+/// The parameters of one part by name, with the index of their column among the parameter columns.
+struct EntryPlan {
+    entry: &'static Entry,
+    params: Vec<(&'static str, usize)>,
+}
+
+impl Axes {
+    /// The axes of a table. A parameter that has the name of one of the table's `own` columns is called `param_NAME`.
+    pub(crate) fn new(own: &[&str]) -> Axes {
+        let (names, params): (Vec<_>, Vec<_>) =
+            params().map(|(param, entries)| (param.name, param_column(param, &entries, own))).unzip();
+        let slots = Slot::ALL
+            .into_iter()
+            .map(|slot| SlotPlan {
+                slot,
+                entries: registry::entries(slot).map(|e| EntryPlan::new(e, &names)).collect(),
+            })
+            .collect();
+        Axes { labels: labels(), params, slots }
+    }
+
+    /// The columns in order: labels, parts, seed and log, parameters.
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        let labels = self.labels.iter().map(|l| l.column.clone());
+        labels.chain(self.slots.iter().map(|s| slot_column(s.slot))).chain(self.params.iter().cloned()).collect()
+    }
+
+    /// Pushes the axes of a task into the columns from `first` on, for `n` rows. Parameters that do not apply are left
+    /// to [`Arrays::end_rows`].
+    pub(crate) fn push(&self, arrays: &mut Arrays, first: usize, task: &TaskSpec, texts: &Texts, n: usize) {
+        for (i, label) in self.labels.iter().enumerate() {
+            arrays.push(first + i, (label.get)(task, texts), n);
+        }
+        let first_slot = first + self.labels.len();
+        let first_param = first_slot + self.slots.len();
+        for (i, plan) in self.slots.iter().enumerate() {
+            let part = task.sim.part(plan.slot);
+            arrays.push(first_slot + i, Datum::Text(part.entry().name), n);
+            let known = plan.entries.iter().find(|e| e.entry == part.entry());
+            let mut params = known.expect("a part comes from the registry").params.iter();
+            // Both sides are sorted by name, and a part sets no parameter that its entry lacks.
+            for (name, value) in part.values() {
+                let (_, index) =
+                    params.by_ref().find(|(param, _)| param == name).expect("a part sets only its entry's parameters");
+                arrays.push(first_param + index, datum(value), n);
+            }
+        }
+    }
+}
+
+impl EntryPlan {
+    fn new(entry: &'static Entry, columns: &[&str]) -> EntryPlan {
+        let index = |param: &Param| {
+            columns.iter().position(|c| *c == param.name).expect("the columns are all parameters of all entries")
+        };
+        let mut params: Vec<_> = entry.params.iter().map(|p| (p.name, index(p))).collect();
+        params.sort_unstable();
+        EntryPlan { entry, params }
+    }
+}
+
+/// Every registered parameter once, in registration order, with the entries that have it.
+fn params() -> impl Iterator<Item = (&'static Param, Vec<&'static Entry>)> {
+    let mut found: Vec<(&'static Param, Vec<&'static Entry>)> = Vec::new();
+    for entry in registry::ENTRIES {
+        for param in entry.params {
+            match found.iter_mut().find(|(p, _)| p.name == param.name) {
+                Some((_, entries)) => entries.push(entry),
+                None => found.push((param, vec![entry])),
+            }
+        }
+    }
+    found.into_iter()
+}
+
+fn param_column(param: &'static Param, entries: &[&'static Entry], own: &[&str]) -> Column {
+    let ty = match param.ty {
+        Type::Bool => ColumnType::Bool,
+        Type::Int { .. } => ColumnType::Int,
+        Type::Real { .. } => ColumnType::Real,
+        Type::Choice(_) | Type::Text => ColumnType::Text,
+        Type::Reals { .. } => ColumnType::Reals,
+    };
+    let mut doc = param.doc.to_owned();
+    if let Type::Choice(names) = param.ty {
+        doc.push_str(&format!(" One of `{}`.", names.join("`, `")));
+    }
+    if matches!(param.ty, Type::Real { unlimited: true, .. }) {
+        doc.push_str(" `unlimited` is stored as infinity.");
+    }
+    let owners: Vec<_> = entries.iter().map(|e| format!("{} `{}`", e.slot.key(), e.name)).collect();
+    Column {
+        name: if own.contains(&param.name) { format!("param_{}", param.name) } else { param.name.to_owned() },
+        ty,
+        unit: param.unit,
+        nullable: true,
+        doc,
+        source: format!("parameter of {}", owners.join(", ")),
+    }
+}
+
+fn slot_column(slot: Slot) -> Column {
+    let what = match slot {
+        Slot::Source => "Where the jobs come from",
+        Slot::Rules => "Rules that make jobs of records",
+        Slot::Platform => "Kind of machine",
+        Slot::Power => "Power model",
+        Slot::Policy => "Kind of policy",
+        Slot::Order => "Order of the waiting queue",
+        Slot::Backfill => "Which jobs may overtake",
+        Slot::GearRule => "How the gear of a starting job is chosen",
+        Slot::Statistics => "What is measured",
+    };
+    let parts: Vec<_> = registry::entries(slot).map(|e| format!("`{}`", e.name)).collect();
+    Column {
+        name: slot.key().to_owned(),
+        ty: ColumnType::Text,
+        unit: "",
+        nullable: false,
+        doc: format!("{what}: {}.", parts.join(", ")),
+        source: "manifest".to_owned(),
+    }
+}
+
+fn labels() -> Vec<TaskColumn> {
+    use ColumnType::{Int, Text};
+    let mut log_digest = shared(
+        "log_digest",
+        Text,
+        "farm",
+        "SHA-256 of the log's decompressed bytes; null for a generated workload.",
+        |_, texts| texts.log_digest(),
+    );
+    log_digest.column.nullable = true;
+    vec![
+        shared("task_index", Int, "farm", "Index of the task in the sweep of the manifest it ran under.", |t, _| {
+            Datum::Int(i64::try_from(t.index).unwrap_or(i64::MAX))
+        }),
+        shared("workload", Text, "manifest", "Name of the manifest's workload block.", |t, _| Datum::Text(&t.workload)),
+        shared("platform", Text, "manifest", "Name of the manifest's platform block.", |t, _| Datum::Text(&t.platform)),
+        shared("policy", Text, "manifest", "Name of the manifest's policy block.", |t, _| Datum::Text(&t.policy)),
+        shared(
+            "seed",
+            Int,
+            "manifest",
+            "Seed of every random stream; seeds above 2^63 - 1 are stored as their two's complement.",
+            |t, _| Datum::Int(t.sim.seed.cast_signed()),
+        ),
+        log_digest,
+    ]
+}
+
+fn datum(value: &Value) -> Datum<'_> {
+    match value {
+        Value::Bool(v) => Datum::Bool(*v),
+        Value::Int(v) => Datum::Int(*v),
+        Value::Real(v) => Datum::Real(*v),
+        Value::Text(v) => Datum::Text(v),
+        Value::Reals(v) => Datum::Reals(v),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn no_parameter_belongs_to_two_slots() {
+        // Two parts of one spec could then set one column twice.
+        let mut slots: BTreeMap<&str, Slot> = BTreeMap::new();
+        for entry in registry::ENTRIES {
+            for param in entry.params {
+                let slot = *slots.entry(param.name).or_insert(entry.slot);
+                assert_eq!(slot, entry.slot, "`{}` belongs to two slots", param.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_of_the_table_itself_goes_to_the_table() {
+        let names = |own: &[&str]| Axes::new(own).columns().into_iter().map(|c| c.name).collect::<Vec<_>>();
+        assert!(names(&[]).contains(&"procs".to_owned()));
+        assert!(names(&["procs"]).contains(&"param_procs".to_owned()));
+        assert!(!names(&["procs"]).contains(&"procs".to_owned()));
+    }
+}

@@ -1,0 +1,171 @@
+//! Typed array builders, one a column, filled by position.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, RecordBatch, StringBuilder,
+    TimestampMicrosecondBuilder,
+};
+use arrow::datatypes::SchemaRef;
+use powersweep_engine::facts::Datum;
+
+use crate::columns::{Column, ColumnType};
+
+/// The growing arrays of one table.
+pub(crate) struct Arrays {
+    schema: SchemaRef,
+    arrays: Vec<Array>,
+    rows: usize,
+}
+
+struct Array {
+    values: Values,
+    nullable: bool,
+}
+
+enum Values {
+    Bool(BooleanBuilder),
+    Int(Int64Builder),
+    Real(Float64Builder),
+    Text(StringBuilder),
+    Instant(TimestampMicrosecondBuilder),
+    Ints(ListBuilder<Int64Builder>),
+    Reals(ListBuilder<Float64Builder>),
+}
+
+impl Arrays {
+    pub(crate) fn new(schema: SchemaRef, columns: &[Column]) -> Arrays {
+        let arrays = columns.iter().map(|c| Array { values: Values::new(c.ty), nullable: c.nullable }).collect();
+        Arrays { schema, arrays, rows: 0 }
+    }
+
+    /// Finished rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Appends `n` equal values to the column at `position`.
+    pub(crate) fn push(&mut self, position: usize, datum: Datum<'_>, n: usize) {
+        self.arrays[position].push(datum, n);
+    }
+
+    /// Ends `n` rows: columns in which nothing was pushed get nulls.
+    pub(crate) fn end_rows(&mut self, n: usize) {
+        self.rows += n;
+        for array in &mut self.arrays {
+            let missing = self.rows - array.values.len();
+            if missing > 0 {
+                array.push(Datum::Null, missing);
+            }
+        }
+    }
+
+    /// Approximate bytes of the rows so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.arrays.iter().map(|a| a.values.bytes()).sum()
+    }
+
+    /// The rows as a batch; the builder is empty afterwards.
+    pub(crate) fn finish(&mut self) -> RecordBatch {
+        self.rows = 0;
+        let arrays = self.arrays.iter_mut().map(|a| a.values.finish()).collect();
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays)
+            .expect("schema and builders come from the same columns, and rows end in all of them")
+    }
+}
+
+impl Array {
+    fn push(&mut self, datum: Datum<'_>, n: usize) {
+        match (&mut self.values, datum) {
+            (Values::Real(b), Datum::Real(v)) if v.is_nan() && self.nullable => b.append_nulls(n),
+            (Values::Real(b), Datum::Real(v)) => b.append_value_n(v, n),
+            (Values::Real(b), Datum::Int(v)) => b.append_value_n(v as f64, n),
+            (Values::Int(b), Datum::Int(v)) => b.append_value_n(v, n),
+            (Values::Text(b), Datum::Text(v)) => (0..n).for_each(|_| b.append_value(v)),
+            (Values::Bool(b), Datum::Bool(v)) => b.append_n(n, v),
+            (Values::Instant(b), Datum::Int(v)) => b.append_value_n(v, n),
+            (Values::Ints(b), Datum::Counts(v)) => (0..n).for_each(|_| {
+                v.iter().for_each(|&x| b.values().append_value(i64::try_from(x).unwrap_or(i64::MAX)));
+                b.append(true);
+            }),
+            (Values::Reals(b), Datum::Reals(v)) => (0..n).for_each(|_| {
+                b.values().append_slice(v);
+                b.append(true);
+            }),
+            (values, Datum::Null) => values.push_nulls(n),
+            (values, other) => unreachable!("{other:?} pushed into a column of type {}", values.name()),
+        }
+    }
+}
+
+impl Values {
+    fn new(ty: ColumnType) -> Values {
+        match ty {
+            ColumnType::Bool => Values::Bool(BooleanBuilder::new()),
+            ColumnType::Int => Values::Int(Int64Builder::new()),
+            ColumnType::Real => Values::Real(Float64Builder::new()),
+            ColumnType::Text => Values::Text(StringBuilder::new()),
+            ColumnType::Instant => Values::Instant(TimestampMicrosecondBuilder::new().with_timezone("UTC")),
+            ColumnType::Ints => Values::Ints(ListBuilder::new(Int64Builder::new())),
+            ColumnType::Reals => Values::Reals(ListBuilder::new(Float64Builder::new())),
+        }
+    }
+
+    fn push_nulls(&mut self, n: usize) {
+        match self {
+            Values::Bool(b) => b.append_nulls(n),
+            Values::Int(b) => b.append_nulls(n),
+            Values::Real(b) => b.append_nulls(n),
+            Values::Text(b) => b.append_nulls(n),
+            Values::Instant(b) => b.append_nulls(n),
+            Values::Ints(b) => b.append_nulls(n),
+            Values::Reals(b) => b.append_nulls(n),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Values::Bool(b) => b.len(),
+            Values::Int(b) => b.len(),
+            Values::Real(b) => b.len(),
+            Values::Text(b) => b.len(),
+            Values::Instant(b) => b.len(),
+            Values::Ints(b) => b.len(),
+            Values::Reals(b) => b.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Values::Bool(b) => b.len() / 4,
+            Values::Int(_) | Values::Real(_) | Values::Instant(_) => 8 * self.len(),
+            Values::Text(b) => 4 * b.len() + b.values_slice().len(),
+            Values::Ints(b) => 4 * b.len() + 8 * b.values_ref().len(),
+            Values::Reals(b) => 4 * b.len() + 8 * b.values_ref().len(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Values::Bool(b) => Arc::new(b.finish()),
+            Values::Int(b) => Arc::new(b.finish()),
+            Values::Real(b) => Arc::new(b.finish()),
+            Values::Text(b) => Arc::new(b.finish()),
+            Values::Instant(b) => Arc::new(b.finish()),
+            Values::Ints(b) => Arc::new(b.finish()),
+            Values::Reals(b) => Arc::new(b.finish()),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Values::Bool(_) => "bool",
+            Values::Int(_) => "int64",
+            Values::Real(_) => "double",
+            Values::Text(_) => "string",
+            Values::Instant(_) => "timestamp",
+            Values::Ints(_) => "list<int64>",
+            Values::Reals(_) => "list<double>",
+        }
+    }
+}

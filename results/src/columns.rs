@@ -1,0 +1,259 @@
+//! What a column is: the one declaration that schema, arrays and documentation come from.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use powersweep_engine::facts::{Datum, Field, Kind};
+
+/// The type of a column's values.
+///
+/// Only types that DuckDB, Polars, pandas, DataFusion and Spark all read as what they are: no unsigned integers, no
+/// Arrow dictionaries (Parquet's own dictionary pages give the same size).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnType {
+    /// A truth value.
+    Bool,
+    /// A 64-bit signed integer.
+    Int,
+    /// A 64-bit IEEE real.
+    Real,
+    /// A UTF-8 text.
+    Text,
+    /// An instant: microseconds since 1970 in UTC.
+    Instant,
+    /// A list of 64-bit signed integers.
+    Ints,
+    /// A list of 64-bit reals.
+    Reals,
+}
+
+impl ColumnType {
+    /// The Arrow type.
+    pub fn arrow(self) -> DataType {
+        match self {
+            ColumnType::Bool => DataType::Boolean,
+            ColumnType::Int => DataType::Int64,
+            ColumnType::Real => DataType::Float64,
+            ColumnType::Text => DataType::Utf8,
+            ColumnType::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            ColumnType::Ints => DataType::List(Arc::new(ArrowField::new_list_field(DataType::Int64, true))),
+            ColumnType::Reals => DataType::List(Arc::new(ArrowField::new_list_field(DataType::Float64, true))),
+        }
+    }
+
+    /// The type's name in the documentation.
+    pub fn name(self) -> &'static str {
+        match self {
+            ColumnType::Bool => "bool",
+            ColumnType::Int => "int64",
+            ColumnType::Real => "double",
+            ColumnType::Text => "string",
+            ColumnType::Instant => "timestamp(us, UTC)",
+            ColumnType::Ints => "list<int64>",
+            ColumnType::Reals => "list<double>",
+        }
+    }
+}
+
+impl From<Kind> for ColumnType {
+    fn from(kind: Kind) -> ColumnType {
+        match kind {
+            Kind::Bool => ColumnType::Bool,
+            Kind::Int => ColumnType::Int,
+            Kind::Real => ColumnType::Real,
+            Kind::Counts => ColumnType::Ints,
+            Kind::Reals => ColumnType::Reals,
+        }
+    }
+}
+
+/// One column of a table, described.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Name; unique in its table.
+    pub name: String,
+    /// Type of the values.
+    pub ty: ColumnType,
+    /// Unit as people write it ("s", "J", "procs"), "" for a pure number, a ratio or a text.
+    pub unit: &'static str,
+    /// Whether a row may have no value: null means "does not apply".
+    pub nullable: bool,
+    /// What it means.
+    pub doc: String,
+    /// Where it comes from: the farm, the manifest, a parameter of which part, the simulation.
+    pub source: String,
+}
+
+/// A column with the getter of its value from a row's facts `R`.
+pub(crate) struct Declared<R: 'static> {
+    pub(crate) column: Column,
+    pub(crate) get: for<'a> fn(&'a R) -> Datum<'a>,
+}
+
+impl<R> Declared<R> {
+    /// The column of a record's field. The unit is the one in its name.
+    pub(crate) fn of_field(field: &Field<R>, source: &str) -> Declared<R> {
+        let column = Column {
+            name: field.name.to_owned(),
+            ty: field.kind.into(),
+            unit: unit_in(field.name),
+            nullable: field.optional,
+            doc: field.doc.trim().to_owned(),
+            source: source.to_owned(),
+        };
+        Declared { column, get: field.get }
+    }
+}
+
+/// The unit that a metric's name states: `wait_s_mean` is in seconds, `busy_proc_h` in processor-hours.
+///
+/// Names without a unit are ratios and slowdowns (bare numbers), and texts.
+pub fn unit_in(name: &str) -> &'static str {
+    const BY_PHRASE: [(&str, &str); 4] =
+        [("jobs_per_h", "jobs/h"), ("proc_s", "proc s"), ("proc_h", "proc h"), ("queue_length", "jobs")];
+    const BY_WORD: [(&str, &str); 8] = [
+        ("count", "count"),
+        ("procs", "procs"),
+        ("ms", "ms"),
+        ("s", "s"),
+        ("j", "J"),
+        ("w", "W"),
+        ("js", "J s"),
+        ("ghz", "GHz"),
+    ];
+    let bare = name.replace("procs_weighted", "").replace("_size_1", "");
+    if let Some((_, unit)) = BY_PHRASE.iter().find(|(phrase, _)| format!("_{bare}_").contains(&format!("_{phrase}_"))) {
+        return unit;
+    }
+    if name.starts_with("queue_length") {
+        return "jobs";
+    }
+    BY_WORD.iter().find(|(word, _)| bare.split('_').any(|w| w == *word)).map_or("", |(_, unit)| unit)
+}
+
+/// The Arrow schema of columns.
+pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = &'a Column>) -> SchemaRef {
+    let fields: Vec<_> = columns.into_iter().map(|c| ArrowField::new(&c.name, c.ty.arrow(), c.nullable)).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// A number that differs between schemas with other names, types, order or nullability (FNV-1a, 64 bits).
+pub fn fingerprint(schema: &Schema) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for field in schema.fields() {
+        let line = format!("{}:{}:{}\n", field.name(), field.data_type(), field.is_nullable());
+        for byte in line.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+/// A table of the dataset with its columns.
+#[derive(Debug, Clone, Copy)]
+pub struct Table {
+    /// The folder's name.
+    pub name: &'static str,
+    /// What one row is.
+    pub row: &'static str,
+    /// The columns in order.
+    pub columns: fn() -> Vec<Column>,
+}
+
+/// Every table.
+pub const TABLES: [Table; 3] = [
+    Table { name: "tasks", row: "one finished task (one simulation)", columns: crate::tasks::columns },
+    Table {
+        name: "jobs",
+        row: "one simulated job of one task; written when the manifest asks for it",
+        columns: crate::jobs::columns,
+    },
+    Table { name: "failures", row: "one failed attempt at a task", columns: crate::failures::columns },
+];
+
+/// Every column of every table, with the table's name.
+pub fn all() -> Vec<(&'static str, Column)> {
+    TABLES.iter().flat_map(|table| (table.columns)().into_iter().map(|column| (table.name, column))).collect()
+}
+
+/// The documentation of all columns, as committed in `results/COLUMNS.md`.
+pub fn markdown() -> String {
+    let mut text = String::from(
+        "# Columns of the results\n\n\
+         Generated from the column tables; regenerate with `cargo xtask docs`. Null means \"does not apply\". Ratios are \
+         0 to 1. Gear lists are slowest first. Units are in the names. The columns depend on the version of powersweep \
+         alone, never on a manifest.\n",
+    );
+    for table in TABLES {
+        let columns = (table.columns)();
+        let _ = write!(text, "\n## {}\n\nA row is {}. {} columns.\n\n", table.name, table.row, columns.len());
+        text.push_str("| column | type | unit | null | meaning | from |\n|---|---|---|---|---|---|\n");
+        for c in columns {
+            let null = if c.nullable { "yes" } else { "" };
+            let doc = c.doc.replace('|', "\\|");
+            let _ = writeln!(text, "| `{}` | {} | {} | {null} | {doc} | {} |", c.name, c.ty.name(), c.unit, c.source);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_in_each_table() {
+        for table in TABLES {
+            let mut seen = BTreeSet::new();
+            for column in (table.columns)() {
+                assert!(seen.insert(column.name.clone()), "{} has two columns `{}`", table.name, column.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_column_is_explained() {
+        for (table, column) in all() {
+            assert!(column.doc.len() > 5, "{table}.{} has no explanation", column.name);
+            assert!(!column.source.is_empty(), "{table}.{} has no source", column.name);
+        }
+    }
+
+    #[test]
+    fn units_are_read_from_names() {
+        for (name, unit) in [
+            ("wait_s_mean", "s"),
+            ("wait_s_mean_size_33_up", "s"),
+            ("bsld_tau10s_mean", ""),
+            ("bsld_tau10s_procs_weighted_mean", ""),
+            ("energy_per_job_j", "J"),
+            ("energy_delay_product_js", "J s"),
+            ("gear_busy_proc_s", "proc s"),
+            ("busy_proc_h", "proc h"),
+            ("backlog_proc_s_mean", "proc s"),
+            ("throughput_jobs_per_h", "jobs/h"),
+            ("machine_procs", "procs"),
+            ("waited_count", "count"),
+            ("queue_length_mean", "jobs"),
+            ("power_p95_w", "W"),
+            ("utilization_active", ""),
+        ] {
+            assert_eq!(unit_in(name), unit, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_fingerprint_sees_names_types_and_nullability() {
+        let schema = |name: &str, ty: DataType, null: bool| Schema::new(vec![ArrowField::new(name, ty, null)]);
+        let prints = BTreeSet::from([
+            fingerprint(&schema("a", DataType::Int64, false)),
+            fingerprint(&schema("b", DataType::Int64, false)),
+            fingerprint(&schema("a", DataType::Float64, false)),
+            fingerprint(&schema("a", DataType::Int64, true)),
+        ]);
+        assert_eq!(prints.len(), 4);
+    }
+}

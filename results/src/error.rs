@@ -1,0 +1,48 @@
+//! What can be wrong with stored or received results.
+
+/// Bytes that are not the results that they should be. Every variant is final: the same bytes fail again.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// The bytes are too short, or do not begin with the mark of an encoded batch.
+    #[error("not an encoded batch of results: {0}")]
+    NotABatch(&'static str),
+    /// The sender's columns differ from ours.
+    #[error("the batch has columns of another version (fingerprint {found:016x}, expected {expected:016x})")]
+    OtherSchema {
+        /// Fingerprint in the batch.
+        found: u64,
+        /// Fingerprint of the schema that was expected.
+        expected: u64,
+    },
+    /// The batch would need more memory than allowed.
+    #[error("the batch has {bytes} bytes, more than the limit of {limit}")]
+    TooLarge {
+        /// Bytes after decompression, or of the request.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The compressed bytes are damaged.
+    #[error("damaged batch: {0}")]
+    Damaged(#[from] std::io::Error),
+    /// The Arrow message inside is damaged.
+    #[error("damaged batch: {0}")]
+    Message(String),
+    /// Arrow refused the columns.
+    #[error("inconsistent columns: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// Parquet refused the data or the file.
+    #[error("damaged or unwritable Parquet part: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// A Parquet file that powersweep did not write: its footer lacks one of our keys, or the value makes no sense.
+    #[error("the Parquet footer has no valid `{0}`: not a part written by powersweep")]
+    Footer(&'static str),
+    /// The mask has not one element a row.
+    #[error("the mask has {mask} elements for {rows} rows")]
+    Mask {
+        /// Elements of the mask.
+        mask: usize,
+        /// Rows of the batch.
+        rows: usize,
+    },
+}

@@ -1,0 +1,91 @@
+//! Where things lie below the data root `DATA`.
+//!
+//! ```text
+//! DATA/<experiment>/tasks/part-<uuid>.parquet      one row a finished task
+//! DATA/<experiment>/jobs/part-<uuid>.parquet       one row a simulated job, on request
+//! DATA/<experiment>/failures/part-<uuid>.parquet   one row a failed attempt
+//! DATA/.powersweep/                                the coordinator's state
+//! DATA/.powersweep/staging/                        files that are not published yet
+//! ```
+//!
+//! A table's folder holds `.parquet` files and nothing else, at any moment: directory readers of analytics tools stumble
+//! over anything more. All paths are relative to `DATA`.
+
+use object_store::path::Path;
+use uuid::Uuid;
+
+/// Name of the folder of the coordinator's state.
+pub const STATE_FOLDER: &str = ".powersweep";
+
+/// Folder of an experiment.
+pub fn experiment_dir(experiment: &str) -> Path {
+    Path::from_iter([experiment])
+}
+
+/// Folder of a table.
+pub fn table_dir(experiment: &str, table: &str) -> Path {
+    Path::from_iter([experiment, table])
+}
+
+/// Folder of the `tasks` table.
+pub fn tasks_dir(experiment: &str) -> Path {
+    table_dir(experiment, "tasks")
+}
+
+/// Folder of the `jobs` table.
+pub fn jobs_dir(experiment: &str) -> Path {
+    table_dir(experiment, "jobs")
+}
+
+/// Folder of the `failures` table.
+pub fn failures_dir(experiment: &str) -> Path {
+    table_dir(experiment, "failures")
+}
+
+/// File name of a part. Ids are UUIDv7, so that names sort by time.
+pub fn part_name(id: Uuid) -> String {
+    format!("part-{}.parquet", id.hyphenated())
+}
+
+/// The id in a part's file name; `None` for any other name.
+pub fn part_id(name: &str) -> Option<Uuid> {
+    let id = name.strip_prefix("part-")?.strip_suffix(".parquet")?;
+    Uuid::try_parse(id).ok().filter(|parsed| part_name(*parsed) == name)
+}
+
+/// Folder of the coordinator's state.
+pub fn state_dir() -> Path {
+    Path::from_iter([STATE_FOLDER])
+}
+
+/// Folder of files that are not published yet.
+pub fn staging_dir() -> Path {
+    Path::from_iter([STATE_FOLDER, "staging"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_what_the_readme_says() {
+        let id = Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001);
+        assert_eq!(
+            tasks_dir("etinski2010").join(part_name(id)).as_ref(),
+            "etinski2010/tasks/part-01900000-0000-7000-8000-000000000001.parquet"
+        );
+        assert_eq!(staging_dir().as_ref(), ".powersweep/staging");
+        assert!(staging_dir().prefix_matches(&state_dir()));
+        assert_eq!(jobs_dir("a").as_ref(), "a/jobs");
+        assert_eq!(failures_dir("a").as_ref(), "a/failures");
+    }
+
+    #[test]
+    fn part_names_are_read_back() {
+        let id = Uuid::from_u128(7);
+        assert_eq!(part_id(&part_name(id)), Some(id));
+        for name in ["part-.parquet", "part-x.parquet", "00.parquet", &format!("{}#1", part_name(id))] {
+            assert_eq!(part_id(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Parts: immutable Parquet files, each with a footer that says whose it is.
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use uuid::Uuid;
+
+use crate::ResultsError;
+use crate::columns::fingerprint;
+
+/// zstd level of Parquet pages: parts are written once and read often, and rows arrive far slower than this encodes.
+const ZSTD_LEVEL: i32 = 3;
+/// Rows of a row group: a full `tasks` part has four, so that readers can use several cores.
+const ROW_GROUP_ROWS: usize = 65_536;
+
+const KEY_EXPERIMENT: &str = "powersweep.experiment";
+const KEY_PART_ID: &str = "powersweep.part_id";
+const KEY_ROWS: &str = "powersweep.rows";
+const KEY_SCHEMA: &str = "powersweep.schema";
+const KEY_VERSION: &str = "powersweep.version";
+
+/// What a part's footer says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footer {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The part's id, also in its file name.
+    pub part_id: Uuid,
+    /// Rows in the part.
+    pub rows: u64,
+}
+
+/// Encodes batches of one schema as a Parquet file in memory.
+///
+/// Fails if a batch has another schema, or if `footer.rows` is not the number of rows.
+pub fn encode(schema: &SchemaRef, batches: &[RecordBatch], footer: &Footer) -> Result<Bytes, ResultsError> {
+    let rows: u64 = batches.iter().map(|b| b.num_rows() as u64).sum();
+    if rows != footer.rows {
+        return Err(ResultsError::Footer("row count"));
+    }
+    let key_value = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_created_by(concat!("powersweep ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(vec![
+            key_value(KEY_EXPERIMENT, footer.experiment.clone()),
+            key_value(KEY_PART_ID, footer.part_id.to_string()),
+            key_value(KEY_ROWS, footer.rows.to_string()),
+            key_value(KEY_SCHEMA, format!("{:016x}", fingerprint(schema))),
+            key_value(KEY_VERSION, env!("CARGO_PKG_VERSION").to_owned()),
+        ]))
+        .build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;
+    for batch in batches {
+        writer.write(batch)?;
+    }
+    Ok(writer.into_inner()?.into())
+}
+
+/// The footer of a part, from the file's bytes.
+pub fn read_footer(bytes: &Bytes) -> Result<Footer, ResultsError> {
+    footer_of(&ParquetMetaDataReader::new().parse_and_finish(bytes)?)
+}
+
+/// The footer of a part, from its Parquet metadata.
+pub fn footer_of(metadata: &ParquetMetaData) -> Result<Footer, ResultsError> {
+    let pairs = metadata.file_metadata().key_value_metadata();
+    let value = |key: &'static str| {
+        let found = pairs.into_iter().flatten().find(|pair| pair.key == key).and_then(|pair| pair.value.as_deref());
+        found.ok_or(ResultsError::Footer(key))
+    };
+    let footer = Footer {
+        experiment: value(KEY_EXPERIMENT)?.to_owned(),
+        part_id: value(KEY_PART_ID)?.parse().map_err(|_| ResultsError::Footer(KEY_PART_ID))?,
+        rows: value(KEY_ROWS)?.parse().map_err(|_| ResultsError::Footer(KEY_ROWS))?,
+    };
+    if u64::try_from(metadata.file_metadata().num_rows()) != Ok(footer.rows) {
+        return Err(ResultsError::Footer(KEY_ROWS));
+    }
+    Ok(footer)
+}
+
+/// The rows whose element of `keep` is true.
+pub fn filter(batch: &RecordBatch, keep: &[bool]) -> Result<RecordBatch, ResultsError> {
+    if keep.len() != batch.num_rows() {
+        return Err(ResultsError::Mask { mask: keep.len(), rows: batch.num_rows() });
+    }
+    Ok(filter_record_batch(batch, &BooleanArray::from(keep.to_vec()))?)
+}
