@@ -9,11 +9,13 @@
 pub mod error;
 pub mod facts;
 pub mod job_record;
+pub mod kernel;
 pub mod platform;
 pub mod policy;
 pub mod power;
 pub mod registry;
 pub mod rng;
+mod simulate;
 pub mod spec;
 pub mod summary;
 pub mod workload;
@@ -21,6 +23,7 @@ pub mod workload;
 pub use error::SimError;
 pub use job_record::JobRecord;
 pub use registry::{Entry, Part, Slot, Value};
+pub use simulate::simulate;
 pub use spec::SimSpec;
 pub use summary::Summary;
 
@@ -41,17 +44,4 @@ impl Limits<'static> {
     /// No limits at all.
     pub const NONE: Limits<'static> =
         Limits { max_events: u64::MAX, max_bytes: usize::MAX, deadline_passed: &|| false };
-}
-
-/// Runs one simulation to its end.
-///
-/// `jobs`: cleared, then filled with one record a job in order of (submit, tie rule) when given.
-pub fn simulate(
-    spec: &SimSpec,
-    workload: &workload::Workload,
-    limits: &Limits<'_>,
-    jobs: Option<&mut Vec<JobRecord>>,
-) -> Result<Summary, SimError> {
-    let _ = (spec, workload, limits, jobs);
-    Err(SimError::Deadline)
 }

@@ -1,5 +1,14 @@
 //! Machines: classes of equal processors and their gears.
-use crate::registry::{Default, Entry, Param, Slot, Type};
+use crate::error::SimError;
+use crate::power;
+use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use crate::spec::SimSpec;
+
+/// Greatest machine: processor counts and their sums stay far from the end of `u32`.
+const PROCS_MAX: u32 = 1 << 30;
+
+/// Most gears: a gear index is one byte, and no processor has more.
+const GEARS_MAX: usize = 255;
 
 /// Registry entry of a machine of equal processors.
 pub const ENTRY: Entry = Entry {
@@ -53,3 +62,113 @@ pub const ENTRY: Entry = Entry {
         },
     ],
 };
+
+/// The machine that a simulation runs on: classes of equal processors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// The classes; a homogeneous machine has one.
+    pub classes: Vec<MachineClass>,
+}
+
+/// Equal processors with one table of gears.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MachineClass {
+    /// Processors.
+    pub procs: u32,
+    /// Gears, slowest first, at least one.
+    pub gears: Vec<Gear>,
+    /// Power of an idle processor (W).
+    pub idle_w: f64,
+    /// Power states besides busy and idle.
+    pub sleep: SleepStates,
+}
+
+/// One gear of a processor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gear {
+    /// Run time at this gear over that at the top gear (Etinski eq. 5); 1 at the top gear.
+    pub time_factor: f64,
+    /// Power of a busy processor (W).
+    pub busy_w: f64,
+}
+
+/// Powers and delays of switching processors off and on. All zero: instant and free.
+#[derive(Debug, Clone, Copy, PartialEq, std::default::Default)]
+pub struct SleepStates {
+    /// Power of a processor asleep (W).
+    pub asleep_w: f64,
+    /// Power while it switches off (W).
+    pub off_w: f64,
+    /// Time that it takes to switch off; it cannot be woken before it is over (s).
+    pub off_s: f64,
+    /// Power while it wakes (W).
+    pub wake_w: f64,
+    /// Time that it takes to wake (s).
+    pub wake_s: f64,
+}
+
+impl Machine {
+    /// The machine of a spec for a workload.
+    ///
+    /// # Errors
+    /// [`SimError::Invalid`]: no processor count is known, `size_factor` leaves none, or the gear table is wrong.
+    pub fn new(spec: &SimSpec, native_procs: Option<u32>) -> Result<Machine, SimError> {
+        let part = spec.part(Slot::Platform);
+        if let Some(problem) = gear_problems(part).into_iter().next() {
+            return Err(SimError::Invalid(problem));
+        }
+        let native = native_procs.map(i64::from);
+        let base = part.opt_int("procs").or(native).ok_or_else(|| {
+            SimError::Invalid(
+                "the size of the machine is not known: the workload states none (no MaxProcs or MaxNodes in the log's \
+                 header); set `procs`"
+                    .to_owned(),
+            )
+        })?;
+        let factor = part.real("size_factor");
+        let procs = (base as f64 * factor + 0.5).floor();
+        if !(1.0..=f64::from(PROCS_MAX)).contains(&procs) {
+            return Err(SimError::Invalid(format!(
+                "{base} procs with `size_factor` {factor} make a machine of {procs} procs: it must be from 1 to \
+                 {PROCS_MAX}"
+            )));
+        }
+        let ghz = part.reals("gears_ghz");
+        let beta = part.real("beta");
+        let top_ghz = ghz[ghz.len() - 1];
+        let power = power::etinski::Model::new(spec.part(Slot::Power), ghz, part.reals("gear_volts"));
+        let gears = (0..ghz.len())
+            .map(|g| Gear { time_factor: beta * (top_ghz / ghz[g] - 1.0) + 1.0, busy_w: power.busy_w[g] })
+            .collect();
+        let class = MachineClass { procs: procs as u32, gears, idle_w: power.idle_w, sleep: SleepStates::default() };
+        Ok(Machine { classes: vec![class] })
+    }
+
+    /// Processors of all classes.
+    pub fn procs(&self) -> u32 {
+        self.classes.iter().map(|c| c.procs).sum()
+    }
+}
+
+/// What is wrong with a gear table, in sentences that name the parameters.
+pub(crate) fn gear_problems(part: &Part) -> Vec<String> {
+    let (ghz, volts) = (part.reals("gears_ghz"), part.reals("gear_volts"));
+    let mut problems = Vec::new();
+    if ghz.len() != volts.len() {
+        problems.push(format!(
+            "`gears_ghz` has {} gears and `gear_volts` {}: each gear needs one voltage",
+            ghz.len(),
+            volts.len()
+        ));
+    }
+    if ghz.len() > GEARS_MAX {
+        problems.push(format!("`gears_ghz` has {} gears: at most {GEARS_MAX} are possible", ghz.len()));
+    }
+    if let Some(pair) = ghz.windows(2).find(|pair| pair[0] >= pair[1]) {
+        problems.push(format!("`gears_ghz` must ascend: {} is followed by {}", pair[0], pair[1]));
+    }
+    if let Some(pair) = volts.windows(2).find(|pair| pair[0] > pair[1]) {
+        problems.push(format!("`gear_volts` must not descend: {} is followed by {}", pair[0], pair[1]));
+    }
+    problems
+}

@@ -59,10 +59,8 @@ struct Bins {
 impl Meter {
     /// A meter that starts at `now_s`. `levels`: procs and watts of one proc, in the order that the caller indexes them.
     pub(crate) fn new(levels: impl IntoIterator<Item = (u32, f64)>, idle_procs: u32, now_s: f64) -> Meter {
-        let levels: Vec<Level> = levels
-            .into_iter()
-            .map(|(procs, watts)| Level { procs, watts, since_s: now_s, proc_s: 0.0 })
-            .collect();
+        let levels: Vec<Level> =
+            levels.into_iter().map(|(procs, watts)| Level { procs, watts, since_s: now_s, proc_s: 0.0 }).collect();
         let all: u32 = levels.iter().map(|l| l.procs).sum();
         let low = levels.iter().map(|l| l.watts).fold(f64::INFINITY, f64::min) * f64::from(all);
         let high = levels.iter().map(|l| l.watts).fold(0.0, f64::max) * f64::from(all);
@@ -106,6 +104,8 @@ impl Meter {
         }
         self.bins.time_s[self.bins.at] += dt;
         if self.waiting_count > 0 {
+            self.waiting_max = self.waiting_max.max(self.waiting_count);
+            self.backlog_max = self.backlog_max.max(self.backlog_proc_s);
             self.waiting_s += self.waiting_count as f64 * dt;
             self.backlog_s += self.backlog_proc_s * dt;
             self.lost_proc_s += f64::from(self.idle_procs) * dt;
@@ -151,13 +151,6 @@ impl Meter {
         self.waiting_count -= 1;
         // An empty queue has no work: what rounding left over must not stay for ever.
         self.backlog_proc_s = if self.waiting_count == 0 { 0.0 } else { self.backlog_proc_s - work_proc_s };
-    }
-
-    /// Notes the queue as it is after the pass of an instant, when it counts.
-    #[inline]
-    pub(crate) fn note_queue(&mut self) {
-        self.waiting_max = self.waiting_max.max(self.waiting_count);
-        self.backlog_max = self.backlog_max.max(self.backlog_proc_s);
     }
 
     /// Settles all levels at the last instant.

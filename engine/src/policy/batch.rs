@@ -1,5 +1,14 @@
 //! Batch scheduling of rigid jobs, composed of order, backfill and gear rule.
+use super::conservative::Conservative;
+use super::easy::{Easy, pass_without_backfilling};
+use super::gear_rule::{Bsld, Top};
+use super::order::Order;
+use super::queue::Queue;
+use crate::error::SimError;
+use crate::kernel::{Cluster, Ended, EventOrder, JobId, Policy, Recorder};
+use crate::platform::Machine;
 use crate::registry::{Default, Entry, Param, Slot, Type};
+use crate::spec::SimSpec;
 
 /// Registry entry of the composed batch policy.
 pub const ENTRY: Entry = Entry {
@@ -20,3 +29,127 @@ pub const ENTRY: Entry = Entry {
               completions first.",
     }],
 };
+
+/// Waiting jobs under the chosen backfilling rule.
+#[derive(Debug, Clone)]
+enum Waiting {
+    /// No backfilling.
+    InOrder(Queue),
+    /// EASY.
+    Easy(Queue, Easy),
+    /// Conservative: queue and reservations in one.
+    Conservative(Conservative),
+}
+
+/// The chosen gear rule.
+#[derive(Debug, Clone)]
+enum GearRule {
+    Top(Top),
+    Bsld(Bsld),
+}
+
+/// The composed batch policy: one type for all combinations of order, backfilling and gear rule.
+///
+/// [`Policy::pass`] branches once on the parts and then runs code compiled for the gear rule at hand; FCFS + EASY + top
+/// gear, the pair most sweeps are made of, has a branch of its own.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    order: Order,
+    waiting: Waiting,
+    gears: GearRule,
+}
+
+impl Batch {
+    /// The policy of a spec on a machine.
+    ///
+    /// # Errors
+    /// [`SimError::Invalid`] if a part is not known to the batch policy.
+    pub fn new(spec: &SimSpec, machine: &Machine) -> Result<Batch, SimError> {
+        let name = |slot| spec.part(slot).entry().name;
+        let unknown = |slot: Slot| {
+            SimError::Invalid(format!("the batch policy does not know the {} `{}`", slot.key(), name(slot)))
+        };
+        let order = Order::of(name(Slot::Order)).ok_or_else(|| unknown(Slot::Order))?;
+        let backfill = spec.part(Slot::Backfill);
+        let waiting = match backfill.entry().name {
+            "none" => Waiting::InOrder(Queue::default()),
+            "easy" => Waiting::Easy(Queue::default(), Easy::new(backfill.bool("extra_procs"))),
+            "conservative" => Waiting::Conservative(Conservative::default()),
+            _ => return Err(unknown(Slot::Backfill)),
+        };
+        let class = &machine.classes[0];
+        let gears = match name(Slot::GearRule) {
+            "top" => GearRule::Top(Top { gear: (class.gears.len() - 1) as u8 }),
+            "bsld" => GearRule::Bsld(Bsld::new(spec.part(Slot::GearRule), class)),
+            _ => return Err(unknown(Slot::GearRule)),
+        };
+        Ok(Batch { order, waiting, gears })
+    }
+
+    /// Strict first come, first served at the top gear: what fairness is measured against.
+    pub fn strict_fcfs(machine: &Machine) -> Batch {
+        Batch {
+            order: Order::Fcfs,
+            waiting: Waiting::InOrder(Queue::default()),
+            gears: GearRule::Top(Top { gear: (machine.classes[0].gears.len() - 1) as u8 }),
+        }
+    }
+}
+
+/// The event order that a spec chooses.
+///
+/// # Errors
+/// [`SimError::Invalid`] for an unknown name.
+pub fn event_order(spec: &SimSpec) -> Result<EventOrder, SimError> {
+    match spec.part(Slot::Policy).text("event_order") {
+        "batch" => Ok(EventOrder::Batch),
+        "submit-first" => Ok(EventOrder::SubmitFirst),
+        "finish-first" => Ok(EventOrder::FinishFirst),
+        other => Err(SimError::Invalid(format!("the kernel does not know the event_order `{other}`"))),
+    }
+}
+
+impl Policy for Batch {
+    #[inline]
+    fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
+        match &mut self.waiting {
+            Waiting::Easy(queue, easy) => {
+                let at = queue.insert(self.order, cluster, job);
+                easy.submitted(queue, self.order, at);
+            }
+            Waiting::InOrder(queue) => {
+                queue.insert(self.order, cluster, job);
+            }
+            Waiting::Conservative(conservative) => conservative.submitted(job),
+        }
+    }
+
+    #[inline]
+    fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        match &mut self.waiting {
+            Waiting::Easy(_, easy) => easy.ended(cluster.now_s(), ended),
+            Waiting::InOrder(_) => {}
+            Waiting::Conservative(conservative) => conservative.ended(cluster.now_s(), ended),
+        }
+    }
+
+    #[inline]
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), SimError> {
+        match (&mut self.waiting, &self.gears, self.order) {
+            // The hot pair: the order is a constant here, so that its branches fold away.
+            (Waiting::Easy(queue, easy), GearRule::Top(gears), Order::Fcfs) => {
+                easy.pass(queue, Order::Fcfs, gears, cluster)
+            }
+            (Waiting::Easy(queue, easy), GearRule::Top(gears), order) => easy.pass(queue, order, gears, cluster),
+            (Waiting::Easy(queue, easy), GearRule::Bsld(gears), order) => easy.pass(queue, order, gears, cluster),
+            (Waiting::InOrder(queue), GearRule::Top(gears), order) => {
+                pass_without_backfilling(queue, order, gears, cluster)
+            }
+            (Waiting::InOrder(queue), GearRule::Bsld(gears), order) => {
+                pass_without_backfilling(queue, order, gears, cluster)
+            }
+            (Waiting::Conservative(all), GearRule::Top(gears), order) => all.pass(order, gears, cluster),
+            (Waiting::Conservative(all), GearRule::Bsld(gears), order) => all.pass(order, gears, cluster),
+        }
+    }
+}

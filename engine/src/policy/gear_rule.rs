@@ -1,5 +1,6 @@
 //! The gear (processor frequency) at which a job starts.
-use crate::registry::{Default, Entry, Param, Slot, Type};
+use crate::platform::MachineClass;
+use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 
 /// Always the top gear.
 pub const TOP: Entry = Entry {
@@ -69,3 +70,186 @@ pub const BSLD: Entry = Entry {
         },
     ],
 };
+
+/// When the gear of the reserved head is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeadGear {
+    /// Anew at each pass: in effect when it starts.
+    Renew,
+    /// With the reservation; again once a job has ended before its estimate.
+    UntilEarlyEnd,
+    /// With the first reservation.
+    Fixed,
+}
+
+/// What a gear rule knows of a job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidate {
+    pub(crate) submit_s: f64,
+    pub(crate) estimate_s: f64,
+}
+
+/// Chooses the gears of starting jobs. `others`: waiting jobs without the job itself.
+pub(crate) trait Gears: Clone {
+    /// The gear of a job that starts at `start_s`, whatever it delays.
+    fn at(&self, job: Candidate, start_s: f64, others: usize) -> u8;
+
+    /// The gear of a job that would overtake now and must end by `until_s`, unless `on_extra` (it fits beside the
+    /// reservation however long it runs). With it, whether it ends later than `until_s`. `None`: it may not overtake.
+    fn overtaking(&self, job: Candidate, now_s: f64, others: usize, until_s: f64, on_extra: bool)
+    -> Option<(u8, bool)>;
+
+    /// Chooses among reservations: `earliest` gives the earliest start for a duration (s), if there is one.
+    fn reserve(
+        &self,
+        job: Candidate,
+        others: usize,
+        earliest: impl FnMut(f64) -> Option<f64>,
+    ) -> Option<(u8, f64 /* start */, f64 /* duration */)>;
+
+    /// When the reserved head's gear is chosen.
+    fn head_gear(&self) -> HeadGear;
+}
+
+/// The rule `top`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Top {
+    pub(crate) gear: u8,
+}
+
+impl Gears for Top {
+    #[inline]
+    fn at(&self, _: Candidate, _: f64, _: usize) -> u8 {
+        self.gear
+    }
+
+    #[inline]
+    fn overtaking(&self, job: Candidate, now_s: f64, _: usize, until_s: f64, on_extra: bool) -> Option<(u8, bool)> {
+        let late = now_s + job.estimate_s > until_s;
+        (on_extra || !late).then_some((self.gear, late))
+    }
+
+    fn reserve(
+        &self,
+        job: Candidate,
+        _: usize,
+        mut earliest: impl FnMut(f64) -> Option<f64>,
+    ) -> Option<(u8, f64, f64)> {
+        earliest(job.estimate_s).map(|start_s| (self.gear, start_s, job.estimate_s))
+    }
+
+    #[inline]
+    fn head_gear(&self) -> HeadGear {
+        HeadGear::Renew
+    }
+}
+
+/// The rule `bsld` (Etinski et al. 2010, Figures 1 and 2). Departures from the paper's text, which its numbers demand: a
+/// job that overtakes at the top gear need not meet the threshold, and a head that no gear satisfies starts at the top
+/// gear.
+#[derive(Debug, Clone)]
+pub(crate) struct Bsld {
+    /// Run time at each gear over that at the top gear.
+    factors: Vec<f64>,
+    threshold: f64,
+    threshold_inclusive: bool,
+    reservation_inclusive: bool,
+    /// Others that may wait at most for gears to be lowered.
+    others_max: f64,
+    tau_s: f64,
+    head_gear: HeadGear,
+}
+
+impl Bsld {
+    pub(crate) fn new(part: &Part, class: &MachineClass) -> Bsld {
+        Bsld {
+            factors: class.gears.iter().map(|gear| gear.time_factor).collect(),
+            threshold: part.real("bsld_threshold"),
+            threshold_inclusive: part.bool("threshold_inclusive"),
+            reservation_inclusive: part.bool("reservation_inclusive"),
+            others_max: part.real("wq_threshold"),
+            tau_s: part.real("gear_bsld_tau_s"),
+            head_gear: match part.text("head_gear") {
+                "until-early-end" => HeadGear::UntilEarlyEnd,
+                "fixed" => HeadGear::Fixed,
+                _ => HeadGear::Renew,
+            },
+        }
+    }
+
+    fn top(&self) -> usize {
+        self.factors.len() - 1
+    }
+
+    /// The gears to try, lowest first.
+    #[inline]
+    fn choice(&self, others: usize) -> std::ops::RangeInclusive<usize> {
+        let top = self.top();
+        if others as f64 > self.others_max { top..=top } else { 0..=top }
+    }
+
+    /// Whether the bounded slowdown predicted for a start at `start_s` stays below the threshold (eq. 2).
+    #[inline]
+    fn satisfies(&self, job: Candidate, start_s: f64, gear: usize) -> bool {
+        let scaled_s = job.estimate_s * self.factors[gear];
+        let bsld = (((start_s - job.submit_s) + scaled_s) / self.tau_s.max(job.estimate_s)).max(1.0);
+        bsld < self.threshold || (self.threshold_inclusive && bsld == self.threshold)
+    }
+
+    #[inline]
+    fn in_time(&self, end_s: f64, until_s: f64) -> bool {
+        end_s < until_s || (self.reservation_inclusive && end_s == until_s)
+    }
+}
+
+impl Gears for Bsld {
+    fn at(&self, job: Candidate, start_s: f64, others: usize) -> u8 {
+        let mut choice = self.choice(others);
+        choice.find(|&gear| self.satisfies(job, start_s, gear)).unwrap_or(self.top()) as u8
+    }
+
+    #[inline]
+    fn overtaking(
+        &self,
+        job: Candidate,
+        now_s: f64,
+        others: usize,
+        until_s: f64,
+        on_extra: bool,
+    ) -> Option<(u8, bool)> {
+        let top = self.top();
+        // The top gear is the shortest: if it is too long, all are.
+        if !on_extra && !self.in_time(now_s + job.estimate_s * self.factors[top], until_s) {
+            return None;
+        }
+        for gear in self.choice(others) {
+            let in_time = self.in_time(now_s + job.estimate_s * self.factors[gear], until_s);
+            if (in_time || on_extra) && (gear == top || self.satisfies(job, now_s, gear)) {
+                return Some((gear as u8, !in_time));
+            }
+        }
+        None
+    }
+
+    fn reserve(
+        &self,
+        job: Candidate,
+        others: usize,
+        mut earliest: impl FnMut(f64) -> Option<f64>,
+    ) -> Option<(u8, f64, f64)> {
+        for gear in self.choice(others) {
+            let duration_s = job.estimate_s * self.factors[gear];
+            if let Some(start_s) = earliest(duration_s)
+                && (gear == self.top() || self.satisfies(job, start_s, gear))
+            {
+                return Some((gear as u8, start_s, duration_s));
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn head_gear(&self) -> HeadGear {
+        self.head_gear
+    }
+}

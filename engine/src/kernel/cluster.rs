@@ -1,0 +1,653 @@
+//! The state that the kernel owns, as a policy sees it: a read-only view, and the decisions it can take.
+//!
+//! Every decision is checked; an impossible one changes nothing and gives [`SimError::Policy`], which ends the run. A
+//! policy never sees the future: true run times and coming arrivals are not in the view.
+
+use super::events::{Alarm, End, Ends, Timers, key_time, time_key};
+use super::meter::Meter;
+use super::recorder::{Finished, Recorder};
+use crate::error::SimError;
+use crate::platform::Machine;
+use crate::workload::Job;
+use crate::{Limits, summary};
+
+/// A job by its position in the workload, which is its place in the order of arrival.
+pub type JobId = u32;
+
+/// Steps between two looks at the limits.
+const STEPS_PER_CHECK: u32 = 1024;
+
+/// `Cluster::phase` of jobs that hold no procs; smaller values are slots of running jobs.
+const FUTURE: u32 = u32::MAX;
+const WAITING: u32 = u32::MAX - 1;
+const DONE: u32 = u32::MAX - 2;
+
+/// A job that holds procs.
+#[derive(Debug, Clone)]
+struct Running {
+    job: JobId,
+    /// Place in the order of starts; 0 is the first. Breaks ties of completions.
+    seq: u32,
+    procs: u32,
+    class: u16,
+    gear: u8,
+    start_gear: u8,
+    backfilled: bool,
+    executing: bool,
+    start_s: f64,
+    /// Instant up to which the fields below are settled.
+    since_s: f64,
+    /// Run time left, in seconds at the top gear.
+    run_left_s: f64,
+    /// Estimate left, in seconds at the top gear; below 0 once the job outlives it.
+    estimate_left_s: f64,
+    end_s: f64,
+    suspended_s: f64,
+    energy_j: f64,
+}
+
+/// A job whose procs have become free, as the policy is told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ended {
+    /// The job.
+    pub job: JobId,
+    /// Procs that it held.
+    pub procs: u32,
+    /// Class of its machines.
+    pub class: usize,
+    /// When it was expected to end (s).
+    pub estimated_end_s: f64,
+}
+
+/// Procs of one class by state, besides those in use.
+#[derive(Debug, Clone, Copy, Default)]
+struct ClassState {
+    free: u32,
+    asleep: u32,
+    switching: u32,
+    /// First of the class's levels in the meter: one a gear, then idle, suspended, asleep, switching off, waking.
+    level: usize,
+}
+
+/// Offsets of a class's levels in the meter, after its gears.
+const IDLE: usize = 0;
+const SUSPENDED: usize = 1;
+const ASLEEP: usize = 2;
+const SWITCHING_OFF: usize = 3;
+const WAKING: usize = 4;
+
+/// Machines, running jobs, timers and the meter.
+#[derive(Clone)]
+pub struct Cluster<'w, R> {
+    jobs: &'w [Job],
+    limits: &'w Limits<'w>,
+    machine: Machine,
+    now_s: f64,
+    classes: Vec<ClassState>,
+    running: Vec<Running>,
+    free_slots: Vec<u32>,
+    /// By job: FUTURE, WAITING, DONE or the slot in `running`.
+    phase: Vec<u32>,
+    pub(super) ends: Ends,
+    pub(super) timers: Timers,
+    pub(super) meter: Meter,
+    recorder: R,
+    starts_count: u32,
+    done_count: usize,
+    gear_changes_count: u64,
+    pub(super) events_count: u64,
+    steps: u32,
+}
+
+/// What a policy can see.
+impl<'w, R: Recorder> Cluster<'w, R> {
+    /// The present instant (s).
+    #[inline]
+    pub fn now_s(&self) -> f64 {
+        self.now_s
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Idle procs of a class that a job can take now.
+    #[inline]
+    pub fn free(&self, class: usize) -> u32 {
+        self.classes[class].free
+    }
+
+    /// Procs of a class that are switched off.
+    pub fn asleep(&self, class: usize) -> u32 {
+        self.classes[class].asleep
+    }
+
+    /// Procs of a class that are switching off or waking.
+    pub fn switching(&self, class: usize) -> u32 {
+        self.classes[class].switching
+    }
+
+    /// Procs that a job asks for.
+    #[inline]
+    pub fn procs(&self, job: JobId) -> u32 {
+        self.jobs[job as usize].procs
+    }
+
+    /// Estimated run time of a job at the top gear (s).
+    #[inline]
+    pub fn estimate_s(&self, job: JobId) -> f64 {
+        self.jobs[job as usize].estimate_s
+    }
+
+    /// Submit instant of a job that has been submitted (s).
+    #[inline]
+    pub fn submit_s(&self, job: JobId) -> f64 {
+        self.jobs[job as usize].submit_s
+    }
+
+    /// The first submit of the workload (s).
+    pub fn first_submit_s(&self) -> f64 {
+        self.jobs[0].submit_s
+    }
+
+    /// Jobs that hold procs.
+    pub fn running_count(&self) -> usize {
+        self.running.len() - self.free_slots.len()
+    }
+
+    /// Whether a job holds procs.
+    pub fn is_running(&self, job: JobId) -> bool {
+        (self.phase[job as usize] as usize) < self.running.len()
+    }
+
+    /// Gear of a running job.
+    pub fn gear(&self, job: JobId) -> Option<u8> {
+        self.slot(job).map(|slot| self.running[slot].gear)
+    }
+
+    /// When a running job is expected to end if it keeps its gear: now plus the estimate that is left; earlier than now
+    /// once it has outlived its estimate. Suspended jobs count as if they went on at the top gear from now (s).
+    pub fn estimated_end_s(&self, job: JobId) -> Option<f64> {
+        self.slot(job).map(|slot| self.estimated_end(&self.running[slot]))
+    }
+
+    /// Power of the whole machine now (W).
+    pub fn power_w(&self) -> f64 {
+        self.meter.power_now_w()
+    }
+
+    fn slot(&self, job: JobId) -> Option<usize> {
+        let phase = self.phase[job as usize] as usize;
+        (phase < self.running.len()).then_some(phase)
+    }
+
+    #[inline]
+    fn factor(&self, class: usize, gear: u8) -> f64 {
+        self.machine.classes[class].gears[gear as usize].time_factor
+    }
+
+    #[inline]
+    fn estimated_end(&self, run: &Running) -> f64 {
+        if run.executing {
+            run.since_s + run.estimate_left_s * self.factor(run.class as usize, run.gear)
+        } else {
+            self.now_s + run.estimate_left_s
+        }
+    }
+}
+
+/// What a policy can decide.
+impl<'w, R: Recorder> Cluster<'w, R> {
+    /// Starts a waiting job on the first class of machines. `overtook`: a job ahead of it in the queue still waits.
+    /// Returns its estimated end (s).
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job does not wait, the procs are not free or the gear does not exist.
+    #[inline]
+    pub fn start(&mut self, job: JobId, gear: u8, overtook: bool) -> Result<f64, SimError> {
+        self.start_on(0, job, gear, overtook)
+    }
+
+    /// [`Cluster::start`] on a class of machines.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`], and if the class does not exist.
+    #[inline]
+    pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, SimError> {
+        let Some(&Job { run_s, estimate_s, procs, .. }) = self.jobs.get(job as usize) else {
+            return Err(self.refuse(format!("job {job} started, which does not exist")));
+        };
+        let gears = self.machine.classes.get(class).map_or(0, |c| c.gears.len());
+        if self.phase[job as usize] != WAITING || usize::from(gear) >= gears || procs > self.classes[class].free {
+            return Err(self.refuse_start(class, job, gear));
+        }
+        let now_s = self.now_s;
+        let factor = self.factor(class, gear);
+        let run = Running {
+            job,
+            seq: self.starts_count,
+            procs,
+            class: class as u16,
+            gear,
+            start_gear: gear,
+            backfilled: overtook,
+            executing: true,
+            start_s: now_s,
+            since_s: now_s,
+            run_left_s: run_s,
+            estimate_left_s: estimate_s,
+            end_s: now_s + run_s * factor,
+            suspended_s: 0.0,
+            energy_j: 0.0,
+        };
+        let (end_s, seq) = (run.end_s, run.seq);
+        let slot = if let Some(slot) = self.free_slots.pop() {
+            self.running[slot as usize] = run;
+            slot
+        } else {
+            self.running.push(run);
+            (self.running.len() - 1) as u32
+        };
+        self.phase[job as usize] = slot;
+        self.starts_count += 1;
+        self.ends.push(End { key: time_key(end_s), seq, slot });
+        let state = &mut self.classes[class];
+        state.free -= procs;
+        self.meter.idle_procs -= procs;
+        let level = state.level;
+        self.meter.shift(level + gears + IDLE, level + usize::from(gear), procs);
+        self.meter.wait_ends(f64::from(procs) * run_s);
+        Ok(now_s + estimate_s * factor)
+    }
+
+    /// Changes the gear of a running job; what is left of its run time and estimate scales with the new gear. Returns
+    /// its new estimated end (s).
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job does not execute or the gear does not exist.
+    pub fn set_gear(&mut self, job: JobId, gear: u8) -> Result<f64, SimError> {
+        let slot = self.executing_slot(job, true, "set the gear of")?;
+        let class = self.running[slot].class as usize;
+        let gears = self.machine.classes[class].gears.len();
+        if usize::from(gear) >= gears {
+            return Err(self.refuse(format!("gear {gear} for job {}: there are {gears} gears", self.name(job))));
+        }
+        let old = self.running[slot].gear;
+        if old != gear {
+            self.settle(slot);
+            self.gear_changes_count += 1;
+            let level = self.classes[class].level;
+            self.meter.shift(level + usize::from(old), level + usize::from(gear), self.running[slot].procs);
+            self.running[slot].gear = gear;
+            self.schedule(slot);
+        }
+        Ok(self.estimated_end(&self.running[slot]))
+    }
+
+    /// Suspends a running job: it keeps its procs, which draw idle power, and makes no progress.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job does not execute.
+    pub fn suspend(&mut self, job: JobId) -> Result<(), SimError> {
+        let slot = self.executing_slot(job, true, "suspend")?;
+        self.settle(slot);
+        let run = &mut self.running[slot];
+        run.executing = false;
+        run.end_s = f64::INFINITY;
+        let state = &self.classes[run.class as usize];
+        let gears = self.machine.classes[run.class as usize].gears.len();
+        self.meter.shift(state.level + usize::from(run.gear), state.level + gears + SUSPENDED, run.procs);
+        Ok(())
+    }
+
+    /// Lets a suspended job go on at its gear. Returns its estimated end (s).
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job is not suspended.
+    pub fn resume(&mut self, job: JobId) -> Result<f64, SimError> {
+        let slot = self.executing_slot(job, false, "resume")?;
+        self.settle(slot);
+        let run = &mut self.running[slot];
+        run.executing = true;
+        let state = &self.classes[run.class as usize];
+        let gears = self.machine.classes[run.class as usize].gears.len();
+        self.meter.shift(state.level + gears + SUSPENDED, state.level + usize::from(run.gear), run.procs);
+        self.schedule(slot);
+        Ok(self.estimated_end(&self.running[slot]))
+    }
+
+    /// Switches idle procs of a class off; they draw `off_w` for `off_s`, then `asleep_w`.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if fewer are idle.
+    pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), SimError> {
+        if self.classes.get(class).is_none_or(|c| c.free < procs) {
+            return Err(self.refuse(format!("{procs} procs of class {class} put to sleep, which are not idle")));
+        }
+        let sleep = self.machine.classes[class].sleep;
+        let base = self.classes[class].level + self.machine.classes[class].gears.len();
+        self.classes[class].free -= procs;
+        self.meter.idle_procs -= procs;
+        if sleep.off_s > 0.0 {
+            self.classes[class].switching += procs;
+            self.meter.shift(base + IDLE, base + SWITCHING_OFF, procs);
+            self.timers.push(self.now_s + sleep.off_s, Alarm::Asleep { class: class as u16, procs });
+        } else {
+            self.classes[class].asleep += procs;
+            self.meter.shift(base + IDLE, base + ASLEEP, procs);
+        }
+        Ok(())
+    }
+
+    /// Wakes procs of a class; they draw `wake_w` for `wake_s`, then are idle.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if fewer are asleep (those that still switch off cannot be recalled).
+    pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), SimError> {
+        if self.classes.get(class).is_none_or(|c| c.asleep < procs) {
+            return Err(self.refuse(format!("{procs} procs of class {class} woken, which are not asleep")));
+        }
+        let sleep = self.machine.classes[class].sleep;
+        let base = self.classes[class].level + self.machine.classes[class].gears.len();
+        self.classes[class].asleep -= procs;
+        if sleep.wake_s > 0.0 {
+            self.classes[class].switching += procs;
+            self.meter.shift(base + ASLEEP, base + WAKING, procs);
+            self.timers.push(self.now_s + sleep.wake_s, Alarm::Woken { class: class as u16, procs });
+        } else {
+            self.classes[class].free += procs;
+            self.meter.idle_procs += procs;
+            self.meter.shift(base + ASLEEP, base + IDLE, procs);
+        }
+        Ok(())
+    }
+
+    /// Asks for a call of `Policy::timer` and a pass at a later instant.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the instant is not after now or not finite.
+    pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), SimError> {
+        if !(at_s.is_finite() && at_s > self.now_s) {
+            return Err(self.refuse(format!("a timer was set for {at_s} s, which is not later")));
+        }
+        self.timers.push(at_s, Alarm::Policy(token));
+        Ok(())
+    }
+
+    /// To be called in loops whose length the policy does not bound, once a step: looks at the limits now and then.
+    ///
+    /// # Errors
+    /// [`SimError::Deadline`], [`SimError::EventLimit`], [`SimError::MemoryLimit`].
+    #[inline]
+    pub fn step(&mut self) -> Result<(), SimError> {
+        self.steps += 1;
+        if self.steps >= STEPS_PER_CHECK { self.check_limits() } else { Ok(()) }
+    }
+
+    #[cold]
+    pub(super) fn check_limits(&mut self) -> Result<(), SimError> {
+        self.steps = 0;
+        if (self.limits.deadline_passed)() {
+            return Err(SimError::Deadline);
+        }
+        if self.events_count > self.limits.max_events {
+            return Err(SimError::EventLimit(self.limits.max_events));
+        }
+        let bytes = self.bytes();
+        if bytes > self.limits.max_bytes {
+            return Err(SimError::MemoryLimit(self.limits.max_bytes));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.running.capacity() * size_of::<Running>()
+            + (self.phase.capacity() + self.free_slots.capacity()) * 4
+            + self.ends.bytes()
+            + self.timers.bytes()
+            + self.meter.bytes()
+            + self.recorder.bytes()
+    }
+
+    fn name(&self, job: JobId) -> i64 {
+        self.jobs.get(job as usize).map_or(-1, |j| j.id)
+    }
+
+    fn executing_slot(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, SimError> {
+        let slot = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
+        match self.running.get(slot) {
+            Some(run) if run.executing == executing => Ok(slot),
+            _ => Err(self.refuse(format!("tried to {verb} job {}, which is not in that state", self.name(job)))),
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, what: String) -> SimError {
+        SimError::Policy { now_s: self.now_s, what }
+    }
+
+    #[cold]
+    fn refuse_start(&self, class: usize, job: JobId, gear: u8) -> SimError {
+        let Some(machines) = self.machine.classes.get(class) else {
+            return self.refuse(format!("job {} started on class {class}, which does not exist", self.name(job)));
+        };
+        let what = match self.phase[job as usize] {
+            FUTURE => "it has not been submitted".to_owned(),
+            DONE => "it has ended".to_owned(),
+            WAITING if usize::from(gear) >= machines.gears.len() => format!("gear {gear} does not exist"),
+            WAITING => format!("it needs {} procs, {} are free", self.procs(job), self.classes[class].free),
+            _ => "it runs already".to_owned(),
+        };
+        self.refuse(format!("job {} cannot start: {what}", self.name(job)))
+    }
+}
+
+/// What only the event loop does.
+impl<'w, R: Recorder> Cluster<'w, R> {
+    pub(super) fn new(jobs: &'w [Job], machine: Machine, limits: &'w Limits<'w>, recorder: R) -> Cluster<'w, R> {
+        let mut levels = Vec::new();
+        let mut classes = Vec::new();
+        for class in &machine.classes {
+            classes.push(ClassState { free: class.procs, level: levels.len(), ..ClassState::default() });
+            levels.extend(class.gears.iter().map(|gear| (0, gear.busy_w)));
+            let sleep = class.sleep;
+            let rest = [class.idle_w, class.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
+            levels.extend(rest.into_iter().enumerate().map(|(i, w)| (if i == IDLE { class.procs } else { 0 }, w)));
+        }
+        let now_s = jobs.first().map_or(0.0, |job| job.submit_s);
+        Cluster {
+            jobs,
+            limits,
+            meter: Meter::new(levels, machine.procs(), now_s),
+            machine,
+            now_s,
+            classes,
+            running: Vec::new(),
+            free_slots: Vec::new(),
+            phase: vec![FUTURE; jobs.len()],
+            ends: Ends::default(),
+            timers: Timers::default(),
+            recorder,
+            starts_count: 0,
+            done_count: 0,
+            gear_changes_count: 0,
+            events_count: 0,
+            steps: 0,
+        }
+    }
+
+    pub(super) fn jobs(&self) -> &'w [Job] {
+        self.jobs
+    }
+
+    pub(super) fn done_count(&self) -> usize {
+        self.done_count
+    }
+
+    pub(super) fn recorder(&self) -> &R {
+        &self.recorder
+    }
+
+    pub(super) fn into_recorder(self) -> R {
+        self.recorder
+    }
+
+    pub(super) fn advance(&mut self, now_s: f64) {
+        self.now_s = now_s;
+        self.meter.advance(now_s);
+    }
+
+    /// A job arrives.
+    #[inline]
+    pub(super) fn submit(&mut self, job: JobId) {
+        let Job { procs, run_s, .. } = self.jobs[job as usize];
+        self.phase[job as usize] = WAITING;
+        self.meter.wait_begins(f64::from(procs) * run_s);
+    }
+
+    /// The next completion, if any job executes. Drops what gear changes left behind.
+    #[inline]
+    pub(super) fn next_end(&mut self) -> Option<End> {
+        loop {
+            let end = self.ends.peek()?;
+            if self.is_current(end) {
+                return Some(end);
+            }
+            self.ends.pop();
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_current(&self, end: End) -> bool {
+        let run = &self.running[end.slot as usize];
+        run.seq == end.seq && time_key(run.end_s) == end.key
+    }
+
+    pub(super) fn estimated_end_of(&self, end: End) -> f64 {
+        self.estimated_end(&self.running[end.slot as usize])
+    }
+
+    /// Ends the job of a current completion: its procs are free.
+    #[inline]
+    pub(super) fn complete(&mut self, end: End) -> Ended {
+        let slot = end.slot as usize;
+        let run = &mut self.running[slot];
+        debug_assert_eq!(key_time(end.key), run.end_s);
+        let class = run.class as usize;
+        let machines = &self.machine.classes[class];
+        let gear = machines.gears[run.gear as usize];
+        let estimated_end_s = run.since_s + run.estimate_left_s * gear.time_factor;
+        let energy_j = run.energy_j + gear.busy_w * f64::from(run.procs) * (self.now_s - run.since_s);
+        self.recorder.finished(&Finished {
+            index: run.job as usize,
+            start_s: run.start_s,
+            finish_s: self.now_s,
+            suspended_s: run.suspended_s,
+            energy_j,
+            gear_index: run.start_gear,
+            backfilled: run.backfilled,
+        });
+        let (job, procs) = (run.job, run.procs);
+        // No completion that is still in the queue may look current.
+        run.end_s = f64::NEG_INFINITY;
+        let level = self.classes[class].level;
+        self.meter.shift(level + usize::from(run.gear), level + machines.gears.len() + IDLE, procs);
+        self.classes[class].free += procs;
+        self.meter.idle_procs += procs;
+        self.free_slots.push(end.slot);
+        self.phase[job as usize] = DONE;
+        self.done_count += 1;
+        Ended { job, procs, class, estimated_end_s }
+    }
+
+    /// Procs change their state at the end of a transition.
+    pub(super) fn transition(&mut self, alarm: Alarm) {
+        let (class, procs, from, to) = match alarm {
+            Alarm::Woken { class, procs } => (usize::from(class), procs, WAKING, IDLE),
+            Alarm::Asleep { class, procs } => (usize::from(class), procs, SWITCHING_OFF, ASLEEP),
+            Alarm::Policy(_) => return,
+        };
+        let base = self.classes[class].level + self.machine.classes[class].gears.len();
+        let state = &mut self.classes[class];
+        state.switching -= procs;
+        if to == IDLE {
+            state.free += procs;
+            self.meter.idle_procs += procs;
+        } else {
+            state.asleep += procs;
+        }
+        self.meter.shift(base + from, base + to, procs);
+    }
+
+    /// Brings a running job's work and energy up to now.
+    fn settle(&mut self, slot: usize) {
+        let run = &mut self.running[slot];
+        let class = &self.machine.classes[run.class as usize];
+        let dt = self.now_s - run.since_s;
+        if run.executing {
+            let gear = class.gears[run.gear as usize];
+            run.run_left_s = (run.run_left_s - dt / gear.time_factor).max(0.0);
+            run.estimate_left_s -= dt / gear.time_factor;
+            run.energy_j += gear.busy_w * f64::from(run.procs) * dt;
+        } else {
+            run.suspended_s += dt;
+            run.energy_j += class.idle_w * f64::from(run.procs) * dt;
+        }
+        run.since_s = self.now_s;
+    }
+
+    /// Puts the end of a settled, executing job into the queue.
+    fn schedule(&mut self, slot: usize) {
+        let factor = self.factor(self.running[slot].class as usize, self.running[slot].gear);
+        let run = &mut self.running[slot];
+        run.end_s = run.since_s + run.run_left_s * factor;
+        let end = End { key: time_key(run.end_s), seq: run.seq, slot: slot as u32 };
+        self.ends.push(end);
+        // Stale entries stay a bounded share of the queue.
+        if self.ends.len() > 64 + 2 * self.running.len() {
+            let running = &self.running;
+            self.ends.retain(|end| {
+                let run = &running[end.slot as usize];
+                run.seq == end.seq && time_key(run.end_s) == end.key
+            });
+        }
+    }
+
+    /// What was measured, at the end of the run.
+    pub(super) fn integrals(&mut self) -> summary::Integrals {
+        self.meter.finish();
+        let gears = self.machine.classes.iter().map(|c| c.gears.len()).max().unwrap_or(0);
+        let mut out = summary::Integrals {
+            machine_procs: self.machine.procs(),
+            events_count: self.events_count,
+            first_submit_s: self.jobs.first().map_or(0.0, |job| job.submit_s),
+            last_finish_s: self.now_s,
+            busy_proc_s: vec![0.0; gears],
+            queue_length_s: self.meter.waiting_s,
+            queue_length_max: self.meter.waiting_max,
+            backlog_proc_s2: self.meter.backlog_s,
+            backlog_proc_s_max: self.meter.backlog_max,
+            lost_proc_s: self.meter.lost_proc_s,
+            power_peak_w: self.meter.power_peak_w,
+            power_p95_w: self.meter.power_quantile_w(0.95),
+            gear_changes_count: self.gear_changes_count,
+            ..summary::Integrals::default()
+        };
+        for (class, state) in self.machine.classes.iter().zip(&self.classes) {
+            for g in 0..class.gears.len() {
+                let level = self.meter.level(state.level + g);
+                out.busy_proc_s[g] += level.proc_s;
+                out.energy_busy_j += level.proc_s * level.watts;
+            }
+            let base = state.level + class.gears.len();
+            let proc_s = |i: usize| self.meter.level(base + i).proc_s;
+            out.idle_proc_s += proc_s(IDLE) + proc_s(SUSPENDED);
+            out.asleep_proc_s += proc_s(ASLEEP);
+            // Everything that is not executing: idle, suspended, asleep and in transition.
+            out.energy_idle_j += (IDLE..=WAKING).map(|i| proc_s(i) * self.meter.level(base + i).watts).sum::<f64>();
+        }
+        out.active_proc_s = f64::from(out.machine_procs) * (out.last_finish_s - out.first_submit_s) - out.asleep_proc_s;
+        out
+    }
+}

@@ -1,0 +1,126 @@
+//! Free procs over future time, as running jobs and reservations leave them.
+
+/// From this instant on, so many procs are free.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Point {
+    at_s: f64,
+    free: i64,
+}
+
+/// A step function from the present to infinity.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Profile {
+    /// Ascending; the first is at or before the present, the last holds for ever.
+    points: Vec<Point>,
+}
+
+impl Profile {
+    pub(crate) fn new(now_s: f64, procs: u32) -> Profile {
+        Profile { points: vec![Point { at_s: now_s, free: i64::from(procs) }] }
+    }
+
+    /// Forgets the past.
+    pub(crate) fn trim(&mut self, now_s: f64) {
+        let past = self.points.partition_point(|p| p.at_s <= now_s);
+        if past > 1 {
+            self.points.drain(..past - 1);
+        }
+    }
+
+    /// The earliest start in `[now_s, latest_s]` from which `procs` are free for `duration_s`. A duration of 0 needs them
+    /// at its instant.
+    pub(crate) fn earliest(&self, now_s: f64, latest_s: f64, procs: u32, duration_s: f64) -> Option<f64> {
+        let procs = i64::from(procs);
+        let mut start_s = now_s;
+        // Whether everything from `start_s` to the present point is free.
+        let mut open = false;
+        for (i, point) in self.points.iter().enumerate() {
+            if point.free < procs {
+                open = false;
+                continue;
+            }
+            if !open {
+                start_s = point.at_s.max(now_s);
+                if start_s > latest_s {
+                    return None;
+                }
+                open = true;
+            }
+            match self.points.get(i + 1) {
+                Some(next) if next.at_s <= now_s || next.at_s < start_s + duration_s => {}
+                _ => return Some(start_s),
+            }
+        }
+        None
+    }
+
+    /// Adds `delta` free procs in `[from_s, until_s)`.
+    pub(crate) fn add(&mut self, from_s: f64, until_s: f64, delta: i64) {
+        let from_s = from_s.max(self.points[0].at_s);
+        if until_s <= from_s {
+            return;
+        }
+        let first = self.cut(from_s);
+        let last = self.cut(until_s);
+        for point in &mut self.points[first..last] {
+            point.free += delta;
+        }
+        // The ends may have become no steps at all.
+        self.join(last);
+        self.join(first);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Position of the point at an instant, made if there is none.
+    fn cut(&mut self, at_s: f64) -> usize {
+        let at = self.points.partition_point(|p| p.at_s < at_s);
+        if self.points.get(at).is_none_or(|p| p.at_s != at_s) {
+            let free = self.points[at - 1].free;
+            self.points.insert(at, Point { at_s, free });
+        }
+        at
+    }
+
+    fn join(&mut self, at: usize) {
+        if at > 0 && at < self.points.len() && self.points[at - 1].free == self.points[at].free {
+            self.points.remove(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_earliest_hole() {
+        let mut profile = Profile::new(0.0, 10);
+        profile.add(0.0, 100.0, -6); // 4 free until 100
+        profile.add(50.0, 80.0, -4); // none free from 50 to 80
+        assert_eq!(profile.earliest(0.0, f64::INFINITY, 4, 50.0), Some(0.0));
+        assert_eq!(profile.earliest(0.0, f64::INFINITY, 4, 51.0), Some(80.0));
+        assert_eq!(profile.earliest(0.0, f64::INFINITY, 5, 1.0), Some(100.0));
+        assert_eq!(profile.earliest(0.0, 99.0, 5, 1.0), None);
+        assert_eq!(profile.earliest(60.0, f64::INFINITY, 1, 0.0), Some(80.0));
+        assert_eq!(profile.earliest(0.0, f64::INFINITY, 11, 1.0), None);
+    }
+
+    #[test]
+    fn adding_and_taking_back_leaves_no_steps() {
+        let mut profile = Profile::new(0.0, 10);
+        profile.add(5.0, 9.0, -3);
+        profile.add(7.0, 12.0, -3);
+        assert_eq!(profile.len(), 5);
+        profile.add(7.0, 12.0, 3);
+        profile.add(5.0, 9.0, 3);
+        assert_eq!(profile.len(), 1);
+        profile.add(5.0, 9.0, -3);
+        profile.trim(6.0);
+        assert_eq!(profile.earliest(6.0, f64::INFINITY, 8, 1.0), Some(9.0));
+        assert_eq!(profile.len(), 2);
+    }
+}

@@ -1,0 +1,166 @@
+//! The waiting queue of FCFS and EASY: positions in the order of the policy, stored by column.
+//!
+//! The sweep of EASY reads processor counts alone for most jobs, so they are contiguous. Ties of every order are broken
+//! by arrival, which is the job's index.
+
+use super::order::{Order, Sorted};
+use crate::kernel::{Cluster, JobId, Recorder};
+
+/// Waiting jobs in the order of the policy.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue {
+    jobs: Vec<JobId>,
+    procs: Vec<u32>,
+    estimates_s: Vec<f64>,
+    /// Sort keys, least first; empty under FCFS.
+    keys: Vec<f64>,
+    /// Positions before this have started.
+    head: usize,
+    /// Positions that have started since the last [`Queue::close_gaps`], ascending.
+    gaps: Vec<usize>,
+    /// Used while sorting.
+    scratch: Vec<(f64, JobId, u32, f64)>,
+}
+
+impl Queue {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.jobs.len() - self.head - self.gaps.len()
+    }
+
+    /// Position of the first job; there is one only if [`Queue::len`] is not 0.
+    #[inline]
+    pub(crate) fn head(&self) -> usize {
+        self.head
+    }
+
+    #[inline]
+    pub(crate) fn job(&self, at: usize) -> JobId {
+        self.jobs[at]
+    }
+
+    #[inline]
+    pub(crate) fn procs(&self, at: usize) -> u32 {
+        self.procs[at]
+    }
+
+    #[inline]
+    pub(crate) fn estimate_s(&self, at: usize) -> f64 {
+        self.estimates_s[at]
+    }
+
+    /// Puts an arriving job at its place and returns its position.
+    #[inline]
+    pub(crate) fn insert<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) -> usize {
+        let (procs, estimate_s) = (cluster.procs(job), cluster.estimate_s(job));
+        if order == Order::Fcfs {
+            self.jobs.push(job);
+            self.procs.push(procs);
+            self.estimates_s.push(estimate_s);
+            return self.jobs.len() - 1;
+        }
+        let key = order.key(cluster, job);
+        let at = self.head + self.keys[self.head..].partition_point(|&other| other <= key);
+        self.jobs.insert(at, job);
+        self.procs.insert(at, procs);
+        self.estimates_s.insert(at, estimate_s);
+        self.keys.insert(at, key);
+        at
+    }
+
+    /// Sorts anew, for orders whose keys change with time.
+    pub(crate) fn sort<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
+        if order.sorted() != Sorted::EveryPass {
+            return;
+        }
+        self.scratch.clear();
+        for at in self.head..self.jobs.len() {
+            let job = self.jobs[at];
+            self.scratch.push((order.key(cluster, job), job, self.procs[at], self.estimates_s[at]));
+        }
+        self.scratch.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for (i, &(key, job, procs, estimate_s)) in self.scratch.iter().enumerate() {
+            let at = self.head + i;
+            (self.keys[at], self.jobs[at], self.procs[at], self.estimates_s[at]) = (key, job, procs, estimate_s);
+        }
+    }
+
+    /// Removes the first job.
+    #[inline]
+    pub(crate) fn pop_head(&mut self) {
+        self.head += 1;
+        if self.head == self.jobs.len() {
+            self.truncate(0);
+            self.head = 0;
+        } else if self.head >= 256 && self.head * 2 > self.jobs.len() {
+            self.drop_started();
+        }
+    }
+
+    /// The first position from `from` on whose job needs at most `free` procs.
+    #[inline]
+    pub(crate) fn next_fit(&self, from: usize, free: u32) -> Option<usize> {
+        let procs = self.procs.get(from..)?;
+        let mut at = from;
+        for chunk in procs.chunks(LANES) {
+            // Without an early exit in the chunk, so that the comparison runs on several at a time.
+            let any = chunk.iter().fold(false, |any, &p| any | (p <= free));
+            if any {
+                let inside = chunk.iter().position(|&p| p <= free).unwrap_or(0);
+                return Some(at + inside);
+            }
+            at += chunk.len();
+        }
+        None
+    }
+
+    /// Marks the job at a position as started; positions stay valid until [`Queue::close_gaps`].
+    #[inline]
+    pub(crate) fn take(&mut self, at: usize) {
+        self.gaps.push(at);
+    }
+
+    /// Removes the jobs that were taken.
+    #[inline]
+    pub(crate) fn close_gaps(&mut self) {
+        if self.gaps.is_empty() {
+            return;
+        }
+        let end = self.jobs.len();
+        let mut to = self.gaps[0];
+        for i in 0..self.gaps.len() {
+            let from = self.gaps[i] + 1;
+            let until = self.gaps.get(i + 1).copied().unwrap_or(end);
+            self.jobs.copy_within(from..until, to);
+            self.procs.copy_within(from..until, to);
+            self.estimates_s.copy_within(from..until, to);
+            if !self.keys.is_empty() {
+                self.keys.copy_within(from..until, to);
+            }
+            to += until - from;
+        }
+        self.gaps.clear();
+        self.truncate(to);
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.jobs.truncate(len);
+        self.procs.truncate(len);
+        self.estimates_s.truncate(len);
+        self.keys.truncate(len);
+    }
+
+    #[cold]
+    fn drop_started(&mut self) {
+        self.jobs.drain(..self.head);
+        self.procs.drain(..self.head);
+        self.estimates_s.drain(..self.head);
+        if !self.keys.is_empty() {
+            self.keys.drain(..self.head);
+        }
+        self.head = 0;
+    }
+}
+
+/// Processor counts compared at a time.
+const LANES: usize = 16;

@@ -1,0 +1,155 @@
+//! From a spec and a workload to a summary.
+use std::borrow::Cow;
+
+use crate::kernel::{EventOrder, JobRows, Outcomes, Recorder, Simulation};
+use crate::platform::Machine;
+use crate::policy::batch::{self, Batch};
+use crate::registry::Slot;
+use crate::summary::{self, Integrals, Outcome, Summary};
+use crate::workload::{Job, Workload};
+use crate::{JobRecord, Limits, SimError, SimSpec};
+
+/// Runs one simulation to its end.
+///
+/// `jobs`: cleared, then filled with one record a job in order of (submit, tie rule) when given; left empty on errors.
+///
+/// # Errors
+/// See [`SimError`] for which are final and which may be tried again.
+pub fn simulate(
+    spec: &SimSpec,
+    workload: &Workload,
+    limits: &Limits<'_>,
+    jobs: Option<&mut Vec<JobRecord>>,
+) -> Result<Summary, SimError> {
+    let mut rows = jobs;
+    if let Some(rows) = &mut rows {
+        rows.clear();
+    }
+    let prepared = Prepared::new(spec, workload)?;
+    let statistics = spec.part(Slot::Statistics);
+    summary::check(statistics, &prepared.jobs)?;
+    let fcfs_starts = if statistics.bool("fairness") { Some(prepared.strict_fcfs_starts(limits)?) } else { None };
+    let finish = |outcomes: &[Outcome], integrals: Integrals| {
+        let gears = prepared.machine.classes[0].gears.len();
+        let integrals = Integrals {
+            clamped_count: prepared.clamped_count,
+            dropped_wide_count: prepared.dropped_wide_count,
+            ..integrals
+        };
+        summary::summarize(statistics, &prepared.jobs, outcomes, &integrals, gears, fcfs_starts.as_deref())
+    };
+    if let Some(rows) = rows {
+        let (recorder, integrals) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()))?;
+        recorder.write(&prepared.jobs, rows);
+        Ok(finish(recorder.outcomes(), integrals))
+    } else {
+        let (recorder, integrals) = prepared.run(spec, limits, Outcomes::new(prepared.jobs.len()))?;
+        Ok(finish(recorder.outcomes(), integrals))
+    }
+}
+
+/// A workload on its machine: wide jobs dealt with, everything checked.
+struct Prepared<'w> {
+    machine: Machine,
+    /// The workload's own jobs unless `wide_jobs` changed some.
+    jobs: Cow<'w, [Job]>,
+    clamped_count: u64,
+    dropped_wide_count: u64,
+}
+
+impl<'w> Prepared<'w> {
+    fn new(spec: &SimSpec, workload: &'w Workload) -> Result<Prepared<'w>, SimError> {
+        if let Some(problem) = spec.problems().into_iter().next() {
+            return Err(SimError::Invalid(problem));
+        }
+        let machine = Machine::new(spec, workload.native_procs)?;
+        check_jobs(&workload.jobs)?;
+        let mut prepared =
+            Prepared { machine, jobs: Cow::Borrowed(&workload.jobs), clamped_count: 0, dropped_wide_count: 0 };
+        prepared.fit_wide_jobs(spec.part(Slot::Rules).text("wide_jobs"))?;
+        if prepared.jobs.is_empty() {
+            let why = format!("{} of {} jobs were wider than the machine", workload.jobs.len(), workload.jobs.len());
+            return Err(SimError::Empty(if workload.jobs.is_empty() { "it had none".to_owned() } else { why }));
+        }
+        Ok(prepared)
+    }
+
+    /// Applies `wide_jobs` to the jobs that need more procs than the machine has.
+    fn fit_wide_jobs(&mut self, rule: &str) -> Result<(), SimError> {
+        let machine_procs = self.machine.procs();
+        let Some(first) = self.jobs.iter().find(|job| job.procs > machine_procs) else {
+            return Ok(());
+        };
+        let jobs = match rule {
+            "clamp" => {
+                let mut jobs = self.jobs.to_vec();
+                for job in jobs.iter_mut().filter(|job| job.procs > machine_procs) {
+                    job.procs = machine_procs;
+                    self.clamped_count += 1;
+                }
+                jobs
+            }
+            "drop" => {
+                let jobs: Vec<Job> = self.jobs.iter().filter(|job| job.procs <= machine_procs).cloned().collect();
+                self.dropped_wide_count = (self.jobs.len() - jobs.len()) as u64;
+                jobs
+            }
+            _ => {
+                return Err(SimError::TooWide {
+                    job_id: first.id,
+                    record: first.record,
+                    procs: first.procs,
+                    machine_procs,
+                });
+            }
+        };
+        self.jobs = Cow::Owned(jobs);
+        Ok(())
+    }
+
+    fn run<R: Recorder>(&self, spec: &SimSpec, limits: &Limits<'_>, recorder: R) -> Result<(R, Integrals), SimError> {
+        let policy = Batch::new(spec, &self.machine)?;
+        let order = batch::event_order(spec)?;
+        let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
+        simulation.run()?;
+        let integrals = simulation.integrals();
+        Ok((simulation.into_recorder(), integrals))
+    }
+
+    /// When each job would start under strict first come, first served at the top gear (s).
+    fn strict_fcfs_starts(&self, limits: &Limits<'_>) -> Result<Vec<f64>, SimError> {
+        let policy = Batch::strict_fcfs(&self.machine);
+        let recorder = Outcomes::new(self.jobs.len());
+        let order = EventOrder::Batch;
+        let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
+        simulation.run()?;
+        Ok(simulation.recorder().outcomes().iter().map(|outcome| outcome.start_s).collect())
+    }
+}
+
+/// What the kernel takes for granted about jobs. `workload::build` gives it; a caller may bring its own.
+fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
+    if jobs.len() >= JOBS_MAX {
+        return Err(SimError::Invalid(format!("{} jobs are too many for one simulation ({JOBS_MAX})", jobs.len())));
+    }
+    let valid = |job: &Job| {
+        let times = [job.submit_s, job.run_s, job.estimate_s];
+        times.iter().all(|t| t.is_finite()) && job.run_s >= 0.0 && job.estimate_s >= 0.0 && job.procs >= 1
+    };
+    if let Some(job) = jobs.iter().find(|job| !valid(job)) {
+        return Err(SimError::Invalid(format!(
+            "job {} (record {}) cannot be simulated: submit {} s, run {} s, estimate {} s, {} procs",
+            job.id, job.record, job.submit_s, job.run_s, job.estimate_s, job.procs
+        )));
+    }
+    if let Some(pair) = jobs.windows(2).find(|pair| pair[0].submit_s > pair[1].submit_s) {
+        return Err(SimError::Invalid(format!(
+            "job {} (submit {} s) comes after job {} (submit {} s): jobs must be sorted by submit time",
+            pair[1].id, pair[1].submit_s, pair[0].id, pair[0].submit_s
+        )));
+    }
+    Ok(())
+}
+
+/// Jobs are numbered in 32 bits, with a few numbers set aside.
+const JOBS_MAX: usize = u32::MAX as usize - 16;

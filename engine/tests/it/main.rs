@@ -1,0 +1,6 @@
+//! Integration tests of the engine. Those on real logs read them from `POWERSWEEP_TRACES` and say so when they skip.
+#![allow(clippy::unwrap_used)]
+
+mod logs;
+mod published;
+mod specs;

@@ -1,0 +1,42 @@
+//! Short ways to write specs.
+use powersweep_engine::registry;
+use powersweep_engine::{Part, SimSpec, Slot, Value};
+
+/// A spec on a log, with parts and parameters given by name.
+pub(crate) struct Build(pub(crate) SimSpec);
+
+impl Build {
+    pub(crate) fn log() -> Build {
+        let mut build = Build(SimSpec::new()).part(Slot::Source, "swf");
+        build.0.part_mut(Slot::Source).set("log", Value::Text("test".to_owned())).unwrap();
+        build
+    }
+
+    pub(crate) fn part(mut self, slot: Slot, name: &str) -> Build {
+        self.0.choose(Part::new(registry::find(slot, name).unwrap()));
+        self
+    }
+
+    /// Sets a parameter of whichever chosen part has it.
+    pub(crate) fn set(mut self, name: &str, value: Value) -> Build {
+        let slot = self.0.parts().find(|p| p.entry().params.iter().any(|q| q.name == name)).unwrap().entry().slot;
+        self.0.part_mut(slot).set(name, value).unwrap();
+        self
+    }
+
+    pub(crate) fn text(self, name: &str, value: &str) -> Build {
+        self.set(name, Value::Text(value.to_owned()))
+    }
+
+    pub(crate) fn int(self, name: &str, value: i64) -> Build {
+        self.set(name, Value::Int(value))
+    }
+
+    pub(crate) fn real(self, name: &str, value: f64) -> Build {
+        self.set(name, Value::Real(value))
+    }
+
+    pub(crate) fn flag(self, name: &str, value: bool) -> Build {
+        self.set(name, Value::Bool(value))
+    }
+}
