@@ -3,6 +3,7 @@
 //! [`swf::parse`] reads a log, a generator makes [`GeneratedJob`]s; [`build`] sends either through the same
 //! [`rules`] and returns the [`Workload`] that the kernel simulates. A workload depends on the source, the rules and
 //! (generators only) the seed, not on machine or policy, so that tasks share it.
+mod estimates;
 pub mod lublin;
 pub mod poisson;
 pub mod rules;
@@ -192,6 +193,8 @@ fn check_generated(generator: &'static str, jobs: &[GeneratedJob]) -> Result<(),
     }
     Ok(())
 }
+
+pub use estimates::ESTIMATE_FACTOR_MAX;
 
 use crate::registry::{Default as ParamDefault, Param, Slot, Type};
 use crate::spec::SimSpec;

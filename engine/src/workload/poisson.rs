@@ -1,5 +1,8 @@
 //! Poisson arrivals of rigid jobs.
-use crate::registry::{Default, Entry, Param, Slot, Type};
+use super::GeneratedJob;
+use super::estimates::Estimates;
+use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use crate::rng::{Philox, Purpose};
 
 /// Registry entry of the generator.
 pub const ENTRY: Entry = Entry {
@@ -7,10 +10,11 @@ pub const ENTRY: Entry = Entry {
     name: "poisson",
     version: 1,
     source: "",
-    doc: "Poisson arrivals, exponential run times, sizes uniform on 1..=poisson_size_max procs.",
+    doc: "Poisson arrivals, exponential run times, sizes uniform up to poisson_size_max procs.",
     params: &[
         super::SYNTHETIC_JOBS,
         super::SYNTHETIC_PROCS,
+        super::ESTIMATE_FACTOR_MAX,
         Param {
             name: "poisson_rate_per_h",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
@@ -33,12 +37,119 @@ pub const ENTRY: Entry = Entry {
             unit: "procs",
             default: Default::Int(64),
             identity: true,
-            doc: "Greatest size; sizes are uniform on 1..=this.",
+            doc: "Greatest size; see `poisson_sizes`.",
+        },
+        Param {
+            name: "poisson_sizes",
+            ty: Type::Choice(&["uniform", "power-of-two"]),
+            unit: "",
+            default: Default::Text("uniform"),
+            identity: true,
+            doc: "Sizes are uniform on 1..=poisson_size_max, or on the powers of two up to it.",
         },
     ],
 };
 
-/// The jobs of the model.
-pub fn generate(_part: &crate::registry::Part, _seed: u64) -> Vec<super::GeneratedJob> {
-    Vec::new()
+/// Makes `synthetic_jobs_count` jobs in order of submit. The same (part, seed) gives the same bits everywhere, and a
+/// larger count the same first jobs; arrivals, sizes, run times and estimates have streams of their own.
+pub fn generate(part: &Part, seed: u64) -> Vec<GeneratedJob> {
+    let count = usize::try_from(part.int("synthetic_jobs_count")).expect("the parameter is positive");
+    let gap_mean_s = 3600.0 / part.real("poisson_rate_per_h");
+    let run_mean_s = part.real("poisson_run_mean_s");
+    let size_max = u32::try_from(part.int("poisson_size_max")).expect("the parameter's range lies within u32");
+    let powers_of_two = part.text("poisson_sizes") == "power-of-two";
+
+    let stream = |purpose| Philox::stream(seed, purpose);
+    let (mut arrivals, mut sizes, mut runs) =
+        (stream(Purpose::Arrival), stream(Purpose::Size), stream(Purpose::RunTime));
+    let mut estimates = Estimates::of(part, seed);
+    let mut submit_s = 0.0;
+    // Not reserved at once: an absurd count is stopped by the memory it takes, not by the first allocation.
+    let mut jobs = Vec::new();
+    for _ in 0..count {
+        submit_s += arrivals.exponential(gap_mean_s);
+        let run_s = runs.exponential(run_mean_s);
+        let procs = if powers_of_two {
+            1 << sizes.below(u64::from(size_max.ilog2()) + 1)
+        } else {
+            1 + sizes.below(u64::from(size_max)) as u32
+        };
+        jobs.push(GeneratedJob { submit_s, run_s, estimate_s: estimates.draw(run_s), procs });
+    }
+    jobs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Value;
+
+    fn part(set: &[(&str, Value)]) -> Part {
+        let mut part = Part::new(&ENTRY);
+        for (name, value) in set {
+            part.set(name, value.clone()).expect("a valid value");
+        }
+        part
+    }
+
+    fn mean(values: impl Iterator<Item = f64>) -> f64 {
+        let (sum, n) = values.fold((0.0, 0.0), |(s, n), v| (s + v, n + 1.0));
+        sum / n
+    }
+
+    #[test]
+    fn moments_are_those_of_the_parameters() {
+        let jobs = generate(&part(&[("synthetic_jobs_count", Value::Int(50_000))]), 3);
+        assert_eq!(jobs.len(), 50_000);
+        assert!(jobs.is_sorted_by(|a, b| a.submit_s <= b.submit_s));
+        // Five standard errors of each mean: 360/sqrt(50,000) = 1.6; 16; 0.083.
+        let gap = jobs.last().expect("there are jobs").submit_s / 50_000.0;
+        assert!((gap - 360.0).abs() < 8.0, "{gap}");
+        let run = mean(jobs.iter().map(|j| j.run_s));
+        assert!((run - 3600.0).abs() < 80.0, "{run}");
+        let size = mean(jobs.iter().map(|j| f64::from(j.procs)));
+        assert!((size - 32.5).abs() < 0.42, "{size}");
+        assert!(jobs.iter().all(|j| (1..=64).contains(&j.procs) && j.estimate_s.is_none()));
+    }
+
+    #[test]
+    fn power_of_two_sizes_are_equally_likely() {
+        let set = [
+            ("synthetic_jobs_count", Value::Int(30_000)),
+            ("poisson_sizes", Value::Text("power-of-two".into())),
+            ("poisson_size_max", Value::Int(37)),
+        ];
+        let jobs = generate(&part(&set), 4);
+        for size in [1, 2, 4, 8, 16, 32] {
+            let share = jobs.iter().filter(|j| j.procs == size).count() as f64 / 30_000.0;
+            assert!((share - 1.0 / 6.0).abs() < 0.011, "size {size}: {share}");
+        }
+    }
+
+    #[test]
+    fn estimates_and_counts_change_nothing_else() {
+        let few = generate(&part(&[("synthetic_jobs_count", Value::Int(10))]), 5);
+        let many =
+            generate(&part(&[("synthetic_jobs_count", Value::Int(20)), ("estimate_factor_max", Value::Real(3.0))]), 5);
+        for (a, b) in few.iter().zip(&many) {
+            assert_eq!((a.submit_s, a.run_s, a.procs), (b.submit_s, b.run_s, b.procs));
+            let factor = b.estimate_s.expect("estimates were asked for") / b.run_s;
+            assert!((1.0..=3.0).contains(&factor), "{factor}");
+        }
+        let other = generate(&part(&[("synthetic_jobs_count", Value::Int(10))]), 6);
+        assert_ne!(few, other);
+    }
+
+    /// Fails when arithmetic, `libm` or the use of a stream changes: then the entry's version must rise.
+    #[test]
+    fn the_first_jobs_are_bit_exact() {
+        let jobs = generate(&part(&[("synthetic_jobs_count", Value::Int(3))]), 1);
+        let got: Vec<_> = jobs.iter().map(|j| (j.submit_s, j.run_s, j.procs)).collect();
+        let expected = [
+            (771.6240456038389, 1428.5783552207033, 27),
+            (1931.001344077666, 913.0703369412865, 32),
+            (2079.6764479082317, 2921.583981433069, 19),
+        ];
+        assert_eq!(got, expected);
+    }
 }

@@ -1,1 +1,0 @@
-//! Counter-based random numbers (Philox): a stream per purpose, the same on every machine.

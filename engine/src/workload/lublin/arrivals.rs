@@ -1,0 +1,71 @@
+//! Arrivals with a daily cycle.
+//!
+//! The day has 48 half hours with weights of mean 1. On a warped clock, which runs through half hour i at the pace of its
+//! weight, arrivals are a renewal process: the logarithm of the gap, in seconds of that clock, is gamma distributed.
+//! So gaps are short in the busy hours and long at night, while their mean over a day is that of the gamma.
+use super::gamma;
+use crate::rng::Philox;
+
+/// Slots of the daily cycle.
+pub(super) const SLOTS: usize = 48;
+/// Length of a slot (s).
+pub(super) const SLOT_S: f64 = 1800.0;
+/// Half hour of the day, from 1, at which the fitted cycle begins: it covers the half hours 11 ..= 58, those above 48
+/// being the early hours of the day.
+const CYCLE_BEGIN: usize = 11;
+/// Greatest natural logarithm of a gap: exp(13) s = 5.1 days; greater draws are repeated.
+const LOG_GAP_MAX: f64 = 13.0;
+
+/// An endless sequence of arrivals from midnight on.
+#[derive(Debug, Clone)]
+pub(super) struct Arrivals {
+    gap: (f64, f64),
+    weights: [f64; SLOTS],
+    stream: Philox,
+    /// Half hours since the first midnight.
+    slot: u64,
+    /// Position in the slot on the warped clock, in slots: 0 to the slot's weight.
+    warped: f64,
+}
+
+impl Arrivals {
+    /// `gap`: shape and scale of ln(gap in s); `cycle`: shape and scale of the daily cycle in half hours.
+    pub(super) fn new(gap: (f64, f64), cycle: (f64, f64), stream: Philox) -> Arrivals {
+        Arrivals { gap, weights: weights(cycle), stream, slot: 0, warped: 0.0 }
+    }
+
+    /// Instant of the next arrival: whole seconds since midnight, never less than the one before.
+    pub(super) fn next_s(&mut self) -> f64 {
+        let (shape, scale) = self.gap;
+        let log = loop {
+            let log = self.stream.gamma(shape, scale);
+            if log <= LOG_GAP_MAX {
+                break log;
+            }
+        };
+        self.warped += libm::exp(log) / SLOT_S;
+        let mut weight = self.weight();
+        while self.warped > weight {
+            self.warped -= weight;
+            self.slot += 1;
+            weight = self.weight();
+        }
+        libm::floor(SLOT_S * (self.slot as f64 + self.warped / weight))
+    }
+
+    fn weight(&self) -> f64 {
+        self.weights[(self.slot % SLOTS as u64) as usize]
+    }
+}
+
+/// The weight of each half hour of the day, mean 1: the gamma's probability of [i - 1/2, i + 1/2] for the i-th half hour,
+/// counted from 1 and from [`CYCLE_BEGIN`] on.
+pub(super) fn weights((shape, scale): (f64, f64)) -> [f64; SLOTS] {
+    let mut weights = [0.0; SLOTS];
+    for i in CYCLE_BEGIN..CYCLE_BEGIN + SLOTS {
+        let at = i as f64;
+        weights[(i - 1) % SLOTS] = gamma::cdf(at + 0.5, shape, scale) - gamma::cdf(at - 0.5, shape, scale);
+    }
+    let mean = weights.iter().sum::<f64>() / SLOTS as f64;
+    weights.map(|w| w / mean)
+}
