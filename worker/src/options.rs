@@ -1,0 +1,139 @@
+//! What a worker is told, what it reports at its end, and why it cannot work.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a worker is set up.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// Addresses of the coordinator (`http://host:port` or `https://host:port`), tried in turn.
+    pub endpoints: Vec<String>,
+    /// Tasks to run at once; at least 1.
+    pub slots: usize,
+    /// Name for the results' `worker` column.
+    pub name: String,
+    /// Directory of fetched logs, by digest; `None` keeps them in memory only.
+    pub cache_dir: Option<PathBuf>,
+    /// Directories that logs are looked for in before the coordinator is asked.
+    pub search_path: Vec<PathBuf>,
+    /// Bytes of parsed logs and built workloads kept in memory.
+    pub memory_bytes: usize,
+    /// Sent with every call when the coordinator wants one.
+    pub token: Option<String>,
+    /// TLS towards an `https` endpoint.
+    pub tls: Option<Tls>,
+    /// This worker's own limits of one task; the experiment's apply as well.
+    pub limits: TaskLimits,
+    /// How long running tasks may go on after the worker was told to stop.
+    pub drain_limit: Duration,
+    /// Time until the worker must have stopped (a batch system's limit), from its start.
+    pub time_limit: Option<Duration>,
+    /// The worker ends after so long without any task; `None` waits for ever.
+    pub idle_limit: Option<Duration>,
+    /// The worker ends with an error if no coordinator has answered for so long; `None` tries for ever.
+    pub connect_limit: Option<Duration>,
+}
+
+/// TLS towards the coordinator.
+#[derive(Debug, Clone, Default)]
+pub struct Tls {
+    /// Certificates to trust, PEM.
+    pub ca_pem: Vec<u8>,
+    /// Name to expect in the coordinator's certificate when it is not the endpoint's host.
+    pub domain: Option<String>,
+}
+
+/// Limits of one task.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TaskLimits {
+    /// Wall time.
+    pub deadline: Option<Duration>,
+    /// Simulated events.
+    pub max_events: Option<u64>,
+    /// Bytes of the simulation's state.
+    pub max_bytes: Option<usize>,
+}
+
+impl WorkerOptions {
+    /// A worker of one coordinator with the usual settings.
+    pub fn new(endpoint: impl Into<String>, slots: usize, name: impl Into<String>) -> WorkerOptions {
+        WorkerOptions {
+            endpoints: vec![endpoint.into()],
+            slots,
+            name: name.into(),
+            cache_dir: None,
+            search_path: Vec::new(),
+            memory_bytes: 1 << 30,
+            token: None,
+            tls: None,
+            limits: TaskLimits::default(),
+            drain_limit: Duration::from_secs(10),
+            time_limit: None,
+            idle_limit: None,
+            connect_limit: None,
+        }
+    }
+}
+
+/// What a worker did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WorkerReport {
+    /// Tasks whose row or failure the coordinator has acknowledged.
+    pub tasks_acknowledged: u64,
+    /// Attempts that failed.
+    pub failures: u64,
+    /// Hand-ins and failures that nobody acknowledged before the worker ended; their tasks will run again.
+    pub unacknowledged: usize,
+    /// Simulating (s, over all slots).
+    pub engine_s: f64,
+    /// Fetching, parsing and building workloads (s, over all slots).
+    pub parse_s: f64,
+    /// Building and encoding rows, and waiting because too many were unacknowledged (s, over all slots).
+    pub store_s: f64,
+    /// Nothing to do (s, over all slots).
+    pub idle_s: f64,
+    /// Why it ended.
+    pub reason: String,
+}
+
+/// Why a worker ended without having been asked to. Whatever it had not handed in runs again elsewhere.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// An option makes no sense. Final.
+    #[error("{0}")]
+    Options(String),
+    /// No coordinator answered for as long as `connect_limit`. Retryable.
+    #[error("no coordinator at {endpoints} for {seconds:.0} s: {cause}")]
+    Unreachable {
+        /// The addresses tried.
+        endpoints: String,
+        /// How long.
+        seconds: f64,
+        /// The last failure.
+        cause: String,
+    },
+    /// The coordinator does not want this worker: other versions, a wrong token. Final: the reason says what to change.
+    #[error("the coordinator at {endpoint} refused this worker: {reason}")]
+    Refused {
+        /// Its address.
+        endpoint: String,
+        /// Its words.
+        reason: String,
+    },
+    /// The coordinator sent something that this build cannot read. Final.
+    #[error("the coordinator at {endpoint} sent what this build cannot use: {what}")]
+    Protocol {
+        /// Its address.
+        endpoint: String,
+        /// What it was.
+        what: String,
+    },
+    /// A thread could not be started. Retryable.
+    #[error("cannot start a thread for slot {slot}: {source}")]
+    Thread {
+        /// The slot.
+        slot: usize,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,45 @@
+//! When a slot's finished rows are handed in.
+
+use std::time::Duration;
+
+/// Limits of one batch of rows. A batch is also handed in when its slot has nothing to do.
+#[derive(Debug, Clone, Copy)]
+pub struct FlushRule {
+    /// Rows of `tasks`.
+    pub rows: usize,
+    /// Bytes of all tables, as far as they are known before encoding.
+    pub bytes: usize,
+    /// Age of the first row.
+    pub age: Duration,
+}
+
+impl FlushRule {
+    /// `tasks` only: small enough that a kill costs little, large enough that a message's fixed cost (the encoded
+    /// column headers, about 20 KB) is shared by many rows where tasks are short.
+    pub const TASKS: FlushRule = FlushRule { rows: 1_000, bytes: 256 << 10, age: Duration::from_millis(20) };
+
+    /// With an optional table each batch becomes one published object of it, so batches are larger and later: few
+    /// objects matter more than the seconds of work that a kill repeats.
+    pub const PARTS: FlushRule = FlushRule { rows: 1_000, bytes: 64 << 20, age: Duration::from_secs(5) };
+
+    /// Whether a batch has to go now.
+    pub fn is_due(&self, rows: usize, bytes: usize, age: Duration) -> bool {
+        rows > 0 && (rows >= self.rows || bytes >= self.bytes || age >= self.age)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_limit_suffices_but_an_empty_batch_never_goes() {
+        let rule = FlushRule { rows: 3, bytes: 10, age: Duration::from_millis(5) };
+        let ms = Duration::from_millis;
+        assert!(!rule.is_due(2, 9, ms(4)));
+        assert!(rule.is_due(3, 0, ms(0)));
+        assert!(rule.is_due(1, 10, ms(0)));
+        assert!(rule.is_due(1, 0, ms(5)));
+        assert!(!rule.is_due(0, 99, ms(99)));
+    }
+}

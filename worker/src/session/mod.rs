@@ -1,0 +1,417 @@
+//! The worker's side of the protocol as a synchronous state machine.
+//!
+//! It knows which leases this worker holds, what each slot runs, which rows and failures the coordinator has not
+//! acknowledged, and whether the worker drains. It owns no clock, socket or thread: `now` is the time since the worker
+//! started, messages go in and come out as values.
+//!
+//! Invariants:
+//! - A leased task is queued, running, finished (its row or failure is with its slot or in the outbox), or gone:
+//!   acknowledged, revoked, handed back, or excluded from the sweep.
+//! - What is finished stays in the outbox until it is acknowledged, and is sent again over every new connection under
+//!   the same id, so that the coordinator can drop what it already has.
+//! - `Hello` lists everything not acknowledged. Control messages that were not sent are dropped with the connection,
+//!   because the next `Hello` says the same.
+
+mod flush;
+mod lease;
+mod outbox;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use powersweep_proto::v1;
+use powersweep_proto::v1::worker_message::Body;
+use uuid::Uuid;
+
+pub use flush::FlushRule;
+use lease::Lease;
+pub use lease::{ExperimentKey, LeaseId, TaskRef};
+use outbox::Outbox;
+pub use outbox::{FinishedBatch, Part, Upload};
+
+/// Bytes of unacknowledged rows and parts beyond which no new task starts: the coordinator is away or slow, and memory
+/// has to stay bounded.
+const OUTBOX_BYTES_MAX: usize = 256 << 20;
+
+/// What a slot does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Take {
+    /// Run this task.
+    Task(TaskRef),
+    /// Nothing is leased.
+    Idle,
+    /// Too much waits for acknowledgement.
+    Full,
+    /// The worker ends or drains: nothing will come any more.
+    Stop,
+}
+
+/// State of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Down,
+    Greeting,
+    Up,
+}
+
+#[derive(Debug)]
+struct Slot {
+    running: Option<TaskRef>,
+    /// Read by the running task: it ends early when set.
+    stop: Arc<AtomicBool>,
+    /// The running task was revoked: its early end concerns nobody.
+    revoked: bool,
+}
+
+#[derive(Debug)]
+struct Draining {
+    reason: String,
+    /// When running tasks are stopped and handed back.
+    stop_at: Duration,
+}
+
+/// Who this worker is: the fixed part of `Hello`.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// Name for the results' `worker` column.
+    pub name: String,
+    /// Identity of this process.
+    pub worker_id: Uuid,
+    /// What this build would compute.
+    pub versions: v1::Versions,
+}
+
+/// The worker's side of the protocol.
+#[derive(Debug)]
+pub struct Session {
+    identity: Identity,
+    slots: Vec<Slot>,
+    leases: BTreeMap<LeaseId, Lease>,
+    /// Leases with queued tasks: what `take` looks at, oldest grant first.
+    with_queue: BTreeSet<LeaseId>,
+    outbox: Outbox,
+    control: VecDeque<Body>,
+    link: Link,
+    epoch: Option<u64>,
+    draining: Option<Draining>,
+    rows_acknowledged: u64,
+    failures: u64,
+}
+
+impl Session {
+    /// A worker with no lease and no connection.
+    pub fn new(identity: Identity, slots: usize) -> Session {
+        let slot = || Slot { running: None, stop: Arc::new(AtomicBool::new(false)), revoked: false };
+        Session {
+            identity,
+            slots: (0..slots).map(|_| slot()).collect(),
+            leases: BTreeMap::new(),
+            with_queue: BTreeSet::new(),
+            outbox: Outbox::default(),
+            control: VecDeque::new(),
+            link: Link::Down,
+            epoch: None,
+            draining: None,
+            rows_acknowledged: 0,
+            failures: 0,
+        }
+    }
+
+    // ---- slots
+
+    /// The flag that ends a slot's running task early.
+    pub fn stop_flag(&self, slot: usize) -> Arc<AtomicBool> {
+        Arc::clone(&self.slots[slot].stop)
+    }
+
+    /// The next task of an idle slot: the oldest lease first, in the order that it was granted in.
+    pub fn take(&mut self, slot: usize) -> Take {
+        debug_assert!(self.slots[slot].running.is_none(), "a slot runs one task at a time");
+        if self.draining.is_some() {
+            return Take::Stop;
+        }
+        if self.outbox.bytes() > OUTBOX_BYTES_MAX {
+            return Take::Full;
+        }
+        while let Some(&id) = self.with_queue.first() {
+            let lease = self.leases.get_mut(&id).expect("a lease with a queue is held");
+            let Some(index) = lease.take() else {
+                self.with_queue.remove(&id);
+                self.settle(id);
+                continue;
+            };
+            let task = TaskRef { lease: id, experiment: lease.experiment.clone(), index, attempt: lease.attempt };
+            let state = &mut self.slots[slot];
+            state.running = Some(task.clone());
+            state.revoked = false;
+            state.stop.store(false, Ordering::Relaxed);
+            return Take::Task(task);
+        }
+        Take::Idle
+    }
+
+    fn end_task(&mut self, slot: usize) -> TaskRef {
+        self.slots[slot].running.take().expect("only a running task ends")
+    }
+
+    /// The slot's task gave a row, which the slot keeps until [`Session::hand_in`].
+    pub fn finished(&mut self, slot: usize) {
+        let task = self.end_task(slot);
+        if let Some(lease) = self.leases.get_mut(&task.lease) {
+            lease.finish(task.index);
+        }
+    }
+
+    /// The slot's task failed.
+    pub fn failed(&mut self, slot: usize, kind: v1::FailureKind, message: String) {
+        let task = self.end_task(slot);
+        if let Some(lease) = self.leases.get_mut(&task.lease) {
+            lease.finish(task.index);
+        }
+        self.failures += 1;
+        self.outbox.failure(v1::TaskFailure {
+            lease: Some(task.lease.into()),
+            experiment: task.experiment.name.to_string(),
+            index: task.index,
+            kind: kind.into(),
+            message,
+            id: 0,
+        });
+    }
+
+    /// The slot's task ended because it was told to stop: forgotten if it was revoked, handed back otherwise.
+    pub fn stopped(&mut self, slot: usize) {
+        let task = self.end_task(slot);
+        if let Some(lease) = self.leases.get_mut(&task.lease) {
+            lease.forget_running(task.index);
+        }
+        if !self.slots[slot].revoked {
+            let ranges = vec![v1::IndexRange { start: task.index, end: task.index + 1 }];
+            self.control.push_back(hand_back(task.lease, &task.experiment, ranges));
+        }
+        self.settle(task.lease);
+    }
+
+    /// The slot's index is excluded from the sweep, and so are the following ones below `next`.
+    pub fn excluded(&mut self, slot: usize, next: u64) {
+        let task = self.end_task(slot);
+        if let Some(lease) = self.leases.get_mut(&task.lease) {
+            lease.forget_running(task.index);
+            lease.skip_below(next);
+        }
+        self.settle(task.lease);
+    }
+
+    /// Takes over a slot's batch of finished rows.
+    pub fn hand_in(&mut self, batch: FinishedBatch) {
+        self.outbox.hand_in(batch);
+    }
+
+    fn settle(&mut self, id: LeaseId) {
+        if self.leases.get(&id).is_some_and(Lease::is_over) {
+            self.leases.remove(&id);
+            self.with_queue.remove(&id);
+        }
+    }
+
+    // ---- connection
+
+    /// A connection was opened: the first message to send.
+    pub fn hello(&mut self, seconds_left: Option<f64>) -> v1::Hello {
+        self.link = Link::Greeting;
+        self.control.clear();
+        let held = self.leases.iter().map(|(&id, lease)| v1::LeaseState {
+            lease: Some(id.into()),
+            experiment: lease.experiment.name.to_string(),
+            generation: lease.experiment.generation,
+            open: lease.open(),
+        });
+        v1::Hello {
+            worker: self.identity.name.clone(),
+            worker_id: Bytes::copy_from_slice(self.identity.worker_id.as_bytes()),
+            slots: self.slots.len() as u32,
+            versions: Some(self.identity.versions.clone()),
+            held: held.collect(),
+            seconds_left,
+        }
+    }
+
+    /// The coordinator accepted this worker. Queued tasks of leases that it no longer knows are dropped, because
+    /// others may have them; running ones go on, since a row counts as long as nobody else's came first.
+    pub fn welcome(&mut self, welcome: &v1::Welcome) {
+        let new_epoch = self.epoch.replace(welcome.epoch) != Some(welcome.epoch);
+        self.link = Link::Up;
+        let adopted: BTreeSet<LeaseId> = welcome.adopted.iter().cloned().map(LeaseId::from).collect();
+        let lost: Vec<LeaseId> = self.leases.keys().copied().filter(|id| !adopted.contains(id)).collect();
+        for id in lost {
+            if let Some(lease) = self.leases.get_mut(&id) {
+                lease.drop_queue();
+            }
+            self.with_queue.remove(&id);
+            self.settle(id);
+        }
+        self.outbox.reconnected(new_epoch);
+    }
+
+    /// The connection was lost.
+    pub fn disconnected(&mut self) {
+        self.link = Link::Down;
+        self.control.clear();
+    }
+
+    /// A lease was granted. One that is already held, or comes while the worker drains, changes nothing here; the
+    /// latter is handed back.
+    pub fn lease(&mut self, lease: v1::Lease) {
+        let Some(id) = lease.id.map(LeaseId::from) else { return };
+        let experiment = ExperimentKey { name: lease.experiment.as_str().into(), generation: lease.generation };
+        if self.draining.is_some() {
+            self.control.push_back(hand_back(id, &experiment, lease.ranges));
+            return;
+        }
+        if self.leases.contains_key(&id) {
+            return;
+        }
+        let lease = Lease::new(experiment, lease.attempt, &lease.ranges);
+        if !lease.is_over() {
+            self.leases.insert(id, lease);
+            self.with_queue.insert(id);
+        }
+    }
+
+    /// The coordinator has these rows and failures, durably.
+    pub fn acknowledged(&mut self, ids: &[u64]) {
+        for &id in ids {
+            for (lease_id, indices) in self.outbox.acknowledge(id) {
+                self.rows_acknowledged += indices.len() as u64;
+                let Some(lease) = self.leases.get_mut(&lease_id) else { continue };
+                for index in indices {
+                    lease.acknowledge(index);
+                }
+                self.settle(lease_id);
+            }
+        }
+    }
+
+    /// Tasks of a lease are not wanted any more; no range means all of them. Running ones are stopped.
+    pub fn revoked(&mut self, revoke: &v1::Revoke) {
+        let Some(id) = revoke.lease.map(LeaseId::from) else { return };
+        let Some(lease) = self.leases.get_mut(&id) else { return };
+        let everything = [v1::IndexRange { start: 0, end: u64::MAX }];
+        let cuts = if revoke.ranges.is_empty() { &everything[..] } else { &revoke.ranges[..] };
+        let running: Vec<u64> = cuts.iter().flat_map(|cut| lease.revoke(&(cut.start..cut.end))).collect();
+        for slot in &mut self.slots {
+            if slot.running.as_ref().is_some_and(|t| t.lease == id && running.contains(&t.index)) {
+                slot.revoked = true;
+                slot.stop.store(true, Ordering::Relaxed);
+            }
+        }
+        self.settle(id);
+    }
+
+    /// The next message to send; `None` while there is nothing to say or nobody to say it to.
+    pub fn next_message(&mut self) -> Option<Body> {
+        if self.link != Link::Up {
+            return None;
+        }
+        self.control.pop_front().or_else(|| self.outbox.next_message())
+    }
+
+    /// The next part to upload; the caller answers with [`Session::uploaded`].
+    pub fn next_upload(&mut self) -> Option<Upload> {
+        if self.link != Link::Up { None } else { self.outbox.next_upload() }
+    }
+
+    /// An upload ended.
+    pub fn uploaded(&mut self, upload: &Upload, ok: bool) {
+        self.outbox.uploaded(upload.hand_in, upload.part.part_id, ok);
+    }
+
+    /// A sign of life.
+    pub fn heartbeat(&self, spent: v1::TimeSpent) -> v1::Heartbeat {
+        v1::Heartbeat { busy_slots: self.busy_slots(), queued_tasks: self.queued_tasks(), spent: Some(spent) }
+    }
+
+    // ---- end
+
+    /// Takes no new task, hands back what has not started, and stops what still runs at `now + limit`. Draining again
+    /// can only shorten the limit.
+    pub fn drain(&mut self, now: Duration, limit: Duration, reason: &str) {
+        let stop_at = now.saturating_add(limit);
+        match &mut self.draining {
+            Some(draining) => draining.stop_at = draining.stop_at.min(stop_at),
+            None => {
+                self.draining = Some(Draining { reason: reason.to_owned(), stop_at });
+                let ids: Vec<LeaseId> = std::mem::take(&mut self.with_queue).into_iter().collect();
+                for id in ids {
+                    let Some(lease) = self.leases.get_mut(&id) else { continue };
+                    let ranges = lease.drop_queue();
+                    if !ranges.is_empty() {
+                        self.control.push_back(hand_back(id, &lease.experiment, ranges));
+                    }
+                    self.settle(id);
+                }
+            }
+        }
+        self.tick(now);
+    }
+
+    /// Stops running tasks whose drain limit passed.
+    pub fn tick(&mut self, now: Duration) {
+        if self.draining.as_ref().is_some_and(|d| now >= d.stop_at) {
+            for slot in self.slots.iter().filter(|s| s.running.is_some()) {
+                slot.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Why the worker drains, and when it stops running tasks.
+    pub fn draining(&self) -> Option<(&str, Duration)> {
+        self.draining.as_ref().map(|d| (d.reason.as_str(), d.stop_at))
+    }
+
+    /// Whether nothing is running and everything finished was acknowledged.
+    pub fn is_settled(&self) -> bool {
+        self.outbox.is_empty() && self.leases.is_empty() && self.busy_slots() == 0 && self.control.is_empty()
+    }
+
+    // ---- facts
+
+    /// Slots that run a task.
+    pub fn busy_slots(&self) -> u32 {
+        self.slots.iter().filter(|s| s.running.is_some()).count() as u32
+    }
+
+    /// Leased tasks that have not started.
+    pub fn queued_tasks(&self) -> u64 {
+        self.with_queue.iter().filter_map(|id| self.leases.get(id)).map(Lease::queued_count).sum()
+    }
+
+    /// Whether a connection is accepted.
+    pub fn is_connected(&self) -> bool {
+        self.link == Link::Up
+    }
+
+    /// Tasks whose row or failure was acknowledged.
+    pub fn tasks_acknowledged(&self) -> u64 {
+        self.rows_acknowledged
+    }
+
+    /// Attempts that failed.
+    pub fn failures(&self) -> u64 {
+        self.failures
+    }
+
+    /// Hand-ins and failures that nobody acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        self.outbox.len()
+    }
+}
+
+fn hand_back(lease: LeaseId, experiment: &ExperimentKey, ranges: Vec<v1::IndexRange>) -> Body {
+    Body::HandBack(v1::HandBack { lease: Some(lease.into()), experiment: experiment.name.to_string(), ranges })
+}

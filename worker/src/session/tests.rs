@@ -1,0 +1,266 @@
+//! The state machine on its own: no thread, no socket, no clock.
+
+use super::*;
+
+const NOW: Duration = Duration::ZERO;
+
+fn session(slots: usize) -> Session {
+    let identity = Identity { name: "w".into(), worker_id: Uuid::from_u128(7), versions: v1::Versions::default() };
+    Session::new(identity, slots)
+}
+
+fn id(counter: u64) -> v1::LeaseId {
+    v1::LeaseId { epoch: 1, counter }
+}
+
+fn grant(session: &mut Session, counter: u64, start: u64, end: u64) {
+    session.lease(v1::Lease {
+        id: Some(id(counter)),
+        experiment: "e".into(),
+        generation: 1,
+        ranges: vec![v1::IndexRange { start, end }],
+        attempt: 1,
+    });
+}
+
+fn connect(session: &mut Session, epoch: u64, adopted: Vec<v1::LeaseId>) -> v1::Hello {
+    let hello = session.hello(None);
+    session.welcome(&v1::Welcome { epoch, heartbeat_s: 1.0, lease_s: 10.0, adopted });
+    hello
+}
+
+fn index(take: Take) -> u64 {
+    match take {
+        Take::Task(task) => task.index,
+        other => panic!("expected a task, got {other:?}"),
+    }
+}
+
+fn batch(lease: u64, indices: Vec<u64>, parts: Vec<Part>) -> FinishedBatch {
+    let experiment = ExperimentKey { name: "e".into(), generation: 1 };
+    FinishedBatch { experiment, done: vec![(id(lease).into(), indices)], rows: Bytes::from_static(b"rows"), parts }
+}
+
+fn part(n: u128) -> Part {
+    Part { table: "jobs", part_id: Uuid::from_u128(n), rows: 1, bytes: Bytes::from_static(b"part") }
+}
+
+fn sent(session: &mut Session) -> Vec<Body> {
+    std::iter::from_fn(|| session.next_message()).collect()
+}
+
+fn sent_ids(session: &mut Session) -> Vec<u64> {
+    let id = |body: Body| match body {
+        Body::HandIn(h) => h.id,
+        Body::Failure(f) => f.id,
+        other => panic!("unexpected {other:?}"),
+    };
+    sent(session).into_iter().map(id).collect()
+}
+
+fn open(hello: &v1::Hello) -> Vec<(u64, u64, u64)> {
+    let ranges = |l: &v1::LeaseState| {
+        let counter = l.lease.map_or(0, |i| i.counter);
+        l.open.iter().map(move |r| (counter, r.start, r.end)).collect::<Vec<_>>()
+    };
+    hello.held.iter().flat_map(ranges).collect()
+}
+
+#[test]
+fn slots_share_the_oldest_lease_in_order() {
+    let mut s = session(2);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 2, 10, 11);
+    grant(&mut s, 1, 0, 2);
+    assert_eq!(index(s.take(0)), 0);
+    assert_eq!(index(s.take(1)), 1);
+    s.finished(1);
+    assert_eq!(index(s.take(1)), 10);
+    s.finished(0);
+    assert_eq!(s.take(0), Take::Idle);
+    assert_eq!(s.busy_slots(), 1);
+}
+
+#[test]
+fn a_row_is_sent_once_a_connection_and_forgotten_when_acknowledged() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 2);
+    assert_eq!(index(s.take(0)), 0);
+    s.finished(0);
+    s.hand_in(batch(1, vec![0], vec![]));
+    assert_eq!(sent_ids(&mut s), [1]);
+    assert_eq!(sent_ids(&mut s), Vec::<u64>::new());
+
+    s.disconnected();
+    assert_eq!(s.next_message(), None);
+    let hello = s.hello(None);
+    assert_eq!(open(&hello), [(1, 0, 2)], "finished but unacknowledged tasks are still held");
+    assert_eq!(s.next_message(), None, "nothing is sent before the welcome");
+    s.welcome(&v1::Welcome { epoch: 1, heartbeat_s: 1.0, lease_s: 1.0, adopted: vec![id(1)] });
+    assert_eq!(sent_ids(&mut s), [1], "same id, so that the coordinator can drop a copy");
+    s.acknowledged(&[1]);
+    s.acknowledged(&[1, 99]);
+    assert_eq!(s.tasks_acknowledged(), 1);
+    assert_eq!(open(&s.hello(None)), [(1, 1, 2)]);
+}
+
+#[test]
+fn a_lease_that_is_not_adopted_loses_its_queue_but_not_its_rows() {
+    let mut s = session(2);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 5);
+    s.take(0);
+    s.take(1);
+    s.finished(0);
+    s.hand_in(batch(1, vec![0], vec![]));
+    s.disconnected();
+    connect(&mut s, 2, vec![]);
+    assert_eq!(s.take(0), Take::Idle);
+    s.finished(1);
+    s.hand_in(batch(1, vec![1], vec![]));
+    assert_eq!(sent_ids(&mut s), [1, 2]);
+    s.acknowledged(&[1, 2]);
+    assert!(s.is_settled());
+}
+
+#[test]
+fn revoked_tasks_are_stopped_and_not_reported() {
+    let mut s = session(2);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 4);
+    s.take(0);
+    s.take(1);
+    s.revoked(&v1::Revoke { lease: Some(id(1)), ranges: vec![v1::IndexRange { start: 1, end: 3 }] });
+    assert!(!s.stop_flag(0).load(Ordering::Relaxed));
+    assert!(s.stop_flag(1).load(Ordering::Relaxed));
+    s.stopped(1);
+    assert_eq!(s.next_message(), None);
+    assert_eq!(index(s.take(1)), 3);
+    assert!(!s.stop_flag(1).load(Ordering::Relaxed), "the flag is the task's, not the slot's");
+    s.revoked(&v1::Revoke { lease: Some(id(1)), ranges: vec![] });
+    s.stopped(0);
+    s.stopped(1);
+    assert!(s.is_settled());
+}
+
+#[test]
+fn draining_hands_back_the_queue_then_what_runs() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 4);
+    s.take(0);
+    s.drain(NOW, Duration::from_secs(10), "signal");
+    let ranges = |body: Body| match body {
+        Body::HandBack(h) => h.ranges.iter().map(|r| (r.start, r.end)).collect::<Vec<_>>(),
+        other => panic!("unexpected {other:?}"),
+    };
+    assert_eq!(sent(&mut s).into_iter().flat_map(ranges).collect::<Vec<_>>(), [(1, 4)]);
+    s.tick(Duration::from_secs(9));
+    assert!(!s.stop_flag(0).load(Ordering::Relaxed));
+    s.tick(Duration::from_secs(10));
+    assert!(s.stop_flag(0).load(Ordering::Relaxed));
+    s.stopped(0);
+    assert_eq!(sent(&mut s).into_iter().flat_map(ranges).collect::<Vec<_>>(), [(0, 1)]);
+    grant(&mut s, 2, 7, 9);
+    assert_eq!(sent(&mut s).into_iter().flat_map(ranges).collect::<Vec<_>>(), [(7, 9)]);
+    assert_eq!(s.take(0), Take::Stop);
+    assert!(s.is_settled());
+}
+
+#[test]
+fn failures_are_acknowledged_like_rows() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 1);
+    s.take(0);
+    s.failed(0, v1::FailureKind::Panic, "boom".into());
+    assert!(!s.is_settled());
+    let Some(Body::Failure(failure)) = s.next_message() else { panic!("a failure is sent") };
+    assert_eq!((failure.id, failure.index, failure.kind()), (1, 0, v1::FailureKind::Panic));
+    s.acknowledged(&[1]);
+    assert!(s.is_settled());
+    assert_eq!(s.failures(), 1);
+}
+
+#[test]
+fn a_hand_in_waits_for_its_parts_and_repeats_them_under_a_new_coordinator() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 2);
+    s.take(0);
+    s.finished(0);
+    s.hand_in(batch(1, vec![0], vec![part(1), part(2)]));
+    let first = s.next_upload().expect("the first part");
+    assert!(s.next_upload().is_none(), "one part at a time");
+    s.uploaded(&first, false);
+    let first = s.next_upload().expect("again after a failure");
+    s.uploaded(&first, true);
+    assert_eq!(sent_ids(&mut s), Vec::<u64>::new());
+    let second = s.next_upload().expect("the second part");
+    assert_ne!(first.part.part_id, second.part.part_id);
+    s.uploaded(&second, true);
+    assert_eq!(sent_ids(&mut s), [1]);
+
+    s.disconnected();
+    connect(&mut s, 1, vec![id(1)]);
+    assert_eq!(sent_ids(&mut s), [1], "the same coordinator still has the parts");
+    s.disconnected();
+    connect(&mut s, 2, vec![id(1)]);
+    assert_eq!(sent_ids(&mut s), Vec::<u64>::new());
+    assert!(s.next_upload().is_some(), "a new coordinator emptied the staging area");
+    s.uploaded(&second, true);
+    assert_eq!(sent_ids(&mut s), Vec::<u64>::new(), "a late answer about another part changes nothing");
+}
+
+#[test]
+fn a_later_hand_in_overtakes_one_that_uploads() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 3);
+    for i in 0..3 {
+        s.take(0);
+        s.finished(0);
+        s.hand_in(batch(1, vec![i], if i == 0 { vec![part(1)] } else { vec![] }));
+    }
+    assert_eq!(sent_ids(&mut s), [2, 3]);
+    let upload = s.next_upload().expect("the part");
+    s.uploaded(&upload, true);
+    assert_eq!(sent_ids(&mut s), [1]);
+}
+
+#[test]
+fn a_lease_granted_twice_counts_once() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 1);
+    s.take(0);
+    grant(&mut s, 1, 0, 1);
+    s.finished(0);
+    assert_eq!(s.take(0), Take::Idle);
+}
+
+#[test]
+fn a_full_outbox_stops_new_tasks() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 2);
+    s.take(0);
+    s.finished(0);
+    let rows = Bytes::from(vec![0; OUTBOX_BYTES_MAX + 1]);
+    s.hand_in(FinishedBatch { rows, ..batch(1, vec![0], vec![]) });
+    assert_eq!(s.take(0), Take::Full);
+    s.acknowledged(&[1]);
+    assert_eq!(index(s.take(0)), 1);
+}
+
+#[test]
+fn excluded_indices_settle_the_lease() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 100);
+    assert_eq!(index(s.take(0)), 0);
+    s.excluded(0, 100);
+    assert_eq!(s.take(0), Take::Idle);
+    assert!(s.is_settled());
+}
