@@ -80,6 +80,8 @@ impl WorkerOptions {
 pub struct WorkerReport {
     /// Tasks whose row or failure the coordinator has acknowledged.
     pub tasks_acknowledged: u64,
+    /// Finished tasks that the coordinator did not take, because they were not this worker's any more.
+    pub tasks_rejected: u64,
     /// Attempts that failed.
     pub failures: u64,
     /// Hand-ins and failures that nobody acknowledged before the worker ended; their tasks will run again.

@@ -99,7 +99,8 @@ pub struct Session {
     link: Link,
     epoch: Option<u64>,
     draining: Option<Draining>,
-    rows_acknowledged: u64,
+    tasks_acknowledged: u64,
+    tasks_rejected: u64,
     failures: u64,
 }
 
@@ -117,7 +118,8 @@ impl Session {
             link: Link::Down,
             epoch: None,
             draining: None,
-            rows_acknowledged: 0,
+            tasks_acknowledged: 0,
+            tasks_rejected: 0,
             failures: 0,
         }
     }
@@ -181,6 +183,7 @@ impl Session {
             kind: kind.into(),
             message,
             id: 0,
+            generation: task.experiment.generation,
         });
     }
 
@@ -285,9 +288,20 @@ impl Session {
 
     /// The coordinator has these rows and failures, durably.
     pub fn acknowledged(&mut self, ids: &[u64]) {
+        self.tasks_acknowledged += self.settle_entries(ids);
+    }
+
+    /// The coordinator does not take these hand-ins: their tasks are not this worker's any more.
+    pub fn rejected(&mut self, ids: &[u64]) {
+        self.tasks_rejected += self.settle_entries(ids);
+    }
+
+    /// Forgets entries of the outbox; returns the number of their tasks.
+    fn settle_entries(&mut self, ids: &[u64]) -> u64 {
+        let mut tasks = 0;
         for &id in ids {
-            for (lease_id, indices) in self.outbox.acknowledge(id) {
-                self.rows_acknowledged += indices.len() as u64;
+            for (lease_id, indices) in self.outbox.remove(id) {
+                tasks += indices.len() as u64;
                 let Some(lease) = self.leases.get_mut(&lease_id) else { continue };
                 for index in indices {
                     lease.acknowledge(index);
@@ -295,6 +309,7 @@ impl Session {
                 self.settle(lease_id);
             }
         }
+        tasks
     }
 
     /// Tasks of a lease are not wanted any more; no range means all of them. Running ones are stopped.
@@ -398,7 +413,12 @@ impl Session {
 
     /// Tasks whose row or failure was acknowledged.
     pub fn tasks_acknowledged(&self) -> u64 {
-        self.rows_acknowledged
+        self.tasks_acknowledged
+    }
+
+    /// Finished tasks that the coordinator did not take.
+    pub fn tasks_rejected(&self) -> u64 {
+        self.tasks_rejected
     }
 
     /// Attempts that failed.
@@ -413,5 +433,10 @@ impl Session {
 }
 
 fn hand_back(lease: LeaseId, experiment: &ExperimentKey, ranges: Vec<v1::IndexRange>) -> Body {
-    Body::HandBack(v1::HandBack { lease: Some(lease.into()), experiment: experiment.name.to_string(), ranges })
+    Body::HandBack(v1::HandBack {
+        lease: Some(lease.into()),
+        experiment: experiment.name.to_string(),
+        ranges,
+        generation: experiment.generation,
+    })
 }

@@ -32,6 +32,8 @@ pub struct FinishedBatch {
     pub rows: Bytes,
     /// Objects of optional tables.
     pub parts: Vec<Part>,
+    /// Slot time of these tasks, and what the slot idled since its batch before.
+    pub spent: v1::TimeSpent,
 }
 
 /// A part to upload now.
@@ -109,8 +111,8 @@ impl Outbox {
         self.bytes
     }
 
-    /// Forgets an acknowledged entry; returns the tasks that it settles. Unknown ids (acknowledged twice) give none.
-    pub(super) fn acknowledge(&mut self, id: u64) -> Vec<(LeaseId, Vec<u64>)> {
+    /// Forgets an answered entry; returns the tasks that it settles. Unknown ids (answered twice) give none.
+    pub(super) fn remove(&mut self, id: u64) -> Vec<(LeaseId, Vec<u64>)> {
         let Some(entry) = self.entries.remove(&id) else { return Vec::new() };
         self.bytes -= size(&entry.body);
         match entry.body {
@@ -206,7 +208,6 @@ fn message(id: u64, batch: &FinishedBatch) -> v1::HandIn {
                 bytes: p.bytes.len() as u64,
             })
             .collect(),
-        // Filled in when it is sent: it is newer then.
-        spent: None,
+        spent: Some(batch.spent),
     }
 }

@@ -38,7 +38,8 @@ fn index(take: Take) -> u64 {
 
 fn batch(lease: u64, indices: Vec<u64>, parts: Vec<Part>) -> FinishedBatch {
     let experiment = ExperimentKey { name: "e".into(), generation: 1 };
-    FinishedBatch { experiment, done: vec![(id(lease).into(), indices)], rows: Bytes::from_static(b"rows"), parts }
+    let rows = Bytes::from_static(b"rows");
+    FinishedBatch { experiment, done: vec![(id(lease).into(), indices)], rows, parts, spent: v1::TimeSpent::default() }
 }
 
 fn part(n: u128) -> Part {
@@ -227,6 +228,20 @@ fn a_later_hand_in_overtakes_one_that_uploads() {
     let upload = s.next_upload().expect("the part");
     s.uploaded(&upload, true);
     assert_eq!(sent_ids(&mut s), [1]);
+}
+
+#[test]
+fn a_rejected_hand_in_is_dropped_and_not_counted() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 1);
+    s.take(0);
+    s.finished(0);
+    s.hand_in(batch(1, vec![0], vec![]));
+    assert_eq!(sent_ids(&mut s), [1]);
+    s.rejected(&[1]);
+    assert_eq!((s.tasks_acknowledged(), s.tasks_rejected()), (0, 1));
+    assert!(s.is_settled());
 }
 
 #[test]
