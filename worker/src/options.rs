@@ -20,6 +20,8 @@ pub struct WorkerOptions {
     pub memory_bytes: usize,
     /// Sent with every call when the coordinator wants one.
     pub token: Option<String>,
+    /// Lets the token go unencrypted to an address that is not this machine's.
+    pub insecure: bool,
     /// TLS towards an `https` endpoint.
     pub tls: Option<Tls>,
     /// This worker's own limits of one task; the experiment's apply as well.
@@ -65,6 +67,7 @@ impl WorkerOptions {
             search_path: Vec::new(),
             memory_bytes: 1 << 30,
             token: None,
+            insecure: false,
             tls: None,
             limits: TaskLimits::default(),
             drain_limit: Duration::from_secs(10),

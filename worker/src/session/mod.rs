@@ -175,16 +175,7 @@ impl Session {
         if let Some(lease) = self.leases.get_mut(&task.lease) {
             lease.finish(task.index);
         }
-        self.failures += 1;
-        self.outbox.failure(v1::TaskFailure {
-            lease: Some(task.lease.into()),
-            experiment: task.experiment.name.to_string(),
-            index: task.index,
-            kind: kind.into(),
-            message,
-            id: 0,
-            generation: task.experiment.generation,
-        });
+        self.report(task.lease, &task.experiment, task.index, kind, message);
     }
 
     /// The slot's task ended because it was told to stop: forgotten if it was revoked, handed back otherwise.
@@ -213,6 +204,34 @@ impl Session {
     /// Takes over a slot's batch of finished rows.
     pub fn hand_in(&mut self, batch: FinishedBatch) {
         self.outbox.hand_in(batch);
+    }
+
+    /// The rows of these finished tasks could not be encoded: each is reported as failed.
+    pub fn unencodable(&mut self, experiment: &ExperimentKey, done: &[(LeaseId, Vec<u64>)], reason: &str) {
+        for (lease, index) in done.iter().flat_map(|(lease, indices)| indices.iter().map(move |i| (*lease, *i))) {
+            let kind = v1::FailureKind::Panic;
+            self.report(lease, experiment, index, kind, format!("its row cannot be encoded: {reason}"));
+        }
+    }
+
+    fn report(
+        &mut self,
+        lease: LeaseId,
+        experiment: &ExperimentKey,
+        index: u64,
+        kind: v1::FailureKind,
+        message: String,
+    ) {
+        self.failures += 1;
+        self.outbox.failure(v1::TaskFailure {
+            lease: Some(lease.into()),
+            experiment: experiment.name.to_string(),
+            index,
+            kind: kind.into(),
+            message,
+            id: 0,
+            generation: experiment.generation,
+        });
     }
 
     fn settle(&mut self, id: LeaseId) {

@@ -141,9 +141,7 @@ impl Outbox {
         entry.stage = Stage::Sent;
         let message = match &entry.body {
             Body::HandIn(batch) => v1::worker_message::Body::HandIn(message(id, batch)),
-            Body::Failure(failure) => {
-                v1::worker_message::Body::Failure(v1::TaskFailure { id, ..failure.clone() })
-            }
+            Body::Failure(failure) => v1::worker_message::Body::Failure(v1::TaskFailure { id, ..failure.clone() }),
         };
         self.advance();
         Some(message)
@@ -198,7 +196,9 @@ fn message(id: u64, batch: &FinishedBatch) -> v1::HandIn {
         id,
         experiment: batch.experiment.name.to_string(),
         generation: batch.experiment.generation,
-        done: done.map(|(id, indices)| v1::LeaseTasks { lease: Some((*id).into()), indices: indices.clone() }).collect(),
+        done: done
+            .map(|(id, indices)| v1::LeaseTasks { lease: Some((*id).into()), indices: indices.clone() })
+            .collect(),
         rows: batch.rows.clone(),
         staged: parts
             .map(|p| v1::StagedPart {

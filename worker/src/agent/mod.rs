@@ -1,0 +1,458 @@
+//! The gRPC loop: connects, greets, carries messages between the coordinator and the [`Session`], and ends the worker.
+//!
+//! Slots keep computing while no coordinator answers; what they finish waits in the session.
+//!
+//! [`Session`]: crate::session::Session
+
+mod connect;
+mod transfer;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use powersweep_engine::{KERNEL_VERSION, registry};
+use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_proto::v1::farm_message::Body as FromFarm;
+use powersweep_proto::v1::worker_message::Body as ToFarm;
+use powersweep_proto::{PROTOCOL, v1};
+use powersweep_results::columns::fingerprint;
+use powersweep_results::tasks;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::Streaming;
+use uuid::Uuid;
+
+use crate::logs::Logs;
+use crate::options::{TaskLimits, WorkerError, WorkerOptions, WorkerReport};
+use crate::session::{ExperimentKey, Identity, Session, Upload};
+use crate::slots::{Experiment, Pool};
+use connect::{BackOff, Client, Target, is_final, words};
+use transfer::{FromCoordinator, LogRequest};
+
+/// Messages on their way to the transport. Few, because what waits here is sent again after a lost connection.
+const OUTBOUND_MESSAGES: usize = 16;
+/// A coordinator that accepts the connection answers the greeting within this.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
+/// Parts uploaded at the same time.
+const UPLOADS_MAX: usize = 2;
+/// How long a drained worker waits for its last acknowledgements beyond its drain limit.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Heartbeats when the coordinator asks for none or for absurd ones.
+const HEARTBEAT_BOUNDS_S: (f64, f64) = (0.05, 60.0);
+
+/// What this build would compute; the coordinator compares it with its own.
+pub fn versions() -> v1::Versions {
+    let parts = registry::ENTRIES.iter().map(|e| (format!("{}/{}", e.slot.key(), e.name), e.version));
+    v1::Versions {
+        build: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: KERNEL_VERSION,
+        parts: parts.collect(),
+        tasks_schema: fingerprint(&tasks::schema()),
+        protocol: PROTOCOL,
+    }
+}
+
+/// Runs a worker until `shutdown` is cancelled (it drains: queued tasks go back, running ones may finish within
+/// [`WorkerOptions::drain_limit`]), the coordinator drains it, or one of its own limits is reached.
+///
+/// Needs a tokio runtime with time and IO. Slots are threads of their own and do not block it.
+pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<WorkerReport, WorkerError> {
+    if options.slots == 0 || options.slots > 4096 {
+        return Err(WorkerError::Options(format!("{} slots: a worker has 1 to 4096", options.slots)));
+    }
+    let target = Target::new(&options)?;
+    let worker_id = Uuid::new_v4();
+    let identity = Identity { name: options.name.clone(), worker_id, versions: versions() };
+    let (requests, log_requests) = mpsc::unbounded_channel();
+    let logs = Logs::new(&options, Box::new(FromCoordinator { requests }))?;
+    let wake = Arc::new(Notify::new());
+    let waker = Arc::clone(&wake);
+    let session = Session::new(identity, options.slots);
+    let wake_agent = Box::new(move || waker.notify_one());
+    let pool = Arc::new(Pool::new(&options.name, session, options.slots, logs, wake_agent));
+    let threads = pool.start()?;
+
+    let clients = watch::Sender::new(None);
+    let now = Instant::now();
+    let mut agent = Agent {
+        options,
+        target,
+        pool: Arc::clone(&pool),
+        wake,
+        shutdown,
+        log_requests,
+        clients,
+        back_off: BackOff::new(worker_id),
+        last_contact: now,
+        last_busy: now,
+        started: now,
+    };
+    let result = agent.run().await;
+    // Dropping the agent ends waiting log requests, so that their slots can end.
+    let Agent { pool, .. } = agent;
+    pool.change(|s| s.drain(pool.now(), Duration::ZERO, "the worker ends"));
+    pool.close();
+    tokio::task::spawn_blocking(move || threads.into_iter().for_each(|t| drop(t.join()))).await.ok();
+    result.map(|reason| report(&pool, reason))
+}
+
+fn report(pool: &Pool, reason: String) -> WorkerReport {
+    let spent = pool.spent();
+    let session = pool.session();
+    WorkerReport {
+        tasks_acknowledged: session.tasks_acknowledged(),
+        tasks_rejected: session.tasks_rejected(),
+        failures: session.failures(),
+        unacknowledged: session.unacknowledged(),
+        engine_s: spent.engine_s,
+        parse_s: spent.parse_s,
+        store_s: spent.store_s,
+        idle_s: spent.idle_s,
+        reason,
+    }
+}
+
+struct Agent {
+    options: WorkerOptions,
+    target: Target,
+    pool: Arc<Pool>,
+    wake: Arc<Notify>,
+    shutdown: CancellationToken,
+    log_requests: mpsc::UnboundedReceiver<LogRequest>,
+    clients: watch::Sender<Option<Client>>,
+    back_off: BackOff,
+    last_contact: Instant,
+    last_busy: Instant,
+    started: Instant,
+}
+
+/// An accepted connection.
+struct Link {
+    client: Client,
+    outbound: mpsc::Sender<v1::WorkerMessage>,
+    inbound: Streaming<v1::FarmMessage>,
+    heartbeat: Duration,
+}
+
+/// Why a connection was not accepted.
+enum NoLink {
+    Retry(String),
+    Final(WorkerError),
+}
+
+/// How a connection ended.
+enum Ended {
+    /// The worker is done, with the reason.
+    Drained(String),
+    Lost(String),
+}
+
+impl Agent {
+    /// Until the worker ends; returns why.
+    async fn run(&mut self) -> Result<String, WorkerError> {
+        loop {
+            if let Some(reason) = self.is_over() {
+                return Ok(reason);
+            }
+            let cause = match self.link_or_drain().await {
+                Some(Ok(link)) => {
+                    self.back_off.reset();
+                    self.clients.send_replace(Some(link.client.clone()));
+                    let ended = self.converse(link).await;
+                    self.clients.send_replace(None);
+                    self.pool.session().disconnected();
+                    self.last_contact = Instant::now();
+                    match ended? {
+                        Ended::Drained(reason) => return Ok(reason),
+                        Ended::Lost(cause) => cause,
+                    }
+                }
+                Some(Err(NoLink::Final(error))) => return Err(error),
+                Some(Err(NoLink::Retry(cause))) => {
+                    self.pool.session().disconnected();
+                    self.target.turn();
+                    cause
+                }
+                // Something else has to be looked at first.
+                None => continue,
+            };
+            self.check_contact(&cause)?;
+            let pause = self.back_off.pause();
+            tracing::info!("no connection to {} ({cause}); trying again in {pause:.1?}", self.target.addresses());
+            self.idle_for(pause).await;
+        }
+    }
+
+    fn check_contact(&self, cause: &str) -> Result<(), WorkerError> {
+        let away = self.last_contact.elapsed();
+        match self.options.connect_limit {
+            Some(limit) if away >= limit => Err(WorkerError::Unreachable {
+                endpoints: self.target.addresses(),
+                seconds: away.as_secs_f64(),
+                cause: cause.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    // ---- the end
+
+    /// Begins to drain when it is time, and says whether the worker is done.
+    fn is_over(&mut self) -> Option<String> {
+        let pool = Arc::clone(&self.pool);
+        let now = pool.now();
+        let mut session = pool.session();
+        if session.busy_slots() > 0 || session.queued_tasks() > 0 {
+            self.last_busy = Instant::now();
+        }
+        if session.draining().is_none() {
+            let due = |limit: Option<Duration>, since: Instant| limit.is_some_and(|l| since.elapsed() >= l);
+            let time_limit = self.options.time_limit.map(|l| l.saturating_sub(self.options.drain_limit + LAST_WORDS));
+            let reason = if self.shutdown.is_cancelled() {
+                Some("asked to stop")
+            } else if due(time_limit, self.started) {
+                Some("its time limit is near")
+            } else if due(self.options.idle_limit, self.last_busy) {
+                Some("nothing to do for its idle limit")
+            } else {
+                None
+            };
+            if let Some(reason) = reason {
+                session.drain(now, self.options.drain_limit, reason);
+                drop(session);
+                // Slots that wait for work have to see it.
+                pool.change(|_| ());
+                session = pool.session();
+            }
+        }
+        session.tick(now);
+        let (reason, stop_at) = session.draining()?;
+        let over = session.is_settled() || now >= stop_at + LAST_WORDS;
+        over.then(|| reason.to_owned())
+    }
+
+    /// Time until [`Agent::is_over`] may say something new by itself.
+    fn next_check(&self) -> Duration {
+        // Limits of a worker are seconds or more; a drain is watched closely because people wait for it.
+        let draining = self.pool.session().draining().is_some();
+        Duration::from_millis(if draining { 20 } else { 250 })
+    }
+
+    /// Waits, but not beyond the next thing to look at.
+    async fn idle_for(&mut self, pause: Duration) {
+        let until = tokio::time::Instant::now() + pause;
+        let draining = self.pool.session().draining().is_some();
+        loop {
+            let check = tokio::time::sleep(self.next_check());
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => return,
+                () = self.shutdown.cancelled(), if !draining => return,
+                Some(request) = self.log_requests.recv() => self.serve_log(request),
+                () = check => if self.is_over().is_some() { return },
+            }
+        }
+    }
+
+    // ---- connecting
+
+    /// One attempt to connect; `None` if the worker has to look at its end instead.
+    async fn link_or_drain(&mut self) -> Option<Result<Link, NoLink>> {
+        let draining = self.pool.session().draining().is_some();
+        let shutdown = self.shutdown.clone();
+        tokio::select! {
+            link = self.link() => Some(link),
+            () = shutdown.cancelled(), if !draining => None,
+            // A drain is limited; an attempt to connect is not allowed to outlast it.
+            () = tokio::time::sleep(LAST_WORDS), if draining => None,
+        }
+    }
+
+    async fn link(&self) -> Result<Link, NoLink> {
+        let mut client = self.target.connect().await.map_err(NoLink::Retry)?;
+        let (outbound, messages) = mpsc::channel(OUTBOUND_MESSAGES);
+        let left = self.options.time_limit.map(|l| l.saturating_sub(self.started.elapsed()).as_secs_f64());
+        let hello = self.pool.session().hello(left);
+        outbound.try_send(message(ToFarm::Hello(hello))).expect("the channel is new");
+        let answer = async {
+            let mut inbound = client.work(ReceiverStream::new(messages)).await?.into_inner();
+            let first = inbound.message().await?;
+            Ok::<_, tonic::Status>((first, inbound))
+        };
+        let answer = tokio::time::timeout(GREETING_TIMEOUT, answer).await;
+        let (first, inbound) = match answer.map_err(|_| NoLink::Retry("no answer to the greeting".to_owned()))? {
+            Ok(answer) => answer,
+            Err(status) if is_final(&status) => return Err(NoLink::Final(self.refused(words(&status)))),
+            Err(status) => return Err(NoLink::Retry(words(&status))),
+        };
+        match first.and_then(|m| m.body) {
+            Some(FromFarm::Welcome(welcome)) => {
+                self.pool.change(|s| s.welcome(&welcome));
+                let (least, most) = HEARTBEAT_BOUNDS_S;
+                let heartbeat = Duration::from_secs_f64(welcome.heartbeat_s.clamp(least, most));
+                tracing::info!("connected to {} (epoch {})", self.target.address(), welcome.epoch);
+                Ok(Link { client, outbound, inbound, heartbeat })
+            }
+            Some(FromFarm::Refused(refused)) if refused.r#final => Err(NoLink::Final(self.refused(refused.reason))),
+            Some(FromFarm::Refused(refused)) => Err(NoLink::Retry(refused.reason)),
+            _ => Err(NoLink::Retry("the answer to the greeting was something else".to_owned())),
+        }
+    }
+
+    fn refused(&self, reason: String) -> WorkerError {
+        WorkerError::Refused { endpoint: self.target.address().to_owned(), reason }
+    }
+
+    // ---- a connection
+
+    /// Carries messages both ways until the connection or the worker ends.
+    async fn converse(&mut self, mut link: Link) -> Result<Ended, WorkerError> {
+        let mut heartbeat = tokio::time::interval(link.heartbeat);
+        heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut uploads: JoinSet<(Upload, bool)> = JoinSet::new();
+        let mut pending: Option<v1::WorkerMessage> = None;
+        let shutdown = self.shutdown.clone();
+        loop {
+            if let Some(reason) = self.is_over() {
+                self.say_goodbye(link, pending, &reason).await;
+                return Ok(Ended::Drained(reason));
+            }
+            self.start_uploads(&link.client, &mut uploads);
+            if pending.is_none() {
+                pending = self.pool.session().next_message().map(message);
+            }
+            let draining = self.pool.session().draining().is_some();
+            let check = tokio::time::sleep(self.next_check());
+            tokio::select! {
+                received = link.inbound.message() => match received {
+                    Ok(Some(m)) => self.receive(m)?,
+                    Ok(None) => return Ok(Ended::Lost("the coordinator closed the connection".to_owned())),
+                    Err(status) if is_final(&status) => return Err(self.refused(words(&status))),
+                    Err(status) => return Ok(Ended::Lost(words(&status))),
+                },
+                permit = link.outbound.reserve(), if pending.is_some() => match (permit, pending.take()) {
+                    (Ok(permit), Some(m)) => permit.send(m),
+                    _ => return Ok(Ended::Lost("the connection is closed".to_owned())),
+                },
+                _ = heartbeat.tick(), if pending.is_none() => {
+                    let spent = self.pool.spent();
+                    pending = Some(message(ToFarm::Heartbeat(self.pool.session().heartbeat(spent))));
+                }
+                () = self.wake.notified(), if pending.is_none() => {}
+                Some(done) = uploads.join_next() => {
+                    if let Ok((upload, ok)) = done {
+                        self.pool.session().uploaded(&upload, ok);
+                    }
+                }
+                Some(request) = self.log_requests.recv() => self.serve_log(request),
+                () = shutdown.cancelled(), if !draining => {}
+                () = check => {}
+            }
+        }
+    }
+
+    fn start_uploads(&self, client: &Client, uploads: &mut JoinSet<(Upload, bool)>) {
+        while uploads.len() < UPLOADS_MAX {
+            let Some(upload) = self.pool.session().next_upload() else { return };
+            uploads.spawn(transfer::upload(client.clone(), upload));
+        }
+    }
+
+    fn serve_log(&self, request: LogRequest) {
+        tokio::spawn(transfer::answer(request, self.clients.subscribe()));
+    }
+
+    fn receive(&mut self, message: v1::FarmMessage) -> Result<(), WorkerError> {
+        self.last_contact = Instant::now();
+        match message.body {
+            Some(FromFarm::Experiment(experiment)) => {
+                let experiment = self.read_experiment(experiment)?;
+                self.pool.add_experiment(experiment);
+            }
+            Some(FromFarm::Lease(lease)) => self.pool.change(|s| s.lease(lease)),
+            Some(FromFarm::Ack(ack)) => {
+                for rejected in &ack.rejected {
+                    tracing::info!("hand-in {} was not taken: {}", rejected.id, rejected.reason);
+                }
+                let rejected: Vec<u64> = ack.rejected.iter().map(|r| r.id).collect();
+                self.pool.change(|s| {
+                    s.acknowledged(&ack.ids);
+                    s.rejected(&rejected);
+                });
+            }
+            Some(FromFarm::Revoke(revoke)) => self.pool.change(|s| s.revoked(&revoke)),
+            Some(FromFarm::Drain(drain)) => {
+                let now = self.pool.now();
+                self.pool.change(|s| s.drain(now, self.options.drain_limit, &drain.reason));
+            }
+            Some(FromFarm::Refused(refused)) => return Err(self.refused(refused.reason)),
+            // Later protocol versions may say more than this build knows; a second welcome has no meaning.
+            Some(FromFarm::Welcome(_)) | None => {}
+        }
+        Ok(())
+    }
+
+    /// The manifest was checked by the coordinator: if this build cannot read it, the builds differ.
+    fn read_experiment(&self, message: v1::Experiment) -> Result<Experiment, WorkerError> {
+        let name = message.name;
+        let wrong = |what: String| WorkerError::Protocol { endpoint: self.target.address().to_owned(), what };
+        let manifest = Manifest::parse(&name, &message.manifest)
+            .map_err(|e| wrong(format!("the manifest of experiment `{name}`: {e}")))?;
+        let digest = |(log, bytes): (String, bytes::Bytes)| {
+            let bytes =
+                <[u8; 32]>::try_from(&bytes[..]).map_err(|_| wrong(format!("the digest of the log `{log}`")))?;
+            Ok((log, Digest::from(bytes)))
+        };
+        let digests = message.digests.into_iter().map(digest).collect::<Result<_, WorkerError>>()?;
+        let sweep = Sweep::new(manifest, digests).map_err(|e| wrong(format!("the sweep of `{name}`: {e}")))?;
+        let mut tables = powersweep_experiments::Tables::default();
+        for table in &message.tables {
+            match table.as_str() {
+                "jobs" => tables.jobs = true,
+                // `tasks` is always made.
+                "tasks" => {}
+                other => return Err(wrong(format!("table `{other}`, which this build cannot make"))),
+            }
+        }
+        let own = self.options.limits;
+        let deadline = (message.task_deadline_s > 0.0).then(|| Duration::try_from_secs_f64(message.task_deadline_s));
+        let max_events = (message.task_max_events > 0).then_some(message.task_max_events);
+        let max_bytes = (message.task_max_bytes > 0).then(|| usize::try_from(message.task_max_bytes));
+        Ok(Experiment {
+            key: ExperimentKey { name: name.as_str().into(), generation: message.generation },
+            sweep,
+            tables,
+            limits: TaskLimits {
+                deadline: least(own.deadline, deadline.and_then(Result::ok)),
+                max_events: least(own.max_events, max_events),
+                max_bytes: least(own.max_bytes, max_bytes.and_then(Result::ok)),
+            },
+        })
+    }
+
+    /// Sends what is left, then the goodbye, and waits for the coordinator to close.
+    async fn say_goodbye(&self, mut link: Link, pending: Option<v1::WorkerMessage>, reason: &str) {
+        let goodbye = message(ToFarm::Goodbye(v1::Goodbye { reason: reason.to_owned() }));
+        let last = async {
+            for m in pending.into_iter().chain([goodbye]) {
+                link.outbound.send(m).await.ok();
+            }
+            drop(link.outbound);
+            while let Ok(Some(_)) = link.inbound.message().await {}
+        };
+        tokio::time::timeout(Duration::from_secs(1), last).await.ok();
+    }
+}
+
+fn message(body: ToFarm) -> v1::WorkerMessage {
+    v1::WorkerMessage { body: Some(body) }
+}
+
+/// The lesser of two limits; `None` is no limit.
+fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

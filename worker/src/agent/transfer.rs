@@ -1,0 +1,126 @@
+//! Bytes beside the session's stream: logs come in, parts of optional tables go out.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use bytes::Bytes;
+use powersweep_experiments::Digest;
+use powersweep_proto::v1;
+use tokio::sync::{mpsc, watch};
+
+use super::connect::{Client, is_final, words};
+use crate::logs::{Fetch, LogError};
+use crate::session::Upload;
+
+/// Payload of one message of an upload.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Greatest log that is taken; beyond it the coordinator or the network went wrong.
+const LOG_BYTES_MAX: u64 = 4 << 30;
+/// How often a waiting slot looks whether it was told to stop. The log's arrival wakes it at once.
+const STOP_CHECK: Duration = Duration::from_millis(50);
+/// Pause after a transfer failed.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// A log that the coordinator lacks may be on its way there (`submit` uploads after it registers): asked again so often.
+const MISSING_TRIES: u32 = 5;
+
+/// A slot's wish for a log.
+pub(super) struct LogRequest {
+    digest: Digest,
+    reply: SyncSender<Result<Vec<u8>, String>>,
+}
+
+/// Slots' side: asks the agent and waits.
+pub(super) struct FromCoordinator {
+    pub(super) requests: mpsc::UnboundedSender<LogRequest>,
+}
+
+impl Fetch for FromCoordinator {
+    fn fetch(&self, digest: &Digest, stop: &AtomicBool) -> Result<Vec<u8>, LogError> {
+        let (reply, answer) = sync_channel(1);
+        let failed = |reason: String| LogError::Fetch { log: String::new(), digest: *digest, reason };
+        self.requests.send(LogRequest { digest: *digest, reply }).map_err(|_| LogError::Stopped)?;
+        loop {
+            match answer.recv_timeout(STOP_CHECK) {
+                Ok(result) => return result.map_err(failed),
+                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Err(LogError::Stopped),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(LogError::Stopped),
+            }
+        }
+    }
+}
+
+/// Agent's side: gets the log over whatever connection there is, waiting for one while there is none.
+pub(super) async fn answer(request: LogRequest, mut clients: watch::Receiver<Option<Client>>) {
+    let mut missing = 0;
+    loop {
+        let Ok(client) = clients.wait_for(Option::is_some).await.map(|c| c.clone()) else { return };
+        let Some(client) = client else { return };
+        match fetch(client, &request.digest).await {
+            Ok(bytes) => {
+                request.reply.send(Ok(bytes)).ok();
+                return;
+            }
+            Err(status) => {
+                missing += u32::from(status.code() == tonic::Code::NotFound);
+                let hopeless = is_final(&status)
+                    || missing > MISSING_TRIES
+                    || matches!(status.code(), tonic::Code::InvalidArgument | tonic::Code::OutOfRange);
+                if hopeless {
+                    request.reply.send(Err(format!("the coordinator says: {}", words(&status)))).ok();
+                    return;
+                }
+                tracing::info!("fetching log {} again: {}", request.digest, words(&status));
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn fetch(mut client: Client, digest: &Digest) -> Result<Vec<u8>, tonic::Status> {
+    let request = v1::FetchLogRequest { digest: Bytes::copy_from_slice(digest.as_bytes()) };
+    let mut chunks = client.fetch_log(request).await?.into_inner();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.message().await? {
+        if chunk.total_bytes > LOG_BYTES_MAX || (bytes.len() + chunk.data.len()) as u64 > LOG_BYTES_MAX {
+            return Err(tonic::Status::out_of_range(format!("the log has more than {LOG_BYTES_MAX} bytes")));
+        }
+        if bytes.is_empty() {
+            bytes.reserve_exact(usize::try_from(chunk.total_bytes).unwrap_or_default());
+        }
+        bytes.extend_from_slice(&chunk.data);
+    }
+    Ok(bytes)
+}
+
+/// Uploads one part; says whether it is in the staging area.
+pub(super) async fn upload(mut client: Client, upload: Upload) -> (Upload, bool) {
+    let result = client.upload_part(tokio_stream::iter(part_messages(&upload))).await;
+    if let Err(status) = &result {
+        tracing::info!("uploading a part of `{}` again: {}", upload.experiment.name, words(status));
+        tokio::time::sleep(RETRY_PAUSE).await;
+    }
+    (upload, result.is_ok())
+}
+
+/// The messages of an upload: only the first says what it is.
+fn part_messages(upload: &Upload) -> Vec<v1::UploadPartRequest> {
+    let bytes = &upload.part.bytes;
+    let pieces = (0..bytes.len().max(1)).step_by(CHUNK_BYTES);
+    pieces
+        .map(|at| {
+            let data = bytes.slice(at.min(bytes.len())..(at + CHUNK_BYTES).min(bytes.len()));
+            if at > 0 {
+                return v1::UploadPartRequest { data, ..Default::default() };
+            }
+            v1::UploadPartRequest {
+                experiment: upload.experiment.name.to_string(),
+                table: upload.part.table.to_owned(),
+                part_id: Bytes::copy_from_slice(upload.part.part_id.as_bytes()),
+                lease: Some(upload.lease.into()),
+                data,
+            }
+        })
+        .collect()
+}

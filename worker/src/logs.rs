@@ -1,0 +1,111 @@
+//! Logs by digest: in memory, in the cache folder, on the search path, from the coordinator, in this order.
+
+use std::sync::atomic::AtomicBool;
+
+use powersweep_engine::workload::swf::SwfError;
+use powersweep_engine::workload::{Workload, WorkloadError};
+use powersweep_experiments::{Digest, TaskSpec};
+use powersweep_workloads::{Cache, Library, LoadError, ParsedLogs};
+use std::sync::Arc;
+
+use crate::options::{WorkerError, WorkerOptions};
+
+/// Gets a log's decompressed bytes from elsewhere. Blocks; called on slot threads.
+pub(crate) trait Fetch: Send + Sync {
+    /// The bytes of this digest. Gives up with [`LogError::Stopped`] when `stop` is set.
+    fn fetch(&self, digest: &Digest, stop: &AtomicBool) -> Result<Vec<u8>, LogError>;
+}
+
+/// Why a task has no workload.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LogError {
+    /// The log is no SWF.
+    #[error(transparent)]
+    Swf(#[from] SwfError),
+    /// The rules leave no workload. Final.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// The log could not be got.
+    #[error("cannot get the log `{log}` ({digest}): {reason}")]
+    Fetch { log: String, digest: Digest, reason: String },
+    /// The task was told to stop while it waited.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Workloads of tasks, shared by the slots.
+pub(crate) struct Logs {
+    parsed: ParsedLogs,
+    library: Library,
+    cache: Option<Cache>,
+    elsewhere: Box<dyn Fetch>,
+}
+
+impl Logs {
+    /// Fails if the cache folder cannot be used.
+    pub(crate) fn new(options: &WorkerOptions, elsewhere: Box<dyn Fetch>) -> Result<Logs, WorkerError> {
+        let open = |folder: &std::path::PathBuf| Cache::open(folder);
+        let cache =
+            options.cache_dir.as_ref().map(open).transpose().map_err(|e| WorkerError::Options(e.to_string()))?;
+        let library = Library::new(options.search_path.clone(), None);
+        Ok(Logs { parsed: ParsedLogs::new(options.memory_bytes), library, cache, elsewhere })
+    }
+
+    /// The workload of a task; made once for all tasks that share it.
+    pub(crate) fn workload(&self, task: &TaskSpec, stop: &AtomicBool) -> Result<Arc<Workload>, LogError> {
+        let digest = task.digest.as_ref();
+        let log = task.log.as_deref().unwrap_or_default();
+        self.parsed.workload(&task.sim, digest.map(Digest::as_bytes), log, || match digest {
+            Some(digest) => self.bytes(digest, log, stop),
+            None => Ok(Vec::new()),
+        })
+    }
+
+    fn bytes(&self, digest: &Digest, log: &str, stop: &AtomicBool) -> Result<Vec<u8>, LogError> {
+        if let Some(bytes) = self.cached(digest) {
+            return Ok(bytes);
+        }
+        if let Some(bytes) = self.found(digest, log) {
+            return Ok(bytes);
+        }
+        let failed = |reason: String| LogError::Fetch { log: log.to_owned(), digest: *digest, reason };
+        let bytes = self.elsewhere.fetch(digest, stop).map_err(|e| match e {
+            LogError::Fetch { reason, .. } => failed(reason),
+            other => other,
+        })?;
+        let got = Digest::of(&bytes);
+        if got != *digest {
+            return Err(failed(format!("the bytes received have the digest {got}")));
+        }
+        if let Some(Err(e)) = self.cache.as_ref().map(|cache| cache.put(&bytes)) {
+            tracing::warn!("the log `{log}` is kept in memory only: {e}");
+        }
+        Ok(bytes)
+    }
+
+    fn cached(&self, digest: &Digest) -> Option<Vec<u8>> {
+        self.cache.as_ref()?.get(digest.as_bytes()).unwrap_or_else(|e| {
+            tracing::warn!("{e}");
+            None
+        })
+    }
+
+    /// A file of that name on the search path, if it has the very bytes. URLs are left to the coordinator.
+    fn found(&self, digest: &Digest, log: &str) -> Option<Vec<u8>> {
+        if log.is_empty() || log.contains("://") {
+            return None;
+        }
+        match self.library.load(log, None) {
+            Ok(found) if found.digest == *digest.as_bytes() => Some(found.bytes),
+            Ok(found) => {
+                tracing::info!("{} is another log than the experiment's `{log}`; asking the coordinator", found.origin);
+                None
+            }
+            Err(LoadError::NotFound { .. }) => None,
+            Err(e) => {
+                tracing::info!("{e}; asking the coordinator");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The finished rows of one slot, until they are handed in.
+//!
+//! Each slot fills its own batch, so that building rows never makes slots wait for each other.
+
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use powersweep_engine::workload::RuleCounts;
+use powersweep_engine::{JobRecord, Summary};
+use powersweep_experiments::{Tables, TaskSpec};
+use powersweep_proto::v1;
+use powersweep_results::identity::RunFacts;
+use powersweep_results::{ResultsError, ipc, jobs, part, tasks};
+use uuid::Uuid;
+
+use super::clock::plus;
+use crate::session::{ExperimentKey, FinishedBatch, FlushRule, LeaseId, Part, TaskRef};
+
+/// One finished task.
+pub(crate) struct Row {
+    pub(crate) spec: TaskSpec,
+    pub(crate) counts: RuleCounts,
+    pub(crate) summary: Summary,
+    pub(crate) facts: RunFacts,
+}
+
+/// Rows of one experiment's generation.
+#[derive(Default)]
+pub(crate) struct Batch {
+    experiment: Option<ExperimentKey>,
+    done: Vec<(LeaseId, Vec<u64>)>,
+    tasks: tasks::Builder,
+    jobs: Option<jobs::Builder>,
+    first_row: Option<Instant>,
+    spent: v1::TimeSpent,
+}
+
+/// A batch taken from its slot, not encoded yet.
+pub(crate) struct Taken {
+    pub(crate) experiment: ExperimentKey,
+    pub(crate) done: Vec<(LeaseId, Vec<u64>)>,
+    tasks: RecordBatch,
+    jobs: Option<RecordBatch>,
+    spent: v1::TimeSpent,
+}
+
+impl Batch {
+    /// Whether a row of this experiment and these tables can be added.
+    pub(crate) fn accepts(&self, experiment: &ExperimentKey) -> bool {
+        self.experiment.as_ref().is_none_or(|mine| mine == experiment)
+    }
+
+    /// Adds a row; says whether it is the first.
+    pub(crate) fn push(&mut self, task: &TaskRef, row: &Row, records: &[JobRecord], tables: Tables) -> bool {
+        debug_assert!(self.accepts(&task.experiment), "one batch, one experiment");
+        let first = self.first_row.is_none();
+        if first {
+            self.first_row = Some(Instant::now());
+            self.experiment = Some(task.experiment.clone());
+        }
+        self.tasks.push(&row.spec, &row.counts, &row.summary, &row.facts);
+        if tables.jobs {
+            self.jobs.get_or_insert_default().push(&row.spec, records);
+        }
+        match self.done.last_mut() {
+            Some((lease, indices)) if *lease == task.lease => indices.push(task.index),
+            _ => self.done.push((task.lease, vec![task.index])),
+        }
+        first
+    }
+
+    /// Adds slot time to what the next hand-in reports.
+    pub(crate) fn spend(&mut self, spent: v1::TimeSpent) {
+        self.spent = plus(self.spent, spent);
+    }
+
+    fn rule(&self) -> FlushRule {
+        if self.jobs.is_some() { FlushRule::PARTS } else { FlushRule::TASKS }
+    }
+
+    /// Whether it should be handed in now.
+    pub(crate) fn is_due(&self) -> bool {
+        let Some(first_row) = self.first_row else { return false };
+        let bytes = self.tasks.bytes() + self.jobs.as_ref().map_or(0, jobs::Builder::bytes);
+        self.rule().is_due(self.tasks.len(), bytes, first_row.elapsed())
+    }
+
+    /// Whether there is anything to hand in.
+    pub(crate) fn has_rows(&self) -> bool {
+        self.first_row.is_some()
+    }
+
+    /// Time until it is `grace` beyond the age that makes it due; `None` while it is empty.
+    pub(crate) fn due_in(&self, grace: Duration) -> Option<Duration> {
+        Some((self.rule().age + grace).saturating_sub(self.first_row?.elapsed()))
+    }
+
+    /// Empties the batch; `None` if it is empty already.
+    pub(crate) fn take(&mut self) -> Option<Taken> {
+        self.first_row.take()?;
+        Some(Taken {
+            experiment: self.experiment.take()?,
+            done: std::mem::take(&mut self.done),
+            tasks: self.tasks.finish(),
+            jobs: self.jobs.take().map(|mut jobs| jobs.finish()),
+            spent: std::mem::take(&mut self.spent),
+        })
+    }
+}
+
+impl Taken {
+    /// Encodes the rows for the wire, and each optional table as one Parquet object.
+    pub(crate) fn encode(&self) -> Result<FinishedBatch, ResultsError> {
+        let parts = self.jobs.iter().map(|batch| {
+            let part_id = Uuid::now_v7();
+            let rows = batch.num_rows() as u64;
+            let footer = part::Footer { experiment: self.experiment.name.to_string(), part_id, rows };
+            let bytes = part::encode(&jobs::schema(), std::slice::from_ref(batch), &footer)?;
+            Ok(Part { table: "jobs", part_id, rows, bytes })
+        });
+        Ok(FinishedBatch {
+            experiment: self.experiment.clone(),
+            done: self.done.clone(),
+            rows: ipc::encode(&self.tasks)?,
+            parts: parts.collect::<Result<_, ResultsError>>()?,
+            spent: self.spent,
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Where a slot's time goes, by the monotonic clock.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use powersweep_proto::v1;
+
+/// What a slot is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing to do.
+    Idle,
+    /// Getting a workload: decoding the spec, fetching, parsing, building.
+    Parse,
+    /// Simulating.
+    Engine,
+    /// Making rows, or waiting because too many are not acknowledged.
+    Store,
+}
+
+/// Time spent by phase. Each instant counts in exactly one phase, so that the totals add up to the slot's life.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    since: Instant,
+    spent: [Duration; 4],
+}
+
+impl Clock {
+    /// An idle slot from now on.
+    pub(crate) fn new() -> Clock {
+        Clock { state: Mutex::new(State { phase: Phase::Idle, since: Instant::now(), spent: Default::default() }) }
+    }
+
+    /// Ends the present phase; returns how long it lasted.
+    pub(crate) fn enter(&self, phase: Phase) -> Duration {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let lasted = now.duration_since(state.since);
+        let ended = state.phase as usize;
+        state.spent[ended] += lasted;
+        state.phase = phase;
+        state.since = now;
+        lasted
+    }
+
+    /// Totals up to now, the present phase included.
+    pub(crate) fn spent(&self) -> v1::TimeSpent {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = state.spent;
+        spent[state.phase as usize] += state.since.elapsed();
+        let s = |phase: Phase| spent[phase as usize].as_secs_f64();
+        v1::TimeSpent {
+            engine_s: s(Phase::Engine),
+            parse_s: s(Phase::Parse),
+            store_s: s(Phase::Store),
+            idle_s: s(Phase::Idle),
+        }
+    }
+}
+
+/// `a - b`, field by field.
+pub(crate) fn minus(a: v1::TimeSpent, b: v1::TimeSpent) -> v1::TimeSpent {
+    v1::TimeSpent {
+        engine_s: a.engine_s - b.engine_s,
+        parse_s: a.parse_s - b.parse_s,
+        store_s: a.store_s - b.store_s,
+        idle_s: a.idle_s - b.idle_s,
+    }
+}
+
+/// `a + b`, field by field.
+pub(crate) fn plus(a: v1::TimeSpent, b: v1::TimeSpent) -> v1::TimeSpent {
+    v1::TimeSpent {
+        engine_s: a.engine_s + b.engine_s,
+        parse_s: a.parse_s + b.parse_s,
+        store_s: a.store_s + b.store_s,
+        idle_s: a.idle_s + b.idle_s,
+    }
+}

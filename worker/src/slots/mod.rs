@@ -1,0 +1,279 @@
+//! The threads that run tasks, one a slot, and what they share with the agent.
+//!
+//! Slots take tasks from the [`Session`] themselves and give rows back to it: no message travels for a task. Three
+//! kinds of threads meet here: slots, the flusher (hands in a batch whose slot is busy with a long task), and the
+//! agent's runtime, which is told through [`Pool::new`]'s `wake` that there is something to send. No lock is held while
+//! a task runs or rows are encoded.
+
+mod batch;
+mod clock;
+mod panics;
+mod runner;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use powersweep_proto::v1;
+
+use crate::logs::Logs;
+use crate::options::WorkerError;
+use crate::session::{ExperimentKey, Session, Take, TaskRef};
+use batch::{Batch, Row};
+use clock::{Clock, Phase, minus, plus};
+pub(crate) use runner::Experiment;
+use runner::{Outcome, Runner};
+
+/// Stack of a slot's thread. The engine does not recurse; this leaves room for policies that solve small programs.
+const STACK_BYTES: usize = 4 << 20;
+
+/// The flusher gives a slot so long beyond a batch's age to hand it in itself, between two short tasks.
+const FLUSHER_GRACE: Duration = Duration::from_millis(5);
+
+struct Slot {
+    batch: Mutex<Batch>,
+    clock: Clock,
+    /// What earlier batches reported of the clock.
+    reported: Mutex<v1::TimeSpent>,
+}
+
+/// What slots and agent share.
+pub(crate) struct Pool {
+    name: String,
+    session: Mutex<Session>,
+    /// Signalled when there may be something to take: a lease, room in the outbox, the end.
+    work: Condvar,
+    experiments: RwLock<HashMap<ExperimentKey, Arc<Experiment>>>,
+    logs: Logs,
+    slots: Vec<Slot>,
+    flusher: Mutex<Flusher>,
+    flush: Condvar,
+    /// Tells the agent that there is something to send.
+    wake: Box<dyn Fn() + Send + Sync>,
+    started: Instant,
+}
+
+#[derive(Default)]
+struct Flusher {
+    /// A batch got its first row since the flusher looked.
+    news: bool,
+    closed: bool,
+}
+
+impl Pool {
+    /// A pool without threads yet.
+    pub(crate) fn new(
+        name: &str,
+        session: Session,
+        slots: usize,
+        logs: Logs,
+        wake: Box<dyn Fn() + Send + Sync>,
+    ) -> Pool {
+        let slot = || Slot { batch: Mutex::default(), clock: Clock::new(), reported: Mutex::default() };
+        Pool {
+            name: name.to_owned(),
+            session: Mutex::new(session),
+            work: Condvar::new(),
+            experiments: RwLock::default(),
+            logs,
+            slots: (0..slots).map(|_| slot()).collect(),
+            flusher: Mutex::default(),
+            flush: Condvar::new(),
+            wake,
+            started: Instant::now(),
+        }
+    }
+
+    /// Time since the pool was made: the session's clock.
+    pub(crate) fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// The session, locked.
+    pub(crate) fn session(&self) -> MutexGuard<'_, Session> {
+        lock(&self.session)
+    }
+
+    /// Changes the session in a way that may give slots something to do.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Session) -> T) -> T {
+        let result = change(&mut self.session());
+        self.work.notify_all();
+        result
+    }
+
+    /// Adds a generation of an experiment; it has to be known before its first lease.
+    pub(crate) fn add_experiment(&self, experiment: Experiment) {
+        let mut all = self.experiments.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(experiment.key.clone(), Arc::new(experiment));
+    }
+
+    fn experiment(&self, key: &ExperimentKey) -> Option<Arc<Experiment>> {
+        self.experiments.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// Time of all slots since the pool was made.
+    pub(crate) fn spent(&self) -> v1::TimeSpent {
+        self.slots.iter().map(|slot| slot.clock.spent()).fold(v1::TimeSpent::default(), plus)
+    }
+
+    /// Starts the threads. They end when the session drains and their task is over; the flusher with [`Pool::close`].
+    pub(crate) fn start(self: &Arc<Pool>) -> Result<Vec<JoinHandle<()>>, WorkerError> {
+        let spawn = |slot: usize, name: String, body: Box<dyn FnOnce() + Send>| {
+            let thread = Builder::new().name(name).stack_size(STACK_BYTES).spawn(body);
+            thread.map_err(|source| WorkerError::Thread { slot, source })
+        };
+        let mut threads = Vec::with_capacity(self.slots.len() + 1);
+        for slot in 0..self.slots.len() {
+            let pool = Arc::clone(self);
+            threads.push(spawn(slot, format!("slot-{slot}"), Box::new(move || pool.serve(slot)))?);
+        }
+        let pool = Arc::clone(self);
+        threads.push(spawn(self.slots.len(), "flusher".to_owned(), Box::new(move || pool.flush_aged()))?);
+        Ok(threads)
+    }
+
+    /// Ends the flusher.
+    pub(crate) fn close(&self) {
+        lock(&self.flusher).closed = true;
+        self.flush.notify_all();
+        self.work.notify_all();
+    }
+
+    // ---- a slot's thread
+
+    fn serve(&self, slot: usize) {
+        let stop = self.session().stop_flag(slot);
+        let clock = &self.slots[slot].clock;
+        let mut runner = Runner { worker: &self.name, logs: &self.logs, clock, stop, records: Vec::new() };
+        let mut experiment: Option<Arc<Experiment>> = None;
+        while let Some(task) = self.next(slot) {
+            if experiment.as_ref().is_none_or(|e| e.key != task.experiment) {
+                experiment = self.experiment(&task.experiment);
+            }
+            let outcome = match &experiment {
+                Some(experiment) => runner.run(experiment, &task),
+                // The coordinator sends experiments before their leases; without one the task goes back.
+                None => Outcome::Stopped,
+            };
+            match outcome {
+                Outcome::Row(row) => {
+                    let tables = experiment.as_ref().map(|e| e.tables).unwrap_or_default();
+                    // First, because from the push on the flusher may hand it in, and the answer may come at once.
+                    self.session().finished(slot);
+                    self.keep(slot, &task, &row, &runner.records, tables);
+                }
+                Outcome::Excluded { next } => self.session().excluded(slot, next),
+                Outcome::Stopped => {
+                    self.session().stopped(slot);
+                    (self.wake)();
+                }
+                Outcome::Failed { kind, message } => {
+                    tracing::warn!(experiment = %task.experiment.name, index = task.index, "task failed: {message}");
+                    self.session().failed(slot, kind, message);
+                    (self.wake)();
+                }
+            }
+        }
+        clock.enter(Phase::Idle);
+    }
+
+    /// The next task of a slot; waits for one. `None` at the end.
+    fn next(&self, slot: usize) -> Option<TaskRef> {
+        let mut session = self.session();
+        loop {
+            let take = session.take(slot);
+            if let Take::Task(task) = take {
+                return Some(task);
+            }
+            // The slot has nothing to do: what it holds goes now.
+            if lock(&self.slots[slot].batch).has_rows() {
+                drop(session);
+                self.hand_in(slot);
+                session = self.session();
+                continue;
+            }
+            match take {
+                Take::Stop => return None,
+                Take::Full => self.slots[slot].clock.enter(Phase::Store),
+                Take::Idle | Take::Task(_) => self.slots[slot].clock.enter(Phase::Idle),
+            };
+            session = self.work.wait(session).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn keep(
+        &self,
+        slot: usize,
+        task: &TaskRef,
+        row: &Row,
+        records: &[powersweep_engine::JobRecord],
+        tables: powersweep_experiments::Tables,
+    ) {
+        if !lock(&self.slots[slot].batch).accepts(&task.experiment) {
+            self.hand_in(slot);
+        }
+        let mut batch = lock(&self.slots[slot].batch);
+        let first = batch.push(task, row, records, tables);
+        let due = batch.is_due();
+        drop(batch);
+        if due {
+            self.hand_in(slot);
+        } else if first {
+            lock(&self.flusher).news = true;
+            self.flush.notify_one();
+        }
+    }
+
+    // ---- hand-ins
+
+    /// Hands in a slot's batch, if it has one.
+    fn hand_in(&self, slot: usize) {
+        let slot = &self.slots[slot];
+        let mut batch = lock(&slot.batch);
+        let now = slot.clock.spent();
+        let before = std::mem::replace(&mut *lock(&slot.reported), now);
+        batch.spend(minus(now, before));
+        let Some(taken) = batch.take() else { return };
+        drop(batch);
+        match panics::catch(|| taken.encode()) {
+            Ok(Ok(batch)) => self.session().hand_in(batch),
+            Ok(Err(e)) => self.session().unencodable(&taken.experiment, &taken.done, &e.to_string()),
+            Err(panic) => self.session().unencodable(&taken.experiment, &taken.done, &panic),
+        }
+        (self.wake)();
+    }
+
+    /// The flusher's thread.
+    fn flush_aged(&self) {
+        loop {
+            let mut next: Option<Duration> = None;
+            for slot in 0..self.slots.len() {
+                let due_in = lock(&self.slots[slot].batch).due_in(FLUSHER_GRACE);
+                match due_in {
+                    Some(Duration::ZERO) => self.hand_in(slot),
+                    Some(due_in) => next = Some(next.map_or(due_in, |n| n.min(due_in))),
+                    None => {}
+                }
+            }
+            let mut flusher = lock(&self.flusher);
+            if flusher.closed {
+                return;
+            }
+            if !flusher.news {
+                flusher = match next {
+                    Some(wait) => self.flush.wait_timeout(flusher, wait).unwrap_or_else(PoisonError::into_inner).0,
+                    None => self.flush.wait(flusher).unwrap_or_else(PoisonError::into_inner),
+                };
+            }
+            flusher.news = false;
+        }
+    }
+}
+
+/// A lock poisoned by a panic guards state that every step leaves consistent: it can be used.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
