@@ -1,4 +1,6 @@
 //! Who runs what: leases, durable state, exactly-once publishing, gRPC service
 
+pub mod owner;
+pub mod probe;
 pub mod records;
 pub mod store;

@@ -10,12 +10,18 @@
 
 mod encoding;
 mod footer;
+mod location;
 mod model;
 mod objects;
+mod open;
+mod slate;
 
 pub use encoding::{DecodeError, FORMAT_VERSION, Stored, decode, encode_key, encode_record};
+pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
 pub use objects::{MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};
+pub use open::{OpenError, open};
+pub use slate::{ReadOnly, SlateStore};
 
 use crate::records::{Key, Loaded, LogDigest, Record, RowsRecord, Table};
 use async_trait::async_trait;

@@ -1,0 +1,454 @@
+//! One owner of DATA. The database lets the newer of two writers win, so a mistaken second coordinator would stop a
+//! live farm; ownership is taken before the database is opened, and a live owner is respected.
+//!
+//! On a directory a file lock decides: the kernel gives it back when its holder dies. Elsewhere, and where the file
+//! system has no locks, a record decides that the owner renews every five seconds; a record that has not changed for
+//! twenty is stale. Nobody's clock is compared with another's: who finds a record watches whether it changes. The
+//! record also says where the owner listens. Whatever goes wrong here, the database's fencing keeps the data whole.
+
+use crate::store::{Location, PRIVATE_DIR};
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, TryLockError};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// How often the owner renews its record.
+pub const RENEW_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A record unchanged for this long belongs to nobody: three renewals may fail.
+pub const STALE_AFTER: Duration = Duration::from_secs(20);
+
+/// How often a found record is looked at while deciding.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A look at the lock by a command takes it for an instant; the owner tries again.
+const LOCK_TRIES: u32 = 5;
+/// Between these tries.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Largest owner record that is read.
+const MAX_RECORD_BYTES: u64 = 64 << 10;
+
+/// Who owns DATA.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnerRecord {
+    /// This opening of DATA.
+    pub uuid: Uuid,
+    /// Where its gRPC service listens; empty until it does.
+    pub endpoint: String,
+    /// Process id.
+    pub pid: u32,
+    /// Host name.
+    pub host: String,
+    /// Last renewal by the owner's clock, microseconds since 1970 UTC.
+    pub renewed_us: i64,
+}
+
+impl OwnerRecord {
+    /// How a message names the owner.
+    fn describe(&self) -> String {
+        let at =
+            if self.endpoint.is_empty() { "not listening yet".to_owned() } else { format!("at {}", self.endpoint) };
+        format!("{at}, process {} on {}", self.pid, self.host)
+    }
+}
+
+/// Why DATA could not be taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OwnerError {
+    /// A live coordinator has it. The caller can submit to it, wait, or take over.
+    #[error(
+        "another coordinator owns {data} ({}); submit to it, stop it, or use --take-over",
+        owner.as_deref().map_or_else(|| "it has not said where it listens".to_owned(), OwnerRecord::describe)
+    )]
+    Held {
+        /// DATA.
+        data: String,
+        /// The owner, where its record can be read.
+        owner: Option<Box<OwnerRecord>>,
+    },
+    /// The lock or the record could not be read or written. Retryable.
+    #[error("cannot take ownership of {data}: {op}")]
+    Storage {
+        /// DATA.
+        data: String,
+        /// What was tried.
+        op: &'static str,
+        /// The cause.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// How ownership ended against the owner's will. Final: it stops leasing at once and leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lost {
+    /// The record names another owner.
+    TakenOver(Box<OwnerRecord>),
+    /// The database has been opened by a newer writer.
+    Fenced,
+}
+
+/// Ownership of DATA. Dropping it without [`Ownership::release`] is what a crash does.
+#[derive(Debug)]
+pub struct Ownership {
+    uuid: Uuid,
+    lost: watch::Sender<Option<Lost>>,
+    endpoint: watch::Sender<String>,
+    stop: mpsc::Sender<()>,
+    renewing: tokio::task::JoinHandle<()>,
+}
+
+/// The record and its version as last read or written.
+struct Seen {
+    record: Option<OwnerRecord>,
+    version: UpdateVersion,
+}
+
+/// How long a caller waits for a lock or record.
+struct Desk {
+    data: String,
+    store: Arc<dyn ObjectStore>,
+    /// Conditional updates of the record work (not on a directory).
+    conditional: bool,
+}
+
+fn record_path() -> Path {
+    Path::from_iter([PRIVATE_DIR, "owner.json"])
+}
+
+fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn host() -> String {
+    let from_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
+    from_kernel.ok().filter(|name| !name.is_empty()).or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default()
+}
+
+impl Ownership {
+    /// Takes DATA, which a probe has found usable. `endpoint` is where this process listens, or "" for not yet.
+    /// `take_over` overrides a live owner.
+    ///
+    /// # Errors
+    /// [`OwnerError::Held`] for a live owner; found out at once on a directory, within 20 s elsewhere.
+    pub async fn take(location: &Location, endpoint: &str, take_over: bool) -> Result<Ownership, OwnerError> {
+        let data = location.to_string();
+        let root = location.object_store().map_err(|e| storage(&data, "open the storage", e))?;
+        Ownership::take_on(location, root, endpoint, take_over).await
+    }
+
+    /// [`Ownership::take`] over a given object store rooted at DATA.
+    pub async fn take_on(
+        location: &Location,
+        store: Arc<dyn ObjectStore>,
+        endpoint: &str,
+        take_over: bool,
+    ) -> Result<Ownership, OwnerError> {
+        let desk = Desk { data: location.to_string(), store, conditional: location.path().is_none() };
+        let lock = match location.path() {
+            Some(path) => desk.lock(path).await?,
+            None => LockState::None,
+        };
+        let found = desk.read().await?;
+        match &lock {
+            LockState::Busy(_) if !take_over => return Err(desk.held(found.record)),
+            LockState::Mine(_) | LockState::Busy(_) => {}
+            LockState::None if take_over => {}
+            LockState::None => desk.wait_until_stale(&found).await?,
+        }
+        let uuid = Uuid::now_v7();
+        let record = OwnerRecord {
+            uuid,
+            endpoint: endpoint.to_owned(),
+            pid: std::process::id(),
+            host: host(),
+            renewed_us: now_us(),
+        };
+        let version = match desk.write(&record, &found).await {
+            Ok(version) => version,
+            Err(ObjectError::Precondition { .. } | ObjectError::AlreadyExists { .. }) => {
+                // Somebody else was as fast.
+                let found = desk.read().await?;
+                return Err(desk.held(found.record));
+            }
+            Err(error) => return Err(storage(&desk.data, "write the owner record", error)),
+        };
+        let (lost, _) = watch::channel(None);
+        let (endpoint, endpoints) = watch::channel(endpoint.to_owned());
+        let (stop, stopped) = mpsc::channel(1);
+        let renewer = Renewer { desk, record, version, lock, lost: lost.clone(), endpoints, stopped };
+        Ok(Ownership { uuid, lost, endpoint, stop, renewing: tokio::spawn(renewer.run()) })
+    }
+
+    /// Id of this opening.
+    pub fn uuid(&self) -> Uuid {
+        self.uuid
+    }
+
+    /// Tells where this owner listens; the record says so at once.
+    pub fn set_endpoint(&self, endpoint: &str) {
+        self.endpoint.send_replace(endpoint.to_owned());
+    }
+
+    /// Turns `Some` when ownership is lost.
+    pub fn lost(&self) -> watch::Receiver<Option<Lost>> {
+        self.lost.subscribe()
+    }
+
+    /// Reports as lost what the database says: called by [`crate::store::open`].
+    pub(crate) fn watch_fence(&self, mut fenced: watch::Receiver<bool>) {
+        let lost = self.lost.clone();
+        tokio::spawn(async move {
+            if fenced.wait_for(|fenced| *fenced).await.is_ok() {
+                lost.send_if_modified(|now| now.is_none() && now.replace(Lost::Fenced).is_none());
+            }
+        });
+    }
+
+    /// Gives DATA back: the record goes, if it is still this owner's, then the lock.
+    pub async fn release(self) {
+        // A renewer that has ended already has nothing left to give back.
+        let _ = self.stop.send(()).await;
+        if let Err(error) = self.renewing.await {
+            tracing::warn!(%error, "owner record not given back");
+        }
+    }
+}
+
+/// The lock of a directory.
+#[derive(Debug)]
+enum LockState {
+    /// Held until dropped.
+    Mine(#[expect(dead_code, reason = "holds the lock while it lives")] File),
+    /// Another process has it; kept to take it once that process has gone.
+    Busy(File),
+    /// No such thing here.
+    None,
+}
+
+impl Desk {
+    async fn lock(&self, data: &std::path::Path) -> Result<LockState, OwnerError> {
+        let fail = |error| storage(&self.data, "lock .powersweep/owner.lock", error);
+        let file = open_lock(data).map_err(fail)?;
+        for attempt in 1.. {
+            match file.try_lock() {
+                Ok(()) => return Ok(LockState::Mine(file)),
+                Err(TryLockError::WouldBlock) if attempt >= LOCK_TRIES => return Ok(LockState::Busy(file)),
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
+                Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
+                    tracing::warn!(data = self.data, "no file locks here: the owner record alone decides");
+                    return Ok(LockState::None);
+                }
+                Err(TryLockError::Error(error)) => return Err(fail(error)),
+            }
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    fn held(&self, owner: Option<OwnerRecord>) -> OwnerError {
+        OwnerError::Held { data: self.data.clone(), owner: owner.map(Box::new) }
+    }
+
+    async fn read(&self) -> Result<Seen, OwnerError> {
+        match read_record(&self.store).await {
+            Ok(seen) => Ok(seen),
+            Err(error) => Err(storage(&self.data, "read the owner record", error)),
+        }
+    }
+
+    /// Returns when the record has not changed for [`STALE_AFTER`], or is not there.
+    async fn wait_until_stale(&self, found: &Seen) -> Result<(), OwnerError> {
+        let started = Instant::now();
+        if found.version.e_tag.is_none() && found.record.is_none() {
+            return Ok(());
+        }
+        tracing::info!(data = self.data, "found an owner record; watching whether its owner lives");
+        while started.elapsed() < STALE_AFTER {
+            tokio::time::sleep(WATCH_INTERVAL).await;
+            let now = self.read().await?;
+            if now.record.is_none() && now.version.e_tag.is_none() {
+                return Ok(());
+            }
+            if now.version.e_tag != found.version.e_tag || now.record != found.record {
+                return Err(self.held(now.record));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces what was seen, if nobody else has.
+    async fn write(&self, record: &OwnerRecord, seen: &Seen) -> Result<UpdateVersion, ObjectError> {
+        let bytes = Bytes::from(serde_json::to_vec(record).expect("a record of texts and numbers becomes JSON"));
+        let absent = seen.record.is_none() && seen.version.e_tag.is_none();
+        let mode = match (self.conditional, absent) {
+            (false, _) => PutMode::Overwrite,
+            (true, true) => PutMode::Create,
+            (true, false) => PutMode::Update(seen.version.clone()),
+        };
+        let options = PutOptions { mode, ..PutOptions::default() };
+        let result = self.store.put_opts(&record_path(), PutPayload::from_bytes(bytes), options).await?;
+        Ok(result.into())
+    }
+}
+
+async fn read_record(store: &dyn ObjectStore) -> Result<Seen, ObjectError> {
+    let result = match store.get(&record_path()).await {
+        Ok(result) => result,
+        Err(ObjectError::NotFound { .. }) => {
+            return Ok(Seen { record: None, version: UpdateVersion { e_tag: None, version: None } });
+        }
+        Err(error) => return Err(error),
+    };
+    let version = UpdateVersion { e_tag: result.meta.e_tag.clone(), version: result.meta.version.clone() };
+    if result.meta.size > MAX_RECORD_BYTES {
+        return Ok(Seen { record: None, version });
+    }
+    // A record that cannot be read (a torn write, a later version) still has a version to watch and replace.
+    let record = serde_json::from_slice(&result.bytes().await?).ok();
+    Ok(Seen { record, version })
+}
+
+fn open_lock(data: &std::path::Path) -> std::io::Result<File> {
+    let folder = data.join(PRIVATE_DIR);
+    std::fs::create_dir_all(&folder)?;
+    File::options().read(true).write(true).create(true).truncate(false).open(folder.join("owner.lock"))
+}
+
+fn storage(data: &str, op: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> OwnerError {
+    OwnerError::Storage { data: data.to_owned(), op, source: source.into() }
+}
+
+/// Renews the record until told to stop or ownership is lost.
+struct Renewer {
+    desk: Desk,
+    record: OwnerRecord,
+    version: UpdateVersion,
+    lock: LockState,
+    lost: watch::Sender<Option<Lost>>,
+    endpoints: watch::Receiver<String>,
+    stopped: mpsc::Receiver<()>,
+}
+
+impl Renewer {
+    async fn run(mut self) {
+        let mut ticks = tokio::time::interval(RENEW_INTERVAL);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        ticks.tick().await;
+        loop {
+            tokio::select! {
+                stop = self.stopped.recv() => {
+                    if stop.is_some() {
+                        self.give_back().await;
+                    }
+                    return;
+                }
+                _ = ticks.tick() => {}
+                changed = self.endpoints.changed() => if changed.is_err() { return },
+            }
+            self.record.endpoint = self.endpoints.borrow_and_update().clone();
+            if let Err(error) = self.renew().await {
+                // Others may think the owner gone after 20 s; the database's fencing then decides.
+                tracing::warn!(%error, data = self.desk.data, "owner record not renewed");
+            }
+            if self.lost.borrow().is_some() {
+                return;
+            }
+        }
+    }
+
+    async fn renew(&mut self) -> Result<(), ObjectError> {
+        if let LockState::Busy(file) = &self.lock {
+            // After a take-over: the lock is free once the older owner has left.
+            if file.try_lock().is_ok() {
+                let LockState::Busy(file) = std::mem::replace(&mut self.lock, LockState::None) else { return Ok(()) };
+                self.lock = LockState::Mine(file);
+            }
+        }
+        self.record.renewed_us = now_us();
+        let seen = if self.desk.conditional {
+            Seen { record: Some(self.record.clone()), version: self.version.clone() }
+        } else {
+            let seen = read_record(&self.desk.store).await?;
+            if self.is_lost_to(seen.record.as_ref()) {
+                return Ok(());
+            }
+            seen
+        };
+        match self.desk.write(&self.record, &seen).await {
+            Ok(version) => self.version = version,
+            Err(ObjectError::Precondition { .. } | ObjectError::NotFound { .. }) => {
+                // Another owner, or an earlier renewal whose answer was lost.
+                let seen = read_record(&self.desk.store).await?;
+                if !self.is_lost_to(seen.record.as_ref()) {
+                    self.version = self.desk.write(&self.record, &seen).await?;
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn is_lost_to(&self, found: Option<&OwnerRecord>) -> bool {
+        let Some(other) = found.filter(|found| found.uuid != self.record.uuid) else { return false };
+        let other = Lost::TakenOver(Box::new(other.clone()));
+        self.lost.send_if_modified(|now| now.is_none() && now.replace(other).is_none());
+        true
+    }
+
+    async fn give_back(self) {
+        let path = record_path();
+        match read_record(&self.desk.store).await {
+            Ok(Seen { record: Some(found), .. }) if found.uuid == self.record.uuid => {
+                if let Err(error) = self.desk.store.delete(&path).await {
+                    tracing::warn!(%error, "owner record not deleted");
+                }
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "owner record not read"),
+        }
+    }
+}
+
+/// What a command finds out about DATA's owner without disturbing it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Its record, where it can be read.
+    pub record: Option<OwnerRecord>,
+    /// On a directory with locks: whether it lives. Elsewhere: unknown; ask its endpoint.
+    pub alive: Option<bool>,
+}
+
+/// Looks who owns DATA. `None`: nobody has since the last clean shutdown.
+pub async fn look(location: &Location) -> Result<Option<Owner>, OwnerError> {
+    let data = location.to_string();
+    let mut alive = None;
+    if let Some(path) = location.path() {
+        let lock = path.join(PRIVATE_DIR).join("owner.lock");
+        let file = match File::open(lock) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(storage(&data, "open .powersweep/owner.lock", error)),
+        };
+        alive = match file.try_lock_shared() {
+            Ok(()) => Some(false),
+            Err(TryLockError::WouldBlock) => Some(true),
+            Err(TryLockError::Error(_)) => None,
+        };
+    }
+    let store = location.object_store().map_err(|e| storage(&data, "open the storage", e))?;
+    let seen = read_record(&store).await.map_err(|error| storage(&data, "read the owner record", error))?;
+    match (seen.record, alive) {
+        (None, Some(true)) => Ok(Some(Owner { record: None, alive })),
+        (None, _) => Ok(None),
+        (record, alive) => Ok(Some(Owner { record, alive })),
+    }
+}

@@ -1,0 +1,452 @@
+//! The store that keeps records in SlateDB, beside the results.
+//!
+//! Commits are written to SlateDB's memory at once and made durable by one flush for all callers that wait (group
+//! commit): a flush starts as soon as somebody waits and the one before has ended, on an object store at most 20 times
+//! a second. Nothing is flushed while nobody waits.
+//!
+//! SlateDB retries a failing storage for ever, so a commit can take as long as the storage is away; whoever calls it
+//! watches the time. The newer of two writers wins: the older one's commits fail with `Fenced`.
+
+use super::objects::Objects;
+use super::{Batch, Location, Store, StoreError, encoding, model};
+use crate::records::{Loaded, LogDigest, RowsRecord, Table};
+use async_trait::async_trait;
+use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use slatedb::config::{
+    CompactorOptions, DbReaderOptions, FlushOptions, FlushType, GarbageCollectorDirectoryOptions,
+    GarbageCollectorOptions, ScanOptions, Settings,
+};
+use slatedb::{CloseReason, Db, DbIterator, DbReader, DbReaderMode, ErrorKind, WriteBatch};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// Shortest time between the starts of two flushes on an object store: 20 objects a second bound what it costs.
+const REMOTE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How often garbage is collected. The default of minutes leaves 150,000 files behind on a busy directory.
+const GC_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Age before garbage is deleted: longer than any read that may still use it.
+const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(30);
+/// As on a directory; objects are slower to read.
+const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
+
+/// Size at which SlateDB turns its memory into a sorted file: bounds what is replayed when the state is opened.
+const L0_SST_BYTES: usize = 16 << 20;
+
+/// Flushes after which the same happens whatever the size: each flush is a file, and each file is replayed at opening.
+const FLUSHES_BEFORE_SST: u32 = 512;
+
+/// Unflushed bytes at which writers wait: bounds memory while the storage is slow.
+const MAX_UNFLUSHED_BYTES: usize = 256 << 20;
+
+/// How often an object store is asked for a newer manifest (the default of 1 s is for directories: a request a second
+/// costs money).
+const REMOTE_MANIFEST_POLL: Duration = Duration::from_secs(5);
+
+/// Bytes that a scan fetches at once.
+const SCAN_READ_AHEAD_BYTES: usize = 1 << 20;
+
+/// Callers that may wait for a flush at once; more wait to be let in.
+const MAX_WAITING_COMMITS: usize = 4096;
+
+/// Tries of a read-only view before it gives up: files may be collected while it opens.
+const READER_TRIES: u32 = 3;
+
+/// Retries of one storage operation of a read-only view; unlike the owner it must not wait for ever.
+const READER_STORAGE_RETRIES: u32 = 3;
+
+/// Folder of the database below DATA.
+pub(crate) fn state_dir() -> Path {
+    super::objects::private(&["state"])
+}
+
+type Waiter = oneshot::Sender<Result<(), StoreError>>;
+
+/// A [`Store`] in SlateDB. Only the owner of DATA may open one; see the module's page.
+pub struct SlateStore {
+    db: Db,
+    objects: Objects,
+    data: String,
+    flushes: mpsc::Sender<Waiter>,
+    closed: AtomicBool,
+}
+
+impl std::fmt::Debug for SlateStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SlateStore").field("data", &self.data).finish_non_exhaustive()
+    }
+}
+
+impl SlateStore {
+    /// Opens the state for writing, which fences every earlier writer. Callers probe and take ownership first; prefer
+    /// [`super::open`], which does.
+    pub async fn open(location: &Location) -> Result<SlateStore, StoreError> {
+        let root = location.object_store().map_err(|source| StoreError::Unavailable {
+            op: "open",
+            path: location.to_string(),
+            source: source.into(),
+        })?;
+        SlateStore::open_on(location, root).await
+    }
+
+    /// [`SlateStore::open`] over a given object store rooted at DATA (tests put faults there).
+    pub async fn open_on(location: &Location, root: Arc<dyn ObjectStore>) -> Result<SlateStore, StoreError> {
+        let data = location.to_string();
+        let on_directory = location.path().is_some();
+        let db = Db::builder(state_dir(), Arc::clone(&root))
+            .with_settings(settings(on_directory))
+            .build()
+            .await
+            .map_err(|error| from_slate(&data, "open", error))?;
+        let (flushes, waiting) = mpsc::channel(MAX_WAITING_COMMITS);
+        let interval = if on_directory { Duration::ZERO } else { REMOTE_FLUSH_INTERVAL };
+        tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval));
+        let objects = Objects::new(root, location.path().map(Into::into));
+        Ok(SlateStore { db, objects, data, flushes, closed: AtomicBool::new(false) })
+    }
+
+    /// The objects beside the state.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// Turns true when a newer writer has taken the state, also while nothing is being committed.
+    pub fn fenced(&self) -> watch::Receiver<bool> {
+        let (send, receive) = watch::channel(false);
+        let mut status = self.db.subscribe();
+        tokio::spawn(async move {
+            loop {
+                let reason = status.borrow_and_update().close_reason;
+                if let Some(reason) = reason {
+                    let _ = send.send(reason == CloseReason::Fenced);
+                    return;
+                }
+                tokio::select! {
+                    changed = status.changed() => if changed.is_err() { return },
+                    () = send.closed() => return,
+                }
+            }
+        });
+        receive
+    }
+
+    fn check_open(&self) -> Result<(), StoreError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(StoreError::Closed { data: self.data.clone() });
+        }
+        Ok(())
+    }
+
+    fn error(&self, op: &'static str) -> impl Fn(slatedb::Error) -> StoreError {
+        move |error| from_slate(&self.data, op, error)
+    }
+
+    async fn flush(&self) -> Result<(), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let closed = || StoreError::Closed { data: self.data.clone() };
+        self.flushes.send(reply).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+}
+
+fn settings(on_directory: bool) -> Settings {
+    let min_age = if on_directory { GC_MIN_AGE_DIRECTORY } else { GC_MIN_AGE_REMOTE };
+    let often = GarbageCollectorDirectoryOptions { interval: Some(GC_INTERVAL), min_age, dry_run: false };
+    Settings {
+        // Flushes are asked for one by one: a timer would write an object each tick while nobody waits.
+        flush_interval: None,
+        manifest_poll_interval: if on_directory { Duration::from_secs(1) } else { REMOTE_MANIFEST_POLL },
+        l0_sst_size_bytes: L0_SST_BYTES,
+        max_unflushed_bytes: MAX_UNFLUSHED_BYTES,
+        compactor_options: Some(CompactorOptions::default()),
+        garbage_collector_options: Some(GarbageCollectorOptions {
+            wal_options: Some(often),
+            compacted_options: Some(often),
+            manifest_options: Some(often),
+            compactions_options: Some(often),
+            ..GarbageCollectorOptions::default()
+        }),
+        ..Settings::default()
+    }
+}
+
+fn scan_options() -> ScanOptions {
+    ScanOptions { read_ahead_bytes: SCAN_READ_AHEAD_BYTES, ..ScanOptions::default() }
+}
+
+/// One flush at a time for everybody who waits when it starts.
+async fn flush_loop(db: Db, data: String, mut waiting: mpsc::Receiver<Waiter>, interval: Duration) {
+    let mut last_start: Option<Instant> = None;
+    let mut since_sst = 0;
+    let sst_running = Arc::new(AtomicBool::new(false));
+    while let Some(first) = waiting.recv().await {
+        if let Some(last) = last_start {
+            tokio::time::sleep_until(last + interval).await;
+        }
+        last_start = Some(Instant::now());
+        let mut waiters = vec![first];
+        while let Ok(waiter) = waiting.try_recv() {
+            waiters.push(waiter);
+        }
+        let result = db.flush().await;
+        for waiter in waiters {
+            let answer = match &result {
+                Ok(()) => Ok(()),
+                Err(error) => Err(from_slate_kind(&data, "make durable", error.kind(), error.to_string())),
+            };
+            // A caller that went away has no use for the answer.
+            let _ = waiter.send(answer);
+        }
+        since_sst += 1;
+        if since_sst >= FLUSHES_BEFORE_SST && !sst_running.swap(true, Ordering::AcqRel) {
+            since_sst = 0;
+            let (db, running) = (db.clone(), Arc::clone(&sst_running));
+            tokio::spawn(async move {
+                if let Err(error) = db.flush_with_options(FlushOptions { flush_type: FlushType::MemTable }).await {
+                    // The commits' own flushes report what matters.
+                    tracing::debug!(%error, "sorted file not written");
+                }
+                running.store(false, Ordering::Release);
+            });
+        }
+    }
+}
+
+fn from_slate(data: &str, op: &'static str, error: slatedb::Error) -> StoreError {
+    match error.kind() {
+        ErrorKind::Unavailable | ErrorKind::Transaction => {
+            StoreError::Unavailable { op, path: format!("the state in {data}"), source: error.into() }
+        }
+        kind => from_slate_kind(data, op, kind, error.to_string()),
+    }
+}
+
+fn from_slate_kind(data: &str, op: &'static str, kind: ErrorKind, message: String) -> StoreError {
+    let data = data.to_owned();
+    match kind {
+        ErrorKind::Closed(CloseReason::Fenced) => StoreError::Fenced { data },
+        ErrorKind::Closed(CloseReason::Clean) => StoreError::Closed { data },
+        ErrorKind::Data => StoreError::Corrupt { path: format!("the state in {data}"), reason: message },
+        ErrorKind::Invalid => StoreError::Invalid { reason: message },
+        _ => StoreError::Unavailable { op, path: format!("the state in {data}"), source: message.into() },
+    }
+}
+
+/// Reads what is behind an iterator into `each`.
+async fn drain(
+    data: &str,
+    mut iterator: DbIterator,
+    mut each: impl FnMut(&[u8], &Bytes) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    while let Some(pair) = iterator.next().await.map_err(|error| from_slate(data, "read", error))? {
+        each(&pair.key, &pair.value)?;
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Store for SlateStore {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        self.check_open()?;
+        // What an earlier commit left in memory without knowing its fate must be durable before it is believed.
+        self.flush().await?;
+        let snapshot = self.db.snapshot().map_err(self.error("read"))?;
+        let mut loaded = Loaded::default();
+        for range in encoding::load_ranges() {
+            let scan = snapshot.scan_with_options(range, &scan_options()).await.map_err(self.error("read"))?;
+            drain(&self.data, scan, |key, value| {
+                loaded.add_stored(encoding::read(key, value)?);
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(loaded)
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        self.check_open()?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let mut writes = WriteBatch::new();
+        for (key, value) in model::encode(&batch)? {
+            match value {
+                Some(value) => writes.put_bytes(key.into(), value),
+                None => writes.delete(key),
+            }
+        }
+        self.db.write(writes).await.map_err(self.error("write to"))?;
+        self.flush().await
+    }
+
+    async fn rows(
+        &self,
+        experiment: &str,
+        table: Table,
+        first_seq: u64,
+        last_seq: u64,
+    ) -> Result<Vec<RowsRecord>, StoreError> {
+        self.check_open()?;
+        let range = encoding::rows_range(experiment, table, first_seq, last_seq)?;
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let scan = self.db.scan_with_options(range, &scan_options()).await.map_err(self.error("read"))?;
+        let mut rows = Vec::new();
+        drain(&self.data, scan, |key, value| {
+            rows.push(encoding::read_rows_record(key, value)?);
+            Ok(())
+        })
+        .await?;
+        Ok(rows)
+    }
+
+    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
+        self.check_open()?;
+        self.objects.create(path, bytes, part_id).await
+    }
+
+    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
+        self.check_open()?;
+        self.objects.stage(experiment, table, part_id, bytes).await
+    }
+
+    async fn publish_staged(
+        &self,
+        experiment: &str,
+        table: Table,
+        part_id: Uuid,
+        path: &Path,
+    ) -> Result<u64, StoreError> {
+        self.check_open()?;
+        self.objects.publish_staged(experiment, table, part_id, path).await
+    }
+
+    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
+        self.check_open()?;
+        self.objects.discard_staged(experiment, table, part_id).await
+    }
+
+    async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {
+        self.check_open()?;
+        self.objects.put_log(digest, bytes).await
+    }
+
+    async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError> {
+        self.check_open()?;
+        self.objects.log_bytes(digest).await
+    }
+
+    async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError> {
+        self.check_open()?;
+        self.objects.log_range(digest, start, end).await
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        self.check_open()?;
+        self.flush().await?;
+        self.closed.store(true, Ordering::Release);
+        self.db.close().await.map_err(self.error("close"))
+    }
+}
+
+/// The state as somebody else's coordinator, or none, keeps it. Writes nothing.
+pub struct ReadOnly {
+    db: Option<DbReader>,
+    data: String,
+}
+
+impl std::fmt::Debug for ReadOnly {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadOnly").field("data", &self.data).finish_non_exhaustive()
+    }
+}
+
+impl ReadOnly {
+    /// Opens the durable state for reading. Where there is none yet, it is empty.
+    pub async fn open(location: &Location) -> Result<ReadOnly, StoreError> {
+        let data = location.to_string();
+        if location.path().is_some_and(|path| !path.join(super::PRIVATE_DIR).join("state").is_dir()) {
+            return Ok(ReadOnly { db: None, data });
+        }
+        let unavailable = |source: object_store::Error| StoreError::Unavailable {
+            op: "read",
+            path: data.clone(),
+            source: source.into(),
+        };
+        let root = location.object_store().map_err(unavailable)?;
+        let found = root.list_with_delimiter(Some(&state_dir())).await.map_err(unavailable)?;
+        if found.common_prefixes.is_empty() {
+            return Ok(ReadOnly { db: None, data });
+        }
+        let options = DbReaderOptions { object_store_max_retries: Some(READER_STORAGE_RETRIES), ..Default::default() };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let reader = DbReader::builder(state_dir(), Arc::clone(&root))
+                .with_options(options.clone())
+                .with_reader_mode(DbReaderMode::FollowLatest)
+                .build()
+                .await;
+            match reader {
+                Ok(db) => return Ok(ReadOnly { db: Some(db), data }),
+                // The owner may have collected files between the manifest and their use.
+                Err(error) if tries < READER_TRIES => tracing::debug!(%error, "opening the state again"),
+                Err(error) => return Err(from_slate(&data, "read", error)),
+            }
+        }
+    }
+
+    /// The whole state but the bytes of unrolled rows.
+    pub async fn load(&self) -> Result<Loaded, StoreError> {
+        let mut loaded = Loaded::default();
+        let Some(db) = &self.db else { return Ok(loaded) };
+        for range in encoding::load_ranges() {
+            let scan = db.scan_with_options(range, &scan_options()).await;
+            let scan = scan.map_err(|error| from_slate(&self.data, "read", error))?;
+            drain(&self.data, scan, |key, value| {
+                loaded.add_stored(encoding::read(key, value)?);
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(loaded)
+    }
+
+    /// Unrolled rows; see [`Store::rows`].
+    pub async fn rows(
+        &self,
+        experiment: &str,
+        table: Table,
+        first_seq: u64,
+        last_seq: u64,
+    ) -> Result<Vec<RowsRecord>, StoreError> {
+        let mut rows = Vec::new();
+        let Some(db) = &self.db else { return Ok(rows) };
+        let range = encoding::rows_range(experiment, table, first_seq, last_seq)?;
+        if range.is_empty() {
+            return Ok(rows);
+        }
+        let scan = db.scan_with_options(range, &scan_options()).await;
+        let scan = scan.map_err(|error| from_slate(&self.data, "read", error))?;
+        drain(&self.data, scan, |key, value| {
+            rows.push(encoding::read_rows_record(key, value)?);
+            Ok(())
+        })
+        .await?;
+        Ok(rows)
+    }
+
+    /// Ends its background work.
+    pub async fn close(self) -> Result<(), StoreError> {
+        let Some(db) = &self.db else { return Ok(()) };
+        db.close().await.map_err(|error| from_slate(&self.data, "close", error))
+    }
+}
