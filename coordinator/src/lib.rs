@@ -2,5 +2,6 @@
 
 pub mod owner;
 pub mod probe;
+pub mod publish;
 pub mod records;
 pub mod store;

@@ -39,10 +39,15 @@ pub struct Footer {
 ///
 /// Fails if a batch has another schema, or if `footer.rows` is not the number of rows.
 pub fn encode(schema: &SchemaRef, batches: &[RecordBatch], footer: &Footer) -> Result<Bytes, ResultsError> {
-    let rows: u64 = batches.iter().map(|b| b.num_rows() as u64).sum();
-    if rows != footer.rows {
-        return Err(ResultsError::Footer("row count"));
-    }
+    encode_from(schema, batches.iter().cloned().map(Ok), footer)
+}
+
+/// [`encode`] of batches made one after the other, so that only one row group is in memory besides the file's bytes.
+pub fn encode_from(
+    schema: &SchemaRef,
+    batches: impl IntoIterator<Item = Result<RecordBatch, ResultsError>>,
+    footer: &Footer,
+) -> Result<Bytes, ResultsError> {
     let key_value = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
@@ -58,8 +63,14 @@ pub fn encode(schema: &SchemaRef, batches: &[RecordBatch], footer: &Footer) -> R
         ]))
         .build();
     let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;
+    let mut rows = 0;
     for batch in batches {
-        writer.write(batch)?;
+        let batch = batch?;
+        rows += batch.num_rows() as u64;
+        writer.write(&batch)?;
+    }
+    if rows != footer.rows {
+        return Err(ResultsError::Footer("row count"));
     }
     Ok(writer.into_inner()?.into())
 }

@@ -9,7 +9,6 @@
 //! an object and shows either nothing or the whole of it.
 
 mod encoding;
-mod footer;
 mod location;
 mod model;
 mod objects;
@@ -19,6 +18,7 @@ mod slate;
 pub use encoding::{DecodeError, FORMAT_VERSION, Stored, decode, encode_key, encode_record};
 pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
+pub(crate) use objects::blocking;
 pub use objects::{MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};
 pub use open::{OpenError, open};
 pub use slate::{ReadOnly, SlateStore};

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::{Path, PathPart};
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use powersweep_results::part::read_footer;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ pub const MAX_PART_BYTES: u64 = 512 << 20;
 pub const STAGED_MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 
 /// Folder of everything that is not results, below DATA.
-pub const PRIVATE_DIR: &str = ".powersweep";
+pub const PRIVATE_DIR: &str = powersweep_results::layout::STATE_FOLDER;
 
 /// Path below the private folder.
 pub(crate) fn private(parts: &[&str]) -> Path {
@@ -223,10 +224,10 @@ impl Objects {
         let size = self.size(path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
         check_part(path, size)?;
         let bytes = self.get(path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
-        let found = match super::footer::part_id(&bytes) {
-            Ok(found) if found == part_id => return Ok(()),
-            Ok(found) => format!("it is part {found}"),
-            Err(reason) => reason,
+        let found = match read_footer(&bytes) {
+            Ok(footer) if footer.part_id == part_id => return Ok(()),
+            Ok(footer) => format!("it is part {} of {}", footer.part_id, footer.experiment),
+            Err(error) => format!("no part: {error}"),
         };
         Err(StoreError::PartTaken { path: path.to_string(), part_id, found })
     }
@@ -322,7 +323,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// Runs file or hash work beside the async threads where there are any.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::runtime::Handle::try_current() {
         Ok(handle) => match handle.spawn_blocking(work).await {
             Ok(value) => value,
