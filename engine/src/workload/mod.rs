@@ -4,6 +4,7 @@
 //! [`rules`] and returns the [`Workload`] that the kernel simulates. A workload depends on the source, the rules and
 //! (generators only) the seed, not on machine or policy, so that tasks share it.
 mod estimates;
+pub mod log_facts;
 pub mod lublin;
 pub mod poisson;
 pub mod rules;
@@ -145,6 +146,12 @@ pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, Work
     }
     let stated = spec.part(Slot::Rules).opt_int("native_procs").and_then(|n| u32::try_from(n).ok());
     Ok(Workload { jobs, native_procs: stated.or(native_procs), counts })
+}
+
+/// What is wrong with the rules of a spec that no single value shows, a sentence each. [`build`] refuses such a spec
+/// too; this is for readers of manifests, who want all problems before any work.
+pub fn problems(spec: &SimSpec) -> Vec<String> {
+    rules::Rules::new(spec.part(Slot::Rules)).err().map(|e| e.to_string()).into_iter().collect()
 }
 
 impl Workload {
