@@ -3,4 +3,6 @@
 
 mod logs;
 mod published;
+mod real_logs;
 mod specs;
+mod swf_fuzz;
