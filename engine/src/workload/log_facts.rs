@@ -78,7 +78,8 @@ pub struct LogTotals {
 }
 
 crate::record! {
-/// A distribution. Quantiles are values that occur: the least one with at least that share of the values at or below.
+/// A distribution. A quantile is the linear interpolation between order statistics, as in the results (type 7 of Hyndman
+/// & Fan 1996).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Values.
@@ -110,8 +111,9 @@ impl Spread {
         let (Some(last), sum) = (values.len().checked_sub(1), values.iter().sum::<f64>()) else { return None };
         values.sort_unstable_by(f64::total_cmp);
         let quantile = |share: f64| {
-            let rank = (share * values.len() as f64).ceil() as usize;
-            values[rank.saturating_sub(1).min(last)]
+            let position = share * last as f64;
+            let (low, high) = (values[position as usize], values[(position as usize + 1).min(last)]);
+            low + (high - low) * position.fract()
         };
         Some(Spread {
             count: values.len() as u64,
@@ -276,13 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_values_that_occur() {
-        let spread = Spread::of((1..=10).rev().map(f64::from).collect()).expect("has values");
-        assert_eq!((spread.count, spread.mean, spread.min, spread.max), (10, 5.5, 1.0, 10.0));
+    fn quantiles_interpolate_between_values() {
+        let spread = Spread::of((0..=100).rev().map(f64::from).collect()).expect("has values");
+        assert_eq!((spread.count, spread.mean, spread.min, spread.max), (101, 50.0, 0.0, 100.0));
         assert_eq!(
             [spread.p10, spread.p25, spread.p50, spread.p75, spread.p90, spread.p99],
-            [1.0, 3.0, 5.0, 8.0, 9.0, 10.0]
+            [10.0, 25.0, 50.0, 75.0, 90.0, 99.0]
         );
+        assert_eq!(Spread::of(vec![4.0, 1.0, 3.0, 2.0]).map(|s| (s.p25, s.p50)), Some((1.75, 2.5)));
         assert_eq!(Spread::of(vec![]), None);
         assert_eq!(Spread::of(vec![4.0]).map(|s| (s.p10, s.p99)), Some((4.0, 4.0)));
     }

@@ -80,10 +80,10 @@ pub struct GeneratedJob {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
     /// A slice ends before or where it begins.
-    #[error("the slice is empty: {what}_from = {from} must be less than {what}_to = {to}")]
+    #[error("the slice is empty: {} = {from} must be less than {} = {to}", .names[0], .names[1])]
     EmptySlice {
-        /// Stem of the two parameters.
-        what: &'static str,
+        /// The two parameters.
+        names: [&'static str; 2],
         /// The lower bound.
         from: String,
         /// The upper bound.

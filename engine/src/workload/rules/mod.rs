@@ -163,18 +163,26 @@ pub(super) struct Raw {
 /// A half-open slice `[from, to)`; an absent bound is open.
 #[derive(Debug, Clone, Copy)]
 struct Slice<T> {
+    names: [&'static str; 2],
     from: Option<T>,
     to: Option<T>,
 }
 
 impl<T: PartialOrd + Copy + std::fmt::Display> Slice<T> {
-    fn new(what: &'static str, from: Option<T>, to: Option<T>) -> Result<Slice<T>, WorkloadError> {
-        match (from, to) {
-            (Some(a), Some(b)) if a >= b => {
-                Err(WorkloadError::EmptySlice { what, from: a.to_string(), to: b.to_string() })
+    /// The slice of two parameters, read by `get`.
+    fn new(names: [&'static str; 2], get: impl Fn(&str) -> Option<T>) -> Result<Slice<T>, WorkloadError> {
+        match names.map(get) {
+            [Some(from), Some(to)] if from >= to => {
+                Err(WorkloadError::EmptySlice { names, from: from.to_string(), to: to.to_string() })
             }
-            _ => Ok(Slice { from, to }),
+            [from, to] => Ok(Slice { names, from, to }),
         }
+    }
+
+    /// The bounds that are set, as in a manifest.
+    fn bounds(&self) -> impl Iterator<Item = String> {
+        let bound = |name: &str, value: Option<T>| value.map(|v| format!("{name} = {v}"));
+        [bound(self.names[0], self.from), bound(self.names[1], self.to)].into_iter().flatten()
     }
 
     fn contains(&self, value: T) -> bool {
@@ -213,9 +221,9 @@ impl Rules {
             missing_estimate_s: part.opt_real("missing_estimate_s"),
             kill: part.text("overrun") == "kill",
             ties_by_id: part.text("arrival_ties") == "job_id",
-            job_numbers: Slice::new("job_number", part.opt_int("job_number_from"), part.opt_int("job_number_to"))?,
-            positions: Slice::new("record", part.opt_int("record_from"), part.opt_int("record_to"))?,
-            submits: Slice::new("submit", part.opt_real("submit_from_s"), part.opt_real("submit_to_s"))?,
+            job_numbers: Slice::new(["job_number_from", "job_number_to"], |name| part.opt_int(name))?,
+            positions: Slice::new(["record_from", "record_to"], |name| part.opt_int(name))?,
+            submits: Slice::new(["submit_from_s", "submit_to_s"], |name| part.opt_real(name))?,
             interarrival_factor: part.real("interarrival_factor"),
         })
     }
@@ -333,14 +341,10 @@ impl Rules {
     }
 
     fn slices(&self) -> String {
-        fn show<T: std::fmt::Display>(out: &mut Vec<String>, name: &str, unit: &str, slice: &Slice<T>) {
-            out.extend(slice.from.as_ref().map(|v| format!("{name}_from{unit} = {v}")));
-            out.extend(slice.to.as_ref().map(|v| format!("{name}_to{unit} = {v}")));
-        }
-        let mut out = Vec::new();
-        show(&mut out, "job_number", "", &self.job_numbers);
-        show(&mut out, "record", "", &self.positions);
-        show(&mut out, "submit", "_s", &self.submits);
-        out.join(", ")
+        let bounds = self.job_numbers.bounds().chain(self.positions.bounds()).chain(self.submits.bounds());
+        bounds.collect::<Vec<_>>().join(", ")
     }
 }
+
+#[cfg(test)]
+mod tests;

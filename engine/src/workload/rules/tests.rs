@@ -1,0 +1,203 @@
+use super::super::{Workload, WorkloadError, build, problems, swf};
+use super::*;
+use crate::registry::{self, Value};
+use crate::spec::SimSpec;
+
+fn spec(rules: &[(&str, Value)]) -> SimSpec {
+    let mut spec = SimSpec::new();
+    spec.choose(Part::new(registry::find(Slot::Source, "swf").expect("is registered")));
+    for (name, value) in rules {
+        spec.part_mut(Slot::Rules).set(name, value.clone()).expect("is valid");
+    }
+    spec
+}
+
+fn text(t: &str) -> Value {
+    Value::Text(t.to_owned())
+}
+
+/// Records (number, submit, run, allocated, requested, requested time) as a log.
+fn log(records: &[(i64, f64, f64, i64, i64, f64)]) -> swf::SwfLog {
+    let mut text = "; MaxProcs: 16\n".to_owned();
+    for (id, submit, run, allocated, requested, time) in records {
+        text += &format!("{id} {submit} -1 {run} {allocated} -1 -1 {requested} {time} -1 1 1 1 -1 1 -1 -1 -1\n");
+    }
+    swf::parse(text.as_bytes(), "t.swf").expect("reads")
+}
+
+fn made(records: &[(i64, f64, f64, i64, i64, f64)], rules: &[(&str, Value)]) -> Workload {
+    build(&spec(rules), Some(&log(records))).expect("builds")
+}
+
+fn ids(workload: &Workload) -> Vec<i64> {
+    workload.jobs.iter().map(|j| j.id).collect()
+}
+
+#[test]
+fn a_plain_record_becomes_a_job_unchanged() {
+    let workload = made(&[(7, 10.0, 50.0, 3, 4, 60.0)], &[]);
+    let job = Job { id: 7, submit_s: 10.0, run_s: 50.0, estimate_s: 60.0, procs: 4, record: 1, killed: false };
+    assert_eq!(workload.jobs, [job]);
+    assert_eq!(workload.native_procs, Some(16));
+    assert_eq!(workload.counts, RuleCounts { records_count: 1, ..RuleCounts::default() });
+}
+
+#[test]
+fn records_without_submit_or_run_time_are_dropped_and_counted_once() {
+    let records = [
+        (1, -1.0, -1.0, 1, 1, 9.0),
+        (2, 0.0, -1.0, 1, 1, 9.0),
+        (3, 0.0, 0.0, 1, 1, 9.0),
+        (4, -1.0, 5.0, 1, 1, 9.0),
+        (5, 0.0, 5.0, 1, 1, 9.0),
+    ];
+    let workload = made(&records, &[]);
+    assert_eq!(ids(&workload), [3, 5]);
+    assert_eq!((workload.counts.dropped_submit_count, workload.counts.dropped_run_count), (2, 1));
+    let workload = made(&records, &[("min_run_s", Value::Real(5.0))]);
+    assert_eq!(ids(&workload), [5]);
+    assert_eq!((workload.counts.dropped_submit_count, workload.counts.dropped_run_count), (2, 2));
+}
+
+#[test]
+fn procs_fall_back_to_the_other_field_and_then_to_one() {
+    let records = [
+        (1, 0.0, 1.0, 3, 4, 9.0),
+        (2, 0.0, 1.0, 3, -1, 9.0),
+        (3, 0.0, 1.0, -1, 4, 9.0),
+        (4, 0.0, 1.0, 0, 0, 9.0),
+        (5, 0.0, 1.0, -1, -1, 9.0),
+    ];
+    for (field, procs) in [("requested", [4, 3, 4, 1, 1]), ("allocated", [3, 3, 4, 1, 1])] {
+        let workload = made(&records, &[("procs_field", text(field))]);
+        assert_eq!(workload.jobs.iter().map(|j| j.procs).collect::<Vec<_>>(), procs, "{field}");
+        assert_eq!((workload.counts.procs_fallback_count, workload.counts.procs_missing_count), (1, 2), "{field}");
+    }
+}
+
+#[test]
+fn estimates_are_filled_exact_or_the_users() {
+    let records = [(1, 0.0, 100.0, 1, 1, 200.0), (2, 0.0, 100.0, 1, 1, -1.0), (3, 0.0, 100.0, 1, 1, 0.0)];
+    let shown = |rules: &[(&str, Value)]| {
+        let workload = made(&records, rules);
+        let jobs = workload.jobs.iter().map(|j| (j.run_s, j.estimate_s, j.killed)).collect::<Vec<_>>();
+        (jobs, workload.counts.filled_estimate_count, workload.counts.overrun_count)
+    };
+    let user = (100.0, 200.0, false);
+    assert_eq!(shown(&[]), (vec![user, (100.0, 100.0, false), (100.0, 100.0, false)], 2, 0));
+    let long = [("missing_estimate_s", Value::Real(300.0))];
+    assert_eq!(shown(&long), (vec![user, (100.0, 300.0, false), (100.0, 300.0, false)], 2, 0));
+    let short = [("missing_estimate_s", Value::Real(30.0))];
+    assert_eq!(shown(&short), (vec![user, (30.0, 30.0, true), (30.0, 30.0, true)], 2, 2));
+    let exact = [("estimates", text("exact")), ("missing_estimate_s", Value::Real(30.0))];
+    assert_eq!(shown(&exact), (vec![(100.0, 100.0, false); 3], 0, 0));
+}
+
+#[test]
+fn a_job_that_outlives_its_estimate_is_killed_or_runs_on() {
+    let records = [(1, 0.0, 100.0, 1, 1, 99.5), (2, 0.0, 100.0, 1, 1, 100.0)];
+    let shown = |rules: &[(&str, Value)]| {
+        let workload = made(&records, rules);
+        assert_eq!(
+            workload.jobs[1],
+            Job { id: 2, record: 2, estimate_s: 100.0, run_s: 100.0, killed: false, ..workload.jobs[0] }
+        );
+        (workload.jobs[0].run_s, workload.jobs[0].killed, workload.counts.overrun_count)
+    };
+    assert_eq!(shown(&[]), (99.5, true, 1));
+    assert_eq!(shown(&[("overrun", text("run-on"))]), (100.0, false, 1));
+    let exact = made(&records, &[("estimates", text("exact"))]);
+    assert_eq!((exact.jobs[0].run_s, exact.jobs[0].estimate_s, exact.counts.overrun_count), (100.0, 100.0, 0));
+}
+
+/// Ten records, numbers 10, 20, ..., submits 0, 1, ... s.
+fn ten() -> Vec<(i64, f64, f64, i64, i64, f64)> {
+    (0..10).map(|i| (10 + i * 10, i as f64, 1.0, 1, 1, 1.0)).collect()
+}
+
+#[test]
+fn slices_are_half_open_and_intersect() {
+    let kept = |rules: &[(&str, Value)]| {
+        let workload = made(&ten(), rules);
+        assert_eq!(workload.counts.sliced_out_count + workload.jobs.len() as u64, 10);
+        ids(&workload)
+    };
+    assert_eq!(kept(&[("job_number_from", Value::Int(20)), ("job_number_to", Value::Int(40))]), [20, 30]);
+    assert_eq!(kept(&[("job_number_from", Value::Int(91))]), [100]);
+    assert_eq!(kept(&[("record_from", Value::Int(8))]), [90, 100]);
+    assert_eq!(kept(&[("record_from", Value::Int(2)), ("record_to", Value::Int(3))]), [30]);
+    assert_eq!(kept(&[("record_to", Value::Int(i64::MAX))]).len(), 10);
+    assert_eq!(kept(&[("submit_from_s", Value::Real(3.0)), ("submit_to_s", Value::Real(5.0))]), [40, 50]);
+    assert_eq!(kept(&[("submit_to_s", Value::Real(4.5)), ("record_from", Value::Int(3))]), [40, 50]);
+}
+
+#[test]
+fn a_record_without_a_submit_time_is_in_no_submit_slice() {
+    let records = [(1, -1.0, 5.0, 1, 1, 9.0), (2, 4.0, 5.0, 1, 1, 9.0)];
+    let counts = made(&records, &[("submit_to_s", Value::Real(5.0))]).counts;
+    assert_eq!((counts.sliced_out_count, counts.dropped_submit_count), (1, 0));
+}
+
+#[test]
+fn slices_of_nothing_are_refused_with_their_bounds() {
+    for (rules, wanted) in [
+        (
+            [("job_number_from", Value::Int(7)), ("job_number_to", Value::Int(7))],
+            "the slice is empty: job_number_from = 7 must be less than job_number_to = 7",
+        ),
+        (
+            [("record_from", Value::Int(7)), ("record_to", Value::Int(3))],
+            "the slice is empty: record_from = 7 must be less than record_to = 3",
+        ),
+        (
+            [("submit_from_s", Value::Real(2.5)), ("submit_to_s", Value::Real(1.0))],
+            "the slice is empty: submit_from_s = 2.5 must be less than submit_to_s = 1",
+        ),
+    ] {
+        let error = build(&spec(&rules), Some(&log(&ten()))).expect_err("is contradictory");
+        assert_eq!(error.to_string(), wanted);
+        assert_eq!(problems(&spec(&rules)), [wanted]);
+    }
+    assert!(problems(&spec(&[])).is_empty());
+}
+
+#[test]
+fn a_workload_without_jobs_says_which_rule_took_them() {
+    let message =
+        |records: &[_], rules: &[_]| build(&spec(rules), Some(&log(records))).expect_err("is empty").to_string();
+    let records = [(1, -1.0, -1.0, 1, 1, 9.0), (2, 0.0, 3.0, 1, 1, 9.0), (3, 0.0, 3.0, 1, 1, 9.0)];
+    assert_eq!(
+        message(&records, &[("record_to", Value::Int(2)), ("min_run_s", Value::Real(3.5))]),
+        "t.swf: no job is left of 3 records: 1 outside the slice (record_to = 2), 1 without a submit time, 1 without a \
+         run time or with one below min_run_s = 3.5"
+    );
+    assert_eq!(
+        message(&records, &[("submit_from_s", Value::Real(1.0)), ("job_number_from", Value::Int(0))]),
+        "t.swf: no job is left of 3 records: 3 outside the slice (job_number_from = 0, submit_from_s = 1)"
+    );
+    assert_eq!(message(&[], &[]), "t.swf: no job is left of 0 records: the source has no record");
+    let missing = build(&spec(&[]), None).expect_err("has no log");
+    assert!(matches!(missing, WorkloadError::LogMissing(_)), "{missing}");
+}
+
+#[test]
+fn interarrival_times_are_scaled_from_the_first_job_kept() {
+    let records = [(1, 50.0, -1.0, 1, 1, 9.0), (2, 130.0, 1.0, 1, 1, 9.0), (3, 100.0, 1.0, 1, 1, 9.0)];
+    let submits = |factor: f64| {
+        let workload = made(&records, &[("interarrival_factor", Value::Real(factor))]);
+        workload.jobs.iter().map(|j| (j.id, j.submit_s)).collect::<Vec<_>>()
+    };
+    assert_eq!(submits(0.5), [(3, 100.0), (2, 115.0)]);
+    assert_eq!(submits(2.0), [(3, 100.0), (2, 160.0)]);
+    assert_eq!(submits(1.0), [(3, 100.0), (2, 130.0)]);
+}
+
+#[test]
+fn ties_of_arrival_are_in_file_or_number_order() {
+    let records =
+        [(9, 5.0, 1.0, 1, 1, 9.0), (4, 5.0, 1.0, 1, 1, 9.0), (7, 1.0, 1.0, 1, 1, 9.0), (1, 5.0, 1.0, 1, 1, 9.0)];
+    assert_eq!(ids(&made(&records, &[])), [7, 9, 4, 1]);
+    assert_eq!(ids(&made(&records, &[("arrival_ties", text("job_id"))])), [7, 1, 4, 9]);
+    let positions: Vec<u64> = made(&records, &[]).jobs.iter().map(|j| j.record).collect();
+    assert_eq!(positions, [3, 1, 2, 4], "records are counted in the file's order");
+}
