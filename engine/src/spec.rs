@@ -48,7 +48,9 @@ impl SimSpec {
     /// Problems that no single value shows: vectors of different length, contradicting bounds, combinations that make
     /// no sense. Each is a sentence that names the parameters.
     pub fn problems(&self) -> Vec<String> {
-        crate::platform::gear_problems(self.part(Slot::Platform))
+        let mut problems = crate::platform::gear_problems(self.part(Slot::Platform));
+        problems.extend(crate::workload::problems(self));
+        problems
     }
 }
 

@@ -1,5 +1,4 @@
 //! What occurs in the published logs, counted. Needs `POWERSWEEP_TRACES`.
-use std::io::Read;
 use std::path::PathBuf;
 
 use powersweep_engine::workload::log_facts::LogFacts;
@@ -7,22 +6,15 @@ use powersweep_engine::workload::swf::{self, SwfLog};
 use powersweep_engine::workload::{self, RuleCounts, Workload};
 use powersweep_engine::{Part, SimSpec, Slot, Value, registry};
 
-/// The folder of the logs; `None`, with a word, if it is not set.
-pub(crate) fn folder() -> Option<PathBuf> {
-    let folder = std::env::var_os("POWERSWEEP_TRACES").map(PathBuf::from);
-    if folder.is_none() {
-        println!("skipped: POWERSWEEP_TRACES is not set");
-    }
-    folder
+use crate::logs;
+
+fn folder() -> Option<PathBuf> {
+    logs::folder("real_logs")
 }
 
 /// A log of the folder.
-pub(crate) fn log(name: &str) -> Option<SwfLog> {
-    let file = folder()?.join(format!("{name}.swf.gz"));
-    let archive = std::fs::File::open(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    let mut text = Vec::new();
-    flate2::read::MultiGzDecoder::new(archive).read_to_end(&mut text).expect("an intact archive");
-    Some(swf::parse(&text, name).expect("reads"))
+fn log(name: &str) -> Option<SwfLog> {
+    Some(logs::read(folder()?.join(format!("{name}.swf.gz"))))
 }
 
 /// The workload of a log by rules.
@@ -181,10 +173,7 @@ fn published_schedules_are_read_and_sorted_by_submit_and_number() {
     let folder = folder.join("../published-schedules");
     for (name, count) in [("KTH-SP2", 28_481), ("SDSC-SP2", 54_006)] {
         for kind in ["user", "exact"] {
-            let archive = std::fs::File::open(folder.join(format!("{name}.{kind}.swf.gz"))).expect("opens");
-            let mut text = Vec::new();
-            flate2::read::MultiGzDecoder::new(archive).read_to_end(&mut text).expect("an intact archive");
-            let log = swf::parse(&text, name).expect("reads");
+            let log = logs::read(folder.join(format!("{name}.{kind}.swf.gz")));
             let rules = [("arrival_ties", Value::Text("job_id".to_owned()))];
             let Workload { jobs, counts, native_procs } = build(&log, &rules);
             assert_eq!(jobs.len(), count, "{name} {kind}");
