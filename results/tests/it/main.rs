@@ -1,0 +1,7 @@
+//! What leaves this crate, read back.
+
+mod documented;
+mod readers;
+mod roundtrip;
+mod sample;
+mod wire;

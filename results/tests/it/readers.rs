@@ -1,0 +1,1 @@
+//! The analytics tools that users have read what we write.

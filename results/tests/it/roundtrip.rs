@@ -1,0 +1,162 @@
+//! Batches and parts hold what was pushed.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep_results::failures::Failure;
+use powersweep_results::part::{self, Footer};
+use powersweep_results::{ResultsError, failures, jobs, tasks};
+use uuid::Uuid;
+
+use crate::sample;
+
+pub(crate) fn tasks_batch(from: u64, to: u64) -> RecordBatch {
+    let mut builder = tasks::Builder::new();
+    for i in from..to {
+        builder.push(&sample::task(i), &sample::counts(i), &sample::summary(i), &sample::run(i));
+    }
+    builder.finish()
+}
+
+fn column<'b>(batch: &'b RecordBatch, name: &str) -> &'b Arc<dyn Array> {
+    batch.column_by_name(name).unwrap_or_else(|| panic!("no column `{name}`"))
+}
+
+fn text<'b>(batch: &'b RecordBatch, name: &str, row: usize) -> Option<&'b str> {
+    let array = column(batch, name).as_string::<i32>();
+    array.is_valid(row).then(|| array.value(row))
+}
+
+fn real(batch: &RecordBatch, name: &str, row: usize) -> Option<f64> {
+    let array = column(batch, name).as_primitive::<Float64Type>();
+    array.is_valid(row).then(|| array.value(row))
+}
+
+fn int(batch: &RecordBatch, name: &str, row: usize) -> Option<i64> {
+    let array = column(batch, name).as_primitive::<Int64Type>();
+    array.is_valid(row).then(|| array.value(row))
+}
+
+#[test]
+fn a_task_row_says_what_ran_and_what_came_out() {
+    let batch = tasks_batch(0, 4);
+    assert_eq!(batch.num_rows(), 4);
+    assert_eq!(text(&batch, "experiment", 0), Some("sample"));
+    assert_eq!(text(&batch, "task_id", 3), Some("00000000-0000-0003-8000-000000000003"));
+    assert_eq!(int(&batch, "seed", 3), Some(4));
+    assert_eq!(int(&batch, "task_index", 2), Some(2));
+    assert_eq!(text(&batch, "gear_rule", 2), Some("bsld"));
+    assert_eq!(text(&batch, "gear_rule", 3), Some("top"));
+    assert_eq!(text(&batch, "log", 0), Some("CTC-SP2-1996-3.1-cln"));
+    assert_eq!(text(&batch, "log_digest", 0), Some("ab".repeat(32).as_str()));
+    assert_eq!(text(&batch, "log_digest", 1), None);
+    assert_eq!(real(&batch, "wq_threshold", 0), Some(f64::INFINITY));
+    assert_eq!(real(&batch, "wq_threshold", 2), Some(4.0));
+    assert_eq!(int(&batch, "dropped_run_count", 2), Some(2));
+    assert_eq!(real(&batch, "wait_s_mean", 1), Some(sample::summary(1).wait_s_mean));
+    assert_eq!(real(&batch, "slowdown_mean", 0), sample::summary(0).slowdown_mean);
+    let started = column(&batch, "started_at").as_primitive::<TimestampMicrosecondType>();
+    assert_eq!(started.value(2), 1_700_000_003_000_000);
+    let gears = column(&batch, "gear_jobs_count").as_list::<i32>().value(3);
+    assert_eq!(gears.as_primitive::<Int64Type>().values(), &[3, 0, 1, 2, 3, 3997]);
+    let ghz = column(&batch, "gears_ghz").as_list::<i32>().value(0);
+    assert_eq!(ghz.as_primitive::<Float64Type>().values(), &[0.8, 1.1, 1.4, 1.7, 2.0, 2.3]);
+}
+
+#[test]
+fn what_does_not_apply_is_null() {
+    let batch = tasks_batch(0, 2);
+    assert_eq!(real(&batch, "bsld_threshold", 1), None, "the top gear has no threshold");
+    assert_eq!(int(&batch, "synthetic_procs", 0), None, "a log is not generated");
+    assert_eq!(text(&batch, "log", 1), None, "a generator reads no log");
+    assert_eq!(real(&batch, "missing_estimate_s", 0), None, "unset parameters have no value");
+    assert_eq!(real(&batch, "slowdown_mean", 1), None, "a metric without a value");
+}
+
+#[test]
+fn a_builder_goes_on_after_finish() {
+    let mut builder = tasks::Builder::new();
+    let mut rows = Vec::new();
+    for i in 0..3 {
+        builder.push(&sample::task(i), &sample::counts(i), &sample::summary(i), &sample::run(i));
+        assert_eq!(builder.len(), 1);
+        assert!(builder.bytes() > 500, "{} bytes", builder.bytes());
+        rows.push(builder.finish());
+        assert!(builder.is_empty());
+    }
+    let together = arrow::compute::concat_batches(&tasks::schema(), &rows).expect("one schema");
+    assert_eq!(together, tasks_batch(0, 3));
+}
+
+#[test]
+fn jobs_carry_the_axes_of_their_task() {
+    let mut builder = jobs::Builder::new();
+    builder.push(&sample::task(0), &sample::jobs(5));
+    builder.push(&sample::task(1), &[]);
+    builder.push(&sample::task(3), &sample::jobs(2));
+    let batch = builder.finish();
+    assert_eq!(batch.num_rows(), 7);
+    assert_eq!(text(&batch, "policy", 4), Some("bsld"));
+    assert_eq!(text(&batch, "policy", 5), Some("no-dvfs"));
+    assert_eq!(real(&batch, "wq_threshold", 4), Some(f64::INFINITY));
+    assert_eq!(real(&batch, "wq_threshold", 6), None);
+    assert_eq!(int(&batch, "job_id", 6), Some(20_001));
+    assert_eq!(real(&batch, "wait_s", 1), Some(0.5));
+    assert_eq!(int(&batch, "procs", 1), Some(2));
+    assert_eq!(int(&batch, "param_procs", 1), None);
+    assert!(!column(&batch, "backfilled").as_boolean().value(1));
+}
+
+#[test]
+fn failures_carry_kind_and_message() {
+    let mut builder = failures::Builder::new();
+    let failure = Failure {
+        attempt: 2,
+        worker: "node1".to_owned(),
+        failed_at_us: 1_700_000_000_000_000,
+        kind: "deadline".to_owned(),
+        message: "over 60 s".to_owned(),
+    };
+    builder.push(&sample::task(1), &failure);
+    let batch = builder.finish();
+    assert_eq!(int(&batch, "attempt", 0), Some(2));
+    assert_eq!(text(&batch, "failure_kind", 0), Some("deadline"));
+    assert_eq!(text(&batch, "message", 0), Some("over 60 s"));
+    assert_eq!(text(&batch, "source", 0), Some("lublin"));
+}
+
+#[test]
+fn a_part_holds_the_rows_and_says_whose_they_are() {
+    let batches = [tasks_batch(0, 10), tasks_batch(10, 13)];
+    let footer = Footer { experiment: "sample".to_owned(), part_id: Uuid::now_v7(), rows: 13 };
+    let bytes = part::encode(&tasks::schema(), &batches, &footer).expect("encodes");
+    assert_eq!(part::read_footer(&bytes).expect("our footer"), footer);
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).expect("a Parquet file").build().expect("readable");
+    let read: Vec<_> = reader.collect::<Result<_, _>>().expect("readable rows");
+    let read = arrow::compute::concat_batches(&tasks::schema(), &read).expect("the same schema");
+    assert_eq!(read, tasks_batch(0, 13));
+}
+
+#[test]
+fn a_footer_that_is_not_ours_is_refused() {
+    let batch = tasks_batch(0, 1);
+    let wrong = Footer { experiment: "sample".to_owned(), part_id: Uuid::nil(), rows: 2 };
+    assert!(part::encode(&tasks::schema(), std::slice::from_ref(&batch), &wrong).is_err(), "a wrong row count");
+
+    let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), tasks::schema(), None).expect("a writer");
+    writer.write(&batch).expect("written");
+    let foreign = writer.into_inner().expect("closed").into();
+    assert!(matches!(part::read_footer(&foreign), Err(ResultsError::Footer(_))));
+    assert!(matches!(part::read_footer(&foreign.slice(..100)), Err(ResultsError::Parquet(_))));
+}
+
+#[test]
+fn a_mask_keeps_its_rows() {
+    let batch = tasks_batch(0, 3);
+    let kept = part::filter(&batch, &[true, false, true]).expect("fits");
+    assert_eq!((int(&kept, "task_index", 0), int(&kept, "task_index", 1)), (Some(0), Some(2)));
+    assert_eq!(kept.num_rows(), 2);
+    assert!(matches!(part::filter(&batch, &[true]), Err(ResultsError::Mask { mask: 1, rows: 3 })));
+}

@@ -1,0 +1,111 @@
+//! Rows to write: what a sweep of two policies, several thresholds and two sources gives.
+
+use std::sync::Arc;
+
+use powersweep_engine::registry::{Part, Slot, Value, find};
+use powersweep_engine::workload::RuleCounts;
+use powersweep_engine::{JobRecord, SimSpec, Summary};
+use powersweep_experiments::TaskSpec;
+use powersweep_results::tasks::RunFacts;
+use uuid::Uuid;
+
+/// A mixed number below 1 from an index, so that columns look like measurements.
+fn noise(i: u64) -> f64 {
+    (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn entry(slot: Slot, name: &str) -> Part {
+    Part::new(find(slot, name).expect("registered"))
+}
+
+/// Task `i`: even ones read a log and lower gears, odd ones are generated and run at the top gear.
+pub(crate) fn task(i: u64) -> TaskSpec {
+    let mut sim = SimSpec::new();
+    sim.seed = i + 1;
+    let even = i.is_multiple_of(2);
+    if even {
+        let mut log = entry(Slot::Source, "swf");
+        log.set("log", Value::Text("CTC-SP2-1996-3.1-cln".to_owned())).expect("a text");
+        sim.choose(log);
+        let mut gears = entry(Slot::GearRule, "bsld");
+        gears.set("bsld_threshold", Value::Real(1.5 + noise(i))).expect("in range");
+        gears
+            .set("wq_threshold", Value::Real(if i.is_multiple_of(4) { f64::INFINITY } else { 4.0 }))
+            .expect("in range");
+        sim.choose(gears);
+    }
+    TaskSpec {
+        experiment: Arc::from("sample"),
+        index: i,
+        task_id: Uuid::from_u128(u128::from(i) << 64 | 0x0000_0000_0000_0000_8000_0000_0000_0000 | u128::from(i)),
+        workload: Arc::from(if even { "CTC" } else { "synthetic" }),
+        platform: Arc::from("original"),
+        policy: Arc::from(if even { "bsld" } else { "no-dvfs" }),
+        digest: even.then(|| [0xab; 32].into()),
+        log: even.then(|| Arc::from("CTC-SP2-1996-3.1-cln")),
+        sim,
+    }
+}
+
+/// The metrics of task `i`.
+pub(crate) fn summary(i: u64) -> Summary {
+    Summary {
+        jobs_count: 4982,
+        measured_jobs_count: 4982,
+        events_count: 9964 + i,
+        machine_procs: 430,
+        makespan_s: 2.5e6 + 1e5 * noise(i + 1),
+        wait_s_mean: 7786.753 * noise(i + 2),
+        wait_s_p95: 4e4 * noise(i + 3),
+        bsld_tau600s_mean: 1.0 + 4.0 * noise(i + 4),
+        slowdown_mean: i.is_multiple_of(2).then(|| 1.0 + 90.0 * noise(i + 5)),
+        reduced_count: i % 4000,
+        gear_jobs_count: vec![i, 0, 1, 2, 3, 4000 - i % 4000],
+        gear_busy_proc_s: (0..6).map(|g| 1e7 * noise(i * 6 + g)).collect(),
+        utilization_installed: Some(noise(i + 6)),
+        energy_total_j: 9e8 * noise(i + 7),
+        energy_computational_j: 8e8 * noise(i + 8),
+        power_peak_w: 430.0 * noise(i + 9),
+        energy_residual: 1e-16 * noise(i + 10),
+        ..Summary::default()
+    }
+}
+
+/// What the rules did for task `i`.
+pub(crate) fn counts(i: u64) -> RuleCounts {
+    RuleCounts { records_count: 77_222, sliced_out_count: 72_222, dropped_run_count: i % 3, ..RuleCounts::default() }
+}
+
+/// How task `i` ran: tasks start 1.5 s apart from 2023-11-14T22:13:20Z on.
+pub(crate) fn run(i: u64) -> RunFacts {
+    RunFacts {
+        attempt: 1,
+        worker: format!("node{}", i % 8),
+        started_at_us: 1_700_000_000_000_000 + 1_500_000 * i.cast_signed(),
+        wall_ms: 4.0 + noise(i + 11),
+        engine_ms: 3.0 + noise(i + 12),
+        parse_ms: 0.0,
+    }
+}
+
+/// `n` jobs.
+pub(crate) fn jobs(n: u64) -> Vec<JobRecord> {
+    let job = |i: u64| {
+        let (submit_s, run_s) = (100.0 * i as f64, 1.0 + 1000.0 * noise(i).floor());
+        JobRecord {
+            job_id: i.cast_signed() + 20_000,
+            submit_s,
+            start_s: submit_s + 0.5,
+            finish_s: submit_s + 0.5 + run_s,
+            run_s,
+            run_top_s: run_s,
+            requested_s: 2.0 * run_s,
+            procs: 1 + u32::try_from(i % 64).expect("small"),
+            gear_index: u8::try_from(i % 6).expect("small"),
+            energy_j: run_s * 3.0,
+            backfilled: i.is_multiple_of(3),
+            killed: false,
+        }
+    };
+    (0..n).map(job).collect()
+}

@@ -1,0 +1,96 @@
+//! Encoded batches: what comes back, and what damaged bytes do.
+
+use arrow::array::RecordBatch;
+use powersweep_results::{ResultsError, failures, ipc, jobs, tasks};
+use proptest::prelude::*;
+
+use crate::roundtrip::tasks_batch;
+use crate::sample;
+
+#[test]
+fn batches_come_back_as_they_were() {
+    let mut rows = jobs::Builder::new();
+    rows.push(&sample::task(0), &sample::jobs(100));
+    for batch in [tasks_batch(0, 50), tasks_batch(0, 1), tasks_batch(0, 0), rows.finish()] {
+        let bytes = ipc::encode(&batch).expect("encodes");
+        assert_eq!(ipc::decode(&bytes, &batch.schema()).expect("decodes"), batch);
+    }
+}
+
+#[test]
+fn a_slice_is_encoded_as_what_it_shows() {
+    let slice = tasks_batch(0, 20).slice(5, 7);
+    let bytes = ipc::encode(&slice).expect("encodes");
+    assert_eq!(ipc::decode(&bytes, &tasks::schema()).expect("decodes"), slice);
+}
+
+#[test]
+fn a_batch_is_read_with_its_own_schema_only() {
+    let bytes = ipc::encode(&tasks_batch(0, 2)).expect("encodes");
+    assert!(matches!(ipc::decode(&bytes, &failures::schema()), Err(ResultsError::OtherSchema { .. })));
+}
+
+#[test]
+fn cut_bytes_are_errors() {
+    let bytes = ipc::encode(&tasks_batch(0, 2)).expect("encodes");
+    for length in 0..bytes.len() {
+        assert!(ipc::decode(&bytes[..length], &tasks::schema()).is_err(), "{length} bytes");
+    }
+}
+
+/// Decompresses, damages the inside and packs it again, so that the checksum does not protect the decoder.
+fn with_damaged_inside(batch: &RecordBatch, damage: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+    let bytes = ipc::encode(batch).expect("encodes");
+    let mut content = zstd::decode_all(&bytes[16..]).expect("a zstd frame");
+    damage(&mut content);
+    let frame = zstd::bulk::compress(&content, 1).expect("compresses");
+    [&bytes[..16], &frame].concat()
+}
+
+#[test]
+fn an_inside_that_is_honest_is_read() {
+    let batch = tasks_batch(0, 2);
+    let bytes = with_damaged_inside(&batch, |_| ());
+    assert_eq!(ipc::decode(&bytes, &tasks::schema()).expect("decodes"), batch);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn flipped_bytes_are_errors(at in 0_usize..10_000, xor in 1_u8..) {
+        let batch = tasks_batch(0, 2);
+        let mut bytes = ipc::encode(&batch).expect("encodes").to_vec();
+        let at = at % bytes.len();
+        bytes[at] ^= xor;
+        // Either refused, or (an unused bit of the frame's header) the same rows: never other rows.
+        if let Ok(read) = ipc::decode(&bytes, &tasks::schema()) {
+            prop_assert_eq!(read, batch);
+        }
+    }
+
+    #[test]
+    fn hostile_insides_never_panic(
+        cells in prop::collection::vec((0_usize..1 << 16, any::<u64>(), 0_u32..64), 1..6),
+        from_end in any::<bool>(),
+    ) {
+        let bytes = with_damaged_inside(&tasks_batch(0, 3), |content| {
+            for (at, value, shift) in &cells {
+                // The message lies at the end; aim at it half of the time.
+                let at = if from_end { content.len() - 8 - at % 8192.min(content.len() - 8) } else { at % (content.len() - 8) };
+                content[at..at + 8].copy_from_slice(&(value >> shift).to_le_bytes());
+            }
+        });
+        if let Ok(batch) = ipc::decode(&bytes, &tasks::schema()) {
+            // What is accepted must be usable.
+            for column in batch.columns() {
+                column.to_data().validate_full().expect("valid arrays");
+            }
+        }
+    }
+
+    #[test]
+    fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(ipc::decode(&bytes, &tasks::schema()).is_err());
+    }
+}
