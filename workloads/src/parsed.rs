@@ -19,7 +19,11 @@ const NOT_OF_THE_WORKLOAD: [&str; 1] = ["wide_jobs"];
 pub struct ParsedLogs {
     logs: Memo<Sha256, SwfLog>,
     workloads: Memo<WorkloadKey, Workload>,
+    max_workload_bytes: u64,
 }
+
+/// Greatest memory of one workload unless the caller says otherwise: some 40 million jobs.
+const MAX_WORKLOAD_BYTES: u64 = 4 << 30;
 
 /// What a workload depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,7 +37,17 @@ struct WorkloadKey {
 impl ParsedLogs {
     /// A cache that keeps at most `budget_bytes`, half for logs and half for workloads.
     pub fn new(budget_bytes: usize) -> ParsedLogs {
-        ParsedLogs { logs: Memo::new(budget_bytes / 2), workloads: Memo::new(budget_bytes / 2) }
+        ParsedLogs {
+            logs: Memo::new(budget_bytes / 2),
+            workloads: Memo::new(budget_bytes / 2),
+            max_workload_bytes: MAX_WORKLOAD_BYTES,
+        }
+    }
+
+    /// The same, refusing workloads that may take more than `max_bytes` while they are built (default 4 GiB). A
+    /// generator can be asked for any number of jobs, and running out of memory would end the process.
+    pub fn with_max_workload_bytes(self, max_bytes: u64) -> ParsedLogs {
+        ParsedLogs { max_workload_bytes: max_bytes, ..self }
     }
 
     /// The parsed log of a digest. `fetch` gets its text if it has to be parsed; `file` is its name for messages.
@@ -66,7 +80,7 @@ impl ParsedLogs {
         };
         self.workloads.get_or_make(&key, Workload::memory_bytes, || {
             let log = digest.map(|digest| self.log(digest, file, fetch)).transpose()?;
-            Ok(workload::build(spec, log.as_deref())?)
+            Ok(workload::build_within(spec, log.as_deref(), self.max_workload_bytes)?)
         })
     }
 

@@ -10,6 +10,17 @@ pub mod poisson;
 pub mod rules;
 pub mod swf;
 
+pub use estimates::ESTIMATE_FACTOR_MAX;
+
+use crate::registry::{Default as ParamDefault, Param, Part, Slot, Type};
+use crate::spec::SimSpec;
+
+/// A generator: jobs in order of submit for its part and a seed.
+type Generator = fn(&Part, u64) -> Vec<GeneratedJob>;
+
+/// The generators by the name of their entry. Every other source is a log.
+const GENERATORS: [(&str, Generator); 2] = [("lublin", lublin::generate), ("poisson", poisson::generate)];
+
 /// One job as the simulation sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
@@ -102,6 +113,16 @@ pub enum WorkloadError {
     /// The spec's source is a log, and the caller gave none.
     #[error("the workload's source is the log `{0}`, which was not loaded")]
     LogMissing(String),
+    /// The workload may take more memory than the caller allows.
+    #[error("a workload of {jobs} jobs takes up to {needed_bytes} bytes of memory, {max_bytes} are allowed")]
+    TooLarge {
+        /// Jobs to make.
+        jobs: u64,
+        /// Upper bound of the memory while it is made.
+        needed_bytes: u64,
+        /// What the caller allows.
+        max_bytes: u64,
+    },
     /// The generator made a job that cannot be simulated: its parameters are beyond what it can do.
     #[error("generator {generator}: job {position} has {what}: its parameters are out of the range that it can serve")]
     Generated {
@@ -114,31 +135,33 @@ pub enum WorkloadError {
     },
 }
 
-/// Makes the workload of a spec: source, then rules.
+/// Makes the workload of a spec: source, then rules. [`build_within`] without a limit of memory.
+pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, WorkloadError> {
+    build_within(spec, log, u64::MAX)
+}
+
+/// Makes the workload of a spec: source, then rules, unless that may take more than `max_bytes` of memory.
 ///
 /// `log` is the parsed log if the source is one; generators ignore it and draw from `spec.seed`.
-/// Errors are final.
-pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, WorkloadError> {
+/// Errors are final; [`WorkloadError::TooLarge`] is final for this limit.
+pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -> Result<Workload, WorkloadError> {
     let source = spec.part(Slot::Source);
     let rules = rules::Rules::new(spec.part(Slot::Rules))?;
     let name = source.entry().name;
-    let (origin, native_procs, (jobs, counts)) = match name {
-        "lublin" | "poisson" => {
-            let generated = if name == "lublin" {
-                lublin::generate(source, spec.seed)
-            } else {
-                poisson::generate(source, spec.seed)
-            };
-            check_generated(name, &generated)?;
-            let native = source.opt_int("synthetic_procs").and_then(|n| u32::try_from(n).ok());
-            (name, native, rules.apply(generated.iter().enumerate().map(|(i, job)| job.raw(i))))
-        }
-        _ => {
-            let log = log.ok_or_else(|| {
-                WorkloadError::LogMissing(source.opt_text("log").unwrap_or("(no log given)").to_owned())
-            })?;
-            (log.file.as_str(), log.header.procs(), rules.apply(log.records.iter().map(raw_record)))
-        }
+    let generator = GENERATORS.iter().find(|(n, _)| *n == name);
+    let (origin, native_procs, (jobs, counts)) = if let Some((_, generate)) = generator {
+        // Checked before the first job: running out of memory would end the process, not the task.
+        let count = source.int("synthetic_jobs_count").unsigned_abs();
+        check_size(count, size_of::<GeneratedJob>() + size_of::<Job>(), max_bytes)?;
+        let generated = generate(source, spec.seed);
+        check_generated(name, &generated)?;
+        let native = source.opt_int("synthetic_procs").and_then(|n| u32::try_from(n).ok());
+        (name, native, rules.apply(generated.iter().enumerate().map(|(i, job)| job.raw(i))))
+    } else {
+        let log = log
+            .ok_or_else(|| WorkloadError::LogMissing(source.opt_text("log").unwrap_or("(no log given)").to_owned()))?;
+        check_size(log.records.len() as u64, size_of::<Job>(), max_bytes)?;
+        (log.file.as_str(), log.header.procs(), rules.apply(log.records.iter().map(raw_record)))
     };
     if jobs.is_empty() {
         let why = rules.why_empty(&counts);
@@ -187,6 +210,11 @@ fn raw_record(record: &swf::Record) -> rules::Raw {
     }
 }
 
+fn check_size(jobs: u64, bytes_each: usize, max_bytes: u64) -> Result<(), WorkloadError> {
+    let needed_bytes = jobs.saturating_mul(bytes_each as u64);
+    if needed_bytes > max_bytes { Err(WorkloadError::TooLarge { jobs, needed_bytes, max_bytes }) } else { Ok(()) }
+}
+
 /// Refuses times that are no times: extreme parameters can overflow a generator's arithmetic.
 fn check_generated(generator: &'static str, jobs: &[GeneratedJob]) -> Result<(), WorkloadError> {
     let usable = |v: f64| v.is_finite() && v >= 0.0;
@@ -200,11 +228,6 @@ fn check_generated(generator: &'static str, jobs: &[GeneratedJob]) -> Result<(),
     }
     Ok(())
 }
-
-pub use estimates::ESTIMATE_FACTOR_MAX;
-
-use crate::registry::{Default as ParamDefault, Param, Slot, Type};
-use crate::spec::SimSpec;
 
 /// Jobs that a generator makes.
 pub const SYNTHETIC_JOBS: Param = Param {
@@ -225,3 +248,53 @@ pub const SYNTHETIC_PROCS: Param = Param {
     identity: true,
     doc: "Size of the machine that the jobs are made for; the platform's size unless `procs` says otherwise.",
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{self, Value};
+
+    fn generated(source: &str, params: &[(&str, Value)]) -> SimSpec {
+        let mut spec = SimSpec::new();
+        let mut part = Part::new(registry::find(Slot::Source, source).expect("is registered"));
+        for (name, value) in params {
+            part.set(name, value.clone()).expect("is valid");
+        }
+        spec.choose(part);
+        spec
+    }
+
+    #[test]
+    fn generators_are_sources_of_the_registry_and_go_through_the_rules() {
+        for (name, _) in GENERATORS {
+            let mut spec = generated(name, &[("synthetic_jobs_count", Value::Int(50))]);
+            spec.part_mut(Slot::Rules).set("record_from", Value::Int(10)).expect("is valid");
+            let workload = build(&spec, None).expect("builds");
+            assert_eq!(workload.jobs.iter().map(|j| j.id).collect::<Vec<_>>(), (11..=50).collect::<Vec<_>>(), "{name}");
+            assert_eq!(workload.native_procs, Some(256));
+            let counts = workload.counts;
+            assert_eq!((counts.records_count, counts.sliced_out_count, counts.filled_estimate_count), (50, 10, 40));
+            spec.seed += 1;
+            assert_ne!(build(&spec, None).expect("builds").jobs, workload.jobs, "{name}: the seed matters");
+        }
+        let sources = registry::entries(Slot::Source).filter(|e| e.name != "swf").map(|e| e.name);
+        assert_eq!(sources.collect::<Vec<_>>(), GENERATORS.map(|(n, _)| n), "every source but logs is a generator");
+    }
+
+    #[test]
+    fn absurd_parameters_are_errors() {
+        let many = generated("lublin", &[("synthetic_jobs_count", Value::Int(1 << 40))]);
+        let error = build_within(&many, None, 1 << 30).expect_err("is too large");
+        assert!(matches!(error, WorkloadError::TooLarge { jobs, .. } if jobs == 1 << 40), "{error}");
+        let slow = generated("poisson", &[("poisson_rate_per_h", Value::Real(1e-305))]);
+        let error = build(&slow, None).expect_err("submit times overflow");
+        assert!(error.to_string().contains("has the submit time inf s"), "{error}");
+    }
+
+    #[test]
+    fn a_stated_machine_size_replaces_that_of_the_source() {
+        let mut spec = generated("poisson", &[]);
+        spec.part_mut(Slot::Rules).set("native_procs", Value::Int(77)).expect("is valid");
+        assert_eq!(build(&spec, None).expect("builds").native_procs, Some(77));
+    }
+}

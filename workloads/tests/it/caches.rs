@@ -166,3 +166,20 @@ fn errors_of_fetching_parsing_and_building_reach_the_caller() {
     assert!(matches!(error, Failed::Workload(WorkloadError::NoJobs { .. })));
     get(Ok(LOG), &[]).expect("an error is not kept");
 }
+
+#[test]
+fn generated_workloads_differ_by_seed_and_are_kept() {
+    let parsed = ParsedLogs::new(1 << 20);
+    let none = || -> Result<Vec<u8>, Failed> { panic!("a generator needs no log") };
+    let get = |seed: u64| {
+        let mut spec = SimSpec::new();
+        spec.seed = seed;
+        parsed.workload(&spec, None, "", none).expect("builds")
+    };
+    let first = get(1);
+    assert!(std::sync::Arc::ptr_eq(&first, &get(1)));
+    assert_ne!(first.jobs, get(2).jobs);
+    let tight = ParsedLogs::new(1 << 20).with_max_workload_bytes(1000);
+    let error = tight.workload(&SimSpec::new(), None, "", none).expect_err("is too large");
+    assert!(matches!(error, Failed::Workload(WorkloadError::TooLarge { .. })), "{error}");
+}
