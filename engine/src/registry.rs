@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// A parameter's value after conversion to its declared type.
 #[derive(Debug, Clone, PartialEq)]
@@ -269,7 +270,8 @@ pub fn entries(slot: Slot) -> impl Iterator<Item = &'static Entry> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     entry: &'static Entry,
-    values: BTreeMap<&'static str, Value>,
+    /// Shared between the tasks of a sweep that have the same values; copied when one of them changes.
+    values: Arc<BTreeMap<&'static str, Value>>,
 }
 
 impl PartialEq for Entry {
@@ -282,7 +284,7 @@ impl Part {
     /// The part with all defaults. Required parameters are absent until [`Part::set`].
     pub fn new(entry: &'static Entry) -> Part {
         let values = entry.params.iter().filter_map(|p| p.default.value().map(|v| (p.name, v))).collect();
-        Part { entry, values }
+        Part { entry, values: Arc::new(values) }
     }
 
     /// The description of this part.
@@ -303,7 +305,7 @@ impl Part {
             found: "an unknown name".to_owned(),
         })?;
         let value = param.check(value)?;
-        self.values.insert(param.name, value);
+        Arc::make_mut(&mut self.values).insert(param.name, value);
         Ok(())
     }
 
@@ -416,24 +418,27 @@ impl Param {
     /// Converts a value to this parameter's type and checks its range: integers widen to reals, `"unlimited"` becomes
     /// `+inf` where it is allowed, `-0.0` becomes `0.0`, NaN is refused.
     pub fn check(&self, value: Value) -> Result<Value, ValueError> {
-        let found = match &value {
-            Value::Text(t) => format!("\"{t}\""),
-            other => other.to_string(),
-        };
         let real = match &value {
             Value::Int(v) => *v as f64,
             Value::Real(v) => *v,
             _ => f64::NAN,
         };
-        let wrong = || ValueError { param: self.name.to_owned(), expected: self.expectation(), found };
+        let wrong = |value: &Value| ValueError {
+            param: self.name.to_owned(),
+            expected: self.expectation(),
+            found: match value {
+                Value::Text(text) => format!("\"{text}\""),
+                other => other.to_string(),
+            },
+        };
         match (self.ty, value) {
             (Type::Bool, v @ Value::Bool(_)) => Ok(v),
             (Type::Int { min, max }, Value::Int(v)) if (min..=max).contains(&v) => Ok(Value::Int(v)),
             (Type::Real { unlimited: true, .. }, Value::Text(t)) if t == "unlimited" => Ok(Value::Real(f64::INFINITY)),
             (Type::Real { unlimited: true, .. }, Value::Real(v)) if v == f64::INFINITY => Ok(Value::Real(v)),
-            (Type::Real { min, max, min_allowed, .. }, Value::Int(_) | Value::Real(_)) => {
+            (Type::Real { min, max, min_allowed, .. }, value @ (Value::Int(_) | Value::Real(_))) => {
                 let above = if min_allowed { real >= min } else { real > min };
-                if real.is_finite() && above && real <= max { Ok(Value::Real(real + 0.0)) } else { Err(wrong()) }
+                if real.is_finite() && above && real <= max { Ok(Value::Real(real + 0.0)) } else { Err(wrong(&value)) }
             }
             (Type::Choice(names), Value::Text(t)) if names.contains(&t.as_str()) => Ok(Value::Text(t)),
             (Type::Text, v @ Value::Text(_)) => Ok(v),
@@ -442,7 +447,7 @@ impl Param {
             {
                 Ok(Value::Reals(v.into_iter().map(|x| x + 0.0).collect()))
             }
-            _ => Err(wrong()),
+            (_, value) => Err(wrong(&value)),
         }
     }
 }

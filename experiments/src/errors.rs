@@ -183,15 +183,13 @@ pub enum SweepError {
     },
     /// Two logs of different names are the same file, so that tasks would occur twice.
     #[error(
-        "logs `{first}` and `{second}` are the same file (sha256 {digest}): workloads `{first_label}` and `{second_label}` would run the same tasks twice"
+        "logs `{first}` and `{second}` are the same file: workloads `{first_label}` and `{second_label}` would run the same tasks twice"
     )]
     SameLog {
         /// Name of one log.
         first: String,
         /// Name of the other.
         second: String,
-        /// Their common digest.
-        digest: crate::Digest,
         /// A workload block with the one.
         first_label: String,
         /// A workload block with the other.

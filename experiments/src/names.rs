@@ -30,16 +30,27 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     let folded = name.to_lowercase().replace('-', "_");
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&folded, &candidate.to_lowercase().replace('-', "_")), candidate))
+        .map(|candidate| (likeness(&folded, &candidate.to_lowercase().replace('-', "_")), candidate))
         .filter(|(score, _)| *score > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
 }
 
+/// 1 for equal names; one slip of the finger counts as near even in a short name.
+fn likeness(a: &str, b: &str) -> f64 {
+    let near = if a.len() >= 3 && strsim::osa_distance(a, b) <= 1 { 0.9 } else { 0.0 };
+    strsim::jaro_winkler(a, b).max(near)
+}
+
+/// "did you mean `x`?" for the nearest candidate; nothing if none is near.
+pub(crate) fn hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(name, candidates).map(|near| format!("did you mean `{near}`?"))
+}
+
 /// "did you mean `x`?" for the nearest candidate, else the list of valid ones.
 pub(crate) fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    if let Some(near) = nearest(name, candidates.clone()) {
-        return format!("did you mean `{near}`?");
+    if let Some(hint) = hint(name, candidates.clone()) {
+        return hint;
     }
     let all: Vec<String> = candidates.into_iter().take(40).map(|c| format!("`{c}`")).collect();
     format!("valid here: {}", all.join(", "))
@@ -63,6 +74,7 @@ mod tests {
     fn suggests_the_nearest() {
         assert_eq!(nearest("bsld_treshold", ["wq_threshold", "bsld_threshold"]), Some("bsld_threshold"));
         assert_eq!(nearest("Gear-Rule", ["gear_rule", "order"]), Some("gear_rule"));
+        assert_eq!(nearest("sfj", ["fcfs", "sjf"]), Some("sjf"));
         assert_eq!(nearest("zzz", ["gear_rule", "order"]), None);
     }
 }

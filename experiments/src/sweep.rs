@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::errors::SweepError;
 use crate::space::{LEVELS, LOG, Level, SEED_LEVEL};
-use crate::{Digest, Manifest, identity};
+use crate::{Digest, Manifest, identity, overlap};
 
 /// One task: everything that a worker needs to simulate it and that a row says about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,35 +38,6 @@ pub struct TaskSpec {
 #[derive(Debug, Clone)]
 pub struct Sweep(Arc<Inner>);
 
-/// One axis of a sweep, for `plan`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AxisSummary {
-    /// Section of the manifest: `workloads`, `platforms`, `policies`, `statistics` or `seeds`.
-    pub section: &'static str,
-    /// Label of the block; empty for statistics and seeds. Axis `workload`, `platform`, `policy` are the blocks.
-    pub block: Arc<str>,
-    /// Name of the axis: the key in the manifest and the column in the results.
-    pub name: String,
-    /// Number of values.
-    pub values_count: u64,
-    /// The first values (at most [`AxisSummary::SHOWN_MAX`]), in the order of the manifest.
-    pub values: Vec<AxisValue>,
-}
-
-/// One value of an axis.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AxisValue {
-    /// The value as the results show it.
-    pub text: String,
-    /// Tasks that have it in this block.
-    pub tasks_count: u64,
-}
-
-impl AxisSummary {
-    /// Greatest number of values in [`AxisSummary::values`].
-    pub const SHOWN_MAX: usize = 64;
-}
-
 #[derive(Debug)]
 struct Inner {
     manifest: Manifest,
@@ -79,13 +50,14 @@ struct Inner {
 
 impl Sweep {
     /// The sweep of a manifest. `digests` must hold every log of [`Manifest::logs`].
-    pub fn new(manifest: Manifest, digests: BTreeMap<String, Digest>) -> Result<Sweep, SweepError> {
+    pub fn new(manifest: Manifest, mut digests: BTreeMap<String, Digest>) -> Result<Sweep, SweepError> {
         let mut logs = BTreeMap::new();
         for log in manifest.logs() {
-            let digest = *digests.get(&log.log).ok_or_else(|| SweepError::MissingDigest { log: log.log.clone() })?;
+            let digest = digests.remove(&log.log).ok_or_else(|| SweepError::MissingDigest { log: log.log.clone() })?;
             let shared: Arc<str> = log.log.as_str().into();
             logs.insert(log.log, (digest, shared));
         }
+        same_file(&manifest, &logs)?;
         let mut strides = [1; LEVELS];
         for at in (0..SEED_LEVEL).rev() {
             strides[at] = strides[at + 1] * manifest.inner().levels[at + 1].count;
@@ -110,18 +82,19 @@ impl Sweep {
 
     /// Number of tasks: indices that are not excluded.
     pub fn task_count(&self) -> u64 {
-        self.0.index_count
+        self.0.manifest.inner().task_count
     }
 
     /// Whether an index is excluded; false beyond the last index.
     pub fn is_excluded(&self, index: u64) -> bool {
-        let _ = index;
-        false
+        let inner = self.0.manifest.inner();
+        index < self.0.index_count && inner.exclusion.contains(&inner.levels, index)
     }
 
     /// The first index at or after `from` that is a task.
     pub fn next_included(&self, from: u64) -> Option<u64> {
-        (from < self.0.index_count).then_some(from)
+        let inner = self.0.manifest.inner();
+        inner.exclusion.next(&inner.levels, from)
     }
 
     /// The task of an index; `None` if it is excluded or beyond the last.
@@ -162,11 +135,6 @@ impl Sweep {
         })
     }
 
-    /// The axes with more than one value, in the order of the index, slowest first.
-    pub fn axes(&self) -> Vec<AxisSummary> {
-        Vec::new()
-    }
-
     /// The index at which this sweep has the same simulation (labels and names of logs do not count); `None` if it has
     /// it nowhere, or excludes it.
     pub fn index_of(&self, task: &TaskSpec) -> Option<u64> {
@@ -189,5 +157,41 @@ impl Sweep {
             index += position * self.0.strides[at];
         }
         (!self.is_excluded(index)).then_some(index)
+    }
+}
+
+/// Refuses workloads that differ only in the names of one and the same log.
+fn same_file(manifest: &Manifest, logs: &BTreeMap<String, (Digest, Arc<str>)>) -> Result<(), SweepError> {
+    let mut named: BTreeMap<Digest, &str> = BTreeMap::new();
+    let twins = logs.iter().find_map(|(log, (digest, _))| Some((named.insert(*digest, log)?, log)));
+    let Some((first, second)) = twins else { return Ok(()) };
+    let digest_of = |value: &Value| match value {
+        Value::Text(log) => logs.get(log).map(|(digest, _)| *digest),
+        _ => None,
+    };
+    let level = &manifest.inner().levels[0];
+    let label = |variant: usize| level.variants[variant].label.to_string();
+    let within = level.variants.iter().position(|variant| {
+        variant.column(LOG).is_some_and(|(at, _)| {
+            variant.digits[at].columns.len() == 1 && {
+                let seen: Vec<Option<Digest>> =
+                    variant.digits[at].columns[0].values.iter().map(|value| digest_of(&value)).collect();
+                (1..seen.len()).any(|i| seen[..i].contains(&seen[i]))
+            }
+        })
+    });
+    let pair = match overlap::find(level, &|a, b| digest_of(a) == digest_of(b)) {
+        Ok(found) => found.map(|o| (o.first, o.second)).or(within.map(|v| (v, v))),
+        // Reading the manifest took the same steps and was not too long.
+        Err(overlap::TooMany) => within.map(|v| (v, v)),
+    };
+    match pair {
+        None => Ok(()),
+        Some((a, b)) => Err(SweepError::SameLog {
+            first: first.to_owned(),
+            second: second.clone(),
+            first_label: label(a),
+            second_label: label(b),
+        }),
     }
 }

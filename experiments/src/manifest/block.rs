@@ -1,5 +1,6 @@
 //! One block of a manifest: its axes, zips, and the variants they give.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::errors::Problem;
-use crate::names::suggestion;
+use crate::names::{hint, suggestion};
 use crate::space::{Column, Digit, Variant, tells_apart};
-use crate::values::Values;
+use crate::values::{Values, compare};
 
 use super::values::{Read, kind, read};
 use super::{VARIANTS_MAX, zip};
@@ -47,7 +48,6 @@ pub(crate) struct Axis {
     pub(crate) key_span: Range<usize>,
     /// Where each listed value stands; empty for a range.
     pub(crate) spans: Vec<Range<usize>>,
-    pub(crate) listed: bool,
     /// The zip it belongs to.
     pub(crate) zip: Option<usize>,
     used: bool,
@@ -55,14 +55,14 @@ pub(crate) struct Axis {
 
 /// What an axis sets.
 pub(crate) enum What {
-    Slot(Slot, Vec<&'static Entry>),
+    Slot(Vec<&'static Entry>),
     Param(&'static Param, Values),
 }
 
 impl Axis {
     pub(crate) fn len(&self) -> u64 {
         match &self.what {
-            What::Slot(_, entries) => entries.len() as u64,
+            What::Slot(entries) => entries.len() as u64,
             What::Param(_, values) => values.len(),
         }
     }
@@ -97,9 +97,8 @@ impl Block<'_, '_> {
             return Vec::new();
         }
         let variants = self.combine(&mut axes, &zips, problems);
-        let left: BTreeMap<String, Axis> = axes.into_iter().filter(|(_, axis)| !axis.used).collect();
         if variants.is_some() {
-            self.unused(&left, problems);
+            self.unused(&axes, problems);
         }
         variants.unwrap_or_default()
     }
@@ -111,21 +110,15 @@ impl Block<'_, '_> {
             if name == "zip" {
                 continue;
             }
-            let axis = |what, read: (Vec<Range<usize>>, bool)| Axis {
-                what,
-                key_span: key.span(),
-                spans: read.0,
-                listed: read.1,
-                zip: None,
-                used: false,
-            };
+            let axis =
+                |what, spans: Vec<Range<usize>>| Axis { what, key_span: key.span(), spans, zip: None, used: false };
             if let Some(slot) = slots(self.section).find(|slot| slot.key() == name) {
-                if let Some((entries, spans, listed)) = choices(slot, value, problems) {
-                    axes.insert(name.to_owned(), axis(What::Slot(slot, entries), (spans, listed)));
+                if let Some((entries, spans)) = choices(slot, value, problems) {
+                    axes.insert(name.to_owned(), axis(What::Slot(entries), spans));
                 }
             } else if let Some((_, param)) = params(self.section).find(|(_, param)| param.name == name) {
-                if let Some(Read { values, spans, listed }) = read(param, value, problems) {
-                    axes.insert(name.to_owned(), axis(What::Param(param, values), (spans, listed)));
+                if let Some(Read { values, spans }) = read(param, value, problems) {
+                    axes.insert(name.to_owned(), axis(What::Param(param, values), spans));
                 }
             } else {
                 problems.push(self.unknown(name, key.span()));
@@ -208,7 +201,7 @@ impl Block<'_, '_> {
         let mut parts: Vec<Part> = Vec::new();
         for slot in slots(self.section) {
             let entry = match axes.get_mut(slot.key()) {
-                Some(Axis { what: What::Slot(_, entries), used, .. }) => {
+                Some(Axis { what: What::Slot(entries), used, .. }) => {
                     *used = true;
                     entries[usize::try_from(*chosen.get(slot.key())?).ok()?]
                 }
@@ -270,10 +263,13 @@ impl Block<'_, '_> {
     fn unused(&self, axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
         for (name, axis) in axes {
             let What::Param(param, _) = &axis.what else { continue };
+            if axis.used {
+                continue;
+            }
             let owners: Vec<&Entry> =
                 params(self.section).filter(|(_, p)| p.name == param.name).map(|(entry, _)| entry).collect();
             let taken = owners.iter().any(|owner| match axes.get(owner.slot.key()).map(|axis| &axis.what) {
-                Some(What::Slot(_, entries)) => entries.iter().any(|e| e.name == owner.name),
+                Some(What::Slot(entries)) => entries.iter().any(|e| e.name == owner.name),
                 _ => !self.table.contains_key(owner.slot.key()) && owner.slot.default_part() == owner.name,
             });
             // A slot whose choice is wrong has been reported; what depends on it is not judged.
@@ -340,12 +336,15 @@ fn digits(mut columns: BTreeMap<String, Column>, zips: &[Vec<String>]) -> Vec<Di
 fn collapse(digit: &mut Digit) {
     let rows: Vec<Vec<Value>> =
         (0..digit.len()).map(|row| digit.columns.iter().map(|column| column.values.get(row)).collect()).collect();
-    let mut kept: Vec<&Vec<Value>> = Vec::new();
-    for row in &rows {
-        if !kept.contains(&row) {
-            kept.push(row);
-        }
-    }
+    let by_row = |a: usize, b: usize| {
+        let by_value = rows[a].iter().zip(&rows[b]).map(|(a, b)| compare(a, b));
+        by_value.fold(Ordering::Equal, Ordering::then)
+    };
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|a, b| by_row(*a, *b).then(a.cmp(b)));
+    order.dedup_by(|later, first| by_row(*later, *first).is_eq());
+    order.sort_unstable();
+    let kept: Vec<&Vec<Value>> = order.into_iter().map(|row| &rows[row]).collect();
     for (at, column) in digit.columns.iter_mut().enumerate() {
         column.values = Values::list(kept.iter().map(|row| row[at].clone()).collect());
     }
@@ -355,7 +354,7 @@ fn collapse(digit: &mut Digit) {
 fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
     for (name, axis) in axes.iter().filter(|(_, axis)| axis.zip.is_none()) {
         let pairs: Vec<(usize, usize, String)> = match &axis.what {
-            What::Slot(_, entries) => (1..entries.len())
+            What::Slot(entries) => (1..entries.len())
                 .filter_map(|at| {
                     let first = entries[..at].iter().position(|e| e.name == entries[at].name)?;
                     Some((first, at, entries[at].name.to_owned()))
@@ -364,7 +363,7 @@ fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
             What::Param(_, Values::List { values, sorted }) => sorted
                 .windows(2)
                 .map(|pair| (pair[0].min(pair[1]) as usize, pair[0].max(pair[1]) as usize))
-                .filter(|(a, b)| crate::values::compare(&values[*a], &values[*b]).is_eq())
+                .filter(|(a, b)| compare(&values[*a], &values[*b]).is_eq())
                 .map(|(a, b)| (a, b, values[b].to_string()))
                 .collect(),
             What::Param(..) => Vec::new(),
@@ -377,7 +376,7 @@ fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
     }
 }
 
-type Choices = (Vec<&'static Entry>, Vec<Range<usize>>, bool);
+type Choices = (Vec<&'static Entry>, Vec<Range<usize>>);
 
 /// The parts chosen for a slot: a name or a list of names.
 fn choices(slot: Slot, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Choices> {
@@ -390,7 +389,7 @@ fn choices(slot: Slot, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>
             let message = format!("there is no {} {shown}", slot.key());
             let listed: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
             let expected = format!("expected one of {}", listed.join(", "));
-            let help = value.get_ref().as_str().map(|name| suggestion(name, names));
+            let help = value.get_ref().as_str().and_then(|name| hint(name, names));
             problems.push(Problem::new(value.span(), message, expected).maybe_help(help));
         }
         found
@@ -404,8 +403,8 @@ fn choices(slot: Slot, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>
         DeValue::Array(items) => {
             let entries: Vec<&'static Entry> = items.iter().filter_map(|item| one(item, problems)).collect();
             let spans = items.iter().map(Spanned::span).collect();
-            (problems.len() == before).then_some((entries, spans, true))
+            (problems.len() == before).then_some((entries, spans))
         }
-        _ => Some((vec![one(value, problems)?], vec![value.span()], false)),
+        _ => Some((vec![one(value, problems)?], vec![value.span()])),
     }
 }

@@ -3,8 +3,11 @@
 //! Reading never stops at the first problem, except for TOML syntax: a text that is not TOML says nothing reliable
 //! about keys. It knows no file system: the caller gives the text and the name to show in messages.
 
-mod block;
-mod top;
+pub(crate) mod block;
+mod combos;
+pub(crate) mod exclude;
+pub(crate) mod top;
+mod unique;
 mod values;
 mod zip;
 
@@ -14,6 +17,7 @@ use std::sync::Arc;
 use powersweep_engine::Value;
 
 use crate::errors::{ManifestErrors, Problem};
+use crate::exclusion::{Exclusion, Rule};
 use crate::space::{LEVELS, LOG, Level};
 
 /// Greatest size of a manifest (bytes).
@@ -35,6 +39,9 @@ pub(crate) struct Inner {
     pub(crate) text: Arc<str>,
     pub(crate) levels: [Level; LEVELS],
     pub(crate) logs: Vec<LogRef>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) exclusion: Exclusion,
+    pub(crate) task_count: u64,
 }
 
 /// The optional result tables that a manifest asks for.

@@ -10,13 +10,14 @@ use toml::de::{DeTable, DeValue};
 
 use crate::Digest;
 use crate::errors::Problem;
+use crate::exclusion::{Exclusion, TooIntertwined};
 use crate::names::{LABEL_RULE, NAME_RULE, is_label, is_name, suggestion};
-use crate::space::{Column, Digit, LEVELS, Level, Variant};
+use crate::space::{Column, Digit, LEVELS, Level, SEED_LEVEL, Variant};
 use crate::values::Values;
 
 use super::block::{Block, section_key};
 use super::values::{integer, kind, read as read_values};
-use super::{Inner, LogRef, TEXT_MAX, Tables, logs};
+use super::{Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, unique};
 
 /// The keys at the top of a manifest.
 pub(crate) const KEYS: [&str; 11] = [
@@ -85,7 +86,24 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     }
     size(&levels, problems)?;
     let logs = checked_logs(table, &levels[0], problems);
-    Some(Inner { name: name?.into(), description, tables, text: text.clone(), levels, logs })
+    unique::check(table, &levels[..SEED_LEVEL], problems);
+    let rules = exclude::rules(table, &levels, problems);
+    let exclusion = Exclusion::new(&levels, &rules);
+    let task_count = task_count(table, &exclusion, problems);
+    if problems.is_empty() {
+        combos::check(table, &levels, &exclusion, problems);
+    }
+    Some(Inner {
+        name: name?.into(),
+        description,
+        tables,
+        text: text.clone(),
+        levels,
+        logs,
+        rules,
+        exclusion,
+        task_count: task_count?,
+    })
 }
 
 fn version(table: &DeTable<'_>, problems: &mut Vec<Problem>) {
@@ -273,6 +291,23 @@ fn size(levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Option<u64> {
         problems.push(too_large(0..0));
     }
     product
+}
+
+/// Number of tasks; reports a sweep without any.
+fn task_count(top: &DeTable<'_>, exclusion: &Exclusion, problems: &mut Vec<Problem>) -> Option<u64> {
+    let span = ["exclude", "zip"].iter().find_map(|key| top.get_key_value(*key)).map_or(0..0, |(key, _)| key.span());
+    match exclusion.count() {
+        Ok(0) => {
+            problems.push(Problem::new(span, "every task is excluded", "expected something left to run"));
+            None
+        }
+        Ok(count) => Some(count),
+        Err(TooIntertwined) => {
+            let message = "the [[exclude]] tables are too intertwined to count the tasks";
+            problems.push(Problem::new(span, message, "fewer tables, or conditions on fewer axes"));
+            None
+        }
+    }
 }
 
 /// The logs; reports digests that are malformed or that contradict each other.

@@ -9,7 +9,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::decimal::Decimal;
 use crate::errors::Problem;
-use crate::names::suggestion;
+use crate::names::{hint, suggestion};
 use crate::values::Values;
 
 use super::LISTED_MAX;
@@ -19,8 +19,6 @@ pub(crate) struct Read {
     pub(crate) values: Values,
     /// One span a value of a list; empty for a range.
     pub(crate) spans: Vec<Range<usize>>,
-    /// Whether the manifest wrote a list or a range, rather than one value.
-    pub(crate) listed: bool,
 }
 
 /// Kind of a TOML value, as people call it.
@@ -47,17 +45,17 @@ pub(crate) fn read(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut V
     match value.get_ref() {
         DeValue::Array(items) if vector && !items.iter().any(|item| item.get_ref().is_array()) => {
             let value = scalar(param, value, problems)?;
-            Some(Read { values: Values::one(value), spans: Vec::new(), listed: false })
+            Some(Read { values: Values::one(value), spans: Vec::new() })
         }
         DeValue::Array(items) => list(param, value.span(), items, problems),
         DeValue::Table(table) => {
             let values = range(param, value.span(), table, problems)?;
-            Some(Read { values, spans: Vec::new(), listed: true })
+            Some(Read { values, spans: Vec::new() })
         }
         _ => {
             let span = value.span();
             let value = scalar(param, value, problems)?;
-            Some(Read { values: Values::one(value), spans: vec![span], listed: false })
+            Some(Read { values: Values::one(value), spans: vec![span] })
         }
     }
 }
@@ -76,7 +74,7 @@ fn list(
         && let DeValue::Table(table) = only.get_ref()
     {
         let values = range(param, only.span(), table, problems)?;
-        return Some(Read { values, spans: Vec::new(), listed: true });
+        return Some(Read { values, spans: Vec::new() });
     }
     let before = problems.len();
     let (mut values, mut spans) = (Vec::new(), Vec::new());
@@ -97,7 +95,7 @@ fn list(
     if values.len() as u64 > LISTED_MAX {
         problems.push(too_long(span, param.name));
     }
-    (problems.len() == before).then(|| Read { values: Values::list(values), spans, listed: true })
+    (problems.len() == before).then(|| Read { values: Values::list(values), spans })
 }
 
 fn too_long(span: Range<usize>, name: &str) -> Problem {
@@ -130,7 +128,7 @@ fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Proble
         Some(Ok(value)) => Some(value),
         _ => {
             let help = match (param.ty, value.get_ref()) {
-                (Type::Choice(names), DeValue::String(text)) => Some(suggestion(text, names.iter().copied())),
+                (Type::Choice(names), DeValue::String(text)) => hint(text, names.iter().copied()),
                 (Type::Int { .. }, DeValue::Float(_)) => Some("write it without a decimal point".to_owned()),
                 (Type::Real { .. } | Type::Int { .. }, DeValue::String(text)) if Decimal::parse(text).is_some() => {
                     Some("write the number without quotes".to_owned())

@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 use crate::errors::Problem;
 use crate::names::suggestion;
 
+use super::LISTED_MAX;
 use super::block::Axis;
 use super::values::kind;
 
@@ -67,6 +68,11 @@ pub(crate) fn read(
             if axis.zip.is_some() || names.contains(&name) {
                 let message = format!("`{name}` is zipped twice");
                 problems.push(Problem::new(span, message, "an axis can be in one zip, once"));
+                continue;
+            }
+            if axis.len() > LISTED_MAX {
+                let message = format!("`{name}` has {} values, too many for a zip", axis.len());
+                problems.push(Problem::new(span, message, format!("expected at most {LISTED_MAX} values")));
                 continue;
             }
             match &first {

@@ -1,22 +1,21 @@
 //! The manifests that come with the program.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
+use powersweep_engine::Slot;
+use powersweep_experiments::{Sweep, manifests};
 
-fn sweep(name: &str) -> Sweep {
-    let text = manifests::find(name).expect("a built-in manifest");
-    let manifest = Manifest::parse(name, text).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(manifest.name(), name);
-    let digests: BTreeMap<String, Digest> =
-        manifest.logs().into_iter().map(|log| (log.log.clone(), Digest::of(log.log.as_bytes()))).collect();
-    Sweep::new(manifest, digests).expect("a sweep")
+use crate::sweep;
+
+fn builtin(name: &str) -> Sweep {
+    sweep(manifests::find(name).expect("a built-in manifest"))
 }
 
 #[test]
 fn every_builtin_manifest_decodes_and_encodes_all_its_tasks() {
-    for (name, _) in manifests::builtin() {
-        let sweep = sweep(name);
+    for (name, text) in manifests::builtin() {
+        let sweep = sweep(text);
+        assert_eq!(sweep.manifest().name(), *name);
         let mut ids = BTreeSet::new();
         for index in 0..sweep.index_count() {
             let task = sweep.task(index);
@@ -28,4 +27,63 @@ fn every_builtin_manifest_decodes_and_encodes_all_its_tasks() {
         }
         assert_eq!(ids.len() as u64, sweep.task_count(), "{name}");
     }
+}
+
+#[test]
+fn etinski_runs_what_the_paper_shows() {
+    let sweep = builtin("etinski2010");
+    // 5 workloads x (1 + 3 x 4) at the original size, and 5 x 6 sizes x 2 WQ thresholds.
+    assert_eq!(sweep.task_count(), 65 + 60);
+    assert_eq!(sweep.manifest().logs().len(), 5);
+    let tasks: Vec<_> = (0..sweep.index_count()).filter_map(|index| sweep.task(index)).collect();
+    for task in &tasks {
+        let rules = task.sim.part(Slot::Rules);
+        let procs = match &*task.workload {
+            "CTC" => 430,
+            "SDSC" => 128,
+            "SDSCBlue" => 1152,
+            "LLNLThunder" => 4008,
+            "LLNLAtlas" => 9216,
+            other => panic!("workload {other}"),
+        };
+        assert_eq!(rules.int("native_procs"), procs);
+        assert_eq!(rules.int("job_number_to") - rules.int("job_number_from"), 5000);
+        assert_eq!(rules.text("wide_jobs"), "clamp");
+        assert!(!task.sim.part(Slot::Backfill).bool("extra_procs"));
+        assert_eq!(task.sim.part(Slot::Statistics).real("bsld_tau_s"), 600.0);
+        let factor = task.sim.part(Slot::Platform).real("size_factor");
+        let gears = task.sim.part(Slot::GearRule);
+        if factor > 1.0 {
+            assert_eq!(gears.real("bsld_threshold"), 2.0);
+            assert!([0.0, f64::INFINITY].contains(&gears.real("wq_threshold")));
+        }
+    }
+    let base = tasks.iter().filter(|task| task.sim.part(Slot::GearRule).entry().name == "top").count();
+    assert_eq!(base, 5);
+}
+
+#[test]
+fn the_quickstart_is_small_and_needs_no_log() {
+    let sweep = builtin("quickstart");
+    assert_eq!(sweep.task_count(), 88);
+    assert!(sweep.manifest().logs().is_empty());
+}
+
+#[test]
+fn blocks_and_axes_count_their_tasks() {
+    let sweep = builtin("etinski2010");
+    let blocks = sweep.blocks();
+    let tasks = |label: &str| blocks.iter().find(|b| &*b.label == label).map(|b| b.tasks_count);
+    assert_eq!(tasks("CTC"), Some(25));
+    assert_eq!(tasks("enlarged"), Some(60));
+    assert_eq!(tasks("no-dvfs"), Some(5));
+    let axes = sweep.axes();
+    let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+    assert_eq!(names, ["workload", "platform", "size_factor", "policy", "bsld_threshold", "wq_threshold"]);
+    let wq = &axes[5];
+    assert_eq!((wq.section, &*wq.block, wq.values_count), ("policies", "bsld", 4));
+    let counts: Vec<(String, Option<u64>)> = wq.values.iter().map(|v| (v.text.clone(), v.tasks_count)).collect();
+    // 5 workloads x 3 thresholds at the original size; 0 and unlimited also 5 x 6 enlarged.
+    let expected = [("0", 45), ("4", 15), ("16", 15), ("unlimited", 45)];
+    assert_eq!(counts, expected.map(|(text, count)| (text.to_owned(), Some(count))));
 }

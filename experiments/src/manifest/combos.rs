@@ -1,0 +1,134 @@
+//! Combinations that make no sense, as the engine judges them: all of a small sweep, a cover of a large one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_engine::SimSpec;
+use toml::de::DeTable;
+
+use crate::errors::Problem;
+use crate::exclusion::Exclusion;
+use crate::space::{LEVELS, Level, SEED_LEVEL};
+
+use super::block::section_key;
+use super::unique::{describe, span_of};
+
+/// Sweeps up to this size are checked task by task.
+const ALL_MAX: u64 = 5_000;
+/// Greatest number of tasks checked in a larger sweep.
+const COVER_MAX: usize = 20_000;
+
+/// Reports each different problem once, with the first task that has it.
+pub(crate) fn check(top: &DeTable<'_>, levels: &[Level; LEVELS], exclusion: &Exclusion, problems: &mut Vec<Problem>) {
+    let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for index in candidates(levels).into_iter().filter(|index| !exclusion.contains(levels, *index)) {
+        for problem in spec(levels, index).problems() {
+            found.entry(problem).or_insert((index, 0)).1 += 1;
+        }
+    }
+    for (problem, (index, times)) in found.into_iter().take(50) {
+        let mut at = Vec::new();
+        let mut span = None;
+        for (depth, level) in levels.iter().enumerate().take(SEED_LEVEL) {
+            let (variant, offset) = level.locate(positions(levels, index)[depth]);
+            let variant = &level.variants[variant];
+            if !variant.label.is_empty() {
+                at.push(format!("{} `{}`", section_key(crate::space::SECTIONS[depth]), variant.label));
+            }
+            at.extend(describe(variant, offset));
+            // The parameter that the sentence names says which block to show.
+            let table = top.get(section_key(crate::space::SECTIONS[depth])).and_then(|v| v.get_ref().as_table());
+            let block = match table.map(|t| (t, t.get(&*variant.label))) {
+                Some((_, Some(block))) => block.get_ref().as_table(),
+                Some((table, None)) => Some(table),
+                None => None,
+            };
+            let named = block.and_then(|block| block.keys().find(|key| mentions(&problem, key.get_ref())));
+            span = span.or(named.map(toml::Spanned::span));
+        }
+        let (variant, _) = levels[2].locate(positions(levels, index)[2]);
+        let span = span.unwrap_or_else(|| span_of(top, 2, &levels[2].variants[variant].label));
+        let help = format!("in {times} of the tasks checked, first in task {index}: {}", at.join(", "));
+        problems.push(Problem::new(span, problem, "this combination cannot be simulated").help(help));
+    }
+}
+
+/// Whether a sentence contains a name as a word.
+fn mentions(sentence: &str, name: &str) -> bool {
+    sentence.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| word == name)
+}
+
+/// The position of each level.
+fn positions(levels: &[Level; LEVELS], index: u64) -> [u64; LEVELS] {
+    let mut rest = index;
+    let mut positions = [0; LEVELS];
+    for at in (0..LEVELS).rev() {
+        positions[at] = rest % levels[at].count;
+        rest /= levels[at].count;
+    }
+    positions
+}
+
+fn index_of(levels: &[Level; LEVELS], positions: [u64; LEVELS]) -> u64 {
+    positions.iter().zip(levels).fold(0, |index, (position, level)| index * level.count + position)
+}
+
+fn spec(levels: &[Level; LEVELS], index: u64) -> SimSpec {
+    let mut sim = SimSpec::new();
+    for (level, position) in levels.iter().zip(positions(levels, index)).take(SEED_LEVEL) {
+        let (variant, offset) = level.locate(position);
+        level.variants[variant].parts_at(offset).into_iter().for_each(|part| sim.choose(part));
+    }
+    sim
+}
+
+/// All indices of a small sweep (one seed is enough). Of a larger one: every pair of variants of two levels, and in
+/// every variant every value of every axis and every pair of first and last values, the rest at its first position.
+fn candidates(levels: &[Level; LEVELS]) -> BTreeSet<u64> {
+    let seeds = levels[SEED_LEVEL].count;
+    let all = levels.iter().map(|level| level.count).product::<u64>() / seeds;
+    if all <= ALL_MAX {
+        return (0..all).map(|at| at * seeds).collect();
+    }
+    let mut chosen = BTreeSet::new();
+    for (at, level) in levels.iter().enumerate().take(SEED_LEVEL) {
+        for (variant, start) in level.variants.iter().zip(0..).map(|(v, i)| (v, level.start(i))) {
+            for offset in corners(variant) {
+                let mut positions = [0; LEVELS];
+                positions[at] = start + offset;
+                chosen.insert(index_of(levels, positions));
+                // The same beside the first position of every variant of the other levels.
+                for (other, level) in levels.iter().enumerate().take(SEED_LEVEL).filter(|(other, _)| *other != at) {
+                    for i in 0..level.variants.len() {
+                        if chosen.len() >= COVER_MAX {
+                            return chosen;
+                        }
+                        positions[other] = level.start(i);
+                        chosen.insert(index_of(levels, positions));
+                    }
+                    positions[other] = 0;
+                }
+            }
+        }
+    }
+    chosen
+}
+
+/// Offsets of a variant: every value of each axis (up to 200), and first and last values of each pair of axes.
+fn corners(variant: &crate::space::Variant) -> BTreeSet<u64> {
+    let mut strides = vec![1; variant.digits.len()];
+    for at in (1..variant.digits.len()).rev() {
+        strides[at - 1] = strides[at] * variant.digits[at].len();
+    }
+    let mut offsets = BTreeSet::from([0]);
+    for (digit, stride) in variant.digits.iter().zip(&strides) {
+        offsets.extend((0..digit.len().min(200)).map(|at| at * stride));
+        let far = (digit.len() - 1) * stride;
+        offsets.insert(far);
+        for (other, stride) in variant.digits.iter().zip(&strides) {
+            if !std::ptr::eq(other, digit) {
+                offsets.insert(far + (other.len() - 1) * stride);
+            }
+        }
+    }
+    offsets.into_iter().filter(|offset| *offset < variant.count).collect()
+}

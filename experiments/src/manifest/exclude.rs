@@ -1,0 +1,383 @@
+//! `[[exclude]]` tables and the zip of blocks: from conditions to rules over positions.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use powersweep_engine::Value;
+use powersweep_engine::registry::{self, Param, Slot};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::errors::Problem;
+use crate::exclusion::{Rule, Touch};
+use crate::names::suggestion;
+use crate::space::{LEVELS, Level, SECTIONS, SEED_LEVEL, Variant};
+use crate::values::{Values, compare};
+
+use super::block::{params, slots};
+use super::top::SEEDS;
+use super::values::{Read, kind, read};
+use super::{LISTED_MAX, zip};
+
+/// Greatest number of rules times variants: bounds memory.
+const TOUCHES_MAX: usize = 2_000_000;
+/// The columns that hold the labels of blocks, by level.
+pub(crate) const LABELS: [&str; 3] = ["workload", "platform", "policy"];
+
+/// What a condition is about.
+enum Key {
+    Label,
+    Slot(Slot),
+    Param(&'static Param),
+    Seed,
+}
+
+/// One key of an `[[exclude]]` table.
+struct Condition {
+    level: usize,
+    key: Key,
+    name: String,
+    values: Values,
+    spans: Vec<Range<usize>>,
+    span: Range<usize>,
+}
+
+/// All rules of a manifest.
+pub(crate) fn rules(top: &DeTable<'_>, levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    if let Some(value) = top.get("exclude") {
+        let tables: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
+            DeValue::Array(items) => items.iter().collect(),
+            _ => {
+                let message = format!("`exclude` cannot be {}", kind(value.get_ref()));
+                problems.push(Problem::new(value.span(), message, "expected tables [[exclude]]"));
+                Vec::new()
+            }
+        };
+        let variants: usize = levels.iter().map(|level| level.variants.len()).sum();
+        if tables.len().saturating_mul(variants) > TOUCHES_MAX {
+            let message = format!("{} tables [[exclude]] are too many for this sweep", tables.len());
+            problems.push(Problem::new(value.span(), message, "fewer tables, with lists of values"));
+            return rules;
+        }
+        rules.extend(tables.into_iter().filter_map(|table| rule(table, levels, problems)));
+    }
+    if let Some(value) = top.get("zip") {
+        for group in zip::groups(value, problems) {
+            zipped(&group, top, levels, &mut rules, problems);
+        }
+    }
+    rules
+}
+
+fn rule(value: &Spanned<DeValue<'_>>, levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Option<Rule> {
+    let before = problems.len();
+    let Some(table) = value.get_ref().as_table() else {
+        let message = format!("`exclude` cannot hold {}", kind(value.get_ref()));
+        problems.push(Problem::new(value.span(), message, "expected tables [[exclude]]"));
+        return None;
+    };
+    if table.is_empty() {
+        problems.push(Problem::new(value.span(), "this would exclude everything", "expected at least one condition"));
+        return None;
+    }
+    let conditions: Vec<Condition> = table.iter().filter_map(|(key, value)| condition(key, value, problems)).collect();
+    if let Some(condition) = conditions.iter().find(|condition| condition.values.len() > LISTED_MAX) {
+        let message = format!("this range of `{}` has {} values", condition.name, condition.values.len());
+        let expected = format!("expected at most {LISTED_MAX} values in a condition");
+        let help = "leave the values out of the axis instead";
+        problems.push(Problem::new(condition.span.clone(), message, expected).help(help));
+        return None;
+    }
+    let mut rule = Rule::default();
+    for condition in &conditions {
+        let touches: Vec<Touch> =
+            levels[condition.level].variants.iter().map(|variant| condition.touch(variant)).collect();
+        condition.report_unmatched(&levels[condition.level], problems);
+        let merged = match rule.levels[condition.level].take() {
+            None => touches,
+            Some(others) => others.into_iter().zip(touches).map(|(a, b)| both(a, b)).collect(),
+        };
+        rule.levels[condition.level] = Some(merged);
+    }
+    if problems.len() > before {
+        return None;
+    }
+    let nothing = rule.levels.iter().flatten().any(|touches| touches.iter().all(|t| matches!(t, Touch::Never)));
+    if nothing {
+        let message = "this [[exclude]] matches nothing: its conditions never hold together";
+        let help = "all conditions of a table must hold in one block; write one table for each alternative";
+        problems.push(Problem::new(value.span(), message, "no task has all of these").help(help));
+        return None;
+    }
+    Some(rule)
+}
+
+fn both(a: Touch, b: Touch) -> Touch {
+    let (Touch::When(mut a), Touch::When(b)) = (a, b) else { return Touch::Never };
+    for (digit, positions) in b {
+        match a.iter_mut().find(|(other, _)| *other == digit) {
+            Some((_, known)) => {
+                known.retain(|position| positions.binary_search(position).is_ok());
+                if known.is_empty() {
+                    return Touch::Never;
+                }
+            }
+            None => a.push((digit, positions)),
+        }
+    }
+    Touch::When(a)
+}
+
+fn condition(
+    key: &Spanned<toml::de::DeString<'_>>,
+    value: &Spanned<DeValue<'_>>,
+    problems: &mut Vec<Problem>,
+) -> Option<Condition> {
+    let name = key.get_ref().as_ref();
+    let make = |level: usize, key: Key, read: Read| Condition {
+        level,
+        key,
+        name: name.to_owned(),
+        values: read.values,
+        spans: read.spans,
+        span: value.span(),
+    };
+    if let Some(level) = LABELS.iter().position(|label| *label == name) {
+        return Some(make(level, Key::Label, texts(name, value, problems)?));
+    }
+    if name == "seed" {
+        return Some(make(SEED_LEVEL, Key::Seed, read(&SEEDS, value, problems)?));
+    }
+    for (level, section) in SECTIONS.into_iter().enumerate() {
+        if let Some(slot) = slots(section).find(|slot| slot.key() == name) {
+            return Some(make(level, Key::Slot(slot), texts(name, value, problems)?));
+        }
+        if let Some((_, param)) = params(section).find(|(_, param)| param.name == name) {
+            return Some(make(level, Key::Param(param), read(param, value, problems)?));
+        }
+    }
+    let known: Vec<&str> = LABELS
+        .into_iter()
+        .chain(["seed"])
+        .chain(Slot::ALL.into_iter().map(Slot::key))
+        .chain(registry::ENTRIES.iter().flat_map(|entry| entry.params).map(|param| param.name))
+        .collect();
+    let message = format!("[[exclude]] names the unknown axis `{}`", name.escape_debug());
+    problems.push(Problem::new(key.span(), message, "unknown axis").help(suggestion(name, known)));
+    None
+}
+
+/// One text or a list of texts.
+fn texts(name: &str, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Read> {
+    let items = match value.get_ref() {
+        DeValue::Array(items) => items.iter().collect(),
+        _ => vec![value],
+    };
+    let texts: Option<Vec<Value>> =
+        items.iter().map(|item| Some(Value::Text(item.get_ref().as_str()?.to_owned()))).collect();
+    match texts {
+        Some(texts) if !texts.is_empty() => {
+            let spans = items.iter().map(|item| item.span()).collect();
+            Some(Read { values: Values::list(texts), spans })
+        }
+        _ => {
+            problems.push(Problem::new(
+                value.span(),
+                format!("`{name}` is wrong"),
+                "expected a name or a list of names",
+            ));
+            None
+        }
+    }
+}
+
+impl Condition {
+    fn touch(&self, variant: &Variant) -> Touch {
+        let when = |holds: bool| if holds { Touch::When(Vec::new()) } else { Touch::Never };
+        let text = |text: &str| self.values.position(&Value::Text(text.to_owned())).is_some();
+        let name = match self.key {
+            Key::Label => return when(text(&variant.label)),
+            Key::Slot(slot) => {
+                return when(variant.parts.iter().any(|p| p.entry().slot == slot && text(p.entry().name)));
+            }
+            Key::Param(param) => param.name,
+            Key::Seed => "seed",
+        };
+        let Some((digit, column)) = variant.column(name) else {
+            return when(variant.fixed(name).is_some_and(|value| self.values.position(value).is_some()));
+        };
+        let positions = matching(&column.values, &self.values);
+        if positions.is_empty() { Touch::Never } else { Touch::When(vec![(digit, positions)]) }
+    }
+
+    /// Reports the values that no block has.
+    fn report_unmatched(&self, level: &Level, problems: &mut Vec<Problem>) {
+        let known = self.known(level);
+        let has = |value: &Value| known.iter().any(|values| values.position(value).is_some());
+        if self.spans.is_empty() {
+            let any = known.iter().any(|values| !matching(values, &self.values).is_empty());
+            if !any {
+                let message = format!("this [[exclude]] matches nothing: no task has such a `{}`", self.name);
+                problems.push(Problem::new(self.span.clone(), message, "matches nothing"));
+            }
+            return;
+        }
+        for (value, span) in self.values.iter().zip(&self.spans).filter(|(value, _)| !has(value)).take(20) {
+            let mut shown: Vec<String> =
+                known.iter().flat_map(|values| values.iter().take(20)).map(|v| v.to_string()).collect();
+            shown.sort();
+            shown.dedup();
+            let help = match &value {
+                Value::Text(text) if !shown.is_empty() => suggestion(text, shown.iter().map(String::as_str)),
+                _ if shown.is_empty() => format!("no block sets `{}`", self.name),
+                _ => format!("values in this manifest: {}", shown.into_iter().take(20).collect::<Vec<_>>().join(", ")),
+            };
+            let message = format!("this [[exclude]] matches nothing: no task has {} = {value}", self.name);
+            problems.push(Problem::new(span.clone(), message, "matches nothing").help(help));
+        }
+    }
+
+    /// Everything that this condition is compared with.
+    fn known(&self, level: &Level) -> Vec<Values> {
+        let texts = |texts: BTreeSet<&str>| {
+            vec![Values::list(texts.into_iter().map(|text| Value::Text(text.to_owned())).collect())]
+        };
+        let name = match self.key {
+            Key::Label => return texts(level.variants.iter().map(|variant| &*variant.label).collect()),
+            Key::Slot(slot) => {
+                let parts = level.variants.iter().flat_map(|variant| &variant.parts);
+                return texts(parts.map(|p| p.entry()).filter(|e| e.slot == slot).map(|e| e.name).collect());
+            }
+            Key::Param(param) => param.name,
+            Key::Seed => "seed",
+        };
+        let mut known: Vec<Values> = Vec::new();
+        for variant in &level.variants {
+            let values = match variant.column(name) {
+                Some((_, column)) => column.values.clone(),
+                None => match variant.fixed(name) {
+                    Some(value) => Values::one(value.clone()),
+                    None => continue,
+                },
+            };
+            // Blocks of one family often repeat their axes.
+            if known.last() != Some(&values) {
+                known.push(values);
+            }
+        }
+        known
+    }
+}
+
+/// The sorted positions of an axis whose value is among those of a condition.
+fn matching(axis: &Values, wanted: &Values) -> Vec<u64> {
+    // A list may repeat a value where axes are zipped, so look each of its positions up; a range never does.
+    let mut positions: Vec<u64> = match axis {
+        Values::List { values, .. } => (0_u64..)
+            .zip(values)
+            .filter(|(_, value)| wanted.position(value).is_some())
+            .map(|(position, _)| position)
+            .collect(),
+        _ => wanted.iter().filter_map(|value| axis.position(&value)).collect(),
+    };
+    positions.sort_unstable();
+    positions.dedup();
+    positions
+}
+
+/// The labels of a section in the order of the text.
+fn labels_in_order(top: &DeTable<'_>, level: usize) -> Vec<String> {
+    let key = super::block::section_key(SECTIONS[level]);
+    let mut labels: Vec<(usize, String)> = top
+        .get(key)
+        .and_then(|value| value.get_ref().as_table())
+        .into_iter()
+        .flat_map(|table| table.keys())
+        .map(|label| (label.span().start, label.get_ref().to_string()))
+        .collect();
+    labels.sort();
+    if labels.is_empty() { vec!["default".to_owned()] } else { labels.into_iter().map(|(_, label)| label).collect() }
+}
+
+/// Blocks that go together one by one: every other pair is excluded.
+fn zipped(
+    group: &[(String, Range<usize>)],
+    top: &DeTable<'_>,
+    levels: &[Level; LEVELS],
+    rules: &mut Vec<Rule>,
+    problems: &mut Vec<Problem>,
+) {
+    let before = problems.len();
+    let mut members: Vec<(usize, Vec<String>)> = Vec::new();
+    for (name, span) in group {
+        let Some(level) = LABELS.iter().position(|label| label == name) else {
+            let message = format!("`zip` at the top pairs blocks; `{}` is not one of their kinds", name.escape_debug());
+            let help = "to zip parameters, write `zip` in the block that has them";
+            problems.push(Problem::new(span.clone(), message, "expected workload, platform or policy").help(help));
+            continue;
+        };
+        if members.iter().any(|(known, _)| *known == level) {
+            problems.push(Problem::new(span.clone(), format!("`{name}` is zipped twice"), "once is enough"));
+            continue;
+        }
+        let labels = labels_in_order(top, level);
+        if let Some((first, others)) = members.first()
+            && others.len() != labels.len()
+        {
+            let message = format!("cannot zip {} {}s with {} {name}s", others.len(), LABELS[*first], labels.len());
+            problems.push(Problem::new(span.clone(), message, "expected as many blocks in each"));
+        }
+        members.push((level, labels));
+    }
+    if problems.len() > before || members.len() < 2 {
+        return;
+    }
+    let (first, firsts) = &members[0];
+    let variants: usize = levels.iter().map(|level| level.variants.len()).sum();
+    if (rules.len() + firsts.len() * (members.len() - 1)).saturating_mul(variants) > TOUCHES_MAX {
+        problems.push(Problem::new(group[0].1.clone(), "too many blocks to zip", "fewer blocks"));
+        return;
+    }
+    for (other, others) in &members[1..] {
+        for (a, b) in firsts.iter().zip(others) {
+            let touches = |level: usize, holds: &dyn Fn(&str) -> bool| {
+                let touch = |v: &Variant| if holds(&v.label) { Touch::When(Vec::new()) } else { Touch::Never };
+                Some(levels[level].variants.iter().map(touch).collect())
+            };
+            let mut rule = Rule::default();
+            rule.levels[*first] = touches(*first, &|label| label == a);
+            rule.levels[*other] = touches(*other, &|label| label != b);
+            rules.push(rule);
+        }
+    }
+}
+
+/// A rule that excludes the blocks with a label at which an axis has a value; `None` for the label itself.
+pub(crate) fn rule_of_value(level: &Level, at: usize, label: &str, axis: Option<(&str, &Value)>) -> Rule {
+    let touch = |variant: &Variant| {
+        if *variant.label != *label {
+            return Touch::Never;
+        }
+        let Some((name, value)) = axis else { return Touch::When(Vec::new()) };
+        let chosen = |slot: &Slot| {
+            variant.parts.iter().any(|p| p.entry().slot == *slot && Value::Text(p.entry().name.to_owned()) == *value)
+        };
+        if let Some(slot) = Slot::ALL.iter().find(|slot| slot.key() == name) {
+            return if chosen(slot) { Touch::When(Vec::new()) } else { Touch::Never };
+        }
+        match variant.column(name) {
+            Some((digit, column)) => match matching(&column.values, &Values::one(value.clone())) {
+                positions if positions.is_empty() => Touch::Never,
+                positions => Touch::When(vec![(digit, positions)]),
+            },
+            None => match variant.fixed(name) {
+                Some(fixed) if compare(fixed, value).is_eq() => Touch::When(Vec::new()),
+                _ => Touch::Never,
+            },
+        }
+    };
+    let mut rule = Rule::default();
+    rule.levels[at] = Some(level.variants.iter().map(touch).collect());
+    rule
+}

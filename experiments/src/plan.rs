@@ -1,0 +1,185 @@
+//! What a sweep consists of, for `plan`: blocks and axes with exact numbers of tasks.
+
+use std::sync::Arc;
+
+use powersweep_engine::Value;
+use powersweep_engine::registry::Slot;
+
+use crate::exclusion::{Exclusion, Rule};
+use crate::manifest::block::section_key;
+use crate::manifest::exclude::{LABELS, rule_of_value};
+use crate::space::{LEVELS, Level, SECTIONS, SEED_LEVEL};
+use crate::values::Values;
+use crate::{Manifest, Sweep};
+
+/// One block of a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockSummary {
+    /// Section of the manifest: `workloads`, `platforms` or `policies`.
+    pub section: &'static str,
+    /// Its label.
+    pub label: Arc<str>,
+    /// Combinations of its own axes.
+    pub combinations_count: u64,
+    /// Tasks that have it.
+    pub tasks_count: u64,
+}
+
+/// One axis of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AxisSummary {
+    /// Section of the manifest: `workloads`, `platforms`, `policies`, `statistics` or `seeds`.
+    pub section: &'static str,
+    /// Label of the block that has the axis; empty for statistics, seeds, and the axis of the labels itself.
+    pub block: Arc<str>,
+    /// Name of the axis: the column in the results (`workload`, `platform`, `policy` for the labels).
+    pub name: String,
+    /// The axes that it is zipped with.
+    pub zipped_with: Vec<String>,
+    /// Number of values.
+    pub values_count: u64,
+    /// The first values (at most [`AxisSummary::SHOWN_MAX`]), in the order of the manifest.
+    pub values: Vec<AxisValue>,
+}
+
+/// One value of an axis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AxisValue {
+    /// The value as the results show it.
+    pub text: String,
+    /// Tasks that have it in this block; `None` if that takes too long to count.
+    pub tasks_count: Option<u64>,
+}
+
+/// Beyond this many variants the tasks of single values are not counted.
+const VARIANTS_MAX: usize = 1_000;
+
+impl AxisSummary {
+    /// Greatest number of values in [`AxisSummary::values`].
+    pub const SHOWN_MAX: usize = 64;
+}
+
+impl Sweep {
+    /// The blocks of workloads, platforms and policies, each with its number of tasks.
+    pub fn blocks(&self) -> Vec<BlockSummary> {
+        let manifest = self.manifest();
+        let mut blocks = Vec::new();
+        for (at, level) in manifest.inner().levels.iter().enumerate().take(LABELS.len()) {
+            for label in labels(level) {
+                let own = level.variants.iter().filter(|variant| variant.label == label);
+                blocks.push(BlockSummary {
+                    section: section_key(SECTIONS[at]),
+                    combinations_count: own.map(|variant| variant.count).sum(),
+                    tasks_count: tasks_with(manifest, at, &label, None).unwrap_or_default(),
+                    label,
+                });
+            }
+        }
+        blocks
+    }
+
+    /// The axes with more than one value, in the order of the index, slowest first.
+    pub fn axes(&self) -> Vec<AxisSummary> {
+        let manifest = self.manifest();
+        let mut axes = Vec::new();
+        for (at, level) in manifest.inner().levels.iter().enumerate() {
+            let section = SECTIONS.get(at).map_or("seeds", |section| section_key(*section));
+            let labels = labels(level);
+            if labels.len() > 1 {
+                let values = labels.iter().take(AxisSummary::SHOWN_MAX);
+                let values = values.map(|label| value(label.to_string(), tasks_with(manifest, at, label, None)));
+                axes.push(AxisSummary {
+                    section,
+                    block: "".into(),
+                    name: LABELS[at].to_owned(),
+                    zipped_with: Vec::new(),
+                    values_count: labels.len() as u64,
+                    values: values.collect(),
+                });
+            }
+            for label in &labels {
+                of_block(manifest, at, section, label, &mut axes);
+            }
+        }
+        axes
+    }
+}
+
+/// The axes of one block: choices of parts, then parameters.
+fn of_block(manifest: &Manifest, at: usize, section: &'static str, label: &Arc<str>, axes: &mut Vec<AxisSummary>) {
+    let level = &manifest.inner().levels[at];
+    let own = || level.variants.iter().filter(|variant| variant.label == *label);
+    let mut push = |name: &str, values: &Values, zipped_with: Vec<String>| {
+        let shown = values.iter().take(AxisSummary::SHOWN_MAX);
+        axes.push(AxisSummary {
+            section,
+            block: label.clone(),
+            name: name.to_owned(),
+            zipped_with,
+            values_count: values.len(),
+            values: shown.map(|v| value(v.to_string(), tasks_with(manifest, at, label, Some((name, &v))))).collect(),
+        });
+    };
+    if at != SEED_LEVEL {
+        for slot in Slot::ALL.into_iter().filter(|slot| slot.section() == SECTIONS[at]) {
+            let mut names: Vec<&str> = Vec::new();
+            for part in own().flat_map(|variant| &variant.parts).filter(|part| part.entry().slot == slot) {
+                if !names.contains(&part.entry().name) {
+                    names.push(part.entry().name);
+                }
+            }
+            if names.len() > 1 {
+                let values = names.into_iter().map(|name| Value::Text(name.to_owned())).collect();
+                push(slot.key(), &Values::list(values), Vec::new());
+            }
+        }
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for digit in own().flat_map(|variant| &variant.digits).filter(|digit| digit.len() > 1) {
+        for column in &digit.columns {
+            if seen.contains(&column.name) {
+                continue;
+            }
+            seen.push(column.name);
+            let others = digit.columns.iter().map(|other| other.name).filter(|other| *other != column.name);
+            push(column.name, &distinct(&column.values), others.map(str::to_owned).collect());
+        }
+    }
+}
+
+fn value(text: String, tasks_count: Option<u64>) -> AxisValue {
+    AxisValue { text, tasks_count }
+}
+
+/// The values of a zipped axis without repetitions.
+fn distinct(values: &Values) -> Values {
+    let Values::List { values, .. } = values else { return values.clone() };
+    let mut kept: Vec<Value> = Vec::new();
+    for value in values {
+        if kept.len() <= AxisSummary::SHOWN_MAX && kept.contains(value) {
+            continue;
+        }
+        kept.push(value.clone());
+    }
+    Values::list(kept)
+}
+
+/// The labels of a level, each once, in order.
+fn labels(level: &Level) -> Vec<Arc<str>> {
+    let mut labels: Vec<Arc<str>> = level.variants.iter().map(|variant| variant.label.clone()).collect();
+    labels.dedup();
+    labels
+}
+
+/// Tasks of a block, or of one value of an axis of it: all tasks less those that are left without it.
+fn tasks_with(manifest: &Manifest, at: usize, label: &str, axis: Option<(&str, &Value)>) -> Option<u64> {
+    let inner = manifest.inner();
+    let levels: &[Level; LEVELS] = &inner.levels;
+    if axis.is_some() && levels.iter().map(|level| level.variants.len()).sum::<usize>() > VARIANTS_MAX {
+        return None;
+    }
+    let mut rules: Vec<Rule> = inner.rules.clone();
+    rules.push(rule_of_value(&levels[at], at, label, axis));
+    let left = Exclusion::new(levels, &rules).count().ok()?;
+    Some(inner.task_count - left)
+}

@@ -1,0 +1,169 @@
+//! What a writer of a wrong manifest is told.
+
+use powersweep_experiments::Manifest;
+
+use crate::errors;
+
+/// A correct manifest; the cases replace a line of it.
+const GOOD: &str = r#"version = 1
+name = "good"
+seeds = [1, 2]
+[workloads.w]
+source = "lublin"
+synthetic_jobs_count = 100
+[platforms.p]
+size_factor = [1, 1.5]
+[policies.q]
+order = "fcfs"
+gear_rule = "bsld"
+bsld_threshold = [2, 3]
+[[exclude]]
+size_factor = 1.5
+bsld_threshold = 3
+"#;
+
+/// (line to replace, replacement, line:column of the caret, what the message must contain)
+const CASES: &[(&str, &str, &str, &[&str])] = &[
+    ("version = 1", "version = 2", "1:11", &["does not know version 2", "version = 1"]),
+    ("version = 1", "", "1:1", &["`version` is missing"]),
+    ("name = \"good\"", "name = \"Good Name\"", "2:8", &["becomes a folder", "`good-name` would do"]),
+    ("name = \"good\"", "nmae = \"good\"", "2:1", &["no key `nmae`", "did you mean `name`?"]),
+    ("seeds = [1, 2]", "seeds = [1, 2, 1]", "3:16", &["`seeds` has the value 1 twice"]),
+    ("seeds = [1, 2]", "seeds = -1", "3:9", &["`seeds` cannot be -1", "at least 0"]),
+    ("seeds = [1, 2]", "seeds = []", "3:9", &["empty list"]),
+    ("seeds = [1, 2]", "seeds = { from = 1 }", "3:9", &["incomplete", "{ from, count }"]),
+    ("seeds = [1, 2]", "tables = [\"job\"]", "3:11", &["no optional table \"job\"", "did you mean `jobs`?"]),
+    ("source = \"lublin\"", "source = \"lubin\"", "5:10", &["there is no source \"lubin\"", "did you mean `lublin`?"]),
+    ("source = \"lublin\"", "source = \"swf\"", "5:1", &["needs `log`", "source `swf` requires it"]),
+    ("synthetic_jobs_count = 100", "synthetic_job_count = 100", "6:1", &["did you mean `synthetic_jobs_count`?"]),
+    ("synthetic_jobs_count = 100", "synthetic_jobs_count = 1.5", "6:24", &["an integer", "without a decimal point"]),
+    ("synthetic_jobs_count = 100", "synthetic_jobs_count = 0", "6:24", &["cannot be 0", "from 1 to"]),
+    ("synthetic_jobs_count = 100", "log = \"x\"", "6:1", &["applies to no part", "belongs to source = \"swf\""]),
+    ("synthetic_jobs_count = 100", "size_factor = 2", "6:1", &["`size_factor` belongs in a block of [platforms]"]),
+    ("size_factor = [1, 1.5]", "size_factor = [1, \"2\"]", "8:19", &["cannot be \"2\"", "without quotes"]),
+    ("size_factor = [1, 1.5]", "size_factor = [1, 1.5, 1.0]", "8:24", &["has the value 1 twice"]),
+    (
+        "size_factor = [1, 1.5]",
+        "size_factor = { from = 1, to = 2.05, step = 0.1 }",
+        "8:15",
+        &["does not fit", "`to = 2`"],
+    ),
+    ("size_factor = [1, 1.5]", "size_factor = { from = 1, to = 2 }", "8:15", &["incomplete", "needs `step`"]),
+    (
+        "size_factor = [1, 1.5]",
+        "size_factor = { from = 2, to = 1, step = 0.1 }",
+        "8:15",
+        &["`to` to be at least `from`"],
+    ),
+    ("size_factor = [1, 1.5]", "size_factor = { from = 0, to = 1.5, step = 0.5 }", "8:15", &["above 0"]),
+    ("size_factor = [1, 1.5]", "size_factor = { form = 1, to = 2, step = 1 }", "8:17", &["did you mean `from`?"]),
+    (
+        "size_factor = [1, 1.5]",
+        "size_factor = 2",
+        "14:15",
+        &["no task has size_factor = 1.5", "values in this manifest: 2"],
+    ),
+    (
+        "size_factor = [1, 1.5]",
+        "size_factor = [1, 1.5]\nprocs = [1, 2, 3]\nzip = [[\"size_factor\", \"procs\"]]",
+        "10:24",
+        &["cannot zip `size_factor` with 2 values and `procs` with 3"],
+    ),
+    (
+        "size_factor = [1, 1.5]",
+        "size_factor = [1, 1.5]\nzip = [[\"size_factor\", \"prcs\"]]",
+        "9:24",
+        &["does not set"],
+    ),
+    ("size_factor = [1, 1.5]", "size_factor = [1, 1.5]\nzip = [\"size_factor\"]", "9:8", &["list of names"]),
+    (
+        "order = \"fcfs\"",
+        "order = [\"fcfs\", \"sfj\"]",
+        "10:18",
+        &["there is no order \"sfj\"", "\"widest\"", "did you mean `sjf`?"],
+    ),
+    ("order = \"fcfs\"", "order = [\"fcfs\", \"fcfs\"]", "10:18", &["has the value fcfs twice"]),
+    ("order = \"fcfs\"", "order = []", "10:9", &["empty list"]),
+    ("order = \"fcfs\"", "seeds = [1]", "10:1", &["move it to the top"]),
+    ("gear_rule = \"bsld\"", "gear_rule = \"top\"", "12:1", &["applies to no part", "gear_rule = \"bsld\""]),
+    ("bsld_threshold = [2, 3]", "wq_threshold = 3", "11:1", &["needs `bsld_threshold`", "at least 1"]),
+    ("bsld_threshold = [2, 3]", "bsld_threshold = [2, 3, nan]", "12:25", &["cannot be nan"]),
+    ("bsld_threshold = [2, 3]", "bsld_threshold = [2, 3, \"unlimitd\"]", "12:25", &["or \"unlimited\""]),
+    ("bsld_threshold = 3", "bsld_treshold = 3", "15:1", &["unknown axis", "did you mean `bsld_threshold`?"]),
+    ("bsld_threshold = 3", "bsld_threshold = 4", "15:18", &["matches nothing", "values in this manifest: 2, 3"]),
+    ("bsld_threshold = 3", "policy = \"Q\"", "15:10", &["matches nothing", "did you mean `q`?"]),
+    ("bsld_threshold = 3", "[[exclude]]\nsize_factor = 1", "13:3", &["every task is excluded"]),
+    ("bsld_threshold = 3", "[[exclude]]", "15:1", &["exclude everything"]),
+    ("[policies.q]", "[policies.\"q/r\"]", "9:11", &["cannot be a label"]),
+    ("[policies.q]", "[policies]", "10:1", &["[policies] holds named blocks, not the key `order`"]),
+    ("[platforms.p]", "[platform.p]", "7:2", &["no key `platform`", "did you mean `platforms`?"]),
+    (
+        "[workloads.w]",
+        "[workloads.w]\nsynthetic_procs = { from = 1, to = 9223372036854775807 }",
+        "5:19",
+        &["does not fit"],
+    ),
+    ("seeds = [1, 2]", "seeds = { from = 0, count = 9223372036854775807 }", "1:1", &["more than 2^63"]),
+    ("seeds = [1, 2]", "seeds = [1, 2", "4:1", &["this is not TOML"]),
+    ("seeds = [1, 2]", "seeds = 1\nseeds = 2", "4:1", &["this is not TOML", "duplicate key"]),
+];
+
+#[test]
+fn the_good_manifest_is_good() {
+    assert!(Manifest::parse("good.toml", GOOD).is_ok());
+}
+
+#[test]
+fn every_problem_has_its_place_its_expectation_and_its_hint() {
+    let mut failed = Vec::new();
+    for (line, replacement, place, parts) in CASES {
+        assert!(GOOD.contains(line), "{line}");
+        let text = errors(&GOOD.replacen(line, replacement, 1));
+        let missing: Vec<&&str> = parts.iter().filter(|part| !text.contains(**part)).collect();
+        if !missing.is_empty() || !text.contains(&format!("test.toml:{place}\n")) {
+            failed.push(format!("{replacement}: expected {place} and {missing:?}\n{text}"));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn all_problems_are_reported_at_once_in_order() {
+    let text = GOOD
+        .replace("version = 1", "version = 3")
+        .replace("\"lublin\"", "\"lubin\"")
+        .replace("[1, 1.5]", "[]")
+        .replace("\"fcfs\"", "\"fcf\"")
+        .replace("[2, 3]", "[2, 0]");
+    let errors = Manifest::parse("test.toml", &text).expect_err("five problems");
+    let starts: Vec<usize> = errors.problems().iter().map(|p| p.span().start).collect();
+    assert_eq!(errors.problems().len(), 5, "{errors}");
+    assert!(starts.is_sorted());
+}
+
+#[test]
+fn rendering_shows_line_caret_and_help() {
+    let text = errors(&GOOD.replace("order = \"fcfs\"", "order = \"fcf\""));
+    let expected = "\
+error: there is no order \"fcf\"
+  --> test.toml:10:9
+   |
+10 | order = \"fcf\"
+   |         ^^^^^ expected one of \"fcfs\", \"sjf\", \"widest\", \"wfp3\", \"f1\"
+   = help: did you mean `fcfs`?
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn the_graphical_form_shows_every_problem() {
+    let text = GOOD.replace("order = \"fcfs\"", "order = \"fcf\"").replace("seeds = [1, 2]", "seeds = -1");
+    let errors = Manifest::parse("test.toml", &text).expect_err("two problems");
+    let mut shown = String::new();
+    let handler = miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor());
+    handler.render_report(&mut shown, &errors).expect("writing to a string");
+    for part in ["there is no order", "`seeds` cannot be -1", "test.toml:10:9", "did you mean `fcfs`?"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    assert_eq!(shown.matches("`seeds` cannot be -1").count(), 1, "{shown}");
+}

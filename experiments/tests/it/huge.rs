@@ -1,0 +1,65 @@
+//! A sweep of 10^9 tasks costs as little as a small one.
+
+use crate::sweep;
+
+const HUGE: &str = r#"
+version = 1
+name = "huge"
+seeds = { from = 1, count = 1_000_000 }
+[workloads.w]
+source = "lublin"
+[platforms.p]
+size_factor = { from = 0.5, to = 10.4, step = 0.1 }
+[policies.a]
+order = ["fcfs", "sjf", "widest", "wfp3", "f1"]
+backfill = ["none", "easy"]
+[[exclude]]
+size_factor = { from = 0.5, to = 5.4, step = 0.1 }
+order = "sjf"
+[[exclude]]
+seed = [1, 500_000, 1_000_000]
+"#;
+
+#[test]
+fn counts_and_skips_without_enumerating() {
+    let sweep = sweep(HUGE);
+    assert_eq!(sweep.index_count(), 1_000_000_000);
+    // 50 sizes x 2 backfills of sjf, and three seeds of every other combination.
+    assert_eq!(sweep.task_count(), (1000 - 100) * (1_000_000 - 3));
+    assert_eq!(sweep.next_included(0), Some(1));
+    // sjf is second of five orders, with two backfills: combinations 2 and 3 of the first size.
+    assert_eq!(sweep.next_included(2_000_000), Some(4_000_001));
+    assert_eq!(sweep.next_included(3_999_999), Some(4_000_001));
+    assert_eq!(sweep.next_included(999_999_999), None);
+    assert_eq!(sweep.next_included(u64::MAX), None);
+    assert!(sweep.task(0).is_none() && sweep.task(1_000_000_000).is_none() && sweep.task(u64::MAX).is_none());
+    for index in [1, 999_998, 4_000_001, 120_456_789, 999_999_998] {
+        let task = sweep.task(index).expect("included");
+        assert_eq!(sweep.index_of(&task), Some(index));
+    }
+}
+
+#[test]
+fn a_range_of_tenths_is_the_literals() {
+    let text = r#"
+version = 1
+name = "tenths"
+[workloads.w]
+[platforms.p]
+size_factor = { from = 1.0, to = 3.0, step = 0.1 }
+[policies.p]
+"#;
+    let sweep = sweep(text);
+    assert_eq!(sweep.task_count(), 21);
+    for i in 0..21_u64 {
+        let literal: f64 = format!("{}.{}", 1 + i / 10, i % 10).parse().expect("a number");
+        let factor = sweep.task(i).expect("a task").sim.part(powersweep_engine::Slot::Platform).real("size_factor");
+        assert_eq!(factor.to_bits(), literal.to_bits());
+    }
+}
+
+#[test]
+fn a_sweep_is_shared_between_threads_and_cheap_to_clone() {
+    fn assert_shared<T: Send + Sync + Clone + 'static>(_: &T) {}
+    assert_shared(&sweep(HUGE));
+}

@@ -1,0 +1,169 @@
+//! Random manifests: decoding, encoding, counting and skipping agree with a brute-force reading of the conditions.
+
+use std::collections::BTreeSet;
+
+use powersweep_engine::{Slot, Value};
+use powersweep_experiments::TaskSpec;
+
+use crate::{Random, sweep};
+
+/// Manifests tried.
+const CASES: u64 = 200;
+/// Larger sweeps are passed over: brute force has to look at every index.
+const INDICES_MAX: u64 = 1_500;
+
+/// One condition of an exclude: its key and the values, as TOML writes them.
+type Condition = (&'static str, Vec<&'static str>);
+
+const WORKLOAD: [(&str, &[&str]); 4] = [
+    ("synthetic_jobs_count", &["10", "20", "30"]),
+    ("min_run_s", &["0", "1.5", "60"]),
+    ("wide_jobs", &["\"clamp\"", "\"drop\"", "\"error\""]),
+    ("interarrival_factor", &["0.5", "1", "2"]),
+];
+const PLATFORM: [(&str, &[&str]); 3] =
+    [("size_factor", &["1", "1.1", "2"]), ("beta", &["0", "0.5", "1"]), ("procs", &["8", "64"])];
+const POLICY: [(&str, &[&str]); 4] = [
+    ("order", &["\"fcfs\"", "\"sjf\"", "\"f1\""]),
+    ("backfill", &["\"none\"", "\"easy\"", "\"conservative\""]),
+    ("gear_rule", &["\"top\"", "\"bsld\""]),
+    ("event_order", &["\"batch\"", "\"submit-first\""]),
+];
+const GEARS: [(&str, &[&str]); 3] = [
+    ("bsld_threshold", &["1.5", "2", "3"]),
+    ("wq_threshold", &["0", "4", "\"unlimited\""]),
+    ("head_gear", &["\"renew\"", "\"fixed\""]),
+];
+
+fn list(values: &[&str]) -> String {
+    if let [one] = values { (*one).to_owned() } else { format!("[{}]", values.join(", ")) }
+}
+
+/// A manifest without excludes, and the excludes.
+fn manifest(random: &mut Random) -> (String, Vec<Vec<Condition>>) {
+    let mut text = String::from("version = 1\nname = \"random\"\n");
+    text.push_str(*random.pick(&["", "seeds = 7\n", "seeds = [3, 1, 2]\n", "seeds = { from = 5, count = 4 }\n"]));
+    let mut axes: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
+    let blocks = |random: &mut Random,
+                  text: &mut String,
+                  section: &str,
+                  params: &[(&'static str, &'static [&'static str])],
+                  axes: &mut Vec<(&'static str, Vec<&'static str>)>| {
+        // Blocks differ in a value of their own, so that they cannot overlap.
+        for (at, label) in ["a", "b", "c"].iter().enumerate().take(1 + random.below(3)) {
+            text.push_str(&format!("[{section}.{label}]\n"));
+            match section {
+                "workloads" => text.push_str(&format!("synthetic_procs = {}\n", 100 + at)),
+                "platforms" => text.push_str(&format!("static_share = 0.{at}\n")),
+                _ => text.push_str(&format!("reservation_inclusive = true\ngear_bsld_tau_s = {}\n", 600 + at)),
+            }
+            for (name, values) in params {
+                let needed = *name == "gear_rule";
+                if needed || random.chance(60) {
+                    let values = if needed { vec!["\"bsld\""] } else { random.some(values) };
+                    text.push_str(&format!("{name} = {}\n", list(&values)));
+                    axes.push((name, values));
+                }
+            }
+            if section == "policies" {
+                for (name, values) in GEARS {
+                    let values = random.some(values);
+                    text.push_str(&format!("{name} = {}\n", list(&values)));
+                    axes.push((name, values));
+                }
+            }
+        }
+    };
+    blocks(random, &mut text, "workloads", &WORKLOAD, &mut axes);
+    blocks(random, &mut text, "platforms", &PLATFORM, &mut axes);
+    blocks(random, &mut text, "policies", &POLICY, &mut axes);
+    axes.push(("workload", vec!["\"a\""]));
+    axes.push(("platform", vec!["\"a\""]));
+    axes.push(("policy", vec!["\"a\""]));
+    let excludes = (0..random.below(5))
+        .map(|_| {
+            let mut exclude: Vec<Condition> = Vec::new();
+            for _ in 0..=random.below(3) {
+                let (name, values) = random.pick(&axes).clone();
+                if exclude.iter().all(|(known, _)| *known != name) {
+                    exclude.push((name, random.some(&values)));
+                }
+            }
+            exclude
+        })
+        .collect();
+    (text, excludes)
+}
+
+/// Whether a task has one of the values, read from its spec.
+fn holds(task: &TaskSpec, (name, values): &Condition) -> bool {
+    let shown = match *name {
+        "workload" => format!("\"{}\"", task.workload),
+        "platform" => format!("\"{}\"", task.platform),
+        "policy" => format!("\"{}\"", task.policy),
+        _ => match Slot::ALL.into_iter().find(|slot| slot.key() == *name) {
+            Some(slot) => format!("\"{}\"", task.sim.part(slot).entry().name),
+            None => match task.sim.parts().find_map(|part| part.get(name)) {
+                None => return false,
+                Some(Value::Text(text)) => format!("\"{text}\""),
+                Some(Value::Real(v)) if v.is_infinite() => "\"unlimited\"".to_owned(),
+                Some(value) => value.to_string(),
+            },
+        },
+    };
+    values.contains(&shown.as_str())
+}
+
+#[test]
+fn random_sweeps_agree_with_brute_force() {
+    let (mut with_excludes, mut all_excluded) = (0, 0);
+    for seed in 0..CASES {
+        let mut random = Random(seed);
+        let (plain, excludes) = manifest(&mut random);
+        let full = sweep(&plain);
+        if full.index_count() > INDICES_MAX {
+            continue;
+        }
+        let tasks: Vec<TaskSpec> = (0..full.index_count()).map(|index| full.task(index).expect("a task")).collect();
+        let ids: BTreeSet<_> = tasks.iter().map(|task| task.task_id).collect();
+        assert_eq!(ids.len(), tasks.len(), "seed {seed}");
+        for task in &tasks {
+            assert_eq!(full.index_of(task), Some(task.index), "seed {seed}");
+        }
+        let excluded: Vec<bool> =
+            tasks.iter().map(|task| excludes.iter().any(|exclude| exclude.iter().all(|c| holds(task, c)))).collect();
+        let mut text = plain.clone();
+        for exclude in &excludes {
+            text.push_str("[[exclude]]\n");
+            exclude.iter().for_each(|(name, values)| text.push_str(&format!("{name} = {}\n", list(values))));
+        }
+        // Conditions that never hold together, or that leave nothing, are errors of their own.
+        let empty = excludes.iter().any(|exclude| !tasks.iter().any(|t| exclude.iter().all(|c| holds(t, c))));
+        if empty || excluded.iter().all(|e| *e) {
+            let errors = crate::errors(&text);
+            assert!(errors.contains("matches nothing") || errors.contains("every task is excluded"), "{errors}");
+            all_excluded += 1;
+            continue;
+        }
+        with_excludes += u64::from(!excludes.is_empty());
+        let sweep = sweep(&text);
+        assert_eq!(sweep.task_count(), excluded.iter().filter(|e| !**e).count() as u64, "seed {seed}\n{text}");
+        let mut next = None;
+        for index in (0..sweep.index_count()).rev() {
+            let out = excluded[usize::try_from(index).expect("small")];
+            assert_eq!(sweep.is_excluded(index), out, "seed {seed} index {index}\n{text}");
+            assert_eq!(sweep.task(index).is_none(), out);
+            if !out {
+                next = Some(index);
+            }
+            assert_eq!(sweep.next_included(index), next, "seed {seed} from {index}\n{text}");
+        }
+        for axis in sweep.axes().iter().filter(|axis| axis.section == "seeds") {
+            assert_eq!(axis.values.iter().filter_map(|v| v.tasks_count).sum::<u64>(), sweep.task_count());
+        }
+        let by_block: u64 = sweep.blocks().iter().filter(|b| b.section == "policies").map(|b| b.tasks_count).sum();
+        assert_eq!(by_block, sweep.task_count());
+    }
+    assert!(with_excludes > CASES / 8, "{with_excludes} of {CASES} cases had excludes");
+    assert!(all_excluded > 0, "the generator should also leave nothing at times");
+}

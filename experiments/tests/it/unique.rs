@@ -1,0 +1,96 @@
+//! Tasks are unique, and the axes that a part does not have collapse.
+
+use std::collections::BTreeMap;
+
+use powersweep_experiments::{Digest, Manifest, Sweep, SweepError};
+
+use crate::{errors, sweep};
+
+fn with(policies: &str) -> String {
+    format!("version = 1\nname = \"t\"\n[workloads.w]\n{policies}")
+}
+
+#[test]
+fn parameters_collapse_where_their_part_is_not_chosen() {
+    let sweep = sweep(&with(
+        "[policies.p]\ngear_rule = [\"top\", \"bsld\"]\nbsld_threshold = [1.5, 2, 3]\nbackfill = [\"none\", \"easy\"]\nextra_procs = [true, false]\n",
+    ));
+    // (none: 1, easy: 2) x (top: 1, bsld: 3)
+    assert_eq!(sweep.task_count(), 3 * 4);
+}
+
+#[test]
+fn zipped_axes_advance_together() {
+    let sweep = sweep(&with(
+        "zip = [[\"job_number_from\", \"job_number_to\"]]\njob_number_from = [0, 10, 20]\njob_number_to = [10, 20, 30]\n[policies.p]\n",
+    ));
+    assert_eq!(sweep.task_count(), 3);
+    for index in 0..3 {
+        let task = sweep.task(index).expect("a task");
+        let rules = task.sim.part(powersweep_engine::Slot::Rules);
+        assert_eq!(rules.int("job_number_to"), rules.int("job_number_from") + 10);
+        assert_eq!(sweep.index_of(&task), Some(index));
+    }
+}
+
+#[test]
+fn a_choice_of_part_can_be_zipped_with_its_parameters() {
+    let text = with(
+        "[policies.p]\ngear_rule = [\"top\", \"bsld\", \"bsld\"]\nbsld_threshold = [1, 2, 3]\nzip = [[\"gear_rule\", \"bsld_threshold\"]]\n",
+    );
+    assert_eq!(sweep(&text).task_count(), 3);
+    let twice = errors(&text.replace("[1, 2, 3]", "[1, 2, 2]"));
+    assert!(twice.contains("makes the same tasks twice"), "{twice}");
+}
+
+#[test]
+fn blocks_can_be_zipped_across_sections() {
+    let text = "version = 1\nname = \"t\"\nzip = [[\"workload\", \"platform\"]]\n\
+        [workloads.big]\nsynthetic_procs = 64\n[workloads.a-small]\nsynthetic_procs = 8\n\
+        [platforms.large]\nprocs = 64\n[platforms.tiny]\nprocs = 8\n[policies.p]\norder = [\"fcfs\", \"sjf\"]\n";
+    let sweep = sweep(text);
+    assert_eq!((sweep.index_count(), sweep.task_count()), (8, 4));
+    for task in (0..8).filter_map(|index| sweep.task(index)) {
+        assert_eq!(&*task.workload == "big", &*task.platform == "large");
+    }
+}
+
+#[test]
+fn overlapping_blocks_are_refused_with_an_example() {
+    let text = errors(&with(
+        "[policies.a]\ngear_rule = \"bsld\"\nbsld_threshold = [1.5, 2]\n[policies.b]\ngear_rule = \"bsld\"\nbsld_threshold = { from = 2, to = 4, step = 0.5 }\n",
+    ));
+    assert!(text.contains("blocks `a` and `b` make the same tasks") && text.contains("bsld_threshold = 2"), "{text}");
+    let text = errors(&with("[policies.a]\n[policies.b]\nbackfill = \"easy\"\n"));
+    assert!(text.contains("they are equal"), "{text}");
+    sweep(&with("[policies.a]\nbackfill = \"easy\"\nextra_procs = false\n[policies.b]\n"));
+}
+
+#[test]
+fn two_names_of_one_log_are_refused_when_the_digests_are_known() {
+    let text = "version = 1\nname = \"t\"\n[workloads.a]\nsource = \"swf\"\nlog = \"x\"\n[workloads.b]\nsource = \"swf\"\nlog = \"y\"\n[policies.p]\n";
+    let manifest = Manifest::parse("t.toml", text).expect("correct");
+    let digests = |y: &[u8]| BTreeMap::from([("x".to_owned(), Digest::of(b"1")), ("y".to_owned(), Digest::of(y))]);
+    assert!(Sweep::new(manifest.clone(), digests(b"2")).is_ok());
+    let error = Sweep::new(manifest.clone(), digests(b"1")).expect_err("the same file");
+    assert!(matches!(&error, SweepError::SameLog { .. }), "{error}");
+    let error = Sweep::new(manifest, BTreeMap::new()).expect_err("no digests");
+    assert!(matches!(&error, SweepError::MissingDigest { log } if log == "x"), "{error}");
+    // Other slices of the same file are other tasks.
+    let text = text.replace("log = \"y\"\n", "log = \"y\"\nrecord_from = 5\n");
+    let manifest = Manifest::parse("t.toml", &text).expect("correct");
+    assert!(Sweep::new(manifest, digests(b"1")).is_ok());
+}
+
+#[test]
+fn an_edited_manifest_finds_the_tasks_it_had() {
+    let before = sweep(&with("[policies.p]\ngear_rule = \"bsld\"\nbsld_threshold = [1.5, 2]\nwq_threshold = [0, 4]\n"));
+    let after = sweep(&with(
+        "[policies.renamed]\ngear_rule = \"bsld\"\nbsld_threshold = { from = 1.0, to = 3.0, step = 0.5 }\nwq_threshold = 4\n",
+    ));
+    let kept: Vec<Option<u64>> =
+        (0..before.index_count()).map(|i| after.index_of(&before.task(i).expect("a task"))).collect();
+    assert_eq!(kept, [None, Some(1), None, Some(2)]);
+    let (old, new) = (before.task(1).expect("a task"), after.task(1).expect("a task"));
+    assert_eq!(old.task_id, new.task_id);
+}
