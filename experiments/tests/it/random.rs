@@ -42,7 +42,7 @@ fn list(values: &[&str]) -> String {
 /// A manifest without excludes, and the excludes.
 fn manifest(random: &mut Random) -> (String, Vec<Vec<Condition>>) {
     let mut text = String::from("version = 1\nname = \"random\"\n");
-    text.push_str(*random.pick(&["", "seeds = 7\n", "seeds = [3, 1, 2]\n", "seeds = { from = 5, count = 4 }\n"]));
+    text.push_str(random.pick(&["", "seeds = 7\n", "seeds = [3, 1, 2]\n", "seeds = { from = 5, count = 4 }\n"]));
     let mut axes: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
     let blocks = |random: &mut Random,
                   text: &mut String,
