@@ -1,1 +1,335 @@
+//! Slots with real threads and the real engine, without a network: the test plays the coordinator.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::DataType;
+use powersweep_engine::{Limits, simulate, workload};
+use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_proto::v1::FailureKind;
+use powersweep_proto::v1::worker_message::Body;
+use powersweep_results::{ipc, jobs, part, tasks};
+use uuid::Uuid;
+
+use super::*;
+use crate::logs::{Fetch, LogError};
+use crate::options::{TaskLimits, WorkerOptions};
+use crate::session::Identity;
+
+/// Answers with what it was made for, and counts.
+struct FakeFetch {
+    answer: Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Fetch for FakeFetch {
+    fn fetch(&self, digest: &Digest, _: &AtomicBool) -> Result<Vec<u8>, LogError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        (self.answer)().map_err(|reason| LogError::Fetch { log: String::new(), digest: *digest, reason })
+    }
+}
+
+struct Farm {
+    pool: Arc<Pool>,
+    threads: Vec<JoinHandle<()>>,
+    woken: Receiver<()>,
+    fetches: Arc<AtomicUsize>,
+    sweep: Sweep,
+}
+
+const LUBLIN: &str = r#"
+version = 1
+name = "test"
+seeds = [1, 2, 3]
+[workloads.w]
+source = "lublin"
+synthetic_jobs_count = 2000
+synthetic_procs = 64
+[platforms.p]
+[policies.q]
+order = ["fcfs", "sjf"]
+"#;
+
+const SWF: &str = r#"
+version = 1
+name = "test"
+[workloads.w]
+source = "swf"
+log = "tiny"
+[platforms.p]
+procs = 4
+[policies.q]
+order = ["fcfs", "sjf"]
+"#;
+
+const TINY_LOG: &[u8] = b"; MaxProcs: 4
+1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1
+2 5 -1 10 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1
+";
+
+impl Farm {
+    fn start(manifest: &str, slots: usize, limits: TaskLimits, tables: powersweep_experiments::Tables) -> Farm {
+        let answer = || Ok(TINY_LOG.to_vec());
+        Farm::with_logs(manifest, slots, limits, tables, Box::new(answer))
+    }
+
+    fn with_logs(
+        manifest: &str,
+        slots: usize,
+        limits: TaskLimits,
+        tables: powersweep_experiments::Tables,
+        answer: Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>,
+    ) -> Farm {
+        let manifest = Manifest::parse("test.toml", manifest).expect("the test's manifest is right");
+        let digests = manifest.logs().into_iter().map(|l| (l.log, Digest::of(TINY_LOG)));
+        let digests: BTreeMap<String, Digest> = digests.collect();
+        let sweep = Sweep::new(manifest, digests).expect("the digests are there");
+        let identity = Identity { name: "w".into(), worker_id: Uuid::nil(), versions: v1::Versions::default() };
+        let mut session = Session::new(identity, slots);
+        session.hello(None);
+        session.welcome(&v1::Welcome { epoch: 1, ..Default::default() });
+        let fetches = Arc::new(AtomicUsize::new(0));
+        let fetch = FakeFetch { answer, calls: Arc::clone(&fetches) };
+        let options = WorkerOptions::new("http://127.0.0.1:1", slots, "w");
+        let logs = Logs::new(&options, Box::new(fetch)).expect("no cache folder is asked for");
+        let (wake, woken) = channel();
+        let wake = Box::new(move || wake.send(()).unwrap_or_default());
+        let pool = Arc::new(Pool::new("w", session, slots, logs, wake));
+        let key = ExperimentKey { name: "test".into(), generation: 1 };
+        pool.add_experiment(Experiment { key, sweep: sweep.clone(), tables, limits });
+        let threads = pool.start().expect("threads start");
+        Farm { pool, threads, woken, fetches, sweep }
+    }
+
+    fn lease(&self, start: u64, end: u64) {
+        self.pool.change(|s| {
+            s.lease(v1::Lease {
+                id: Some(v1::LeaseId { epoch: 1, counter: start + 1 }),
+                experiment: "test".into(),
+                generation: 1,
+                ranges: vec![v1::IndexRange { start, end }],
+                attempt: 3,
+            });
+        });
+    }
+
+    /// Collects messages until `tasks` are accounted for, uploading parts at once and acknowledging everything.
+    fn collect(&self, tasks: u64) -> (Vec<Body>, Vec<crate::session::Upload>) {
+        let (mut messages, mut uploads, mut seen) = (Vec::new(), Vec::new(), 0);
+        while seen < tasks {
+            let mut session = self.pool.session();
+            if let Some(upload) = session.next_upload() {
+                session.uploaded(&upload, true);
+                uploads.push(upload);
+                continue;
+            }
+            let Some(message) = session.next_message() else {
+                drop(session);
+                self.woken.recv().expect("slots are running");
+                continue;
+            };
+            match &message {
+                Body::HandIn(h) => {
+                    seen += h.done.iter().map(|d| d.indices.len() as u64).sum::<u64>();
+                    session.acknowledged(&[h.id]);
+                }
+                Body::Failure(f) => {
+                    seen += 1;
+                    session.acknowledged(&[f.id]);
+                }
+                _ => {}
+            }
+            messages.push(message);
+        }
+        (messages, uploads)
+    }
+
+    fn end(self) -> v1::TimeSpent {
+        self.pool.change(|s| s.drain(self.pool.now(), Duration::ZERO, "test"));
+        self.pool.close();
+        self.threads.into_iter().for_each(|t| t.join().expect("slots do not panic"));
+        assert!(self.pool.session().is_settled());
+        self.pool.spent()
+    }
+}
+
+fn rows(messages: &[Body]) -> Vec<RecordBatch> {
+    let batch = |m: &Body| match m {
+        Body::HandIn(h) => Some(ipc::decode(&h.rows, &tasks::schema()).expect("rows decode")),
+        _ => None,
+    };
+    messages.iter().filter_map(batch).collect()
+}
+
+fn failure(messages: &[Body]) -> (FailureKind, String) {
+    match messages {
+        [Body::Failure(f)] => (f.kind(), f.message.clone()),
+        other => panic!("expected one failure, got {other:?}"),
+    }
+}
+
+/// A column as text, over all batches.
+fn column(batches: &[RecordBatch], name: &str) -> Vec<String> {
+    let text = |b: &RecordBatch| {
+        let column = b.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"));
+        let column = arrow::compute::cast(column, &DataType::Utf8).expect("casts to text");
+        column.as_string::<i32>().iter().map(|v| v.unwrap_or("null").to_owned()).collect::<Vec<_>>()
+    };
+    batches.iter().flat_map(text).collect()
+}
+
+#[test]
+fn rows_are_those_of_the_engine_whatever_the_slots() {
+    for slots in [1, 3] {
+        let farm = Farm::start(LUBLIN, slots, TaskLimits::default(), Default::default());
+        farm.lease(0, 2);
+        farm.lease(2, 6);
+        let (messages, _) = farm.collect(6);
+        let batches = rows(&messages);
+        let (ids, bsld) = (column(&batches, "task_id"), column(&batches, "bsld_mean"));
+        let mut got: Vec<(String, String)> = ids.into_iter().zip(bsld).collect();
+        let mut expected: Vec<(String, String)> = (0..6)
+            .map(|index| {
+                let spec = farm.sweep.task(index).expect("a task");
+                let jobs = workload::build(&spec.sim, None).expect("a workload");
+                let summary = simulate(&spec.sim, &jobs, &Limits::NONE, None).expect("a summary");
+                (spec.task_id.to_string(), summary.bsld_mean.to_string())
+            })
+            .collect();
+        got.sort();
+        expected.sort();
+        assert_eq!(got, expected);
+        assert_eq!(column(&batches, "attempt"), ["3"; 6]);
+        assert_eq!(column(&batches, "worker"), ["w"; 6]);
+        let spent = farm.end();
+        assert!(spent.engine_s > 0.0 && spent.parse_s > 0.0 && spent.store_s > 0.0, "{spent:?}");
+    }
+}
+
+#[test]
+fn the_order_within_a_hand_in_is_that_of_its_rows() {
+    let farm = Farm::start(LUBLIN, 2, TaskLimits::default(), Default::default());
+    farm.lease(0, 6);
+    let (messages, _) = farm.collect(6);
+    for message in &messages {
+        let Body::HandIn(h) = message else { panic!("only rows are expected") };
+        let indices = h.done.iter().flat_map(|d| d.indices.clone());
+        let ids: Vec<String> = indices.map(|i| farm.sweep.task(i).expect("a task").task_id.to_string()).collect();
+        assert_eq!(column(&rows(std::slice::from_ref(message)), "task_id"), ids);
+        let spent = h.spent.expect("times are reported");
+        assert!(spent.engine_s > 0.0, "{spent:?}");
+    }
+    farm.end();
+}
+
+#[test]
+fn a_log_is_fetched_and_parsed_once() {
+    let farm = Farm::start(SWF, 2, TaskLimits::default(), Default::default());
+    farm.lease(0, 2);
+    let (messages, _) = farm.collect(2);
+    assert_eq!(column(&rows(&messages), "jobs_count"), ["2", "2"]);
+    assert_eq!(farm.fetches.load(Ordering::SeqCst), 1);
+    farm.end();
+}
+
+#[test]
+fn a_missing_or_wrong_log_is_a_failure_of_the_workload() {
+    let missing = || Err("no such log".to_owned());
+    let wrong = || Ok(b"; another log".to_vec());
+    for (answer, words) in
+        [(Box::new(missing) as Box<dyn Fn() -> _ + Send + Sync>, "no such log"), (Box::new(wrong), "digest")]
+    {
+        let farm = Farm::with_logs(SWF, 1, TaskLimits::default(), Default::default(), answer);
+        farm.lease(0, 1);
+        let (kind, message) = failure(&farm.collect(1).0);
+        assert_eq!(kind, FailureKind::Workload);
+        assert!(message.contains("`tiny`") && message.contains(words), "{message}");
+        farm.end();
+    }
+}
+
+#[test]
+fn a_panic_is_reported_and_the_slot_goes_on() {
+    let panicked = AtomicBool::new(false);
+    let answer = move || {
+        assert!(panicked.swap(true, Ordering::SeqCst), "the first call goes wrong");
+        Ok(TINY_LOG.to_vec())
+    };
+    let farm = Farm::with_logs(SWF, 1, TaskLimits::default(), Default::default(), Box::new(answer));
+    farm.lease(0, 1);
+    let (kind, message) = failure(&farm.collect(1).0);
+    assert_eq!(kind, FailureKind::Panic);
+    assert!(message.contains("the first call goes wrong") && message.contains("tests.rs"), "{message}");
+    farm.lease(1, 2);
+    assert_eq!(rows(&farm.collect(1).0).len(), 1);
+    farm.end();
+}
+
+#[test]
+fn deadline_and_event_limit_are_failures_of_their_own() {
+    let deadline = TaskLimits { deadline: Some(Duration::ZERO), ..Default::default() };
+    let events = TaskLimits { max_events: Some(5), ..Default::default() };
+    for (limits, expected) in [(deadline, FailureKind::Deadline), (events, FailureKind::EventLimit)] {
+        let farm = Farm::start(LUBLIN, 1, limits, Default::default());
+        farm.lease(0, 1);
+        let (kind, message) = failure(&farm.collect(1).0);
+        assert_eq!(kind, expected, "{message}");
+        farm.end();
+    }
+}
+
+#[test]
+fn a_spec_that_cannot_be_simulated_is_final() {
+    let narrow = SWF.replace("procs = 4", "procs = 1");
+    let farm = Farm::start(&narrow, 1, TaskLimits::default(), Default::default());
+    farm.lease(0, 1);
+    let (kind, message) = failure(&farm.collect(1).0);
+    assert_eq!(kind, FailureKind::Invalid);
+    assert!(message.contains("procs"), "{message}");
+    farm.end();
+}
+
+#[test]
+fn indices_that_are_no_tasks_are_passed_over() {
+    let farm = Farm::start(LUBLIN, 1, TaskLimits::default(), Default::default());
+    farm.lease(5, 1000);
+    let (messages, _) = farm.collect(1);
+    assert_eq!(rows(&messages).iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+    farm.end();
+}
+
+#[test]
+fn job_records_are_one_object_a_hand_in() {
+    let tables = powersweep_experiments::Tables { jobs: true };
+    let farm = Farm::start(SWF, 1, TaskLimits::default(), tables);
+    farm.lease(0, 2);
+    let (messages, uploads) = farm.collect(2);
+    let staged = |m: &Body| if let Body::HandIn(h) = m { h.staged.clone() } else { vec![] };
+    let staged: Vec<v1::StagedPart> = messages.iter().flat_map(staged).collect();
+    assert_eq!(staged.iter().map(|s| s.rows).sum::<u64>(), 4, "two tasks of two jobs");
+    for (staged, upload) in staged.iter().zip(&uploads) {
+        let footer = part::read_footer(&upload.part.bytes).expect("a Parquet footer");
+        assert_eq!(footer.part_id.as_bytes()[..], staged.part_id[..]);
+        assert_eq!((footer.experiment.as_str(), footer.rows), ("test", staged.rows));
+        assert_eq!((staged.table.as_str(), staged.bytes), ("jobs", upload.part.bytes.len() as u64));
+    }
+    assert!(!jobs::schema().fields().is_empty());
+    farm.end();
+}
+
+#[test]
+fn draining_stops_a_running_task_and_hands_it_back() {
+    let long = LUBLIN.replace("synthetic_jobs_count = 2000", "synthetic_jobs_count = 3_000_000");
+    let farm = Farm::start(&long, 1, TaskLimits::default(), Default::default());
+    farm.lease(0, 1);
+    while farm.pool.session().busy_slots() == 0 {
+        std::thread::yield_now();
+    }
+    farm.pool.change(|s| s.drain(farm.pool.now(), Duration::ZERO, "test"));
+    farm.woken.recv().expect("the slot says that it stopped");
+    let Some(Body::HandBack(h)) = farm.pool.session().next_message() else { panic!("the task is handed back") };
+    assert_eq!(h.ranges, [v1::IndexRange { start: 0, end: 1 }]);
+    farm.end();
+}
