@@ -94,8 +94,17 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
     let Agent { pool, .. } = agent;
     pool.change(|s| s.drain(pool.now(), Duration::ZERO, "the worker ends"));
     pool.close();
-    tokio::task::spawn_blocking(move || threads.into_iter().for_each(|t| drop(t.join()))).await.ok();
+    if tokio::time::timeout(LAST_WORDS, ended(&threads)).await.is_err() {
+        tracing::warn!("a task does not stop; its thread is left behind");
+    }
     result.map(|reason| report(&pool, reason))
+}
+
+/// Until all threads have ended.
+async fn ended(threads: &[std::thread::JoinHandle<()>]) {
+    while !threads.iter().all(std::thread::JoinHandle::is_finished) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
 }
 
 fn report(pool: &Pool, reason: String) -> WorkerReport {

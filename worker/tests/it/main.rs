@@ -1,0 +1,4 @@
+//! The worker over a real connection, with the test as coordinator.
+
+mod agent;
+mod fake;
