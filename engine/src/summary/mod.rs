@@ -19,6 +19,8 @@ mod quantile;
 mod record;
 mod sum;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use measure::summarize;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod logs;
+mod lublin;
 mod published;
 mod real_logs;
 mod specs;

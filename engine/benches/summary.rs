@@ -1,0 +1,74 @@
+//! Cost of the summary metrics and of the generators, a job. Run with `cargo bench -p powersweep-engine --bench summary`.
+#![allow(missing_docs, reason = "divan's main has no docs")]
+use divan::counter::ItemsCount;
+use powersweep_engine::registry::Value;
+use powersweep_engine::summary::{ENTRY, Integrals, Outcome, summarize};
+use powersweep_engine::workload::{GeneratedJob, Job, lublin};
+use powersweep_engine::{Part, SimSpec, Slot};
+
+const JOBS: usize = 60_000;
+const GEARS: usize = 6;
+
+fn main() {
+    divan::main();
+}
+
+fn generated() -> Vec<GeneratedJob> {
+    let mut part = SimSpec::new().part(Slot::Source).clone();
+    part.set("synthetic_jobs_count", Value::Int(JOBS as i64)).expect("in range");
+    lublin::generate(&part, 1)
+}
+
+/// Jobs and outcomes with waits as varied as those of a loaded machine: a third do not wait.
+fn case() -> (Vec<Job>, Vec<Outcome>) {
+    let job = |(i, g): (usize, &GeneratedJob)| Job {
+        id: i as i64 + 1,
+        submit_s: g.submit_s,
+        run_s: g.run_s,
+        estimate_s: g.run_s,
+        procs: g.procs,
+        record: i as u64 + 1,
+        killed: false,
+    };
+    let jobs: Vec<Job> = generated().iter().enumerate().map(job).collect();
+    let outcome = |(i, j): (usize, &Job)| {
+        let mixed = (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let wait = if mixed % 3 == 0 { 0.0 } else { (mixed % 50_000) as f64 };
+        let start_s = j.submit_s + wait;
+        Outcome {
+            start_s,
+            finish_s: start_s + j.run_s,
+            energy_j: j.run_s,
+            gear_index: (mixed % GEARS as u64) as u8,
+            backfilled: mixed % 5 == 0,
+        }
+    };
+    let outcomes = jobs.iter().enumerate().map(outcome).collect();
+    (jobs, outcomes)
+}
+
+#[divan::bench]
+fn metrics(bencher: divan::Bencher<'_, '_>) {
+    let (jobs, outcomes) = case();
+    let part = Part::new(&ENTRY);
+    let integrals = Integrals { machine_procs: 256, busy_proc_s: vec![1.0; GEARS], ..Integrals::default() };
+    bencher
+        .counter(ItemsCount::new(JOBS))
+        .bench_local(|| summarize(&part, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None));
+}
+
+#[divan::bench]
+fn metrics_with_mser5(bencher: divan::Bencher<'_, '_>) {
+    let (jobs, outcomes) = case();
+    let mut part = Part::new(&ENTRY);
+    part.set("warmup_rule", Value::Text("mser5".to_owned())).expect("a choice");
+    let integrals = Integrals { machine_procs: 256, busy_proc_s: vec![1.0; GEARS], ..Integrals::default() };
+    bencher
+        .counter(ItemsCount::new(JOBS))
+        .bench_local(|| summarize(&part, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None));
+}
+
+#[divan::bench]
+fn lublin_jobs(bencher: divan::Bencher<'_, '_>) {
+    bencher.counter(ItemsCount::new(JOBS)).bench_local(generated);
+}
