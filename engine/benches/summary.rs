@@ -33,14 +33,14 @@ fn case() -> (Vec<Job>, Vec<Outcome>) {
     let jobs: Vec<Job> = generated().iter().enumerate().map(job).collect();
     let outcome = |(i, j): (usize, &Job)| {
         let mixed = (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-        let wait = if mixed % 3 == 0 { 0.0 } else { (mixed % 50_000) as f64 };
+        let wait = if mixed.is_multiple_of(3) { 0.0 } else { (mixed % 50_000) as f64 };
         let start_s = j.submit_s + wait;
         Outcome {
             start_s,
             finish_s: start_s + j.run_s,
             energy_j: j.run_s,
             gear_index: (mixed % GEARS as u64) as u8,
-            backfilled: mixed % 5 == 0,
+            backfilled: mixed.is_multiple_of(5),
         }
     };
     let outcomes = jobs.iter().enumerate().map(outcome).collect();

@@ -56,17 +56,17 @@ fn the_window_counts_what_other_jobs_do_inside_it() {
 fn mser5_cuts_the_transient() {
     let mut waits = vec![1000.0; 10];
     waits.extend((0..90).map(|i| f64::from(i % 5)));
-    let rule = ("warmup_rule", Value::Text("mser5".into()));
-    assert_eq!(cut(&waits, &[rule.clone()]), 10..100);
+    let rule = || ("warmup_rule", Value::Text("mser5".into()));
+    assert_eq!(cut(&waits, &[rule()]), 10..100);
     // On top of the fixed cut.
-    assert_eq!(cut(&waits, &[rule.clone(), ("warmup_jobs", Value::Int(7))]), 12..100);
+    assert_eq!(cut(&waits, &[rule(), ("warmup_jobs", Value::Int(7))]), 12..100);
     // Nothing to cut: the least cut of equal statistics.
-    assert_eq!(cut(&[3.0; 50], &[rule.clone()]), 0..50);
+    assert_eq!(cut(&[3.0; 50], &[rule()]), 0..50);
     // Never more than half, here of nine batches, the rest of three jobs aside.
     let rising: Vec<f64> = (0..48).map(|i| f64::from(48 - i).powi(4)).collect();
-    assert_eq!(cut(&rising, &[rule.clone()]), 20..48);
+    assert_eq!(cut(&rising, &[rule()]), 20..48);
     // Fewer than five jobs make no batch.
-    assert_eq!(cut(&[9.0, 0.0, 0.0], &[rule]), 0..3);
+    assert_eq!(cut(&[9.0, 0.0, 0.0], &[rule()]), 0..3);
 }
 
 /// The definition, literally, for every truncation.
