@@ -16,6 +16,7 @@ pub mod manifests;
 mod names;
 mod overlap;
 mod plan;
+pub mod schema;
 mod space;
 mod sweep;
 mod values;

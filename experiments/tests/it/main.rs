@@ -1,11 +1,13 @@
 //! Integration tests of the manifest and the lazy sweep, through the public interface only.
 
 mod builtin;
+mod combos;
 mod errors;
 mod fuzz;
 mod golden;
 mod huge;
 mod random;
+mod schema;
 mod unique;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,208 @@
+//! JSON Schema of the manifest (draft 2020-12), for editors: completion, documentation and checks while typing.
+//!
+//! Generated from the registry, so that it always names exactly the parts and parameters of this build. An editor sees
+//! single keys; what needs several keys (zips of one length, overlaps, required parameters) only
+//! [`Manifest::parse`](crate::Manifest::parse) checks.
+
+use powersweep_engine::registry::{self, Param, Section, Slot, Type};
+use serde_json::{Map, Value as Json, json};
+
+use crate::manifest::TEXT_MAX;
+use crate::manifest::block::{params, section_key, slots};
+use crate::manifest::exclude::LABELS;
+use crate::manifest::top::SEEDS;
+use crate::names::NAME_MAX;
+
+/// The schema of a manifest.
+pub fn json_schema() -> Json {
+    let blocks = |section: Section, doc: &str| {
+        json!({
+            "description": doc,
+            "type": "object",
+            "minProperties": 1,
+            "propertyNames": { "pattern": format!("^[A-Za-z0-9][A-Za-z0-9._-]{{0,{}}}$", NAME_MAX - 1) },
+            "additionalProperties": block(section, "A named block; its label becomes a column of the results."),
+        })
+    };
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "powersweep manifest",
+        "description": format!("What to run: a sweep over workloads, platforms, policies and seeds (at most {TEXT_MAX} bytes of TOML)."),
+        "type": "object",
+        "required": ["version", "name", "workloads", "policies"],
+        "additionalProperties": false,
+        "properties": {
+            "version": { "description": "Version of the manifest's format.", "const": 1 },
+            "name": {
+                "description": "Name of the experiment: a folder of the results.",
+                "type": "string",
+                "pattern": format!("^[a-z0-9][a-z0-9._-]{{0,{}}}$", NAME_MAX - 1),
+            },
+            "description": { "description": "What the experiment is about.", "type": "string" },
+            "tables": {
+                "description": "Optional result tables: `jobs` has one row a simulated job.",
+                "type": "array",
+                "uniqueItems": true,
+                "items": { "enum": ["jobs"] },
+            },
+            "seeds": axis(&SEEDS),
+            "workloads": blocks(Section::Workloads, "Where jobs come from."),
+            "platforms": blocks(Section::Platforms, "Machines and their power."),
+            "policies": blocks(Section::Policies, "How jobs are scheduled."),
+            "statistics": block(Section::Statistics, "What is measured and how."),
+            "exclude": {
+                "description": "Combinations that are left out: all conditions of a table must hold.",
+                "type": "array",
+                "items": condition(),
+            },
+            "zip": {
+                "description": "Blocks that go together one by one, in the order of the text.",
+                "type": "array",
+                "items": { "type": "array", "minItems": 2, "uniqueItems": true, "items": { "enum": LABELS } },
+            },
+        },
+    })
+}
+
+/// A block of a section.
+fn block(section: Section, doc: &str) -> Json {
+    let mut properties = Map::new();
+    for slot in slots(section) {
+        properties.insert(slot.key().to_owned(), choice(slot));
+    }
+    for (_, param) in params(section) {
+        properties.insert(param.name.to_owned(), axis(param));
+    }
+    let names: Vec<&String> = properties.keys().collect();
+    let zip = json!({
+        "description": "Axes of this block that advance together.",
+        "type": "array",
+        "items": { "type": "array", "minItems": 2, "uniqueItems": true, "items": { "enum": names } },
+    });
+    properties.insert("zip".to_owned(), zip);
+    json!({ "description": doc, "type": "object", "additionalProperties": false, "properties": properties })
+}
+
+/// The parts of a slot, each with its documentation.
+fn choice(slot: Slot) -> Json {
+    let parts: Vec<Json> =
+        registry::entries(slot).map(|entry| json!({ "const": entry.name, "description": entry.doc })).collect();
+    let one = json!({ "oneOf": parts });
+    json!({
+        "description": format!("One of the parts for {} of [{}], or a list as an axis.", slot.key(), section_key(slot.section())),
+        "default": slot.default_part(),
+        "anyOf": [one.clone(), { "type": "array", "minItems": 1, "uniqueItems": true, "items": one }],
+    })
+}
+
+/// A value of a parameter, a list of values, or a range.
+fn axis(param: &Param) -> Json {
+    let one = value(&param.ty);
+    let range = range(&param.ty);
+    let mut items = vec![one.clone()];
+    items.extend(range.clone());
+    let items = if items.len() == 1 { one.clone() } else { json!({ "anyOf": items }) };
+    let mut forms = vec![one, json!({ "type": "array", "minItems": 1, "items": items })];
+    forms.extend(range);
+    let owners: Vec<String> = registry::ENTRIES
+        .iter()
+        .filter(|entry| entry.params.iter().any(|p| p.name == param.name))
+        .map(|entry| format!("{} = \"{}\"", entry.slot.key(), entry.name))
+        .collect();
+    let unit = if param.unit.is_empty() { String::new() } else { format!(" [{}]", param.unit) };
+    let owners = if owners.is_empty() { String::new() } else { format!(" Parameter of {}.", owners.join(", ")) };
+    let mut schema = json!({ "description": format!("{}{unit}{owners}", param.doc), "anyOf": forms });
+    let default = match param.default.value() {
+        Some(powersweep_engine::Value::Bool(v)) => Some(json!(v)),
+        Some(powersweep_engine::Value::Int(v)) => Some(json!(v)),
+        Some(powersweep_engine::Value::Real(v)) if v.is_finite() => Some(json!(v)),
+        Some(powersweep_engine::Value::Real(_)) => Some(json!("unlimited")),
+        Some(powersweep_engine::Value::Text(v)) => Some(json!(v)),
+        Some(powersweep_engine::Value::Reals(v)) => Some(json!(v)),
+        None => None,
+    };
+    if let (Some(default), Json::Object(schema)) = (default, &mut schema) {
+        schema.insert("default".to_owned(), default);
+    }
+    schema
+}
+
+/// One value of a type.
+fn value(ty: &Type) -> Json {
+    match *ty {
+        Type::Bool => json!({ "type": "boolean" }),
+        Type::Int { min, max } => {
+            let mut schema = json!({ "type": "integer" });
+            bound(&mut schema, "minimum", (min != i64::MIN).then(|| json!(min)));
+            bound(&mut schema, "maximum", (max != i64::MAX).then(|| json!(max)));
+            schema
+        }
+        Type::Real { min, max, min_allowed, unlimited } => {
+            let mut schema = json!({ "type": "number" });
+            let least = if min_allowed { "minimum" } else { "exclusiveMinimum" };
+            bound(&mut schema, least, (min > f64::MIN).then(|| json!(min)));
+            bound(&mut schema, "maximum", (max < f64::MAX).then(|| json!(max)));
+            if unlimited { json!({ "anyOf": [schema, { "const": "unlimited" }] }) } else { schema }
+        }
+        Type::Choice(names) => json!({ "enum": names }),
+        Type::Text => json!({ "type": "string" }),
+        Type::Reals { min, max } => {
+            let mut item = json!({ "type": "number" });
+            bound(&mut item, "minimum", (min > f64::MIN).then(|| json!(min)));
+            bound(&mut item, "maximum", (max < f64::MAX).then(|| json!(max)));
+            json!({ "type": "array", "minItems": 1, "items": item })
+        }
+    }
+}
+
+fn bound(schema: &mut Json, key: &str, value: Option<Json>) {
+    if let (Json::Object(schema), Some(value)) = (schema, value) {
+        schema.insert(key.to_owned(), value);
+    }
+}
+
+/// A range of numbers, where the type has ranges.
+fn range(ty: &Type) -> Option<Json> {
+    let (number, step_needed) = match ty {
+        Type::Int { .. } => ("integer", false),
+        Type::Real { .. } => ("number", true),
+        _ => return None,
+    };
+    let required = |last: &'static str| if step_needed { vec!["from", last, "step"] } else { vec!["from", last] };
+    Some(json!({
+        "description": "A range, both ends included; decimals are exact.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "from": { "type": number },
+            "to": { "type": number },
+            "step": { "type": number, "exclusiveMinimum": 0 },
+            "count": { "type": "integer", "minimum": 1 },
+        },
+        "oneOf": [{ "required": required("to") }, { "required": required("count") }],
+    }))
+}
+
+/// The conditions of an exclude: labels, parts, parameters, the seed.
+fn condition() -> Json {
+    let mut properties = Map::new();
+    let texts =
+        json!({ "anyOf": [{ "type": "string" }, { "type": "array", "minItems": 1, "items": { "type": "string" } }] });
+    for label in LABELS {
+        properties.insert(label.to_owned(), texts.clone());
+    }
+    for slot in Slot::ALL {
+        properties.insert(slot.key().to_owned(), choice(slot));
+    }
+    for param in registry::ENTRIES.iter().flat_map(|entry| entry.params) {
+        properties.insert(param.name.to_owned(), axis(param));
+    }
+    properties.insert("seed".to_owned(), axis(&SEEDS));
+    for property in properties.values_mut() {
+        // A default would be offered as if it were a condition.
+        if let Json::Object(property) = property {
+            property.remove("default");
+        }
+    }
+    json!({ "type": "object", "minProperties": 1, "additionalProperties": false, "properties": properties })
+}
