@@ -126,8 +126,8 @@ pub fn unit_in(name: &str) -> &'static str {
     if let Some((_, unit)) = BY_PHRASE.iter().find(|(phrase, _)| format!("_{bare}_").contains(&format!("_{phrase}_"))) {
         return unit;
     }
-    if name.starts_with("queue_length") {
-        return "jobs";
+    if name.ends_with("_residual") {
+        return ""; // a share of what its name begins with
     }
     BY_WORD.iter().find(|(word, _)| bare.split('_').any(|w| w == *word)).map_or("", |(_, unit)| unit)
 }
@@ -240,6 +240,7 @@ mod tests {
             ("queue_length_mean", "jobs"),
             ("power_p95_w", "W"),
             ("utilization_active", ""),
+            ("procs_residual", ""),
         ] {
             assert_eq!(unit_in(name), unit, "{name}");
         }
