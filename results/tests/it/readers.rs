@@ -6,7 +6,7 @@ use std::process::Command;
 use arrow::array::RecordBatch;
 use powersweep_results::failures::Failure;
 use powersweep_results::part::{self, Footer};
-use powersweep_results::{failures, jobs, layout, tasks};
+use powersweep_results::{failures, jobs, layout};
 use uuid::Uuid;
 
 use crate::roundtrip::tasks_batch;
