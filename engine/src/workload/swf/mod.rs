@@ -175,7 +175,7 @@ pub enum SwfError {
 
 /// Reads a log. `file` is its name for messages.
 ///
-/// Memory: 80 bytes a record beside `bytes`. Errors are final and name the first line that cannot be read.
+/// Memory: 72 bytes a record beside `bytes`. Errors are final and name the first line that cannot be read.
 pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
     for (magic, what, ending) in [(&b"\x1f\x8b"[..], "gzip", ".gz"), (&b"\x28\xb5\x2f\xfd"[..], "zstd", ".zst")] {
         if bytes.starts_with(magic) {

@@ -6,6 +6,10 @@ pub(super) const LARGEST: f64 = (1u64 << 53) as f64;
 /// Whole numbers with at most this many digits cannot overflow and are below [`LARGEST`].
 const SAFE_DIGITS: usize = 15;
 
+/// 10^0 to 10^15, all exact.
+const POWERS_OF_TEN: [f64; SAFE_DIGITS + 1] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
 /// Why a field is not a number that can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberProblem {
@@ -16,6 +20,26 @@ pub(super) enum NumberProblem {
 /// Whether a byte separates fields. The line feed does not: it ends the record.
 pub(super) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\x0b' | b'\x0c')
+}
+
+/// Whether a byte, or the end of the text, ends a field.
+fn ends_field(byte: Option<&u8>) -> bool {
+    byte.is_none_or(|b| is_blank(*b) || *b == b'\n')
+}
+
+/// Reads up to `most` digits behind those of `value`: the value of all, and how many were read.
+#[inline]
+fn digits(bytes: &[u8], mut value: i64, most: usize) -> (i64, usize) {
+    let mut count = 0;
+    for byte in bytes.iter().take(most) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value * 10 + i64::from(digit);
+        count += 1;
+    }
+    (value, count)
 }
 
 /// A position in the text.
@@ -67,29 +91,28 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(super) fn number(&mut self) -> Result<f64, NumberProblem> {
         let rest = &self.bytes[self.at..];
-        let (negative, digits) = match rest.split_first() {
-            Some((b'-', digits)) => (true, digits),
-            _ => (false, rest),
-        };
-        let mut value = 0i64;
-        let mut count = 0;
-        for &byte in digits.iter().take(SAFE_DIGITS + 1) {
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                break;
-            }
-            value = value * 10 + i64::from(digit);
-            count += 1;
+        let negative = rest.first() == Some(&b'-');
+        let sign = usize::from(negative);
+        let (whole, count) = digits(&rest[sign..], 0, SAFE_DIGITS + 1);
+        let mut end = sign + count;
+        if ends_field(rest.get(end)) && (1..=SAFE_DIGITS).contains(&count) {
+            self.at += end;
+            return Ok((if negative { -whole } else { whole }) as f64);
         }
-        let ended = digits.get(count).is_none_or(|b| is_blank(*b) || *b == b'\n');
-        if ended && (1..=SAFE_DIGITS).contains(&count) {
-            self.at += count + usize::from(negative);
-            return Ok((if negative { -value } else { value }) as f64);
+        if rest.get(end) == Some(&b'.') && (1..SAFE_DIGITS).contains(&count) {
+            let (all, places) = digits(&rest[end + 1..], whole, SAFE_DIGITS - count + 1);
+            end += 1 + places;
+            if ends_field(rest.get(end)) && (1..=SAFE_DIGITS - count).contains(&places) {
+                self.at += end;
+                // Both are exact and the division rounds once: the nearest f64, as `parse` gives it (Clinger 1990).
+                let value = all as f64 / POWERS_OF_TEN[places];
+                return Ok(if negative { 0.0 - value } else { value });
+            }
         }
         self.decimal()
     }
 
-    /// Reads a number with a fraction, an exponent or many digits.
+    /// Reads a number with an exponent, with many digits, or in another form than most.
     #[cold]
     fn decimal(&mut self) -> Result<f64, NumberProblem> {
         let rest = &self.bytes[self.at..];
