@@ -1,0 +1,106 @@
+//! What a task costs and how fast an experiment goes, from what was handed in.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What is known counts as so many tasks at most, so that a change of workload shows after about as many.
+const MEMORY_TASKS: f64 = 32.0;
+
+/// Running mean and spread of the slot seconds per task.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Cost {
+    mean_s: f64,
+    variance_s2: f64,
+    tasks: f64,
+}
+
+impl Cost {
+    /// Takes in `tasks` tasks that took `seconds` of slot time together.
+    pub(super) fn add(&mut self, tasks: u64, seconds: f64) {
+        if tasks == 0 || !seconds.is_finite() || seconds < 0.0 {
+            return;
+        }
+        let count = tasks as f64;
+        let each = seconds / count;
+        let weight = if self.tasks == 0.0 { 1.0 } else { count / (self.tasks.min(MEMORY_TASKS) + count) };
+        let difference = each - self.mean_s;
+        self.mean_s += weight * difference;
+        self.variance_s2 = (1.0 - weight) * (self.variance_s2 + weight * difference * difference);
+        self.tasks += count;
+    }
+
+    /// Slot seconds per task; `None` before the first hand-in.
+    pub(super) fn mean_s(&self) -> Option<f64> {
+        (self.tasks > 0.0).then_some(self.mean_s.max(1e-7))
+    }
+
+    /// A time that few tasks exceed.
+    pub(super) fn long_s(&self) -> f64 {
+        self.mean_s + 2.0 * self.variance_s2.max(0.0).sqrt()
+    }
+}
+
+/// Samples kept: one a tick, so about half a minute at one tick a second.
+const SAMPLES_MAX: usize = 31;
+
+/// Finished tasks per second over the last half minute.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rate {
+    samples: VecDeque<(Duration, u64)>,
+}
+
+impl Rate {
+    pub(super) fn sample(&mut self, now: Duration, done: u64) {
+        if self.samples.back().is_some_and(|(at, _)| now.saturating_sub(*at) < Duration::from_secs(1)) {
+            return;
+        }
+        if self.samples.len() == SAMPLES_MAX {
+            self.samples.pop_front();
+        }
+        self.samples.push_back((now, done));
+    }
+
+    /// Tasks per second up to `now`; 0 before anything was measured.
+    pub(super) fn per_s(&self, now: Duration, done: u64) -> f64 {
+        let Some((since, before)) = self.samples.front() else { return 0.0 };
+        let seconds = now.saturating_sub(*since).as_secs_f64();
+        if seconds <= 0.0 { 0.0 } else { done.saturating_sub(*before) as f64 / seconds }
+    }
+
+    /// Starts anew: the done count is another one now.
+    pub(super) fn restart(&mut self) {
+        self.samples.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_follows_a_change_within_tens_of_tasks() {
+        let mut cost = Cost::default();
+        assert_eq!(cost.mean_s(), None);
+        for _ in 0..100 {
+            cost.add(10, 1.0);
+        }
+        assert!((cost.mean_s().unwrap() - 0.1).abs() < 1e-9);
+        for _ in 0..20 {
+            cost.add(10, 20.0);
+        }
+        assert!((cost.mean_s().unwrap() - 2.0).abs() < 0.01, "{cost:?}");
+        cost.add(0, 5.0);
+        cost.add(3, f64::NAN);
+        assert!(cost.mean_s().unwrap().is_finite());
+    }
+
+    #[test]
+    fn rate_is_over_the_window_only() {
+        let mut rate = Rate::default();
+        assert_eq!(rate.per_s(Duration::from_secs(5), 10), 0.0);
+        for second in 0..100 {
+            rate.sample(Duration::from_secs(second), second * 7);
+        }
+        assert!((rate.per_s(Duration::from_secs(100), 700) - 7.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,204 @@
+//! One experiment: its sweep, the sets that say where each task stands, its tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_proto::v1;
+use uuid::Uuid;
+
+use super::cost::{Cost, Rate};
+use super::index_set::IndexSet;
+use super::pending::{Closed, Pending};
+use super::tables::{FlushWait, OpenIntent, TableRows};
+use crate::records::{DoneChunk, ExperimentRecord, ExperimentState, FailureRecord, Key, LogDigest, Record, Table};
+
+/// A generation of the manifest before the present one.
+#[derive(Debug)]
+pub(super) struct Earlier {
+    /// What its indices mean.
+    pub(super) sweep: Sweep,
+    /// Tasks with rows that are in no later generation.
+    pub(super) extra: IndexSet,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Experiment {
+    pub(super) record: ExperimentRecord,
+    /// `None` if this build cannot use the stored manifest.
+    pub(super) sweep: Option<Sweep>,
+    /// Why nothing can run, where nothing can.
+    pub(super) broken: Option<String>,
+    pub(super) earlier: BTreeMap<u64, Earlier>,
+    pub(super) done: IndexSet,
+    /// Failed for good: final failures and quarantined tasks.
+    pub(super) failed: IndexSet,
+    /// Under at least one lease.
+    pub(super) leased: IndexSet,
+    pub(super) pending: Pending,
+    /// Failure states of tasks that are not done.
+    pub(super) failures: BTreeMap<u64, FailureRecord>,
+    /// Of these, quarantined by attempts or crashes rather than final at once.
+    pub(super) quarantined: u64,
+    /// Tasks under more than one lease, with the number of leases.
+    pub(super) duplicated: BTreeMap<u64, u32>,
+    /// Logs that the store lacks.
+    pub(super) missing: BTreeSet<LogDigest>,
+    pub(super) tables: BTreeMap<Table, TableRows>,
+    pub(super) intents: BTreeMap<Uuid, OpenIntent>,
+    pub(super) flushes: Vec<FlushWait>,
+    pub(super) cost: Cost,
+    pub(super) rate: Rate,
+    pub(super) spent: v1::TimeSpent,
+}
+
+impl Experiment {
+    pub(super) fn new(record: ExperimentRecord, sweep: Result<Sweep, String>) -> Experiment {
+        let (sweep, broken) = match sweep {
+            Ok(sweep) => (Some(sweep), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        Experiment {
+            record,
+            sweep,
+            broken,
+            earlier: BTreeMap::new(),
+            done: IndexSet::new(),
+            failed: IndexSet::new(),
+            leased: IndexSet::new(),
+            pending: Pending::default(),
+            failures: BTreeMap::new(),
+            quarantined: 0,
+            duplicated: BTreeMap::new(),
+            missing: BTreeSet::new(),
+            tables: BTreeMap::new(),
+            intents: BTreeMap::new(),
+            flushes: Vec::new(),
+            cost: Cost::default(),
+            rate: Rate::default(),
+            spent: v1::TimeSpent::default(),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.record.name
+    }
+
+    /// Tasks of the present generation; 0 if the manifest cannot be used.
+    pub(super) fn tasks(&self) -> u64 {
+        self.sweep.as_ref().map_or(0, Sweep::task_count)
+    }
+
+    /// Tasks that are neither done, nor failed for good, nor leased.
+    pub(super) fn pending_tasks(&self) -> u64 {
+        self.tasks() - self.done.len() - self.failed.len() - self.leased.len()
+    }
+
+    /// Rows of tasks that left the manifest.
+    pub(super) fn extra(&self) -> u64 {
+        self.earlier.values().map(|earlier| earlier.extra.len()).sum()
+    }
+
+    /// Whether tasks may be handed out.
+    pub(super) fn can_run(&self) -> bool {
+        self.broken.is_none()
+            && self.missing.is_empty()
+            && matches!(self.record.state, ExperimentState::Running | ExperimentState::Waiting)
+    }
+
+    pub(super) fn closed(&self) -> Closed<'_> {
+        Closed { done: &self.done, failed: &self.failed, leased: &self.leased }
+    }
+
+    /// The stored form of a chunk of the done-set.
+    pub(super) fn done_chunk(&self, chunk: u32) -> DoneChunk {
+        let mut bitmap = self.done.chunk(chunk).cloned().unwrap_or_default();
+        bitmap.optimize();
+        DoneChunk { experiment: self.record.name.clone(), generation: self.record.generation, chunk, bitmap }
+    }
+
+    /// Where an index of a generation lies in the present one: `Err` if the generation is unknown or the index is no
+    /// task of it, `Ok(None)` if the task left the manifest.
+    pub(super) fn present_index(&self, generation: u64, index: u64) -> Result<Option<u64>, String> {
+        let sweep = self.sweep.as_ref().ok_or_else(|| self.broken.clone().unwrap_or_default())?;
+        let not_there = || format!("task {index} is not in generation {generation} of {}", self.name());
+        if generation == self.record.generation {
+            let fits = index < sweep.index_count() && !sweep.is_excluded(index);
+            return if fits { Ok(Some(index)) } else { Err(not_there()) };
+        }
+        let earlier = self.earlier.get(&generation).ok_or_else(|| {
+            format!("generation {generation} of {} is not known any more: its rows cannot be placed", self.name())
+        })?;
+        let task = earlier.sweep.task(index).ok_or_else(not_there)?;
+        Ok(sweep.index_of(&task))
+    }
+
+    /// Notes a task's failure state, in memory and in the returned record.
+    pub(super) fn set_failure(&mut self, failure: FailureRecord, final_at_once: bool) -> Record {
+        if failure.quarantined && self.failed.insert(failure.index) && !final_at_once {
+            self.quarantined += 1;
+        }
+        self.failures.insert(failure.index, failure.clone());
+        Record::Failure(failure)
+    }
+
+    /// Forgets a task's failure state: it has a row now. Returns the key of the record to delete.
+    pub(super) fn clear_failure(&mut self, index: u64) -> Option<Key> {
+        let failure = self.failures.remove(&index)?;
+        if self.failed.remove(index) && !is_final(failure.kind) {
+            self.quarantined -= 1;
+        }
+        Some(Key::Failure { experiment: failure.experiment, generation: failure.generation, index })
+    }
+
+    pub(super) fn table(&mut self, table: Table) -> &mut TableRows {
+        self.tables.entry(table).or_default()
+    }
+
+    /// Whether all rows are in visible parts.
+    pub(super) fn is_rolled(&self) -> bool {
+        self.intents.is_empty() && self.tables.values().all(TableRows::is_rolled)
+    }
+
+    /// Whether every task is done or failed for good.
+    pub(super) fn is_complete(&self) -> bool {
+        self.sweep.is_some() && self.done.len() + self.failed.len() == self.tasks()
+    }
+
+    /// What a worker needs before the first lease of this generation.
+    pub(super) fn announcement(&self) -> v1::Experiment {
+        v1::Experiment {
+            name: self.record.name.clone(),
+            generation: self.record.generation,
+            manifest: self.record.manifest.clone(),
+            digests: self.record.digests.iter().map(|(log, d)| (log.clone(), d.to_vec().into())).collect(),
+            tables: self.record.tables.iter().map(|table| table.name().to_owned()).collect(),
+            task_deadline_s: 0.0,
+            task_max_events: 0,
+            task_max_bytes: 0,
+        }
+    }
+}
+
+/// Failures that another attempt cannot change.
+pub(super) fn is_final(kind: crate::records::FailureKind) -> bool {
+    use crate::records::FailureKind;
+    matches!(kind, FailureKind::Invalid | FailureKind::Policy)
+}
+
+/// The sweep of stored text and digests.
+pub(super) fn sweep_of(manifest: &str, digests: &BTreeMap<String, LogDigest>) -> Result<Sweep, String> {
+    let manifest = Manifest::parse("manifest", manifest)
+        .map_err(|errors| format!("this build cannot use the stored manifest: {errors}"))?;
+    let digests = digests.iter().map(|(log, digest)| (log.clone(), Digest::from(*digest))).collect();
+    Sweep::new(manifest, digests).map_err(|error| format!("this build cannot use the stored manifest: {error}"))
+}
+
+/// Adds times up.
+pub(super) fn add_spent(sum: &mut v1::TimeSpent, more: &v1::TimeSpent) {
+    let clean = |seconds: f64| if seconds.is_finite() && seconds > 0.0 { seconds } else { 0.0 };
+    sum.engine_s += clean(more.engine_s);
+    sum.parse_s += clean(more.parse_s);
+    sum.store_s += clean(more.store_s);
+    sum.idle_s += clean(more.idle_s);
+}

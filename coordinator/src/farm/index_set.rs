@@ -1,0 +1,219 @@
+//! Sets of task indices in chunks of 65,536.
+//!
+//! A chunk is what the done-set is persisted by, so this set hands its chunks out whole. A full or a regular chunk costs
+//! a few bytes once optimized; the length is kept, so counting is free.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use roaring::RoaringBitmap;
+
+use crate::records::CHUNK_TASKS;
+
+/// An ordered set of task indices below 2^48.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct IndexSet {
+    /// No chunk is empty.
+    chunks: BTreeMap<u32, RoaringBitmap>,
+    len: u64,
+}
+
+/// Number of an index's chunk.
+pub fn chunk_of(index: u64) -> u32 {
+    u32::try_from(index >> 16).expect("task indices are below 2^48, which submit checks")
+}
+
+fn bit_of(index: u64) -> u32 {
+    (index & (CHUNK_TASKS - 1)) as u32
+}
+
+fn index_at(chunk: u32, bit: u32) -> u64 {
+    u64::from(chunk) * CHUNK_TASKS + u64::from(bit)
+}
+
+impl IndexSet {
+    /// The empty set.
+    pub fn new() -> IndexSet {
+        IndexSet::default()
+    }
+
+    /// Adds an index; false if it was there.
+    pub fn insert(&mut self, index: u64) -> bool {
+        let added = self.chunks.entry(chunk_of(index)).or_default().insert(bit_of(index));
+        self.len += u64::from(added);
+        added
+    }
+
+    /// Adds a half-open range; returns how many were not there.
+    pub fn insert_range(&mut self, range: Range<u64>) -> u64 {
+        let mut added = 0;
+        let mut start = range.start;
+        while start < range.end {
+            let chunk = chunk_of(start);
+            let end = range.end.min(index_at(chunk, 0) + CHUNK_TASKS);
+            let bits = bit_of(start)..=bit_of(end - 1);
+            added += self.chunks.entry(chunk).or_default().insert_range(bits);
+            start = end;
+        }
+        self.len += added;
+        added
+    }
+
+    /// Removes an index; false if it was not there.
+    pub fn remove(&mut self, index: u64) -> bool {
+        let Some(bitmap) = self.chunks.get_mut(&chunk_of(index)) else { return false };
+        let removed = bitmap.remove(bit_of(index));
+        if bitmap.is_empty() {
+            self.chunks.remove(&chunk_of(index));
+        }
+        self.len -= u64::from(removed);
+        removed
+    }
+
+    /// Whether an index is in the set.
+    pub fn contains(&self, index: u64) -> bool {
+        self.chunks.get(&chunk_of(index)).is_some_and(|bitmap| bitmap.contains(bit_of(index)))
+    }
+
+    /// Number of indices.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bits of a chunk, if it has any.
+    pub fn chunk(&self, chunk: u32) -> Option<&RoaringBitmap> {
+        self.chunks.get(&chunk)
+    }
+
+    /// All chunks that have bits.
+    pub fn chunks(&self) -> impl Iterator<Item = (u32, &RoaringBitmap)> {
+        self.chunks.iter().map(|(&chunk, bitmap)| (chunk, bitmap))
+    }
+
+    /// Replaces a chunk.
+    pub fn set_chunk(&mut self, chunk: u32, bitmap: RoaringBitmap) {
+        self.len += bitmap.len();
+        let old = if bitmap.is_empty() { self.chunks.remove(&chunk) } else { self.chunks.insert(chunk, bitmap) };
+        self.len -= old.map_or(0, |old| old.len());
+    }
+
+    /// Packs a chunk's bits as runs where that is smaller.
+    pub fn optimize(&mut self, chunk: u32) {
+        if let Some(bitmap) = self.chunks.get_mut(&chunk) {
+            bitmap.optimize();
+        }
+    }
+
+    /// The indices in order.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.chunks.iter().flat_map(|(&chunk, bitmap)| bitmap.iter().map(move |bit| index_at(chunk, bit)))
+    }
+
+    /// Maximal half-open ranges within chunks, in order; ranges of neighbouring chunks are joined.
+    pub fn ranges(&self) -> Vec<Range<u64>> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for (&chunk, bitmap) in &self.chunks {
+            push_ranges(&mut ranges, chunk, bitmap);
+        }
+        ranges
+    }
+
+    /// Removes and returns up to `most` of the first indices, in at most about `most_ranges` ranges.
+    pub fn take_first(&mut self, most: u64, most_ranges: usize) -> Vec<Range<u64>> {
+        let mut taken: Vec<Range<u64>> = Vec::new();
+        let mut left = most;
+        while left > 0 && taken.len() < most_ranges {
+            let Some(mut entry) = self.chunks.first_entry() else { break };
+            let chunk = *entry.key();
+            let mut first = entry.get().iter();
+            let Some(range) = first.next_range() else { break };
+            let count = (u64::from(range.end() - range.start()) + 1).min(left);
+            let start = index_at(chunk, *range.start());
+            entry.get_mut().remove_smallest(count);
+            if entry.get().is_empty() {
+                entry.remove();
+            }
+            self.len -= count;
+            left -= count;
+            join(&mut taken, start..start + count);
+        }
+        taken
+    }
+}
+
+/// Appends a chunk's maximal ranges.
+pub fn push_ranges(ranges: &mut Vec<Range<u64>>, chunk: u32, bitmap: &RoaringBitmap) {
+    let mut bits = bitmap.iter();
+    while let Some(run) = bits.next_range() {
+        join(ranges, index_at(chunk, *run.start())..index_at(chunk, *run.end()) + 1);
+    }
+}
+
+/// Appends a range, joined with the last one where they touch.
+pub fn join(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
+}
+
+impl FromIterator<u64> for IndexSet {
+    fn from_iter<I: IntoIterator<Item = u64>>(indices: I) -> IndexSet {
+        let mut set = IndexSet::new();
+        for index in indices {
+            set.insert(index);
+        }
+        set
+    }
+}
+
+impl<'a> FromIterator<&'a Range<u64>> for IndexSet {
+    fn from_iter<I: IntoIterator<Item = &'a Range<u64>>>(ranges: I) -> IndexSet {
+        let mut set = IndexSet::new();
+        for range in ranges {
+            set.insert_range(range.clone());
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_join_over_chunk_borders() {
+        let mut set = IndexSet::new();
+        assert_eq!(set.insert_range(65_000..66_000), 1000);
+        assert_eq!(set.insert_range(65_500..66_100), 100);
+        set.insert(3);
+        assert_eq!(set.ranges(), [3..4, 65_000..66_100]);
+        assert_eq!(set.len(), 1101);
+        assert!(set.contains(65_536) && !set.contains(66_100));
+    }
+
+    #[test]
+    fn take_first_empties_in_order() {
+        let mut set: IndexSet = [&(10..20), &(30..31), &(65_530..65_540)].into_iter().collect();
+        assert_eq!(set.take_first(5, 10), [10..15]);
+        assert_eq!(set.take_first(7, 10), [15..20, 30..31, 65_530..65_531]);
+        assert_eq!(set.take_first(100, 10), [65_531..65_540]);
+        assert!(set.is_empty() && set.take_first(1, 1).is_empty());
+    }
+
+    #[test]
+    fn length_follows_replaced_chunks() {
+        let mut set: IndexSet = (0..100).collect();
+        set.set_chunk(0, (0..7).collect());
+        set.set_chunk(5, (0..3).collect());
+        assert_eq!(set.len(), 10);
+        set.set_chunk(5, RoaringBitmap::new());
+        assert_eq!((set.len(), set.iter().count()), (7, 7));
+        assert!(set.remove(6) && !set.remove(6));
+    }
+}

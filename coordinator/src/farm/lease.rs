@@ -1,0 +1,164 @@
+//! Leases: who holds which tasks, and what happens to tasks that come back.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::experiment::Experiment;
+use super::index_set::IndexSet;
+use super::pending::Group;
+use super::{Farm, Now};
+use crate::records::{FailureKind, Key, LeaseId, LeaseRecord, Record};
+
+/// Tasks granted to a worker.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub(super) experiment: String,
+    /// The generation whose indices the worker knows.
+    pub(super) generation: u64,
+    /// As granted, indices of that generation.
+    pub(super) granted: Vec<Range<u64>>,
+    /// Not handed in or back, indices of the experiment's present generation.
+    pub(super) open: IndexSet,
+    pub(super) worker: Uuid,
+    pub(super) attempt: u32,
+    /// Last grant or hand-in.
+    pub(super) progress_at: Duration,
+    /// Of tasks that are leased elsewhere too.
+    pub(super) duplicate: bool,
+}
+
+/// Why tasks come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Return {
+    /// Nobody is to blame: handed back, drained, silent network.
+    Blameless,
+    /// The worker was lost without a word: one of them may have killed it.
+    Crash,
+}
+
+impl Lease {
+    pub(super) fn record(&self, id: LeaseId, worker_name: &str) -> LeaseRecord {
+        LeaseRecord {
+            id,
+            experiment: self.experiment.clone(),
+            generation: self.generation,
+            ranges: self.granted.clone(),
+            worker_id: self.worker,
+            worker: worker_name.to_owned(),
+            attempt: self.attempt,
+        }
+    }
+
+    /// Whether the worker was granted this index of the lease's generation.
+    pub(super) fn covers(&self, index: u64) -> bool {
+        let at = self.granted.partition_point(|range| range.end <= index);
+        self.granted.get(at).is_some_and(|range| range.contains(&index))
+    }
+}
+
+impl Farm {
+    /// Takes a task out of a lease; true if the lease had it. The lease goes when it is empty.
+    pub(super) fn remove_from_lease(&mut self, id: LeaseId, index: u64) -> bool {
+        let Some(lease) = self.leases.get_mut(&id) else { return false };
+        if !lease.open.remove(index) {
+            return false;
+        }
+        if let Some(worker) = self.workers.get_mut(&lease.worker) {
+            worker.outstanding -= 1;
+        }
+        if let Some(experiment) = self.experiments.get_mut(&lease.experiment) {
+            release_index(experiment, index);
+        }
+        true
+    }
+
+    /// Deletes a lease that has no open task.
+    pub(super) fn drop_if_empty(&mut self, id: LeaseId) {
+        let Some(lease) = self.leases.get(&id) else { return };
+        if lease.open.is_empty() {
+            let worker = lease.worker;
+            self.leases.remove(&id);
+            if let Some(worker) = self.workers.get_mut(&worker) {
+                worker.leases.remove(&id);
+            }
+            self.out.delete(Key::Lease { id });
+        }
+    }
+
+    /// Takes a task out of every lease that has it. Returns the leases.
+    pub(super) fn remove_from_all_leases(&mut self, experiment: &str, index: u64) -> Vec<LeaseId> {
+        if !self.experiments.get(experiment).is_some_and(|e| e.leased.contains(index)) {
+            return Vec::new();
+        }
+        let holds = |lease: &Lease| lease.experiment == experiment && lease.open.contains(index);
+        let holders: Vec<LeaseId> = self.leases.iter().filter(|(_, l)| holds(l)).map(|(id, _)| *id).collect();
+        for &id in &holders {
+            self.remove_from_lease(id, index);
+            self.drop_if_empty(id);
+        }
+        holders
+    }
+
+    /// Ends tasks of a lease that will not be handed in under it, and puts them up again.
+    pub(super) fn give_back(&mut self, id: LeaseId, indices: &IndexSet, why: Return, now: Now) {
+        let Some(lease) = self.leases.get(&id) else { return };
+        let (name, worker, attempt, was_open) =
+            (lease.experiment.clone(), lease.worker, lease.attempt, lease.open.len());
+        let returned: Vec<u64> = indices.iter().filter(|&index| lease.open.contains(index)).collect();
+        for &index in &returned {
+            self.remove_from_lease(id, index);
+        }
+        self.drop_if_empty(id);
+        let Some(experiment) = self.experiments.get_mut(&name) else { return };
+        let indices: IndexSet = returned.into_iter().filter(|&index| !experiment.leased.contains(index)).collect();
+        let crashed = why == Return::Crash;
+        if crashed && was_open == 1 && indices.len() == 1 {
+            let index = indices.iter().next().expect("it has one");
+            let worker_name = self.worker_name(worker);
+            self.attempt_failed(&name, index, FailureKind::Crash, CRASHED, &worker_name, worker, now);
+        } else {
+            // A lease that was lost with its worker is halved, until a single task takes the blame.
+            let most = if crashed { (was_open / 2).max(1) } else { u64::MAX };
+            let avoid = crashed.then_some(worker);
+            experiment.pending.give_back(Group {
+                indices,
+                attempt: attempt + u32::from(crashed),
+                most,
+                not_before: now.mono,
+                avoid,
+            });
+        }
+        self.wake_all();
+    }
+
+    /// All open tasks of a lease.
+    pub(super) fn give_back_all(&mut self, id: LeaseId, why: Return, now: Now) {
+        if let Some(lease) = self.leases.get(&id) {
+            let open = lease.open.clone();
+            self.give_back(id, &open, why, now);
+        }
+    }
+
+    /// Registers a lease in all books. The caller has made its tasks leased.
+    pub(super) fn add_lease(&mut self, id: LeaseId, lease: Lease) {
+        let worker = self.workers.get_mut(&lease.worker).expect("leases are granted to known workers");
+        worker.leases.insert(id);
+        worker.outstanding += lease.open.len();
+        let record = lease.record(id, &worker.name);
+        self.out.put(Record::Lease(record));
+        self.leases.insert(id, lease);
+    }
+}
+
+const CRASHED: &str = "the worker was lost while it ran this task";
+
+/// One lease less on a task.
+fn release_index(experiment: &mut Experiment, index: u64) {
+    match experiment.duplicated.get_mut(&index) {
+        Some(leases) if *leases > 2 => *leases -= 1,
+        Some(_) => drop(experiment.duplicated.remove(&index)),
+        None => drop(experiment.leased.remove(index)),
+    }
+}

@@ -1,0 +1,135 @@
+//! The order of durability, effects and replies.
+//!
+//! Records gather in the next batch; effects that depend on them wait beside it. While a batch is in flight, later
+//! effects wait even if they need no record: they may follow from something that is not durable yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_proto::v1;
+use powersweep_proto::v1::farm_message::Body;
+
+use super::{ClientId, ConnId, Effect, Reply};
+use crate::records::{DoneChunk, Key, Record};
+use crate::store::Batch;
+
+/// Records and effects on their way out.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    batch: Batch,
+    /// Done chunks to store: once a batch, however many hand-ins touched them.
+    dirty: BTreeMap<String, BTreeSet<u32>>,
+    waiting: Waiting,
+    in_flight: Option<(u64, Waiting)>,
+    next_token: u64,
+    ready: Vec<Effect>,
+}
+
+/// Effects that need a durable batch.
+#[derive(Debug, Default)]
+struct Waiting {
+    effects: Vec<Effect>,
+    acks: BTreeMap<ConnId, v1::Ack>,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.effects.is_empty() && self.acks.is_empty()
+    }
+
+    fn drain_to(self, effects: &mut Vec<Effect>) {
+        // Acknowledgements first: a reply may say that an experiment is finished.
+        effects.extend(self.acks.into_iter().map(|(conn, ack)| Effect::Send { conn, message: Body::Ack(ack) }));
+        effects.extend(self.effects);
+    }
+}
+
+impl Outgoing {
+    pub(super) fn put(&mut self, record: Record) {
+        self.batch.put(record);
+    }
+
+    pub(super) fn delete(&mut self, key: Key) {
+        self.batch.delete(key);
+    }
+
+    /// The done bits of this chunk changed.
+    pub(super) fn touch(&mut self, experiment: &str, chunk: u32) {
+        match self.dirty.get_mut(experiment) {
+            Some(chunks) => drop(chunks.insert(chunk)),
+            None => drop(self.dirty.insert(experiment.to_owned(), BTreeSet::from([chunk]))),
+        }
+    }
+
+    /// After the next durable batch.
+    pub(super) fn later(&mut self, effect: Effect) {
+        self.waiting.effects.push(effect);
+    }
+
+    pub(super) fn send(&mut self, conn: ConnId, message: Body) {
+        self.later(Effect::Send { conn, message });
+    }
+
+    pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {
+        self.later(Effect::Reply { client, reply });
+    }
+
+    /// Promises nothing: needs no durable batch.
+    pub(super) fn send_now(&mut self, conn: ConnId, message: Body) {
+        self.ready.push(Effect::Send { conn, message });
+    }
+
+    pub(super) fn close_now(&mut self, conn: ConnId) {
+        self.ready.push(Effect::Close { conn });
+    }
+
+    pub(super) fn refuse(&mut self, conn: ConnId, reason: impl Into<String>, final_: bool) {
+        self.send_now(conn, Body::Refused(v1::Refused { reason: reason.into(), r#final: final_ }));
+        self.close_now(conn);
+    }
+
+    pub(super) fn ack(&mut self, conn: ConnId, id: u64) {
+        self.waiting.acks.entry(conn).or_default().ids.push(id);
+    }
+
+    pub(super) fn reject(&mut self, conn: ConnId, id: u64, reason: String) {
+        self.waiting.acks.entry(conn).or_default().rejected.push(v1::Rejected { id, reason });
+    }
+
+    fn has_records(&self) -> bool {
+        !self.batch.is_empty() || !self.dirty.is_empty()
+    }
+
+    /// Moves what may happen now to `effects`.
+    pub(super) fn release(&mut self, effects: &mut Vec<Effect>) {
+        effects.append(&mut self.ready);
+        if self.in_flight.is_none() && !self.has_records() && !self.waiting.is_empty() {
+            std::mem::take(&mut self.waiting).drain_to(effects);
+        }
+    }
+
+    pub(super) fn committed(&mut self, token: u64) {
+        match self.in_flight.take() {
+            Some((expected, waiting)) if expected == token => waiting.drain_to(&mut self.ready),
+            other => self.in_flight = other,
+        }
+    }
+
+    pub(super) fn take_commit(&mut self, done: impl Fn(&str, u32) -> Option<DoneChunk>) -> Option<(u64, Batch)> {
+        if self.in_flight.is_some() || !self.has_records() {
+            return None;
+        }
+        let mut batch = std::mem::take(&mut self.batch);
+        for (name, chunks) in std::mem::take(&mut self.dirty) {
+            for record in chunks.into_iter().filter_map(|chunk| done(&name, chunk)) {
+                batch.put(Record::DoneChunk(record));
+            }
+        }
+        self.next_token += 1;
+        self.in_flight = Some((self.next_token, std::mem::take(&mut self.waiting)));
+        Some((self.next_token, batch))
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.in_flight.is_some() || self.has_records() || !self.waiting.is_empty()
+    }
+}

@@ -1,0 +1,280 @@
+//! Workers: hello, heartbeat, loss and return.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use powersweep_proto::{PROTOCOL, v1};
+use uuid::Uuid;
+
+use super::index_set::IndexSet;
+use super::lease::Return;
+use super::{ConnId, Farm, Now};
+use crate::records::LeaseId;
+
+/// Longest worker name; it is a column of every row.
+const NAME_BYTES_MAX: usize = 200;
+
+/// Most slots of one worker.
+const SLOTS_MAX: u32 = 4096;
+
+/// One worker process.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) name: String,
+    pub(super) slots: u32,
+    pub(super) versions: v1::Versions,
+    pub(super) address: String,
+    /// `None` while it is away.
+    pub(super) conn: Option<ConnId>,
+    /// Last message.
+    pub(super) seen: Duration,
+    /// Its connection broke; only meaningful while it is away.
+    pub(super) abrupt: bool,
+    pub(super) leases: BTreeSet<LeaseId>,
+    /// Open tasks in its leases.
+    pub(super) outstanding: u64,
+    /// Experiments and generations announced on this connection.
+    pub(super) announced: BTreeSet<(String, u64)>,
+    /// Why it gets no tasks of an experiment, with the generation that this was found for.
+    pub(super) fits: BTreeMap<String, (u64, Option<String>)>,
+    pub(super) draining: bool,
+    pub(super) busy_slots: u32,
+    pub(super) spent: v1::TimeSpent,
+    pub(super) tasks_done: u64,
+    pub(super) last_hand_in: Duration,
+}
+
+impl Worker {
+    /// A worker of which only its leases are known (after a restart).
+    pub(super) fn absent(name: String, now: Duration) -> Worker {
+        Worker {
+            name,
+            slots: 1,
+            versions: v1::Versions::default(),
+            address: String::new(),
+            conn: None,
+            seen: now,
+            abrupt: false,
+            leases: BTreeSet::new(),
+            outstanding: 0,
+            announced: BTreeSet::new(),
+            fits: BTreeMap::new(),
+            draining: false,
+            busy_slots: 0,
+            spent: v1::TimeSpent::default(),
+            tasks_done: 0,
+            last_hand_in: now,
+        }
+    }
+}
+
+impl Farm {
+    pub(super) fn seen(&mut self, id: Uuid, now: Now) {
+        if let Some(worker) = self.workers.get_mut(&id) {
+            worker.seen = now.mono;
+        }
+    }
+
+    pub(super) fn worker_name(&self, id: Uuid) -> String {
+        self.workers.get(&id).map(|worker| worker.name.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn hello(&mut self, conn: ConnId, address: String, hello: &v1::Hello, now: Now) {
+        let id = match self.check_hello(conn, hello) {
+            Ok(id) => id,
+            Err((reason, last)) => return self.out.refuse(conn, reason, last),
+        };
+        if let Some(old) = self.workers.get(&id).and_then(|worker| worker.conn) {
+            self.out.close_now(old);
+            self.unlink(old);
+        }
+        let worker = self.workers.entry(id).or_insert_with(|| Worker::absent(String::new(), now.mono));
+        worker.name.clone_from(&hello.worker);
+        worker.slots = hello.slots;
+        worker.versions = hello.versions.clone().unwrap_or_default();
+        worker.address = address;
+        worker.conn = Some(conn);
+        worker.seen = now.mono;
+        worker.last_hand_in = now.mono;
+        worker.announced.clear();
+        worker.fits.clear();
+        worker.draining = false;
+        self.slots += u64::from(hello.slots);
+        self.conns.insert(conn, id);
+        let adopted = self.adopt(id, hello, now);
+        self.out.send_now(
+            conn,
+            v1::farm_message::Body::Welcome(v1::Welcome {
+                epoch: self.epoch,
+                heartbeat_s: self.config.heartbeat.as_secs_f64(),
+                lease_s: self.config.silence.as_secs_f64(),
+                adopted,
+            }),
+        );
+        if self.stopping {
+            let drain = v1::Drain { reason: "the coordinator ends".to_owned() };
+            self.out.send_now(conn, v1::farm_message::Body::Drain(drain));
+        }
+        self.hungry.insert(id);
+    }
+
+    fn check_hello(&self, conn: ConnId, hello: &v1::Hello) -> Result<Uuid, (String, bool)> {
+        if self.conns.contains_key(&conn) {
+            return Err(("a second Hello on one connection".to_owned(), false));
+        }
+        let id = Uuid::from_slice(&hello.worker_id).map_err(|_| ("worker_id is not a UUID".to_owned(), true))?;
+        let versions = hello.versions.clone().unwrap_or_default();
+        if versions.protocol != PROTOCOL {
+            return Err((
+                format!(
+                    "the worker speaks protocol {}, the coordinator {PROTOCOL}: use the same version of powersweep",
+                    versions.protocol
+                ),
+                true,
+            ));
+        }
+        let schema = super::pins::tasks_schema();
+        if versions.tasks_schema != schema {
+            return Err((
+                format!(
+                    "the worker's build ({}) has another tasks schema than the coordinator's ({}): use the same version",
+                    versions.build, self.config.build
+                ),
+                true,
+            ));
+        }
+        if hello.slots == 0 || hello.slots > SLOTS_MAX {
+            return Err((format!("{} slots: from 1 to {SLOTS_MAX} are possible", hello.slots), true));
+        }
+        if hello.worker.is_empty() || hello.worker.len() > NAME_BYTES_MAX {
+            return Err((format!("the worker's name must have 1 to {NAME_BYTES_MAX} bytes"), true));
+        }
+        Ok(id)
+    }
+
+    /// Settles the leases of a worker that (re)connects: what both sides know stays, what only this side knows was never
+    /// received or is given up and is put up again, what only the worker knows is revoked.
+    fn adopt(&mut self, id: Uuid, hello: &v1::Hello, now: Now) -> Vec<v1::LeaseId> {
+        let mut adopted = Vec::new();
+        let mut held = BTreeMap::new();
+        for state in &hello.held {
+            let Some(lease) = state.lease else { continue };
+            let lease = LeaseId { epoch: lease.epoch, counter: lease.counter };
+            held.insert(lease, state);
+        }
+        let known: Vec<LeaseId> = self.workers.get(&id).map(|w| w.leases.iter().copied().collect()).unwrap_or_default();
+        for lease_id in known {
+            let Some(state) = held.get(&lease_id) else {
+                self.give_back_all(lease_id, Return::Blameless, now);
+                continue;
+            };
+            let Some(lease) = self.leases.get_mut(&lease_id) else { continue };
+            lease.progress_at = now.mono;
+            let Some(experiment) = self.experiments.get(&lease.experiment) else { continue };
+            let theirs: IndexSet = state
+                .open
+                .iter()
+                .flat_map(|range| range.start..range.end.min(range.start + self.config.lease_tasks_max * 2))
+                .filter(|&index| lease.covers(index))
+                .filter_map(|index| experiment.present_index(lease.generation, index).ok().flatten())
+                .collect();
+            let unknown_there: IndexSet = lease.open.iter().filter(|&index| !theirs.contains(index)).collect();
+            self.give_back(lease_id, &unknown_there, Return::Blameless, now);
+            if self.leases.contains_key(&lease_id) {
+                adopted.push(v1::LeaseId { epoch: lease_id.epoch, counter: lease_id.counter });
+            }
+        }
+        adopted
+    }
+
+    pub(super) fn heartbeat(&mut self, id: Uuid, heartbeat: &v1::Heartbeat) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        worker.busy_slots = heartbeat.busy_slots;
+        if let Some(spent) = heartbeat.spent {
+            worker.spent = spent;
+        }
+        self.hungry.insert(id);
+    }
+
+    pub(super) fn hand_back(&mut self, id: Uuid, back: &v1::HandBack, now: Now) {
+        let Some(lease_id) = back.lease.map(|l| LeaseId { epoch: l.epoch, counter: l.counter }) else { return };
+        let Some(lease) = self.leases.get(&lease_id).filter(|lease| lease.worker == id) else { return };
+        let Some(experiment) = self.experiments.get(&lease.experiment) else { return };
+        let ranges = back.ranges.iter().map(|range| range.start..range.end);
+        let inside = ranges.flat_map(|range| {
+            lease.granted.iter().filter_map(move |granted| {
+                let cut = range.start.max(granted.start)..range.end.min(granted.end);
+                (cut.start < cut.end).then_some(cut)
+            })
+        });
+        let indices: IndexSet = inside
+            .flatten()
+            .filter_map(|index| experiment.present_index(lease.generation, index).ok().flatten())
+            .collect();
+        if let Some(worker) = self.workers.get_mut(&id) {
+            // It drains, or cannot run these: it says Hello again if it wants more.
+            worker.draining = true;
+        }
+        self.give_back(lease_id, &indices, Return::Blameless, now);
+    }
+
+    pub(super) fn goodbye(&mut self, conn: ConnId, id: Uuid, now: Now) {
+        self.unlink(conn);
+        self.out.close_now(conn);
+        self.lose(id, Return::Blameless, now);
+    }
+
+    pub(super) fn disconnected(&mut self, conn: ConnId, abrupt: bool, now: Now) {
+        let Some(&id) = self.conns.get(&conn) else { return };
+        self.unlink(conn);
+        let worker = self.workers.get_mut(&id).expect("a connection's worker is known");
+        worker.abrupt = abrupt;
+        worker.seen = now.mono;
+        if worker.leases.is_empty() {
+            self.workers.remove(&id);
+        }
+    }
+
+    fn unlink(&mut self, conn: ConnId) {
+        let Some(id) = self.conns.remove(&conn) else { return };
+        self.hungry.remove(&id);
+        if let Some(worker) = self.workers.get_mut(&id) {
+            worker.conn = None;
+            self.slots -= u64::from(worker.slots);
+        }
+    }
+
+    pub(super) fn expire_workers(&mut self, now: Now) {
+        let (silence, absence) = (self.config.silence, self.config.absence);
+        let late = |limit: Duration, worker: &Worker| now.mono.saturating_sub(worker.seen) > limit;
+        let silent: Vec<(Uuid, ConnId)> = self
+            .workers
+            .iter()
+            .filter_map(|(id, worker)| worker.conn.filter(|_| late(silence, worker)).map(|conn| (*id, conn)))
+            .collect();
+        for (id, conn) in silent {
+            self.unlink(conn);
+            self.out.close_now(conn);
+            self.lose(id, Return::Blameless, now);
+        }
+        let absent: Vec<(Uuid, bool)> = self
+            .workers
+            .iter()
+            .filter(|(_, worker)| worker.conn.is_none() && late(absence, worker))
+            .map(|(id, worker)| (*id, worker.abrupt))
+            .collect();
+        for (id, abrupt) in absent {
+            self.lose(id, if abrupt { Return::Crash } else { Return::Blameless }, now);
+        }
+    }
+
+    /// Puts all tasks of a worker up again and forgets it.
+    fn lose(&mut self, id: Uuid, why: Return, now: Now) {
+        let leases: Vec<LeaseId> = self.workers.get(&id).map(|w| w.leases.iter().copied().collect()).unwrap_or_default();
+        for lease in leases {
+            self.give_back_all(lease, why, now);
+        }
+        self.workers.remove(&id);
+        self.hungry.remove(&id);
+    }
+}
