@@ -1,5 +1,6 @@
 //! Who runs what: leases, durable state, exactly-once publishing, gRPC service
 
+pub mod farm;
 pub mod owner;
 pub mod probe;
 pub mod publish;

@@ -117,7 +117,20 @@ pub struct ExperimentRecord {
     pub state: ExperimentState,
 }
 
-/// Which of 65,536 consecutive tasks have a durable row.
+/// A manifest that an edit replaced: rows, done bits and leases of its generation keep their meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierRecord {
+    /// Experiment.
+    pub experiment: String,
+    /// Its generation.
+    pub generation: u64,
+    /// The exact text that was submitted.
+    pub manifest: String,
+    /// Log name to digest, as pinned.
+    pub digests: BTreeMap<String, LogDigest>,
+}
+
+/// Which of 65,536 consecutive tasks have a durable row. Of an earlier generation: those that left the manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DoneChunk {
     /// Experiment.
@@ -325,6 +338,8 @@ pub enum Record {
     Epoch(u64),
     /// An experiment.
     Experiment(ExperimentRecord),
+    /// A replaced manifest.
+    Earlier(EarlierRecord),
     /// Done bits.
     DoneChunk(DoneChunk),
     /// Unrolled rows.
@@ -350,6 +365,13 @@ pub enum Key {
     Experiment {
         /// Name.
         name: String,
+    },
+    /// [`Record::Earlier`].
+    Earlier {
+        /// Experiment.
+        experiment: String,
+        /// Generation.
+        generation: u64,
     },
     /// [`Record::DoneChunk`].
     DoneChunk {
@@ -408,6 +430,7 @@ impl Record {
         match self {
             Record::Epoch(_) => Key::Epoch,
             Record::Experiment(r) => Key::Experiment { name: r.name.clone() },
+            Record::Earlier(r) => Key::Earlier { experiment: r.experiment.clone(), generation: r.generation },
             Record::DoneChunk(r) => {
                 Key::DoneChunk { experiment: r.experiment.clone(), generation: r.generation, chunk: r.chunk }
             }
@@ -430,6 +453,8 @@ pub struct Loaded {
     pub epoch: u64,
     /// Experiments by name.
     pub experiments: Vec<ExperimentRecord>,
+    /// Replaced manifests.
+    pub earlier: Vec<EarlierRecord>,
     /// Done chunks.
     pub done: Vec<DoneChunk>,
     /// Unrolled rows, without the rows.
@@ -456,6 +481,7 @@ impl Loaded {
         match record {
             Record::Epoch(epoch) => self.epoch = epoch,
             Record::Experiment(r) => self.experiments.push(r),
+            Record::Earlier(r) => self.earlier.push(r),
             Record::DoneChunk(r) => self.done.push(r),
             Record::Rows(r) => self.rows.push(r.header()),
             Record::Intent(r) => self.intents.push(r),

@@ -10,3 +10,19 @@ pub mod v1 {
 
 /// Version of the protocol: raised when an older peer could misunderstand a message.
 pub const PROTOCOL: u32 = 1;
+
+/// What this build would compute: the versions that a worker says in `Hello` and the coordinator compares with an
+/// experiment's pins. `tasks_schema` is the fingerprint of the `tasks` table's schema.
+pub fn versions(build: &str, tasks_schema: u64) -> v1::Versions {
+    let parts = powersweep_engine::registry::ENTRIES
+        .iter()
+        .map(|entry| (powersweep_experiments::part_id(entry), entry.version))
+        .collect();
+    v1::Versions {
+        build: build.to_owned(),
+        kernel: powersweep_engine::KERNEL_VERSION,
+        parts,
+        tasks_schema,
+        protocol: PROTOCOL,
+    }
+}

@@ -106,6 +106,12 @@ impl Experiment {
             && matches!(self.record.state, ExperimentState::Running | ExperimentState::Waiting)
     }
 
+    /// Names of the logs that the store lacks.
+    pub(super) fn missing_names(&self) -> impl Iterator<Item = &str> {
+        let logs = self.record.digests.iter().filter(|(_, digest)| self.missing.contains(*digest));
+        logs.map(|(log, _)| log.as_str())
+    }
+
     pub(super) fn closed(&self) -> Closed<'_> {
         Closed { done: &self.done, failed: &self.failed, leased: &self.leased }
     }

@@ -109,6 +109,18 @@ impl IndexSet {
         }
     }
 
+    /// Removes every index at or above `end`.
+    pub fn cut(&mut self, end: u64) {
+        let beyond = self.chunks.split_off(&chunk_of(end));
+        for (chunk, mut bitmap) in beyond {
+            self.len -= bitmap.len();
+            if chunk == chunk_of(end) {
+                bitmap.remove_range(bit_of(end)..);
+                self.set_chunk(chunk, bitmap);
+            }
+        }
+    }
+
     /// The indices in order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.chunks.iter().flat_map(|(&chunk, bitmap)| bitmap.iter().map(move |bit| index_at(chunk, bit)))
@@ -204,6 +216,16 @@ mod tests {
         assert_eq!(set.take_first(7, 10), [15..20, 30..31, 65_530..65_531]);
         assert_eq!(set.take_first(100, 10), [65_531..65_540]);
         assert!(set.is_empty() && set.take_first(1, 1).is_empty());
+    }
+
+    #[test]
+    fn cut_keeps_what_is_below() {
+        let mut set: IndexSet = [&(0..10), &(65_536..65_546), &(131_072..131_073)].into_iter().collect();
+        set.cut(65_540);
+        assert_eq!(set.ranges(), [0..10, 65_536..65_540]);
+        assert_eq!(set.len(), 14);
+        set.cut(0);
+        assert_eq!((set.len(), set.ranges().len()), (0, 0));
     }
 
     #[test]

@@ -29,6 +29,14 @@ pub(super) struct Lease {
     pub(super) duplicate: bool,
 }
 
+/// A task that a worker need not run any more.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Revoked {
+    pub(super) lease: LeaseId,
+    pub(super) worker: Uuid,
+    pub(super) index: u64,
+}
+
 /// Why tasks come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Return {
@@ -87,18 +95,31 @@ impl Farm {
         }
     }
 
-    /// Takes a task out of every lease that has it. Returns the leases.
-    pub(super) fn remove_from_all_leases(&mut self, experiment: &str, index: u64) -> Vec<LeaseId> {
-        if !self.experiments.get(experiment).is_some_and(|e| e.leased.contains(index)) {
+    /// Takes a task out of every lease that has it. Returns those whose workers can be told.
+    pub(super) fn remove_from_all_leases(&mut self, name: &str, index: u64) -> Vec<Revoked> {
+        let Some(experiment) = self.experiments.get(name) else { return Vec::new() };
+        if !experiment.leased.contains(index) {
             return Vec::new();
         }
-        let holds = |lease: &Lease| lease.experiment == experiment && lease.open.contains(index);
-        let holders: Vec<LeaseId> = self.leases.iter().filter(|(_, l)| holds(l)).map(|(id, _)| *id).collect();
-        for &id in &holders {
-            self.remove_from_lease(id, index);
-            self.drop_if_empty(id);
+        let generation = experiment.record.generation;
+        let holds = |lease: &Lease| lease.experiment == name && lease.open.contains(index);
+        let holders: Vec<(LeaseId, Uuid, bool)> = self
+            .leases
+            .iter()
+            .filter(|(_, lease)| holds(lease))
+            .map(|(id, lease)| (*id, lease.worker, lease.generation == generation))
+            .collect();
+        let mut revoked = Vec::new();
+        for (lease, worker, same_generation) in holders {
+            self.remove_from_lease(lease, index);
+            self.drop_if_empty(lease);
+            self.hungry.extend(self.workers.get(&worker).and_then(|w| w.conn).map(|_| worker));
+            // The worker of an older generation's lease knows the task by another index: it finishes it in vain.
+            if same_generation {
+                revoked.push(Revoked { lease, worker, index });
+            }
         }
-        holders
+        revoked
     }
 
     /// Ends tasks of a lease that will not be handed in under it, and puts them up again.

@@ -184,8 +184,10 @@ pub enum Event {
         /// Why dispatch pauses.
         stalled: Option<String>,
     },
-    /// The coordinator ends: nothing more is handed out, finished rows go into parts.
+    /// The coordinator will end: nothing more is handed out, workers are told to drain.
     Stop,
+    /// The coordinator ends: rows go into parts now.
+    Close,
     /// Time passed.
     Tick,
 }
@@ -274,6 +276,7 @@ pub struct Farm {
     /// The last reason why a part could not be published, until one could.
     publish_trouble: Option<String>,
     stopping: bool,
+    closing: bool,
     out: Outgoing,
 }
 
@@ -315,7 +318,12 @@ impl Farm {
             Event::Committed { token } => self.out.committed(token),
             Event::Published { part_id, result } => self.published(part_id, result, now),
             Event::Storage { stalled } => self.storage(stalled),
-            Event::Stop => self.stop(now),
+            Event::Stop => self.stop(),
+            Event::Close => {
+                self.stop();
+                self.closing = true;
+                self.roll_everything(now);
+            }
             Event::Tick => self.tick(now),
         }
         self.dispatch(now);
@@ -360,14 +368,15 @@ impl Farm {
         }
     }
 
-    fn stop(&mut self, now: Now) {
-        self.stopping = true;
+    fn stop(&mut self) {
+        if std::mem::replace(&mut self.stopping, true) {
+            return;
+        }
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for conn in conns {
             let drain = v1::Drain { reason: "the coordinator ends".to_owned() };
             self.out.send_now(conn, v1::farm_message::Body::Drain(drain));
         }
-        self.roll_everything(now);
     }
 
     /// The batch to make durable next; `None` while one is in flight or there is nothing to commit. The driver answers
@@ -383,6 +392,11 @@ impl Farm {
     /// Whether a batch is in flight or effects wait for one.
     pub fn is_busy(&self) -> bool {
         self.out.is_busy()
+    }
+
+    /// Whether a worker is connected.
+    pub fn has_workers(&self) -> bool {
+        !self.conns.is_empty()
     }
 
     /// Whether everything handed in is in visible parts (used when the coordinator ends).

@@ -64,8 +64,9 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Adds tasks that came back; an empty group is dropped.
-    pub fn give_back(&mut self, group: Group) {
+    /// Adds tasks that came back. Those above the cursor (leased before a restart) are found by it again.
+    pub fn give_back(&mut self, mut group: Group) {
+        group.indices.cut(self.cursor);
         if !group.indices.is_empty() {
             self.groups.insert(self.next_group, group);
             self.next_group += 1;

@@ -174,7 +174,7 @@ impl Farm {
             let theirs: IndexSet = state
                 .open
                 .iter()
-                .flat_map(|range| range.start..range.end.min(range.start + self.config.lease_tasks_max * 2))
+                .flat_map(|range| range.start..range.end.min(range.start.saturating_add(self.config.lease_tasks_max)))
                 .filter(|&index| lease.covers(index))
                 .filter_map(|index| experiment.present_index(lease.generation, index).ok().flatten())
                 .collect();

@@ -24,6 +24,7 @@ const CHECK_BYTES: usize = 4;
 
 const EPOCH: &[u8] = b"epoch";
 const EXPERIMENT: &[u8] = b"exp/";
+const EARLIER: &[u8] = b"early/";
 const DONE: &[u8] = b"done/";
 pub(crate) const ROWS: &[u8] = b"rowd/";
 const HEADER: &[u8] = b"rowh/";
@@ -77,6 +78,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
 pub fn encode_key(key: &Key) -> Result<(Vec<u8>, Option<Vec<u8>>), StoreError> {
     match key {
         Key::Experiment { name: experiment }
+        | Key::Earlier { experiment, .. }
         | Key::DoneChunk { experiment, .. }
         | Key::Rows { experiment, .. }
         | Key::Totals { experiment, .. }
@@ -86,6 +88,11 @@ pub fn encode_key(key: &Key) -> Result<(Vec<u8>, Option<Vec<u8>>), StoreError> {
     let bytes = match key {
         Key::Epoch => EPOCH.to_vec(),
         Key::Experiment { name } => [EXPERIMENT, name.as_bytes()].concat(),
+        Key::Earlier { experiment, generation } => {
+            let mut bytes = name_key(EARLIER, experiment);
+            bytes.extend_from_slice(&generation.to_be_bytes());
+            bytes
+        }
         Key::DoneChunk { experiment, generation, chunk } => {
             let mut bytes = name_key(DONE, experiment);
             bytes.extend_from_slice(&generation.to_be_bytes());
@@ -147,6 +154,10 @@ pub fn encode_record(record: &Record) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreEr
     match record {
         Record::Epoch(epoch) => out.uint(*epoch),
         Record::Experiment(r) => write_experiment(&mut out, r),
+        Record::Earlier(r) => {
+            out.str(&r.manifest);
+            write_digests(&mut out, &r.digests);
+        }
         Record::DoneChunk(r) => {
             if r.bitmap.max().is_some_and(|bit| u64::from(bit) >= CHUNK_TASKS) {
                 return Err(StoreError::Invalid {
@@ -203,14 +214,27 @@ pub fn encode_record(record: &Record) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreEr
     Ok(pairs)
 }
 
-fn write_experiment(out: &mut Writer, r: &ExperimentRecord) {
-    out.uint(r.generation);
-    out.str(&r.manifest);
-    out.uint(r.digests.len() as u64);
-    for (log, digest) in &r.digests {
+fn write_digests(out: &mut Writer, digests: &BTreeMap<String, LogDigest>) {
+    out.uint(digests.len() as u64);
+    for (log, digest) in digests {
         out.str(log);
         out.raw(digest);
     }
+}
+
+fn read_digests(input: &mut Reader<'_>) -> Result<BTreeMap<String, LogDigest>, DecodeError> {
+    let mut digests = BTreeMap::new();
+    for _ in 0..input.count()? {
+        let log = input.string()?;
+        digests.insert(log, exact(input.raw(32)?)?);
+    }
+    Ok(digests)
+}
+
+fn write_experiment(out: &mut Writer, r: &ExperimentRecord) {
+    out.uint(r.generation);
+    out.str(&r.manifest);
+    write_digests(out, &r.digests);
     out.uint(r.pins.len() as u64);
     for (part, version) in &r.pins {
         out.str(part);
@@ -280,6 +304,11 @@ pub fn decode(key: &[u8], value: &Bytes) -> Result<Stored, DecodeError> {
     } else if let Some(rest) = key.strip_prefix(EXPERIMENT) {
         let name = std::str::from_utf8(rest).map_err(|_| DecodeError::Malformed("experiment name is not UTF-8"))?;
         Stored::Record(Record::Experiment(read_experiment(&mut input, name.to_owned())?))
+    } else if let Some(rest) = key.strip_prefix(EARLIER) {
+        let (experiment, rest) = read_name(rest)?;
+        let generation = u64::from_be_bytes(exact(rest)?);
+        let (manifest, digests) = (input.string()?, read_digests(&mut input)?);
+        Stored::Record(Record::Earlier(EarlierRecord { experiment, generation, manifest, digests }))
     } else if let Some(rest) = key.strip_prefix(DONE) {
         let (experiment, rest) = read_name(rest)?;
         let (generation, chunk) = split_u64(rest)?;
@@ -319,11 +348,7 @@ pub fn decode(key: &[u8], value: &Bytes) -> Result<Stored, DecodeError> {
 fn read_experiment(input: &mut Reader<'_>, name: String) -> Result<ExperimentRecord, DecodeError> {
     let generation = input.uint()?;
     let manifest = input.string()?;
-    let mut digests = BTreeMap::new();
-    for _ in 0..input.count()? {
-        let log = input.string()?;
-        digests.insert(log, exact(input.raw(32)?)?);
-    }
+    let digests = read_digests(input)?;
     let mut pins = BTreeMap::new();
     for _ in 0..input.count()? {
         let part = input.string()?;

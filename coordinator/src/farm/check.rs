@@ -1,0 +1,84 @@
+//! The invariants as code: tests call this after every step.
+
+use super::index_set::IndexSet;
+use super::{Farm, Now};
+
+impl Farm {
+    /// Says which invariant does not hold.
+    pub fn check(&self, _now: Now) -> Result<(), String> {
+        for (name, experiment) in &self.experiments {
+            let mut leased: std::collections::BTreeMap<u64, u32> = Default::default();
+            for lease in self.leases.values().filter(|lease| lease.experiment == *name) {
+                for index in lease.open.iter() {
+                    *leased.entry(index).or_default() += 1;
+                }
+            }
+            let expected: IndexSet = leased.keys().copied().collect();
+            ensure(expected == experiment.leased, || format!("{name}: leased set differs from the leases"))?;
+            let twice: Vec<(u64, u32)> = leased.into_iter().filter(|(_, leases)| *leases > 1).collect();
+            let noted: Vec<(u64, u32)> = experiment.duplicated.iter().map(|(i, n)| (*i, *n)).collect();
+            ensure(twice == noted, || format!("{name}: duplicates are {twice:?}, noted {noted:?}"))?;
+            for (set, what) in [(&experiment.done, "done"), (&experiment.failed, "failed")] {
+                let both = experiment.leased.iter().find(|&index| set.contains(index));
+                ensure(both.is_none(), || format!("{name}: task {both:?} is leased and {what}"))?;
+                let waits = set.iter().find(|&index| experiment.pending.holds(index));
+                ensure(waits.is_none(), || format!("{name}: task {waits:?} is pending and {what}"))?;
+            }
+            let both = experiment.leased.iter().find(|&index| experiment.pending.holds(index));
+            ensure(both.is_none(), || format!("{name}: task {both:?} is leased and pending"))?;
+            let both = experiment.done.iter().find(|&index| experiment.failed.contains(index));
+            ensure(both.is_none(), || format!("{name}: task {both:?} is done and failed"))?;
+            self.check_counts(name)?;
+        }
+        self.check_workers()
+    }
+
+    /// Below the cursor nothing is forgotten; nothing is in two groups.
+    fn check_counts(&self, name: &str) -> Result<(), String> {
+        let experiment = &self.experiments[name];
+        let Some(sweep) = &experiment.sweep else { return Ok(()) };
+        let mut waiting = IndexSet::new();
+        for group in experiment.pending.groups() {
+            for index in group.indices.iter() {
+                ensure(waiting.insert(index), || format!("{name}: task {index} is in two groups"))?;
+                ensure(index < experiment.pending.cursor(), || format!("{name}: task {index} waits above the cursor"))?;
+            }
+        }
+        let mut at = 0;
+        while let Some(index) = sweep.next_included(at).filter(|&index| index < experiment.pending.cursor()) {
+            let known = experiment.done.contains(index)
+                || experiment.failed.contains(index)
+                || experiment.leased.contains(index)
+                || waiting.contains(index);
+            ensure(known, || format!("{name}: task {index} is forgotten"))?;
+            at = index + 1;
+        }
+        let rows: u64 = experiment
+            .tables
+            .get(&crate::records::Table::Tasks)
+            .map_or(0, |t| t.unrolled_rows + t.rolling_rows + t.rows_in_parts);
+        let done = experiment.done.len() + experiment.extra();
+        ensure(rows == done, || format!("{name}: {rows} rows for {done} done tasks"))
+    }
+
+    fn check_workers(&self) -> Result<(), String> {
+        for (id, worker) in &self.workers {
+            let open: u64 = worker.leases.iter().filter_map(|lease| self.leases.get(lease)).map(|l| l.open.len()).sum();
+            ensure(open == worker.outstanding, || {
+                format!("worker {id}: {} tasks counted, {open} open", worker.outstanding)
+            })?;
+            ensure(worker.leases.iter().all(|lease| self.leases.contains_key(lease)), || {
+                format!("worker {id} has a lease that is gone")
+            })?;
+        }
+        let slots: u64 = self.workers.values().filter(|w| w.conn.is_some()).map(|w| u64::from(w.slots)).sum();
+        ensure(slots == self.slots, || format!("{} slots counted, there are {slots}", self.slots))?;
+        let orphan = self.leases.iter().find(|(id, l)| !self.workers.get(&l.worker).is_some_and(|w| w.leases.contains(id)));
+        ensure(orphan.is_none(), || format!("lease {orphan:?} has no worker"))?;
+        ensure(self.leases.values().all(|lease| !lease.open.is_empty()), || "a lease without open tasks".to_owned())
+    }
+}
+
+fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(message()) }
+}

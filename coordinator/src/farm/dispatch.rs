@@ -1,0 +1,203 @@
+//! Who gets what next: lease sizes, grants, duplicates of stragglers.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use powersweep_proto::v1;
+use powersweep_proto::v1::farm_message::Body;
+use uuid::Uuid;
+
+use super::experiment::Experiment;
+use super::index_set::IndexSet;
+use super::lease::Lease;
+use super::pending::Taken;
+use super::{Config, Farm, Now};
+use crate::records::{ExperimentState, LeaseId};
+
+/// A task is not duplicated before its lease made no progress for so long.
+const STRAGGLER_AFTER: Duration = Duration::from_secs(1);
+
+/// How many tasks a worker should hold of an experiment: one running in each slot, and a queue behind them.
+///
+/// The queue is worth `lease_work` per slot; towards the end it is the worker's share of half of what is left (guided
+/// self-scheduling, Polychronopoulos and Kuck 1987), so that all slots finish together. It never falls below
+/// `lease_work_min` of work: a slot must not wait for a grant after each task of a millisecond.
+fn depth(config: &Config, experiment: &Experiment, worker_slots: u32, all_slots: u64) -> u64 {
+    let slots = u64::from(worker_slots);
+    let pending = experiment.pending_tasks();
+    let share = pending * slots / (2 * all_slots.max(slots));
+    let Some(cost_s) = experiment.cost.mean_s() else {
+        // Nothing is measured: small at first.
+        return slots + slots.min(share);
+    };
+    let worth = |work: Duration| (work.as_secs_f64() * slots as f64 / cost_s) as u64;
+    let most = worth(config.lease_work).max(1);
+    let least = worth(config.lease_work_min).min(most);
+    (slots + share.clamp(least, most)).min(config.lease_tasks_max.max(slots))
+}
+
+impl Farm {
+    /// Feeds the workers that may want tasks.
+    pub(super) fn dispatch(&mut self, now: Now) {
+        if self.stalled.is_some() || self.stopping {
+            return;
+        }
+        while let Some(id) = self.hungry.pop_first() {
+            self.feed(id, now);
+        }
+    }
+
+    /// There may be new work: every connected worker may want some.
+    pub(super) fn wake_all(&mut self) {
+        self.hungry.extend(self.conns.values().copied());
+    }
+
+    fn feed(&mut self, id: Uuid, now: Now) {
+        let mut found = false;
+        for at in 0..self.schedule.len() {
+            let name = self.schedule[at].clone();
+            let Some(experiment) = self.experiments.get(&name) else { continue };
+            if !experiment.can_run() || experiment.is_complete() || !self.fits(id, &name) {
+                continue;
+            }
+            let (Some(worker), Some(experiment)) = (self.workers.get(&id), self.experiments.get_mut(&name)) else {
+                return;
+            };
+            if worker.draining || worker.conn.is_none() {
+                return;
+            }
+            let slots = u64::from(worker.slots);
+            let depth = depth(&self.config, experiment, worker.slots, self.slots);
+            if worker.outstanding >= depth || worker.outstanding > slots.max(depth / 2) {
+                return;
+            }
+            found |= experiment.pending_tasks() > 0;
+            let want = depth - worker.outstanding;
+            let alone = self.conns.len() < 2;
+            let Some(sweep) = experiment.sweep.clone() else { continue };
+            let mut pending = std::mem::take(&mut experiment.pending);
+            let taken = pending.take(want, id, alone, now.mono, &sweep, experiment.closed());
+            experiment.pending = pending;
+            if let Some(taken) = taken {
+                self.grant(id, &name, taken, false, now);
+                // More may be wanted: a group that came back may be small.
+                self.hungry.insert(id);
+                return;
+            }
+        }
+        if !found {
+            self.duplicate_for(id, now);
+        }
+    }
+
+    /// Makes a lease of tasks that are pending no more.
+    fn grant(&mut self, id: Uuid, name: &str, taken: Taken, duplicate: bool, now: Now) {
+        let experiment = self.experiments.get_mut(name).expect("tasks were taken from it");
+        for range in &taken.ranges {
+            experiment.leased.insert_range(range.clone());
+        }
+        let generation = experiment.record.generation;
+        if experiment.record.state == ExperimentState::Waiting {
+            experiment.record.state = ExperimentState::Running;
+        }
+        self.next_lease += 1;
+        let lease_id = LeaseId { epoch: self.epoch, counter: self.next_lease };
+        let lease = Lease {
+            experiment: name.to_owned(),
+            generation,
+            granted: taken.ranges.clone(),
+            open: taken.ranges.iter().collect::<IndexSet>(),
+            worker: id,
+            attempt: taken.attempt,
+            progress_at: now.mono,
+            duplicate,
+        };
+        self.add_lease(lease_id, lease);
+        let worker = self.workers.get_mut(&id).expect("leases are granted to known workers");
+        let Some(conn) = worker.conn else { return };
+        if worker.announced.insert((name.to_owned(), generation)) {
+            let announcement = self.experiments[name].announcement();
+            self.out.send(conn, Body::Experiment(announcement));
+        }
+        let message = v1::Lease {
+            id: Some(v1::LeaseId { epoch: lease_id.epoch, counter: lease_id.counter }),
+            experiment: name.to_owned(),
+            generation,
+            ranges: to_wire(&taken.ranges),
+            attempt: taken.attempt,
+        };
+        self.out.send(conn, Body::Lease(message));
+    }
+
+    /// Whether a worker's build gives the rows that an experiment is pinned to. The reason why not is remembered for
+    /// status.
+    fn fits(&mut self, id: Uuid, name: &str) -> bool {
+        let (Some(worker), Some(experiment)) = (self.workers.get_mut(&id), self.experiments.get(name)) else {
+            return false;
+        };
+        let generation = experiment.record.generation;
+        match worker.fits.get(name) {
+            Some((known, reason)) if *known == generation => reason.is_none(),
+            _ => {
+                let reason = super::pins::misfit(&experiment.record.pins, &worker.versions);
+                let fits = reason.is_none();
+                worker.fits.insert(name.to_owned(), (generation, reason));
+                fits
+            }
+        }
+    }
+
+    /// An idle worker takes over a second copy of tasks whose lease makes no progress; the first result wins.
+    fn duplicate_for(&mut self, id: Uuid, now: Now) {
+        let Some(worker) = self.workers.get(&id) else { return };
+        let slots = u64::from(worker.slots);
+        if worker.conn.is_none() || worker.draining || worker.outstanding > 0 {
+            return;
+        }
+        let Some((name, attempt, indices)) = self.straggler(id, slots, now) else { return };
+        let experiment = self.experiments.get_mut(&name).expect("a lease's experiment is there");
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for &index in &indices {
+            experiment.duplicated.insert(index, 2);
+            super::index_set::join(&mut ranges, index..index + 1);
+        }
+        let taken = Taken { ranges, tasks: indices.len() as u64, attempt };
+        self.grant(id, &name, taken, true, now);
+    }
+
+    fn straggler(&mut self, id: Uuid, most: u64, now: Now) -> Option<(String, u32, Vec<u64>)> {
+        for at in 0..self.schedule.len() {
+            let name = self.schedule[at].clone();
+            let Some(experiment) = self.experiments.get(&name) else { continue };
+            if !experiment.can_run() || experiment.leased.is_empty() || !self.fits(id, &name) {
+                continue;
+            }
+            let experiment = &self.experiments[&name];
+            let long = Duration::try_from_secs_f64(2.0 * experiment.cost.long_s()).unwrap_or(Duration::MAX);
+            let patience = long.max(STRAGGLER_AFTER);
+            let stale = |lease: &&Lease| {
+                let away = self.workers.get(&lease.worker).is_none_or(|worker| worker.conn.is_none());
+                let patience = if away { STRAGGLER_AFTER } else { patience };
+                lease.experiment == name
+                    && lease.worker != id
+                    && !lease.duplicate
+                    && now.mono.saturating_sub(lease.progress_at) > patience
+            };
+            for lease in self.leases.values().filter(stale) {
+                let open = lease.open.iter().filter(|index| !experiment.duplicated.contains_key(index));
+                let mut indices: Vec<u64> = open.collect();
+                // The last ones are those that its worker starts last.
+                indices.drain(..indices.len().saturating_sub(most as usize));
+                if !indices.is_empty() {
+                    return Some((name, lease.attempt, indices));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Ranges as messages have them.
+pub(super) fn to_wire(ranges: &[Range<u64>]) -> Vec<v1::IndexRange> {
+    ranges.iter().map(|range| v1::IndexRange { start: range.start, end: range.end }).collect()
+}

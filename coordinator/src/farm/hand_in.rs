@@ -1,0 +1,294 @@
+//! Hand-ins: rows of finished tasks, once each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_proto::v1;
+use powersweep_proto::v1::farm_message::Body;
+use roaring::RoaringBitmap;
+use uuid::Uuid;
+
+use super::experiment::add_spent;
+use super::index_set::{IndexSet, chunk_of, join};
+use super::dispatch::to_wire;
+use super::lease::{Return, Revoked};
+use super::tables::{Header, OpenIntent, Progress};
+use super::{ConnId, Effect, Farm, Now};
+use crate::records::{FailureKind, Intent, LeaseId, Record, RowsRecord, Source, Table};
+
+/// Most rows of one hand-in.
+pub const HAND_IN_ROWS_MAX: u32 = 65_536;
+
+/// Most staged parts of one hand-in: one a table.
+const STAGED_MAX: usize = 4;
+
+/// What a checked hand-in says, in the experiment's present generation.
+struct Checked {
+    /// Per row: its task, if the row is wanted, and the lease it came under.
+    rows: Vec<(Option<u64>, LeaseId)>,
+    wanted: u64,
+    staged: Vec<(Table, Uuid, u64)>,
+}
+
+/// Why a hand-in is not taken.
+enum Trouble {
+    /// The message is wrong: counts as a failed attempt of its tasks.
+    Wrong(String),
+    /// Some of its tasks are done: the object of an optional table cannot be published in part.
+    Overtaken,
+}
+
+impl Farm {
+    pub(super) fn hand_in(&mut self, conn: ConnId, worker: Uuid, hand_in: v1::HandIn, rows: u32, now: Now) {
+        self.hungry.insert(worker);
+        let checked = match self.check_hand_in(worker, &hand_in, rows) {
+            Ok(checked) => checked,
+            Err(trouble) => return self.reject(conn, worker, &hand_in, trouble, now),
+        };
+        let name = hand_in.experiment.as_str();
+        if checked.wanted == 0 {
+            // All known: sent again after a lost acknowledgement, or overtaken by a duplicate.
+            self.discard_unknown(name, &checked.staged);
+            self.out.ack(conn, hand_in.id);
+            return;
+        }
+        self.store_rows(&hand_in, &checked, rows, now);
+        self.measure(worker, name, checked.wanted, hand_in.spent.as_ref(), now);
+        self.settle_leases(name, &checked, now);
+        self.stage(name, &checked.staged);
+        self.out.ack(conn, hand_in.id);
+        self.roll_due(name, now);
+    }
+
+    fn check_hand_in(&self, worker: Uuid, hand_in: &v1::HandIn, rows: u32) -> Result<Checked, Trouble> {
+        let wrong = |reason: String| Err(Trouble::Wrong(reason));
+        let name = &hand_in.experiment;
+        let Some(experiment) = self.experiments.get(name) else {
+            return wrong(format!("there is no experiment {name}"));
+        };
+        let named: usize = hand_in.done.iter().map(|tasks| tasks.indices.len()).sum();
+        if named != rows as usize || rows == 0 || rows > HAND_IN_ROWS_MAX {
+            return wrong(format!("{rows} rows for {named} tasks (1 to {HAND_IN_ROWS_MAX} are possible)"));
+        }
+        let mut checked = Checked { rows: Vec::with_capacity(named), wanted: 0, staged: Vec::new() };
+        let mut last = None;
+        let mut seen = BTreeSet::new();
+        let mut ordered = true;
+        for tasks in &hand_in.done {
+            let lease = self.check_lease(worker, hand_in, tasks).map_err(Trouble::Wrong)?;
+            for &index in &tasks.indices {
+                let present = experiment.present_index(hand_in.generation, index).map_err(Trouble::Wrong)?;
+                // Rows mostly come in order; only otherwise a task named twice has to be looked for.
+                if ordered && present.is_some() && present <= last {
+                    ordered = false;
+                    seen.extend(checked.rows.iter().filter_map(|(index, _)| *index));
+                }
+                last = present.or(last);
+                let fresh = present.filter(|&i| !experiment.done.contains(i) && (ordered || seen.insert(i)));
+                checked.wanted += u64::from(fresh.is_some());
+                checked.rows.push((fresh, lease));
+            }
+        }
+        if hand_in.staged.len() > STAGED_MAX {
+            return wrong(format!("{} staged parts (at most {STAGED_MAX})", hand_in.staged.len()));
+        }
+        for part in &hand_in.staged {
+            let table = Table::from_name(&part.table).filter(|table| experiment.record.tables.contains(table));
+            let (Some(table), Ok(part_id)) = (table, Uuid::from_slice(&part.part_id)) else {
+                return wrong(format!("a staged part of table {:?}, which nobody asked for, or without id", part.table));
+            };
+            checked.staged.push((table, part_id, part.rows));
+        }
+        let tables_missing = experiment.record.tables.len() > checked.staged.len() && checked.wanted > 0;
+        if tables_missing && hand_in.generation == experiment.record.generation {
+            return wrong("an optional table that the experiment asks for is missing".to_owned());
+        }
+        if !checked.staged.is_empty() && checked.wanted > 0 && checked.wanted < u64::from(rows) {
+            return Err(Trouble::Overtaken);
+        }
+        Ok(checked)
+    }
+
+    /// The lease that tasks are handed in under. One that is not known must have been granted once.
+    fn check_lease(&self, worker: Uuid, hand_in: &v1::HandIn, tasks: &v1::LeaseTasks) -> Result<LeaseId, String> {
+        let id = tasks.lease.ok_or("tasks without a lease")?;
+        let id = LeaseId { epoch: id.epoch, counter: id.counter };
+        let Some(lease) = self.leases.get(&id) else {
+            let granted = id.epoch > 0 && (id.epoch < self.epoch || id.epoch == self.epoch && id.counter <= self.next_lease);
+            return if granted { Ok(id) } else { Err(format!("lease {}.{} was never granted", id.epoch, id.counter)) };
+        };
+        if lease.worker != worker {
+            return Err(format!("lease {}.{} is another worker's", id.epoch, id.counter));
+        }
+        if lease.experiment != hand_in.experiment {
+            return Err(format!("lease {}.{} is of {}", id.epoch, id.counter, lease.experiment));
+        }
+        if lease.generation == hand_in.generation
+            && let Some(index) = tasks.indices.iter().find(|&&index| !lease.covers(index))
+        {
+            return Err(format!("task {index} is not in lease {}.{}", id.epoch, id.counter));
+        }
+        Ok(id)
+    }
+
+    fn store_rows(&mut self, hand_in: &v1::HandIn, checked: &Checked, rows: u32, now: Now) {
+        let experiment = self.experiments.get_mut(&hand_in.experiment).expect("checked");
+        let mut mask = RoaringBitmap::new();
+        let mut touched = BTreeSet::new();
+        for (position, (index, _)) in checked.rows.iter().enumerate() {
+            let Some(index) = *index else {
+                mask.insert(position as u32);
+                continue;
+            };
+            experiment.done.insert(index);
+            touched.insert(chunk_of(index));
+            if !experiment.failures.is_empty()
+                && let Some(key) = experiment.clear_failure(index)
+            {
+                self.out.delete(key);
+            }
+        }
+        for chunk in touched {
+            self.out.touch(&experiment.record.name, chunk);
+        }
+        let table = experiment.table(Table::Tasks);
+        let seq = table.next_seq;
+        table.push(Header {
+            seq,
+            live_rows: checked.wanted,
+            bytes: hand_in.rows.len() as u64,
+            received_us: now.wall_us,
+        });
+        self.out.put(Record::Rows(RowsRecord {
+            experiment: hand_in.experiment.clone(),
+            table: Table::Tasks,
+            seq,
+            generation: hand_in.generation,
+            received_us: now.wall_us,
+            rows,
+            mask: (!mask.is_empty()).then_some(mask),
+            ipc: hand_in.rows.clone(),
+        }));
+    }
+
+    fn measure(&mut self, worker: Uuid, name: &str, tasks: u64, spent: Option<&v1::TimeSpent>, now: Now) {
+        let (Some(worker), Some(experiment)) = (self.workers.get_mut(&worker), self.experiments.get_mut(name)) else {
+            return;
+        };
+        worker.tasks_done += tasks;
+        let since = now.mono.saturating_sub(worker.last_hand_in);
+        worker.last_hand_in = now.mono;
+        match spent {
+            Some(spent) => {
+                experiment.cost.add(tasks, spent.engine_s + spent.parse_s);
+                add_spent(&mut experiment.spent, spent);
+            }
+            None => {
+                let busy = u64::from(worker.slots).min(tasks.max(1));
+                experiment.cost.add(tasks, since.as_secs_f64() * busy as f64);
+            }
+        }
+    }
+
+    /// Takes handed-in tasks out of all leases and of what is pending; tells other holders to stop.
+    fn settle_leases(&mut self, name: &str, checked: &Checked, now: Now) {
+        let mut touched = BTreeSet::new();
+        let mut revoked = Vec::new();
+        for (index, lease) in &checked.rows {
+            let Some(index) = *index else { continue };
+            let held = self.remove_from_lease(*lease, index);
+            if held {
+                touched.insert(*lease);
+            }
+            let experiment = self.experiments.get_mut(name).expect("checked");
+            if experiment.leased.contains(index) {
+                revoked.extend(self.remove_from_all_leases(name, index));
+            } else if !held {
+                experiment.pending.forget(index);
+            }
+        }
+        for id in touched {
+            if let Some(lease) = self.leases.get_mut(&id) {
+                lease.progress_at = now.mono;
+            }
+            self.drop_if_empty(id);
+        }
+        self.revoke(&revoked);
+    }
+
+    fn reject(&mut self, conn: ConnId, worker: Uuid, hand_in: &v1::HandIn, trouble: Trouble, now: Now) {
+        let reason = match &trouble {
+            Trouble::Wrong(reason) => format!("hand-in refused: {reason}"),
+            Trouble::Overtaken => "hand-in refused: some of its tasks are done elsewhere".to_owned(),
+        };
+        self.out.reject(conn, hand_in.id, reason.clone());
+        let worker_name = self.worker_name(worker);
+        for tasks in &hand_in.done {
+            let Some(id) = tasks.lease.map(|l| LeaseId { epoch: l.epoch, counter: l.counter }) else { continue };
+            let Some(lease) = self.leases.get(&id).filter(|lease| lease.worker == worker) else { continue };
+            let name = lease.experiment.clone();
+            let Some(experiment) = self.experiments.get(&name) else { continue };
+            let indices: IndexSet = tasks
+                .indices
+                .iter()
+                .filter(|&&index| lease.covers(index))
+                .filter_map(|&index| experiment.present_index(lease.generation, index).ok().flatten())
+                .filter(|&index| lease.open.contains(index))
+                .collect();
+            match trouble {
+                Trouble::Overtaken => self.give_back(id, &indices, Return::Blameless, now),
+                Trouble::Wrong(_) => {
+                    for index in indices.iter() {
+                        self.remove_from_lease(id, index);
+                        self.attempt_failed(&name, index, FailureKind::Panic, &reason, &worker_name, worker, now);
+                    }
+                    self.drop_if_empty(id);
+                }
+            }
+        }
+        for part in hand_in.staged.iter().take(STAGED_MAX) {
+            if let (Some(table), Ok(id)) = (Table::from_name(&part.table), Uuid::from_slice(&part.part_id)) {
+                self.discard_unknown(&hand_in.experiment, &[(table, id, part.rows)]);
+            }
+        }
+    }
+
+    /// Opens publish intents for staged objects, in the batch of their tasks' rows.
+    fn stage(&mut self, name: &str, staged: &[(Table, Uuid, u64)]) {
+        for &(table, part_id, rows) in staged {
+            let intent = Intent { experiment: name.to_owned(), table, part_id, source: Source::Staged, rows };
+            let experiment = self.experiments.get_mut(name).expect("checked");
+            experiment.table(table).rolling_rows += rows;
+            let open = OpenIntent { intent: intent.clone(), progress: Progress::Running, attempts: 0 };
+            experiment.intents.insert(part_id, open);
+            self.out.put(Record::Intent(intent.clone()));
+            self.out.later(Effect::Publish { intent });
+        }
+    }
+
+    /// Deletes staged objects of a hand-in that is not taken, unless they are being published already.
+    fn discard_unknown(&mut self, name: &str, staged: &[(Table, Uuid, u64)]) {
+        let Some(experiment) = self.experiments.get(name) else { return };
+        for &(table, part_id, _) in staged {
+            if !experiment.intents.contains_key(&part_id) {
+                self.out.later(Effect::Discard { experiment: name.to_owned(), table, part_id });
+            }
+        }
+    }
+
+    /// Tells workers that they need not run tasks any more.
+    pub(super) fn revoke(&mut self, revoked: &[Revoked]) {
+        let mut by_lease: BTreeMap<(Uuid, LeaseId), BTreeSet<u64>> = BTreeMap::new();
+        for one in revoked {
+            by_lease.entry((one.worker, one.lease)).or_default().insert(one.index);
+        }
+        for ((worker, id), indices) in by_lease {
+            let Some(conn) = self.workers.get(&worker).and_then(|worker| worker.conn) else { continue };
+            let mut ranges = Vec::new();
+            for index in indices {
+                join(&mut ranges, index..index + 1);
+            }
+            let lease = Some(v1::LeaseId { epoch: id.epoch, counter: id.counter });
+            self.out.send(conn, Body::Revoke(v1::Revoke { lease, ranges: to_wire(&ranges) }));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What an experiment's rows depend on: versions of the kernel and of parts, digests of logs, the schema.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use powersweep_engine::KERNEL_VERSION;
+use powersweep_experiments::Sweep;
+use powersweep_proto::v1;
+use powersweep_results::{columns, tasks};
+
+/// The pin that holds the kernel's version.
+const KERNEL: &str = "kernel";
+
+static TASKS_SCHEMA: LazyLock<u64> = LazyLock::new(|| columns::fingerprint(&tasks::schema()));
+
+/// Fingerprint of this build's `tasks` schema.
+pub(super) fn tasks_schema() -> u64 {
+    *TASKS_SCHEMA
+}
+
+/// This build's versions, as a worker of it says them in `Hello`.
+pub fn build_versions(build: &str) -> v1::Versions {
+    powersweep_proto::versions(build, tasks_schema())
+}
+
+/// The versions of the kernel and of all parts that a sweep uses.
+pub fn parts_of(sweep: &Sweep) -> BTreeMap<String, u32> {
+    let mut pins = sweep.part_versions();
+    pins.insert(KERNEL.to_owned(), KERNEL_VERSION);
+    pins
+}
+
+/// Why a build does not give the pinned rows; `None` if it does.
+pub(super) fn misfit(pins: &BTreeMap<String, u32>, versions: &v1::Versions) -> Option<String> {
+    let version = |pin: &str| if pin == KERNEL { Some(versions.kernel) } else { versions.parts.get(pin).copied() };
+    let differs = |(pin, pinned): (&String, &u32)| match version(pin) {
+        Some(found) if found == *pinned => None,
+        Some(found) => Some(format!("{pin} is version {found}, the experiment has {pinned}")),
+        None => Some(format!("{pin} is missing")),
+    };
+    let all: Vec<String> = pins.iter().filter_map(differs).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// What a new manifest's versions change about the pins; parts that only one of them has change nothing.
+pub(super) fn changed(pins: &BTreeMap<String, u32>, new: &BTreeMap<String, u32>) -> Vec<String> {
+    new.iter()
+        .filter_map(|(pin, new)| pins.get(pin).filter(|old| *old != new).map(|old| (pin, old, new)))
+        .map(|(pin, old, new)| format!("{pin} was version {old}, is {new} in this build"))
+        .collect()
+}

@@ -1,0 +1,197 @@
+//! The farm from its durable state.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_experiments::Sweep;
+use uuid::Uuid;
+
+use super::experiment::{Earlier, Experiment, is_final, sweep_of};
+use super::index_set::IndexSet;
+use super::lease::Lease;
+use super::outgoing::Outgoing;
+use super::tables::{Header, OpenIntent, Progress};
+use super::worker::Worker;
+use super::{Config, Effect, Farm, Now, PartIds, pins};
+use crate::records::{ExperimentState, FailureRecord, Intent, Key, LeaseRecord, Loaded, Record, RowsHeader, Source};
+
+impl Farm {
+    /// The farm of a loaded state. Its first batch holds the new epoch: nothing comes out before that is durable.
+    /// `seed`: any number that no other owner of this state had; part ids follow from it.
+    pub fn recover(config: Config, loaded: Loaded, seed: u64, now: Now) -> Farm {
+        let epoch = loaded.epoch + 1;
+        let mut farm = Farm {
+            config,
+            epoch,
+            next_lease: 0,
+            ids: PartIds { seed: super::mix(seed ^ super::mix(epoch)), counter: 0 },
+            experiments: BTreeMap::new(),
+            schedule: Vec::new(),
+            leases: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            conns: BTreeMap::new(),
+            hungry: BTreeSet::new(),
+            slots: 0,
+            logs: loaded.logs.iter().map(|log| (log.digest, log.bytes)).collect(),
+            stalled: None,
+            publish_trouble: None,
+            stopping: false,
+            closing: false,
+            out: Outgoing::default(),
+        };
+        farm.out.put(Record::Epoch(epoch));
+        farm.load(loaded, now);
+        farm.roll_everything(now);
+        farm
+    }
+
+    fn load(&mut self, loaded: Loaded, now: Now) {
+        let mut records = loaded.experiments;
+        records.sort_by(|a, b| (a.created_us, &a.name).cmp(&(b.created_us, &b.name)));
+        for record in records {
+            let sweep = sweep_of(&record.manifest, &record.digests).and_then(|sweep| pinned(&record.pins, sweep));
+            let logs: Vec<_> = record.digests.values().copied().collect();
+            let mut experiment = Experiment::new(record, sweep);
+            experiment.missing = logs.into_iter().filter(|digest| !self.logs.contains_key(digest)).collect();
+            self.schedule.push(experiment.record.name.clone());
+            self.experiments.insert(experiment.record.name.clone(), experiment);
+        }
+        for earlier in loaded.earlier {
+            let Some(experiment) = self.experiments.get_mut(&earlier.experiment) else { continue };
+            if let Ok(sweep) = sweep_of(&earlier.manifest, &earlier.digests) {
+                experiment.earlier.insert(earlier.generation, Earlier { sweep, extra: IndexSet::new() });
+            }
+        }
+        for chunk in loaded.done {
+            let Some(experiment) = self.experiments.get_mut(&chunk.experiment) else { continue };
+            if chunk.generation == experiment.record.generation {
+                experiment.done.set_chunk(chunk.chunk, chunk.bitmap);
+            } else if let Some(earlier) = experiment.earlier.get_mut(&chunk.generation) {
+                earlier.extra.set_chunk(chunk.chunk, chunk.bitmap);
+            }
+        }
+        for failure in loaded.failures {
+            self.load_failure(failure);
+        }
+        for totals in loaded.totals {
+            let Some(experiment) = self.experiments.get_mut(&totals.experiment) else { continue };
+            let table = experiment.table(totals.table);
+            (table.parts, table.rows_in_parts, table.bytes_in_parts) = (totals.parts, totals.rows, totals.bytes);
+        }
+        self.load_rows(&loaded.intents, &loaded.rows);
+        for intent in loaded.intents {
+            self.load_intent(intent);
+        }
+        for lease in loaded.leases {
+            self.load_lease(lease, now);
+        }
+    }
+
+    fn load_failure(&mut self, failure: FailureRecord) {
+        let Some(experiment) = self.experiments.get_mut(&failure.experiment) else { return };
+        if failure.generation == experiment.record.generation && !experiment.done.contains(failure.index) {
+            let last = is_final(failure.kind);
+            experiment.set_failure(failure, last);
+        }
+    }
+
+    /// Rows of an open intent are on their way already.
+    fn load_rows(&mut self, intents: &[Intent], rows: &[RowsHeader]) {
+        let rolling = |header: &RowsHeader| {
+            intents.iter().any(|intent| {
+                intent.experiment == header.experiment
+                    && intent.table == header.table
+                    && matches!(intent.source, Source::Rows { first_seq, last_seq }
+                        if (first_seq..=last_seq).contains(&header.seq))
+            })
+        };
+        for header in rows {
+            let Some(experiment) = self.experiments.get_mut(&header.experiment) else { continue };
+            let table = experiment.table(header.table);
+            table.next_seq = table.next_seq.max(header.seq + 1);
+            if !rolling(header) {
+                table.push(Header {
+                    seq: header.seq,
+                    live_rows: u64::from(header.live_rows),
+                    bytes: header.bytes,
+                    received_us: header.received_us,
+                });
+            }
+        }
+    }
+
+    fn load_intent(&mut self, intent: Intent) {
+        let Some(experiment) = self.experiments.get_mut(&intent.experiment) else { return };
+        experiment.table(intent.table).rolling_rows += intent.rows;
+        let open = OpenIntent { intent: intent.clone(), progress: Progress::Running, attempts: 0 };
+        experiment.intents.insert(intent.part_id, open);
+        self.out.later(Effect::Publish { intent });
+    }
+
+    /// Leases of an earlier owner go on: their workers may be computing. They get a fresh expiry.
+    fn load_lease(&mut self, record: LeaseRecord, now: Now) {
+        let id = record.id;
+        let open = self.open_tasks(&record);
+        let Some(experiment) = self.experiments.get_mut(&record.experiment) else {
+            return self.out.delete(Key::Lease { id });
+        };
+        if self.config.forget_leases || open.is_empty() {
+            return self.out.delete(Key::Lease { id });
+        }
+        let mut duplicate = false;
+        for index in open.iter() {
+            if !experiment.leased.insert(index) {
+                *experiment.duplicated.entry(index).or_insert(1) += 1;
+                duplicate = true;
+            }
+        }
+        let worker: &mut Worker =
+            self.workers.entry(record.worker_id).or_insert_with(|| Worker::absent(record.worker.clone(), now.mono));
+        worker.leases.insert(id);
+        worker.outstanding += open.len();
+        let lease = Lease {
+            experiment: record.experiment,
+            generation: record.generation,
+            granted: record.ranges,
+            open,
+            worker: record.worker_id,
+            attempt: record.attempt,
+            progress_at: now.mono,
+            duplicate,
+        };
+        self.leases.insert(id, lease);
+    }
+
+    /// Tasks of a lease that still need a row, in the present generation.
+    fn open_tasks(&self, record: &LeaseRecord) -> IndexSet {
+        let Some(experiment) = self.experiments.get(&record.experiment) else { return IndexSet::new() };
+        let active = matches!(experiment.record.state, ExperimentState::Running | ExperimentState::Waiting);
+        if experiment.sweep.is_none() || !active {
+            return IndexSet::new();
+        }
+        let most = self.config.lease_tasks_max;
+        record
+            .ranges
+            .iter()
+            .flat_map(|range| range.start..range.end.min(range.start.saturating_add(most)))
+            .filter_map(|index| experiment.present_index(record.generation, index).ok().flatten())
+            .filter(|&index| !experiment.done.contains(index) && !experiment.failed.contains(index))
+            .collect()
+    }
+
+    /// The workers that hold leases but have not come back yet.
+    pub fn absent_workers(&self) -> Vec<Uuid> {
+        self.workers.iter().filter(|(_, worker)| worker.conn.is_none()).map(|(id, _)| *id).collect()
+    }
+}
+
+/// A stored experiment goes on only under the versions that it is pinned to.
+fn pinned(pins: &BTreeMap<String, u32>, sweep: Sweep) -> Result<Sweep, String> {
+    let changed = pins::changed(pins, &pins::parts_of(&sweep));
+    if changed.is_empty() {
+        return Ok(sweep);
+    }
+    Err(format!(
+        "this build would give other rows: {}. Go on with the earlier version of powersweep, or submit under a new name",
+        changed.join("; ")
+    ))
+}

@@ -1,0 +1,157 @@
+//! Rolling rows into parts, and parts into the dataset.
+
+use std::time::Duration;
+
+use powersweep_proto::v1;
+use uuid::Uuid;
+
+use super::tables::{FlushWait, OpenIntent, Progress};
+use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply};
+use crate::records::{ExperimentState, Intent, Key, Record, Source, Table, Totals};
+
+/// Wait before a part is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// Tables whose rows lie in the coordinator's state until they are rolled.
+const ROLLED: [Table; 2] = [Table::Tasks, Table::Failures];
+
+impl Farm {
+    /// Makes parts of rows that are due: enough of them, old enough, or nothing more to come. Finishes an experiment
+    /// whose parts are all visible.
+    pub(super) fn roll_due(&mut self, name: &str, now: Now) {
+        self.retry_parts(name, now);
+        let Some(experiment) = self.experiments.get(name) else { return };
+        let all = self.closing || experiment.is_complete() || !experiment.flushes.is_empty();
+        for table in ROLLED {
+            while self.is_due(name, table, all, now) && self.roll(name, table, now) {}
+        }
+        self.finish(name);
+    }
+
+    pub(super) fn roll_everything(&mut self, now: Now) {
+        for name in self.schedule.clone() {
+            self.roll_due(&name, now);
+        }
+    }
+
+    fn is_due(&self, name: &str, table: Table, all: bool, now: Now) -> bool {
+        let Some(rows) = self.experiments.get(name).and_then(|e| e.tables.get(&table)) else { return false };
+        let Some(oldest) = rows.unrolled.front() else { return false };
+        let age_us = now.wall_us.saturating_sub(oldest.received_us);
+        all || rows.unrolled_rows >= self.config.part_rows
+            || rows.unrolled_bytes >= self.config.part_bytes
+            || age_us > i64::try_from(self.config.part_age.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    /// Opens the intent of one part; its rows are in this batch or in an earlier one.
+    fn roll(&mut self, name: &str, table: Table, now: Now) -> bool {
+        let (rows_max, bytes_max) = (self.config.part_rows, self.config.part_bytes);
+        let Some(experiment) = self.experiments.get_mut(name) else { return false };
+        let Some((first_seq, last_seq, rows)) = experiment.table(table).take_part(rows_max, bytes_max) else {
+            return false;
+        };
+        experiment.table(table).rolling_rows += rows;
+        let part_id = self.ids.next(now);
+        let source = Source::Rows { first_seq, last_seq };
+        let intent = Intent { experiment: name.to_owned(), table, part_id, source, rows };
+        let open = OpenIntent { intent: intent.clone(), progress: Progress::Running, attempts: 0 };
+        experiment.intents.insert(part_id, open);
+        self.out.put(Record::Intent(intent.clone()));
+        self.out.later(Effect::Publish { intent });
+        true
+    }
+
+    fn retry_parts(&mut self, name: &str, now: Now) {
+        let Some(experiment) = self.experiments.get_mut(name) else { return };
+        for open in experiment.intents.values_mut() {
+            if matches!(open.progress, Progress::RetryAt(at) if at <= now.mono) {
+                open.progress = Progress::Running;
+                self.out.later(Effect::Publish { intent: open.intent.clone() });
+            }
+        }
+    }
+
+    pub(super) fn published(&mut self, part_id: Uuid, result: Result<u64, PublishFailure>, now: Now) {
+        let found = self.experiments.values_mut().find(|experiment| experiment.intents.contains_key(&part_id));
+        let Some(experiment) = found else { return };
+        let name = experiment.record.name.clone();
+        match result {
+            Ok(bytes) => {
+                self.publish_trouble = None;
+                let open = experiment.intents.remove(&part_id).expect("just found");
+                let totals = close(experiment.table(open.intent.table), &open.intent, bytes);
+                self.out.put(Record::Totals(totals));
+                self.out.delete(Key::Intent { part_id });
+                if let Source::Rows { first_seq, last_seq } = open.intent.source {
+                    for seq in first_seq..=last_seq {
+                        self.out.delete(Key::Rows { experiment: name.clone(), table: open.intent.table, seq });
+                    }
+                }
+                self.answer_flushes(&name);
+                self.finish(&name);
+            }
+            Err(failure) => {
+                let open = experiment.intents.get_mut(&part_id).expect("just found");
+                open.attempts += 1;
+                let wait = if failure.retryable { RETRY_AFTER } else { RETRY_AFTER * 15 };
+                open.progress = Progress::RetryAt(now.mono + wait);
+                let intent = &open.intent;
+                self.publish_trouble =
+                    Some(format!("part {part_id} of {name}/{} is not visible: {}", intent.table, failure.reason));
+            }
+        }
+    }
+
+    /// Ends an experiment when nothing is left to run and all of it is visible.
+    pub(super) fn finish(&mut self, name: &str) {
+        let Some(experiment) = self.experiments.get_mut(name) else { return };
+        let active = matches!(experiment.record.state, ExperimentState::Running | ExperimentState::Waiting);
+        if !active || !experiment.is_complete() || !experiment.is_rolled() {
+            return;
+        }
+        experiment.record.state =
+            if experiment.failed.is_empty() { ExperimentState::Finished } else { ExperimentState::Failed };
+        let record = experiment.record.clone();
+        self.out.put(Record::Experiment(record));
+    }
+
+    pub(super) fn flush(&mut self, client: ClientId, name: &str, now: Now) {
+        let Some(experiment) = self.experiments.get_mut(name) else {
+            return self.out.reply(client, Reply::NotFound(format!("there is no experiment {name}")));
+        };
+        let tasks = experiment.table(Table::Tasks);
+        let wait = FlushWait { client, rows_before: tasks.rows_in_parts, parts_before: tasks.parts };
+        experiment.flushes.push(wait);
+        self.roll_due(name, now);
+        self.answer_flushes(name);
+    }
+
+    /// Rows that come in while a flush waits are flushed too, so the wait is for all parts to be visible at once.
+    fn answer_flushes(&mut self, name: &str) {
+        let Some(experiment) = self.experiments.get_mut(name) else { return };
+        if !experiment.intents.is_empty() {
+            return;
+        }
+        let waiting = std::mem::take(&mut experiment.flushes);
+        let tasks = experiment.table(Table::Tasks);
+        let (rows, parts) = (tasks.rows_in_parts, tasks.parts);
+        for wait in waiting {
+            let reply = v1::FlushReply { rows: rows - wait.rows_before, parts: parts - wait.parts_before };
+            self.out.reply(wait.client, Reply::Flushed(reply));
+        }
+    }
+}
+
+fn close(rows: &mut super::tables::TableRows, intent: &Intent, bytes: u64) -> Totals {
+    rows.rolling_rows = rows.rolling_rows.saturating_sub(intent.rows);
+    rows.parts += 1;
+    rows.rows_in_parts += intent.rows;
+    rows.bytes_in_parts += bytes;
+    Totals {
+        experiment: intent.experiment.clone(),
+        table: intent.table,
+        parts: rows.parts,
+        rows: rows.rows_in_parts,
+        bytes: rows.bytes_in_parts,
+    }
+}

@@ -1,0 +1,146 @@
+//! What a farm says about itself.
+
+use powersweep_proto::v1;
+
+use super::experiment::Experiment;
+use super::failure::to_wire;
+use super::{Farm, Now};
+use crate::records::{ExperimentState, FailureRecord, Table};
+
+/// Most failures in one status, whatever is asked for.
+const FAILURES_MAX: u32 = 10_000;
+
+impl Farm {
+    /// State of one experiment, or of all if the name is empty. An unknown name gives no experiment.
+    pub fn status(&self, request: &v1::StatusRequest, now: Now) -> v1::StatusReply {
+        let failures = request.max_failures.min(FAILURES_MAX) as usize;
+        let wanted = |name: &&String| request.experiment.is_empty() || **name == request.experiment;
+        let experiments = self.schedule.iter().filter(wanted).filter_map(|name| self.experiments.get(name));
+        v1::StatusReply {
+            build: self.config.build.clone(),
+            epoch: self.epoch,
+            data: self.config.data.clone(),
+            storage_stalled: self.stalled.is_some(),
+            storage_reason: self.stalled.clone().or_else(|| self.publish_trouble.clone()).unwrap_or_default(),
+            experiments: experiments.map(|experiment| self.experiment_status(experiment, failures, now)).collect(),
+            workers: self.workers.iter().map(|(id, worker)| worker_status(id, worker, now)).collect(),
+        }
+    }
+
+    fn experiment_status(&self, experiment: &Experiment, failures: usize, now: Now) -> v1::ExperimentStatus {
+        let (tasks, done) = (experiment.tasks(), experiment.done.len());
+        let left = tasks - done - experiment.failed.len();
+        let rate = experiment.rate.per_s(now.mono, done);
+        let rows = experiment.tables.get(&Table::Tasks);
+        let (state, reason) = self.state_of(experiment);
+        v1::ExperimentStatus {
+            name: experiment.name().to_owned(),
+            state: state.into(),
+            tasks,
+            done,
+            running: self.running(experiment),
+            failed: experiment.failed.len() - experiment.quarantined,
+            quarantined: experiment.quarantined,
+            rows_in_parts: rows.map_or(0, |rows| rows.rows_in_parts),
+            rows_unrolled: rows.map_or(0, |rows| rows.unrolled_rows + rows.rolling_rows),
+            tasks_per_s: rate,
+            eta_s: self.eta_s(experiment, left, rate),
+            spent: Some(experiment.spent),
+            failures: experiment.failures.values().take(failures).map(|f| failure_status(experiment, f)).collect(),
+            extra: experiment.extra(),
+            reason,
+        }
+    }
+
+    /// From the measured rate; before there is one, from the cost per task and the slots.
+    fn eta_s(&self, experiment: &Experiment, left: u64, rate: f64) -> Option<f64> {
+        if left == 0 {
+            return None;
+        }
+        if rate > 0.0 {
+            return Some(left as f64 / rate);
+        }
+        let cost_s = experiment.cost.mean_s()?;
+        (self.slots > 0).then(|| left as f64 * cost_s / self.slots as f64)
+    }
+
+    fn state_of(&self, experiment: &Experiment) -> (v1::ExperimentState, String) {
+        let running = v1::ExperimentState::Running;
+        let waiting = v1::ExperimentState::Waiting;
+        match experiment.record.state {
+            ExperimentState::Finished => (v1::ExperimentState::Finished, String::new()),
+            ExperimentState::Failed => (v1::ExperimentState::Failed, String::new()),
+            ExperimentState::Paused => (waiting, "it is paused".to_owned()),
+            ExperimentState::Cancelled => (waiting, "it is cancelled".to_owned()),
+            ExperimentState::Running | ExperimentState::Waiting => {
+                if let Some(reason) = &experiment.broken {
+                    return (waiting, reason.clone());
+                }
+                if !experiment.missing.is_empty() {
+                    let names: Vec<&str> = experiment.missing_names().collect();
+                    return (waiting, format!("its logs are not uploaded: {}", names.join(", ")));
+                }
+                if experiment.is_complete() {
+                    return (running, self.publish_trouble.clone().unwrap_or_else(|| "writing parts".to_owned()));
+                }
+                if self.conns.is_empty() {
+                    return (waiting, "no worker is connected".to_owned());
+                }
+                match self.why_no_worker_fits(experiment) {
+                    Some(reason) => (waiting, reason),
+                    None => (running, self.stalled.clone().unwrap_or_default()),
+                }
+            }
+        }
+    }
+
+    /// Set if every connected worker has another build than the experiment needs.
+    fn why_no_worker_fits(&self, experiment: &Experiment) -> Option<String> {
+        let mut reason = None;
+        for worker in self.workers.values().filter(|worker| worker.conn.is_some()) {
+            match worker.fits.get(experiment.name()) {
+                Some((_, Some(why))) => reason = Some(format!("worker {} cannot run it: {why}", worker.name)),
+                _ => return None,
+            }
+        }
+        reason
+    }
+
+    /// Tasks in slots: of each worker's open tasks as many as it has slots.
+    fn running(&self, experiment: &Experiment) -> u64 {
+        let mut running = 0;
+        for worker in self.workers.values().filter(|worker| worker.conn.is_some()) {
+            let leases = worker.leases.iter().filter_map(|id| self.leases.get(id));
+            let open: u64 = leases.filter(|l| l.experiment == experiment.name()).map(|l| l.open.len()).sum();
+            running += open.min(u64::from(worker.slots));
+        }
+        running
+    }
+}
+
+fn failure_status(experiment: &Experiment, failure: &FailureRecord) -> v1::Failure {
+    let task = experiment.sweep.as_ref().and_then(|sweep| sweep.task(failure.index));
+    v1::Failure {
+        index: failure.index,
+        task_id: task.map(|task| task.task_id.as_bytes().to_vec().into()).unwrap_or_default(),
+        kind: to_wire(failure.kind).into(),
+        message: failure.message.clone(),
+        worker: failure.worker.clone(),
+        attempt: failure.attempts,
+        r#final: failure.quarantined,
+        reproduce: format!("powersweep simulate MANIFEST --index {}", failure.index),
+    }
+}
+
+fn worker_status(id: &uuid::Uuid, worker: &super::worker::Worker, now: Now) -> v1::WorkerStatus {
+    v1::WorkerStatus {
+        name: worker.name.clone(),
+        worker_id: id.as_bytes().to_vec().into(),
+        slots: worker.slots,
+        busy_slots: if worker.conn.is_some() { worker.busy_slots } else { 0 },
+        leased_tasks: worker.outstanding,
+        seen_s_ago: now.mono.saturating_sub(worker.seen).as_secs_f64(),
+        tasks_done: worker.tasks_done,
+        address: worker.address.clone(),
+    }
+}

@@ -1,0 +1,307 @@
+//! Submitting: new experiments, the same one again, edited manifests, changed pins.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_experiments::Sweep;
+use powersweep_proto::v1;
+
+use super::experiment::{Earlier, Experiment, is_final};
+use super::index_set::{IndexSet, chunk_of};
+use super::pending::Pending;
+use super::{ClientId, Farm, Now, Reply, pins};
+use crate::records::{
+    DoneChunk, EarlierRecord, ExperimentRecord, ExperimentState, FailureRecord, Key, LeaseId, LogDigest, Record, Table,
+};
+
+/// Most indices of a sweep: chunk numbers have 32 bits.
+const INDICES_MAX: u64 = 1 << 48;
+
+/// A checked manifest with the digests of its logs.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// The sweep.
+    pub sweep: Sweep,
+    /// Log name to digest, for every log of the manifest.
+    pub digests: BTreeMap<String, LogDigest>,
+    /// Only say what would happen.
+    pub dry_run: bool,
+    /// Set an experiment with other pins aside and start anew.
+    pub restart: bool,
+}
+
+/// Where an experiment's tasks stand in a new index space.
+#[derive(Default)]
+struct Moved {
+    done: IndexSet,
+    failures: Vec<FailureRecord>,
+    /// Per earlier generation (the present one included): rows whose tasks are not in the new manifest.
+    extra: BTreeMap<u64, IndexSet>,
+}
+
+impl Farm {
+    pub(super) fn submit(&mut self, client: ClientId, submission: Submission, now: Now) {
+        let reply = self.try_submit(submission, now).unwrap_or_else(|refusal| refusal);
+        self.out.reply(client, reply);
+        self.wake_all();
+    }
+
+    fn try_submit(&mut self, submission: Submission, now: Now) -> Result<Reply, Reply> {
+        let sweep = &submission.sweep;
+        let name = sweep.manifest().name().to_owned();
+        if sweep.index_count() >= INDICES_MAX {
+            return Err(Reply::Invalid(format!("{} indices: fewer than 2^48 are possible", sweep.index_count())));
+        }
+        let missing: BTreeSet<LogDigest> =
+            submission.digests.values().filter(|digest| !self.logs.contains_key(*digest)).copied().collect();
+        let Some(experiment) = self.experiments.get(&name) else {
+            if submission.dry_run {
+                return Ok(Reply::Submitted(reply_of(&name, 1, sweep, &Moved::default(), &missing)));
+            }
+            self.create(&name, submission, missing, now);
+            return Ok(Reply::Submitted(self.submitted(&name)));
+        };
+        check_pins(experiment, &submission)?;
+        let same = experiment.record.manifest == sweep.manifest().text() && experiment.sweep.is_some();
+        if same && !submission.dry_run {
+            self.experiments.get_mut(&name).expect("just found").missing = missing;
+            self.roll_due(&name, now);
+            return Ok(Reply::Submitted(self.submitted(&name)));
+        }
+        if submission.dry_run {
+            let generation = experiment.record.generation + u64::from(!same);
+            let moved = if same { moved_nowhere(experiment) } else { move_to(experiment, sweep) };
+            return Ok(Reply::Submitted(reply_of(&name, generation, sweep, &moved, &missing)));
+        }
+        self.edit(&name, submission, missing, now);
+        Ok(Reply::Submitted(self.submitted(&name)))
+    }
+
+    fn create(&mut self, name: &str, submission: Submission, missing: BTreeSet<LogDigest>, now: Now) {
+        let record = ExperimentRecord {
+            name: name.to_owned(),
+            generation: 1,
+            manifest: submission.sweep.manifest().text().to_owned(),
+            digests: submission.digests,
+            pins: pins::parts_of(&submission.sweep),
+            tasks_schema: pins::tasks_schema(),
+            tables: tables_of(&submission.sweep),
+            created_us: now.wall_us,
+            state: ExperimentState::Running,
+        };
+        self.out.put(Record::Experiment(record.clone()));
+        let mut experiment = Experiment::new(record, Ok(submission.sweep));
+        experiment.missing = missing;
+        self.experiments.insert(name.to_owned(), experiment);
+        self.schedule.push(name.to_owned());
+        self.finish(name);
+    }
+
+    /// Takes in an edited manifest: rows stay with the tasks that they belong to, leases go on.
+    fn edit(&mut self, name: &str, submission: Submission, missing: BTreeSet<LogDigest>, now: Now) {
+        let experiment = self.experiments.get_mut(name).expect("the caller found it");
+        let old = experiment.record.clone();
+        let moved = move_to(experiment, &submission.sweep);
+        for (chunk, _) in experiment.done.chunks() {
+            self.out.delete(Key::DoneChunk { experiment: name.to_owned(), generation: old.generation, chunk });
+        }
+        for failure in experiment.failures.values() {
+            let key =
+                Key::Failure { experiment: name.to_owned(), generation: failure.generation, index: failure.index };
+            self.out.delete(key);
+        }
+        let record = ExperimentRecord {
+            generation: old.generation + 1,
+            manifest: submission.sweep.manifest().text().to_owned(),
+            digests: old.digests.iter().chain(&submission.digests).map(|(log, d)| (log.clone(), *d)).collect(),
+            pins: old.pins.iter().map(|(p, v)| (p.clone(), *v)).chain(pins::parts_of(&submission.sweep)).collect(),
+            tables: tables_of(&submission.sweep),
+            state: ExperimentState::Running,
+            ..old.clone()
+        };
+        let old_sweep = experiment.sweep.replace(submission.sweep);
+        experiment.broken = None;
+        experiment.missing = missing;
+        experiment.record = record.clone();
+        if let Some(sweep) = old_sweep {
+            experiment.earlier.insert(old.generation, Earlier { sweep, extra: IndexSet::new() });
+            self.out.put(Record::Earlier(EarlierRecord {
+                experiment: name.to_owned(),
+                generation: old.generation,
+                manifest: old.manifest,
+                digests: old.digests,
+            }));
+        }
+        self.out.put(Record::Experiment(record));
+        self.store_moved(name, moved);
+        self.move_leases(name, old.generation);
+        self.roll_due(name, now);
+    }
+
+    fn store_moved(&mut self, name: &str, moved: Moved) {
+        let experiment = self.experiments.get_mut(name).expect("the caller found it");
+        for (generation, extra) in moved.extra {
+            let Some(earlier) = experiment.earlier.get_mut(&generation) else { continue };
+            let before = std::mem::replace(&mut earlier.extra, extra);
+            for (chunk, _) in before.chunks().filter(|(chunk, _)| earlier.extra.chunk(*chunk).is_none()) {
+                self.out.delete(Key::DoneChunk { experiment: name.to_owned(), generation, chunk });
+            }
+            for (chunk, bitmap) in earlier.extra.chunks() {
+                let bitmap = bitmap.clone();
+                self.out.put(Record::DoneChunk(DoneChunk { experiment: name.to_owned(), generation, chunk, bitmap }));
+            }
+        }
+        experiment.done = moved.done;
+        experiment.failed = IndexSet::new();
+        experiment.quarantined = 0;
+        experiment.failures.clear();
+        experiment.leased = IndexSet::new();
+        experiment.duplicated.clear();
+        experiment.pending = Pending::default();
+        experiment.rate.restart();
+        for failure in moved.failures {
+            let last = is_final(failure.kind);
+            let record = experiment.set_failure(failure, last);
+            self.out.put(record);
+        }
+        for (chunk, _) in experiment.done.chunks() {
+            self.out.touch(name, chunk);
+        }
+    }
+
+    /// Brings the open tasks of leases into the new index space; those that left it, or are done there, are dropped.
+    fn move_leases(&mut self, name: &str, old_generation: u64) {
+        let experiment = &self.experiments[name];
+        let (Some(new), Some(old)) = (experiment.sweep.clone(), experiment.earlier.get(&old_generation)) else { return };
+        let old = old.sweep.clone();
+        let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, l)| l.experiment == name).map(|(id, _)| *id).collect();
+        for id in ids {
+            let lease = self.leases.get_mut(&id).expect("just listed");
+            let experiment = self.experiments.get_mut(name).expect("the caller found it");
+            let before = lease.open.len();
+            let moved = lease.open.iter().filter_map(|index| old.task(index)).filter_map(|task| new.index_of(&task));
+            lease.open =
+                moved.filter(|&i| !experiment.done.contains(i) && !experiment.failed.contains(i)).collect();
+            for index in lease.open.iter() {
+                if !experiment.leased.insert(index) {
+                    *experiment.duplicated.entry(index).or_insert(1) += 1;
+                }
+            }
+            if let Some(worker) = self.workers.get_mut(&lease.worker) {
+                worker.outstanding = worker.outstanding + lease.open.len() - before;
+            }
+            self.drop_if_empty(id);
+        }
+    }
+
+    /// The reply about an experiment as it is now.
+    fn submitted(&self, name: &str) -> v1::SubmitReply {
+        let experiment = &self.experiments[name];
+        let (done, failed) = (experiment.done.len(), experiment.failed.len());
+        v1::SubmitReply {
+            experiment: name.to_owned(),
+            generation: experiment.record.generation,
+            tasks: experiment.tasks(),
+            done,
+            to_run: experiment.tasks() - done - failed,
+            failed,
+            extra: experiment.extra(),
+            missing_logs: experiment.missing.iter().map(|digest| digest.to_vec().into()).collect(),
+        }
+    }
+
+    pub(super) fn log_stored(&mut self, digest: LogDigest, bytes: u64, name: String) {
+        if self.logs.insert(digest, bytes).is_none() {
+            self.out.put(Record::Log(crate::records::LogRecord { digest, bytes, name }));
+        }
+        for experiment in self.experiments.values_mut() {
+            experiment.missing.remove(&digest);
+        }
+        self.wake_all();
+    }
+}
+
+fn tables_of(sweep: &Sweep) -> Vec<Table> {
+    if sweep.manifest().tables().jobs { vec![Table::Jobs] } else { Vec::new() }
+}
+
+fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Reply> {
+    let record = &experiment.record;
+    let mut changed = pins::changed(&record.pins, &pins::parts_of(&submission.sweep));
+    for (log, new) in &submission.digests {
+        if record.digests.get(log).is_some_and(|old| old != new) {
+            changed.push(format!("log {log} has other content than before"));
+        }
+    }
+    if record.tasks_schema != pins::tasks_schema() {
+        changed.push("the columns of the tasks table are others in this build".to_owned());
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let name = experiment.name();
+    let ways = format!(
+        "{name} has rows that were made otherwise: {}. Give the experiment a new name, or start anew with --restart, \
+         which sets the old rows aside as {name}@<n>",
+        changed.join("; ")
+    );
+    if submission.restart {
+        return Err(Reply::Refused(format!("{ways}. This version cannot do --restart yet: choose a new name")));
+    }
+    Err(Reply::Refused(ways))
+}
+
+/// Dry run of the manifest as it is.
+fn moved_nowhere(experiment: &Experiment) -> Moved {
+    Moved {
+        done: experiment.done.clone(),
+        failures: experiment.failures.values().cloned().collect(),
+        extra: experiment.earlier.iter().map(|(generation, e)| (*generation, e.extra.clone())).collect(),
+    }
+}
+
+/// Looks every row, and every failure, up in a new sweep by value.
+fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
+    let mut moved = Moved::default();
+    let generation = experiment.record.generation + 1;
+    let earlier = experiment.earlier.iter().map(|(generation, e)| (*generation, &e.sweep, &e.extra));
+    let present = experiment.sweep.iter().map(|sweep| (experiment.record.generation, sweep, &experiment.done));
+    for (generation, sweep, rows) in earlier.chain(present) {
+        let extra = moved.extra.entry(generation).or_default();
+        for index in rows.iter() {
+            match sweep.task(index).and_then(|task| new.index_of(&task)) {
+                Some(there) => drop(moved.done.insert(there)),
+                None => drop(extra.insert(index)),
+            }
+        }
+    }
+    for failure in experiment.failures.values() {
+        let task = experiment.sweep.as_ref().and_then(|sweep| sweep.task(failure.index));
+        let Some(index) = task.and_then(|task| new.index_of(&task)) else { continue };
+        if !moved.done.contains(index) {
+            moved.failures.push(FailureRecord { generation, index, ..failure.clone() });
+        }
+    }
+    moved
+}
+
+fn reply_of(
+    name: &str,
+    generation: u64,
+    sweep: &Sweep,
+    moved: &Moved,
+    missing: &BTreeSet<LogDigest>,
+) -> v1::SubmitReply {
+    let done = moved.done.len();
+    let failed = moved.failures.iter().filter(|failure| failure.quarantined).count() as u64;
+    debug_assert!(moved.done.chunks().all(|(chunk, _)| chunk <= chunk_of(sweep.index_count())));
+    v1::SubmitReply {
+        experiment: name.to_owned(),
+        generation,
+        tasks: sweep.task_count(),
+        done,
+        to_run: sweep.task_count() - done - failed,
+        failed,
+        extra: moved.extra.values().map(IndexSet::len).sum(),
+        missing_logs: missing.iter().map(|digest| digest.to_vec().into()).collect(),
+    }
+}

@@ -1,0 +1,31 @@
+//! The versions that an experiment's tasks depend on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_engine::SimSpec;
+use powersweep_engine::registry::Entry;
+
+use crate::Sweep;
+
+/// The name of a part in versions and pins: "slot/name".
+pub fn part_id(entry: &Entry) -> String {
+    format!("{}/{}", entry.slot.key(), entry.name)
+}
+
+impl Sweep {
+    /// Every registered part that some task uses, as "slot/name", with this build's version of it. The kernel's version
+    /// is not among them.
+    pub fn part_versions(&self) -> BTreeMap<String, u32> {
+        let mut versions = BTreeMap::new();
+        let mut slots = BTreeSet::new();
+        for part in self.manifest().inner().levels.iter().flat_map(|l| &l.variants).flat_map(|v| &v.parts) {
+            let entry = part.entry();
+            slots.insert(entry.slot);
+            versions.insert(part_id(entry), entry.version);
+        }
+        for part in SimSpec::new().parts().filter(|part| !slots.contains(&part.entry().slot)) {
+            versions.insert(part_id(part.entry()), part.entry().version);
+        }
+        versions
+    }
+}
