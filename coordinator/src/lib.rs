@@ -5,4 +5,8 @@ pub mod owner;
 pub mod probe;
 pub mod publish;
 pub mod records;
+pub mod service;
 pub mod store;
+
+pub use farm::Config;
+pub use service::{Handle, Requests, ServeError, ServeOptions, Tls, Tokens, serve};

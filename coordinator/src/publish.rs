@@ -231,6 +231,24 @@ impl Publisher {
     }
 }
 
+/// Makes the part of a durable intent visible, without closing the intent, and returns its size in bytes. Safe to
+/// repeat.
+pub async fn make_visible(store: &dyn Store, intent: &Intent) -> Result<u64, PublishError> {
+    let Intent { experiment, table, part_id, source, .. } = intent;
+    let path = part_path(experiment, *table, *part_id);
+    match *source {
+        Source::Rows { first_seq, last_seq } => {
+            let rows = store.rows(experiment, *table, first_seq, last_seq).await?;
+            let owned = intent.clone();
+            let part = crate::store::blocking(move || encode(&owned, &rows)).await?;
+            let bytes = part.len() as u64;
+            store.create(&path, part, *part_id).await?;
+            Ok(bytes)
+        }
+        Source::Staged => Ok(store.publish_staged(experiment, *table, *part_id, &path).await?),
+    }
+}
+
 fn delete_rows(batch: &mut Batch, rows: &[RowsRecord]) {
     for rows in rows {
         batch.delete(Key::Rows { experiment: rows.experiment.clone(), table: rows.table, seq: rows.seq });

@@ -73,7 +73,8 @@ impl Farm {
         }
         let slots: u64 = self.workers.values().filter(|w| w.conn.is_some()).map(|w| u64::from(w.slots)).sum();
         ensure(slots == self.slots, || format!("{} slots counted, there are {slots}", self.slots))?;
-        let orphan = self.leases.iter().find(|(id, l)| !self.workers.get(&l.worker).is_some_and(|w| w.leases.contains(id)));
+        let orphan =
+            self.leases.iter().find(|(id, l)| !self.workers.get(&l.worker).is_some_and(|w| w.leases.contains(id)));
         ensure(orphan.is_none(), || format!("lease {orphan:?} has no worker"))?;
         ensure(self.leases.values().all(|lease| !lease.open.is_empty()), || "a lease without open tasks".to_owned())
     }

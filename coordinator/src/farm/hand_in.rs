@@ -7,16 +7,16 @@ use powersweep_proto::v1::farm_message::Body;
 use roaring::RoaringBitmap;
 use uuid::Uuid;
 
+use super::dispatch::to_wire;
 use super::experiment::add_spent;
 use super::index_set::{IndexSet, chunk_of, join};
-use super::dispatch::to_wire;
 use super::lease::{Return, Revoked};
 use super::tables::{Header, OpenIntent, Progress};
 use super::{ConnId, Effect, Farm, Now};
 use crate::records::{FailureKind, Intent, LeaseId, Record, RowsRecord, Source, Table};
 
 /// Most rows of one hand-in.
-pub const HAND_IN_ROWS_MAX: u32 = 65_536;
+pub(super) const HAND_IN_ROWS_MAX: u32 = 65_536;
 
 /// Most staged parts of one hand-in: one a table.
 const STAGED_MAX: usize = 4;
@@ -94,13 +94,12 @@ impl Farm {
         for part in &hand_in.staged {
             let table = Table::from_name(&part.table).filter(|table| experiment.record.tables.contains(table));
             let (Some(table), Ok(part_id)) = (table, Uuid::from_slice(&part.part_id)) else {
-                return wrong(format!("a staged part of table {:?}, which nobody asked for, or without id", part.table));
+                return wrong(format!(
+                    "a staged part of table {:?}, which nobody asked for, or without id",
+                    part.table
+                ));
             };
             checked.staged.push((table, part_id, part.rows));
-        }
-        let tables_missing = experiment.record.tables.len() > checked.staged.len() && checked.wanted > 0;
-        if tables_missing && hand_in.generation == experiment.record.generation {
-            return wrong("an optional table that the experiment asks for is missing".to_owned());
         }
         if !checked.staged.is_empty() && checked.wanted > 0 && checked.wanted < u64::from(rows) {
             return Err(Trouble::Overtaken);
@@ -113,7 +112,8 @@ impl Farm {
         let id = tasks.lease.ok_or("tasks without a lease")?;
         let id = LeaseId { epoch: id.epoch, counter: id.counter };
         let Some(lease) = self.leases.get(&id) else {
-            let granted = id.epoch > 0 && (id.epoch < self.epoch || id.epoch == self.epoch && id.counter <= self.next_lease);
+            let granted =
+                id.epoch > 0 && (id.epoch < self.epoch || id.epoch == self.epoch && id.counter <= self.next_lease);
             return if granted { Ok(id) } else { Err(format!("lease {}.{} was never granted", id.epoch, id.counter)) };
         };
         if lease.worker != worker {

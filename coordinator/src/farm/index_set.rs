@@ -19,7 +19,7 @@ pub struct IndexSet {
 }
 
 /// Number of an index's chunk.
-pub fn chunk_of(index: u64) -> u32 {
+pub(super) fn chunk_of(index: u64) -> u32 {
     u32::try_from(index >> 16).expect("task indices are below 2^48, which submit checks")
 }
 
@@ -159,7 +159,7 @@ impl IndexSet {
 }
 
 /// Appends a chunk's maximal ranges.
-pub fn push_ranges(ranges: &mut Vec<Range<u64>>, chunk: u32, bitmap: &RoaringBitmap) {
+pub(super) fn push_ranges(ranges: &mut Vec<Range<u64>>, chunk: u32, bitmap: &RoaringBitmap) {
     let mut bits = bitmap.iter();
     while let Some(run) = bits.next_range() {
         join(ranges, index_at(chunk, *run.start())..index_at(chunk, *run.end()) + 1);
@@ -167,7 +167,7 @@ pub fn push_ranges(ranges: &mut Vec<Range<u64>>, chunk: u32, bitmap: &RoaringBit
 }
 
 /// Appends a range, joined with the last one where they touch.
-pub fn join(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
+pub(super) fn join(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
         _ => ranges.push(range),

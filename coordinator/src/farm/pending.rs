@@ -16,11 +16,11 @@ use super::index_set::{IndexSet, chunk_of, join};
 use crate::records::CHUNK_TASKS;
 
 /// Most ranges in one lease, so that a fragmented sweep makes no huge message.
-pub const LEASE_RANGES_MAX: usize = 4096;
+pub(super) const LEASE_RANGES_MAX: usize = 4096;
 
 /// Tasks that came back together, with what is known of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Group {
+pub(super) struct Group {
     /// The tasks.
     pub indices: IndexSet,
     /// Times they were leased, the next time included.
@@ -35,7 +35,7 @@ pub struct Group {
 
 /// A run of tasks taken for a lease.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Taken {
+pub(super) struct Taken {
     /// In order, half-open.
     pub ranges: Vec<Range<u64>>,
     /// Number of tasks in them.
@@ -46,7 +46,7 @@ pub struct Taken {
 
 /// What is not to be handed out.
 #[derive(Debug, Clone, Copy)]
-pub struct Closed<'a> {
+pub(super) struct Closed<'a> {
     /// Tasks with a row.
     pub done: &'a IndexSet,
     /// Tasks that failed for good.
@@ -57,7 +57,7 @@ pub struct Closed<'a> {
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Pending {
+pub(super) struct Pending {
     cursor: u64,
     groups: BTreeMap<u64, Group>,
     next_group: u64,
@@ -65,7 +65,7 @@ pub struct Pending {
 
 impl Pending {
     /// Adds tasks that came back. Those above the cursor (leased before a restart) are found by it again.
-    pub fn give_back(&mut self, mut group: Group) {
+    pub(super) fn give_back(&mut self, mut group: Group) {
         group.indices.cut(self.cursor);
         if !group.indices.is_empty() {
             self.groups.insert(self.next_group, group);
@@ -74,8 +74,10 @@ impl Pending {
     }
 
     /// Forgets a task that needs no lease any more.
-    pub fn forget(&mut self, index: u64) {
-        let Some((&id, group)) = self.groups.iter_mut().find(|(_, group)| group.indices.contains(index)) else { return };
+    pub(super) fn forget(&mut self, index: u64) {
+        let Some((&id, group)) = self.groups.iter_mut().find(|(_, group)| group.indices.contains(index)) else {
+            return;
+        };
         group.indices.remove(index);
         if group.indices.is_empty() {
             self.groups.remove(&id);
@@ -83,28 +85,23 @@ impl Pending {
     }
 
     /// Whether a task waits in a group.
-    pub fn holds(&self, index: u64) -> bool {
+    pub(super) fn holds(&self, index: u64) -> bool {
         self.groups.values().any(|group| group.indices.contains(index))
     }
 
     /// Everything below is not untouched.
-    pub fn cursor(&self) -> u64 {
+    pub(super) fn cursor(&self) -> u64 {
         self.cursor
     }
 
-    /// Tasks that wait in groups.
-    pub fn given_back(&self) -> u64 {
-        self.groups.values().map(|group| group.indices.len()).sum()
-    }
-
     /// The groups, for checks.
-    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+    pub(super) fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.values()
     }
 
     /// Takes up to `most` tasks for a worker: first from what came back, then at the cursor. `alone`: no other worker
     /// could take what this one should avoid.
-    pub fn take(
+    pub(super) fn take(
         &mut self,
         most: u64,
         worker: Uuid,
@@ -113,9 +110,8 @@ impl Pending {
         sweep: &Sweep,
         closed: Closed<'_>,
     ) -> Option<Taken> {
-        let ready = self.groups.iter().find(|(_, group)| {
-            group.not_before <= now && (alone || group.avoid != Some(worker))
-        });
+        let ready =
+            self.groups.iter().find(|(_, group)| group.not_before <= now && (alone || group.avoid != Some(worker)));
         if let Some((&id, _)) = ready {
             let group = self.groups.get_mut(&id).expect("just found");
             let ranges = group.indices.take_first(most.min(group.most), LEASE_RANGES_MAX);

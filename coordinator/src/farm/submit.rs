@@ -171,7 +171,9 @@ impl Farm {
     /// Brings the open tasks of leases into the new index space; those that left it, or are done there, are dropped.
     fn move_leases(&mut self, name: &str, old_generation: u64) {
         let experiment = &self.experiments[name];
-        let (Some(new), Some(old)) = (experiment.sweep.clone(), experiment.earlier.get(&old_generation)) else { return };
+        let (Some(new), Some(old)) = (experiment.sweep.clone(), experiment.earlier.get(&old_generation)) else {
+            return;
+        };
         let old = old.sweep.clone();
         let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, l)| l.experiment == name).map(|(id, _)| *id).collect();
         for id in ids {
@@ -179,8 +181,7 @@ impl Farm {
             let experiment = self.experiments.get_mut(name).expect("the caller found it");
             let before = lease.open.len();
             let moved = lease.open.iter().filter_map(|index| old.task(index)).filter_map(|task| new.index_of(&task));
-            lease.open =
-                moved.filter(|&i| !experiment.done.contains(i) && !experiment.failed.contains(i)).collect();
+            lease.open = moved.filter(|&i| !experiment.done.contains(i) && !experiment.failed.contains(i)).collect();
             for index in lease.open.iter() {
                 if !experiment.leased.insert(index) {
                     *experiment.duplicated.entry(index).or_insert(1) += 1;

@@ -270,7 +270,8 @@ impl Farm {
 
     /// Puts all tasks of a worker up again and forgets it.
     fn lose(&mut self, id: Uuid, why: Return, now: Now) {
-        let leases: Vec<LeaseId> = self.workers.get(&id).map(|w| w.leases.iter().copied().collect()).unwrap_or_default();
+        let leases: Vec<LeaseId> =
+            self.workers.get(&id).map(|w| w.leases.iter().copied().collect()).unwrap_or_default();
         for lease in leases {
             self.give_back_all(lease, why, now);
         }

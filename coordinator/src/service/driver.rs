@@ -1,0 +1,384 @@
+//! The one task that owns the farm: events in, effects out, one commit at a time.
+//!
+//! It takes as many waiting events as there are before it commits, so that many hand-ins share one durable write.
+//! After a failed commit it drops the farm, closes all streams, loads the state again and goes on; workers reconnect.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use powersweep_proto::v1;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+
+use super::requests::{Requests, chain};
+use super::{ServeError, ServeOptions};
+use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
+use crate::owner::Lost;
+use crate::publish::make_visible;
+use crate::store::{Store, StoreError};
+
+/// Events that may wait for the driver: then streams are read no further.
+const WAITING_MAX: usize = 512;
+/// Events taken before effects are carried out.
+const BURST_MAX: usize = 256;
+/// Messages that may wait for one worker; one that does not read them is disconnected.
+const MESSAGES_MAX: usize = 4096;
+/// How often time passes for the farm.
+const TICK: Duration = Duration::from_millis(250);
+/// A commit that takes longer pauses dispatch.
+const STALL_AFTER: Duration = Duration::from_secs(2);
+/// Wait between attempts to load the state after storage failed.
+const RELOAD_AFTER: Duration = Duration::from_secs(1);
+/// How long finished rows may take to become parts at the end.
+const CLOSE_LIMIT: Duration = Duration::from_secs(60);
+/// Parts encoded at once: each takes a core, and as much memory as its rows.
+const PARTS_AT_ONCE: usize = 1;
+
+/// Messages to one worker.
+pub(super) type Outbox = mpsc::Sender<Result<v1::FarmMessage, Status>>;
+
+/// What the services ask of the driver.
+pub(super) enum Command {
+    /// A worker's stream, before its first message.
+    Attach { conn: ConnId, outbox: Outbox },
+    /// An event.
+    Event(Event),
+    /// A submit.
+    Submit { submission: Submission, reply: oneshot::Sender<Reply> },
+    /// A flush.
+    Flush { experiment: String, reply: oneshot::Sender<Reply> },
+    /// A question.
+    Status { request: v1::StatusRequest, reply: oneshot::Sender<v1::StatusReply> },
+}
+
+/// What the driver's own tasks report, with the life of the farm that they worked for.
+enum Done {
+    Commit { life: u64, token: u64, result: Result<(), StoreError> },
+    Part { life: u64, part_id: uuid::Uuid, result: Result<u64, PublishFailure> },
+}
+
+/// How far a shutdown is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    No,
+    Draining { until: Instant },
+    Closing { until: Instant },
+}
+
+struct Driver {
+    store: Arc<dyn Store>,
+    config: Config,
+    farm: Farm,
+    /// Counts the farms of this process: results for an earlier one are dropped.
+    life: u64,
+    started: Instant,
+    conns: HashMap<ConnId, Outbox>,
+    clients: HashMap<ClientId, oneshot::Sender<Reply>>,
+    next_client: ClientId,
+    done: mpsc::UnboundedSender<Done>,
+    effects: Vec<Effect>,
+    commit_since: Option<Instant>,
+    stalled: bool,
+    parts: Arc<Semaphore>,
+    ending: Ending,
+    drain_limit: Duration,
+}
+
+/// Loads the state and starts the driver.
+pub(super) async fn start(
+    options: &ServeOptions,
+    lost: Option<watch::Receiver<Option<Lost>>>,
+    shutdown: CancellationToken,
+) -> Result<(JoinHandle<Result<(), ServeError>>, Requests), ServeError> {
+    let (commands, receiver) = mpsc::channel(WAITING_MAX);
+    let (done, finished) = mpsc::unbounded_channel();
+    let started = Instant::now();
+    let loaded = options.store.load().await?;
+    let farm = Farm::recover(options.config.clone(), loaded, seed(), now(started));
+    let driver = Driver {
+        store: Arc::clone(&options.store),
+        config: options.config.clone(),
+        farm,
+        life: 1,
+        started,
+        conns: HashMap::new(),
+        clients: HashMap::new(),
+        next_client: 0,
+        done,
+        effects: Vec::new(),
+        commit_since: None,
+        stalled: false,
+        parts: Arc::new(Semaphore::new(PARTS_AT_ONCE)),
+        ending: Ending::No,
+        drain_limit: options.drain_limit,
+    };
+    let requests = Requests { commands, store: Arc::clone(&options.store) };
+    Ok((tokio::spawn(driver.run(receiver, finished, lost, shutdown)), requests))
+}
+
+/// Ends when ownership is lost; never where there is none.
+async fn lost_ownership(lost: Option<watch::Receiver<Option<Lost>>>) -> Lost {
+    if let Some(mut lost) = lost
+        && let Ok(found) = lost.wait_for(Option::is_some).await
+        && let Some(lost) = found.clone()
+    {
+        return lost;
+    }
+    std::future::pending().await
+}
+
+/// Any number that no other owner had.
+fn seed() -> u64 {
+    uuid::Uuid::new_v4().as_u64_pair().0
+}
+
+fn now(started: Instant) -> Now {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Now { mono: started.elapsed(), wall_us: i64::try_from(since.as_micros()).unwrap_or(i64::MAX) }
+}
+
+impl Driver {
+    async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+        mut finished: mpsc::UnboundedReceiver<Done>,
+        lost: Option<watch::Receiver<Option<Lost>>>,
+        shutdown: CancellationToken,
+    ) -> Result<(), ServeError> {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut burst = Vec::with_capacity(BURST_MAX);
+        let lost = lost_ownership(lost);
+        tokio::pin!(lost);
+        loop {
+            self.start_commit();
+            tokio::select! {
+                biased;
+                // Nothing more is written: the state is another's.
+                lost = &mut lost => return Err(ServeError::TakenOver(lost)),
+                Some(done) = finished.recv() => {
+                    if let Some(error) = self.done(done) {
+                        self.reload(error, &mut commands).await?;
+                    }
+                }
+                taken = commands.recv_many(&mut burst, BURST_MAX) => {
+                    if taken == 0 {
+                        // Nobody can ask any more: the server is gone.
+                        shutdown.cancel();
+                    }
+                    for command in burst.drain(..) {
+                        self.command(command);
+                    }
+                }
+                _ = tick.tick() => {
+                    self.watch_storage();
+                    self.event(Event::Tick);
+                }
+                () = shutdown.cancelled(), if self.ending == Ending::No => {
+                    self.ending = Ending::Draining { until: Instant::now() + self.drain_limit };
+                    self.event(Event::Stop);
+                }
+            }
+            if self.advance_ending() {
+                break;
+            }
+        }
+        self.conns.clear();
+        Ok(self.store.close().await?)
+    }
+
+    /// Moves a shutdown on; true when everything is done.
+    fn advance_ending(&mut self) -> bool {
+        let late = |until: Instant| Instant::now() >= until;
+        match self.ending {
+            Ending::No => false,
+            Ending::Draining { until } => {
+                if !self.farm.has_workers() && !self.farm.is_busy() || late(until) {
+                    self.ending = Ending::Closing { until: Instant::now() + CLOSE_LIMIT };
+                    self.event(Event::Close);
+                }
+                false
+            }
+            Ending::Closing { until } => {
+                if late(until) {
+                    tracing::warn!("some rows are not in parts yet: the next start puts them there");
+                }
+                self.farm.is_settled() || late(until)
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        let now = now(self.started);
+        let mut effects = std::mem::take(&mut self.effects);
+        self.farm.handle(event, now, &mut effects);
+        for effect in effects.drain(..) {
+            self.effect(effect);
+        }
+        self.effects = effects;
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Attach { conn, outbox } => drop(self.conns.insert(conn, outbox)),
+            Command::Event(event) => {
+                if let Event::Disconnected { conn, .. } = event {
+                    self.conns.remove(&conn);
+                }
+                self.event(event);
+            }
+            Command::Submit { submission, reply } => {
+                let client = self.client(reply);
+                self.event(Event::Submit { client, submission });
+            }
+            Command::Flush { experiment, reply } => {
+                let client = self.client(reply);
+                self.event(Event::Flush { client, experiment });
+            }
+            Command::Status { request, reply } => {
+                let _ = reply.send(self.farm.status(&request, now(self.started)));
+            }
+        }
+    }
+
+    fn client(&mut self, reply: oneshot::Sender<Reply>) -> ClientId {
+        self.next_client += 1;
+        self.clients.insert(self.next_client, reply);
+        self.next_client
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send { conn, message } => {
+                let Some(outbox) = self.conns.get(&conn) else { return };
+                if outbox.try_send(Ok(v1::FarmMessage { body: Some(message) })).is_err() {
+                    // It reads nothing, or is gone; its reader reports the end of the stream.
+                    self.conns.remove(&conn);
+                }
+            }
+            Effect::Close { conn } => drop(self.conns.remove(&conn)),
+            Effect::Reply { client, reply } => {
+                if let Some(waiting) = self.clients.remove(&client) {
+                    let _ = waiting.send(reply);
+                }
+            }
+            Effect::Publish { intent } => {
+                let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
+                let parts = Arc::clone(&self.parts);
+                tokio::spawn(async move {
+                    let _permit = parts.acquire_owned().await;
+                    let result = make_visible(&*store, &intent)
+                        .await
+                        .map_err(|error| PublishFailure { reason: chain(&error), retryable: error.is_retryable() });
+                    let _ = done.send(Done::Part { life, part_id: intent.part_id, result });
+                });
+            }
+            Effect::Discard { experiment, table, part_id } => {
+                let store = Arc::clone(&self.store);
+                tokio::spawn(async move {
+                    if let Err(error) = store.discard_staged(&experiment, table, part_id).await {
+                        tracing::debug!("staged object {part_id} of {experiment}/{table} stays: {error}");
+                    }
+                });
+            }
+        }
+    }
+
+    fn start_commit(&mut self) {
+        let Some((token, batch)) = self.farm.take_commit() else { return };
+        self.commit_since = Some(Instant::now());
+        let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
+        tokio::spawn(async move {
+            let result = store.commit(batch).await;
+            let _ = done.send(Done::Commit { life, token, result });
+        });
+    }
+
+    /// Takes in what a task of the driver reports; an error if the state must be loaded again.
+    fn done(&mut self, done: Done) -> Option<StoreError> {
+        match done {
+            Done::Commit { life, token, result } if life == self.life => {
+                self.commit_since = None;
+                match result {
+                    Ok(()) => self.event(Event::Committed { token }),
+                    Err(error) => return Some(error),
+                }
+                self.watch_storage();
+            }
+            Done::Part { life, part_id, result } if life == self.life => {
+                if let Err(failure) = &result {
+                    tracing::warn!("part {part_id} could not be published: {}", failure.reason);
+                }
+                self.event(Event::Published { part_id, result });
+            }
+            Done::Commit { .. } | Done::Part { .. } => {}
+        }
+        None
+    }
+
+    /// Pauses dispatch while a commit takes too long.
+    fn watch_storage(&mut self) {
+        let waited = self.commit_since.map(|since| since.elapsed()).unwrap_or_default();
+        let stalled = waited > STALL_AFTER;
+        if stalled {
+            let reason = format!("storage has not confirmed a write for {} s", waited.as_secs());
+            self.event(Event::Storage { stalled: Some(reason) });
+        } else if self.stalled {
+            self.event(Event::Storage { stalled: None });
+        }
+        self.stalled = stalled;
+    }
+
+    /// Drops the state in memory and loads what is durable. Streams are closed: workers come back and are adopted.
+    async fn reload(&mut self, error: StoreError, commands: &mut mpsc::Receiver<Command>) -> Result<(), ServeError> {
+        tracing::warn!("a write failed, the state is loaded again: {}", chain(&error));
+        self.life += 1;
+        self.conns.clear();
+        self.clients.clear();
+        self.commit_since = None;
+        let reason = Some(format!("storage failed: {}", chain(&error)));
+        self.farm.handle(Event::Storage { stalled: reason }, now(self.started), &mut Vec::new());
+        if !error.is_retryable() {
+            return Err(error.into());
+        }
+        loop {
+            let error = match self.store.load().await {
+                Ok(loaded) => {
+                    self.farm = Farm::recover(self.config.clone(), loaded, seed(), now(self.started));
+                    if self.ending != Ending::No {
+                        self.event(Event::Stop);
+                    }
+                    self.stalled = false;
+                    return Ok(());
+                }
+                Err(error) if !error.is_retryable() => return Err(error.into()),
+                Err(error) => error,
+            };
+            tracing::warn!("the state cannot be loaded yet: {}", chain(&error));
+            let wait = tokio::time::sleep(RELOAD_AFTER);
+            tokio::pin!(wait);
+            loop {
+                tokio::select! {
+                    () = &mut wait => break,
+                    command = commands.recv() => match command {
+                        Some(Command::Status { request, reply }) => {
+                            let _ = reply.send(self.farm.status(&request, now(self.started)));
+                        }
+                        // Dropped senders tell the askers that nothing was stored.
+                        Some(_) => {}
+                        None => return Err(error.into()),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A channel to a worker.
+pub(super) fn outbox() -> (Outbox, mpsc::Receiver<Result<v1::FarmMessage, Status>>) {
+    mpsc::channel(MESSAGES_MAX)
+}

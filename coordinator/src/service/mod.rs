@@ -1,0 +1,254 @@
+//! The coordinator as a service: gRPC in front, one driver task behind.
+//!
+//! [`serve`] starts a [driver](driver) that owns the [`Farm`](crate::farm::Farm) and the store, and a gRPC server whose
+//! calls become the driver's events. The same requests can be made in this process through the [`Handle`].
+
+mod auth;
+mod driver;
+mod requests;
+mod rpc;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use powersweep_proto::v1;
+use powersweep_proto::v1::farm_server::FarmServer;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
+
+pub use auth::Tokens;
+pub use requests::Requests;
+
+use crate::farm::Config;
+use crate::owner::{Lost, Ownership};
+use crate::store::{Store, StoreError};
+
+/// Most bytes of one gRPC message: a hand-in of 65,536 rows, or a manifest.
+pub const MESSAGE_BYTES_MAX: usize = 32 << 20;
+
+/// Most bytes of a manifest.
+pub const MANIFEST_BYTES_MAX: usize = 4 << 20;
+
+/// Most bytes of a log after decompression.
+pub const LOG_BYTES_MAX: u64 = 2 << 30;
+
+/// Most bytes of one uploaded object of an optional table.
+pub const PART_BYTES_MAX: u64 = 512 << 20;
+
+/// Bytes of one message of a streamed log.
+pub const CHUNK_BYTES: u64 = 256 << 10;
+
+/// Connections that are silent for so long are asked whether they live.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// Connections that do not answer for so long are closed.
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Bytes that a peer may send ahead on one stream or connection: rows of a fast worker during one commit.
+const WINDOW_BYTES: u32 = 8 << 20;
+
+/// A PEM certificate chain and its private key.
+#[derive(Clone)]
+pub struct Tls {
+    /// Certificate chain, PEM.
+    pub certificate_pem: Vec<u8>,
+    /// Private key, PEM.
+    pub key_pem: Vec<u8>,
+}
+
+/// What a coordinator needs.
+pub struct ServeOptions {
+    /// The durable state, which this process owns.
+    pub store: Arc<dyn Store>,
+    /// Ownership of the state, as [`crate::store::open`] gives it: told where the coordinator listens, watched, and
+    /// given back at the end. `None` where nobody else can have the state (tests).
+    pub ownership: Option<Ownership>,
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Who may call. Without tokens everybody may.
+    pub tokens: Tokens,
+    /// Encryption.
+    pub tls: Option<Tls>,
+    /// Listen on other than loopback addresses without tokens or encryption.
+    pub insecure: bool,
+    /// Time-outs and limits.
+    pub config: Config,
+    /// How long workers may finish what they run after a shutdown.
+    pub drain_limit: Duration,
+}
+
+impl ServeOptions {
+    /// A coordinator on a free port of the loopback interface.
+    pub fn local(store: Arc<dyn Store>) -> ServeOptions {
+        ServeOptions {
+            store,
+            ownership: None,
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            tokens: Tokens::default(),
+            tls: None,
+            insecure: false,
+            config: Config::default(),
+            drain_limit: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Why a coordinator could not start, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address is taken or not this machine's. Final.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Where it was to listen.
+        address: SocketAddr,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// An open address without protection. Final.
+    #[error(
+        "{address} is open to other machines: give tokens for clients and workers and a TLS certificate, or say \
+         --insecure if the network is trusted"
+    )]
+    Unprotected {
+        /// Where it was to listen.
+        address: SocketAddr,
+    },
+    /// The certificate or key cannot be used. Final.
+    #[error("the TLS certificate or key cannot be used: {0}")]
+    Tls(tonic::transport::Error),
+    /// The gRPC server failed.
+    #[error("the gRPC server failed: {0}")]
+    Server(tonic::transport::Error),
+    /// The state cannot be used; the store's error says whether it is retryable, lost to another owner, or damaged.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another coordinator owns the state now. Final: this one must not come back by itself.
+    #[error("another coordinator has taken over ({0:?}): this one has stopped")]
+    TakenOver(Lost),
+    /// A task of the coordinator ended in a way that it should not. A bug.
+    #[error("the coordinator's {0} stopped unexpectedly")]
+    Stopped(&'static str),
+}
+
+impl ServeError {
+    /// Another coordinator owns the state now: restarting this one would only take it back.
+    pub fn is_lost_ownership(&self) -> bool {
+        match self {
+            ServeError::TakenOver(_) => true,
+            ServeError::Store(error) => error.is_lost_ownership(),
+            _ => false,
+        }
+    }
+}
+
+/// A running coordinator.
+pub struct Handle {
+    local_addr: SocketAddr,
+    requests: Requests,
+    driver: JoinHandle<Result<(), ServeError>>,
+    server: JoinHandle<Result<(), ServeError>>,
+}
+
+impl Handle {
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// The same requests as over gRPC, in this process. Cheap to clone.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// State of one or all experiments.
+    pub async fn status(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, tonic::Status> {
+        self.requests.status(request).await
+    }
+
+    /// Submits a manifest.
+    pub async fn submit(&self, request: v1::SubmitRequest) -> Result<v1::SubmitReply, tonic::Status> {
+        self.requests.submit(request).await
+    }
+
+    /// Waits until it has ended: after its shutdown token was cancelled, or by itself with an error.
+    pub async fn wait(self) -> Result<(), ServeError> {
+        let driven = self.driver.await.unwrap_or(Err(ServeError::Stopped("driver")));
+        let served = self.server.await.unwrap_or(Err(ServeError::Stopped("server")));
+        driven.and(served)
+    }
+}
+
+/// Loads the state and starts serving. Cancelling `shutdown` ends it in good order: nothing more is handed out, workers
+/// may finish what they run for `drain_limit`, finished rows go into parts, the store is closed.
+pub async fn serve(mut options: ServeOptions, shutdown: CancellationToken) -> Result<Handle, ServeError> {
+    let open = !options.listen.ip().is_loopback();
+    if open && !options.insecure && (options.tls.is_none() || !options.tokens.are_complete()) {
+        return Err(ServeError::Unprotected { address: options.listen });
+    }
+    let listen_error = |source| ServeError::Listen { address: options.listen, source };
+    let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
+    let local_addr = listener.local_addr().map_err(listen_error)?;
+    let ownership = options.ownership.take();
+    let lost = ownership.as_ref().map(Ownership::lost);
+    if let Some(ownership) = &ownership {
+        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        ownership.set_endpoint(&format!("{scheme}://{local_addr}"));
+    }
+    let (reporter, health) = tonic_health::server::health_reporter();
+    let (driver, requests) = driver::start(&options, lost, shutdown).await?;
+    reporter.set_serving::<FarmServer<rpc::Rpc>>().await;
+    // The server outlives the driver by the time that its last answers take.
+    let ended = CancellationToken::new();
+    let driver = tokio::spawn({
+        let ended = ended.clone();
+        async move {
+            let result = driver.await.unwrap_or(Err(ServeError::Stopped("driver")));
+            ended.cancel();
+            if let Some(ownership) = ownership {
+                ownership.release().await;
+            }
+            result
+        }
+    });
+    let farm = FarmServer::new(rpc::Rpc::new(requests.clone(), options.tokens.clone()))
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let mut builder = Server::builder()
+        .tcp_nodelay(true)
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES);
+    if let Some(tls) = &options.tls {
+        let identity = Identity::from_pem(&tls.certificate_pem, &tls.key_pem);
+        builder = builder.tls_config(ServerTlsConfig::new().identity(identity)).map_err(ServeError::Tls)?;
+    }
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).with_keepalive(Some(KEEPALIVE_INTERVAL));
+    let router = builder
+        .add_service(farm)
+        .add_service(health)
+        .add_service(reflection().build_v1().expect("the descriptors were generated by this build"))
+        .add_service(reflection().build_v1alpha().expect("the descriptors were generated by this build"));
+    let server = tokio::spawn(async move {
+        let ended_too = ended.clone();
+        let serving = router.serve_with_incoming_shutdown(incoming, async move { ended_too.cancelled().await });
+        tokio::pin!(serving);
+        tokio::select! {
+            result = &mut serving => result.map_err(ServeError::Server),
+            () = async { ended.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => Ok(()),
+        }
+    });
+    Ok(Handle { local_addr, requests, driver, server })
+}
+
+/// How long open connections may take to receive their last answers.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
+fn reflection() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(v1::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}

@@ -1,0 +1,141 @@
+//! What clients ask, as calls of the driver: used by the gRPC service and within the process.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_proto::v1;
+use tokio::sync::{mpsc, oneshot};
+use tonic::Status;
+
+use super::MANIFEST_BYTES_MAX;
+use super::driver::Command;
+use crate::farm::{Event, Reply, Submission};
+use crate::records::LogDigest;
+use crate::store::{Store, StoreError};
+
+/// Requests to a running coordinator.
+#[derive(Clone)]
+pub struct Requests {
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) store: Arc<dyn Store>,
+}
+
+impl Requests {
+    pub(super) async fn command(&self, command: Command) -> Result<(), Status> {
+        self.commands.send(command).await.map_err(|_| gone())
+    }
+
+    /// Adds an experiment, or an edited manifest to an existing one.
+    pub async fn submit(&self, request: v1::SubmitRequest) -> Result<v1::SubmitReply, Status> {
+        if request.manifest.len() > MANIFEST_BYTES_MAX {
+            return Err(Status::invalid_argument(format!("the manifest has more than {MANIFEST_BYTES_MAX} bytes")));
+        }
+        let submission = tokio::task::spawn_blocking(move || submission(request))
+            .await
+            .map_err(|_| Status::internal("checking the manifest failed: this is a bug"))??;
+        let (send, receive) = oneshot::channel();
+        self.command(Command::Submit { submission, reply: send }).await?;
+        match receive.await.map_err(|_| reloading())? {
+            Reply::Submitted(reply) => Ok(reply),
+            other => Err(refusal(other)),
+        }
+    }
+
+    /// State of one experiment, or of all if the name is empty.
+    pub async fn status(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, Status> {
+        let name = request.experiment.clone();
+        let (send, receive) = oneshot::channel();
+        self.command(Command::Status { request, reply: send }).await?;
+        let reply = receive.await.map_err(|_| gone())?;
+        if !name.is_empty() && reply.experiments.is_empty() {
+            return Err(Status::not_found(format!("there is no experiment {name}")));
+        }
+        Ok(reply)
+    }
+
+    /// Puts all finished rows of an experiment into parts.
+    pub async fn flush(&self, request: v1::FlushRequest) -> Result<v1::FlushReply, Status> {
+        let (send, receive) = oneshot::channel();
+        self.command(Command::Flush { experiment: request.experiment, reply: send }).await?;
+        match receive.await.map_err(|_| reloading())? {
+            Reply::Flushed(reply) => Ok(reply),
+            other => Err(refusal(other)),
+        }
+    }
+
+    /// Stores a log's decompressed bytes. They must have the digest.
+    pub async fn put_log(&self, digest: LogDigest, data: Bytes) -> Result<v1::UploadLogReply, Status> {
+        let bytes = data.len() as u64;
+        let new = self.store.put_log(digest, data).await.map_err(store_status)?;
+        let event = Event::LogStored { digest, bytes, name: String::new() };
+        self.command(Command::Event(event)).await?;
+        Ok(v1::UploadLogReply { bytes, already_there: !new })
+    }
+}
+
+fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
+    let manifest = Manifest::parse("manifest", &request.manifest)
+        .map_err(|errors| Status::invalid_argument(errors.to_string()))?;
+    let mut given: BTreeMap<String, LogDigest> = BTreeMap::new();
+    for (log, digest) in request.digests {
+        let digest = digest_of(&digest).map_err(|reason| Status::invalid_argument(format!("log {log}: {reason}")))?;
+        given.insert(log, digest);
+    }
+    let mut digests = BTreeMap::new();
+    for log in manifest.logs() {
+        let Some(digest) = given.get(&log.log) else {
+            return Err(Status::invalid_argument(format!("the digest of log {} is missing", log.log)));
+        };
+        digests.insert(log.log, *digest);
+    }
+    let typed = digests.iter().map(|(log, digest)| (log.clone(), Digest::from(*digest))).collect();
+    let sweep = Sweep::new(manifest, typed).map_err(|error| Status::invalid_argument(error.to_string()))?;
+    Ok(Submission { sweep, digests, dry_run: request.dry_run, restart: request.restart })
+}
+
+pub(super) fn digest_of(bytes: &[u8]) -> Result<LogDigest, String> {
+    bytes.try_into().map_err(|_| format!("a digest has 32 bytes, not {}", bytes.len()))
+}
+
+fn refusal(reply: Reply) -> Status {
+    match reply {
+        Reply::Invalid(reason) => Status::invalid_argument(reason),
+        Reply::NotFound(reason) => Status::not_found(reason),
+        Reply::Refused(reason) => Status::failed_precondition(reason),
+        Reply::Submitted(_) | Reply::Flushed(_) => Status::internal("an answer to another request: this is a bug"),
+    }
+}
+
+pub(super) fn store_status(error: StoreError) -> Status {
+    let message = chain(&error);
+    match error {
+        StoreError::WrongDigest { .. } | StoreError::Invalid { .. } => Status::invalid_argument(message),
+        StoreError::Missing { .. } => Status::not_found(message),
+        StoreError::Unavailable { .. } | StoreError::Fenced { .. } | StoreError::Closed { .. } => {
+            Status::unavailable(message)
+        }
+        StoreError::PartTaken { .. } => Status::already_exists(message),
+        _ => Status::data_loss(message),
+    }
+}
+
+/// An error with its causes.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+fn gone() -> Status {
+    Status::unavailable("the coordinator is ending")
+}
+
+fn reloading() -> Status {
+    Status::unavailable("storage failed while the request was being stored: ask again")
+}
