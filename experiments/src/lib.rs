@@ -27,5 +27,4 @@ pub use errors::{ManifestErrors, Problem, SweepError};
 pub use manifest::{LogRef, Manifest, Tables};
 pub use pins::part_id;
 pub use plan::{AxisSummary, AxisValue, BlockSummary};
-pub use sweep::{AxisSummary, AxisValue, Sweep, TaskSpec};
 pub use sweep::{Sweep, TaskSpec};
