@@ -82,6 +82,11 @@ impl ModelStore {
         ModelStore { disk: Arc::clone(&self.disk), objects: self.objects.clone(), writer: disk.writer }
     }
 
+    /// Another handle of the same owner.
+    pub fn again(&self) -> ModelStore {
+        ModelStore { disk: Arc::clone(&self.disk), objects: self.objects.clone(), writer: self.writer }
+    }
+
     /// Plans what happens to the next commits, one entry each; `None` is a commit that goes well.
     pub fn plan(&self, faults: impl IntoIterator<Item = Option<Fault>>) {
         self.lock().faults.extend(faults);

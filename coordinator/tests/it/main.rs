@@ -1,0 +1,9 @@
+//! Tests of the coordinator against real storage and real protocols.
+
+mod store;
+mod store_faults;
+mod store_golden;
+mod store_owner;
+mod store_publish;
+mod store_samples;
+mod store_speed;

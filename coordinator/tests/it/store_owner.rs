@@ -1,0 +1,261 @@
+//! Ownership and the probe: who may open DATA, and where.
+
+use object_store::memory::InMemory;
+use powersweep_coordinator::owner::{self, Lost, OwnerError, Ownership, STALE_AFTER};
+use powersweep_coordinator::probe::{ProbeError, probe};
+use powersweep_coordinator::records::Record;
+use powersweep_coordinator::store::{
+    Batch, Location, LocationError, OpenError, ReadOnly, SlateStore, Store, StoreError, open,
+};
+use std::path::Path;
+use std::sync::Arc;
+
+fn directory(path: &Path) -> Location {
+    Location::directory(path).expect("a path")
+}
+
+fn memory() -> Location {
+    Location::remote("s3://bucket/".parse().expect("a URL"), Arc::new(InMemory::new()))
+}
+
+fn epoch(number: u64) -> Batch {
+    let mut batch = Batch::new();
+    batch.put(Record::Epoch(number));
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_owner_is_respected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = directory(folder.path());
+    let (store, ownership) = open(&location, "http://127.0.0.1:7077", false).await.expect("free");
+    store.commit(epoch(1)).await.expect("durable");
+    let error = open(&location, "", false).await.expect_err("owned");
+    let OpenError::Owner(OwnerError::Held { owner: Some(owner), .. }) = &error else { panic!("{error}") };
+    assert_eq!((owner.endpoint.as_str(), owner.pid), ("http://127.0.0.1:7077", std::process::id()));
+    let text = error.to_string();
+    assert!(text.contains("http://127.0.0.1:7077") && text.contains("--take-over"), "{text}");
+    store.commit(epoch(2)).await.expect("the owner was not disturbed");
+    let seen = owner::look(&location).await.expect("looks").expect("owned");
+    assert_eq!((seen.alive, seen.record.map(|record| record.uuid)), (Some(true), Some(ownership.uuid())));
+
+    store.close().await.expect("closes");
+    ownership.release().await;
+    assert_eq!(owner::look(&location).await.expect("looks"), None);
+    let (store, ownership) = open(&location, "", false).await.expect("free again");
+    assert_eq!(store.load().await.expect("loads").epoch, 2);
+    store.close().await.expect("closes");
+    ownership.release().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_owner_of_a_directory_is_no_obstacle() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = directory(folder.path());
+    let process = tokio::runtime::Runtime::new().expect("a runtime");
+    let place = location.clone();
+    let opened = process.spawn(async move { open(&place, "http://127.0.0.1:1", false).await.expect("free") });
+    let (store, ownership) = opened.await.expect("no panic");
+    process.shutdown_background();
+    drop((store, ownership));
+    // The kernel has taken the lock back; the record is fresh but says nothing.
+    let seen = owner::look(&location).await.expect("looks").expect("a record is left");
+    assert_eq!(seen.alive, Some(false));
+    open(&location, "", false).await.expect("free at once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn taking_over_stops_the_older_owner() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = directory(folder.path());
+    let (older, older_ownership) = open(&location, "", false).await.expect("free");
+    older.commit(epoch(1)).await.expect("durable");
+    let (newer, newer_ownership) = open(&location, "", true).await.expect("taken over");
+    newer.commit(epoch(2)).await.expect("durable");
+    // Without any commit of its own the older one learns of it.
+    let mut lost = older_ownership.lost();
+    lost.wait_for(Option::is_some).await.expect("the channel lives as long as the ownership");
+    assert!(matches!(older.commit(epoch(3)).await, Err(StoreError::Fenced { .. })));
+    assert_eq!(newer.load().await.expect("loads").epoch, 2);
+    assert_eq!(*newer_ownership.lost().borrow(), None);
+    // The older one leaves; it must not take the newer one's record along.
+    older_ownership.release().await;
+    let seen = owner::look(&location).await.expect("looks").expect("owned");
+    assert_eq!(seen.record.map(|record| record.uuid), Some(newer_ownership.uuid()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_an_object_store_the_record_decides() {
+    let location = memory();
+    let first = Ownership::take(&location, "http://a:1", false).await.expect("free");
+    let started = tokio::time::Instant::now();
+    let error = Ownership::take(&location, "http://b:1", false).await.expect_err("the first one renews");
+    let OwnerError::Held { owner: Some(owner), .. } = error else { panic!("{error}") };
+    assert_eq!(owner.endpoint, "http://a:1");
+    assert!(started.elapsed() < STALE_AFTER, "a renewal tells");
+
+    first.set_endpoint("http://a:2");
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let seen = owner::look(&location).await.expect("looks").expect("owned");
+    assert_eq!(seen.record.map(|record| record.endpoint).as_deref(), Some("http://a:2"));
+
+    // A crash: nobody renews any more.
+    drop(first);
+    let started = tokio::time::Instant::now();
+    let second = Ownership::take(&location, "http://b:1", false).await.expect("stale");
+    assert!(started.elapsed() >= STALE_AFTER);
+
+    let third = Ownership::take(&location, "http://c:1", true).await.expect("taken over");
+    let mut lost = second.lost();
+    let how = lost.wait_for(Option::is_some).await.expect("told").clone();
+    let Some(Lost::TakenOver(by)) = how else { panic!("{how:?}") };
+    assert_eq!(by.uuid, third.uuid());
+    second.release().await;
+    third.release().await;
+    assert_eq!(owner::look(&location).await.expect("looks"), None);
+    Ownership::take(&location, "", false).await.expect("free at once after a clean end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_that_take_a_stale_record_one_wins() {
+    let location = memory();
+    drop(Ownership::take(&location, "http://a:1", false).await.expect("free"));
+    let (b, c) =
+        tokio::join!(Ownership::take(&location, "http://b:1", false), Ownership::take(&location, "http://c:1", false));
+    assert!(b.is_ok() != c.is_ok(), "{b:?} {c:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_read_the_state_beside_its_owner_or_without_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = directory(&folder.path().join("not/there/yet"));
+    let nothing = ReadOnly::open(&location).await.expect("empty").load().await.expect("loads");
+    assert_eq!(nothing, Default::default());
+    assert!(!location.path().expect("a path").exists(), "reading makes nothing");
+
+    let (store, ownership) = open(&location, "", false).await.expect("free");
+    let rows = crate::store_samples::hand_in("e", powersweep_coordinator::records::Table::Tasks, 3, 0..4, &[1]);
+    let mut batch = epoch(5);
+    batch.put(Record::Rows(rows.clone()));
+    store.commit(batch).await.expect("durable");
+    for owned in [true, false] {
+        let view = ReadOnly::open(&location).await.expect("opens");
+        let loaded = view.load().await.expect("loads");
+        assert_eq!((loaded.epoch, loaded.rows[0].live_rows), (5, 3), "owned: {owned}");
+        let read = view.rows("e", rows.table, 0, 9).await.expect("reads");
+        assert_eq!(read, [rows.clone()]);
+        view.close().await.expect("closes");
+        if owned {
+            store.commit(epoch(5)).await.expect("the owner was not disturbed");
+            store.close().await.expect("closes");
+        }
+    }
+    ownership.release().await;
+}
+
+/// The whole chain of an error, as the command line shows it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text += &format!(": {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+#[tokio::test]
+async fn an_unusable_directory_is_said_to_be_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").expect("written");
+    for data in [file.clone(), file.join("below"), file.join("far/below")] {
+        let error = probe(&directory(&data)).await.expect_err("a file is in the way");
+        let ProbeError::NotADirectory { path } = &error else { panic!("{error:?}") };
+        assert_eq!(path, &file);
+        assert!(matches!(open(&directory(&data), "", false).await, Err(OpenError::Probe(_))));
+    }
+    let error = probe(&directory(Path::new("/proc/powersweep"))).await.expect_err("no place for files");
+    assert!(chain(&error).contains("/proc/powersweep"), "{}", chain(&error));
+    println!("/proc: {}", chain(&error));
+
+    let inside = folder.path().join("data");
+    std::fs::create_dir(&inside).expect("made");
+    std::fs::write(inside.join(".powersweep"), "x").expect("written");
+    let error = probe(&directory(&inside)).await.expect_err("the private folder is a file");
+    let ProbeError::NotADirectory { path } = &error else { panic!("{error:?}") };
+    assert_eq!(path, &inside.join(".powersweep"));
+}
+
+#[tokio::test]
+async fn a_read_only_or_full_file_system_is_said_to_be_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mount = |arguments: &[&str]| {
+        let status = std::process::Command::new("mount").args(arguments).arg(folder.path()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !mount(&["-t", "tmpfs", "-o", "size=64k", "tmpfs"]) {
+        println!("skipped: this user cannot mount a tmpfs");
+        return;
+    }
+    let location = directory(folder.path());
+    probe(&location).await.expect("small but usable");
+    let filler = std::fs::write(folder.path().join("filler"), vec![0; 1 << 20]);
+    let full = probe(&location).await;
+    std::fs::remove_file(folder.path().join("filler")).expect("removed");
+    assert!(mount(&["-o", "remount,ro"]), "the tmpfs can be made read-only");
+    let read_only = probe(&location).await;
+    let status = std::process::Command::new("umount").arg(folder.path()).status().expect("umount runs");
+    assert!(status.success() && filler.is_err());
+    assert!(matches!(full, Err(ProbeError::Full { .. })), "{full:?}");
+    assert!(matches!(read_only, Err(ProbeError::ReadOnly { .. })), "{read_only:?}");
+}
+
+#[tokio::test]
+async fn the_probe_leaves_nothing_and_makes_missing_folders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("a/b/c");
+    probe(&directory(&data)).await.expect("usable");
+    let left: Vec<_> = std::fs::read_dir(data.join(".powersweep")).expect("made").collect();
+    assert!(left.is_empty(), "{left:?}");
+    probe(&memory()).await.expect("usable");
+}
+
+#[test]
+fn wrong_addresses_are_refused_with_the_right_ones() {
+    let error = Location::parse("ftp://host/data").expect_err("unknown");
+    assert!(matches!(error, LocationError::Scheme { .. }));
+    assert!(error.to_string().contains("s3://"), "{error}");
+    for data in ["", "file://relative/path"] {
+        assert!(matches!(Location::parse(data), Err(LocationError::Malformed { .. })), "{data:?}");
+    }
+    let here = Location::parse("some/data").expect("a relative path");
+    assert!(here.path().is_some_and(|path| path.is_absolute() && path.ends_with("some/data")));
+    let url = Location::parse("file:///some/data%20here").expect("a file URL");
+    assert_eq!(url.path(), Some(Path::new("/some/data here")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_staging_files_go_at_the_start_and_fresh_uploads_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = directory(folder.path());
+    let staging = folder.path().join(".powersweep/staging");
+    std::fs::create_dir_all(staging.join("create")).expect("made");
+    std::fs::create_dir_all(staging.join("upload/e/jobs")).expect("made");
+    let id = uuid::Uuid::now_v7();
+    let fresh = staging.join(format!("upload/e/jobs/{id}.parquet"));
+    let old = staging.join("upload/e/jobs/01900000-0000-7000-8000-000000000001.parquet");
+    for file in ["create/x.parquet", "create/x.parquet#1"] {
+        std::fs::write(staging.join(file), "half").expect("written");
+    }
+    std::fs::write(&fresh, "upload").expect("written");
+    std::fs::write(&old, "upload").expect("written");
+    let yesterday = std::time::SystemTime::now() - std::time::Duration::from_secs(25 * 3600);
+    std::fs::File::options().write(true).open(&old).expect("there").set_modified(yesterday).expect("set");
+    let (store, ownership) = open(&location, "", false).await.expect("opens");
+    assert!(std::fs::read_dir(staging.join("create")).expect("there").next().is_none());
+    assert!(fresh.exists() && !old.exists());
+    store.close().await.expect("closes");
+    ownership.release().await;
+    let _ = SlateStore::open(&location).await.expect("opens without ceremony for tests");
+}

@@ -1,0 +1,239 @@
+//! Publishing: a crash at every step, and what a reader sees meanwhile.
+
+use crate::store::Place;
+use crate::store_faults::{Mortal, Stop};
+use crate::store_samples::{a_part, hand_in, ids_in};
+use object_store::ObjectStoreExt;
+use object_store::memory::InMemory;
+use powersweep_coordinator::publish::{PublishError, Publisher, part_path, staged_intent};
+use powersweep_coordinator::records::*;
+use powersweep_coordinator::store::{Batch, Fault, Location, ModelStore, SlateStore, Store};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use uuid::Uuid;
+
+const HAND_INS: u64 = 3;
+const ROWS: u64 = 10;
+
+/// What the table must hold at the end: of each hand-in all rows but the first.
+fn expected() -> Vec<u64> {
+    (0..HAND_INS * ROWS).filter(|id| id % ROWS != 0).collect()
+}
+
+async fn accept_hand_ins(store: &dyn Store) {
+    let mut batch = Batch::new();
+    for seq in 0..HAND_INS {
+        batch.put(Record::Rows(hand_in("e", Table::Tasks, seq, seq * ROWS..(seq + 1) * ROWS, &[0])));
+    }
+    store.commit(batch).await.expect("durable");
+}
+
+/// File names and ids of a table's folder; fails on anything that is no complete part.
+fn read_table(data: &Path, table: Table) -> (BTreeSet<String>, Vec<u64>) {
+    let (mut files, mut ids) = (BTreeSet::new(), Vec::new());
+    let Ok(entries) = std::fs::read_dir(data.join("e").join(table.name())) else { return (files, ids) };
+    for entry in entries {
+        let path = entry.expect("listed").path();
+        assert_eq!(path.extension().and_then(|e| e.to_str()), Some("parquet"), "{}", path.display());
+        ids.extend(ids_in(std::fs::read(&path).expect("readable").into()));
+        files.insert(path.file_name().expect("a file").to_string_lossy().into_owned());
+    }
+    ids.sort_unstable();
+    (files, ids)
+}
+
+/// Recovers and rolls what is left, as a coordinator does at its start.
+async fn recover(store: Arc<dyn Store>) {
+    let loaded = store.load().await.expect("loads");
+    let publisher = Publisher::new(Arc::clone(&store), &loaded);
+    publisher.recover(&loaded.intents).await.expect("recovers");
+    let loaded = store.load().await.expect("loads");
+    assert_eq!(loaded.intents, [], "every intent is closed");
+    if let (Some(first), Some(last)) = (loaded.rows.first(), loaded.rows.last()) {
+        let range = first.seq..=last.seq;
+        publisher.roll("e", Table::Tasks, range, Uuid::now_v7()).await.expect("rolls").expect("has rows");
+    }
+    let loaded = store.load().await.expect("loads");
+    assert_eq!((loaded.rows.len(), loaded.intents.len()), (0, 0), "nothing is left to publish");
+    assert_eq!(store.rows("e", Table::Tasks, 0, u64::MAX).await.expect("reads"), []);
+    assert_eq!(loaded.totals.len(), 1);
+    assert_eq!((loaded.totals[0].parts, loaded.totals[0].rows), (1, expected().len() as u64));
+}
+
+/// Kills the process at the `n`th write of a roll and recovers. Returns whether the roll ended before that.
+async fn kill_at(n: i64, stop: Stop) -> bool {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = Location::directory(folder.path()).expect("a path");
+    let process = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let process = process.expect("a runtime");
+    let mortal = Mortal::new(location.object_store().expect("it exists"));
+    let root = Arc::clone(&mortal);
+    let place = location.clone();
+    let rolled = process.spawn(async move {
+        let store: Arc<dyn Store> = Arc::new(SlateStore::open_on(&place, root.clone()).await.expect("opens"));
+        accept_hand_ins(&*store).await;
+        let publisher = Publisher::new(Arc::clone(&store), &store.load().await.expect("loads"));
+        root.arm(n, stop);
+        publisher.roll("e", Table::Tasks, 0..=HAND_INS - 1, Uuid::now_v7()).await.expect("rolls");
+    });
+    let ended = tokio::select! {
+        rolled = rolled => { rolled.expect("no panic"); true }
+        () = mortal.died() => false,
+    };
+    process.shutdown_background();
+    let (files, ids) = read_table(folder.path(), Table::Tasks);
+    assert!(files.len() <= 1 && (files.is_empty() || ids == expected()), "write {n} {stop:?}: {files:?}");
+
+    let (store, owner) = powersweep_coordinator::store::open(&location, "", false).await.expect("opens again");
+    let store = Arc::new(store);
+    recover(Arc::clone(&store) as Arc<dyn Store>).await;
+    let (after, ids) = read_table(folder.path(), Table::Tasks);
+    assert_eq!((after.len(), ids), (1, expected()), "write {n} {stop:?}");
+    assert!(files.is_subset(&after), "a part that readers saw stays");
+    store.close().await.expect("closes");
+    owner.release().await;
+    let staging = folder.path().join(".powersweep/staging/create");
+    assert!(std::fs::read_dir(staging).is_ok_and(|mut entries| entries.next().is_none()), "nothing staged is left");
+    ended
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_at_any_write_of_a_roll_neither_loses_nor_doubles_rows() {
+    for stop in [Stop::Before, Stop::After] {
+        let mut writes = 0;
+        while !kill_at(writes, stop).await {
+            writes += 1;
+            assert!(writes < 100, "a roll has a handful of writes");
+        }
+        // Intent, staging file, link, deletion of the staging file, closing.
+        assert!(writes >= 5, "only {writes} writes were cut off");
+    }
+}
+
+#[tokio::test]
+async fn a_commit_of_unknown_fate_is_found_out_by_loading() {
+    // A roll commits twice: the intent, and its closing.
+    for fault in [Fault::Lose, Fault::KeepButFail] {
+        for which in 0..2 {
+            let model = ModelStore::new();
+            accept_hand_ins(&model).await;
+            model.plan((0..which).map(|_| None).chain([Some(fault)]));
+            let store: Arc<dyn Store> = Arc::new(model.again());
+            let publisher = Publisher::new(Arc::clone(&store), &Loaded::default());
+            let error = publisher.roll("e", Table::Tasks, 0..=2, Uuid::now_v7()).await.expect_err("planned");
+            assert!(error.is_retryable(), "{error}");
+            let again: Arc<dyn Store> = Arc::new(model.reopen(0));
+            recover_in_memory(&model, again).await;
+        }
+    }
+}
+
+/// As [`recover`], where everything may already be published.
+async fn recover_in_memory(model: &ModelStore, store: Arc<dyn Store>) {
+    let loaded = store.load().await.expect("loads");
+    let publisher = Publisher::new(Arc::clone(&store), &loaded);
+    publisher.recover(&loaded.intents).await.expect("recovers");
+    let loaded = store.load().await.expect("loads");
+    if !loaded.rows.is_empty() {
+        publisher.roll("e", Table::Tasks, 0..=2, Uuid::now_v7()).await.expect("rolls");
+    }
+    let loaded = store.load().await.expect("loads");
+    assert_eq!((loaded.rows.len(), loaded.intents.len(), loaded.totals[0].rows), (0, 0, expected().len() as u64));
+    let list = model.objects().list_with_delimiter(Some(&"e/tasks".into())).await.expect("lists");
+    assert_eq!(list.objects.len(), 1);
+    let part = model.objects().get(&list.objects[0].location).await.expect("there").bytes().await.expect("read");
+    assert_eq!(ids_in(part), expected());
+}
+
+#[tokio::test]
+async fn failures_are_rolled_like_tasks_and_masked_rows_make_no_part() {
+    let model = Arc::new(ModelStore::new());
+    let mut batch = Batch::new();
+    batch.put(Record::Rows(hand_in("e", Table::Failures, 0, 7..9, &[])));
+    batch.put(Record::Rows(hand_in("e", Table::Tasks, 0, 0..2, &[0, 1])));
+    model.commit(batch).await.expect("durable");
+    let publisher = Publisher::new(model.clone(), &Loaded::default());
+    let id = Uuid::now_v7();
+    let published = publisher.roll("e", Table::Failures, 0..=0, id).await.expect("rolls").expect("two rows");
+    assert_eq!(published.intent.rows, 2);
+    let part = model.objects().get(&part_path("e", Table::Failures, id)).await.expect("there");
+    assert_eq!(ids_in(part.bytes().await.expect("read")), [7, 8]);
+    let none = publisher.roll("e", Table::Tasks, 0..=0, Uuid::now_v7()).await.expect("rolls");
+    assert_eq!(none, None);
+    assert_eq!(model.load().await.expect("loads").rows, [], "they are gone all the same");
+}
+
+#[tokio::test]
+async fn rows_that_cannot_be_read_are_reported_and_kept() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::over(Arc::new(InMemory::new())));
+    let mut rows = hand_in("e", Table::Tasks, 4, 0..2, &[]);
+    rows.ipc = rows.ipc.slice(..rows.ipc.len() - 1);
+    let mut batch = Batch::new();
+    batch.put(Record::Rows(rows));
+    store.commit(batch).await.expect("durable");
+    let publisher = Publisher::new(Arc::clone(&store), &Loaded::default());
+    let error = publisher.roll("e", Table::Tasks, 4..=4, Uuid::now_v7()).await.expect_err("damaged");
+    assert!(matches!(error, PublishError::Rows { .. }) && !error.is_retryable(), "{error}");
+    assert!(error.to_string().starts_with("rows 4 of e/tasks cannot be written"), "{error}");
+    assert_eq!(store.load().await.expect("loads").rows.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn staged_parts_survive_a_crash_between_acceptance_and_publication() {
+    let place = Place::directory();
+    let store = place.open().await;
+    let id = Uuid::now_v7();
+    store.stage("e", Table::Jobs, id, a_part("e", id, 0..5)).await.expect("uploaded");
+    let mut batch = Batch::new();
+    batch.put(Record::Intent(staged_intent("e", Table::Jobs, id, 5)));
+    store.commit(batch).await.expect("durable");
+    place.kill();
+    let store = place.open().await;
+    let loaded = store.load().await.expect("loads");
+    let publisher = Publisher::new(Arc::clone(&store), &loaded);
+    let published = publisher.recover(&loaded.intents).await.expect("recovers");
+    assert_eq!(published.len(), 1);
+    // The closing commit was lost: the next start finds the part published and the staged object gone.
+    publisher.recover(&loaded.intents).await.expect("repeats");
+    let Place::Slate { location, .. } = &place else { panic!("a directory") };
+    let (files, ids) = read_table(location.path().expect("a directory"), Table::Jobs);
+    assert_eq!((files.len(), ids), (1, (0..5).collect()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_listing_shows_only_whole_parts_while_they_are_written() {
+    let place = Place::directory();
+    let Place::Slate { location, .. } = &place else { panic!("a directory") };
+    let data = location.path().expect("a directory").to_owned();
+    let store = place.open().await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let lister = {
+        let (stop, data) = (Arc::clone(&stop), data.clone());
+        std::thread::spawn(move || {
+            let (mut listings, mut seen) = (0u64, 0);
+            while !stop.load(Ordering::Acquire) {
+                let (files, ids) = read_table(&data, Table::Tasks);
+                let unique: BTreeSet<_> = ids.iter().collect();
+                assert_eq!(unique.len(), ids.len(), "no row twice");
+                assert!(files.len() >= seen, "no part goes away");
+                (listings, seen) = (listings + 1, files.len());
+            }
+            listings
+        })
+    };
+    let publisher = Publisher::new(Arc::clone(&store), &Loaded::default());
+    for seq in 0..30 {
+        let mut batch = Batch::new();
+        batch.put(Record::Rows(hand_in("e", Table::Tasks, seq, seq * 500..(seq + 1) * 500, &[])));
+        store.commit(batch).await.expect("durable");
+        publisher.roll("e", Table::Tasks, seq..=seq, Uuid::now_v7()).await.expect("rolls");
+    }
+    stop.store(true, Ordering::Release);
+    let listings = lister.join().expect("the folder was clean at every look");
+    assert!(listings > 0);
+    let (files, ids) = read_table(&data, Table::Tasks);
+    assert_eq!((files.len(), ids), (30, (0..15_000).collect()));
+    println!("{listings} listings during 30 parts");
+}

@@ -1,0 +1,131 @@
+//! Measures the store on a directory. Prints numbers, asserts none: `cargo test -p powersweep-coordinator --release
+//! --test it -- --ignored --nocapture store_speed`.
+
+use crate::store_samples::hand_in;
+use powersweep_coordinator::publish::Publisher;
+use powersweep_coordinator::records::*;
+use powersweep_coordinator::store::{Batch, Location, SlateStore, Store};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+fn files(path: &Path) -> (u64, u64) {
+    let Ok(entries) = std::fs::read_dir(path) else { return (0, 0) };
+    entries.flatten().fold((0, 0), |(count, bytes), entry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => {
+            let (more, size) = files(&entry.path());
+            (count + more, bytes + size)
+        }
+        Ok(meta) => (count + 1, bytes + meta.len()),
+        Err(_) => (count, bytes),
+    })
+}
+
+fn percentile(times: &mut [Duration], p: f64) -> f64 {
+    times.sort_unstable();
+    times[((times.len() - 1) as f64 * p) as usize].as_secs_f64() * 1e3
+}
+
+fn small(n: u64) -> Batch {
+    let mut batch = Batch::new();
+    batch.put(Record::Lease(LeaseRecord {
+        id: LeaseId { epoch: 1, counter: n },
+        experiment: "e".into(),
+        generation: 1,
+        ranges: vec![n * 100..n * 100 + 100],
+        worker_id: Uuid::nil(),
+        worker: "w".into(),
+        attempt: 1,
+    }));
+    if n > 0 {
+        batch.delete(Key::Lease { id: LeaseId { epoch: 1, counter: n - 1 } });
+    }
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "measures for half a minute"]
+async fn commits_on_a_directory() {
+    let folder = tempfile::tempdir_in(std::env::var_os("POWERSWEEP_SPEED_DIR").unwrap_or_else(|| "/tmp".into()));
+    let folder = folder.expect("a folder");
+    let store = Arc::new(SlateStore::open(&Location::directory(folder.path()).expect("a path")).await.expect("opens"));
+    let mut times = Vec::new();
+    let started = Instant::now();
+    for n in 0..2000 {
+        let start = Instant::now();
+        store.commit(small(n)).await.expect("durable");
+        times.push(start.elapsed());
+    }
+    let rate = 2000.0 / started.elapsed().as_secs_f64();
+    println!(
+        "one caller: {rate:.0} commits/s, ms p50 {:.2} p99 {:.2}",
+        percentile(&mut times, 0.5),
+        percentile(&mut times, 0.99)
+    );
+    for callers in [4, 32] {
+        let started = Instant::now();
+        let tasks = (0..callers).map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                for n in 0..300 {
+                    store.commit(small(n)).await.expect("durable");
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.expect("no panic");
+        }
+        println!("{callers} callers: {:.0} commits/s", f64::from(callers * 300) / started.elapsed().as_secs_f64());
+    }
+    println!("state: {:?} files and bytes", files(&folder.path().join(".powersweep/state")));
+    tokio::time::sleep(Duration::from_secs(std::env::var("GC_WAIT_S").map_or(0, |s| s.parse().expect("seconds"))))
+        .await;
+    println!("state after the wait: {:?} files and bytes", files(&folder.path().join(".powersweep/state")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "measures for half a minute"]
+async fn a_sweep_of_100_000_tasks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = Location::directory(folder.path()).expect("a path");
+    let rows = hand_in("e", Table::Tasks, 0, 0..1000, &[]);
+    println!("a hand-in of 1,000 rows has {} bytes", rows.ipc.len());
+    let process = tokio::runtime::Runtime::new().expect("a runtime");
+    let place = location.clone();
+    let work = process.spawn(async move {
+        let store: Arc<dyn Store> = Arc::new(SlateStore::open(&place).await.expect("opens"));
+        let started = Instant::now();
+        for seq in 0..100 {
+            let mut batch = Batch::new();
+            batch.put(Record::Rows(RowsRecord { seq, ..rows.clone() }));
+            let first = seq * 1000;
+            let (from, to) = ((first & !0xFFFF), first + 1000);
+            let bitmap = (from..to.min(from + CHUNK_TASKS)).map(|index| (index & 0xFFFF) as u32).collect();
+            let chunk = (from >> 16) as u32;
+            batch.put(Record::DoneChunk(DoneChunk { experiment: "e".into(), generation: 1, chunk, bitmap }));
+            store.commit(batch).await.expect("durable");
+        }
+        println!("100 hand-ins of 1,000 rows: {:.0} rows/s durable", 1e5 / started.elapsed().as_secs_f64());
+        let started = Instant::now();
+        let publisher = Publisher::new(Arc::clone(&store), &store.load().await.expect("loads"));
+        let range = if std::env::var_os("ROLL").is_some() { 0..=99 } else { 0..=9 };
+        let published = publisher.roll("e", Table::Tasks, range, Uuid::now_v7()).await.expect("rolls").expect("rows");
+        println!("{} rows rolled in {:.2?}, {} bytes", published.intent.rows, started.elapsed(), published.bytes);
+        store
+    });
+    let store = work.await.expect("no panic");
+    process.shutdown_background();
+    drop(store);
+    println!("state: {:?} files and bytes", files(&folder.path().join(".powersweep/state")));
+    let started = Instant::now();
+    let store = SlateStore::open(&location).await.expect("opens");
+    let opened = started.elapsed();
+    let loaded = store.load().await.expect("loads");
+    println!(
+        "after a kill: opened in {opened:.2?}, loaded in {:.2?}: {} done chunks, {} hand-ins",
+        started.elapsed() - opened,
+        loaded.done.len(),
+        loaded.rows.len()
+    );
+}
