@@ -9,18 +9,15 @@
 //! headers without the rows.
 
 use super::StoreError;
+use super::codec::{Reader, Writer};
 use crate::records::*;
 use bytes::Bytes;
-use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use uuid::Uuid;
 
 /// Version of the value format that this build writes.
 pub const FORMAT_VERSION: u8 = 1;
-
-/// Size of the checksum at a value's end.
-const CHECK_BYTES: usize = 4;
 
 const EPOCH: &[u8] = b"epoch";
 const EXPERIMENT: &[u8] = b"exp/";
@@ -139,16 +136,22 @@ pub(crate) fn rows_range(
     Ok(rows_key(ROWS, experiment, table, first)..=rows_key(ROWS, experiment, table, last))
 }
 
+/// Bounds of a range of keys.
+type KeyRange = (std::ops::Bound<Vec<u8>>, std::ops::Bound<Vec<u8>>);
+
 /// Key ranges of everything but the bytes of rows, in key order.
-pub(crate) fn load_ranges() -> [(std::ops::Bound<Vec<u8>>, std::ops::Bound<Vec<u8>>); 2] {
+pub(crate) fn load_ranges() -> [KeyRange; 2] {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     let mut behind = ROWS.to_vec();
     *behind.last_mut().expect("a prefix is not empty") += 1;
     [(Unbounded, Excluded(ROWS.to_vec())), (Included(behind), Unbounded)]
 }
 
+/// A key and its value as they are stored.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
 /// The key and value pairs that store a record: one, and for rows two.
-pub fn encode_record(record: &Record) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+pub fn encode_record(record: &Record) -> Result<Vec<Pair>, StoreError> {
     let (key, header_key) = encode_key(&record.key())?;
     let mut out = Writer::new();
     match record {
@@ -463,160 +466,4 @@ fn state_code(state: ExperimentState) -> u8 {
 
 fn kind_code(kind: FailureKind) -> u8 {
     KINDS.iter().find(|(k, _)| *k == kind).expect("every kind has a number").1
-}
-
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn new() -> Writer {
-        Writer(vec![FORMAT_VERSION])
-    }
-
-    fn byte(&mut self, byte: u8) {
-        self.0.push(byte);
-    }
-
-    fn raw(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn uint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push((value & 0x7F) as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn int(&mut self, value: i64) {
-        self.uint(((value << 1) ^ (value >> 63)) as u64);
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.uint(bytes.len() as u64);
-        self.raw(bytes);
-    }
-
-    fn str(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
-    }
-
-    fn bitmap(&mut self, bitmap: &RoaringBitmap) {
-        // Runs make a full chunk 20 bytes instead of 8 KiB; the copy is at most one chunk.
-        let mut bitmap = bitmap.clone();
-        bitmap.optimize();
-        self.uint(bitmap.serialized_size() as u64);
-        bitmap.serialize_into(&mut self.0).expect("writing to memory cannot fail");
-    }
-
-    fn finish(mut self, key: &[u8]) -> Vec<u8> {
-        let check = checksum(key, &self.0);
-        self.0.extend_from_slice(&check.to_le_bytes());
-        self.0
-    }
-}
-
-fn checksum(key: &[u8], versioned_body: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(key);
-    hasher.update(versioned_body);
-    hasher.finalize()
-}
-
-struct Reader<'a> {
-    all: &'a Bytes,
-    at: usize,
-    end: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn open(key: &[u8], value: &'a Bytes) -> Result<Reader<'a>, DecodeError> {
-        let end = value.len().checked_sub(CHECK_BYTES).ok_or(DecodeError::Malformed("value is too short"))?;
-        let version = *value[..end].first().ok_or(DecodeError::Malformed("value is too short"))?;
-        if version > FORMAT_VERSION {
-            return Err(DecodeError::Version(version));
-        }
-        if checksum(key, &value[..end]).to_le_bytes() != value[end..] {
-            return Err(DecodeError::Checksum);
-        }
-        if version == 0 {
-            return Err(DecodeError::Malformed("format version 0"));
-        }
-        Ok(Reader { all: value, at: 1, end })
-    }
-
-    fn raw(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
-        let end = self.at.checked_add(len).filter(|&end| end <= self.end);
-        let end = end.ok_or(DecodeError::Malformed("value ends early"))?;
-        let bytes = &self.all[self.at..end];
-        self.at = end;
-        Ok(bytes)
-    }
-
-    fn byte(&mut self) -> Result<u8, DecodeError> {
-        Ok(self.raw(1)?[0])
-    }
-
-    fn flag(&mut self) -> Result<bool, DecodeError> {
-        match self.byte()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(DecodeError::Malformed("a flag is neither 0 nor 1")),
-        }
-    }
-
-    fn uint(&mut self) -> Result<u64, DecodeError> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                break;
-            }
-            value |= u64::from(byte & 0x7F) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(DecodeError::Malformed("an integer is too long"))
-    }
-
-    fn u32(&mut self) -> Result<u32, DecodeError> {
-        u32::try_from(self.uint()?).map_err(|_| DecodeError::Malformed("an integer is too large"))
-    }
-
-    fn int(&mut self) -> Result<i64, DecodeError> {
-        let value = self.uint()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
-    }
-
-    /// A number of entries; each takes a byte at least, which bounds what a damaged count can cost.
-    fn count(&mut self) -> Result<usize, DecodeError> {
-        let count = self.uint()?;
-        if count > (self.end - self.at) as u64 {
-            return Err(DecodeError::Malformed("value ends early"));
-        }
-        Ok(count as usize)
-    }
-
-    fn string(&mut self) -> Result<String, DecodeError> {
-        let len = self.count()?;
-        let text = std::str::from_utf8(self.raw(len)?).map_err(|_| DecodeError::Malformed("text is not UTF-8"))?;
-        Ok(text.to_owned())
-    }
-
-    fn shared_bytes(&mut self) -> Result<Bytes, DecodeError> {
-        let len = self.count()?;
-        let start = self.at;
-        self.raw(len)?;
-        Ok(self.all.slice(start..start + len))
-    }
-
-    fn bitmap(&mut self) -> Result<RoaringBitmap, DecodeError> {
-        let len = self.count()?;
-        RoaringBitmap::deserialize_from(self.raw(len)?).map_err(|_| DecodeError::Malformed("a bitmap is damaged"))
-    }
-
-    fn end(&self) -> Result<(), DecodeError> {
-        if self.at == self.end { Ok(()) } else { Err(DecodeError::Malformed("bytes left over")) }
-    }
 }

@@ -8,6 +8,7 @@
 //! caller drops its state and loads it again. Batches become durable in the order of the calls. `create` never replaces
 //! an object and shows either nothing or the whole of it.
 
+mod codec;
 mod encoding;
 mod location;
 mod model;
@@ -15,7 +16,7 @@ mod objects;
 mod open;
 mod slate;
 
-pub use encoding::{DecodeError, FORMAT_VERSION, Stored, decode, encode_key, encode_record};
+pub use encoding::{DecodeError, FORMAT_VERSION, Pair, Stored, decode, encode_key, encode_record};
 pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
 pub(crate) use objects::blocking;

@@ -2,9 +2,9 @@
 
 use crate::store_samples::{a_part, hand_in, ids_in, one_of_each};
 use bytes::Bytes;
+use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::ObjectStoreExt;
 use powersweep_coordinator::publish::part_path;
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, ModelStore, SlateStore, Store, StoreError};

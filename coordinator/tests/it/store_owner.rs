@@ -143,7 +143,7 @@ async fn commands_read_the_state_beside_its_owner_or_without_one() {
         let loaded = view.load().await.expect("loads");
         assert_eq!((loaded.epoch, loaded.rows[0].live_rows), (5, 3), "owned: {owned}");
         let read = view.rows("e", rows.table, 0, 9).await.expect("reads");
-        assert_eq!(read, [rows.clone()]);
+        assert_eq!(read, std::slice::from_ref(&rows));
         view.close().await.expect("closes");
         if owned {
             store.commit(epoch(5)).await.expect("the owner was not disturbed");
@@ -258,4 +258,70 @@ async fn old_staging_files_go_at_the_start_and_fresh_uploads_stay() {
     store.close().await.expect("closes");
     ownership.release().await;
     let _ = SlateStore::open(&location).await.expect("opens without ceremony for tests");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_object_store_keeps_the_same_promises() {
+    // For example s3://bucket/prefix with AWS_ENDPOINT, AWS_ALLOW_HTTP and credentials in the environment.
+    let Ok(url) = std::env::var("POWERSWEEP_TEST_S3") else {
+        println!("skipped: POWERSWEEP_TEST_S3 names no bucket");
+        return;
+    };
+    // Another test of this process may have installed it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let data = format!("{}/{}", url.trim_end_matches('/'), uuid::Uuid::now_v7());
+    let location = Location::parse(&data).expect("a storage address");
+    let (store, ownership) = open(&location, "http://127.0.0.1:7077", false).await.expect("opens");
+    let started = std::time::Instant::now();
+    for number in 1..=20 {
+        store.commit(epoch(number)).await.expect("durable");
+    }
+    println!("20 commits one after the other: {:.1?} each", started.elapsed() / 20);
+    let error = open(&location, "", false).await.expect_err("owned");
+    assert!(matches!(error, OpenError::Owner(OwnerError::Held { .. })), "{error}");
+
+    let id = uuid::Uuid::now_v7();
+    let path = powersweep_coordinator::publish::part_path("e", powersweep_coordinator::records::Table::Tasks, id);
+    let part = crate::store_samples::a_part("e", id, 0..5);
+    store.create(&path, part.clone(), id).await.expect("created");
+    store.create(&path, part, id).await.expect("the same part");
+    let other = uuid::Uuid::now_v7();
+    let foreign = crate::store_samples::a_part("e", other, 0..5);
+    assert!(matches!(store.create(&path, foreign, other).await, Err(StoreError::PartTaken { .. })));
+
+    let (newer, newer_ownership) = open(&location, "", true).await.expect("taken over");
+    assert!(matches!(store.commit(epoch(99)).await, Err(StoreError::Fenced { .. })));
+    assert_eq!(newer.load().await.expect("loads").epoch, 20);
+    let mut lost = ownership.lost();
+    lost.wait_for(Option::is_some).await.expect("told");
+    newer.close().await.expect("closes");
+    newer_ownership.release().await;
+    assert_eq!(ReadOnly::open(&location).await.expect("opens").load().await.expect("loads").epoch, 20);
+}
+
+#[tokio::test]
+async fn a_missing_bucket_or_silent_address_is_said_to_be_one() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let options = |endpoint: &str| {
+        [
+            ("AWS_ENDPOINT", endpoint),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_ACCESS_KEY_ID", "a"),
+            ("AWS_SECRET_ACCESS_KEY", "b"),
+            ("AWS_REGION", "us-east-1"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    };
+    // Bound, never accepted: the connection is made and nothing is answered.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let silent = format!("http://{}", listener.local_addr().expect("bound"));
+    let location = Location::parse_with("s3://bucket/prefix", options(&silent)).expect("an address");
+    let error = probe(&location).await.expect_err("silent");
+    assert!(matches!(error, ProbeError::Slow { .. }), "{error}");
+    println!("{}", chain(&error));
+    if let Ok(endpoint) = std::env::var("AWS_ENDPOINT") {
+        let location = Location::parse_with("s3://no-such-bucket", options(&endpoint)).expect("an address");
+        let error = probe(&location).await.expect_err("no bucket");
+        assert!(matches!(error, ProbeError::NoBucket { .. }), "{}", chain(&error));
+    }
 }

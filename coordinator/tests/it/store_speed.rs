@@ -33,7 +33,7 @@ fn small(n: u64) -> Batch {
         id: LeaseId { epoch: 1, counter: n },
         experiment: "e".into(),
         generation: 1,
-        ranges: vec![n * 100..n * 100 + 100],
+        ranges: std::iter::once(n * 100..n * 100 + 100).collect(),
         worker_id: Uuid::nil(),
         worker: "w".into(),
         attempt: 1,
