@@ -8,8 +8,8 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
 /// Every problem of a manifest, in the order of the text. Final: the manifest must be edited.
 ///
-/// `Display` renders plain text (line, caret, expectation, help) for logs and replies; as a `miette::Diagnostic` it
-/// renders graphically on a terminal.
+/// `Display` renders plain text (line, caret, expectation, help) for logs and replies; [`ManifestErrors::report`] draws
+/// the same on a terminal.
 #[derive(Debug, Clone)]
 pub struct ManifestErrors {
     source: Arc<NamedSource<Arc<str>>>,
@@ -83,6 +83,11 @@ impl ManifestErrors {
         &self.problems
     }
 
+    /// The problems as a report for a terminal: `format!("{:?}", errors.report())` draws every place.
+    pub fn report(self) -> miette::Report {
+        miette::Report::new(Drawn(self))
+    }
+
     /// The name of the file as it was given.
     pub fn file(&self) -> &str {
         self.source.name()
@@ -131,21 +136,27 @@ impl fmt::Display for ManifestErrors {
 
 impl std::error::Error for ManifestErrors {}
 
-impl Diagnostic for ManifestErrors {
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
+// `Display` already shows every line and caret, so that nothing is left for labels. `report` draws them instead.
+impl Diagnostic for ManifestErrors {}
 
+/// The same problems, drawn by miette: the head says how many, each problem is a drawing of its own.
+#[derive(Debug)]
+struct Drawn(ManifestErrors);
+
+impl fmt::Display for Drawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.problems.len() {
+            1 => write!(f, "1 problem in {}", self.0.file()),
+            n => write!(f, "{n} problems in {}", self.0.file()),
+        }
+    }
+}
+
+impl std::error::Error for Drawn {}
+
+impl Diagnostic for Drawn {
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.problems[1..].iter().map(|p| p as &dyn Diagnostic)))
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        self.problems.first()?.labels()
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.problems.first()?.help.as_ref().map(|h| Box::new(h) as Box<dyn fmt::Display>)
+        Some(Box::new(self.0.problems.iter().map(|p| p as &dyn Diagnostic)))
     }
 }
 

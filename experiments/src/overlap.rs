@@ -9,7 +9,7 @@ use crate::space::{Column, Digit, LOG, Level, Variant, tells_apart};
 use crate::values::{Values, compare};
 
 /// Pairs of variants, and rows of zips, that one search may look at.
-const STEPS_MAX: u64 = 1_000_000;
+const STEPS_MAX: u64 = 4_000_000;
 /// Ranges up to this length are compared value by value.
 const SCAN_MAX: u64 = 100_000;
 

@@ -1,5 +1,37 @@
 //! The manifest: TOML text, checked completely, as levels of variants.
 //!
+//! ```
+//! let text = r#"
+//! version = 1
+//! name = "thresholds"                       # becomes a folder of the results
+//! seeds = { from = 1, count = 3 }           # replications
+//!
+//! [workloads.synthetic]                     # a named block; the label becomes a column
+//! source = "lublin"
+//! job_number_from = [0, 500]
+//! job_number_to = [500, 1000]
+//! zip = [["job_number_from", "job_number_to"]]   # these advance together
+//!
+//! [platforms.cluster]                       # may be left out: the defaults
+//! size_factor = { from = 1.0, to = 1.5, step = 0.1 }   # exact decimals: six values
+//!
+//! [policies.slow]
+//! gear_rule = ["top", "bsld"]               # parts can be axes, too
+//! bsld_threshold = [1.5, 2, 3]              # applies to `bsld` only: 1 + 3 combinations
+//!
+//! [[exclude]]                               # all conditions must hold
+//! gear_rule = "top"
+//! size_factor = [1.1, 1.2]
+//! "#;
+//! let manifest = powersweep_experiments::Manifest::parse("thresholds.toml", text)?;
+//! let sweep = powersweep_experiments::Sweep::new(manifest, Default::default()).expect("it needs no log");
+//! assert_eq!((sweep.index_count(), sweep.task_count()), (2 * 6 * 4 * 3, 2 * (6 * 4 - 2) * 3));
+//! # Ok::<(), powersweep_experiments::ManifestErrors>(())
+//! ```
+//!
+//! Blocks of a section are alternatives: a sweep runs every workload on every platform under every policy. At the top,
+//! `zip = [["workload", "platform"]]` pairs blocks one by one instead, in the order of the text.
+//!
 //! Reading never stops at the first problem, except for TOML syntax: a text that is not TOML says nothing reliable
 //! about keys. It knows no file system: the caller gives the text and the name to show in messages.
 
