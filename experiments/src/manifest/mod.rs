@@ -88,7 +88,7 @@ pub struct Tables {
 pub struct LogRef {
     /// Name on the search path, path, or URL, as the manifest has it.
     pub log: String,
-    /// SHA-256 of the file as downloaded (64 hexadecimal digits), where the manifest gives it.
+    /// SHA-256 of the file as downloaded (64 lower-case hexadecimal digits), where the manifest gives it.
     pub sha256: Option<String>,
 }
 

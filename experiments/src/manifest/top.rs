@@ -330,7 +330,7 @@ fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -
             let help = "add log_sha256 = \"...\", the SHA-256 of the file as downloaded";
             problems.push(Problem::new(span_of(&log), "a URL needs `log_sha256`", "no digest is given").help(help));
         }
-        found.push(LogRef { log, sha256: sums.into_iter().next() });
+        found.push(LogRef { log, sha256: sums.into_iter().next().map(|sum| sum.to_lowercase()) });
     }
     found
 }

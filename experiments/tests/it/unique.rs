@@ -94,3 +94,21 @@ fn an_edited_manifest_finds_the_tasks_it_had() {
     let (old, new) = (before.task(1).expect("a task"), after.task(1).expect("a task"));
     assert_eq!(old.task_id, new.task_id);
 }
+
+#[test]
+fn logs_are_listed_once_with_their_digest() {
+    let sum = "AB".repeat(32);
+    let text = format!(
+        "version = 1\nname = \"t\"\n[workloads.a]\nsource = \"swf\"\nlog = [\"x\", \"y\"]\nlog_sha256 = [\"{sum}\", \"{}\"]\n\
+         zip = [[\"log\", \"log_sha256\"]]\n[workloads.b]\nsource = \"swf\"\nlog = \"x\"\nrecord_to = 9\n[policies.p]\n",
+        "0".repeat(64)
+    );
+    let manifest = Manifest::parse("t.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+    let logs: Vec<(String, Option<String>)> = manifest.logs().into_iter().map(|log| (log.log, log.sha256)).collect();
+    assert_eq!(logs, [("x".to_owned(), Some(sum.to_lowercase())), ("y".to_owned(), Some("0".repeat(64)))]);
+    let contradiction =
+        errors(&text.replace("log = \"x\"\n", &format!("log = \"x\"\nlog_sha256 = \"{}\"\n", "1".repeat(64))));
+    assert!(contradiction.contains("log `x` is given 2 different digests"), "{contradiction}");
+    let url = errors(&text.replace("log = \"x\"\n", "log = \"https://host/x.swf.gz\"\n"));
+    assert!(url.contains("a URL needs `log_sha256`"), "{url}");
+}
