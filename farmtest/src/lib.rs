@@ -1,1 +1,1 @@
-//! Tests of coordinator, workers and faults together
+//! Tests of coordinator, workers and faults together; everything is in `tests/`.

@@ -89,15 +89,26 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
         last_busy: now,
         started: now,
     };
+    let end = EndOfSlots(Arc::clone(&pool));
     let result = agent.run().await;
     // Dropping the agent ends waiting log requests, so that their slots can end.
-    let Agent { pool, .. } = agent;
-    pool.change(|s| s.drain(pool.now(), Duration::ZERO, "the worker ends"));
-    pool.close();
+    drop(agent);
+    drop(end);
     if tokio::time::timeout(LAST_WORDS, ended(&threads)).await.is_err() {
         tracing::warn!("a task does not stop; its thread is left behind");
     }
     result.map(|reason| report(&pool, reason))
+}
+
+/// Stops the slots when the worker ends, in whatever way: its caller may have dropped it.
+struct EndOfSlots(Arc<Pool>);
+
+impl Drop for EndOfSlots {
+    fn drop(&mut self) {
+        let now = self.0.now();
+        self.0.change(|s| s.drain(now, Duration::ZERO, "the worker ends"));
+        self.0.close();
+    }
 }
 
 /// Until all threads have ended.

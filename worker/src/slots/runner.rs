@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use powersweep_engine::workload::WorkloadError;
 use powersweep_engine::{JobRecord, Limits, SimError, simulate};
 use powersweep_experiments::{Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
@@ -78,6 +79,9 @@ impl Runner<'_> {
         let workload = match self.logs.workload(&spec, &self.stop) {
             Ok(workload) => workload,
             Err(LogError::Stopped) => return Outcome::Stopped,
+            Err(e @ LogError::Workload(WorkloadError::TooLarge { .. })) => {
+                return Outcome::failed(FailureKind::MemoryLimit, e);
+            }
             Err(e @ LogError::Workload(_)) => return Outcome::failed(FailureKind::Invalid, e),
             Err(e @ (LogError::Swf(_) | LogError::Fetch { .. })) => return Outcome::failed(FailureKind::Workload, e),
         };

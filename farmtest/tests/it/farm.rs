@@ -1,0 +1,186 @@
+//! Coordinators and workers in this process that can crash: each has a runtime of its own, which is torn down at once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use powersweep_coordinator::farm::Config;
+use powersweep_coordinator::owner::Ownership;
+use powersweep_coordinator::service::{Handle, Requests, ServeOptions, serve};
+use powersweep_coordinator::store::{Location, SlateStore, Store, open};
+use powersweep_experiments::{Digest, Manifest};
+use powersweep_proto::v1;
+use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::sweeps::TINY_LOG;
+
+/// Far beyond what anything here takes: a test that waits so long hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime starts")
+}
+
+/// A folder for a dataset.
+pub(crate) struct Data(tempfile::TempDir);
+
+impl Data {
+    pub(crate) fn new() -> Data {
+        Data(tempfile::tempdir().expect("a folder"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// A coordinator.
+pub(crate) struct Coordinator {
+    runtime: Runtime,
+    shutdown: CancellationToken,
+    handle: Handle,
+    store: Arc<SlateStore>,
+    ownership: Ownership,
+}
+
+/// Time-outs so short that a test does not wait for them.
+fn config() -> Config {
+    Config {
+        heartbeat: Duration::from_millis(100),
+        silence: Duration::from_secs(10),
+        absence: Duration::from_millis(300),
+        retry_after: Duration::from_millis(10),
+        ..Config::default()
+    }
+}
+
+impl Coordinator {
+    /// On a free port, or on that of one that crashed.
+    pub(crate) fn start(data: &Data, port: u16) -> Coordinator {
+        let runtime = runtime();
+        let shutdown = CancellationToken::new();
+        let (handle, store, ownership) = runtime.block_on(async {
+            let location = Location::directory(data.path()).expect("a folder");
+            let (store, ownership) = open(&location, "", false).await.expect("nobody else owns it");
+            let store = Arc::new(store);
+            let options = ServeOptions {
+                listen: ([127, 0, 0, 1], port).into(),
+                config: config(),
+                ..ServeOptions::local(Arc::clone(&store) as Arc<dyn Store>)
+            };
+            let handle = serve(options, shutdown.clone()).await.expect("it serves");
+            (handle, store, ownership)
+        });
+        Coordinator { runtime, shutdown, handle, store, ownership }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.handle.local_addr().port()
+    }
+
+    fn requests(&self) -> Requests {
+        self.handle.requests().clone()
+    }
+
+    /// Submits a manifest with its logs.
+    pub(crate) fn submit(&self, manifest: &str) -> v1::SubmitReply {
+        let requests = self.requests();
+        let parsed = Manifest::parse("test.toml", manifest).expect("the test's manifest is right");
+        let digests = crate::sweeps::digests(&parsed);
+        let digests = digests.into_iter().map(|(log, digest)| (log, digest.as_bytes().to_vec().into()));
+        let request =
+            v1::SubmitRequest { manifest: manifest.to_owned(), digests: digests.collect(), ..Default::default() };
+        self.runtime.block_on(async {
+            let reply = requests.submit(request).await.expect("the manifest is taken");
+            if !reply.missing_logs.is_empty() {
+                let digest = *Digest::of(TINY_LOG).as_bytes();
+                requests.put_log(digest.into(), TINY_LOG.into()).await.expect("the log is taken");
+            }
+            reply
+        })
+    }
+
+    pub(crate) fn status(&self, experiment: &str) -> v1::ExperimentStatus {
+        let requests = self.requests();
+        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: 10 };
+        let reply = self.runtime.block_on(requests.status(request)).expect("it answers");
+        reply.experiments.into_iter().next().expect("the experiment is there")
+    }
+
+    /// Waits until so many tasks are done.
+    pub(crate) fn wait_done(&self, experiment: &str, tasks: u64) {
+        let begun = Instant::now();
+        loop {
+            let status = self.status(experiment);
+            if status.done >= tasks {
+                return;
+            }
+            assert!(status.quarantined == 0 && begun.elapsed() < PATIENCE, "{status:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// In good order: everything finished is in parts afterwards.
+    pub(crate) fn stop(self) {
+        self.shutdown.cancel();
+        let Coordinator { runtime, handle, store, ownership, .. } = self;
+        runtime.block_on(async {
+            handle.wait().await.expect("a good end");
+            store.close().await.ok();
+            drop(store);
+            ownership.release().await;
+        });
+    }
+
+    /// Everything that it was doing stops at once; returns its port.
+    pub(crate) fn crash(self) -> u16 {
+        let port = self.port();
+        let Coordinator { runtime, handle, store, ownership, .. } = self;
+        runtime.shutdown_timeout(Duration::from_secs(10));
+        drop((handle, store, ownership));
+        port
+    }
+}
+
+/// A worker of two slots.
+pub(crate) struct Worker {
+    runtime: Runtime,
+    shutdown: CancellationToken,
+    task: JoinHandle<Result<WorkerReport, WorkerError>>,
+}
+
+impl Worker {
+    pub(crate) fn start(port: u16, name: &str) -> Worker {
+        Worker::start_with(WorkerOptions::new(format!("http://127.0.0.1:{port}"), 2, name))
+    }
+
+    pub(crate) fn start_with(options: WorkerOptions) -> Worker {
+        let runtime = runtime();
+        let shutdown = CancellationToken::new();
+        let task = runtime.spawn(powersweep_worker::run(options, shutdown.clone()));
+        Worker { runtime, shutdown, task }
+    }
+
+    /// Asks it to stop and waits.
+    pub(crate) fn stop(self) -> WorkerReport {
+        self.shutdown.cancel();
+        self.runtime.block_on(self.task).expect("it does not panic").expect("a good end")
+    }
+
+    /// It vanishes without a word.
+    pub(crate) fn crash(self) {
+        self.task.abort();
+        self.runtime.shutdown_timeout(Duration::from_secs(10));
+    }
+}
+
+/// A folder with [`TINY_LOG`] in it.
+pub(crate) fn log_folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("tiny.swf"), TINY_LOG).expect("it is writable");
+    let path = folder.path().to_owned();
+    (folder, path)
+}

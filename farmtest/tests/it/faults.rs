@@ -1,0 +1,75 @@
+//! Coordinators and workers crash; the dataset equals that of an undisturbed run.
+
+use std::time::Duration;
+
+use crate::dataset::{assert_same, distinct_ids, sorted, tasks};
+use crate::farm::{Coordinator, Data, Worker};
+use crate::sweeps::{expected, synthetic};
+
+#[test]
+fn a_worker_that_vanishes_mid_lease_loses_nothing() {
+    let data = Data::new();
+    let manifest = synthetic("vanish", 400, 400);
+    let coordinator = Coordinator::start(&data, 0);
+    let first = Worker::start(coordinator.port(), "first");
+    coordinator.submit(&manifest);
+    coordinator.wait_done("vanish", 20);
+    first.crash();
+    let second = Worker::start(coordinator.port(), "second");
+    coordinator.wait_done("vanish", 400);
+    second.stop();
+    coordinator.stop();
+    let written = tasks(data.path(), "vanish");
+    assert_eq!(distinct_ids(&written).len(), 400);
+    assert_same(&written, &sorted(&expected(&manifest).0, &["task_id"]));
+}
+
+#[test]
+fn a_worker_keeps_computing_while_the_coordinator_crashes_and_returns() {
+    let data = Data::new();
+    let manifest = synthetic("restart", 800, 400);
+    let mut coordinator = Coordinator::start(&data, 0);
+    let worker = Worker::start(coordinator.port(), "w");
+    coordinator.submit(&manifest);
+    for done in [20, 200, 500] {
+        coordinator.wait_done("restart", done);
+        let port = coordinator.crash();
+        std::thread::sleep(Duration::from_millis(50));
+        coordinator = Coordinator::start(&data, port);
+        assert!(coordinator.status("restart").done >= done, "acknowledged tasks are still done");
+    }
+    coordinator.wait_done("restart", 800);
+    let report = worker.stop();
+    assert_eq!(report.unacknowledged, 0, "{report:?}");
+    coordinator.stop();
+    let written = tasks(data.path(), "restart");
+    assert_eq!(distinct_ids(&written).len(), 800);
+    assert_same(&written, &sorted(&expected(&manifest).0, &["task_id"]));
+}
+
+#[test]
+fn workers_and_coordinator_crash_in_turn() {
+    let data = Data::new();
+    let manifest = synthetic("turns", 1200, 300);
+    let mut coordinator = Coordinator::start(&data, 0);
+    let mut workers = vec![Worker::start(coordinator.port(), "w0"), Worker::start(coordinator.port(), "w1")];
+    coordinator.submit(&manifest);
+    for round in 1..=4 {
+        coordinator.wait_done("turns", round * 200);
+        workers.remove(0).crash();
+        let port = if round % 2 == 0 {
+            let port = coordinator.crash();
+            coordinator = Coordinator::start(&data, port);
+            port
+        } else {
+            coordinator.port()
+        };
+        workers.push(Worker::start(port, &format!("w{}", round + 1)));
+    }
+    coordinator.wait_done("turns", 1200);
+    workers.into_iter().for_each(|w| drop(w.stop()));
+    coordinator.stop();
+    let written = tasks(data.path(), "turns");
+    assert_eq!(distinct_ids(&written).len(), 1200);
+    assert_same(&written, &sorted(&expected(&manifest).0, &["task_id"]));
+}

@@ -1,0 +1,88 @@
+//! Manifests of the tests, and their rows straight from the engine.
+
+use std::collections::BTreeMap;
+
+use arrow::array::RecordBatch;
+use powersweep_engine::{Limits, simulate, workload};
+use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_results::identity::RunFacts;
+use powersweep_results::{jobs, tasks};
+
+/// Short synthetic tasks: `tasks` must be a multiple of 4.
+pub(crate) fn synthetic(name: &str, tasks: u32, jobs_each: u32) -> String {
+    let seeds = tasks / 4;
+    format!(
+        r#"
+version = 1
+name = "{name}"
+seeds = {{ from = 1, count = {seeds} }}
+[workloads.w]
+source = "lublin"
+synthetic_jobs_count = {jobs_each}
+synthetic_procs = 64
+[platforms.p]
+[policies.plain]
+order = ["fcfs", "sjf"]
+[policies.slow]
+gear_rule = "bsld"
+wq_threshold = [0, "unlimited"]
+"#
+    )
+}
+
+/// A log of a few jobs.
+pub(crate) const TINY_LOG: &[u8] = b"; MaxProcs: 4
+1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1
+2 5 -1 10 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1
+3 6 -1 30 1 -1 -1 1 40 -1 1 1 1 1 1 1 -1 -1
+";
+
+/// Tasks on [`TINY_LOG`], with or without the `jobs` table.
+pub(crate) fn on_a_log(name: &str, jobs: bool) -> String {
+    format!(
+        r#"
+version = 1
+name = "{name}"
+{}
+[workloads.w]
+source = "swf"
+log = "tiny"
+interarrival_factor = {{ from = 0.5, to = 1.5, step = 0.1 }}
+[platforms.p]
+procs = 4
+[policies.q]
+order = ["fcfs", "sjf"]
+"#,
+        if jobs { "tables = [\"jobs\"]" } else { "" }
+    )
+}
+
+pub(crate) fn digests(manifest: &Manifest) -> BTreeMap<String, Digest> {
+    manifest.logs().into_iter().map(|log| (log.log, Digest::of(TINY_LOG))).collect()
+}
+
+/// What the tables must hold: a plain loop over the sweep.
+pub(crate) fn expected(manifest: &str) -> (RecordBatch, RecordBatch) {
+    let manifest = Manifest::parse("test.toml", manifest).expect("the test's manifest is right");
+    let digests = digests(&manifest);
+    let sweep = Sweep::new(manifest, digests).expect("the digests are there");
+    let log = workload::swf::parse(TINY_LOG, "tiny").expect("the log is right");
+    let (mut task_rows, mut job_rows) = (tasks::Builder::new(), jobs::Builder::new());
+    let mut records = Vec::new();
+    for index in 0..sweep.index_count() {
+        let Some(spec) = sweep.task(index) else { continue };
+        let built = workload::build(&spec.sim, Some(&log)).expect("a workload");
+        let summary = simulate(&spec.sim, &built, &Limits::NONE, Some(&mut records)).expect("a summary");
+        let run = RunFacts {
+            attempt: 1,
+            worker: String::new(),
+            started_at_us: 0,
+            wall_ms: 0.0,
+            engine_ms: 0.0,
+            parse_ms: 0.0,
+        };
+        task_rows.push(&spec, &built.counts, &summary, &run);
+        job_rows.push(&spec, &records);
+    }
+    (task_rows.finish(), job_rows.finish())
+}

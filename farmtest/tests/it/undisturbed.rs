@@ -1,0 +1,87 @@
+//! Nothing goes wrong: the dataset equals a plain loop over the engine.
+
+use powersweep_worker::WorkerOptions;
+
+use crate::dataset::{assert_same, distinct_ids, sorted, table, tasks, text};
+use crate::farm::{Coordinator, Data, Worker, log_folder};
+use crate::sweeps::{expected, on_a_log, synthetic};
+
+#[test]
+fn a_small_sweep_equals_the_engine() {
+    let data = Data::new();
+    let manifest = synthetic("small", 40, 100);
+    let coordinator = Coordinator::start(&data, 0);
+    let worker = Worker::start(coordinator.port(), "ada");
+    let reply = coordinator.submit(&manifest);
+    assert_eq!((reply.tasks, reply.to_run), (40, 40));
+    coordinator.wait_done("small", 40);
+    let report = worker.stop();
+    assert_eq!((report.tasks_acknowledged, report.unacknowledged), (40, 0));
+    coordinator.stop();
+
+    let written = tasks(data.path(), "small");
+    assert_eq!(distinct_ids(&written).len(), 40);
+    assert_same(&written, &sorted(&expected(&manifest).0, &["task_id"]));
+    assert_eq!(text(&written, "worker"), vec!["ada"; 40]);
+    assert_eq!(text(&written, "attempt"), vec!["1"; 40]);
+}
+
+#[test]
+fn a_log_reaches_workers_by_fetching_or_from_their_own_folder() {
+    let (_folder, path) = log_folder();
+    for search_path in [vec![], vec![path]] {
+        let data = Data::new();
+        let manifest = on_a_log("logged", false);
+        let coordinator = Coordinator::start(&data, 0);
+        let endpoint = format!("http://127.0.0.1:{}", coordinator.port());
+        let worker = Worker::start_with(WorkerOptions { search_path, ..WorkerOptions::new(endpoint, 1, "w") });
+        coordinator.submit(&manifest);
+        coordinator.wait_done("logged", 22);
+        worker.stop();
+        coordinator.stop();
+        let written = tasks(data.path(), "logged");
+        distinct_ids(&written);
+        assert_same(&written, &sorted(&expected(&manifest).0, &["task_id"]));
+    }
+}
+
+#[test]
+fn the_jobs_table_has_every_job_of_every_task_once() {
+    let data = Data::new();
+    let manifest = on_a_log("jobs", true);
+    let coordinator = Coordinator::start(&data, 0);
+    let worker = Worker::start(coordinator.port(), "w");
+    coordinator.submit(&manifest);
+    coordinator.wait_done("jobs", 22);
+    worker.stop();
+    coordinator.stop();
+    let (task_rows, job_rows) = expected(&manifest);
+    assert_same(&tasks(data.path(), "jobs"), &sorted(&task_rows, &["task_id"]));
+    let keys = ["task_id", "job_id"];
+    let written = table(data.path(), "jobs", "jobs", &keys);
+    let expected = sorted(&job_rows, &keys);
+    assert_eq!(written.num_rows(), 66);
+    for field in expected.schema().fields() {
+        assert_eq!(written.column_by_name(field.name()), expected.column_by_name(field.name()), "{}", field.name());
+    }
+}
+
+#[test]
+fn two_workers_share_a_sweep() {
+    let data = Data::new();
+    let manifest = synthetic("shared", 400, 400);
+    let coordinator = Coordinator::start(&data, 0);
+    let workers = ["ada", "bob"].map(|name| Worker::start(coordinator.port(), name));
+    coordinator.submit(&manifest);
+    coordinator.wait_done("shared", 400);
+    let done: u64 = workers.into_iter().map(|w| w.stop().tasks_acknowledged).sum();
+    assert!(done >= 400, "{done}");
+    coordinator.stop();
+    let written = tasks(data.path(), "shared");
+    assert_eq!(distinct_ids(&written).len(), 400);
+    assert_same(&written, &sorted(&expected(&manifest).0, &["task_id"]));
+    let mut names = text(&written, "worker");
+    names.sort();
+    names.dedup();
+    assert_eq!(names, ["ada", "bob"]);
+}
