@@ -46,20 +46,25 @@ pub(crate) struct Coordinator {
     ownership: Ownership,
 }
 
-/// Time-outs so short that a test does not wait for them.
-fn config() -> Config {
-    Config {
-        heartbeat: Duration::from_millis(100),
-        silence: Duration::from_secs(10),
-        absence: Duration::from_millis(300),
-        retry_after: Duration::from_millis(10),
-        ..Config::default()
-    }
-}
+/// How long a worker that vanished keeps its leases where the test waits for their end.
+pub(crate) const SHORT_ABSENCE: Duration = Duration::from_millis(300);
+/// Longer than any worker here takes to come back.
+const LONG_ABSENCE: Duration = Duration::from_secs(60);
 
 impl Coordinator {
     /// On a free port, or on that of one that crashed.
     pub(crate) fn start(data: &Data, port: u16) -> Coordinator {
+        Coordinator::start_with(data, port, LONG_ABSENCE)
+    }
+
+    /// The same with another patience for workers that vanished.
+    pub(crate) fn start_with(data: &Data, port: u16, absence: Duration) -> Coordinator {
+        let config = Config {
+            heartbeat: Duration::from_millis(100),
+            retry_after: Duration::from_millis(10),
+            absence,
+            ..Config::default()
+        };
         let runtime = runtime();
         let shutdown = CancellationToken::new();
         let (handle, store, ownership) = runtime.block_on(async {
@@ -68,7 +73,7 @@ impl Coordinator {
             let store = Arc::new(store);
             let options = ServeOptions {
                 listen: ([127, 0, 0, 1], port).into(),
-                config: config(),
+                config,
                 ..ServeOptions::local(Arc::clone(&store) as Arc<dyn Store>)
             };
             let handle = serve(options, shutdown.clone()).await.expect("it serves");

@@ -26,7 +26,9 @@ fn binary() -> Option<PathBuf> {
     // target/PROFILE/deps/it-HASH
     let this = std::env::current_exe().ok()?;
     let built = this.parent()?.parent()?.join("powersweep");
-    built.is_file().then_some(built)
+    // What lies there may be of another time.
+    let help = Command::new(&built).args(["run", "--help"]).output().ok()?;
+    String::from_utf8_lossy(&help.stdout).contains("--data").then_some(built)
 }
 
 fn run(binary: &Path, manifest: &Path, data: &Path) -> Child {

@@ -25,6 +25,7 @@ synthetic_procs = 64
 order = ["fcfs", "sjf"]
 [policies.slow]
 gear_rule = "bsld"
+bsld_threshold = 2
 wq_threshold = [0, "unlimited"]
 "#
     )
