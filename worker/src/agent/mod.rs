@@ -10,11 +10,10 @@ mod transfer;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use powersweep_engine::{KERNEL_VERSION, registry};
 use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
-use powersweep_proto::{PROTOCOL, v1};
 use powersweep_results::columns::fingerprint;
 use powersweep_results::tasks;
 use tokio::sync::{Notify, mpsc, watch};
@@ -44,14 +43,7 @@ const HEARTBEAT_BOUNDS_S: (f64, f64) = (0.05, 60.0);
 
 /// What this build would compute; the coordinator compares it with its own.
 pub fn versions() -> v1::Versions {
-    let parts = registry::ENTRIES.iter().map(|e| (format!("{}/{}", e.slot.key(), e.name), e.version));
-    v1::Versions {
-        build: env!("CARGO_PKG_VERSION").to_owned(),
-        kernel: KERNEL_VERSION,
-        parts: parts.collect(),
-        tasks_schema: fingerprint(&tasks::schema()),
-        protocol: PROTOCOL,
-    }
+    powersweep_proto::versions(env!("CARGO_PKG_VERSION"), fingerprint(&tasks::schema()))
 }
 
 /// Runs a worker until `shutdown` is cancelled (it drains: queued tasks go back, running ones may finish within
