@@ -1,2 +1,61 @@
-//! The one binary.
-fn main() {}
+//! The one binary `powersweep`. `main` reads as the list of what the tool does; a file in `commands/` does each.
+
+mod args;
+mod client;
+mod commands;
+mod exit;
+mod farm;
+mod inputs;
+mod interrupt;
+mod results_table;
+mod rows;
+mod screen;
+mod stored;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command, TraceCommand};
+use crate::exit::Outcome;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_log(cli.verbose);
+    // One TLS provider for everything that speaks TLS: gRPC, object stores, downloads.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    match dispatch(&cli.command) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            eprintln!("powersweep: {}", failure.message.trim_end());
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(command: &Command) -> Outcome {
+    match command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Plan(args) => commands::plan::run(args),
+        Command::Simulate(args) => commands::simulate::run(args),
+        Command::Serve(args) => commands::serve::run(args),
+        Command::Worker(args) => commands::worker::run(args),
+        Command::Submit(args) => commands::submit::run(args),
+        Command::Status(args) => commands::status::run(args),
+        Command::Schema => commands::schema::run(),
+        Command::Policies(args) => commands::policies::run(args),
+        Command::Columns(args) => commands::columns::run(args),
+        Command::Trace(TraceCommand::Info { log, sha256, logs, format }) => {
+            commands::trace::info(log, sha256.as_deref(), logs, *format)
+        }
+        Command::Health(args) => commands::health::run(args),
+    }
+}
+
+/// Logs of the program itself go to standard error: warnings by default.
+fn start_log(verbose: u8) {
+    let default = ["warn", "powersweep=info,warn", "debug"][usize::from(verbose.min(2))];
+    let filter = tracing_subscriber::EnvFilter::try_from_env("POWERSWEEP_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}

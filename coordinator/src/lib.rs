@@ -2,6 +2,7 @@
 
 pub mod farm;
 pub mod owner;
+pub mod plan;
 pub mod probe;
 pub mod publish;
 pub mod records;

@@ -1,5 +1,7 @@
 //! The wire: protobuf messages, generated code, conversions. The only place where protobuf meets domain types.
 
+pub mod client;
+
 /// Messages, client and server of package `powersweep.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]
 pub mod v1 {

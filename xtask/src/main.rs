@@ -1,2 +1,41 @@
-//! Project chores.
-fn main() {}
+//! Project chores: `cargo xtask tidy` checks the house rules, `cargo xtask docs` writes the generated documents anew.
+
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let task = std::env::args().nth(1);
+    let result = match task.as_deref() {
+        Some("tidy") => tidy::run(&root()),
+        Some("docs") => docs(),
+        _ => Err("usage: cargo xtask tidy | docs".to_owned()),
+    };
+    match result {
+        Ok(message) => {
+            println!("{message}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().expect("xtask lies below the workspace").to_owned()
+}
+
+/// Regenerates what a test otherwise compares: the tests own the generators, so that there is one of each.
+fn docs() -> Result<String, String> {
+    let status = Command::new(env!("CARGO"))
+        .args(["test", "--package", "powersweep-results", "--package", "powersweep-experiments", "generated"])
+        .env("POWERSWEEP_REGENERATE", "1")
+        .current_dir(root())
+        .status()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    if status.success() { Ok("generated documents are up to date".to_owned()) } else { Err("cargo failed".to_owned()) }
+}

@@ -1,0 +1,298 @@
+//! The command line: one declaration, from which `--help` follows.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate them, rows land in
+/// Parquet.
+#[derive(Debug, Parser)]
+#[command(name = "powersweep", version, max_term_width = 110, after_help = after_help())]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Print what happens inside; twice for more (also POWERSWEEP_LOG, a tracing filter).
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+fn after_help() -> String {
+    let codes: Vec<String> =
+        crate::exit::TABLE.iter().map(|(exit, text)| format!("  {:>3}  {text}", *exit as u8)).collect();
+    format!(
+        "Start here:\n  powersweep run                 a synthetic sweep in seconds, results on the screen\n  \
+         powersweep run etinski2010     a paper's whole sweep on real logs (needs POWERSWEEP_TRACES)\n  \
+         powersweep plan etinski2010    what would run, and why\n\nExit codes:\n{}",
+        codes.join("\n")
+    )
+}
+
+/// The commands; one file each in `commands/`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a sweep on this machine: coordinator and worker in one process. Interrupt it and run it again: it goes on.
+    Run(RunArgs),
+    /// Show what a sweep would run: tasks per axis, what is done already, why one task would or would not run.
+    Plan(PlanArgs),
+    /// Simulate one task and print its row; nothing is stored.
+    Simulate(SimulateArgs),
+    /// Run a coordinator for workers on other machines.
+    Serve(ServeArgs),
+    /// Run a worker for a coordinator.
+    Worker(WorkerArgs),
+    /// Hand a manifest, and the logs it needs, to a running coordinator.
+    Submit(SubmitArgs),
+    /// Show experiments, workers and failures: of the coordinator at --coordinator, else of the one that serves --data,
+    /// else as stored in --data.
+    Status(StatusArgs),
+    /// Print the JSON Schema of manifests, for editors.
+    Schema,
+    /// List the parts that a manifest can choose, with their parameters.
+    Policies(PoliciesArgs),
+    /// List the columns of the result tables.
+    Columns(ColumnsArgs),
+    /// Look at a workload log.
+    #[command(subcommand)]
+    Trace(TraceCommand),
+    /// Ask a coordinator whether it is healthy; for container health checks.
+    Health(CoordinatorArgs),
+}
+
+/// Where manifests name logs, and where they are found.
+#[derive(Debug, Clone, Args)]
+pub struct LogArgs {
+    /// Folder with workload logs; may be repeated. Logs are found by name, with or without .swf, .swf.gz, .swf.zst.
+    #[arg(long = "traces", value_name = "DIR", env = "POWERSWEEP_TRACES", value_delimiter = ':')]
+    pub traces: Vec<PathBuf>,
+    /// Folder that keeps downloaded logs.
+    #[arg(long, value_name = "DIR", env = "POWERSWEEP_CACHE")]
+    pub cache: Option<PathBuf>,
+}
+
+/// Where results and state live.
+#[derive(Debug, Clone, Args)]
+pub struct DataArgs {
+    /// Folder or object store (s3://, gs://, az://) of results and state.
+    #[arg(long, value_name = "URL", env = "POWERSWEEP_DATA", default_value = "./results/data")]
+    pub data: String,
+}
+
+/// How to reach a coordinator.
+#[derive(Debug, Clone, Args)]
+pub struct CoordinatorArgs {
+    /// Address of the coordinator; http://127.0.0.1:7450 by default.
+    #[arg(long, value_name = "URL", env = "POWERSWEEP_COORDINATOR")]
+    pub coordinator: Option<String>,
+    /// File with the token that the coordinator asks for.
+    #[arg(long, value_name = "FILE", env = "POWERSWEEP_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Let the token go unencrypted to another machine; only where the network is trusted.
+    #[arg(long, env = "POWERSWEEP_INSECURE")]
+    pub insecure: bool,
+    /// File with the certificates to trust (PEM), for an https address.
+    #[arg(long, value_name = "FILE", env = "POWERSWEEP_CA")]
+    pub ca: Option<PathBuf>,
+}
+
+/// What to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table for people.
+    Table,
+    /// JSON for programs.
+    Json,
+}
+
+/// `powersweep run`
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A manifest file, or the name of a shipped one (quickstart, etinski2010).
+    #[arg(default_value = "quickstart")]
+    pub manifest: String,
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    /// Tasks simulated at once; 0 for one a processor.
+    #[arg(long, short = 'j', default_value_t = 0)]
+    pub slots: usize,
+    /// Address that other workers and `status` may use; the port is free by default.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Set an experiment whose pins changed aside as NAME@N and start anew.
+    #[arg(long)]
+    pub restart: bool,
+    /// Take the data over from a coordinator that seems alive.
+    #[arg(long)]
+    pub take_over: bool,
+    /// Simulated rows shown at the end; 0 for none.
+    #[arg(long, default_value_t = 24)]
+    pub show: usize,
+    /// No progress bar.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// `powersweep plan`
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// A manifest file, or the name of a shipped one.
+    #[arg(default_value = "quickstart")]
+    pub manifest: String,
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    /// Explain one task: its parts, parameters, identity, and whether it would run.
+    #[arg(long, value_name = "INDEX")]
+    pub index: Option<u64>,
+    /// Table or JSON.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// `powersweep simulate`
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// Take the task from this manifest (with --index).
+    #[arg(requires = "index")]
+    pub manifest: Option<String>,
+    /// Index of the task in the manifest's sweep.
+    #[arg(long, requires = "manifest")]
+    pub index: Option<u64>,
+    /// Set a part or a parameter, such as order=sjf, gear_rule=bsld, bsld_threshold=2; may be repeated.
+    #[arg(long = "set", short = 's', value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Simulate this log (name, path or URL) instead of the synthetic workload; the same as -s source=swf -s log=LOG.
+    #[arg(long)]
+    pub log: Option<String>,
+    /// Seed of generators.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    /// Write one row a job to this file (.parquet or .csv).
+    #[arg(long, value_name = "FILE")]
+    pub jobs: Option<PathBuf>,
+    /// Table or JSON.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// `powersweep serve`
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Address to listen at. Anything but loopback needs --token-file, and TLS or --insecure.
+    #[arg(long, default_value = "127.0.0.1:7450", env = "POWERSWEEP_LISTEN")]
+    pub listen: SocketAddr,
+    /// File with the token that clients must send, and workers too unless --worker-token-file is given; the variable
+    /// POWERSWEEP_TOKEN can hold it instead.
+    #[arg(long, value_name = "FILE", env = "POWERSWEEP_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// File with the token that workers must send.
+    #[arg(long, value_name = "FILE", env = "POWERSWEEP_WORKER_TOKEN_FILE")]
+    pub worker_token_file: Option<PathBuf>,
+    /// Certificate chain (PEM) to serve with TLS.
+    #[arg(long, value_name = "FILE", requires = "tls_key", env = "POWERSWEEP_TLS_CERT")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key (PEM) of the certificate.
+    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "POWERSWEEP_TLS_KEY")]
+    pub tls_key: Option<PathBuf>,
+    /// Serve other machines without TLS; only where the network is trusted.
+    #[arg(long, env = "POWERSWEEP_INSECURE")]
+    pub insecure: bool,
+    /// Take the data over from a coordinator that seems alive.
+    #[arg(long)]
+    pub take_over: bool,
+}
+
+/// `powersweep worker`
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    /// Tasks simulated at once; 0 for one a processor.
+    #[arg(long, short = 'j', default_value_t = 0)]
+    pub slots: usize,
+    /// Name in the results' `worker` column; host name and process id by default.
+    #[arg(long)]
+    pub name: Option<String>,
+}
+
+/// `powersweep submit`
+#[derive(Debug, Args)]
+pub struct SubmitArgs {
+    /// A manifest file, or the name of a shipped one.
+    pub manifest: String,
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    /// Only say what would run.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Set an experiment whose pins changed aside as NAME@N and start anew.
+    #[arg(long)]
+    pub restart: bool,
+    /// Wait until the sweep has ended.
+    #[arg(long)]
+    pub wait: bool,
+}
+
+/// `powersweep status`
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// One experiment; all if not given.
+    pub experiment: Option<String>,
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Table or JSON.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// `powersweep policies`
+#[derive(Debug, Args)]
+pub struct PoliciesArgs {
+    /// Only this part.
+    pub name: Option<String>,
+    /// Table or JSON.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// `powersweep columns`
+#[derive(Debug, Args)]
+pub struct ColumnsArgs {
+    /// Only this table (tasks, jobs, failures).
+    pub table: Option<String>,
+    /// Table or JSON.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// `powersweep trace`
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// What a log holds: header, jobs, span, sizes, run times, what is missing.
+    Info {
+        /// Name, path or URL of the log.
+        log: String,
+        /// SHA-256 of the file; needed for a URL.
+        #[arg(long)]
+        sha256: Option<String>,
+        #[command(flatten)]
+        logs: LogArgs,
+        /// Table or JSON.
+        #[arg(long, value_enum, default_value = "table")]
+        format: Format,
+    },
+}

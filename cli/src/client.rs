@@ -1,0 +1,102 @@
+//! Speaking to a coordinator from a command.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+
+use bytes::Bytes;
+use powersweep_experiments::{Digest, Manifest};
+use powersweep_proto::client::{Address, Client, ConnectError, Target, Tls, words};
+use powersweep_proto::v1;
+use powersweep_workloads::Library;
+use tonic::{Code, Status};
+
+use crate::args::CoordinatorArgs;
+use crate::exit::{Exit, Failure};
+use crate::inputs;
+
+/// Payload of one message of an upload.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Where `serve` listens by default.
+const DEFAULT_URL: &str = "http://127.0.0.1:7450";
+
+/// Runs a command's asynchronous part.
+pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(Exit::Failure, format!("cannot start threads: {error}")))?;
+    let result = runtime.block_on(work);
+    // Whatever still runs (a watchdog, a reader) must not keep the program from ending.
+    runtime.shutdown_background();
+    Ok(result)
+}
+
+/// The address that the command line describes.
+pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
+    let tls = args.ca.as_ref().map(|path| {
+        let pem = std::fs::read(path)
+            .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display())))?;
+        Ok(Tls { ca_pem: pem, domain: None })
+    });
+    Ok(Address {
+        url: args.coordinator.clone().unwrap_or_else(|| DEFAULT_URL.to_owned()),
+        token: inputs::token(args.token_file.as_deref())?,
+        insecure: args.insecure,
+        tls: tls.transpose()?,
+    })
+}
+
+/// Connects once; nobody there is an error with its own exit code.
+pub async fn connect(address: &Address) -> Result<Client, Failure> {
+    let failure = |error: ConnectError| {
+        let exit = if matches!(error, ConnectError::Address { .. }) { Exit::Usage } else { Exit::Network };
+        Failure::new(exit, error.to_string())
+    };
+    Target::new(address).map_err(failure)?.connect().await.map_err(failure)
+}
+
+/// A refused call as an error.
+pub fn refused(status: &Status) -> Failure {
+    let exit = match status.code() {
+        Code::Unavailable | Code::DeadlineExceeded => Exit::Network,
+        Code::InvalidArgument => Exit::Usage,
+        _ => Exit::Refused,
+    };
+    Failure::new(exit, words(status))
+}
+
+/// The request that submits a manifest.
+pub fn submission(manifest: &Manifest, digests: &BTreeMap<String, Digest>, restart: bool) -> v1::SubmitRequest {
+    let digests = digests.iter().map(|(log, digest)| (log.clone(), Bytes::copy_from_slice(digest.as_bytes())));
+    v1::SubmitRequest { manifest: manifest.text().to_owned(), digests: digests.collect(), dry_run: false, restart }
+}
+
+/// Uploads the logs of a manifest that the coordinator lacks.
+pub async fn upload_missing(
+    client: &mut Client,
+    manifest: &Manifest,
+    digests: &BTreeMap<String, Digest>,
+    missing: &[Bytes],
+    library: &Library,
+) -> Result<(), Failure> {
+    for needed in manifest.logs() {
+        let Some(digest) = digests.get(&needed.log) else { continue };
+        if !missing.iter().any(|m| m[..] == digest.as_bytes()[..]) {
+            continue;
+        }
+        let log = inputs::log(library, &needed.log, needed.sha256.as_deref())?;
+        if log.digest != *digest.as_bytes() {
+            return Err(Failure::new(Exit::Workload, format!("{} changed while it was being submitted", needed.log)));
+        }
+        let text = Bytes::from(log.bytes);
+        let digest = Bytes::copy_from_slice(digest.as_bytes());
+        let pieces: Vec<v1::UploadLogRequest> = (0..text.len().max(1))
+            .step_by(CHUNK_BYTES)
+            .map(|at| v1::UploadLogRequest {
+                digest: if at == 0 { digest.clone() } else { Bytes::new() },
+                data: text.slice(at.min(text.len())..(at + CHUNK_BYTES).min(text.len())),
+            })
+            .collect();
+        client.upload_log(tokio_stream::iter(pieces)).await.map_err(|status| refused(&status))?;
+    }
+    Ok(())
+}

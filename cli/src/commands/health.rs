@@ -1,0 +1,20 @@
+//! `powersweep health`: for container health checks, where no shell is.
+
+use crate::args::CoordinatorArgs;
+use crate::client;
+use crate::exit::{Exit, Failure, Outcome};
+use powersweep_proto::v1;
+
+/// Succeeds if the coordinator answers and its storage works.
+pub fn run(args: &CoordinatorArgs) -> Outcome {
+    let address = client::address(args)?;
+    client::block_on(async {
+        let mut farm = client::connect(&address).await?;
+        let request = v1::StatusRequest { experiment: String::new(), max_failures: 0 };
+        let status = farm.status(request).await.map_err(|status| client::refused(&status))?.into_inner();
+        if status.storage_stalled {
+            return Err(Failure::new(Exit::Storage, format!("storage is stalled: {}", status.storage_reason)));
+        }
+        Ok(Exit::Done)
+    })?
+}

@@ -1,0 +1,14 @@
+//! One file a command.
+
+pub mod columns;
+pub mod health;
+pub mod plan;
+pub mod policies;
+pub mod run;
+pub mod schema;
+pub mod serve;
+pub mod simulate;
+pub mod status;
+pub mod submit;
+pub mod trace;
+pub mod worker;

@@ -1,0 +1,156 @@
+//! `powersweep plan`: what a sweep would run, and why, before it runs.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use powersweep_coordinator::plan;
+use powersweep_coordinator::records::Loaded;
+use powersweep_coordinator::store::Location;
+use powersweep_experiments::{AxisSummary, Sweep, TaskSpec};
+use powersweep_proto::v1;
+use serde_json::{Value as Json, json};
+
+use super::submit;
+use crate::args::{Format, PlanArgs};
+use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::{client, inputs, screen, stored};
+
+/// Values of an axis shown in a row.
+const VALUES_SHOWN: usize = 12;
+
+/// Shows the plan of a manifest, or of one task.
+pub fn run(args: &PlanArgs) -> Outcome {
+    let manifest = inputs::manifest(&args.manifest)?;
+    let digests = inputs::digests(&manifest, &inputs::library(&args.logs))?;
+    let sweep = inputs::sweep(&manifest, &digests)?;
+    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+    let (loaded, live) = client::block_on(async {
+        let live = stored::owner_endpoint(&location).await?.is_some();
+        Ok((stored::read(&location).await?, live))
+    })??;
+    match args.index {
+        Some(index) => explain(&sweep, index, &loaded, &location, args.format),
+        None => {
+            let reply = plan::submission(loaded, &sweep, &digests);
+            let reply = reply.map_err(|reason| Failure::new(Exit::Refused, reason))?;
+            overview(&sweep, &reply, live, args.format)
+        }
+    }
+}
+
+fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: bool, format: Format) -> Outcome {
+    let axes = sweep.axes();
+    if format == Format::Json {
+        return screen::print_json(&overview_json(sweep, &axes, reply, live));
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["section", "axis", "values (tasks)"]);
+    for axis in &axes {
+        let place =
+            if axis.block.is_empty() { axis.section.to_owned() } else { format!("{}.{}", axis.section, axis.block) };
+        table.add_row([place, axis.name.clone(), values_text(axis)]);
+    }
+    let mut text = format!("{}: {}\n\n{table}\n\n", sweep.manifest().name(), sweep.manifest().description());
+    let excluded = sweep.index_count() - sweep.task_count();
+    if excluded > 0 {
+        text.push_str(&format!("{} combinations, {excluded} of them excluded\n", sweep.index_count()));
+    }
+    text.push_str(&submit::describe(reply, true));
+    if live {
+        text.push_str("\na coordinator is at work on this data: `powersweep status --data DATA`");
+    }
+    text.push_str("\n`powersweep plan --index N` explains one task");
+    screen::print(&text)
+}
+
+fn values_text(axis: &AxisSummary) -> String {
+    let shown = axis.values.iter().take(VALUES_SHOWN).map(|v| match v.tasks_count {
+        Some(tasks) => format!("{} ({tasks})", v.text),
+        None => v.text.clone(),
+    });
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    let more = axis.values_count.saturating_sub(axis.values.len().min(VALUES_SHOWN) as u64);
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
+
+fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, live: bool) -> Json {
+    let axes: Vec<Json> = axes
+        .iter()
+        .map(|axis| {
+            let values: Vec<Json> =
+                axis.values.iter().map(|v| json!({ "value": v.text, "tasks": v.tasks_count })).collect();
+            json!({ "section": axis.section, "block": &*axis.block, "axis": axis.name,
+                    "values_count": axis.values_count, "values": values })
+        })
+        .collect();
+    json!({ "experiment": reply.experiment, "generation": reply.generation, "indices": sweep.index_count(),
+            "tasks": reply.tasks, "done": reply.done, "to_run": reply.to_run, "failed": reply.failed,
+            "extra": reply.extra, "coordinator_at_work": live, "axes": axes })
+}
+
+fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, format: Format) -> Outcome {
+    let Some(task) = sweep.task(index) else {
+        let why = if index < sweep.index_count() {
+            "an [[exclude]] or zip of the manifest leaves this combination out, so it would not run".to_owned()
+        } else {
+            format!("indices end at {}", sweep.index_count().saturating_sub(1))
+        };
+        return Err(Failure::new(Exit::Usage, format!("{} has no task {index}: {why}", sweep.manifest().name())));
+    };
+    let state = plan::task_state(loaded, &task);
+    let (verdict, reason) = verdict(&state, location);
+    if format == Format::Json {
+        return screen::print_json(&task_json(&task, verdict, &reason));
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.add_row(["task", &index.to_string()]);
+    table.add_row(["task_id", &task.task_id.to_string()]);
+    for (name, label) in [("workload", &task.workload), ("platform", &task.platform), ("policy", &task.policy)] {
+        table.add_row([name, label]);
+    }
+    for part in task.sim.parts() {
+        let entry = part.entry();
+        let values = part.values().iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>();
+        table.add_row([
+            entry.slot.key().to_owned(),
+            format!("{} (version {})", entry.name, entry.version),
+            values.join(", "),
+        ]);
+    }
+    table.add_row(["seed", &task.sim.seed.to_string()]);
+    screen::print(&format!("{table}\n\n{verdict}: {reason}"))
+}
+
+fn verdict(state: &plan::TaskState, location: &Location) -> (&'static str, String) {
+    match state {
+        plan::TaskState::NewExperiment => ("would run", format!("this experiment has no results in {location} yet")),
+        plan::TaskState::New => ("would run", "the manifest that was run last did not have it".to_owned()),
+        plan::TaskState::Missing => ("would run", "it has no row yet".to_owned()),
+        plan::TaskState::Done => ("would not run", format!("its row is in {location}")),
+        plan::TaskState::Failed(failure) if failure.quarantined => {
+            ("would not run", format!("it failed {} times, last: {}", failure.attempts, failure.message))
+        }
+        plan::TaskState::Failed(failure) => {
+            ("would run", format!("it failed {} times and will be tried again: {}", failure.attempts, failure.message))
+        }
+    }
+}
+
+fn task_json(task: &TaskSpec, verdict: &str, reason: &str) -> Json {
+    let parts: serde_json::Map<String, Json> = task
+        .sim
+        .parts()
+        .map(|part| {
+            let entry = part.entry();
+            let values: serde_json::Map<String, Json> =
+                part.values().iter().map(|(name, value)| ((*name).to_owned(), json!(value.to_string()))).collect();
+            (entry.slot.key().to_owned(), json!({ "name": entry.name, "version": entry.version, "parameters": values }))
+        })
+        .collect();
+    json!({ "index": task.index, "task_id": task.task_id.to_string(), "workload": &*task.workload,
+            "platform": &*task.platform, "policy": &*task.policy, "seed": task.sim.seed, "parts": parts,
+            "verdict": verdict, "reason": reason })
+}

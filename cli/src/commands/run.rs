@@ -1,0 +1,224 @@
+//! `powersweep run`: the whole farm in one process: the same coordinator, worker and protocol as on many machines.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use powersweep_coordinator::Tokens;
+use powersweep_experiments::Manifest;
+use powersweep_proto::{client::Address, v1};
+use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{status, submit, worker};
+use crate::args::RunArgs;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::farm::{FarmOptions, LocalFarm};
+use crate::{client, inputs, interrupt, results_table, screen};
+
+/// How often the progress is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// Failures shown at the end.
+const FAILURES_SHOWN: u32 = 10;
+
+/// Runs a sweep to its end.
+pub fn run(args: &RunArgs) -> Outcome {
+    let manifest = inputs::manifest(&args.manifest)?;
+    let library = inputs::library(&args.logs);
+    let digests = inputs::digests(&manifest, &library)?;
+    inputs::sweep(&manifest, &digests)?;
+    client::block_on(async {
+        let stop = interrupt::token();
+        let farm = LocalFarm::start(farm_options(args)).await.map_err(|failure| offer_submit(failure, args))?;
+        let mut sweep = Run { farm, worker: None, began: Instant::now() };
+        let submitted = sweep.submit(args, &manifest, &digests, &library).await;
+        let ended = match submitted {
+            Ok(()) => sweep.follow(args, manifest.name(), &stop).await,
+            Err(failure) => Err(failure),
+        };
+        sweep.end(args, &manifest, ended).await
+    })?
+}
+
+fn farm_options(args: &RunArgs) -> FarmOptions {
+    FarmOptions {
+        data: args.data.data.clone(),
+        listen: args.listen,
+        tokens: Tokens::default(),
+        tls: None,
+        insecure: false,
+        take_over: args.take_over,
+        local: true,
+    }
+}
+
+/// A live owner can be given the manifest instead.
+fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
+    if failure.exit == Exit::Owned {
+        failure
+            .message
+            .push_str(&format!("\nto hand it this sweep: powersweep submit {} --coordinator URL", args.manifest));
+    }
+    failure
+}
+
+struct Run {
+    farm: LocalFarm,
+    worker: Option<(JoinHandle<Result<WorkerReport, WorkerError>>, CancellationToken)>,
+    began: Instant,
+}
+
+/// How following a sweep ended.
+enum Ended {
+    Finished(Box<v1::ExperimentStatus>),
+    Interrupted,
+    Lost,
+}
+
+impl Run {
+    /// Hands manifest and logs to the coordinator and starts the worker.
+    async fn submit(
+        &mut self,
+        args: &RunArgs,
+        manifest: &Manifest,
+        digests: &std::collections::BTreeMap<String, powersweep_experiments::Digest>,
+        library: &powersweep_workloads::Library,
+    ) -> Result<(), Failure> {
+        let request = client::submission(manifest, digests, args.restart);
+        let reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
+        if !args.quiet {
+            eprintln!("{}", submit::describe(&reply, false));
+        }
+        let address = Address { url: format!("http://{}", self.farm.handle().local_addr()), ..Address::default() };
+        if !reply.missing_logs.is_empty() {
+            let mut farm = client::connect(&address).await?;
+            client::upload_missing(&mut farm, manifest, digests, &reply.missing_logs, library).await?;
+        }
+        let slots = worker::slots_or_all(args.slots);
+        let mut options = WorkerOptions::new(address.url, slots, format!("local-{}", std::process::id()));
+        options.search_path = args.logs.traces.clone();
+        let stop = CancellationToken::new();
+        self.worker = Some((tokio::spawn(powersweep_worker::run(options, stop.clone())), stop));
+        Ok(())
+    }
+
+    /// Shows the progress until nothing is left to run.
+    async fn follow(&mut self, args: &RunArgs, experiment: &str, stop: &CancellationToken) -> Result<Ended, Failure> {
+        let bar = progress_bar(args.quiet);
+        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
+        loop {
+            let reply = self.farm.handle().status(request.clone()).await.map_err(|status| client::refused(&status))?;
+            let Some(found) = reply.experiments.into_iter().next() else {
+                return Err(Failure::new(
+                    Exit::Failure,
+                    format!("the coordinator lost {experiment}: please report it"),
+                ));
+            };
+            draw(&bar, &found, reply.storage_stalled.then_some(reply.storage_reason.as_str()));
+            if matches!(found.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
+                bar.finish_and_clear();
+                return Ok(Ended::Finished(Box::new(found)));
+            }
+            if let Some((worker, _)) = &mut self.worker
+                && worker.is_finished()
+            {
+                bar.finish_and_clear();
+                return Err(worker_ended(worker.await));
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_INTERVAL) => {}
+                () = stop.cancelled() => { bar.finish_and_clear(); return Ok(Ended::Interrupted); }
+                () = self.farm.lost() => { bar.finish_and_clear(); return Ok(Ended::Lost); }
+            }
+        }
+    }
+
+    /// Ends worker and coordinator, then shows what came out.
+    async fn end(self, args: &RunArgs, manifest: &Manifest, ended: Result<Ended, Failure>) -> Outcome {
+        if let Some((worker, stop)) = self.worker {
+            stop.cancel();
+            // The worker hands in what it has finished before the coordinator closes.
+            let _ = worker.await;
+        }
+        let location = self.farm.location.clone();
+        let closed = self.farm.end().await;
+        let seconds = self.began.elapsed().as_secs_f64();
+        let finished = match ended? {
+            Ended::Finished(finished) => finished,
+            Ended::Interrupted => {
+                closed?;
+                let message = "interrupted; what was finished is kept. Run the same command to go on";
+                return Err(Failure::new(Exit::Interrupted, message));
+            }
+            Ended::Lost => {
+                let message = "another coordinator has taken the data over; this run has stopped";
+                return Err(Failure::new(Exit::Fenced, message));
+            }
+        };
+        closed?;
+        if let Some(table) = results_table::show(&location, manifest.name(), args.show).await? {
+            screen::print(&format!("{table}\n"))?;
+        }
+        if !args.quiet {
+            eprintln!("{}", closing(&finished, seconds, &location.to_string(), args));
+        }
+        if finished.failed + finished.quarantined > 0 {
+            return Err(Failure::new(Exit::TasksFailed, status::failures_text(&finished)));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn worker_ended(result: Result<Result<WorkerReport, WorkerError>, tokio::task::JoinError>) -> Failure {
+    match result {
+        Ok(Ok(report)) => Failure::new(Exit::Failure, format!("the worker ended early: {}", report.reason)),
+        Ok(Err(error)) => Failure::new(worker::exit_of(&error), error.to_string()),
+        Err(error) => Failure::new(Exit::Failure, format!("the worker ended early: {error}")),
+    }
+}
+
+fn progress_bar(quiet: bool) -> ProgressBar {
+    let bar = ProgressBar::no_length();
+    bar.set_draw_target(if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() });
+    let template = "{wide_bar} {pos}/{len} tasks  {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn draw(bar: &ProgressBar, found: &v1::ExperimentStatus, stalled: Option<&str>) {
+    bar.set_length(found.tasks);
+    bar.set_position(found.done);
+    let message = match (stalled, found.eta_s) {
+        (Some(reason), _) => format!("storage stalled: {reason}"),
+        (None, Some(eta_s)) => format!("{}/s, {} left", screen::number(found.tasks_per_s), screen::duration(eta_s)),
+        (None, None) => found.reason.clone(),
+    };
+    bar.set_message(message);
+}
+
+/// What was done, where it lies, and where to go from here.
+fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, args: &RunArgs) -> String {
+    let spent = finished.spent.unwrap_or_default();
+    let folder = format!("{data}/{}/tasks", finished.name);
+    let mut text = format!(
+        "{} of {} tasks done in {}: engine {}, parse {}, store {}, idle {} over all slots\nrows: {folder}/*.parquet",
+        finished.done,
+        finished.tasks,
+        screen::duration(seconds),
+        screen::duration(spent.engine_s),
+        screen::duration(spent.parse_s),
+        screen::duration(spent.store_s),
+        screen::duration(spent.idle_s),
+    );
+    if args.manifest == "quickstart" {
+        text.push_str(&format!(
+            "\n\nNext:\n  duckdb -c \"FROM '{folder}/*.parquet'\"      query the rows; `powersweep columns` explains them\n  \
+             powersweep trace info LOG.swf.gz     look at a real log\n  \
+             powersweep run etinski2010           a paper's sweep (POWERSWEEP_TRACES: folder of the logs)\n  \
+             powersweep serve, then powersweep worker on each machine"
+        ));
+    }
+    text
+}

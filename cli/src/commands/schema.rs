@@ -1,0 +1,9 @@
+//! `powersweep schema`: the JSON Schema of manifests.
+
+use crate::exit::Outcome;
+use crate::screen;
+
+/// Prints the schema.
+pub fn run() -> Outcome {
+    screen::print_json(&powersweep_experiments::schema::json_schema())
+}

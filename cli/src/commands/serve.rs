@@ -1,0 +1,52 @@
+//! `powersweep serve`: a coordinator until it is interrupted.
+
+use powersweep_coordinator::{Tls, Tokens};
+
+use crate::args::ServeArgs;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::farm::{FarmOptions, LocalFarm};
+use crate::{client, inputs, interrupt};
+
+/// Serves.
+pub fn run(args: &ServeArgs) -> Outcome {
+    let token = inputs::token(args.token_file.as_deref())?;
+    let worker = match &args.worker_token_file {
+        Some(file) => inputs::token(Some(file))?,
+        None => token.clone(),
+    };
+    let options = FarmOptions {
+        data: args.data.data.clone(),
+        listen: args.listen,
+        tokens: Tokens { client: token, worker },
+        tls: tls(args)?,
+        insecure: args.insecure,
+        take_over: args.take_over,
+        local: false,
+    };
+    client::block_on(async {
+        let stop = interrupt::token();
+        let farm = LocalFarm::start(options).await?;
+        eprintln!("powersweep: serving {} at {}", farm.location, farm.handle().local_addr());
+        let lost = tokio::select! {
+            () = stop.cancelled() => false,
+            () = farm.lost() => true,
+        };
+        let ended = farm.end().await;
+        if lost {
+            let message = "another coordinator has taken the data over; this one has stopped";
+            return Err(Failure::new(Exit::Fenced, message));
+        }
+        ended.map(|()| Exit::Done)
+    })?
+}
+
+fn tls(args: &ServeArgs) -> Result<Option<Tls>, Failure> {
+    let read = |path: &std::path::Path| {
+        std::fs::read(path)
+            .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display())))
+    };
+    match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Ok(Some(Tls { certificate_pem: read(certificate)?, key_pem: read(key)? })),
+        _ => Ok(None),
+    }
+}

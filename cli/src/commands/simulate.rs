@@ -1,0 +1,229 @@
+//! `powersweep simulate`: one task, from flags or from a manifest, here and now. Nothing is stored.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use arrow::array::RecordBatch;
+use comfy_table::{Table, presets};
+use powersweep_engine::registry::{self, Param, Type};
+use powersweep_engine::workload::{self, Workload};
+use powersweep_engine::{JobRecord, Limits, Part, SimError, SimSpec, Slot, Value};
+use powersweep_experiments::{Digest, TaskSpec, identity};
+use powersweep_results::identity::RunFacts;
+use powersweep_results::{jobs, part, tasks};
+use powersweep_workloads::Library;
+use serde_json::Value as Json;
+
+use crate::args::{Format, SimulateArgs};
+use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::{inputs, rows, screen};
+
+/// Simulates and prints the row.
+pub fn run(args: &SimulateArgs) -> Outcome {
+    let library = inputs::library(&args.logs);
+    let mut timing = RunFacts {
+        attempt: 1,
+        worker: "simulate".to_owned(),
+        started_at_us: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64),
+        wall_ms: 0.0,
+        engine_ms: 0.0,
+        parse_ms: 0.0,
+    };
+    let (task, workload) = prepare(args, &library, &mut timing)?;
+    let started = Instant::now();
+    let mut records = Vec::new();
+    let wanted = args.jobs.is_some().then_some(&mut records);
+    let summary = powersweep_engine::simulate(&task.sim, &workload, &Limits::NONE, wanted).map_err(|error| {
+        let exit = if matches!(error, SimError::Policy { .. }) { Exit::Failure } else { Exit::Usage };
+        Failure::new(exit, error.to_string())
+    })?;
+    timing.engine_ms = started.elapsed().as_secs_f64() * 1e3;
+    timing.wall_ms = timing.engine_ms + timing.parse_ms;
+    let mut builder = tasks::Builder::new();
+    builder.push(&task, &workload.counts, &summary, &timing);
+    let batch = builder.finish();
+    if let Some(path) = &args.jobs {
+        write_jobs(path, &task, &records)?;
+    }
+    match args.format {
+        Format::Json => screen::print_json(&Json::Object(rows::object(&batch, 0))),
+        Format::Table => screen::print(&row_text(&batch)),
+    }
+}
+
+fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Result<(TaskSpec, Workload), Failure> {
+    let mut task = match (&args.manifest, args.index) {
+        (Some(name), Some(index)) => task_of_manifest(name, index, library)?,
+        _ => TaskSpec {
+            experiment: Arc::from("simulate"),
+            index: 0,
+            task_id: uuid::Uuid::nil(),
+            workload: Arc::from("simulate"),
+            platform: Arc::from("simulate"),
+            policy: Arc::from("simulate"),
+            digest: None,
+            log: None,
+            sim: SimSpec::new(),
+        },
+    };
+    apply(&mut task.sim, args)?;
+    if let Some(seed) = args.seed {
+        task.sim.seed = seed;
+    }
+    let problems: Vec<String> = missing(&task.sim).chain(task.sim.problems()).collect();
+    if !problems.is_empty() {
+        return Err(Failure::new(Exit::Usage, problems.join("\n")));
+    }
+    let started = Instant::now();
+    let source = task.sim.part(Slot::Source);
+    let log = match source.opt_text("log") {
+        None => None,
+        Some(name) => {
+            let bytes = inputs::log(library, name, source.opt_text("log_sha256"))?;
+            task.digest = Some(Digest::from(bytes.digest));
+            task.log = Some(Arc::from(name));
+            Some(inputs::parsed(&bytes)?)
+        }
+    };
+    task.task_id = identity::task_id(&task.sim, task.digest);
+    let workload = workload::build(&task.sim, log.as_ref()).or_exit(Exit::Workload)?;
+    timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
+    Ok((task, workload))
+}
+
+fn task_of_manifest(name: &str, index: u64, library: &Library) -> Result<TaskSpec, Failure> {
+    let manifest = inputs::manifest(name)?;
+    let sweep = inputs::sweep(&manifest, &inputs::digests(&manifest, library)?)?;
+    sweep.task(index).ok_or_else(|| {
+        let why = if index >= sweep.index_count() {
+            format!("indices end at {}", sweep.index_count().saturating_sub(1))
+        } else {
+            "the manifest excludes it".to_owned()
+        };
+        Failure::new(Exit::Usage, format!("{name} has no task {index}: {why}"))
+    })
+}
+
+/// Applies `--log` and `--set`: first the parts, then the parameters, so that their order does not matter.
+fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
+    let usage = |message: String| Failure::new(Exit::Usage, message);
+    let mut pairs = Vec::new();
+    if let Some(log) = &args.log {
+        pairs.extend([("source", "swf"), ("log", log.as_str())]);
+    }
+    for setting in &args.set {
+        let pair = setting.split_once('=').ok_or_else(|| usage(format!("--set {setting}: write KEY=VALUE")))?;
+        pairs.push((pair.0.trim(), pair.1.trim()));
+    }
+    let slot_of = |key: &str| Slot::ALL.into_iter().find(|slot| slot.key() == key);
+    for (key, name) in &pairs {
+        let Some(slot) = slot_of(key) else { continue };
+        let entry = registry::find(slot, name).ok_or_else(|| {
+            let names: Vec<&str> = registry::entries(slot).map(|e| e.name).collect();
+            usage(screen::unknown(key, name, &names))
+        })?;
+        if sim.part(slot).entry() != entry {
+            sim.choose(Part::new(entry));
+        }
+    }
+    for (key, text) in pairs.iter().filter(|(key, _)| slot_of(key).is_none()) {
+        let chosen = sim.parts().find_map(|part| {
+            let param = part.entry().params.iter().find(|p| p.name == *key)?;
+            Some((part.entry().slot, param))
+        });
+        let (slot, param) = chosen.ok_or_else(|| usage(unknown_parameter(key, sim)))?;
+        sim.part_mut(slot).set(key, value_of(param, text)).or_exit(Exit::Usage)?;
+    }
+    Ok(())
+}
+
+/// Says to which part a parameter belongs if not to a chosen one, else the nearest name.
+fn unknown_parameter(key: &str, sim: &SimSpec) -> String {
+    let owner = registry::ENTRIES.iter().find(|e| e.params.iter().any(|p| p.name == key));
+    match owner {
+        Some(entry) => format!("`{key}` belongs to {0} `{1}`: add -s {0}={1}", entry.slot.key(), entry.name),
+        None => {
+            let params = sim.parts().flat_map(|part| part.entry().params.iter().map(|p| p.name));
+            let known: Vec<&str> = Slot::ALL.iter().map(|slot| slot.key()).chain(params).collect();
+            screen::unknown("part or parameter", key, &known)
+        }
+    }
+}
+
+fn missing(sim: &SimSpec) -> impl Iterator<Item = String> + '_ {
+    sim.parts().flat_map(|part| {
+        part.missing().map(move |p| format!("`{}` is required by `{}`: {}", p.name, part.entry().name, p.expectation()))
+    })
+}
+
+/// A value from the command line, read as its parameter's type; what does not fit stays text and is refused with the
+/// expectation by [`Part::set`].
+fn value_of(param: &Param, text: &str) -> Value {
+    let as_text = || Value::Text(text.to_owned());
+    match param.ty {
+        Type::Bool => text.parse().map_or_else(|_| as_text(), Value::Bool),
+        Type::Int { .. } => text.parse().map_or_else(|_| as_text(), Value::Int),
+        Type::Real { .. } => text.parse().map_or_else(|_| as_text(), Value::Real),
+        Type::Reals { .. } => {
+            let items = text.trim_start_matches('[').trim_end_matches(']').split(',').map(|item| item.trim().parse());
+            items.collect::<Result<Vec<f64>, _>>().map_or_else(|_| as_text(), Value::Reals)
+        }
+        Type::Choice(_) | Type::Text => as_text(),
+    }
+}
+
+/// Every column that has a value, one a line.
+fn row_text(batch: &RecordBatch) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for (name, value) in rows::object(batch, 0) {
+        if !value.is_null() {
+            table.add_row([name, rows::text(&value)]);
+        }
+    }
+    table.to_string()
+}
+
+/// Writes one row a job. The file appears whole or not at all.
+fn write_jobs(path: &Path, task: &TaskSpec, records: &[JobRecord]) -> Result<(), Failure> {
+    let mut builder = jobs::Builder::new();
+    builder.push(task, records);
+    let batch = builder.finish();
+    let bytes = match path.extension().and_then(|e| e.to_str()) {
+        Some("parquet") => {
+            let footer = part::Footer {
+                experiment: task.experiment.to_string(),
+                part_id: uuid::Uuid::now_v7(),
+                rows: batch.num_rows() as u64,
+            };
+            part::encode(&batch.schema(), &[batch], &footer).or_exit(Exit::Failure)?.to_vec()
+        }
+        Some("csv") => csv(&batch).into_bytes(),
+        _ => return Err(Failure::new(Exit::Usage, format!("--jobs {}: end it in .parquet or .csv", path.display()))),
+    };
+    let partial = path.with_extension(format!("partial-{}", std::process::id()));
+    std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|error| {
+        let _ = std::fs::remove_file(&partial);
+        Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
+    })
+}
+
+/// RFC 4180 text, null as nothing.
+fn csv(batch: &RecordBatch) -> String {
+    let quoted = |text: String| {
+        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    };
+    let mut out = batch.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(",");
+    out.push('\n');
+    for row in 0..batch.num_rows() {
+        let cells = batch.columns().iter().map(|column| match rows::cell(column, row) {
+            Json::Null => String::new(),
+            Json::String(text) => quoted(text),
+            other => quoted(other.to_string()),
+        });
+        out.push_str(&cells.collect::<Vec<_>>().join(","));
+        out.push('\n');
+    }
+    out
+}

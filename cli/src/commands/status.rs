@@ -1,0 +1,151 @@
+//! `powersweep status`: experiments, workers and failures.
+
+use comfy_table::{Table, presets};
+use powersweep_coordinator::plan;
+use powersweep_coordinator::store::Location;
+use powersweep_proto::v1;
+use serde_json::{Value as Json, json};
+
+use crate::args::{Format, StatusArgs};
+use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::{client, screen, stored};
+
+/// Failures shown for each experiment.
+const FAILURES_SHOWN: u32 = 20;
+
+/// Asks the coordinator at an address, or the one that owns the data folder, or reads the stored state.
+pub fn run(args: &StatusArgs) -> Outcome {
+    let mut address = client::address(&args.coordinator)?;
+    let request =
+        v1::StatusRequest { experiment: args.experiment.clone().unwrap_or_default(), max_failures: FAILURES_SHOWN };
+    let status = client::block_on(async {
+        if args.coordinator.coordinator.is_none() {
+            let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+            match stored::owner_endpoint(&location).await? {
+                Some(endpoint) => address.url = endpoint,
+                None => return Ok(plan::status(stored::read(&location).await?, &request, &location.to_string())),
+            }
+        }
+        let mut farm = client::connect(&address).await?;
+        let status = farm.status(request.clone()).await.map_err(|status| client::refused(&status))?;
+        Ok(status.into_inner())
+    })??;
+    if let Some(name) = args.experiment.as_ref().filter(|_| status.experiments.is_empty()) {
+        return Err(Failure::new(Exit::Usage, format!("there is no experiment {name} in {}", status.data)));
+    }
+    match args.format {
+        Format::Json => screen::print_json(&to_json(&status)),
+        Format::Table => screen::print(&to_text(&status)),
+    }
+}
+
+/// A state in a word.
+pub fn state_word(state: v1::ExperimentState) -> &'static str {
+    match state {
+        v1::ExperimentState::Unspecified => "unknown",
+        v1::ExperimentState::Waiting => "waiting",
+        v1::ExperimentState::Running => "running",
+        v1::ExperimentState::Finished => "finished",
+        v1::ExperimentState::Failed => "failed",
+    }
+}
+
+fn to_text(status: &v1::StatusReply) -> String {
+    let mut text = if status.workers.is_empty() && status.build.is_empty() {
+        format!("no coordinator at work; as stored in {}\n", status.data)
+    } else {
+        format!("coordinator {}, data {}\n", status.build, status.data)
+    };
+    if status.storage_stalled {
+        text.push_str(&format!("STORAGE STALLED: {}\n", status.storage_reason));
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["experiment", "state", "tasks", "done", "running", "failed", "tasks/s", "ETA"]);
+    for e in &status.experiments {
+        table.add_row([
+            e.name.clone(),
+            state_word(e.state()).to_owned(),
+            e.tasks.to_string(),
+            e.done.to_string(),
+            e.running.to_string(),
+            (e.failed + e.quarantined).to_string(),
+            screen::number(e.tasks_per_s),
+            e.eta_s.map(screen::duration).unwrap_or_default(),
+        ]);
+    }
+    text.push_str(&format!("\n{table}\n"));
+    for e in status.experiments.iter().filter(|e| !e.reason.is_empty()) {
+        text.push_str(&format!("{}: {}\n", e.name, e.reason));
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["worker", "slots", "busy", "leased", "done", "seen"]);
+    for w in &status.workers {
+        table.add_row([
+            w.name.clone(),
+            w.slots.to_string(),
+            w.busy_slots.to_string(),
+            w.leased_tasks.to_string(),
+            w.tasks_done.to_string(),
+            format!("{} ago", screen::duration(w.seen_s_ago)),
+        ]);
+    }
+    if !status.workers.is_empty() {
+        text.push_str(&format!("\n{table}\n"));
+    }
+    for e in &status.experiments {
+        text.push_str(&failures_text(e));
+    }
+    text.trim_end().to_owned()
+}
+
+/// The failures of an experiment with what reproduces each; empty if there are none.
+pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
+    if experiment.failures.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}: failures\n", experiment.name);
+    for f in &experiment.failures {
+        let last = if f.r#final { ", for good" } else { "" };
+        text.push_str(&format!("  task {} (attempt {}, {}{last}): {}\n", f.index, f.attempt, f.worker, f.message));
+        if !f.reproduce.is_empty() {
+            text.push_str(&format!("    reproduce: {}\n", f.reproduce));
+        }
+    }
+    text
+}
+
+fn to_json(status: &v1::StatusReply) -> Json {
+    let spent = |s: &Option<v1::TimeSpent>| {
+        let s = s.unwrap_or_default();
+        json!({ "engine_s": s.engine_s, "parse_s": s.parse_s, "store_s": s.store_s, "idle_s": s.idle_s })
+    };
+    let failure = |f: &v1::Failure| {
+        json!({ "index": f.index, "message": f.message, "worker": f.worker, "attempt": f.attempt, "final": f.r#final,
+                "reproduce": f.reproduce })
+    };
+    let experiments: Vec<Json> = status
+        .experiments
+        .iter()
+        .map(|e| {
+            json!({
+                "name": e.name, "state": state_word(e.state()), "reason": e.reason, "tasks": e.tasks, "done": e.done,
+                "running": e.running, "failed": e.failed, "quarantined": e.quarantined, "extra": e.extra,
+                "rows_in_parts": e.rows_in_parts, "rows_unrolled": e.rows_unrolled, "tasks_per_s": e.tasks_per_s,
+                "eta_s": e.eta_s, "spent": spent(&e.spent), "failures": e.failures.iter().map(failure).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let workers: Vec<Json> = status
+        .workers
+        .iter()
+        .map(|w| {
+            json!({ "name": w.name, "slots": w.slots, "busy_slots": w.busy_slots, "leased_tasks": w.leased_tasks,
+                    "tasks_done": w.tasks_done, "seen_s_ago": w.seen_s_ago, "address": w.address })
+        })
+        .collect();
+    json!({ "build": status.build, "epoch": status.epoch, "data": status.data,
+            "storage_stalled": status.storage_stalled, "storage_reason": status.storage_reason,
+            "experiments": experiments, "workers": workers })
+}

@@ -1,0 +1,62 @@
+//! `powersweep submit`: hands a manifest and the logs it needs to a coordinator.
+
+use std::time::Duration;
+
+use powersweep_proto::client::Client;
+use powersweep_proto::v1;
+
+use crate::args::SubmitArgs;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{client, inputs, screen};
+
+/// How often `--wait` looks.
+const WAIT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Checks the manifest here, then submits it.
+pub fn run(args: &SubmitArgs) -> Outcome {
+    let manifest = inputs::manifest(&args.manifest)?;
+    let library = inputs::library(&args.logs);
+    let digests = inputs::digests(&manifest, &library)?;
+    inputs::sweep(&manifest, &digests)?;
+    let address = client::address(&args.coordinator)?;
+    client::block_on(async {
+        let mut farm = client::connect(&address).await?;
+        let mut request = client::submission(&manifest, &digests, args.restart);
+        request.dry_run = args.dry_run;
+        let reply = farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner();
+        screen::print(&describe(&reply, args.dry_run))?;
+        if args.dry_run {
+            return Ok(Exit::Done);
+        }
+        client::upload_missing(&mut farm, &manifest, &digests, &reply.missing_logs, &library).await?;
+        if args.wait { wait(&mut farm, &reply.experiment).await } else { Ok(Exit::Done) }
+    })?
+}
+
+/// What a submission means, in a sentence or two.
+pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
+    let verb = if dry_run { "would run" } else { "to run" };
+    let mut text =
+        format!("{}: {} tasks, {} done already, {} {verb}", reply.experiment, reply.tasks, reply.done, reply.to_run);
+    if reply.failed > 0 {
+        text.push_str(&format!(", {} failed for good", reply.failed));
+    }
+    if reply.extra > 0 {
+        text.push_str(&format!("; {} rows of values that left the manifest are kept", reply.extra));
+    }
+    text
+}
+
+async fn wait(farm: &mut Client, experiment: &str) -> Outcome {
+    loop {
+        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: 0 };
+        let status = farm.status(request).await.map_err(|status| client::refused(&status))?.into_inner();
+        let state = status.experiments.first().map(v1::ExperimentStatus::state);
+        match state {
+            Some(v1::ExperimentState::Finished) => return Ok(Exit::Done),
+            Some(v1::ExperimentState::Failed) => return Ok(Exit::TasksFailed),
+            Some(_) => tokio::time::sleep(WAIT_INTERVAL).await,
+            None => return Err(Failure::new(Exit::Refused, format!("the coordinator does not know {experiment}"))),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `powersweep trace info`: what a log holds, before any rule.
+
+use comfy_table::{Table, presets};
+use powersweep_engine::facts::Datum;
+use powersweep_engine::workload::log_facts::{LogFacts, LogTotals, Spread};
+use powersweep_experiments::Digest;
+use serde_json::{Map, Value as Json, json};
+
+use crate::args::{Format, LogArgs};
+use crate::exit::Outcome;
+use crate::{inputs, rows, screen};
+
+/// Loads the log and prints its facts.
+pub fn info(name: &str, sha256: Option<&str>, args: &LogArgs, format: Format) -> Outcome {
+    let bytes = inputs::log(&inputs::library(args), name, sha256)?;
+    let facts = LogFacts::of(&inputs::parsed(&bytes)?);
+    let digest = Digest::from(bytes.digest).to_string();
+    match format {
+        Format::Json => screen::print_json(&to_json(&facts, &digest)),
+        Format::Table => screen::print(&to_text(&facts, &digest)),
+    }
+}
+
+fn value(datum: Datum<'_>) -> Json {
+    match datum {
+        Datum::Null => Json::Null,
+        Datum::Bool(v) => json!(v),
+        Datum::Int(v) => json!(v),
+        Datum::Real(v) => json!(v),
+        Datum::Text(v) => json!(v),
+        Datum::Counts(v) => json!(v),
+        Datum::Reals(v) => json!(v),
+    }
+}
+
+fn totals(facts: &LogFacts) -> impl Iterator<Item = (&'static str, Json)> + '_ {
+    LogTotals::FIELDS.iter().map(|field| (field.name, value((field.get)(&facts.totals))))
+}
+
+fn to_json(facts: &LogFacts, digest: &str) -> Json {
+    let spread = |s: &Spread| -> Map<String, Json> {
+        Spread::FIELDS.iter().map(|field| (field.name.to_owned(), value((field.get)(s)))).collect()
+    };
+    let spreads: Map<String, Json> =
+        facts.spreads.iter().map(|(name, s)| ((*name).to_owned(), Json::Object(spread(s)))).collect();
+    let header: Vec<Json> = facts.header.iter().map(|(key, value)| json!({ "key": key, "value": value })).collect();
+    let totals: Map<String, Json> = totals(facts).map(|(name, value)| (name.to_owned(), value)).collect();
+    json!({ "file": facts.file, "sha256": digest, "header": header, "totals": totals, "spreads": spreads })
+}
+
+fn to_text(facts: &LogFacts, digest: &str) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.add_row(["file", facts.file.as_str()]);
+    table.add_row(["sha256 of the text", digest]);
+    for key in ["Computer", "Installation", "Note"] {
+        if let Some((_, value)) = facts.header.iter().find(|(k, _)| k.eq_ignore_ascii_case(key)) {
+            table.add_row([key, value.as_str()]);
+        }
+    }
+    for (name, value) in totals(facts).filter(|(_, value)| !value.is_null()) {
+        table.add_row([name.to_owned(), rows::text(&value)]);
+    }
+    let mut spreads = Table::new();
+    spreads.load_style(presets::NOTHING);
+    let mut header = vec!["".to_owned()];
+    header.extend(Spread::FIELDS.iter().map(|field| field.name.to_owned()));
+    spreads.set_header(header);
+    for (name, spread) in &facts.spreads {
+        let mut row = vec![(*name).to_owned()];
+        row.extend(Spread::FIELDS.iter().map(|field| rows::text(&value((field.get)(spread)))));
+        spreads.add_row(row);
+    }
+    format!("{table}\n\n{spreads}")
+}

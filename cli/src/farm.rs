@@ -1,0 +1,116 @@
+//! A coordinator in this process: opening the data, serving, ending. `run` and `serve` share it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use powersweep_coordinator::owner::{OwnerError, Ownership};
+use powersweep_coordinator::store::{Location, OpenError, SlateStore, Store, StoreError, open};
+use powersweep_coordinator::{Config, Handle, ServeError, ServeOptions, Tls, Tokens, serve};
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::{Exit, Failure, OrExit};
+
+/// How the coordinator of a command is set up.
+pub struct FarmOptions {
+    /// DATA as the user names it.
+    pub data: String,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Who may call.
+    pub tokens: Tokens,
+    /// Encryption.
+    pub tls: Option<Tls>,
+    /// Listen to other machines without protection.
+    pub insecure: bool,
+    /// Override a live owner.
+    pub take_over: bool,
+    /// Workers live in this process, so that leases found in the state are nobody's.
+    pub local: bool,
+}
+
+/// A coordinator that runs in this process.
+pub struct LocalFarm {
+    /// DATA.
+    pub location: Location,
+    handle: Handle,
+    ownership: Ownership,
+    stop: CancellationToken,
+}
+
+impl LocalFarm {
+    /// Takes DATA over, or says who has it, and starts serving.
+    pub async fn start(options: FarmOptions) -> Result<LocalFarm, Failure> {
+        let location = Location::parse(&options.data).or_exit(Exit::Usage)?;
+        let (store, ownership) = open(&location, "", options.take_over).await.map_err(opening)?;
+        let store: Arc<SlateStore> = Arc::new(store);
+        let stop = CancellationToken::new();
+        let serving = ServeOptions {
+            listen: options.listen,
+            tokens: options.tokens,
+            tls: options.tls,
+            insecure: options.insecure,
+            config: Config { forget_leases: options.local, data: location.to_string(), ..Config::default() },
+            ..ServeOptions::local(store.clone())
+        };
+        let scheme = if serving.tls.is_some() { "https" } else { "http" };
+        match serve(serving, stop.clone()).await {
+            Ok(handle) => {
+                ownership.set_endpoint(&format!("{scheme}://{}", handle.local_addr()));
+                Ok(LocalFarm { location, handle, ownership, stop })
+            }
+            Err(error) => {
+                let _ = store.close().await;
+                ownership.release().await;
+                Err(serving_failed(&error))
+            }
+        }
+    }
+
+    /// The coordinator's requests in this process, and its address.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Resolves when another coordinator has taken DATA.
+    pub async fn lost(&self) {
+        let mut lost = self.ownership.lost();
+        if lost.wait_for(Option::is_some).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Asks it to end; [`LocalFarm::end`] waits for it.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Ends in good order: finished rows go into parts, the state is closed, ownership is given back.
+    pub async fn end(self) -> Result<(), Failure> {
+        self.stop.cancel();
+        let result = self.handle.wait().await;
+        self.ownership.release().await;
+        result.map_err(|error| serving_failed(&error))
+    }
+}
+
+/// Why DATA could not be opened, with its exit code.
+fn opening(error: OpenError) -> Failure {
+    let exit = match &error {
+        OpenError::Owner(OwnerError::Held { .. }) => Exit::Owned,
+        OpenError::Store(StoreError::Fenced { .. }) => Exit::Fenced,
+        _ => Exit::Storage,
+    };
+    let failed: Result<(), OpenError> = Err(error);
+    failed.or_exit(exit).expect_err("it was an error")
+}
+
+fn serving_failed(error: &ServeError) -> Failure {
+    let exit = match error {
+        ServeError::Listen { .. } | ServeError::Server(_) => Exit::Network,
+        ServeError::Unprotected { .. } | ServeError::Tls(_) => Exit::Usage,
+        ServeError::Store(_) if error.is_lost_ownership() => Exit::Fenced,
+        ServeError::Store(_) => Exit::Storage,
+        _ => Exit::Failure,
+    };
+    Failure::new(exit, powersweep_proto::client::chain(error))
+}

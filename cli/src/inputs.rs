@@ -1,0 +1,113 @@
+//! What commands read: manifests by file or shipped name, logs by name, tokens by file.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use powersweep_engine::workload::swf::{self, SwfLog};
+use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
+use powersweep_workloads::{Library, LoadError, LogBytes};
+
+use crate::args::LogArgs;
+use crate::exit::{Exit, Failure, OrExit};
+use crate::screen;
+
+/// Greatest size of a manifest file that is read (bytes); the reader itself refuses larger texts.
+const MANIFEST_BYTES_MAX: u64 = 4 << 20;
+
+/// A manifest: a file if there is one of this name, else a shipped one.
+pub fn manifest(name: &str) -> Result<Manifest, Failure> {
+    let path = Path::new(name);
+    if path.is_file() {
+        let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
+        if size > MANIFEST_BYTES_MAX {
+            return Err(Failure::new(Exit::Usage, format!("{name} has {size} bytes: that is no manifest")));
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::new(Exit::Usage, format!("cannot read the manifest {name}: {error}")))?;
+        return parse(name, &text);
+    }
+    if let Some(text) = manifests::find(name) {
+        return parse(&format!("{name} (shipped)"), text);
+    }
+    let shipped: Vec<&str> = manifests::builtin().iter().map(|(name, _)| *name).collect();
+    let looked = if name.ends_with(".toml") || name.contains(std::path::is_separator) {
+        format!("there is no manifest file {name}; shipped manifests are {}", shipped.join(", "))
+    } else {
+        screen::unknown("manifest (no such file, and not a shipped one)", name, &shipped)
+    };
+    Err(Failure::new(Exit::Usage, looked))
+}
+
+fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
+    Manifest::parse(file, text).map_err(|errors| {
+        let count = errors.problems().len();
+        let report = if std::io::stderr().is_terminal() {
+            format!("{:?}", miette::Report::new(errors))
+        } else {
+            format!("\n{errors}")
+        };
+        Failure::new(Exit::Usage, format!("{count} problem{} in {file}{report}", if count == 1 { "" } else { "s" }))
+    })
+}
+
+/// The log library of the command line.
+pub fn library(args: &LogArgs) -> Library {
+    let folders = args.traces.iter().filter(|p| !p.as_os_str().is_empty()).cloned().collect();
+    Library::new(folders, args.cache.clone().or_else(default_cache))
+}
+
+/// `$XDG_CACHE_HOME/powersweep` or `~/.cache/powersweep`; none without a home.
+fn default_cache() -> Option<std::path::PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(std::path::PathBuf::from).filter(|p| p.is_absolute());
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .map(|c| c.join("powersweep"))
+}
+
+/// Loads one log of a manifest or of the command line.
+pub fn log(library: &Library, name: &str, sha256: Option<&str>) -> Result<LogBytes, Failure> {
+    library.load(name, sha256).map_err(|error| {
+        let hint = match error {
+            LoadError::NotFound { .. } => "\nset POWERSWEEP_TRACES (or --traces) to the folder that holds the logs",
+            _ => "",
+        };
+        Failure::new(Exit::Workload, format!("{error}{hint}"))
+    })
+}
+
+/// Reads a log's records.
+pub fn parsed(bytes: &LogBytes) -> Result<SwfLog, Failure> {
+    swf::parse(&bytes.bytes, &bytes.origin.to_string()).or_exit(Exit::Workload)
+}
+
+/// Digests of every log that a manifest needs; the texts are not kept.
+pub fn digests(manifest: &Manifest, library: &Library) -> Result<BTreeMap<String, Digest>, Failure> {
+    let mut digests = BTreeMap::new();
+    for needed in manifest.logs() {
+        let bytes = log(library, &needed.log, needed.sha256.as_deref())?;
+        digests.insert(needed.log, Digest::from(bytes.digest));
+    }
+    Ok(digests)
+}
+
+/// The sweep of a manifest whose logs are known.
+pub fn sweep(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> Result<Sweep, Failure> {
+    Sweep::new(manifest.clone(), digests.clone()).or_exit(Exit::Usage)
+}
+
+/// A token: from a file if one is named, else from POWERSWEEP_TOKEN; white space around it is cut.
+pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let text = match file {
+        Some(path) => std::fs::read_to_string(path).map_err(|error| {
+            Failure::new(Exit::Usage, format!("cannot read the token file {}: {error}", path.display()))
+        })?,
+        None => std::env::var("POWERSWEEP_TOKEN").unwrap_or_default(),
+    };
+    let token = text.trim().to_owned();
+    match (token.is_empty(), file) {
+        (true, Some(path)) => Err(Failure::new(Exit::Usage, format!("the token file {} is empty", path.display()))),
+        (true, None) => Ok(None),
+        (false, _) => Ok(Some(token)),
+    }
+}

@@ -1,0 +1,126 @@
+//! The rows of an experiment on the screen: what varies, and the metrics that people look at first.
+
+use std::collections::BTreeSet;
+
+use arrow::array::RecordBatch;
+use comfy_table::{CellAlignment, Table, presets};
+use futures::TryStreamExt;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep_coordinator::store::Location;
+use powersweep_results::{layout, tasks};
+use serde_json::Value as Json;
+
+use crate::exit::{Exit, Failure, OrExit};
+use crate::rows;
+
+/// Metrics shown, with the heading that they get.
+const METRICS: &[(&str, &str)] = &[
+    ("jobs_count", "jobs"),
+    ("wait_s_mean", "mean wait (s)"),
+    ("bsld_mean", "mean BSLD"),
+    ("utilization_installed", "utilization"),
+    ("reduced_count", "reduced jobs"),
+    ("energy_total_j", "energy (J)"),
+];
+
+/// Columns that identify the task or the run, not what was chosen.
+const NOT_AXES: &[&str] = &[
+    "experiment",
+    "task_id",
+    "kernel_version",
+    "attempt",
+    "worker",
+    "started_at",
+    "wall_ms",
+    "engine_ms",
+    "parse_ms",
+    "task_index",
+    "log_digest",
+    "log_sha256",
+];
+
+/// Rows above this are not read for the screen: that is what query tools are for.
+const ROWS_MAX: u64 = 100_000;
+
+/// The first rows of an experiment by task index, as a table. `None` if there are none, or too many to read.
+pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> Result<Option<String>, Failure> {
+    if rows_shown == 0 {
+        return Ok(None);
+    }
+    let batches = read(location, experiment).await?;
+    let mut found: Vec<Vec<(String, Json)>> = batches
+        .iter()
+        .flat_map(|batch| (0..batch.num_rows()).map(|row| rows::object(batch, row).into_iter().collect()))
+        .collect();
+    if found.is_empty() {
+        return Ok(None);
+    }
+    found.sort_by_key(|row| value(row, "task_index").and_then(Json::as_i64));
+    Ok(Some(render(&found, rows_shown)))
+}
+
+fn value<'a>(row: &'a [(String, Json)], name: &str) -> Option<&'a Json> {
+    row.iter().find(|(column, _)| column == name).map(|(_, value)| value)
+}
+
+fn render(found: &[Vec<(String, Json)>], rows_shown: usize) -> String {
+    let axes: Vec<&str> = found[0]
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| !NOT_AXES.contains(name) && !METRICS.iter().any(|(metric, _)| metric == name))
+        .filter(|name| {
+            let distinct: BTreeSet<String> =
+                found.iter().map(|row| value(row, name).map(rows::text).unwrap_or_default()).collect();
+            distinct.len() > 1
+        })
+        .collect();
+    // A label says nothing beside the parameter that it stands for, unless blocks differ in several.
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let mut header: Vec<String> = axes.iter().map(|name| (*name).to_owned()).collect();
+    header.extend(METRICS.iter().map(|(_, heading)| (*heading).to_owned()));
+    table.set_header(header);
+    for row in found.iter().take(rows_shown) {
+        let shown = axes.iter().copied().chain(METRICS.iter().map(|(name, _)| *name));
+        table.add_row(shown.map(|name| value(row, name).map(rows::text).unwrap_or_default()));
+    }
+    for (i, column) in table.column_iter_mut().enumerate() {
+        if i >= axes.len() {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let more = found.len().saturating_sub(rows_shown);
+    if more > 0 { format!("{table}\n… and {more} rows more") } else { table.to_string() }
+}
+
+async fn read(location: &Location, experiment: &str) -> Result<Vec<RecordBatch>, Failure> {
+    let store = location.object_store().or_exit(Exit::Storage)?;
+    let folder = layout::tasks_dir(experiment);
+    let parts: Vec<_> = store.list(Some(&folder)).try_collect().await.or_exit(Exit::Storage)?;
+    let schema = tasks::schema();
+    let mut batches = Vec::new();
+    let mut rows = 0;
+    for part in parts {
+        let bytes = store.get(&part.location).await.or_exit(Exit::Storage)?;
+        let bytes = bytes.bytes().await.or_exit(Exit::Storage)?;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).or_exit(Exit::Storage)?;
+        rows += reader.metadata().file_metadata().num_rows().unsigned_abs();
+        if rows > ROWS_MAX {
+            return Ok(Vec::new());
+        }
+        let last_axis = schema.index_of("records_count").unwrap_or(schema.fields().len());
+        let wanted: Vec<&str> = schema
+            .fields()
+            .iter()
+            .take(last_axis)
+            .map(|f| f.name().as_str())
+            .chain(METRICS.iter().map(|(name, _)| *name))
+            .collect();
+        let mask = ProjectionMask::columns(reader.parquet_schema(), wanted);
+        let reader = reader.with_projection(mask).build().or_exit(Exit::Storage)?;
+        batches.extend(reader.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?);
+    }
+    Ok(batches)
+}

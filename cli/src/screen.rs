@@ -1,0 +1,88 @@
+//! What commands print: tables for people, JSON for programs. A closed pipe is not an error.
+
+use std::io::{self, Write};
+
+use serde_json::Value as Json;
+
+use crate::exit::{Exit, Failure, Outcome};
+
+/// Prints text to standard output. A reader that went away ends the program quietly with success.
+pub fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Exit::Done),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(Failure::new(Exit::Failure, format!("cannot write to standard output: {error}"))),
+    }
+}
+
+/// Prints indented JSON.
+pub fn print_json(value: &Json) -> Outcome {
+    print(&serde_json::to_string_pretty(value).expect("JSON values always serialise"))
+}
+
+/// "unknown X, did you mean Y?" with the whole list where nothing is near.
+pub fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|k| (strsim::jaro_winkler(name, k), k)).max_by(|a, b| a.0.total_cmp(&b.0));
+    match near {
+        Some((score, best)) if score > 0.75 => format!("unknown {kind} `{name}`; did you mean `{best}`?"),
+        _ => format!("unknown {kind} `{name}`; there are {}", known.join(", ")),
+    }
+}
+
+/// A number as people read it: whole numbers with separators, reals with four significant digits.
+pub fn number(value: f64) -> String {
+    if value == f64::INFINITY {
+        "unlimited".to_owned()
+    } else if value == 0.0 {
+        "0".to_owned()
+    } else if value.abs() >= 1e7 || value.abs() < 1e-3 {
+        format!("{value:.3e}")
+    } else if value.fract() == 0.0 || value.abs() >= 1e4 {
+        format!("{value:.0}")
+    } else {
+        let digits = (3 - value.abs().log10().floor() as i32).max(0) as usize;
+        let text = format!("{value:.digits$}");
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    }
+}
+
+/// Seconds as people say them: "0.4 s", "3 min 20 s", "2 h 5 min".
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        _ if seconds < 10.0 => format!("{seconds:.1} s"),
+        0..=119 => format!("{whole} s"),
+        120..=7199 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        for (value, text) in
+            [(0.0, "0"), (5.0, "5"), (7786.753, "7787"), (4.520238, "4.52"), (0.80156, "0.8016"), (12345.6, "12346")]
+        {
+            assert_eq!(number(value), text);
+        }
+        assert_eq!(number(f64::INFINITY), "unlimited");
+        assert_eq!(number(1.5e9), "1.500e9");
+    }
+
+    #[test]
+    fn unknown_names_get_the_nearest() {
+        assert_eq!(unknown("part", "easey", &["easy", "fcfs"]), "unknown part `easey`; did you mean `easy`?");
+        assert!(unknown("part", "zzz", &["easy", "fcfs"]).contains("there are easy, fcfs"));
+    }
+
+    #[test]
+    fn durations_read_well() {
+        assert_eq!(duration(0.42), "0.4 s");
+        assert_eq!(duration(200.0), "3 min 20 s");
+        assert_eq!(duration(7500.0), "2 h 5 min");
+    }
+}

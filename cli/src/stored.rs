@@ -1,0 +1,25 @@
+//! Looking at DATA without owning it.
+
+use powersweep_coordinator::owner;
+use powersweep_coordinator::records::Loaded;
+use powersweep_coordinator::store::{Location, ReadOnly};
+
+use crate::exit::{Exit, Failure, OrExit};
+
+/// The stored state; empty where there is none yet. Writes nothing.
+pub async fn read(location: &Location) -> Result<Loaded, Failure> {
+    if location.path().is_some_and(|path| !path.exists()) {
+        return Ok(Loaded::default());
+    }
+    let state = ReadOnly::open(location).await.or_exit(Exit::Storage)?;
+    let loaded = state.load().await.or_exit(Exit::Storage)?;
+    state.close().await.or_exit(Exit::Storage)?;
+    Ok(loaded)
+}
+
+/// Where the coordinator that is at work on this data listens; `None` if none is.
+pub async fn owner_endpoint(location: &Location) -> Result<Option<String>, Failure> {
+    let owner = owner::look(location).await.or_exit(Exit::Storage)?;
+    let live = owner.filter(|o| o.alive != Some(false)).and_then(|o| o.record);
+    Ok(live.map(|record| record.endpoint).filter(|endpoint| !endpoint.is_empty()))
+}

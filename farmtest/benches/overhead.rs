@@ -1,0 +1,135 @@
+//! What the farm costs over a bare loop: `powersweep run` of a sweep on two slots, against two threads that simulate the
+//! same specs with logs parsed once and write no rows. Paired runs in turn; prints wall times and the median ratio.
+//!
+//!     cargo build --release && cargo bench -p powersweep-farmtest --bench overhead
+//!
+//! Needs POWERSWEEP_TRACES. The binary is POWERSWEEP_BIN, else the one beside this bench.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use powersweep_engine::{Limits, simulate, workload};
+use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
+use powersweep_workloads::Library;
+
+const THREADS: usize = 2;
+const ROUNDS: usize = 5;
+
+/// 2,000 tasks with distinct slices of the size of etinski2010's.
+const SLICES: &str = r#"
+version = 1
+name = "slices"
+
+[workloads.CTC]
+source = "swf"
+log = "CTC-SP2-1996-3.1-cln"
+native_procs = 430
+wide_jobs = "clamp"
+record_from = { from = 0, count = 1000, step = 70 }
+record_to = { from = 5000, count = 1000, step = 70 }
+zip = [["record_from", "record_to"]]
+
+[workloads.SDSC]
+source = "swf"
+log = "SDSC-SP2-1998-4.2-cln"
+native_procs = 128
+wide_jobs = "clamp"
+record_from = { from = 0, count = 1000, step = 50 }
+record_to = { from = 5000, count = 1000, step = 50 }
+zip = [["record_from", "record_to"]]
+
+[policies.bsld]
+extra_procs = false
+gear_rule = "bsld"
+bsld_threshold = 2
+"#;
+
+fn main() {
+    let Some(traces) = std::env::var_os("POWERSWEEP_TRACES") else {
+        println!("skipped: POWERSWEEP_TRACES is not set");
+        return;
+    };
+    let Some(binary) = binary() else {
+        println!("skipped: no powersweep binary; run `cargo build --release` first");
+        return;
+    };
+    let library = Library::new(std::env::split_paths(&traces).collect(), None);
+    let etinski = manifests::find("etinski2010").expect("it is shipped");
+    for (name, text, allowed, fixed_s) in [("etinski2010", etinski, 1.25, 0.5), ("slices", SLICES, 1.1, 0.0)] {
+        compare(&binary, &library, name, text, allowed, fixed_s);
+    }
+}
+
+fn binary() -> Option<PathBuf> {
+    let beside = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("powersweep"));
+    std::env::var_os("POWERSWEEP_BIN").map(PathBuf::from).or_else(beside).filter(|path| path.is_file())
+}
+
+fn compare(binary: &Path, library: &Library, name: &str, text: &str, allowed: f64, fixed_s: f64) {
+    let mut ratios = Vec::new();
+    for round in 0..ROUNDS {
+        let bare_s = bare(library, text);
+        let farm_s = farm(binary, name, text);
+        let ratio = (farm_s - fixed_s) / bare_s;
+        println!(
+            "{name} round {round}: bare loop {bare_s:.3} s, farm {farm_s:.3} s, (farm - {fixed_s} s)/bare {ratio:.3}"
+        );
+        ratios.push(ratio);
+    }
+    ratios.sort_by(f64::total_cmp);
+    println!("{name}: median ratio {:.3}, at most {allowed} wanted", ratios[ROUNDS / 2]);
+}
+
+/// Wall seconds of the bare loop, reading and parsing the logs included.
+fn bare(library: &Library, text: &str) -> f64 {
+    let began = Instant::now();
+    let manifest = Manifest::parse("bench", text).expect("the manifest is correct");
+    let mut logs = BTreeMap::new();
+    let mut digests = BTreeMap::new();
+    for needed in manifest.logs() {
+        let bytes = library.load(&needed.log, None).expect("the log is in POWERSWEEP_TRACES");
+        digests.insert(needed.log.clone(), Digest::from(bytes.digest));
+        let log = workload::swf::parse(&bytes.bytes, &needed.log).expect("the log is well-formed");
+        logs.insert(needed.log, Arc::new(log));
+    }
+    let sweep = Sweep::new(manifest, digests).expect("every log has a digest");
+    let next = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= sweep.index_count() {
+                        return;
+                    }
+                    let Some(task) = sweep.task(index) else { continue };
+                    let log = task.log.as_ref().map(|log| logs[&**log].clone());
+                    let jobs = workload::build(&task.sim, log.as_deref()).expect("the slice has jobs");
+                    std::hint::black_box(simulate(&task.sim, &jobs, &Limits::NONE, None).expect("it simulates"));
+                }
+            });
+        }
+    });
+    began.elapsed().as_secs_f64()
+}
+
+/// Wall seconds of the whole process, from an empty data folder to the last part.
+fn farm(binary: &Path, name: &str, text: &str) -> f64 {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let manifest = folder.path().join(format!("{name}.toml"));
+    std::fs::write(&manifest, text).expect("the folder is writable");
+    let began = Instant::now();
+    let status = Command::new(binary)
+        .args(["run", "--quiet", "--show", "0", "--slots", &THREADS.to_string(), "--data"])
+        .arg(folder.path().join("data"))
+        .arg(&manifest)
+        .stdout(Stdio::null())
+        .status()
+        .expect("the binary starts");
+    assert!(status.success(), "powersweep run failed: {status}");
+    began.elapsed().as_secs_f64()
+}
