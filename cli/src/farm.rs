@@ -79,11 +79,6 @@ impl LocalFarm {
         }
     }
 
-    /// Asks it to end; [`LocalFarm::end`] waits for it.
-    pub fn stop(&self) {
-        self.stop.cancel();
-    }
-
     /// Ends in good order: finished rows go into parts, the state is closed, ownership is given back.
     pub async fn end(self) -> Result<(), Failure> {
         self.stop.cancel();

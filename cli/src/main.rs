@@ -1,5 +1,8 @@
 //! The one binary `powersweep`. `main` reads as the list of what the tool does; a file in `commands/` does each.
 
+// A binary exports nothing; `pub` here says what a module shows to the others.
+#![allow(unreachable_pub)]
+
 mod args;
 mod client;
 mod commands;

@@ -41,6 +41,9 @@ const NOT_AXES: &[&str] = &[
     "log_sha256",
 ];
 
+/// Labels of the manifest's blocks.
+const LABELS: &[&str] = &["workload", "platform", "policy"];
+
 /// Rows above this are not read for the screen: that is what query tools are for.
 const ROWS_MAX: u64 = 100_000;
 
@@ -66,17 +69,7 @@ fn value<'a>(row: &'a [(String, Json)], name: &str) -> Option<&'a Json> {
 }
 
 fn render(found: &[Vec<(String, Json)>], rows_shown: usize) -> String {
-    let axes: Vec<&str> = found[0]
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .filter(|name| !NOT_AXES.contains(name) && !METRICS.iter().any(|(metric, _)| metric == name))
-        .filter(|name| {
-            let distinct: BTreeSet<String> =
-                found.iter().map(|row| value(row, name).map(rows::text).unwrap_or_default()).collect();
-            distinct.len() > 1
-        })
-        .collect();
-    // A label says nothing beside the parameter that it stands for, unless blocks differ in several.
+    let axes = axes(found);
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let mut header: Vec<String> = axes.iter().map(|name| (*name).to_owned()).collect();
@@ -93,6 +86,26 @@ fn render(found: &[Vec<(String, Json)>], rows_shown: usize) -> String {
     }
     let more = found.len().saturating_sub(rows_shown);
     if more > 0 { format!("{table}\n… and {more} rows more") } else { table.to_string() }
+}
+
+/// What tells the rows apart: labels of blocks, and parameters that vary beyond what the labels say.
+fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
+    let text = |row: &[(String, Json)], name: &str| value(row, name).map(rows::text).unwrap_or_default();
+    let values = |name: &str| -> BTreeSet<String> {
+        found.iter().map(|row| text(row, name)).filter(|value| !value.is_empty()).collect()
+    };
+    let labels: Vec<&str> = LABELS.iter().copied().filter(|name| values(name).len() > 1).collect();
+    let labelled = |row: &[(String, Json)]| -> Vec<String> { labels.iter().map(|name| text(row, name)).collect() };
+    let beyond_labels = |name: &str| {
+        let pairs: BTreeSet<(Vec<String>, String)> = found.iter().map(|row| (labelled(row), text(row, name))).collect();
+        let blocks: BTreeSet<Vec<String>> = found.iter().map(|row| labelled(row)).collect();
+        pairs.len() > blocks.len()
+    };
+    let names = found[0].iter().map(|(name, _)| name.as_str());
+    names
+        .filter(|name| !NOT_AXES.contains(name) && !METRICS.iter().any(|(metric, _)| metric == name))
+        .filter(|name| labels.contains(name) || (values(name).len() > 1 && beyond_labels(name)))
+        .collect()
 }
 
 async fn read(location: &Location, experiment: &str) -> Result<Vec<RecordBatch>, Failure> {
