@@ -96,7 +96,8 @@ impl Target {
                 value
             })
         });
-        let token = token.transpose().map_err(|_| wrong("has a token with characters that no header can carry".into()))?;
+        let token =
+            token.transpose().map_err(|_| wrong("has a token with characters that no header can carry".into()))?;
         Ok(Target { url: address.url.clone(), endpoint: endpoint(address)?, token: Token(token) })
     }
 
@@ -139,7 +140,9 @@ fn endpoint(address: &Address) -> Result<Endpoint, ConnectError> {
             let host = endpoint.uri().host().unwrap_or_default().trim_matches(['[', ']']);
             let loopback = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
             if address.token.is_some() && !loopback && !address.insecure {
-                return Err(wrong("would carry the token unencrypted: use https, or --insecure if that is wanted".into()));
+                return Err(wrong(
+                    "would carry the token unencrypted: use https, or --insecure if that is wanted".into(),
+                ));
             }
         }
         _ => return Err(wrong("must begin with http:// or https://".into())),
