@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use arrow::array::RecordBatch;
 use arrow::buffer::{Buffer, MutableBuffer};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::ipc::reader::read_record_batch;
 use arrow::ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
 use arrow::ipc::{MessageHeader, MetadataVersion, root_as_message};
@@ -103,23 +103,48 @@ fn read_content(content: &Buffer, body_bytes: usize, schema: &SchemaRef) -> Resu
         return Err(damaged("not a record batch"));
     }
     let batch = message.header_as_record_batch().ok_or_else(|| damaged("no record batch"))?;
-    // Arrow slices buffers by these numbers without a check of its own.
-    let inside = |b: &arrow::ipc::Buffer| {
-        let end = b.offset().checked_add(b.length());
-        b.offset() >= 0 && b.length() >= 0 && end.is_some_and(|end| end as u64 <= body.len() as u64)
-    };
-    let sane = |rows: i64| (0..=MAX_BATCH_BYTES as i64).contains(&rows);
-    let nodes_sane = batch
-        .nodes()
-        .is_some_and(|nodes| nodes.iter().all(|n| sane(n.length()) && (0..=n.length()).contains(&n.null_count())));
-    if !batch.buffers().is_some_and(|buffers| buffers.iter().all(inside)) || !nodes_sane || !sane(batch.length()) {
-        return Err(damaged("column sizes do not fit the bytes"));
-    }
+    check_sizes(&batch, body.len() as u64, schema).ok_or_else(|| damaged("column sizes do not fit the bytes"))?;
     if batch.compression().is_some() {
         return Err(damaged("compressed twice"));
     }
     let body = content.slice_with_length(0, body_bytes);
     Ok(read_record_batch(&body, batch, schema.clone(), &HashMap::new(), None, &MetadataVersion::V5)?)
+}
+
+/// Whether every buffer lies inside the body, begins aligned and holds whole elements: Arrow's reader slices and casts
+/// by these numbers and panics if they are wrong. What the buffers hold, Arrow validates itself.
+fn check_sizes(batch: &arrow::ipc::RecordBatch<'_>, body_bytes: u64, schema: &SchemaRef) -> Option<()> {
+    let mut widths = Vec::new();
+    schema.fields().iter().for_each(|field| buffer_widths(field.data_type(), &mut widths));
+    let buffers = batch.buffers()?;
+    let inside = |(buffer, width): (&arrow::ipc::Buffer, &u64)| {
+        let (offset, length) = (u64::try_from(buffer.offset()).ok()?, u64::try_from(buffer.length()).ok()?);
+        let fits = offset.checked_add(length)? <= body_bytes;
+        (fits && offset.is_multiple_of(ALIGNMENT as u64) && length.is_multiple_of(*width)).then_some(())
+    };
+    let sane = |rows: i64| u64::try_from(rows).is_ok_and(|rows| rows <= MAX_BATCH_BYTES);
+    let nodes = batch.nodes()?;
+    let sane_nodes = nodes.iter().all(|n| sane(n.length()) && (0..=n.length()).contains(&n.null_count()));
+    if buffers.len() != widths.len() || !sane_nodes || !sane(batch.length()) {
+        return None;
+    }
+    buffers.iter().zip(&widths).try_for_each(inside)
+}
+
+/// Bytes of an element in each buffer of a column, in the order of the format.
+fn buffer_widths(ty: &DataType, widths: &mut Vec<u64>) {
+    const BITS: u64 = 1;
+    const OFFSETS: u64 = 4;
+    match ty {
+        DataType::Boolean => widths.extend([BITS, BITS]),
+        DataType::Utf8 => widths.extend([BITS, OFFSETS, 1]),
+        DataType::List(item) => {
+            widths.extend([BITS, OFFSETS]);
+            buffer_widths(item.data_type(), widths);
+        }
+        // Every other column type is a 64-bit number.
+        _ => widths.extend([BITS, 8]),
+    }
 }
 
 fn check_size(bytes: u64) -> Result<(), ResultsError> {

@@ -1,11 +1,16 @@
 //! Encoded batches: what comes back, and what damaged bytes do.
 
+use std::sync::LazyLock;
+
 use arrow::array::RecordBatch;
 use powersweep_results::{ResultsError, failures, ipc, jobs, tasks};
 use proptest::prelude::*;
 
 use crate::roundtrip::tasks_batch;
 use crate::sample;
+
+static ROWS: LazyLock<RecordBatch> = LazyLock::new(|| tasks_batch(0, 3));
+static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| ipc::encode(&ROWS).expect("encodes").to_vec());
 
 #[test]
 fn batches_come_back_as_they_were() {
@@ -32,40 +37,36 @@ fn a_batch_is_read_with_its_own_schema_only() {
 
 #[test]
 fn cut_bytes_are_errors() {
-    let bytes = ipc::encode(&tasks_batch(0, 2)).expect("encodes");
-    for length in 0..bytes.len() {
-        assert!(ipc::decode(&bytes[..length], &tasks::schema()).is_err(), "{length} bytes");
+    for length in 0..BYTES.len() {
+        assert!(ipc::decode(&BYTES[..length], &tasks::schema()).is_err(), "{length} bytes");
     }
 }
 
 /// Decompresses, damages the inside and packs it again, so that the checksum does not protect the decoder.
-fn with_damaged_inside(batch: &RecordBatch, damage: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
-    let bytes = ipc::encode(batch).expect("encodes");
-    let mut content = zstd::decode_all(&bytes[16..]).expect("a zstd frame");
+fn with_damaged_inside(damage: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+    let mut content = zstd::decode_all(&BYTES[16..]).expect("a zstd frame");
     damage(&mut content);
     let frame = zstd::bulk::compress(&content, 1).expect("compresses");
-    [&bytes[..16], &frame].concat()
+    [&BYTES[..16], &frame].concat()
 }
 
 #[test]
 fn an_inside_that_is_honest_is_read() {
-    let batch = tasks_batch(0, 2);
-    let bytes = with_damaged_inside(&batch, |_| ());
-    assert_eq!(ipc::decode(&bytes, &tasks::schema()).expect("decodes"), batch);
+    let bytes = with_damaged_inside(|_| ());
+    assert_eq!(ipc::decode(&bytes, &tasks::schema()).expect("decodes"), *ROWS);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn flipped_bytes_are_errors(at in 0_usize..10_000, xor in 1_u8..) {
-        let batch = tasks_batch(0, 2);
-        let mut bytes = ipc::encode(&batch).expect("encodes").to_vec();
+        let mut bytes = BYTES.clone();
         let at = at % bytes.len();
         bytes[at] ^= xor;
         // Either refused, or (an unused bit of the frame's header) the same rows: never other rows.
         if let Ok(read) = ipc::decode(&bytes, &tasks::schema()) {
-            prop_assert_eq!(read, batch);
+            prop_assert_eq!(&read, &*ROWS);
         }
     }
 
@@ -74,7 +75,7 @@ proptest! {
         cells in prop::collection::vec((0_usize..1 << 16, any::<u64>(), 0_u32..64), 1..6),
         from_end in any::<bool>(),
     ) {
-        let bytes = with_damaged_inside(&tasks_batch(0, 3), |content| {
+        let bytes = with_damaged_inside(|content| {
             for (at, value, shift) in &cells {
                 // The message lies at the end; aim at it half of the time.
                 let at = if from_end { content.len() - 8 - at % 8192.min(content.len() - 8) } else { at % (content.len() - 8) };
