@@ -105,6 +105,14 @@ pub enum StoreError {
         /// Where the state is.
         data: String,
     },
+    /// The database has failed in itself. Final for this opening: a restarted coordinator loses nothing.
+    #[error("the state in {data} has failed: {reason}")]
+    Broken {
+        /// Where the state is.
+        data: String,
+        /// What it says.
+        reason: String,
+    },
     /// Storage failed or refused. Retryable after loading the state again: a failed commit may or may not be durable.
     #[error("storage failed: {op} {path}")]
     Unavailable {

@@ -233,6 +233,7 @@ fn from_slate_kind(data: &str, op: &'static str, kind: ErrorKind, message: Strin
     match kind {
         ErrorKind::Closed(CloseReason::Fenced) => StoreError::Fenced { data },
         ErrorKind::Closed(CloseReason::Clean) => StoreError::Closed { data },
+        ErrorKind::Closed(_) | ErrorKind::Internal => StoreError::Broken { data, reason: message },
         ErrorKind::Data => StoreError::Corrupt { path: format!("the state in {data}"), reason: message },
         ErrorKind::Invalid => StoreError::Invalid { reason: message },
         _ => StoreError::Unavailable { op, path: format!("the state in {data}"), source: message.into() },

@@ -111,6 +111,7 @@ async fn committed_records_survive_a_crash(place: Place) {
         match record {
             Record::Epoch(epoch) => expected.epoch = epoch,
             Record::Experiment(r) => expected.experiments.push(r),
+            Record::Earlier(r) => expected.earlier.push(r),
             Record::DoneChunk(r) => expected.done.push(r),
             Record::Rows(r) => expected.rows.push(r.header()),
             Record::Intent(r) => expected.intents.push(r),

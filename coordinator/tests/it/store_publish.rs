@@ -5,10 +5,11 @@ use crate::store_faults::{Mortal, Stop};
 use crate::store_samples::{a_part, hand_in, ids_in};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
-use powersweep_coordinator::publish::{PublishError, Publisher, part_path, staged_intent};
+use powersweep_coordinator::publish::{PublishError, make_visible, part_path};
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Fault, Location, ModelStore, SlateStore, Store};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,37 @@ const ROWS: u64 = 10;
 /// What the table must hold at the end: of each hand-in all rows but the first.
 fn expected() -> Vec<u64> {
     (0..HAND_INS * ROWS).filter(|id| id % ROWS != 0).collect()
+}
+
+/// What the state machine and its driver do for one part.
+pub(crate) async fn roll(
+    store: &dyn Store,
+    table: Table,
+    seqs: RangeInclusive<u64>,
+    rows: u64,
+) -> Result<Uuid, PublishError> {
+    let source = Source::Rows { first_seq: *seqs.start(), last_seq: *seqs.end() };
+    let intent = Intent { experiment: "e".into(), table, part_id: Uuid::now_v7(), source, rows };
+    let mut batch = Batch::new();
+    batch.put(Record::Intent(intent.clone()));
+    store.commit(batch).await?;
+    finish(store, &intent).await?;
+    Ok(intent.part_id)
+}
+
+/// Makes an open intent's part visible and closes it.
+async fn finish(store: &dyn Store, intent: &Intent) -> Result<(), PublishError> {
+    let bytes = make_visible(store, intent).await?;
+    let mut batch = Batch::new();
+    batch.delete(Key::Intent { part_id: intent.part_id });
+    if let Source::Rows { first_seq, last_seq } = intent.source {
+        for seq in first_seq..=last_seq {
+            batch.delete(Key::Rows { experiment: "e".into(), table: intent.table, seq });
+        }
+    }
+    let (experiment, table, rows) = ("e".into(), intent.table, intent.rows);
+    batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes }));
+    Ok(store.commit(batch).await?)
 }
 
 async fn accept_hand_ins(store: &dyn Store) {
@@ -45,15 +77,14 @@ fn read_table(data: &Path, table: Table) -> (BTreeSet<String>, Vec<u64>) {
 }
 
 /// Recovers and rolls what is left, as a coordinator does at its start.
-async fn recover(store: Arc<dyn Store>) {
-    let loaded = store.load().await.expect("loads");
-    let publisher = Publisher::new(Arc::clone(&store), &loaded);
-    publisher.recover(&loaded.intents).await.expect("recovers");
+async fn recover(store: &dyn Store) {
+    for intent in store.load().await.expect("loads").intents {
+        finish(store, &intent).await.expect("recovers");
+    }
     let loaded = store.load().await.expect("loads");
     assert_eq!(loaded.intents, [], "every intent is closed");
     if let (Some(first), Some(last)) = (loaded.rows.first(), loaded.rows.last()) {
-        let range = first.seq..=last.seq;
-        publisher.roll("e", Table::Tasks, range, Uuid::now_v7()).await.expect("rolls").expect("has rows");
+        roll(store, Table::Tasks, first.seq..=last.seq, expected().len() as u64).await.expect("rolls");
     }
     let loaded = store.load().await.expect("loads");
     assert_eq!((loaded.rows.len(), loaded.intents.len()), (0, 0), "nothing is left to publish");
@@ -72,11 +103,10 @@ async fn kill_at(n: i64, stop: Stop) -> bool {
     let root = Arc::clone(&mortal);
     let place = location.clone();
     let rolled = process.spawn(async move {
-        let store: Arc<dyn Store> = Arc::new(SlateStore::open_on(&place, root.clone()).await.expect("opens"));
-        accept_hand_ins(&*store).await;
-        let publisher = Publisher::new(Arc::clone(&store), &store.load().await.expect("loads"));
+        let store = SlateStore::open_on(&place, root.clone()).await.expect("opens");
+        accept_hand_ins(&store).await;
         root.arm(n, stop);
-        publisher.roll("e", Table::Tasks, 0..=HAND_INS - 1, Uuid::now_v7()).await.expect("rolls");
+        roll(&store, Table::Tasks, 0..=HAND_INS - 1, expected().len() as u64).await.expect("rolls");
     });
     let ended = tokio::select! {
         rolled = rolled => { rolled.expect("no panic"); true }
@@ -87,8 +117,7 @@ async fn kill_at(n: i64, stop: Stop) -> bool {
     assert!(files.len() <= 1 && (files.is_empty() || ids == expected()), "write {n} {stop:?}: {files:?}");
 
     let (store, owner) = powersweep_coordinator::store::open(&location, "", false).await.expect("opens again");
-    let store = Arc::new(store);
-    recover(Arc::clone(&store) as Arc<dyn Store>).await;
+    recover(&store).await;
     let (after, ids) = read_table(folder.path(), Table::Tasks);
     assert_eq!((after.len(), ids), (1, expected()), "write {n} {stop:?}");
     assert!(files.is_subset(&after), "a part that readers saw stays");
@@ -120,61 +149,41 @@ async fn a_commit_of_unknown_fate_is_found_out_by_loading() {
             let model = ModelStore::new();
             accept_hand_ins(&model).await;
             model.plan((0..which).map(|_| None).chain([Some(fault)]));
-            let store: Arc<dyn Store> = Arc::new(model.again());
-            let publisher = Publisher::new(Arc::clone(&store), &Loaded::default());
-            let error = publisher.roll("e", Table::Tasks, 0..=2, Uuid::now_v7()).await.expect_err("planned");
+            let error = roll(&model, Table::Tasks, 0..=2, expected().len() as u64).await.expect_err("planned");
             assert!(error.is_retryable(), "{error}");
-            let again: Arc<dyn Store> = Arc::new(model.reopen(0));
-            recover_in_memory(&model, again).await;
+            let again = model.reopen(0);
+            recover(&again).await;
+            let list = again.objects().list_with_delimiter(Some(&"e/tasks".into())).await.expect("lists");
+            assert_eq!(list.objects.len(), 1);
+            let part = again.objects().get(&list.objects[0].location).await.expect("there").bytes().await;
+            assert_eq!(ids_in(part.expect("read")), expected());
         }
     }
 }
 
-/// As [`recover`], where everything may already be published.
-async fn recover_in_memory(model: &ModelStore, store: Arc<dyn Store>) {
-    let loaded = store.load().await.expect("loads");
-    let publisher = Publisher::new(Arc::clone(&store), &loaded);
-    publisher.recover(&loaded.intents).await.expect("recovers");
-    let loaded = store.load().await.expect("loads");
-    if !loaded.rows.is_empty() {
-        publisher.roll("e", Table::Tasks, 0..=2, Uuid::now_v7()).await.expect("rolls");
-    }
-    let loaded = store.load().await.expect("loads");
-    assert_eq!((loaded.rows.len(), loaded.intents.len(), loaded.totals[0].rows), (0, 0, expected().len() as u64));
-    let list = model.objects().list_with_delimiter(Some(&"e/tasks".into())).await.expect("lists");
-    assert_eq!(list.objects.len(), 1);
-    let part = model.objects().get(&list.objects[0].location).await.expect("there").bytes().await.expect("read");
-    assert_eq!(ids_in(part), expected());
-}
-
 #[tokio::test]
-async fn failures_are_rolled_like_tasks_and_masked_rows_make_no_part() {
-    let model = Arc::new(ModelStore::new());
+async fn failures_are_rolled_like_tasks() {
+    let model = ModelStore::new();
     let mut batch = Batch::new();
     batch.put(Record::Rows(hand_in("e", Table::Failures, 0, 7..9, &[])));
-    batch.put(Record::Rows(hand_in("e", Table::Tasks, 0, 0..2, &[0, 1])));
     model.commit(batch).await.expect("durable");
-    let publisher = Publisher::new(model.clone(), &Loaded::default());
-    let id = Uuid::now_v7();
-    let published = publisher.roll("e", Table::Failures, 0..=0, id).await.expect("rolls").expect("two rows");
-    assert_eq!(published.intent.rows, 2);
+    let id = roll(&model, Table::Failures, 0..=0, 2).await.expect("rolls");
     let part = model.objects().get(&part_path("e", Table::Failures, id)).await.expect("there");
     assert_eq!(ids_in(part.bytes().await.expect("read")), [7, 8]);
-    let none = publisher.roll("e", Table::Tasks, 0..=0, Uuid::now_v7()).await.expect("rolls");
-    assert_eq!(none, None);
-    assert_eq!(model.load().await.expect("loads").rows, [], "they are gone all the same");
+    assert_eq!(model.load().await.expect("loads").rows, []);
 }
 
 #[tokio::test]
 async fn rows_that_cannot_be_read_are_reported_and_kept() {
-    let store: Arc<dyn Store> = Arc::new(ModelStore::over(Arc::new(InMemory::new())));
+    let store = ModelStore::over(Arc::new(InMemory::new()));
     let mut rows = hand_in("e", Table::Tasks, 4, 0..2, &[]);
     rows.ipc = rows.ipc.slice(..rows.ipc.len() - 1);
     let mut batch = Batch::new();
     batch.put(Record::Rows(rows));
     store.commit(batch).await.expect("durable");
-    let publisher = Publisher::new(Arc::clone(&store), &Loaded::default());
-    let error = publisher.roll("e", Table::Tasks, 4..=4, Uuid::now_v7()).await.expect_err("damaged");
+    let error = roll(&store, Table::Tasks, 4..=4, 3).await.expect_err("two rows, not three");
+    assert!(matches!(error, PublishError::Intent { .. }), "{error}");
+    let error = roll(&store, Table::Tasks, 4..=4, 2).await.expect_err("damaged");
     assert!(matches!(error, PublishError::Rows { .. }) && !error.is_retryable(), "{error}");
     assert!(error.to_string().starts_with("rows 4 of e/tasks cannot be written"), "{error}");
     assert_eq!(store.load().await.expect("loads").rows.len(), 1);
@@ -187,16 +196,16 @@ async fn staged_parts_survive_a_crash_between_acceptance_and_publication() {
     let id = Uuid::now_v7();
     store.stage("e", Table::Jobs, id, a_part("e", id, 0..5)).await.expect("uploaded");
     let mut batch = Batch::new();
-    batch.put(Record::Intent(staged_intent("e", Table::Jobs, id, 5)));
+    let intent = Intent { experiment: "e".into(), table: Table::Jobs, part_id: id, source: Source::Staged, rows: 5 };
+    batch.put(Record::Intent(intent.clone()));
     store.commit(batch).await.expect("durable");
     place.kill();
     let store = place.open().await;
-    let loaded = store.load().await.expect("loads");
-    let publisher = Publisher::new(Arc::clone(&store), &loaded);
-    let published = publisher.recover(&loaded.intents).await.expect("recovers");
-    assert_eq!(published.len(), 1);
-    // The closing commit was lost: the next start finds the part published and the staged object gone.
-    publisher.recover(&loaded.intents).await.expect("repeats");
+    assert_eq!(store.load().await.expect("loads").intents, std::slice::from_ref(&intent));
+    // As if the closing commit was lost once: the next start finds the part published and the staged object gone.
+    for _ in 0..2 {
+        finish(&*store, &intent).await.expect("recovers");
+    }
     let Place::Slate { location, .. } = &place else { panic!("a directory") };
     let (files, ids) = read_table(location.path().expect("a directory"), Table::Jobs);
     assert_eq!((files.len(), ids), (1, (0..5).collect()));
@@ -223,12 +232,11 @@ async fn a_listing_shows_only_whole_parts_while_they_are_written() {
             listings
         })
     };
-    let publisher = Publisher::new(Arc::clone(&store), &Loaded::default());
     for seq in 0..30 {
         let mut batch = Batch::new();
         batch.put(Record::Rows(hand_in("e", Table::Tasks, seq, seq * 500..(seq + 1) * 500, &[])));
         store.commit(batch).await.expect("durable");
-        publisher.roll("e", Table::Tasks, seq..=seq, Uuid::now_v7()).await.expect("rolls");
+        roll(&*store, Table::Tasks, seq..=seq, 500).await.expect("rolls");
     }
     stop.store(true, Ordering::Release);
     let listings = lister.join().expect("the folder was clean at every look");

@@ -31,6 +31,12 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             created_us: 1_790_000_000_000_000,
             state: ExperimentState::Running,
         }),
+        Record::Earlier(EarlierRecord {
+            experiment: "etinski2010".into(),
+            generation: 1,
+            manifest: "version = 1\n".into(),
+            digests: BTreeMap::from([("CTC".to_owned(), [0x01; 32])]),
+        }),
         Record::DoneChunk(DoneChunk {
             experiment: "etinski2010".into(),
             generation: 2,
