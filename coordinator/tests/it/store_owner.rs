@@ -56,8 +56,10 @@ async fn a_dead_owner_of_a_directory_is_no_obstacle() {
     let place = location.clone();
     let opened = process.spawn(async move { open(&place, "http://127.0.0.1:1", false).await.expect("free") });
     let (store, ownership) = opened.await.expect("no panic");
-    process.shutdown_background();
     drop((store, ownership));
+    // Waits until the tasks are gone, as the kernel does with a process.
+    let end = move || process.shutdown_timeout(std::time::Duration::from_secs(60));
+    tokio::task::spawn_blocking(end).await.expect("no panic");
     // The kernel has taken the lock back; the record is fresh but says nothing.
     let seen = owner::look(&location).await.expect("looks").expect("a record is left");
     assert_eq!(seen.alive, Some(false));
