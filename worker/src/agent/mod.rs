@@ -47,7 +47,8 @@ pub fn versions() -> v1::Versions {
 }
 
 /// Runs a worker until `shutdown` is cancelled (it drains: queued tasks go back, running ones may finish within
-/// [`WorkerOptions::drain_limit`]), the coordinator drains it, or one of its own limits is reached.
+/// [`WorkerOptions::drain_limit`]) or one of its own limits is reached. A coordinator that ends does not end it: it waits
+/// for the next one at the same addresses.
 ///
 /// Needs a tokio runtime with time and IO. Slots are threads of their own and do not block it.
 pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<WorkerReport, WorkerError> {
@@ -170,7 +171,6 @@ impl Agent {
             }
             let cause = match self.link_or_drain().await {
                 Some(Ok(link)) => {
-                    self.back_off.reset();
                     self.clients.send_replace(Some(link.client.clone()));
                     let ended = self.converse(link).await;
                     self.clients.send_replace(None);
@@ -330,6 +330,10 @@ impl Agent {
                 self.say_goodbye(link, pending, &reason).await;
                 return Ok(Ended::Drained(reason));
             }
+            if self.pool.session().is_let_go() {
+                self.say_goodbye(link, pending, "the coordinator ends").await;
+                return Ok(Ended::Lost("the coordinator ended".to_owned()));
+            }
             self.start_uploads(&link.client, &mut uploads);
             if pending.is_none() {
                 pending = self.pool.session().next_message().map(message);
@@ -382,7 +386,11 @@ impl Agent {
                 let experiment = self.read_experiment(experiment)?;
                 self.pool.add_experiment(experiment);
             }
-            Some(FromFarm::Lease(lease)) => self.pool.change(|s| s.lease(lease)),
+            Some(FromFarm::Lease(lease)) => {
+                // Not with the welcome: a coordinator that ends welcomes, too.
+                self.back_off.reset();
+                self.pool.change(|s| s.lease(lease));
+            }
             Some(FromFarm::Ack(ack)) => {
                 for rejected in &ack.rejected {
                     tracing::info!("hand-in {} was not taken: {}", rejected.id, rejected.reason);
@@ -395,8 +403,8 @@ impl Agent {
             }
             Some(FromFarm::Revoke(revoke)) => self.pool.change(|s| s.revoked(&revoke)),
             Some(FromFarm::Drain(drain)) => {
-                let now = self.pool.now();
-                self.pool.change(|s| s.drain(now, self.options.drain_limit, &drain.reason));
+                tracing::info!("{} lets this worker go: {}", self.target.address(), drain.reason);
+                self.pool.change(Session::pause);
             }
             Some(FromFarm::Refused(refused)) => return Err(self.refused(refused.reason)),
             // Later protocol versions may say more than this build knows; a second welcome has no meaning.

@@ -99,6 +99,8 @@ pub struct Session {
     link: Link,
     epoch: Option<u64>,
     draining: Option<Draining>,
+    /// The coordinator of this connection ends: nothing is taken from it, and the worker waits for the next one.
+    paused: bool,
     tasks_acknowledged: u64,
     tasks_rejected: u64,
     failures: u64,
@@ -118,6 +120,7 @@ impl Session {
             link: Link::Down,
             epoch: None,
             draining: None,
+            paused: false,
             tasks_acknowledged: 0,
             tasks_rejected: 0,
             failures: 0,
@@ -136,6 +139,9 @@ impl Session {
         debug_assert!(self.slots[slot].running.is_none(), "a slot runs one task at a time");
         if self.draining.is_some() {
             return Take::Stop;
+        }
+        if self.paused {
+            return Take::Idle;
         }
         if self.outbox.bytes() > OUTBOX_BYTES_MAX {
             return Take::Full;
@@ -283,6 +289,7 @@ impl Session {
     /// The connection was lost.
     pub fn disconnected(&mut self) {
         self.link = Link::Down;
+        self.paused = false;
         self.control.clear();
     }
 
@@ -291,7 +298,7 @@ impl Session {
     pub fn lease(&mut self, lease: v1::Lease) {
         let Some(id) = lease.id.map(LeaseId::from) else { return };
         let experiment = ExperimentKey { name: lease.experiment.as_str().into(), generation: lease.generation };
-        if self.draining.is_some() {
+        if self.draining.is_some() || self.paused {
             self.control.push_back(hand_back(id, &experiment, lease.ranges));
             return;
         }
@@ -380,18 +387,33 @@ impl Session {
             Some(draining) => draining.stop_at = draining.stop_at.min(stop_at),
             None => {
                 self.draining = Some(Draining { reason: reason.to_owned(), stop_at });
-                let ids: Vec<LeaseId> = std::mem::take(&mut self.with_queue).into_iter().collect();
-                for id in ids {
-                    let Some(lease) = self.leases.get_mut(&id) else { continue };
-                    let ranges = lease.drop_queue();
-                    if !ranges.is_empty() {
-                        self.control.push_back(hand_back(id, &lease.experiment, ranges));
-                    }
-                    self.settle(id);
-                }
+                self.hand_back_queue();
             }
         }
         self.tick(now);
+    }
+
+    /// The coordinator ends: what has not started goes back to it, what runs goes on and is handed in to it or to the
+    /// next one. Ends with the connection.
+    pub fn pause(&mut self) {
+        self.paused = true;
+        self.hand_back_queue();
+    }
+
+    /// Whether the coordinator ends and this worker has nothing left to tell it.
+    pub fn is_let_go(&self) -> bool {
+        self.paused && self.is_settled()
+    }
+
+    fn hand_back_queue(&mut self) {
+        for id in std::mem::take(&mut self.with_queue) {
+            let Some(lease) = self.leases.get_mut(&id) else { continue };
+            let ranges = lease.drop_queue();
+            if !ranges.is_empty() {
+                self.control.push_back(hand_back(id, &lease.experiment, ranges));
+            }
+            self.settle(id);
+        }
     }
 
     /// Stops running tasks whose drain limit passed.

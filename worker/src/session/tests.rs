@@ -279,3 +279,26 @@ fn excluded_indices_settle_the_lease() {
     assert_eq!(s.take(0), Take::Idle);
     assert!(s.is_settled());
 }
+
+#[test]
+fn a_pause_hands_back_the_queue_and_ends_with_the_connection() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 4);
+    s.take(0);
+    s.pause();
+    let Some(Body::HandBack(h)) = s.next_message() else { panic!("the queue goes back") };
+    assert_eq!(h.ranges, [v1::IndexRange { start: 1, end: 4 }]);
+    assert!(!s.stop_flag(0).load(Ordering::Relaxed), "what runs goes on");
+    s.finished(0);
+    s.hand_in(batch(1, vec![0], vec![]));
+    assert_eq!(s.take(0), Take::Idle);
+    assert!(!s.is_let_go());
+    assert_eq!(sent_ids(&mut s), [1]);
+    s.acknowledged(&[1]);
+    assert!(s.is_let_go());
+    s.disconnected();
+    connect(&mut s, 2, vec![]);
+    grant(&mut s, 2, 1, 2);
+    assert_eq!(index(s.take(0)), 1);
+}

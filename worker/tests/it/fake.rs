@@ -135,6 +135,18 @@ impl Conn {
         }
     }
 
+    /// Waits for a heartbeat that says that so many slots are busy.
+    pub(crate) async fn busy(&mut self, slots: u32) {
+        loop {
+            let message = tokio::time::timeout(PATIENCE, self.receive.message()).await.expect("the worker speaks");
+            match message.ok().flatten().and_then(|m| m.body) {
+                Some(FromWorker::Heartbeat(h)) if h.busy_slots == slots => return,
+                Some(FromWorker::Heartbeat(_)) => {}
+                other => panic!("expected a heartbeat, got {other:?}"),
+            }
+        }
+    }
+
     pub(crate) async fn hand_in(&mut self) -> v1::HandIn {
         match self.next().await {
             Some(FromWorker::HandIn(hand_in)) => hand_in,
