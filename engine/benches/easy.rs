@@ -4,7 +4,8 @@
 //! is the median over the rounds of engine jobs/s over yardstick jobs/s. The engine's time is the whole call of
 //! `simulate`: energy meter and summary metrics on, no per-job output. Logs come from `POWERSWEEP_TRACES`, the yardstick's
 //! source from `POWERSWEEP_YARDSTICK` (else `../shared/bench/easy_yardstick.cpp` beside the repository); without them the
-//! bench says so and ends. `--test` runs one short round.
+//! bench says so and ends. `--test` runs one short round; `--only-easy` and `--only-bsld` run the engine alone, for profilers.
+//! A name restricts the logs.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::io::{Read, Write};
@@ -43,6 +44,11 @@ fn main() {
         let easy = spec(procs);
         let bsld = bsld(easy.clone());
         let workload = workload::build(&easy, Some(&swf::parse(&text, log).unwrap())).unwrap();
+        if let Some(only) = std::env::args().find(|arg| arg.starts_with("--only-")) {
+            let spec = if only == "--only-bsld" { &bsld } else { &easy };
+            println!("{log}: {:.2} ms", engine_s(spec, &workload, if short { 1 } else { 20 }) * 1e3);
+            continue;
+        }
         let (mut easy_ratios, mut bsld_ratios, mut best) = (Vec::new(), Vec::new(), (f64::MAX, f64::MAX, f64::MAX));
         for _ in 0..rounds {
             let theirs = yardstick.as_ref().map_or(f64::NAN, |program| yardstick_s(program, &text, procs, repeats));

@@ -7,7 +7,7 @@ use super::events::{Alarm, End, Ends, Timers, key_time, time_key};
 use super::meter::Meter;
 use super::recorder::{Finished, Recorder};
 use crate::error::SimError;
-use crate::platform::Machine;
+use crate::platform::{Gear, Machine};
 use crate::workload::Job;
 use crate::{Limits, summary};
 
@@ -67,6 +67,8 @@ struct ClassState {
     switching: u32,
     /// First of the class's levels in the meter: one a gear, then idle, suspended, asleep, switching off, waking.
     level: usize,
+    /// Gears of the class.
+    gears: usize,
 }
 
 /// Offsets of a class's levels in the meter, after its gears.
@@ -84,6 +86,8 @@ pub struct Cluster<'w, R> {
     machine: Machine,
     now_s: f64,
     classes: Vec<ClassState>,
+    /// By level of the meter, so that a gear is one look-up away; levels that are no gear have a filler.
+    gears: Vec<Gear>,
     running: Vec<Running>,
     free_slots: Vec<u32>,
     /// By job: FUTURE, WAITING, DONE or the slot in `running`.
@@ -97,6 +101,8 @@ pub struct Cluster<'w, R> {
     gear_changes_count: u64,
     pub(super) events_count: u64,
     steps: u32,
+    /// A job has been given another end than at its start: the queue may hold stale ends.
+    rescheduled: bool,
 }
 
 /// What a policy can see.
@@ -184,7 +190,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     #[inline]
     fn factor(&self, class: usize, gear: u8) -> f64 {
-        self.machine.classes[class].gears[gear as usize].time_factor
+        self.gears[self.classes[class].level + usize::from(gear)].time_factor
     }
 
     #[inline]
@@ -218,12 +224,13 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let Some(&Job { run_s, estimate_s, procs, .. }) = self.jobs.get(job as usize) else {
             return Err(self.refuse(format!("job {job} started, which does not exist")));
         };
-        let gears = self.machine.classes.get(class).map_or(0, |c| c.gears.len());
-        if self.phase[job as usize] != WAITING || usize::from(gear) >= gears || procs > self.classes[class].free {
+        let state = self.classes.get(class).copied().unwrap_or_default();
+        let ClassState { level, gears, .. } = state;
+        if self.phase[job as usize] != WAITING || usize::from(gear) >= gears || procs > state.free {
             return Err(self.refuse_start(class, job, gear));
         }
         let now_s = self.now_s;
-        let factor = self.factor(class, gear);
+        let factor = self.gears[level + usize::from(gear)].time_factor;
         let run = Running {
             job,
             seq: self.starts_count,
@@ -252,10 +259,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.phase[job as usize] = slot;
         self.starts_count += 1;
         self.ends.push(End { key: time_key(end_s), seq, slot });
-        let state = &mut self.classes[class];
-        state.free -= procs;
+        self.classes[class].free -= procs;
         self.meter.idle_procs -= procs;
-        let level = state.level;
         self.meter.shift(level + gears + IDLE, level + usize::from(gear), procs);
         self.meter.wait_ends(f64::from(procs) * run_s);
         Ok(now_s + estimate_s * factor)
@@ -448,8 +453,12 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     pub(super) fn new(jobs: &'w [Job], machine: Machine, limits: &'w Limits<'w>, recorder: R) -> Cluster<'w, R> {
         let mut levels = Vec::new();
         let mut classes = Vec::new();
+        let mut gear_table: Vec<Gear> = Vec::new();
         for class in &machine.classes {
-            classes.push(ClassState { free: class.procs, level: levels.len(), ..ClassState::default() });
+            let gears = class.gears.len();
+            classes.push(ClassState { free: class.procs, level: levels.len(), gears, ..ClassState::default() });
+            gear_table.extend(&class.gears);
+            gear_table.extend([Gear { time_factor: 1.0, busy_w: 0.0 }; WAKING + 1]);
             levels.extend(class.gears.iter().map(|gear| (0, gear.busy_w)));
             let sleep = class.sleep;
             let rest = [class.idle_w, class.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
@@ -463,6 +472,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             machine,
             now_s,
             classes,
+            gears: gear_table,
             running: Vec::new(),
             free_slots: Vec::new(),
             phase: vec![FUTURE; jobs.len()],
@@ -474,6 +484,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             gear_changes_count: 0,
             events_count: 0,
             steps: 0,
+            rescheduled: false,
         }
     }
 
@@ -511,7 +522,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     pub(super) fn next_end(&mut self) -> Option<End> {
         loop {
             let end = self.ends.peek()?;
-            if self.is_current(end) {
+            if !self.rescheduled || self.is_current(end) {
                 return Some(end);
             }
             self.ends.pop();
@@ -535,8 +546,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let run = &mut self.running[slot];
         debug_assert_eq!(key_time(end.key), run.end_s);
         let class = run.class as usize;
-        let machines = &self.machine.classes[class];
-        let gear = machines.gears[run.gear as usize];
+        let state = &mut self.classes[class];
+        let busy = state.level + usize::from(run.gear);
+        let gear = self.gears[busy];
         let estimated_end_s = run.since_s + run.estimate_left_s * gear.time_factor;
         let energy_j = run.energy_j + gear.busy_w * f64::from(run.procs) * (self.now_s - run.since_s);
         self.recorder.finished(&Finished {
@@ -551,9 +563,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let (job, procs) = (run.job, run.procs);
         // No completion that is still in the queue may look current.
         run.end_s = f64::NEG_INFINITY;
-        let level = self.classes[class].level;
-        self.meter.shift(level + usize::from(run.gear), level + machines.gears.len() + IDLE, procs);
-        self.classes[class].free += procs;
+        self.meter.shift(busy, state.level + state.gears + IDLE, procs);
+        state.free += procs;
         self.meter.idle_procs += procs;
         self.free_slots.push(end.slot);
         self.phase[job as usize] = DONE;
@@ -582,6 +593,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Brings a running job's work and energy up to now.
     fn settle(&mut self, slot: usize) {
+        self.rescheduled = true;
         let run = &mut self.running[slot];
         let class = &self.machine.classes[run.class as usize];
         let dt = self.now_s - run.since_s;
@@ -615,8 +627,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// What was measured, at the end of the run.
-    pub(super) fn integrals(&mut self) -> summary::Integrals {
-        self.meter.finish();
+    pub(super) fn integrals(&self) -> summary::Integrals {
         let gears = self.machine.classes.iter().map(|c| c.gears.len()).max().unwrap_or(0);
         let mut out = summary::Integrals {
             machine_procs: self.machine.procs(),

@@ -1,30 +1,30 @@
 //! The energy meter: piecewise constant power, and the time integrals of the run.
 //!
 //! Every proc is at one level (busy at a gear, idle, suspended, asleep, in transition); a level knows how many procs are
-//! at it and what one draws. Moving procs between levels settles the two integrals, so an instant costs the same however
-//! many procs the machine has. What is integrated per instant (queue length, backlog, power distribution) is in
-//! [`Meter::advance`].
+//! at it and what one draws. [`Meter::advance`] integrates an interval over the few levels in use, so an instant costs the
+//! same however many procs the machine has.
 
 /// Bins of the power distribution: exact for machines with up to this many procs and one gear in use.
-const POWER_BINS_MAX: u32 = 16_384;
+const POWER_BINS_MAX: f64 = 16_384.0;
 
 /// Procs that draw the same power.
 #[derive(Debug, Clone)]
 pub(crate) struct Level {
-    /// Procs at this level now.
-    pub(crate) procs: u32,
+    /// Procs at this level now; a whole number.
+    procs: f64,
     /// Power of one proc (W).
     pub(crate) watts: f64,
-    /// Instant up to which `proc_s` is settled (s).
-    since_s: f64,
     /// Proc-seconds spent here.
     pub(crate) proc_s: f64,
+    used: bool,
 }
 
 /// What is integrated over time while the simulation runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     levels: Vec<Level>,
+    /// Levels that have ever had procs: the others need not be looked at.
+    used: Vec<u16>,
     now_s: f64,
     /// Submitted jobs that have not started.
     pub(crate) waiting_count: u64,
@@ -37,8 +37,6 @@ pub(crate) struct Meter {
     /// Idle procs of all classes.
     pub(crate) idle_procs: u32,
     pub(crate) lost_proc_s: f64,
-    power_w: f64,
-    power_changed: bool,
     pub(crate) power_peak_w: f64,
     bins: Bins,
 }
@@ -48,32 +46,30 @@ pub(crate) struct Meter {
 struct Bins {
     low_w: f64,
     per_w: f64,
-    /// The bin of the present power.
-    at: usize,
-    /// Seconds by bin.
-    time_s: Vec<f64>,
-    /// Greatest power seen in the bin.
-    top_w: Vec<f64>,
+    bins: Vec<Bin>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bin {
+    time_s: f64,
+    /// Greatest power seen.
+    top_w: f64,
 }
 
 impl Meter {
     /// A meter that starts at `now_s`. `levels`: procs and watts of one proc, in the order that the caller indexes them.
     pub(crate) fn new(levels: impl IntoIterator<Item = (u32, f64)>, idle_procs: u32, now_s: f64) -> Meter {
-        let levels: Vec<Level> =
-            levels.into_iter().map(|(procs, watts)| Level { procs, watts, since_s: now_s, proc_s: 0.0 }).collect();
-        let all: u32 = levels.iter().map(|l| l.procs).sum();
-        let low = levels.iter().map(|l| l.watts).fold(f64::INFINITY, f64::min) * f64::from(all);
-        let high = levels.iter().map(|l| l.watts).fold(0.0, f64::max) * f64::from(all);
-        let count = all.clamp(1, POWER_BINS_MAX);
-        let per_w = if high > low { f64::from(count) / (high - low) } else { 0.0 };
-        let bins = Bins {
-            low_w: low,
-            per_w,
-            at: 0,
-            time_s: vec![0.0; count as usize + 2],
-            top_w: vec![0.0; count as usize + 2],
-        };
+        let levels: Vec<Level> = levels
+            .into_iter()
+            .map(|(procs, watts)| Level { procs: f64::from(procs), watts, proc_s: 0.0, used: procs > 0 })
+            .collect();
+        let all: f64 = levels.iter().map(|l| l.procs).sum();
+        let low_w = levels.iter().map(|l| l.watts).fold(f64::INFINITY, f64::min) * all;
+        let high_w = levels.iter().map(|l| l.watts).fold(0.0, f64::max) * all;
+        let count = all.clamp(1.0, POWER_BINS_MAX);
+        let per_w = if high_w > low_w { count / (high_w - low_w) } else { 0.0 };
         Meter {
+            used: (0..levels.len()).filter(|&i| levels[i].used).map(|i| i as u16).collect(),
             levels,
             now_s,
             waiting_count: 0,
@@ -84,10 +80,8 @@ impl Meter {
             backlog_s: 0.0,
             idle_procs,
             lost_proc_s: 0.0,
-            power_w: 0.0,
-            power_changed: true,
             power_peak_w: 0.0,
-            bins,
+            bins: Bins { low_w, per_w, bins: vec![Bin::default(); count as usize + 2] },
         }
     }
 
@@ -99,10 +93,15 @@ impl Meter {
             return;
         }
         self.now_s = now_s;
-        if self.power_changed {
-            self.note_power();
+        // The power is summed from the counts, not followed by differences: no drift.
+        let mut power_w = 0.0;
+        for &level in &self.used {
+            let level = &mut self.levels[usize::from(level)];
+            level.proc_s += level.procs * dt;
+            power_w += level.procs * level.watts;
         }
-        self.bins.time_s[self.bins.at] += dt;
+        self.power_peak_w = self.power_peak_w.max(power_w);
+        self.bins.add(power_w, dt);
         if self.waiting_count > 0 {
             self.waiting_max = self.waiting_max.max(self.waiting_count);
             self.backlog_max = self.backlog_max.max(self.backlog_proc_s);
@@ -112,30 +111,24 @@ impl Meter {
         }
     }
 
-    /// Computes the power of the interval that ends now. From the counts, not from differences: no drift.
-    fn note_power(&mut self) {
-        self.power_changed = false;
-        let power = self.levels.iter().map(|l| f64::from(l.procs) * l.watts).sum::<f64>();
-        self.power_w = power;
-        self.power_peak_w = self.power_peak_w.max(power);
-        let at = ((power - self.bins.low_w) * self.bins.per_w + 0.5) as usize;
-        let at = at.min(self.bins.time_s.len() - 1);
-        self.bins.at = at;
-        let top = &mut self.bins.top_w[at];
-        *top = top.max(power);
-    }
-
     /// Moves procs between levels at the present instant.
     #[inline]
     pub(crate) fn shift(&mut self, from: usize, to: usize, procs: u32) {
-        self.power_changed = true;
-        let now_s = self.now_s;
-        let level = &mut self.levels[from];
-        level.settle(now_s);
-        level.procs -= procs;
+        let procs = f64::from(procs);
+        self.levels[from].procs -= procs;
         let level = &mut self.levels[to];
-        level.settle(now_s);
         level.procs += procs;
+        if !level.used {
+            self.first_use(to);
+        }
+    }
+
+    #[cold]
+    fn first_use(&mut self, level: usize) {
+        self.levels[level].used = true;
+        // Ascending, so that the order of a sum does not depend on the order of first uses.
+        let at = self.used.partition_point(|&other| usize::from(other) < level);
+        self.used.insert(at, level as u16);
     }
 
     /// A job arrives: it waits with this much work (proc-seconds).
@@ -153,50 +146,46 @@ impl Meter {
         self.backlog_proc_s = if self.waiting_count == 0 { 0.0 } else { self.backlog_proc_s - work_proc_s };
     }
 
-    /// Settles all levels at the last instant.
-    pub(crate) fn finish(&mut self) {
-        let now_s = self.now_s;
-        for level in &mut self.levels {
-            level.settle(now_s);
-        }
-    }
-
     pub(crate) fn level(&self, index: usize) -> &Level {
         &self.levels[index]
     }
 
     /// Power at this instant (W).
     pub(crate) fn power_now_w(&self) -> f64 {
-        self.levels.iter().map(|l| f64::from(l.procs) * l.watts).sum()
+        self.levels.iter().map(|level| level.procs * level.watts).sum()
     }
 
     /// The least power that was not exceeded for `share` of the time (W): exact if one gear was in use and the machine
     /// has up to 16,384 procs, else within 1/16,384 of the greatest possible power. `None` if no time passed.
     pub(crate) fn power_quantile_w(&self, share: f64) -> Option<f64> {
-        let span: f64 = self.bins.time_s.iter().sum();
+        let bins = &self.bins.bins;
+        let span: f64 = bins.iter().map(|bin| bin.time_s).sum();
         if span <= 0.0 {
             return None;
         }
         let mut sum = 0.0;
-        for (time, top) in self.bins.time_s.iter().zip(&self.bins.top_w) {
-            sum += time;
-            if *time > 0.0 && sum >= share * span {
-                return Some(*top);
+        for bin in bins {
+            sum += bin.time_s;
+            if bin.time_s > 0.0 && sum >= share * span {
+                return Some(bin.top_w);
             }
         }
         Some(self.power_peak_w)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.bins.time_s.capacity() * 16
+        self.bins.bins.capacity() * size_of::<Bin>()
     }
 }
 
-impl Level {
+impl Bins {
     #[inline]
-    fn settle(&mut self, now_s: f64) {
-        self.proc_s += f64::from(self.procs) * (now_s - self.since_s);
-        self.since_s = now_s;
+    fn add(&mut self, power_w: f64, dt: f64) {
+        let at = ((power_w - self.low_w) * self.per_w + 0.5) as usize;
+        let at = at.min(self.bins.len() - 1);
+        let bin = &mut self.bins[at];
+        bin.time_s += dt;
+        bin.top_w = bin.top_w.max(power_w);
     }
 }
 
@@ -216,7 +205,6 @@ mod tests {
         meter.idle_procs = 4;
         meter.wait_ends(20.0);
         meter.advance(190.0);
-        meter.finish();
         assert_eq!(meter.level(1).proc_s, 30.0);
         assert_eq!(meter.level(0).proc_s, 10.0 + 4.0 * 180.0);
         assert_eq!(meter.waiting_s, 10.0);

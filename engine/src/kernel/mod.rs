@@ -129,7 +129,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     }
 
     /// What was integrated over the run, once it is over.
-    pub fn integrals(&mut self) -> summary::Integrals {
+    pub fn integrals(&self) -> summary::Integrals {
         self.cluster.integrals()
     }
 
@@ -142,7 +142,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
                 self.count_event()?;
                 self.complete(end);
             }
-            while self.submission_is_due(now) {
+            while self.submission_is_due() {
                 self.submit()?;
             }
             while self.cluster.timers.peek_key() == Some(now) {
@@ -158,7 +158,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     fn single_instant(&mut self, now: u64, submit_first: bool) -> Result<(), SimError> {
         loop {
             self.collect_due(now, submit_first)?;
-            if self.submission_is_due(now) && (submit_first || self.due.is_empty()) {
+            if self.submission_is_due() && (submit_first || self.due.is_empty()) {
                 self.submit()?;
             } else if let Some((end, released)) = self.due.pop_front() {
                 if !released {
@@ -194,8 +194,8 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     }
 
     #[inline]
-    fn submission_is_due(&self, now: u64) -> bool {
-        self.cluster.jobs().get(self.submitted).is_some_and(|job| time_key(job.submit_s) == now)
+    fn submission_is_due(&self) -> bool {
+        self.cluster.jobs().get(self.submitted).is_some_and(|job| job.submit_s == self.cluster.now_s())
     }
 
     #[inline]

@@ -8,7 +8,7 @@
 
 use super::gear_rule::{Candidate, Gears, HeadGear};
 use super::order::{Order, Sorted};
-use super::queue::Queue;
+use super::queue::{Queue, Reach};
 use super::releases::{Releases, Shadow};
 use crate::error::SimError;
 use crate::kernel::{Cluster, Ended, JobId, Recorder};
@@ -141,20 +141,29 @@ impl Easy {
     ) -> Result<(), SimError> {
         let now_s = cluster.now_s();
         let mut from = queue.head() + self.swept;
-        while let Some(at) = queue.next_fit(from, cluster.free(0)) {
+        let mut free = cluster.free(0);
+        // The shadow is worth computing only for someone.
+        if self.shadow.is_none() && queue.next_fit(from, free).is_none() {
+            return Ok(());
+        }
+        let mut shadow = self.shadow(queue, cluster)?;
+        loop {
+            let extra = if self.extra_procs { shadow.extra } else { 0 };
+            let Some(at) = queue.next_candidate(from, Reach { free, extra, now_s, until_s: shadow.at_s }) else {
+                break;
+            };
             cluster.step()?;
             from = at + 1;
-            let mut shadow = self.shadow(queue, cluster)?;
-            let procs = queue.procs(at);
-            let on_extra = self.extra_procs && procs <= shadow.extra;
-            let job = candidate(queue, at, cluster);
-            let Some((gear, late)) = gears.overtaking(job, now_s, queue.len() - 1, shadow.at_s, on_extra) else {
+            let (job, procs) = (queue.job(at), queue.procs(at));
+            let on_extra = procs <= extra;
+            let candidate = candidate(queue, at, cluster);
+            let Some((gear, late)) = gears.overtaking(candidate, now_s, queue.len() - 1, shadow.at_s, on_extra) else {
                 continue;
             };
-            let job = queue.job(at);
             let end_s = cluster.start(job, gear, true)?;
             self.releases.add(job, procs, end_s);
             queue.take(at);
+            free -= procs;
             if late {
                 shadow.extra -= procs;
                 self.shadow = Some(shadow);

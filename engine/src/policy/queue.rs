@@ -97,21 +97,33 @@ impl Queue {
         }
     }
 
+    /// The first position from `from` on whose job fits now and may overtake by `reach`.
+    #[inline]
+    pub(crate) fn next_candidate(&self, from: usize, reach: Reach) -> Option<usize> {
+        let mut from = from;
+        while let Some(at) = self.next_fit(from, reach.free) {
+            let in_time = reach.now_s + self.estimates_s[at] <= reach.until_s;
+            if in_time || self.procs[at] <= reach.extra {
+                return Some(at);
+            }
+            from = at + 1;
+        }
+        None
+    }
+
     /// The first position from `from` on whose job needs at most `free` procs.
     #[inline]
     pub(crate) fn next_fit(&self, from: usize, free: u32) -> Option<usize> {
         let procs = self.procs.get(from..)?;
-        let mut at = from;
-        for chunk in procs.chunks(LANES) {
-            // Without an early exit in the chunk, so that the comparison runs on several at a time.
-            let any = chunk.iter().fold(false, |any, &p| any | (p <= free));
-            if any {
-                let inside = chunk.iter().position(|&p| p <= free).unwrap_or(0);
-                return Some(at + inside);
-            }
-            at += chunk.len();
+        let mut at = 0;
+        // Long stretches of jobs that are too wide: several at a time, without an early exit in the chunk.
+        while let Some(chunk) = procs.get(at..at + LANES)
+            && !chunk.iter().fold(false, |any, &p| any | (p as i32 <= free as i32))
+        {
+            at += LANES;
         }
-        None
+        let inside = procs[at..].iter().position(|&p| p <= free)?;
+        Some(from + at + inside)
     }
 
     /// Marks the job at a position as started; positions stay valid until [`Queue::close_gaps`].
@@ -162,5 +174,17 @@ impl Queue {
     }
 }
 
-/// Processor counts compared at a time.
-const LANES: usize = 16;
+/// What a job must be like to overtake at the top gear.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reach {
+    /// Procs that are free.
+    pub(crate) free: u32,
+    /// Of these, procs that it may keep beyond `until_s`.
+    pub(crate) extra: u32,
+    pub(crate) now_s: f64,
+    /// Otherwise its estimated end must not be later (s).
+    pub(crate) until_s: f64,
+}
+
+/// Processor counts compared at a time; they are below 2^31, so that signed comparisons, which SSE2 has, do.
+const LANES: usize = 8;
