@@ -227,7 +227,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     #[inline]
     fn count_event(&mut self) -> Result<(), SimError> {
         self.cluster.events_count += 1;
-        if self.cluster.events_count % 1024 == 0 { self.cluster.check_limits() } else { Ok(()) }
+        if self.cluster.events_count.is_multiple_of(1024) { self.cluster.check_limits() } else { Ok(()) }
     }
 
     #[cold]

@@ -5,9 +5,13 @@
 //! and placed anew, one after the other in queue order, while those not yet reached hold their places: so none becomes
 //! later than it was (Mu'alem & Feitelson 2001).
 //!
-//! A job that outlives its estimate is expected to end now, at every instant anew. A reservation whose time has come
-//! while its procs are still held cannot be kept: it is moved to the earliest hole from then on. This is the only way in
-//! which a reservation becomes later.
+//! A job that outlives its estimate is expected to end now, at every instant anew. A reservation whose time has passed
+//! while its procs were still held could not be kept: then all are released at once and placed anew in queue order. This
+//! is the only way in which a reservation becomes later.
+//!
+//! A job whose estimate is 0 reserves an instant, which keeps nobody off.
+//!
+//! A reservation's time need not be the end of a running job, so a timer is set for the next one.
 
 use super::gear_rule::{Candidate, Gears};
 use super::order::Order;
@@ -39,6 +43,8 @@ pub(crate) struct Conservative {
     surprise: bool,
     /// Earliest reservation.
     next_s: f64,
+    /// The timer that was set last (s).
+    timer_s: f64,
 }
 
 impl Conservative {
@@ -67,7 +73,7 @@ impl Conservative {
         profile.trim(now_s);
         let missed = !self.queue.is_empty() && self.next_s < now_s;
         if std::mem::take(&mut self.surprise) || missed {
-            self.place_anew(order, gears, cluster)?;
+            self.place_anew(missed, order, gears, cluster)?;
         }
         for i in 0..self.arrived.len() {
             self.place(i, order, gears, cluster)?;
@@ -76,9 +82,9 @@ impl Conservative {
         if self.next_s <= now_s {
             self.start_due(order, cluster)?;
         }
-        // A run without running jobs has no completion to wait for.
-        if cluster.running_count() == 0 && !self.queue.is_empty() && self.next_s > now_s {
+        if !self.queue.is_empty() && self.next_s > now_s && self.next_s != self.timer_s {
             cluster.set_timer(self.next_s, 0)?;
+            self.timer_s = self.next_s;
         }
         Ok(())
     }
@@ -110,9 +116,11 @@ impl Conservative {
         Ok(())
     }
 
-    /// Releases all reservations and places them anew, in queue order, none later than it was unless it was missed.
+    /// Releases all reservations and places them anew, in queue order: one by one and none later than it was, unless one
+    /// was `missed`.
     fn place_anew<G: Gears, R: Recorder>(
         &mut self,
+        missed: bool,
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
@@ -122,19 +130,28 @@ impl Conservative {
         let others = self.queue.len() + self.arrived.len() - usize::from(!self.queue.is_empty());
         let profile = self.profile.as_mut().expect("every pass makes it first");
         self.next_s = f64::INFINITY;
+        if missed {
+            for &Reserved { start_s, duration_s, procs, .. } in &self.queue {
+                profile.add(start_s, start_s + duration_s, i64::from(procs));
+            }
+        }
         for reserved in &mut self.queue {
             cluster.step()?;
             let Reserved { start_s, duration_s, procs, .. } = *reserved;
-            if start_s != now_s {
-                let latest_s = if start_s < now_s { f64::INFINITY } else { start_s };
-                profile.add(start_s, start_s + duration_s, i64::from(procs));
+            if missed || start_s != now_s {
+                let latest_s = if missed { f64::INFINITY } else { start_s };
+                if !missed {
+                    profile.add(start_s, start_s + duration_s, i64::from(procs));
+                }
                 let candidate = Candidate {
                     submit_s: cluster.submit_s(reserved.job),
                     estimate_s: cluster.estimate_s(reserved.job),
                 };
                 let found =
                     gears.reserve(candidate, others, |duration_s| profile.earliest(now_s, latest_s, procs, duration_s));
-                let Some((gear, start_s, duration_s)) = found else {
+                // An instant keeps nobody off: another job may have been placed over it.
+                let instant = (duration_s == 0.0).then_some((reserved.gear, start_s, duration_s));
+                let Some((gear, start_s, duration_s)) = found.or(instant) else {
                     return Err(SimError::Policy {
                         now_s,
                         what: format!("the reservation of job {} (by arrival) has no place any more", reserved.job),

@@ -1,10 +1,14 @@
 //! Integration tests of the engine. Those on real logs read them from `POWERSWEEP_TRACES` and say so when they skip.
 #![allow(clippy::unwrap_used)]
 
+mod conformance;
 mod etinski;
+mod golden;
+mod kernel;
 mod logs;
 mod lublin;
 mod published;
 mod real_logs;
+mod reference;
 mod specs;
 mod swf_fuzz;

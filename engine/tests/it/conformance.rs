@@ -1,0 +1,241 @@
+//! What every policy must keep, on random workloads over all combinations; and equality with the reference.
+use powersweep_engine::kernel::{JobRows, Simulation};
+use powersweep_engine::platform::Machine;
+use powersweep_engine::policy::batch::{Batch, event_order};
+use powersweep_engine::workload::{Job, Workload};
+use powersweep_engine::{JobRecord, Limits, SimSpec, Slot, Value, simulate};
+use proptest::prelude::*;
+
+use crate::etinski::{ATLAS, CTC, SDSC, THUNDER};
+use crate::golden::workload;
+use crate::reference::{self, Ran, Rules};
+use crate::specs::Build;
+use crate::{logs, specs};
+
+const ORDERS: [&str; 5] = ["fcfs", "sjf", "widest", "wfp3", "f1"];
+const BACKFILLS: [&str; 4] = ["none", "easy", "easy-extra", "conservative"];
+const GEAR_RULES: [&str; 5] = ["top", "bsld", "bsld-4", "bsld-kept", "bsld-fixed"];
+const EVENT_ORDERS: [&str; 3] = ["batch", "submit-first", "finish-first"];
+
+/// One combination of parts.
+fn build(order: &str, backfill: &str, gear_rule: &str, events: &str, procs: i64) -> SimSpec {
+    let kind = if backfill.starts_with("easy") { "easy" } else { backfill };
+    let mut build = specs::Build::log().part(Slot::Order, order).part(Slot::Backfill, kind);
+    build = build.text("event_order", events).int("procs", procs);
+    if kind == "easy" {
+        build = build.flag("extra_procs", backfill == "easy-extra");
+    }
+    if gear_rule != "top" {
+        build = build.part(Slot::GearRule, "bsld").real("bsld_threshold", 1.5);
+        let head = match gear_rule {
+            "bsld-kept" => "until-early-end",
+            "bsld-fixed" => "fixed",
+            _ => "renew",
+        };
+        build = build.text("head_gear", head);
+        if gear_rule == "bsld-4" {
+            build = build.real("wq_threshold", 4.0);
+        }
+    }
+    build.0
+}
+
+fn run(spec: &SimSpec, workload: &Workload) -> Vec<JobRecord> {
+    let mut rows = Vec::new();
+    let summary = simulate(spec, workload, &Limits::NONE, Some(&mut rows)).unwrap();
+    assert!(summary.energy_residual < 1e-9, "energy is not the sum of jobs and idle: {}", summary.energy_residual);
+    assert!(summary.little_residual < 1e-9, "Little's law: {}", summary.little_residual);
+    assert!(summary.procs_residual < 1e-9, "busy + idle is not all: {}", summary.procs_residual);
+    rows
+}
+
+fn factors(spec: &SimSpec) -> Vec<f64> {
+    Machine::new(spec, None).unwrap().classes[0].gears.iter().map(|gear| gear.time_factor).collect()
+}
+
+/// Every job ran once, for its time, and never more procs than there are.
+fn check(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord], procs: u32) {
+    assert_eq!(rows.len(), jobs.len());
+    let factors = factors(spec);
+    let mut steps = Vec::new();
+    for (job, row) in jobs.iter().zip(rows) {
+        assert_eq!(row.job_id, job.id);
+        assert!(row.start_s >= job.submit_s, "{row:?}");
+        assert_eq!(row.finish_s, row.start_s + job.run_s * factors[usize::from(row.gear_index)], "{row:?}");
+        steps.push((row.start_s, i64::from(job.procs)));
+        steps.push((row.finish_s, -i64::from(job.procs)));
+    }
+    // Ends before starts at one instant.
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut used = 0;
+    for (at, procs_more) in steps {
+        used += procs_more;
+        assert!(used <= i64::from(procs), "{used} procs in use at {at} s");
+    }
+}
+
+/// Whether a simulation cloned after `instants` goes on like the original.
+fn check_clone(spec: &SimSpec, jobs: &[Job], instants: usize) {
+    let machine = Machine::new(spec, None).unwrap();
+    let policy = Batch::new(spec, &machine).unwrap();
+    let recorder = JobRows::new(jobs.len());
+    let mut original = Simulation::new(jobs, machine, &Limits::NONE, event_order(spec).unwrap(), policy, recorder);
+    for _ in 0..instants {
+        original.advance().unwrap();
+    }
+    let mut clone = original.clone();
+    original.run().unwrap();
+    clone.run().unwrap();
+    assert_eq!(original.recorder().outcomes(), clone.recorder().outcomes());
+    assert_eq!(original.integrals(), clone.integrals());
+}
+
+/// Jobs as (submit gap, run, estimate above the run, procs); gaps and times of 0 occur often.
+fn jobs(procs: u32, exact: bool) -> impl Strategy<Value = Workload> {
+    let time = || prop_oneof![1 => Just(0u32), 4 => 1u32..2000];
+    let over = if exact { 0..1u32 } else { 0..1000u32 };
+    let job = (prop_oneof![1 => Just(0u32), 2 => 0u32..400], time(), over, 1..=procs);
+    prop::collection::vec(job, 1..60).prop_map(|jobs| {
+        let mut submit = 0.0;
+        let jobs: Vec<_> = jobs
+            .into_iter()
+            .map(|(gap, run, over, procs)| {
+                submit += f64::from(gap);
+                (submit, f64::from(run), f64::from(run + over), procs)
+            })
+            .collect();
+        workload(&jobs)
+    })
+}
+
+fn combinations() -> impl Iterator<Item = (&'static str, &'static str, &'static str, &'static str)> {
+    ORDERS.into_iter().flat_map(|order| {
+        BACKFILLS.into_iter().flat_map(move |backfill| {
+            GEAR_RULES
+                .into_iter()
+                .flat_map(move |gear| EVENT_ORDERS.into_iter().map(move |events| (order, backfill, gear, events)))
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_combination_conforms(workload in jobs(16, false), instants in 0usize..40) {
+        for (order, backfill, gear, events) in combinations() {
+            let spec = build(order, backfill, gear, events, 16);
+            let rows = run(&spec, &workload);
+            check(&spec, &workload.jobs, &rows, 16);
+            prop_assert_eq!(&rows, &run(&spec, &workload), "not deterministic");
+            check_clone(&spec, &workload.jobs, instants);
+        }
+    }
+
+    #[test]
+    fn every_combination_survives_jobs_that_outlive_their_estimates(workload in jobs(16, false), share in 0.0..1.0f64) {
+        let mut workload = workload;
+        for job in &mut workload.jobs {
+            job.estimate_s = (job.estimate_s * share).floor();
+        }
+        for (order, backfill, gear, events) in combinations() {
+            let spec = build(order, backfill, gear, events, 16);
+            check(&spec, &workload.jobs, &run(&spec, &workload), 16);
+        }
+    }
+
+    #[test]
+    fn starts_ends_and_gears_equal_the_reference(workload in jobs(16, false), share in 0.5..1.5f64) {
+        let mut workload = workload;
+        for job in &mut workload.jobs {
+            job.estimate_s = (job.estimate_s * share).floor();
+        }
+        for order in ORDERS {
+            for backfill in ["none", "easy", "easy-extra"] {
+                for gear in ["top", "bsld", "bsld-4"] {
+                    let spec = build(order, backfill, gear, "batch", 16);
+                    compare(&spec, &workload, &run(&spec, &workload), backfill);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn with_exact_estimates_the_head_keeps_its_first_reservation(workload in jobs(16, true)) {
+        for backfill in ["easy", "easy-extra"] {
+            let spec = build("fcfs", backfill, "top", "batch", 16);
+            for ran in compare(&spec, &workload, &run(&spec, &workload), backfill) {
+                prop_assert!(ran.promised.is_none_or(|promised| ran.start <= promised), "{:?}", ran);
+            }
+        }
+    }
+
+    #[test]
+    fn conservative_with_exact_estimates_is_not_later_than_strict_fcfs(workload in jobs(16, true)) {
+        let mut workload = workload;
+        // A job of no length reserves an instant, which does not keep others off.
+        for job in &mut workload.jobs {
+            (job.run_s, job.estimate_s) = (job.run_s.max(1.0), job.estimate_s.max(1.0));
+        }
+        let starts = |backfill| run(&build("fcfs", backfill, "top", "batch", 16), &workload);
+        for (conservative, strict) in starts("conservative").iter().zip(starts("none")) {
+            prop_assert!(conservative.start_s <= strict.start_s, "{:?} {:?}", conservative, strict);
+        }
+    }
+}
+
+/// Compares with the reference, job by job.
+fn compare(spec: &SimSpec, workload: &Workload, rows: &[JobRecord], backfill: &'static str) -> Vec<Ran> {
+    let platform = spec.part(Slot::Platform);
+    let procs = platform.int("procs") as u32;
+    let gear_rule = spec.part(Slot::GearRule);
+    let rules = Rules {
+        procs,
+        order: spec.part(Slot::Order).entry().name,
+        backfill,
+        bsld: gear_rule.opt_real("bsld_threshold").map(|t| (t, gear_rule.real("wq_threshold"))),
+        coef: factors(spec),
+    };
+    let mut jobs = workload.jobs.clone();
+    jobs.iter_mut().for_each(|job| job.procs = job.procs.min(procs));
+    let expected = reference::schedule(&jobs, &rules);
+    for (row, ran) in rows.iter().zip(&expected) {
+        let ours = (row.start_s, row.finish_s, usize::from(row.gear_index));
+        assert_eq!(ours, (ran.start, ran.end, ran.gear), "job {} under {rules:?}", row.job_id);
+    }
+    expected
+}
+
+#[test]
+fn the_papers_workloads_equal_the_reference() {
+    let Some(folder) = logs::folder("the_papers_workloads_equal_the_reference") else { return };
+    for slice in [CTC, SDSC, THUNDER, ATLAS] {
+        let log = slice.read(&folder);
+        let extra = Build(slice.dvfs(2.0, 16.0)).flag("extra_procs", true).0;
+        let specs = [
+            (slice.spec(), "easy"),
+            (slice.dvfs(2.0, f64::INFINITY), "easy"),
+            (slice.dvfs(1.5, 4.0), "easy"),
+            (slice.dvfs(3.0, 0.0), "easy"),
+            (extra, "easy-extra"),
+        ];
+        for (spec, backfill) in specs {
+            let workload = logs::workload(&spec, &log);
+            compare(&spec, &workload, &run(&spec, &workload), backfill);
+        }
+    }
+}
+
+#[test]
+fn a_wider_gear_table_reaches_the_kernel() {
+    let jobs = workload(&[(0., 100., 100., 1)]);
+    let spec = Build(build("fcfs", "none", "bsld", "batch", 1))
+        .set("gears_ghz", Value::Reals(vec![1.0, 3.0, 4.0]))
+        .set("gear_volts", Value::Reals(vec![1.0, 1.1, 1.2]))
+        .real("beta", 1.0)
+        .real("bsld_threshold", 1.6)
+        .0;
+    let rows = run(&spec, &jobs);
+    // 400/600 is below the threshold: the lowest gear, four times as long.
+    assert_eq!((rows[0].gear_index, rows[0].finish_s), (0, 400.0));
+}

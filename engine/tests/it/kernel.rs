@@ -1,0 +1,163 @@
+//! The kernel's decisions: what they do, and that impossible ones are refused.
+use powersweep_engine::kernel::{Cluster, Ended, EventOrder, JobId, Outcomes, Policy, Recorder, Simulation};
+use powersweep_engine::platform::{Gear, Machine, MachineClass, SleepStates};
+use powersweep_engine::summary::Integrals;
+use powersweep_engine::{Limits, SimError};
+
+use crate::golden::workload;
+
+/// A decision of a scripted policy.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Start(JobId, u8),
+    StartOn(usize, JobId, u8),
+    Gear(JobId, u8),
+    Suspend(JobId),
+    Resume(JobId),
+    Sleep(usize, u32),
+    Wake(usize, u32),
+    Timer(f64),
+}
+
+/// Does what its script says at given instants.
+#[derive(Debug, Clone)]
+struct Script {
+    acts: Vec<(f64, Act)>,
+    armed: bool,
+}
+
+impl Policy for Script {
+    fn submitted<R: Recorder>(&mut self, _: &Cluster<'_, R>, _: JobId) {}
+
+    fn ended<R: Recorder>(&mut self, _: &Cluster<'_, R>, _: &Ended) {}
+
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), SimError> {
+        let now = cluster.now_s();
+        if !std::mem::replace(&mut self.armed, true) {
+            for &(at, _) in self.acts.iter().filter(|(at, _)| *at > now) {
+                cluster.set_timer(at, 0)?;
+            }
+        }
+        let due: Vec<Act> = self.acts.iter().filter(|(at, _)| *at == now).map(|(_, act)| *act).collect();
+        self.acts.retain(|(at, _)| *at != now);
+        for act in due {
+            match act {
+                Act::Start(job, gear) => drop(cluster.start(job, gear, false)?),
+                Act::StartOn(class, job, gear) => drop(cluster.start_on(class, job, gear, false)?),
+                Act::Gear(job, gear) => drop(cluster.set_gear(job, gear)?),
+                Act::Suspend(job) => cluster.suspend(job)?,
+                Act::Resume(job) => drop(cluster.resume(job)?),
+                Act::Sleep(class, procs) => cluster.sleep(class, procs)?,
+                Act::Wake(class, procs) => cluster.wake(class, procs)?,
+                Act::Timer(at) => cluster.set_timer(at, 0)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// 4 procs with two gears (run times double at the lower; 3 W and 10 W), 1 W idle.
+fn machine() -> Machine {
+    let gears = vec![Gear { time_factor: 2.0, busy_w: 3.0 }, Gear { time_factor: 1.0, busy_w: 10.0 }];
+    let sleep = SleepStates { asleep_w: 0.1, off_w: 0.5, off_s: 10.0, wake_w: 2.0, wake_s: 20.0 };
+    Machine { classes: vec![MachineClass { procs: 4, gears, idle_w: 1.0, sleep }] }
+}
+
+fn run(
+    machine: Machine,
+    jobs: &[(f64, f64, f64, u32)],
+    acts: &[(f64, Act)],
+) -> Result<(Vec<(f64, f64, f64)>, Integrals), SimError> {
+    let workload = workload(jobs);
+    let policy = Script { acts: acts.to_vec(), armed: false };
+    let recorder = Outcomes::new(jobs.len());
+    let mut simulation = Simulation::new(&workload.jobs, machine, &Limits::NONE, EventOrder::Batch, policy, recorder);
+    simulation.run()?;
+    let outcomes = simulation.recorder().outcomes().iter().map(|o| (o.start_s, o.finish_s, o.energy_j)).collect();
+    Ok((outcomes, simulation.integrals()))
+}
+
+#[test]
+fn a_gear_change_scales_what_is_left() {
+    // 40 s of 100 at the top gear, then 60 s of work take 120 s, of which 20 s; then 50 s of work at the top gear.
+    let acts = [(0., Act::Start(0, 1)), (40., Act::Gear(0, 0)), (60., Act::Gear(0, 1))];
+    let (outcomes, integrals) = run(machine(), &[(0., 100., 100., 2)], &acts).unwrap();
+    assert_eq!(outcomes, [(0., 110., 2. * (10. * 90. + 3. * 20.))]);
+    assert_eq!(integrals.busy_proc_s, [40., 180.]);
+    assert_eq!(integrals.gear_changes_count, 2);
+    assert_eq!(integrals.energy_busy_j, 1920.);
+    assert_eq!(integrals.idle_proc_s, 220.);
+}
+
+#[test]
+fn a_suspended_job_keeps_its_procs_at_idle_power() {
+    let acts = [(0., Act::Start(0, 1)), (30., Act::Suspend(0)), (50., Act::Resume(0))];
+    let (outcomes, integrals) = run(machine(), &[(0., 100., 100., 4)], &acts).unwrap();
+    assert_eq!(outcomes, [(0., 120., 4. * (10. * 100. + 1. * 20.))]);
+    assert_eq!(integrals.busy_proc_s, [0., 400.]);
+    assert_eq!(integrals.idle_proc_s, 80.);
+}
+
+#[test]
+fn procs_fall_asleep_and_wake() {
+    // 3 procs off from 10 (asleep at 20), 2 woken at 40 (idle at 60); job 2 takes 3 at 60.
+    let jobs = [(0., 100., 100., 1), (50., 30., 30., 3)];
+    let acts = [(0., Act::Start(0, 1)), (10., Act::Sleep(0, 3)), (40., Act::Wake(0, 2)), (60., Act::Timer(61.))];
+    let script = [&acts[..], &[(65., Act::Wake(0, 1)), (85., Act::Start(1, 1))]].concat();
+    let (outcomes, integrals) = run(machine(), &jobs, &script).unwrap();
+    assert_eq!(outcomes.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(), [(0., 100.), (85., 115.)]);
+    assert_eq!(integrals.asleep_proc_s, 3. * 20. + 25.);
+    // Idle: 3 procs for 10 s, 2 from 60 to 85, the first job's proc from 100 to 115.
+    assert_eq!(integrals.idle_proc_s, 30. + 50. + 15.);
+    let switching = 0.5 * 30. + 2. * 40. + 2. * 20.;
+    assert!((integrals.energy_idle_j - (95. + 0.1 * 85. + switching)).abs() < 1e-9);
+}
+
+#[test]
+fn classes_are_counted_apart() {
+    let mut machine = machine();
+    let slow = MachineClass { gears: vec![Gear { time_factor: 4.0, busy_w: 2.0 }], ..machine.classes[0].clone() };
+    machine.classes.push(slow);
+    let jobs = [(0., 10., 10., 4), (0., 10., 10., 4)];
+    let (outcomes, integrals) = run(machine, &jobs, &[(0., Act::Start(0, 1)), (0., Act::StartOn(1, 1, 0))]).unwrap();
+    assert_eq!(outcomes, [(0., 10., 400.), (0., 40., 320.)]);
+    assert_eq!(integrals.machine_procs, 8);
+    assert_eq!(integrals.idle_proc_s, 4. * 30.);
+}
+
+#[test]
+fn impossible_decisions_are_refused() {
+    let jobs = [(0., 100., 100., 3), (0., 10., 10., 2), (50., 10., 10., 1)];
+    let started = (0., Act::Start(0, 1));
+    let cases: [(&[(f64, Act)], &str); 12] = [
+        (&[started, (10., Act::Start(0, 1))], "job 1 cannot start: it runs already"),
+        (&[started, (10., Act::Start(1, 1))], "job 2 cannot start: it needs 2 procs, 1 are free"),
+        (&[(0., Act::Start(2, 1))], "job 3 cannot start: it has not been submitted"),
+        (&[(0., Act::Start(9, 1))], "does not exist"),
+        (&[(0., Act::Start(0, 2))], "gear 2 does not exist"),
+        (&[(0., Act::StartOn(1, 0, 1))], "class 1, which does not exist"),
+        (&[(0., Act::Gear(0, 0))], "tried to set the gear of job 1"),
+        (&[started, (10., Act::Gear(0, 7))], "gear 7"),
+        (&[started, (10., Act::Resume(0))], "tried to resume job 1"),
+        (&[started, (10., Act::Sleep(0, 2))], "2 procs of class 0 put to sleep"),
+        (&[started, (10., Act::Sleep(0, 1)), (15., Act::Wake(0, 1))], "1 procs of class 0 woken"),
+        (&[started, (10., Act::Timer(10.))], "a timer was set for 10 s"),
+    ];
+    for (acts, expected) in cases {
+        match run(machine(), &jobs, acts) {
+            Err(SimError::Policy { what, .. }) => assert!(what.contains(expected), "{what}, not {expected}"),
+            other => panic!("{acts:?} gave {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_forgets_a_job_is_found_out() {
+    match run(machine(), &[(0., 10., 10., 1), (5., 10., 10., 1)], &[(0., Act::Start(0, 1))]) {
+        Err(SimError::Policy { what, now_s }) => {
+            assert!(what.contains("1 jobs wait"), "{what}");
+            assert_eq!(now_s, 10.);
+        }
+        other => panic!("{other:?}"),
+    }
+}
