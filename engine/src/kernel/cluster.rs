@@ -1,4 +1,4 @@
-//! The state that the kernel owns, as a policy sees it: a read-only view, and the decisions it can take.
+//! The state that the kernel owns, and the read-only view that a policy has of it; the decisions are in `decisions.rs`.
 //!
 //! Every decision is checked; an impossible one changes nothing and gives [`SimError::Policy`], which ends the run. A
 //! policy never sees the future: true run times and coming arrivals are not in the view.
@@ -6,7 +6,6 @@
 use super::events::{Alarm, End, Ends, Timers, key_time, time_key};
 use super::meter::Meter;
 use super::recorder::{Finished, Recorder};
-use crate::error::SimError;
 use crate::platform::{Gear, Machine};
 use crate::workload::Job;
 use crate::{Limits, summary};
@@ -15,35 +14,35 @@ use crate::{Limits, summary};
 pub type JobId = u32;
 
 /// Steps between two looks at the limits.
-const STEPS_PER_CHECK: u32 = 1024;
+pub(super) const STEPS_PER_CHECK: u32 = 1024;
 
 /// `Cluster::phase` of jobs that hold no procs; smaller values are slots of running jobs.
-const FUTURE: u32 = u32::MAX;
-const WAITING: u32 = u32::MAX - 1;
-const DONE: u32 = u32::MAX - 2;
+pub(super) const FUTURE: u32 = u32::MAX;
+pub(super) const WAITING: u32 = u32::MAX - 1;
+pub(super) const DONE: u32 = u32::MAX - 2;
 
 /// A job that holds procs.
 #[derive(Debug, Clone)]
-struct Running {
-    job: JobId,
+pub(super) struct Running {
+    pub(super) job: JobId,
     /// Place in the order of starts; 0 is the first. Breaks ties of completions.
-    seq: u32,
-    procs: u32,
-    class: u16,
-    gear: u8,
-    start_gear: u8,
-    backfilled: bool,
-    executing: bool,
-    start_s: f64,
+    pub(super) seq: u32,
+    pub(super) procs: u32,
+    pub(super) class: u16,
+    pub(super) gear: u8,
+    pub(super) start_gear: u8,
+    pub(super) backfilled: bool,
+    pub(super) executing: bool,
+    pub(super) start_s: f64,
     /// Instant up to which the fields below are settled.
-    since_s: f64,
+    pub(super) since_s: f64,
     /// Run time left, in seconds at the top gear.
-    run_left_s: f64,
+    pub(super) run_left_s: f64,
     /// Estimate left, in seconds at the top gear; below 0 once the job outlives it.
-    estimate_left_s: f64,
-    end_s: f64,
-    suspended_s: f64,
-    energy_j: f64,
+    pub(super) estimate_left_s: f64,
+    pub(super) end_s: f64,
+    pub(super) suspended_s: f64,
+    pub(super) energy_j: f64,
 }
 
 /// A job whose procs have become free, as the policy is told.
@@ -61,48 +60,48 @@ pub struct Ended {
 
 /// Procs of one class by state, besides those in use.
 #[derive(Debug, Clone, Copy, Default)]
-struct ClassState {
-    free: u32,
-    asleep: u32,
-    switching: u32,
+pub(super) struct ClassState {
+    pub(super) free: u32,
+    pub(super) asleep: u32,
+    pub(super) switching: u32,
     /// First of the class's levels in the meter: one a gear, then idle, suspended, asleep, switching off, waking.
-    level: usize,
+    pub(super) level: usize,
     /// Gears of the class.
-    gears: usize,
+    pub(super) gears: usize,
 }
 
 /// Offsets of a class's levels in the meter, after its gears.
-const IDLE: usize = 0;
-const SUSPENDED: usize = 1;
-const ASLEEP: usize = 2;
-const SWITCHING_OFF: usize = 3;
-const WAKING: usize = 4;
+pub(super) const IDLE: usize = 0;
+pub(super) const SUSPENDED: usize = 1;
+pub(super) const ASLEEP: usize = 2;
+pub(super) const SWITCHING_OFF: usize = 3;
+pub(super) const WAKING: usize = 4;
 
 /// Machines, running jobs, timers and the meter.
 #[derive(Clone)]
 pub struct Cluster<'w, R> {
-    jobs: &'w [Job],
-    limits: &'w Limits<'w>,
-    machine: Machine,
-    now_s: f64,
-    classes: Vec<ClassState>,
+    pub(super) jobs: &'w [Job],
+    pub(super) limits: &'w Limits<'w>,
+    pub(super) machine: Machine,
+    pub(super) now_s: f64,
+    pub(super) classes: Vec<ClassState>,
     /// By level of the meter, so that a gear is one look-up away; levels that are no gear have a filler.
-    gears: Vec<Gear>,
-    running: Vec<Running>,
-    free_slots: Vec<u32>,
+    pub(super) gears: Vec<Gear>,
+    pub(super) running: Vec<Running>,
+    pub(super) free_slots: Vec<u32>,
     /// By job: FUTURE, WAITING, DONE or the slot in `running`.
-    phase: Vec<u32>,
+    pub(super) phase: Vec<u32>,
     pub(super) ends: Ends,
     pub(super) timers: Timers,
     pub(super) meter: Meter,
-    recorder: R,
-    starts_count: u32,
-    done_count: usize,
-    gear_changes_count: u64,
+    pub(super) recorder: R,
+    pub(super) starts_count: u32,
+    pub(super) done_count: usize,
+    pub(super) gear_changes_count: u64,
     pub(super) events_count: u64,
-    steps: u32,
+    pub(super) steps: u32,
     /// A job has been given another end than at its start: the queue may hold stale ends.
-    rescheduled: bool,
+    pub(super) rescheduled: bool,
 }
 
 /// What a policy can see.
@@ -189,262 +188,17 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     #[inline]
-    fn factor(&self, class: usize, gear: u8) -> f64 {
+    pub(super) fn factor(&self, class: usize, gear: u8) -> f64 {
         self.gears[self.classes[class].level + usize::from(gear)].time_factor
     }
 
     #[inline]
-    fn estimated_end(&self, run: &Running) -> f64 {
+    pub(super) fn estimated_end(&self, run: &Running) -> f64 {
         if run.executing {
             run.since_s + run.estimate_left_s * self.factor(run.class as usize, run.gear)
         } else {
             self.now_s + run.estimate_left_s
         }
-    }
-}
-
-/// What a policy can decide.
-impl<'w, R: Recorder> Cluster<'w, R> {
-    /// Starts a waiting job on the first class of machines. `overtook`: a job ahead of it in the queue still waits.
-    /// Returns its estimated end (s).
-    ///
-    /// # Errors
-    /// [`SimError::Policy`] if the job does not wait, the procs are not free or the gear does not exist.
-    #[inline]
-    pub fn start(&mut self, job: JobId, gear: u8, overtook: bool) -> Result<f64, SimError> {
-        self.start_on(0, job, gear, overtook)
-    }
-
-    /// [`Cluster::start`] on a class of machines.
-    ///
-    /// # Errors
-    /// As [`Cluster::start`], and if the class does not exist.
-    #[inline]
-    pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, SimError> {
-        let Some(&Job { run_s, estimate_s, procs, .. }) = self.jobs.get(job as usize) else {
-            return Err(self.refuse(format!("job {job} started, which does not exist")));
-        };
-        let state = self.classes.get(class).copied().unwrap_or_default();
-        let ClassState { level, gears, .. } = state;
-        if self.phase[job as usize] != WAITING || usize::from(gear) >= gears || procs > state.free {
-            return Err(self.refuse_start(class, job, gear));
-        }
-        let now_s = self.now_s;
-        let factor = self.gears[level + usize::from(gear)].time_factor;
-        let run = Running {
-            job,
-            seq: self.starts_count,
-            procs,
-            class: class as u16,
-            gear,
-            start_gear: gear,
-            backfilled: overtook,
-            executing: true,
-            start_s: now_s,
-            since_s: now_s,
-            run_left_s: run_s,
-            estimate_left_s: estimate_s,
-            end_s: now_s + run_s * factor,
-            suspended_s: 0.0,
-            energy_j: 0.0,
-        };
-        let (end_s, seq) = (run.end_s, run.seq);
-        let slot = if let Some(slot) = self.free_slots.pop() {
-            self.running[slot as usize] = run;
-            slot
-        } else {
-            self.running.push(run);
-            (self.running.len() - 1) as u32
-        };
-        self.phase[job as usize] = slot;
-        self.starts_count += 1;
-        self.ends.push(End { key: time_key(end_s), seq, slot });
-        self.classes[class].free -= procs;
-        self.meter.idle_procs -= procs;
-        self.meter.shift(level + gears + IDLE, level + usize::from(gear), procs);
-        self.meter.wait_ends(f64::from(procs) * run_s);
-        Ok(now_s + estimate_s * factor)
-    }
-
-    /// Changes the gear of a running job; what is left of its run time and estimate scales with the new gear. Returns
-    /// its new estimated end (s).
-    ///
-    /// # Errors
-    /// [`SimError::Policy`] if the job does not execute or the gear does not exist.
-    pub fn set_gear(&mut self, job: JobId, gear: u8) -> Result<f64, SimError> {
-        let slot = self.executing_slot(job, true, "set the gear of")?;
-        let class = self.running[slot].class as usize;
-        let gears = self.machine.classes[class].gears.len();
-        if usize::from(gear) >= gears {
-            return Err(self.refuse(format!("gear {gear} for job {}: there are {gears} gears", self.name(job))));
-        }
-        let old = self.running[slot].gear;
-        if old != gear {
-            self.settle(slot);
-            self.gear_changes_count += 1;
-            let level = self.classes[class].level;
-            self.meter.shift(level + usize::from(old), level + usize::from(gear), self.running[slot].procs);
-            self.running[slot].gear = gear;
-            self.schedule(slot);
-        }
-        Ok(self.estimated_end(&self.running[slot]))
-    }
-
-    /// Suspends a running job: it keeps its procs, which draw idle power, and makes no progress.
-    ///
-    /// # Errors
-    /// [`SimError::Policy`] if the job does not execute.
-    pub fn suspend(&mut self, job: JobId) -> Result<(), SimError> {
-        let slot = self.executing_slot(job, true, "suspend")?;
-        self.settle(slot);
-        let run = &mut self.running[slot];
-        run.executing = false;
-        run.end_s = f64::INFINITY;
-        let state = &self.classes[run.class as usize];
-        let gears = self.machine.classes[run.class as usize].gears.len();
-        self.meter.shift(state.level + usize::from(run.gear), state.level + gears + SUSPENDED, run.procs);
-        Ok(())
-    }
-
-    /// Lets a suspended job go on at its gear. Returns its estimated end (s).
-    ///
-    /// # Errors
-    /// [`SimError::Policy`] if the job is not suspended.
-    pub fn resume(&mut self, job: JobId) -> Result<f64, SimError> {
-        let slot = self.executing_slot(job, false, "resume")?;
-        self.settle(slot);
-        let run = &mut self.running[slot];
-        run.executing = true;
-        let state = &self.classes[run.class as usize];
-        let gears = self.machine.classes[run.class as usize].gears.len();
-        self.meter.shift(state.level + gears + SUSPENDED, state.level + usize::from(run.gear), run.procs);
-        self.schedule(slot);
-        Ok(self.estimated_end(&self.running[slot]))
-    }
-
-    /// Switches idle procs of a class off; they draw `off_w` for `off_s`, then `asleep_w`.
-    ///
-    /// # Errors
-    /// [`SimError::Policy`] if fewer are idle.
-    pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), SimError> {
-        if self.classes.get(class).is_none_or(|c| c.free < procs) {
-            return Err(self.refuse(format!("{procs} procs of class {class} put to sleep, which are not idle")));
-        }
-        let sleep = self.machine.classes[class].sleep;
-        let base = self.classes[class].level + self.machine.classes[class].gears.len();
-        self.classes[class].free -= procs;
-        self.meter.idle_procs -= procs;
-        if sleep.off_s > 0.0 {
-            self.classes[class].switching += procs;
-            self.meter.shift(base + IDLE, base + SWITCHING_OFF, procs);
-            self.timers.push(self.now_s + sleep.off_s, Alarm::Asleep { class: class as u16, procs });
-        } else {
-            self.classes[class].asleep += procs;
-            self.meter.shift(base + IDLE, base + ASLEEP, procs);
-        }
-        Ok(())
-    }
-
-    /// Wakes procs of a class; they draw `wake_w` for `wake_s`, then are idle.
-    ///
-    /// # Errors
-    /// [`SimError::Policy`] if fewer are asleep (those that still switch off cannot be recalled).
-    pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), SimError> {
-        if self.classes.get(class).is_none_or(|c| c.asleep < procs) {
-            return Err(self.refuse(format!("{procs} procs of class {class} woken, which are not asleep")));
-        }
-        let sleep = self.machine.classes[class].sleep;
-        let base = self.classes[class].level + self.machine.classes[class].gears.len();
-        self.classes[class].asleep -= procs;
-        if sleep.wake_s > 0.0 {
-            self.classes[class].switching += procs;
-            self.meter.shift(base + ASLEEP, base + WAKING, procs);
-            self.timers.push(self.now_s + sleep.wake_s, Alarm::Woken { class: class as u16, procs });
-        } else {
-            self.classes[class].free += procs;
-            self.meter.idle_procs += procs;
-            self.meter.shift(base + ASLEEP, base + IDLE, procs);
-        }
-        Ok(())
-    }
-
-    /// Asks for a call of `Policy::timer` and a pass at a later instant.
-    ///
-    /// # Errors
-    /// [`SimError::Policy`] if the instant is not after now or not finite.
-    pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), SimError> {
-        if !(at_s.is_finite() && at_s > self.now_s) {
-            return Err(self.refuse(format!("a timer was set for {at_s} s, which is not later")));
-        }
-        self.timers.push(at_s, Alarm::Policy(token));
-        Ok(())
-    }
-
-    /// To be called in loops whose length the policy does not bound, once a step: looks at the limits now and then.
-    ///
-    /// # Errors
-    /// [`SimError::Deadline`], [`SimError::EventLimit`], [`SimError::MemoryLimit`].
-    #[inline]
-    pub fn step(&mut self) -> Result<(), SimError> {
-        self.steps += 1;
-        if self.steps >= STEPS_PER_CHECK { self.check_limits() } else { Ok(()) }
-    }
-
-    #[cold]
-    pub(super) fn check_limits(&mut self) -> Result<(), SimError> {
-        self.steps = 0;
-        if (self.limits.deadline_passed)() {
-            return Err(SimError::Deadline);
-        }
-        if self.events_count > self.limits.max_events {
-            return Err(SimError::EventLimit(self.limits.max_events));
-        }
-        let bytes = self.bytes();
-        if bytes > self.limits.max_bytes {
-            return Err(SimError::MemoryLimit(self.limits.max_bytes));
-        }
-        Ok(())
-    }
-
-    fn bytes(&self) -> usize {
-        self.running.capacity() * size_of::<Running>()
-            + (self.phase.capacity() + self.free_slots.capacity()) * 4
-            + self.ends.bytes()
-            + self.timers.bytes()
-            + self.meter.bytes()
-            + self.recorder.bytes()
-    }
-
-    fn name(&self, job: JobId) -> i64 {
-        self.jobs.get(job as usize).map_or(-1, |j| j.id)
-    }
-
-    fn executing_slot(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, SimError> {
-        let slot = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
-        match self.running.get(slot) {
-            Some(run) if run.executing == executing => Ok(slot),
-            _ => Err(self.refuse(format!("tried to {verb} job {}, which is not in that state", self.name(job)))),
-        }
-    }
-
-    #[cold]
-    fn refuse(&self, what: String) -> SimError {
-        SimError::Policy { now_s: self.now_s, what }
-    }
-
-    #[cold]
-    fn refuse_start(&self, class: usize, job: JobId, gear: u8) -> SimError {
-        let Some(machines) = self.machine.classes.get(class) else {
-            return self.refuse(format!("job {} started on class {class}, which does not exist", self.name(job)));
-        };
-        let what = match self.phase[job as usize] {
-            FUTURE => "it has not been submitted".to_owned(),
-            DONE => "it has ended".to_owned(),
-            WAITING if usize::from(gear) >= machines.gears.len() => format!("gear {gear} does not exist"),
-            WAITING => format!("it needs {} procs, {} are free", self.procs(job), self.classes[class].free),
-            _ => "it runs already".to_owned(),
-        };
-        self.refuse(format!("job {} cannot start: {what}", self.name(job)))
     }
 }
 
@@ -592,7 +346,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// Brings a running job's work and energy up to now.
-    fn settle(&mut self, slot: usize) {
+    pub(super) fn settle(&mut self, slot: usize) {
         self.rescheduled = true;
         let run = &mut self.running[slot];
         let class = &self.machine.classes[run.class as usize];
@@ -610,7 +364,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// Puts the end of a settled, executing job into the queue.
-    fn schedule(&mut self, slot: usize) {
+    pub(super) fn schedule(&mut self, slot: usize) {
         let factor = self.factor(self.running[slot].class as usize, self.running[slot].gear);
         let run = &mut self.running[slot];
         run.end_s = run.since_s + run.run_left_s * factor;

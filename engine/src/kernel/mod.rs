@@ -21,6 +21,7 @@
 //! when it will end takes "now" for an answer, at every pass anew.
 
 mod cluster;
+mod decisions;
 mod events;
 mod meter;
 mod policy;

@@ -56,6 +56,9 @@ impl Policy for Script {
     }
 }
 
+/// Start (s), end (s) and energy (J) of a job.
+type Times = (f64, f64, f64);
+
 /// 4 procs with two gears (run times double at the lower; 3 W and 10 W), 1 W idle.
 fn machine() -> Machine {
     let gears = vec![Gear { time_factor: 2.0, busy_w: 3.0 }, Gear { time_factor: 1.0, busy_w: 10.0 }];
@@ -67,7 +70,7 @@ fn run(
     machine: Machine,
     jobs: &[(f64, f64, f64, u32)],
     acts: &[(f64, Act)],
-) -> Result<(Vec<(f64, f64, f64)>, Integrals), SimError> {
+) -> Result<(Vec<Times>, Integrals), SimError> {
     let workload = workload(jobs);
     let policy = Script { acts: acts.to_vec(), armed: false };
     let recorder = Outcomes::new(jobs.len());

@@ -1,0 +1,254 @@
+//! What a policy can decide: each decision is checked, carried out or refused.
+use super::cluster::{
+    ASLEEP, ClassState, Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, SWITCHING_OFF,
+    WAITING, WAKING,
+};
+use super::events::{Alarm, End, time_key};
+use super::recorder::Recorder;
+use crate::error::SimError;
+use crate::workload::Job;
+
+/// What a policy can decide.
+impl<'w, R: Recorder> Cluster<'w, R> {
+    /// Starts a waiting job on the first class of machines. `overtook`: a job ahead of it in the queue still waits.
+    /// Returns its estimated end (s).
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job does not wait, the procs are not free or the gear does not exist.
+    #[inline]
+    pub fn start(&mut self, job: JobId, gear: u8, overtook: bool) -> Result<f64, SimError> {
+        self.start_on(0, job, gear, overtook)
+    }
+
+    /// [`Cluster::start`] on a class of machines.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`], and if the class does not exist.
+    #[inline]
+    pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, SimError> {
+        let Some(&Job { run_s, estimate_s, procs, .. }) = self.jobs.get(job as usize) else {
+            return Err(self.refuse(format!("job {job} started, which does not exist")));
+        };
+        let state = self.classes.get(class).copied().unwrap_or_default();
+        let ClassState { level, gears, .. } = state;
+        if self.phase[job as usize] != WAITING || usize::from(gear) >= gears || procs > state.free {
+            return Err(self.refuse_start(class, job, gear));
+        }
+        let now_s = self.now_s;
+        let factor = self.gears[level + usize::from(gear)].time_factor;
+        let run = Running {
+            job,
+            seq: self.starts_count,
+            procs,
+            class: class as u16,
+            gear,
+            start_gear: gear,
+            backfilled: overtook,
+            executing: true,
+            start_s: now_s,
+            since_s: now_s,
+            run_left_s: run_s,
+            estimate_left_s: estimate_s,
+            end_s: now_s + run_s * factor,
+            suspended_s: 0.0,
+            energy_j: 0.0,
+        };
+        let (end_s, seq) = (run.end_s, run.seq);
+        let slot = if let Some(slot) = self.free_slots.pop() {
+            self.running[slot as usize] = run;
+            slot
+        } else {
+            self.running.push(run);
+            (self.running.len() - 1) as u32
+        };
+        self.phase[job as usize] = slot;
+        self.starts_count += 1;
+        self.ends.push(End { key: time_key(end_s), seq, slot });
+        self.classes[class].free -= procs;
+        self.meter.idle_procs -= procs;
+        self.meter.shift(level + gears + IDLE, level + usize::from(gear), procs);
+        self.meter.wait_ends(f64::from(procs) * run_s);
+        Ok(now_s + estimate_s * factor)
+    }
+
+    /// Changes the gear of a running job; what is left of its run time and estimate scales with the new gear. Returns
+    /// its new estimated end (s).
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job does not execute or the gear does not exist.
+    pub fn set_gear(&mut self, job: JobId, gear: u8) -> Result<f64, SimError> {
+        let slot = self.executing_slot(job, true, "set the gear of")?;
+        let class = self.running[slot].class as usize;
+        let gears = self.machine.classes[class].gears.len();
+        if usize::from(gear) >= gears {
+            return Err(self.refuse(format!("gear {gear} for job {}: there are {gears} gears", self.name(job))));
+        }
+        let old = self.running[slot].gear;
+        if old != gear {
+            self.settle(slot);
+            self.gear_changes_count += 1;
+            let level = self.classes[class].level;
+            self.meter.shift(level + usize::from(old), level + usize::from(gear), self.running[slot].procs);
+            self.running[slot].gear = gear;
+            self.schedule(slot);
+        }
+        Ok(self.estimated_end(&self.running[slot]))
+    }
+
+    /// Suspends a running job: it keeps its procs, which draw idle power, and makes no progress.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job does not execute.
+    pub fn suspend(&mut self, job: JobId) -> Result<(), SimError> {
+        let slot = self.executing_slot(job, true, "suspend")?;
+        self.settle(slot);
+        let run = &mut self.running[slot];
+        run.executing = false;
+        run.end_s = f64::INFINITY;
+        let state = &self.classes[run.class as usize];
+        let gears = self.machine.classes[run.class as usize].gears.len();
+        self.meter.shift(state.level + usize::from(run.gear), state.level + gears + SUSPENDED, run.procs);
+        Ok(())
+    }
+
+    /// Lets a suspended job go on at its gear. Returns its estimated end (s).
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job is not suspended.
+    pub fn resume(&mut self, job: JobId) -> Result<f64, SimError> {
+        let slot = self.executing_slot(job, false, "resume")?;
+        self.settle(slot);
+        let run = &mut self.running[slot];
+        run.executing = true;
+        let state = &self.classes[run.class as usize];
+        let gears = self.machine.classes[run.class as usize].gears.len();
+        self.meter.shift(state.level + gears + SUSPENDED, state.level + usize::from(run.gear), run.procs);
+        self.schedule(slot);
+        Ok(self.estimated_end(&self.running[slot]))
+    }
+
+    /// Switches idle procs of a class off; they draw `off_w` for `off_s`, then `asleep_w`.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if fewer are idle.
+    pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), SimError> {
+        if self.classes.get(class).is_none_or(|c| c.free < procs) {
+            return Err(self.refuse(format!("{procs} procs of class {class} put to sleep, which are not idle")));
+        }
+        let sleep = self.machine.classes[class].sleep;
+        let base = self.classes[class].level + self.machine.classes[class].gears.len();
+        self.classes[class].free -= procs;
+        self.meter.idle_procs -= procs;
+        if sleep.off_s > 0.0 {
+            self.classes[class].switching += procs;
+            self.meter.shift(base + IDLE, base + SWITCHING_OFF, procs);
+            self.timers.push(self.now_s + sleep.off_s, Alarm::Asleep { class: class as u16, procs });
+        } else {
+            self.classes[class].asleep += procs;
+            self.meter.shift(base + IDLE, base + ASLEEP, procs);
+        }
+        Ok(())
+    }
+
+    /// Wakes procs of a class; they draw `wake_w` for `wake_s`, then are idle.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if fewer are asleep (those that still switch off cannot be recalled).
+    pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), SimError> {
+        if self.classes.get(class).is_none_or(|c| c.asleep < procs) {
+            return Err(self.refuse(format!("{procs} procs of class {class} woken, which are not asleep")));
+        }
+        let sleep = self.machine.classes[class].sleep;
+        let base = self.classes[class].level + self.machine.classes[class].gears.len();
+        self.classes[class].asleep -= procs;
+        if sleep.wake_s > 0.0 {
+            self.classes[class].switching += procs;
+            self.meter.shift(base + ASLEEP, base + WAKING, procs);
+            self.timers.push(self.now_s + sleep.wake_s, Alarm::Woken { class: class as u16, procs });
+        } else {
+            self.classes[class].free += procs;
+            self.meter.idle_procs += procs;
+            self.meter.shift(base + ASLEEP, base + IDLE, procs);
+        }
+        Ok(())
+    }
+
+    /// Asks for a call of `Policy::timer` and a pass at a later instant.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the instant is not after now or not finite.
+    pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), SimError> {
+        if !(at_s.is_finite() && at_s > self.now_s) {
+            return Err(self.refuse(format!("a timer was set for {at_s} s, which is not later")));
+        }
+        self.timers.push(at_s, Alarm::Policy(token));
+        Ok(())
+    }
+
+    /// To be called in loops whose length the policy does not bound, once a step: looks at the limits now and then.
+    ///
+    /// # Errors
+    /// [`SimError::Deadline`], [`SimError::EventLimit`], [`SimError::MemoryLimit`].
+    #[inline]
+    pub fn step(&mut self) -> Result<(), SimError> {
+        self.steps += 1;
+        if self.steps >= STEPS_PER_CHECK { self.check_limits() } else { Ok(()) }
+    }
+
+    #[cold]
+    pub(super) fn check_limits(&mut self) -> Result<(), SimError> {
+        self.steps = 0;
+        if (self.limits.deadline_passed)() {
+            return Err(SimError::Deadline);
+        }
+        if self.events_count > self.limits.max_events {
+            return Err(SimError::EventLimit(self.limits.max_events));
+        }
+        let bytes = self.bytes();
+        if bytes > self.limits.max_bytes {
+            return Err(SimError::MemoryLimit(self.limits.max_bytes));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.running.capacity() * size_of::<Running>()
+            + (self.phase.capacity() + self.free_slots.capacity()) * 4
+            + self.ends.bytes()
+            + self.timers.bytes()
+            + self.meter.bytes()
+            + self.recorder.bytes()
+    }
+
+    fn name(&self, job: JobId) -> i64 {
+        self.jobs.get(job as usize).map_or(-1, |j| j.id)
+    }
+
+    fn executing_slot(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, SimError> {
+        let slot = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
+        match self.running.get(slot) {
+            Some(run) if run.executing == executing => Ok(slot),
+            _ => Err(self.refuse(format!("tried to {verb} job {}, which is not in that state", self.name(job)))),
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, what: String) -> SimError {
+        SimError::Policy { now_s: self.now_s, what }
+    }
+
+    #[cold]
+    fn refuse_start(&self, class: usize, job: JobId, gear: u8) -> SimError {
+        let Some(machines) = self.machine.classes.get(class) else {
+            return self.refuse(format!("job {} started on class {class}, which does not exist", self.name(job)));
+        };
+        let what = match self.phase[job as usize] {
+            FUTURE => "it has not been submitted".to_owned(),
+            DONE => "it has ended".to_owned(),
+            WAITING if usize::from(gear) >= machines.gears.len() => format!("gear {gear} does not exist"),
+            WAITING => format!("it needs {} procs, {} are free", self.procs(job), self.classes[class].free),
+            _ => "it runs already".to_owned(),
+        };
+        self.refuse(format!("job {} cannot start: {what}", self.name(job)))
+    }
+}
