@@ -42,11 +42,8 @@ pub fn manifest(name: &str) -> Result<Manifest, Failure> {
 fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
     Manifest::parse(file, text).map_err(|errors| {
         let count = errors.problems().len();
-        let report = if std::io::stderr().is_terminal() {
-            format!("{:?}", miette::Report::new(errors))
-        } else {
-            format!("\n{errors}")
-        };
+        let report =
+            if std::io::stderr().is_terminal() { format!("{:?}", errors.report()) } else { format!("\n{errors}") };
         Failure::new(Exit::Usage, format!("{count} problem{} in {file}{report}", if count == 1 { "" } else { "s" }))
     })
 }

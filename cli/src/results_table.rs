@@ -53,10 +53,8 @@ pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> R
         return Ok(None);
     }
     let batches = read(location, experiment).await?;
-    let mut found: Vec<Vec<(String, Json)>> = batches
-        .iter()
-        .flat_map(|batch| (0..batch.num_rows()).map(|row| rows::object(batch, row).into_iter().collect()))
-        .collect();
+    let mut found: Vec<Vec<(String, Json)>> =
+        batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|row| rows::pairs(batch, row))).collect();
     if found.is_empty() {
         return Ok(None);
     }

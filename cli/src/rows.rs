@@ -2,7 +2,7 @@
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 /// One value; null stays null, an infinite real becomes "unlimited" because JSON has no such number.
 pub fn cell(column: &dyn Array, row: usize) -> Json {
@@ -27,8 +27,8 @@ fn real(value: f64) -> Json {
     if value == f64::INFINITY { json!("unlimited") } else { json!(value) }
 }
 
-/// A whole row as an object, in column order.
-pub fn object(batch: &RecordBatch, row: usize) -> Map<String, Json> {
+/// A whole row, in column order.
+pub fn pairs(batch: &RecordBatch, row: usize) -> Vec<(String, Json)> {
     let schema = batch.schema();
     schema.fields().iter().zip(batch.columns()).map(|(f, c)| (f.name().clone(), cell(c, row))).collect()
 }

@@ -19,6 +19,9 @@ use crate::args::{Format, SimulateArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::{inputs, rows, screen};
 
+/// Most memory of one workload's jobs (bytes): beyond it a parameter is a slip of the pen.
+const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
+
 /// Simulates and prints the row.
 pub fn run(args: &SimulateArgs) -> Outcome {
     let library = inputs::library(&args.logs);
@@ -47,7 +50,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
         write_jobs(path, &task, &records)?;
     }
     match args.format {
-        Format::Json => screen::print_json(&Json::Object(rows::object(&batch, 0))),
+        Format::Json => screen::print_json(&Json::Object(rows::pairs(&batch, 0).into_iter().collect())),
         Format::Table => screen::print(&row_text(&batch)),
     }
 }
@@ -87,7 +90,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
         }
     };
     task.task_id = identity::task_id(&task.sim, task.digest);
-    let workload = workload::build(&task.sim, log.as_ref()).or_exit(Exit::Workload)?;
+    let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_exit(Exit::Workload)?;
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok((task, workload))
 }
@@ -177,7 +180,7 @@ fn value_of(param: &Param, text: &str) -> Value {
 fn row_text(batch: &RecordBatch) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    for (name, value) in rows::object(batch, 0) {
+    for (name, value) in rows::pairs(batch, 0) {
         if !value.is_null() {
             table.add_row([name, rows::text(&value)]);
         }
