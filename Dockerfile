@@ -1,13 +1,16 @@
 # One image for coordinator and workers: the binary alone, linked statically.
-#   docker build -t powersweep .
-# BUILDER needs the Rust toolchain of Cargo.toml (rust-version) and a C compiler.
+#   docker build --tag powersweep .
+# BUILDER needs the Rust toolchain of Cargo.toml (rust-version), a C compiler and CA certificates.
 ARG BUILDER=rust:1.95-bookworm
 FROM ${BUILDER} AS build
 WORKDIR /src
 COPY . .
 ENV CARGO_TARGET_DIR=/target RUSTFLAGS="-C target-feature=+crt-static"
+# Object stores and downloads over https trust the system's certificates, so the image needs a copy. /tmp is for
+# scratch files of any user.
 RUN cargo build --release --locked --package powersweep --target "$(uname -m)-unknown-linux-gnu" \
-    && mkdir -p /image/data /image/tmp \
+    && mkdir -p /image/data /image/etc/ssl/certs && mkdir -m 1777 /image/tmp \
+    && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
     && cp /target/*/release/powersweep /image/powersweep
 
 FROM scratch

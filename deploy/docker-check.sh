@@ -1,0 +1,195 @@
+#!/bin/bash
+# Tries docker-compose.yml for real: a coordinator and two workers, a sweep submitted from outside, a worker killed in
+# mid-sweep, an orderly end.
+#   deploy/docker-check.sh [BINARY]      BINARY: a built powersweep; that of the release build by default
+# Uses the Docker at hand, else, as root, one of its own (which it installs where apt can). Exit status 77: it cannot.
+#
+# The image holds the binary that is already built instead of building it again in a container, because no registry may
+# be reachable and a build takes minutes; `.ci/full image` tries the Dockerfile's own build. The rest of the image is as
+# the Dockerfile says: its last stage is used word for word.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+BINARY=$(realpath -m "${1:-${CARGO_TARGET_DIR:-target}/release/powersweep}")
+TASKS=20000
+
+cannot() {
+    echo "skipped: $*"
+    exit 77
+}
+
+say() {
+    echo "docker-check: $*"
+}
+
+fail() {
+    say "FAILED: $*"
+    exit 1
+}
+
+# --- A daemon -------------------------------------------------------------------------------------------------------
+
+compose_found() {
+    docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null
+}
+
+if [ -z "${DOCKER_CHECK_PRIVATE:-}" ]; then
+    [ -x "$BINARY" ] || fail "there is no binary $BINARY; cargo build --release --package powersweep"
+    if ! command -v docker >/dev/null || ! docker info >/dev/null 2>&1 || ! compose_found; then
+        [ "$(id -u)" = 0 ] || cannot "no Docker daemon answers, and only root can start one"
+        needed=()
+        command -v docker >/dev/null && command -v dockerd >/dev/null || needed+=(docker.io)
+        compose_found || needed+=(docker-compose)
+        command -v ip >/dev/null || needed+=(iproute2)
+        if [ ${#needed[@]} -gt 0 ]; then
+            command -v apt-get >/dev/null || cannot "Docker is not installed, and there is no apt-get"
+            { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${needed[@]}"; } \
+                >/dev/null 2>&1 || cannot "apt-get cannot install ${needed[*]}"
+        fi
+        unshare --net --mount --pid --fork --mount-proc true 2>/dev/null || cannot "no name spaces for a Docker daemon here"
+        export DOCKER_CHECK_PRIVATE=1
+        exec deploy/private-docker.sh "$0" "$BINARY"
+    fi
+fi
+
+# --- What is started here, and its end ------------------------------------------------------------------------------
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/powersweep-compose.XXXXXX")
+project=powersweep-check-$$
+export COMPOSE_PROJECT_NAME=$project POWERSWEEP_IMAGE=$project
+# Port 0: Docker picks a free one.
+export POWERSWEEP_PORT=0 POWERSWEEP_DATA_DIR=$scratch/data
+POWERSWEEP_TOKEN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+export POWERSWEEP_TOKEN
+mkdir "$scratch/data"
+
+compose() {
+    if docker compose version >/dev/null 2>&1; then docker compose "$@"; else docker-compose "$@"; fi
+}
+
+finish() {
+    local status=$?
+    trap - EXIT
+    [ $status -eq 0 ] || compose logs --tail 40 || true
+    compose down --volumes --timeout 5 >/dev/null 2>&1 || true
+    docker image rm --force "$project" >/dev/null 2>&1 || true
+    rm -rf "$scratch"
+    exit $status
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# --- The image ------------------------------------------------------------------------------------------------------
+
+build_image() {
+    local image=$scratch/context/image library
+    mkdir -p "$image/data" "$image/etc/ssl/certs"
+    mkdir -m 1777 "$image/tmp"
+    cp "$BINARY" "$image/powersweep"
+    # The Dockerfile links statically; this binary brings its C library and loader along.
+    for library in $(ldd "$BINARY" | grep -o '/[^ ]*' || true); do
+        cp --dereference --parents "$library" "$image"
+    done
+    [ ! -f /etc/ssl/certs/ca-certificates.crt ] || cp /etc/ssl/certs/ca-certificates.crt "$image/etc/ssl/certs/"
+    sed -n '/^FROM scratch/,$ s,^COPY --from=build /image ,COPY image ,p; /^FROM scratch/,$ { /^COPY/! p }' Dockerfile \
+        >"$scratch/context/Dockerfile"
+    DOCKER_BUILDKIT=0 docker build --tag "$project" "$scratch/context"
+    docker image inspect --format "image: {{.Size}} bytes" "$project"
+}
+
+# --- Looking at the farm --------------------------------------------------------------------------------------------
+
+status() {
+    "$BINARY" status --coordinator "$address" --insecure "$@"
+}
+
+# done_tasks EXPERIMENT: tasks done, from the table of `status`.
+done_tasks() {
+    status "$1" | awk -v name="$1" '$1 == name { print $4; exit }'
+}
+
+# wait_until SECONDS WHAT COMMAND...: tries until the command succeeds.
+wait_until() {
+    local seconds=$1 what=$2 begin=$SECONDS
+    shift 2
+    until "$@"; do
+        [ $((SECONDS - begin)) -lt "$seconds" ] || fail "$what: not within $seconds s"
+        sleep 0.2
+    done
+}
+
+workers_connected() {
+    [ "$(status | awk '$1 == "worker" { inside = 1; next } inside && NF { count++ } END { print count + 0 }')" -ge "$1" ]
+}
+
+some_done() {
+    local count
+    count=$(done_tasks compose-check)
+    [ "${count:-0}" -ge "$1" ]
+}
+
+# rows EXPERIMENT TASKS WORKERS: what the mounted folder holds, read by another program.
+rows() {
+    if ! "${POWERSWEEP_PYTHON:-python3}" -c 'import duckdb' 2>/dev/null; then
+        say "no duckdb (POWERSWEEP_PYTHON): rows of $1 are not counted"
+        return
+    fi
+    "${POWERSWEEP_PYTHON:-python3}" - "$scratch/data/$1/tasks/*.parquet" "$2" "$3" <<'PYTHON' || fail "rows of $1"
+import sys, duckdb
+path, tasks, workers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rows, distinct, by_worker = duckdb.sql(
+    f"select count(*), count(distinct task_id), (select histogram(worker) from '{path}') from '{path}'").fetchone()
+print(f"docker-check: {rows} rows, {distinct} distinct tasks, {tasks} expected; by worker {by_worker}")
+sys.exit(not (rows == distinct == tasks and len(by_worker) >= workers))
+PYTHON
+}
+
+# --- The check ------------------------------------------------------------------------------------------------------
+
+build_image
+say "$(docker version --format 'daemon {{.Server.Version}}'), $(compose version --short)"
+begin=$SECONDS
+compose up --detach --no-build
+address=http://$(compose port coordinator 7450)
+say "up after $((SECONDS - begin)) s, coordinator at $address"
+wait_until 60 "two workers connected" workers_connected 2
+
+env -u POWERSWEEP_TOKEN "$BINARY" submit quickstart --coordinator "$address" && fail "a submission without the token was taken"
+"$BINARY" submit quickstart --coordinator "$address" --wait
+quickstart=$("$BINARY" plan quickstart --data "$scratch/none" --format json | grep -o '"tasks": *[0-9]*' | grep -o '[0-9]*' | head -n 1)
+[ "$(done_tasks quickstart)" = "$quickstart" ] || fail "quickstart: $(done_tasks quickstart) of $quickstart tasks done"
+
+cat >"$scratch/compose-check.toml" <<TOML
+version = 1
+name = "compose-check"
+seeds = { from = 1, count = $TASKS }
+
+[workloads.synthetic]
+source = "lublin"
+synthetic_jobs_count = 2000
+TOML
+"$BINARY" submit "$scratch/compose-check.toml" --coordinator "$address"
+wait_until 120 "a tenth of the sweep done" some_done $((TASKS / 10))
+victim=$(compose ps --quiet worker | head -n 1)
+before=$(done_tasks compose-check)
+docker kill "$victim" >/dev/null
+say "killed a worker with $before of $TASKS tasks done"
+[ "$(done_tasks compose-check)" -lt $TASKS ] || fail "the sweep had ended before the worker was killed: make it longer"
+"$BINARY" submit "$scratch/compose-check.toml" --coordinator "$address" --wait
+status
+[ "$(done_tasks compose-check)" = $TASKS ] || fail "compose-check: $(done_tasks compose-check) of $TASKS tasks done"
+
+coordinator=$(compose ps --quiet coordinator)
+survivor=$(compose ps --quiet worker | grep -v "$victim" | head -n 1)
+begin=$SECONDS
+compose stop
+say "stopped after $((SECONDS - begin)) s"
+for container in "$coordinator" "$survivor"; do
+    state=$(docker inspect --format '{{.State.ExitCode}}' "$container")
+    [ "$state" = 0 ] || fail "$(docker inspect --format '{{.Name}}' "$container") ended with status $state"
+done
+[ $((SECONDS - begin)) -lt 30 ] || fail "the grace period was used up"
+rows quickstart "$quickstart" 1
+rows compose-check $TASKS 2
+compose down --volumes
+[ -z "$(docker ps --all --quiet --filter "label=com.docker.compose.project=$project")" ] || fail "containers are left"
+say "two workers, $quickstart + $TASKS tasks, one worker killed, every row there once"

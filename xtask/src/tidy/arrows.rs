@@ -1,0 +1,83 @@
+//! Arrows between crates go one way: what a crate may depend on is written here once. Dependencies of tests are free.
+
+use super::File;
+
+/// Each crate with the crates of this workspace that it may use.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("engine", &[]),
+    ("experiments", &["engine"]),
+    ("results", &["engine", "experiments"]),
+    ("workloads", &["engine"]),
+    ("proto", &["engine", "experiments"]),
+    ("coordinator", &["engine", "experiments", "results", "workloads", "proto"]),
+    ("worker", &["engine", "experiments", "results", "workloads", "proto"]),
+    ("cli", &["engine", "experiments", "results", "workloads", "proto", "coordinator", "worker"]),
+    ("farmtest", &[]),
+    ("xtask", &[]),
+];
+
+/// Crates of others that would break "logic never waits", by the crate that must not have them.
+const FOREIGN: &[(&str, &[&str])] = &[
+    ("engine", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
+    ("experiments", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
+    ("results", &["tokio", "tonic", "rand"]),
+];
+
+pub(super) fn check(file: &File, violations: &mut Vec<String>) {
+    let Some(folder) = file.name.strip_suffix("/Cargo.toml") else { return };
+    let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == folder) else {
+        violations.push(format!("{}:1: say in xtask/src/tidy/arrows.rs what this crate may use", file.name));
+        return;
+    };
+    let foreign = FOREIGN.iter().find(|(name, _)| *name == folder).map_or(&[][..], |(_, names)| names);
+    let mut section = "";
+    for (number, line) in file.text.lines().enumerate() {
+        let line = line.trim();
+        if line.starts_with('[') {
+            section = line.trim_matches(['[', ']']);
+        }
+        // `[dependencies]`, `[build-dependencies]`, `[target.….dependencies]`, `[dependencies.name]`
+        let of_tests = section.split('.').any(|part| part == "dev-dependencies");
+        if of_tests || !section.split('.').any(|part| part.ends_with("dependencies")) {
+            continue;
+        }
+        let used = match line.strip_prefix('[') {
+            Some(_) => section.rsplit('.').next(),
+            None => line.split(['.', '=', ' ']).next(),
+        };
+        let used = used.unwrap_or_default().trim_matches('"');
+        let ours = used.strip_prefix("powersweep-");
+        if ours.is_some_and(|name| !allowed.contains(&name)) || foreign.contains(&used) {
+            violations.push(format!("{}:{}: {folder} must not use {used}", file.name, number + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        check(&File { name: name.into(), text: text.into() }, &mut found);
+        found
+    }
+
+    #[test]
+    fn arrows_against_the_order_are_found() {
+        assert!(found("results/Cargo.toml", "[dependencies]\npowersweep-engine.workspace = true\n").is_empty());
+        assert!(found("engine/Cargo.toml", "[dev-dependencies]\npowersweep-results.workspace = true\n").is_empty());
+        for text in [
+            "[dependencies]\npowersweep-results.workspace = true\n",
+            "[dependencies]\npowersweep-cli = { path = \"../cli\" }\n",
+            "[build-dependencies]\ntokio.workspace = true\n",
+            "[target.'cfg(unix)'.dependencies]\ntokio = \"1\"\n",
+            "[package]\n[dependencies.powersweep-worker]\n",
+        ] {
+            let found = found("engine/Cargo.toml", text);
+            assert_eq!(found.len(), 1, "{text}");
+            assert!(found[0].starts_with("engine/Cargo.toml:2: engine must not use "), "{found:?}");
+        }
+        assert!(found("new/Cargo.toml", "")[0].contains("arrows.rs"));
+    }
+}
