@@ -3,7 +3,7 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 # Outside the clone, so that clones share what is built.
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/powersweep-target}
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${HOME:-/tmp}/.cache/powersweep-target}
 # No build here is edited and built again: incremental files would only cost time and disk.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} CARGO_TERM_COLOR=never
 if [ -z "${POWERSWEEP_TRACES:-}" ] && [ -d ../shared/traces ]; then

@@ -1,0 +1,50 @@
+#!/bin/bash
+# Builds the image as the Dockerfile says, with its own build stage, and looks at the result. Where no registry with the
+# default BUILDER may be reachable, the builder is made here: Debian with a C compiler, and this machine's Rust.
+#   deploy/image-check.sh
+# Needs root and the network; Docker and debootstrap are installed where apt can. Exit status 77: it cannot.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+IMAGE=powersweep-image-check
+
+cannot() {
+    echo "skipped: $*"
+    exit 77
+}
+
+if [ "${1:-}" != inside ]; then
+    [ "$(id -u)" = 0 ] || cannot "only root can make a root file system and start a Docker daemon"
+    needed=()
+    command -v docker >/dev/null && command -v dockerd >/dev/null || needed+=(docker.io)
+    command -v debootstrap >/dev/null || needed+=(debootstrap)
+    if [ ${#needed[@]} -gt 0 ]; then
+        command -v apt-get >/dev/null || cannot "${needed[*]} missing, and there is no apt-get"
+        { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${needed[@]}"; } \
+            >/dev/null 2>&1 || cannot "apt-get cannot install ${needed[*]}"
+    fi
+    exec deploy/private-docker.sh --builds "$0" inside
+fi
+
+begin=$SECONDS
+root=$(mktemp -d "${TMPDIR:-/tmp}/powersweep-builder.XXXXXX")
+trap 'rm -rf "$root"' EXIT
+debootstrap --variant=minbase --include=gcc,libc6-dev,ca-certificates bookworm "$root" "$MIRROR" >/dev/null ||
+    cannot "debootstrap fails"
+toolchain=$(rustc --print sysroot)
+mkdir -p "$root/opt/rust"
+cp -a "$toolchain/bin" "$toolchain/lib" "$root/opt/rust/"
+# The certificates that this machine reaches registries with.
+cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+tar --directory "$root" --create . | docker import --change 'ENV PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin' - \
+    "$IMAGE-builder" >/dev/null
+rm -rf "$root"
+echo "image-check: a builder after $((SECONDS - begin)) s"
+
+DOCKER_BUILDKIT=0 docker build --network host --build-arg "BUILDER=$IMAGE-builder" --tag "$IMAGE" .
+echo "image-check: built after $((SECONDS - begin)) s"
+
+docker run --rm --network none "$IMAGE" --version
+docker run --rm --network none --tmpfs /scratch "$IMAGE" run --quiet --data /scratch/data | tail -n 5
+docker run --rm --network none "$IMAGE" health && exit 1
+echo "image-check: $(docker image inspect --format '{{.Size}}' "$IMAGE") bytes, its binary runs the quickstart sweep"
