@@ -102,7 +102,7 @@ impl Coordinator {
             let reply = requests.submit(request).await.expect("the manifest is taken");
             if !reply.missing_logs.is_empty() {
                 let digest = *Digest::of(TINY_LOG).as_bytes();
-                requests.put_log(digest.into(), TINY_LOG.into()).await.expect("the log is taken");
+                requests.put_log(digest, TINY_LOG.into()).await.expect("the log is taken");
             }
             reply
         })
