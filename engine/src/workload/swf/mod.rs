@@ -133,7 +133,7 @@ pub enum SwfError {
     /// A record has more or fewer than 18 fields.
     #[error(
         "{file}, line {line}: a record has 18 fields, this line has {found}{}",
-        if *.last_line { "; it is the last line and has no line end: is the file truncated?" } else { "" }
+        cut(*.last_line)
     )]
     FieldCount {
         /// The log.
@@ -146,7 +146,7 @@ pub enum SwfError {
         last_line: bool,
     },
     /// A field is not what the format allows there.
-    #[error("{file}, line {line}, field {field} ({name}): expected {expected}, found `{found}`")]
+    #[error("{file}, line {line}, field {field} ({name}): expected {expected}, found `{found}`{}", cut(*.last_line))]
     Field {
         /// The log.
         file: String,
@@ -160,6 +160,8 @@ pub enum SwfError {
         expected: &'static str,
         /// The text of the field; unprintable bytes escaped, long ones cut.
         found: String,
+        /// Whether the file ends within this line: then it was probably cut.
+        last_line: bool,
     },
     /// The bytes are those of an archive, not of a text.
     #[error("{file}: this is {what} data, not text: decompress it first or give the file its usual ending ({ending})")]
@@ -171,6 +173,10 @@ pub enum SwfError {
         /// File name ending by which it is recognised.
         ending: &'static str,
     },
+}
+
+fn cut(last_line: bool) -> &'static str {
+    if last_line { "; it is the last line and has no line end: is the file truncated?" } else { "" }
 }
 
 /// Reads a log. `file` is its name for messages.
@@ -308,6 +314,7 @@ fn explain(problem: Problem, bytes: &[u8], start: usize, file: &str, line: u64) 
             name: FIELD_NAMES[index],
             expected,
             found: printable(fields.nth(index).unwrap_or_default()),
+            last_line: end.is_none(),
         },
     }
 }

@@ -104,6 +104,11 @@ fn counts_the_fields_of_a_line() {
         "a.swf, line 2: a record has 18 fields, this line has 8; it is the last line and has no line end: \
          is the file truncated?"
     );
+    assert_eq!(
+        message(&format!("{LINE}\n1 0 -")),
+        "a.swf, line 2, field 3 (wait time): expected a number, found `-`; it is the last line and has no line end: \
+         is the file truncated?"
+    );
 }
 
 #[test]
