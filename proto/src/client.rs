@@ -152,13 +152,19 @@ fn endpoint(address: &Address) -> Result<Endpoint, ConnectError> {
 
 /// An error with its causes, since transport errors say little themselves.
 pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
+    let mut said: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let words = error.to_string();
+        // Some errors repeat what they wrap.
+        match said.last_mut() {
+            Some(last) if last.contains(&words) => {}
+            Some(last) if words.starts_with(last.as_str()) => *last = words,
+            _ => said.push(words),
+        }
+        next = error.source();
     }
-    text
+    said.join(": ")
 }
 
 /// Whether a status means that trying again is of no use.
@@ -171,7 +177,13 @@ pub fn words(status: &Status) -> String {
     match status.code() {
         Code::Unimplemented => "what answers there is no powersweep coordinator, or one of another version".to_owned(),
         code if status.message().is_empty() => format!("{code:?}"),
-        Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal => chain(status),
+        // The status's own words repeat everything twice.
+        Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal => {
+            match std::error::Error::source(status) {
+                Some(cause) => format!("the connection failed: {}", chain(cause)),
+                None => status.message().to_owned(),
+            }
+        }
         _ => status.message().to_owned(),
     }
 }
