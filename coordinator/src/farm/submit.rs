@@ -240,15 +240,14 @@ fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Re
         return Ok(());
     }
     let name = experiment.name();
-    let ways = format!(
-        "{name} has rows that were made otherwise: {}. Give the experiment a new name, or start anew with --restart, \
-         which sets the old rows aside as {name}@<n>",
+    let reason = format!(
+        "{name} has rows that were made otherwise: {}. Give the experiment a new name; the rows of {name} stay",
         changed.join("; ")
     );
     if submission.restart {
-        return Err(Reply::Refused(format!("{ways}. This version cannot do --restart yet: choose a new name")));
+        return Err(Reply::Refused(format!("{reason}. This version cannot set old rows aside")));
     }
-    Err(Reply::Refused(ways))
+    Err(Reply::Refused(reason))
 }
 
 /// Dry run of the manifest as it is.

@@ -38,7 +38,10 @@ impl Tokens {
         }
         let header = metadata.get("authorization").and_then(|value| value.to_str().ok());
         let Some(given) = header.and_then(|value| value.strip_prefix("Bearer ")) else {
-            return Err(Status::new(Code::Unauthenticated, "this coordinator needs a token"));
+            return Err(Status::new(
+                Code::Unauthenticated,
+                "this coordinator needs a token: give --token-file or POWERSWEEP_TOKEN",
+            ));
         };
         if accepted.iter().copied().flatten().any(|token| same(token, given)) {
             return Ok(());
@@ -46,7 +49,10 @@ impl Tokens {
         let other = [&self.client, &self.worker].into_iter().flatten().any(|token| same(token, given));
         Err(match other {
             true => Status::new(Code::PermissionDenied, "this token is for another kind of caller"),
-            false => Status::new(Code::Unauthenticated, "the token is not known"),
+            false => Status::new(
+                Code::Unauthenticated,
+                "the token is not known: give the coordinator's with --token-file or POWERSWEEP_TOKEN",
+            ),
         })
     }
 }
