@@ -8,8 +8,8 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
 /// Every problem of a manifest, in the order of the text. Final: the manifest must be edited.
 ///
-/// `Display` renders plain text (line, caret, expectation, help) for logs and replies; [`ManifestErrors::report`] draws
-/// the same on a terminal.
+/// `Display` renders plain text (line, caret, expectation, help) for logs and replies; [`ManifestErrors::drawn`] draws
+/// the same for a terminal.
 #[derive(Debug, Clone)]
 pub struct ManifestErrors {
     source: Arc<NamedSource<Arc<str>>>,
@@ -83,9 +83,10 @@ impl ManifestErrors {
         &self.problems
     }
 
-    /// The problems as a report for a terminal: `format!("{:?}", errors.report())` draws every place.
-    pub fn report(self) -> miette::Report {
-        miette::Report::new(Drawn(self))
+    /// The problems as drawings for a terminal, one below the other.
+    pub fn drawn(&self) -> String {
+        let drawings = self.problems.iter().map(|problem| format!("{:?}", miette::Report::new(problem.clone())));
+        drawings.collect::<Vec<_>>().join("\n")
     }
 
     /// The name of the file as it was given.
@@ -136,29 +137,8 @@ impl fmt::Display for ManifestErrors {
 
 impl std::error::Error for ManifestErrors {}
 
-// `Display` already shows every line and caret, so that nothing is left for labels. `report` draws them instead.
+// `Display` already shows every line and caret, so that nothing is left for labels. `drawn` draws them instead.
 impl Diagnostic for ManifestErrors {}
-
-/// The same problems, drawn by miette: the head says how many, each problem is a drawing of its own.
-#[derive(Debug)]
-struct Drawn(ManifestErrors);
-
-impl fmt::Display for Drawn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.problems.len() {
-            1 => write!(f, "1 problem in {}", self.0.file()),
-            n => write!(f, "{n} problems in {}", self.0.file()),
-        }
-    }
-}
-
-impl std::error::Error for Drawn {}
-
-impl Diagnostic for Drawn {
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.0.problems.iter().map(|p| p as &dyn Diagnostic)))
-    }
-}
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

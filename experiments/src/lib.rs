@@ -18,6 +18,7 @@ mod overlap;
 mod pins;
 mod plan;
 pub mod schema;
+pub mod settings;
 mod space;
 mod sweep;
 mod values;

@@ -1,5 +1,6 @@
 //! What a farm says about itself.
 
+use powersweep_experiments::settings::reproduce;
 use powersweep_proto::v1;
 
 use super::experiment::Experiment;
@@ -122,13 +123,13 @@ fn failure_status(experiment: &Experiment, failure: &FailureRecord) -> v1::Failu
     let task = experiment.sweep.as_ref().and_then(|sweep| sweep.task(failure.index));
     v1::Failure {
         index: failure.index,
+        reproduce: task.as_ref().map(|task| reproduce(&task.sim)).unwrap_or_default(),
         task_id: task.map(|task| task.task_id.as_bytes().to_vec().into()).unwrap_or_default(),
         kind: to_wire(failure.kind).into(),
         message: failure.message.clone(),
         worker: failure.worker.clone(),
         attempt: failure.attempts,
         r#final: failure.quarantined,
-        reproduce: format!("powersweep simulate MANIFEST --index {}", failure.index),
     }
 }
 

@@ -1,0 +1,66 @@
+//! A task as settings of the command line: what reproduces it without its manifest.
+
+use powersweep_engine::SimSpec;
+
+/// `KEY=VALUE` of every part and parameter that is not as by default, parts first. `powersweep simulate` with these as
+/// `--set`, and with the seed, makes the same [`SimSpec`].
+pub fn settings(sim: &SimSpec) -> Vec<String> {
+    let parts = sim.parts().filter(|part| part.entry().name != part.entry().slot.default_part());
+    let mut settings: Vec<String> =
+        parts.map(|part| format!("{}={}", part.entry().slot.key(), part.entry().name)).collect();
+    for part in sim.parts() {
+        for param in part.entry().params {
+            let value = part.get(param.name);
+            if let Some(value) = value.filter(|value| param.default.value().as_ref() != Some(value)) {
+                settings.push(format!("{}={value}", param.name));
+            }
+        }
+    }
+    settings
+}
+
+/// The command that simulates a task again, on its own and without its manifest; it can be pasted into a POSIX shell.
+pub fn reproduce(sim: &SimSpec) -> String {
+    let mut command = "powersweep simulate".to_owned();
+    for setting in settings(sim) {
+        command.push_str(&format!(" -s {}", quoted(&setting)));
+    }
+    command.push_str(&format!(" --seed {}", sim.seed));
+    command
+}
+
+/// A word for a POSIX shell: in single quotes unless it is plain.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use powersweep_engine::registry::{self, Value};
+    use powersweep_engine::{Part, Slot};
+
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_said() {
+        assert_eq!(reproduce(&SimSpec::new()), "powersweep simulate --seed 1");
+        let mut sim = SimSpec::new();
+        sim.seed = 7;
+        sim.choose(Part::new(registry::find(Slot::Source, "swf").expect("it is registered")));
+        sim.part_mut(Slot::Source).set("log", Value::Text("my log's".to_owned())).expect("it fits");
+        sim.choose(Part::new(registry::find(Slot::GearRule, "bsld").expect("it is registered")));
+        let gear_rule = sim.part_mut(Slot::GearRule);
+        gear_rule.set("bsld_threshold", Value::Real(1.5)).expect("it fits");
+        gear_rule.set("wq_threshold", Value::Int(4)).expect("it fits");
+        sim.part_mut(Slot::Platform).set("gears_ghz", Value::Reals(vec![1.0, 2.5])).expect("it fits");
+        assert_eq!(
+            reproduce(&sim),
+            r"powersweep simulate -s source=swf -s gear_rule=bsld -s 'log=my log'\''s' -s 'gears_ghz=[1, 2.5]' -s bsld_threshold=1.5 -s wq_threshold=4 --seed 7"
+        );
+    }
+}
