@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::examples;
+
 /// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate them, rows land in
 /// Parquet.
 #[derive(Debug, Parser)]
@@ -33,30 +35,41 @@ fn after_help() -> String {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a sweep on this machine: coordinator and worker in one process. Interrupt it and run it again: it goes on.
+    #[command(after_help = examples::RUN)]
     Run(RunArgs),
     /// Show what a sweep would run: tasks per axis, what is done already, why one task would or would not run.
+    #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
     /// Simulate one task and print its row; nothing is stored.
+    #[command(after_help = examples::SIMULATE)]
     Simulate(SimulateArgs),
     /// Run a coordinator for workers on other machines.
+    #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
     /// Run a worker for a coordinator.
+    #[command(after_help = examples::WORKER)]
     Worker(WorkerArgs),
     /// Hand a manifest, and the logs it needs, to a running coordinator.
+    #[command(after_help = examples::SUBMIT)]
     Submit(SubmitArgs),
     /// Show experiments, workers and failures: of the coordinator at --coordinator, else of the one that serves --data,
     /// else as stored in --data.
+    #[command(after_help = examples::STATUS)]
     Status(StatusArgs),
     /// Print the JSON Schema of manifests, for editors.
+    #[command(after_help = examples::SCHEMA)]
     Schema,
     /// List the parts that a manifest can choose, with their parameters.
+    #[command(after_help = examples::POLICIES)]
     Policies(PoliciesArgs),
     /// List the columns of the result tables.
+    #[command(after_help = examples::COLUMNS)]
     Columns(ColumnsArgs),
     /// Look at a workload log.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::TRACE_INFO)]
     Trace(TraceCommand),
     /// Ask a coordinator whether it is healthy; for container health checks.
+    #[command(after_help = examples::HEALTH)]
     Health(CoordinatorArgs),
 }
 
@@ -121,9 +134,6 @@ pub struct RunArgs {
     /// Address that other workers and `status` may use; the port is free by default.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
-    /// Set an experiment whose pins changed aside as NAME@N and start anew.
-    #[arg(long)]
-    pub restart: bool,
     /// Take the data over from a coordinator that seems alive.
     #[arg(long)]
     pub take_over: bool,
@@ -237,9 +247,6 @@ pub struct SubmitArgs {
     /// Only say what would run.
     #[arg(long)]
     pub dry_run: bool,
-    /// Set an experiment whose pins changed aside as NAME@N and start anew.
-    #[arg(long)]
-    pub restart: bool,
     /// Wait until the sweep has ended.
     #[arg(long)]
     pub wait: bool,
@@ -282,6 +289,7 @@ pub struct ColumnsArgs {
 /// `powersweep trace`
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
+    #[command(after_help = examples::TRACE_INFO)]
     /// What a log holds: header, jobs, span, sizes, run times, what is missing.
     Info {
         /// Name, path or URL of the log.

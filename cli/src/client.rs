@@ -47,9 +47,12 @@ pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
 
 /// Connects once; nobody there is an error with its own exit code.
 pub async fn connect(address: &Address) -> Result<Client, Failure> {
-    let failure = |error: ConnectError| {
-        let exit = if matches!(error, ConnectError::Address { .. }) { Exit::Usage } else { Exit::Network };
-        Failure::new(exit, error.to_string())
+    let failure = |error: ConnectError| match error {
+        ConnectError::Address { .. } => Failure::new(Exit::Usage, error.to_string()),
+        ConnectError::Unreachable { .. } => {
+            let hint = "start one with `powersweep serve`, or say where it is with --coordinator";
+            Failure::new(Exit::Network, format!("{error}\n{hint}"))
+        }
     };
     Target::new(address).map_err(failure)?.connect().await.map_err(failure)
 }
@@ -58,6 +61,8 @@ pub async fn connect(address: &Address) -> Result<Client, Failure> {
 pub fn refused(status: &Status) -> Failure {
     let exit = match status.code() {
         Code::Unavailable | Code::DeadlineExceeded => Exit::Network,
+        // With a cause it comes from the connection, not from a coordinator.
+        _ if std::error::Error::source(status).is_some() => Exit::Network,
         Code::InvalidArgument => Exit::Usage,
         _ => Exit::Refused,
     };
@@ -65,9 +70,9 @@ pub fn refused(status: &Status) -> Failure {
 }
 
 /// The request that submits a manifest.
-pub fn submission(manifest: &Manifest, digests: &BTreeMap<String, Digest>, restart: bool) -> v1::SubmitRequest {
+pub fn submission(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> v1::SubmitRequest {
     let digests = digests.iter().map(|(log, digest)| (log.clone(), Bytes::copy_from_slice(digest.as_bytes())));
-    v1::SubmitRequest { manifest: manifest.text().to_owned(), digests: digests.collect(), dry_run: false, restart }
+    v1::SubmitRequest { manifest: manifest.text().to_owned(), digests: digests.collect(), ..Default::default() }
 }
 
 /// Uploads the logs of a manifest that the coordinator lacks.

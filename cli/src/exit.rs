@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use powersweep_proto::client::chain;
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -77,18 +79,6 @@ pub trait OrExit<T> {
 
 impl<T, E: std::error::Error> OrExit<T> for Result<T, E> {
     fn or_exit(self, exit: Exit) -> Result<T, Failure> {
-        self.map_err(|error| {
-            let mut message = error.to_string();
-            let mut source = error.source();
-            while let Some(cause) = source {
-                let text = cause.to_string();
-                if !message.contains(&text) {
-                    message.push_str(": ");
-                    message.push_str(&text);
-                }
-                source = cause.source();
-            }
-            Failure { exit, message }
-        })
+        self.map_err(|error| Failure { exit, message: chain(&error) })
     }
 }

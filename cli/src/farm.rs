@@ -6,6 +6,7 @@ use std::sync::Arc;
 use powersweep_coordinator::owner::{OwnerError, Ownership};
 use powersweep_coordinator::store::{Location, OpenError, SlateStore, Store, StoreError, open};
 use powersweep_coordinator::{Config, Handle, ServeError, ServeOptions, Tls, Tokens, serve};
+use powersweep_proto::client::chain;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure, OrExit};
@@ -41,6 +42,7 @@ impl LocalFarm {
     /// Takes DATA over, or says who has it, and starts serving.
     pub async fn start(options: FarmOptions) -> Result<LocalFarm, Failure> {
         let location = Location::parse(&options.data).or_exit(Exit::Usage)?;
+        port_is_free(options.listen)?;
         let (store, ownership) = open(&location, "", options.take_over).await.map_err(opening)?;
         let store: Arc<SlateStore> = Arc::new(store);
         let stop = CancellationToken::new();
@@ -88,6 +90,15 @@ impl LocalFarm {
     }
 }
 
+/// A taken port is found out before DATA is touched. Another program may still take it in between; then serving fails
+/// in the same words.
+fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
+    match std::net::TcpListener::bind(listen) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(serving_failed(&ServeError::Listen { address: listen, source })),
+    }
+}
+
 /// Why DATA could not be opened, with its exit code.
 fn opening(error: OpenError) -> Failure {
     let exit = match &error {
@@ -95,8 +106,11 @@ fn opening(error: OpenError) -> Failure {
         OpenError::Store(StoreError::Fenced { .. }) => Exit::Fenced,
         _ => Exit::Storage,
     };
-    let failed: Result<(), OpenError> = Err(error);
-    failed.or_exit(exit).expect_err("it was an error")
+    let mut message = chain(&error);
+    if exit == Exit::Storage && !message.contains("--data") {
+        message.push_str("\nchoose another place with --data if this one cannot be put right");
+    }
+    Failure::new(exit, message)
 }
 
 fn serving_failed(error: &ServeError) -> Failure {
@@ -107,5 +121,6 @@ fn serving_failed(error: &ServeError) -> Failure {
         ServeError::Store(_) => Exit::Storage,
         _ => Exit::Failure,
     };
-    Failure::new(exit, powersweep_proto::client::chain(error))
+    let hint = if exit == Exit::Network { "; choose another address with --listen" } else { "" };
+    Failure::new(exit, format!("{}{hint}", chain(error)))
 }

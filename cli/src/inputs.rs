@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use powersweep_engine::workload::swf::{self, SwfLog};
 use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
@@ -42,9 +44,8 @@ pub fn manifest(name: &str) -> Result<Manifest, Failure> {
 fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
     Manifest::parse(file, text).map_err(|errors| {
         let count = errors.problems().len();
-        let report =
-            if std::io::stderr().is_terminal() { format!("{:?}", errors.report()) } else { format!("\n{errors}") };
-        Failure::new(Exit::Usage, format!("{count} problem{} in {file}{report}", if count == 1 { "" } else { "s" }))
+        let shown = if std::io::stderr().is_terminal() { errors.drawn() } else { errors.to_string() };
+        Failure::new(Exit::Usage, format!("{} in {file}\n{shown}", screen::count(count as u64, "problem")))
     })
 }
 
@@ -65,8 +66,11 @@ fn default_cache() -> Option<std::path::PathBuf> {
 /// Loads one log of a manifest or of the command line.
 pub fn log(library: &Library, name: &str, sha256: Option<&str>) -> Result<LogBytes, Failure> {
     library.load(name, sha256).map_err(|error| {
-        let hint = match error {
-            LoadError::NotFound { .. } => "\nset POWERSWEEP_TRACES (or --traces) to the folder that holds the logs",
+        let hint = match &error {
+            // Without a search path the error itself says so. A path is looked up as it is.
+            LoadError::NotFound { log, places, .. } if !places.is_empty() && !log.contains(std::path::is_separator) => {
+                "\nset POWERSWEEP_TRACES (or --traces) to the folder that holds the logs"
+            }
             _ => "",
         };
         Failure::new(Exit::Workload, format!("{error}{hint}"))
@@ -78,14 +82,27 @@ pub fn parsed(bytes: &LogBytes) -> Result<SwfLog, Failure> {
     swf::parse(&bytes.bytes, &bytes.origin.to_string()).or_exit(Exit::Workload)
 }
 
-/// Digests of every log that a manifest needs; the texts are not kept.
+/// Digests of every log that a manifest needs; the texts are not kept. Each is read as a log too: a damaged one is
+/// refused here, before an experiment is made that is bound to its bytes.
 pub fn digests(manifest: &Manifest, library: &Library) -> Result<BTreeMap<String, Digest>, Failure> {
-    let mut digests = BTreeMap::new();
-    for needed in manifest.logs() {
-        let bytes = log(library, &needed.log, needed.sha256.as_deref())?;
-        digests.insert(needed.log, Digest::from(bytes.digest));
-    }
-    Ok(digests)
+    let logs = manifest.logs();
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(BTreeMap::new());
+    let look = || {
+        while let Some(needed) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let digest = log(library, &needed.log, needed.sha256.as_deref())
+                .and_then(|bytes| parsed(&bytes).map(|_| Digest::from(bytes.digest)));
+            found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.log, digest);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from).min(logs.len()) {
+            scope.spawn(look);
+        }
+        look();
+    });
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.into_iter().map(|(log, digest)| Ok((log.clone(), digest?))).collect()
 }
 
 /// The sweep of a manifest whose logs are known.

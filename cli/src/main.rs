@@ -6,6 +6,7 @@
 mod args;
 mod client;
 mod commands;
+mod examples;
 mod exit;
 mod farm;
 mod inputs;
@@ -15,6 +16,7 @@ mod rows;
 mod screen;
 mod stored;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -24,7 +26,7 @@ use crate::exit::Outcome;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    start_log(cli.verbose);
+    start_log(&cli);
     // One TLS provider for everything that speaks TLS: gRPC, object stores, downloads.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match dispatch(&cli.command) {
@@ -55,10 +57,17 @@ fn dispatch(command: &Command) -> Outcome {
     }
 }
 
-/// Logs of the program itself go to standard error: warnings by default.
-fn start_log(verbose: u8) {
-    let default = ["warn", "powersweep=info,warn", "debug"][usize::from(verbose.min(2))];
+/// Logs of the program itself go to standard error: warnings by default. What serves says what it does; `run` shows
+/// failed tasks at its end, not across its progress bar.
+fn start_log(cli: &Cli) {
+    let default = match (cli.verbose, &cli.command) {
+        (0, Command::Serve(_) | Command::Worker(_)) | (1, _) => "powersweep=info,warn",
+        (0, Command::Run(_)) => "powersweep_worker::slots=error,warn",
+        (0, _) => "warn",
+        _ => "debug",
+    };
     let filter = tracing_subscriber::EnvFilter::try_from_env("POWERSWEEP_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stderr().is_terminal());
+    log.with_writer(std::io::stderr).init();
 }

@@ -21,13 +21,39 @@ pub fn print_json(value: &Json) -> Outcome {
     print(&serde_json::to_string_pretty(value).expect("JSON values always serialise"))
 }
 
+/// Names suggested for an unknown one.
+const SUGGESTED: usize = 3;
+
 /// "unknown X, did you mean Y?" with the whole list where nothing is near.
 pub fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|k| (strsim::jaro_winkler(name, k), k)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match near {
-        Some((score, best)) if score > 0.75 => format!("unknown {kind} `{name}`; did you mean `{best}`?"),
-        _ => format!("unknown {kind} `{name}`; there are {}", known.join(", ")),
+    let near = nearest(name, known);
+    match near.is_empty() {
+        false => format!("unknown {kind} `{name}`; did you mean {}?", near.join(" or ")),
+        true => format!("unknown {kind} `{name}`; there are {}", known.join(", ")),
     }
+}
+
+/// The known names that one may have meant, the nearest first, in back quotes; none if no name is near.
+pub fn nearest(name: &str, known: &[&str]) -> Vec<String> {
+    // Beyond this length a name is no typing error, and the comparison is quadratic.
+    if name.len() > 100 {
+        return Vec::new();
+    }
+    let name = name.to_lowercase().replace('-', "_");
+    let likeness = |candidate: &str| {
+        let part_of_it = name.len() > 3 && (candidate.contains(&name) || name.contains(candidate));
+        strsim::jaro_winkler(&name, candidate).max(if part_of_it { 0.9 } else { 0.0 })
+    };
+    let mut scored: Vec<(f64, &str)> = known.iter().map(|k| (likeness(k), *k)).collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let best = scored.first().map_or(0.0, |(score, _)| *score);
+    let near = scored.iter().take(SUGGESTED).filter(|(score, _)| *score > 0.75 && *score > best - 0.05);
+    near.map(|(_, known)| format!("`{known}`")).collect()
+}
+
+/// "1 task", "2 tasks".
+pub fn count(n: u64, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 /// A number as people read it: whole numbers with separators, reals with four significant digits.
@@ -77,6 +103,12 @@ mod tests {
     fn unknown_names_get_the_nearest() {
         assert_eq!(unknown("part", "easey", &["easy", "fcfs"]), "unknown part `easey`; did you mean `easy`?");
         assert!(unknown("part", "zzz", &["easy", "fcfs"]).contains("there are easy, fcfs"));
+        assert_eq!(nearest("jobs_count", &["synthetic_jobs_count", "procs"]), ["`synthetic_jobs_count`"]);
+    }
+
+    #[test]
+    fn one_thing_is_not_many() {
+        assert_eq!((count(1, "task"), count(0, "task")), ("1 task".to_owned(), "0 tasks".to_owned()));
     }
 
     #[test]

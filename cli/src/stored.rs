@@ -1,8 +1,9 @@
 //! Looking at DATA without owning it.
 
-use powersweep_coordinator::owner;
+use powersweep_coordinator::owner::{self, OwnerError};
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::{Location, ReadOnly};
+use powersweep_proto::client::chain;
 
 use crate::exit::{Exit, Failure, OrExit};
 
@@ -19,7 +20,14 @@ pub async fn read(location: &Location) -> Result<Loaded, Failure> {
 
 /// Where the coordinator that is at work on this data listens; `None` if none is.
 pub async fn owner_endpoint(location: &Location) -> Result<Option<String>, Failure> {
-    let owner = owner::look(location).await.or_exit(Exit::Storage)?;
+    let owner = owner::look(location).await.map_err(|error| match &error {
+        // Nothing is taken here, so the error's own words would mislead.
+        OwnerError::Storage { data, op, source } => {
+            let hint = "name the folder that `run` or `serve` was given with --data";
+            Failure::new(Exit::Storage, format!("cannot look at {data}: {op}: {}\n{hint}", chain(&**source)))
+        }
+        _ => Failure::new(Exit::Storage, chain(&error)),
+    })?;
     let live = owner.filter(|o| o.alive != Some(false)).and_then(|o| o.record);
     Ok(live.map(|record| record.endpoint).filter(|endpoint| !endpoint.is_empty()))
 }

@@ -49,7 +49,14 @@ fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: bool, format: Format) 
             if axis.block.is_empty() { axis.section.to_owned() } else { format!("{}.{}", axis.section, axis.block) };
         table.add_row([place, axis.name.clone(), values_text(axis)]);
     }
-    let mut text = format!("{}: {}\n\n{table}\n\n", sweep.manifest().name(), sweep.manifest().description());
+    let mut text = sweep.manifest().name().to_owned();
+    if !sweep.manifest().description().is_empty() {
+        text.push_str(&format!(": {}", sweep.manifest().description()));
+    }
+    match axes.is_empty() {
+        true => text.push_str("\n\nno axis: nothing varies\n\n"),
+        false => text.push_str(&format!("\n\n{table}\n\n")),
+    }
     let excluded = sweep.index_count() - sweep.task_count();
     if excluded > 0 {
         text.push_str(&format!("{} combinations, {excluded} of them excluded\n", sweep.index_count()));
@@ -131,12 +138,16 @@ fn verdict(state: &plan::TaskState, location: &Location) -> (&'static str, Strin
         plan::TaskState::Missing => ("would run", "it has no row yet".to_owned()),
         plan::TaskState::Done => ("would not run", format!("its row is in {location}")),
         plan::TaskState::Failed(failure) if failure.quarantined => {
-            ("would not run", format!("it failed {} times, last: {}", failure.attempts, failure.message))
+            ("would not run", format!("it failed {}, last: {}", times(failure.attempts), failure.message))
         }
         plan::TaskState::Failed(failure) => {
-            ("would run", format!("it failed {} times and will be tried again: {}", failure.attempts, failure.message))
+            ("would run", format!("it failed {} and will be tried again: {}", times(failure.attempts), failure.message))
         }
     }
+}
+
+fn times(n: u32) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{n} times") }
 }
 
 fn task_json(task: &TaskSpec, verdict: &str, reason: &str) -> Json {

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powersweep_coordinator::Tokens;
+use powersweep_coordinator::store::Location;
 use powersweep_experiments::Manifest;
+use powersweep_experiments::settings::quoted;
 use powersweep_proto::{client::Address, v1};
 use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
 use tokio::task::JoinHandle;
@@ -14,7 +16,7 @@ use super::{status, submit, worker};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
-use crate::{client, inputs, interrupt, results_table, screen};
+use crate::{client, inputs, interrupt, results_table, screen, stored};
 
 /// How often the progress is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -29,7 +31,10 @@ pub fn run(args: &RunArgs) -> Outcome {
     inputs::sweep(&manifest, &digests)?;
     client::block_on(async {
         let stop = interrupt::token();
-        let farm = LocalFarm::start(farm_options(args)).await.map_err(|failure| offer_submit(failure, args))?;
+        let farm = match LocalFarm::start(farm_options(args)).await {
+            Ok(farm) => farm,
+            Err(failure) => return Err(offer_submit(failure, args).await),
+        };
         let mut sweep = Run { farm, worker: None, began: Instant::now() };
         let submitted = sweep.submit(args, &manifest, &digests, &library).await;
         let ended = match submitted {
@@ -53,11 +58,15 @@ fn farm_options(args: &RunArgs) -> FarmOptions {
 }
 
 /// A live owner can be given the manifest instead.
-fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
-    if failure.exit == Exit::Owned {
+async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
+    if failure.exit == Exit::Owned
+        && let Ok(location) = Location::parse(&args.data.data)
+        && let Ok(Some(endpoint)) = stored::owner_endpoint(&location).await
+    {
+        let manifest = quoted(&args.manifest);
         failure
             .message
-            .push_str(&format!("\nto hand it this sweep: powersweep submit {} --coordinator URL", args.manifest));
+            .push_str(&format!("\nto hand it this sweep: powersweep submit {manifest} --coordinator {endpoint}"));
     }
     failure
 }
@@ -84,7 +93,7 @@ impl Run {
         digests: &std::collections::BTreeMap<String, powersweep_experiments::Digest>,
         library: &powersweep_workloads::Library,
     ) -> Result<(), Failure> {
-        let request = client::submission(manifest, digests, args.restart);
+        let request = client::submission(manifest, digests);
         let reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
         if !args.quiet {
             eprintln!("{}", submit::describe(&reply, false));

@@ -26,7 +26,12 @@ pub fn run(args: &ServeArgs) -> Outcome {
     client::block_on(async {
         let stop = interrupt::token();
         let farm = LocalFarm::start(options).await?;
-        eprintln!("powersweep: serving {} at {}", farm.location, farm.handle().local_addr());
+        let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+        let address = farm.handle().local_addr();
+        eprintln!(
+            "powersweep: serving {} at {address}; next: powersweep worker --coordinator {scheme}://{address}",
+            farm.location
+        );
         let lost = tokio::select! {
             () = stop.cancelled() => false,
             () = farm.lost() => true,

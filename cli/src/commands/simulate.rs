@@ -1,5 +1,6 @@
 //! `powersweep simulate`: one task, from flags or from a manifest, here and now. Nothing is stored.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -135,21 +136,26 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
             let param = part.entry().params.iter().find(|p| p.name == *key)?;
             Some((part.entry().slot, param))
         });
-        let (slot, param) = chosen.ok_or_else(|| usage(unknown_parameter(key, sim)))?;
+        let (slot, param) = chosen.ok_or_else(|| usage(unknown_parameter(key)))?;
         sim.part_mut(slot).set(key, value_of(param, text)).or_exit(Exit::Usage)?;
     }
     Ok(())
 }
 
 /// Says to which part a parameter belongs if not to a chosen one, else the nearest name.
-fn unknown_parameter(key: &str, sim: &SimSpec) -> String {
+fn unknown_parameter(key: &str) -> String {
     let owner = registry::ENTRIES.iter().find(|e| e.params.iter().any(|p| p.name == key));
     match owner {
         Some(entry) => format!("`{key}` belongs to {0} `{1}`: add -s {0}={1}", entry.slot.key(), entry.name),
         None => {
-            let params = sim.parts().flat_map(|part| part.entry().params.iter().map(|p| p.name));
-            let known: Vec<&str> = Slot::ALL.iter().map(|slot| slot.key()).chain(params).collect();
-            screen::unknown("part or parameter", key, &known)
+            let params = registry::ENTRIES.iter().flat_map(|entry| entry.params.iter().map(|p| p.name));
+            let known: BTreeSet<&str> = Slot::ALL.iter().map(|slot| slot.key()).chain(params).collect();
+            let near = screen::nearest(key, &known.into_iter().collect::<Vec<_>>());
+            let hint = match near.is_empty() {
+                false => format!("did you mean {}?", near.join(" or ")),
+                true => "`powersweep policies` lists them".to_owned(),
+            };
+            format!("unknown part or parameter `{key}`; {hint}")
         }
     }
 }

@@ -74,7 +74,10 @@ fn to_text(status: &v1::StatusReply) -> String {
             e.eta_s.map(screen::duration).unwrap_or_default(),
         ]);
     }
-    text.push_str(&format!("\n{table}\n"));
+    match status.experiments.is_empty() {
+        true => text.push_str("no experiment yet: `powersweep run` or `powersweep submit` makes one\n"),
+        false => text.push_str(&format!("\n{table}\n")),
+    }
     for e in status.experiments.iter().filter(|e| !e.reason.is_empty()) {
         text.push_str(&format!("{}: {}\n", e.name, e.reason));
     }
@@ -94,8 +97,8 @@ fn to_text(status: &v1::StatusReply) -> String {
     if !status.workers.is_empty() {
         text.push_str(&format!("\n{table}\n"));
     }
-    for e in &status.experiments {
-        text.push_str(&failures_text(e));
+    for e in status.experiments.iter().filter(|e| !e.failures.is_empty()) {
+        text.push_str(&format!("\n{}", failures_text(e)));
     }
     text.trim_end().to_owned()
 }
@@ -105,13 +108,18 @@ pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
     if experiment.failures.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{}: failures\n", experiment.name);
+    let count = screen::count(experiment.failed + experiment.quarantined, "task");
+    let mut text = format!("{}: {count} failed\n", experiment.name);
     for f in &experiment.failures {
         let last = if f.r#final { ", for good" } else { "" };
         text.push_str(&format!("  task {} (attempt {}, {}{last}): {}\n", f.index, f.attempt, f.worker, f.message));
         if !f.reproduce.is_empty() {
             text.push_str(&format!("    reproduce: {}\n", f.reproduce));
         }
+    }
+    let more = (experiment.failed + experiment.quarantined).saturating_sub(experiment.failures.len() as u64);
+    if more > 0 {
+        text.push_str(&format!("  … and {more} more: failures/*.parquet has them all\n"));
     }
     text
 }

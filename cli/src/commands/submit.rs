@@ -21,7 +21,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     let address = client::address(&args.coordinator)?;
     client::block_on(async {
         let mut farm = client::connect(&address).await?;
-        let mut request = client::submission(&manifest, &digests, args.restart);
+        let mut request = client::submission(&manifest, &digests);
         request.dry_run = args.dry_run;
         let reply = farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner();
         screen::print(&describe(&reply, args.dry_run))?;
@@ -36,13 +36,18 @@ pub fn run(args: &SubmitArgs) -> Outcome {
 /// What a submission means, in a sentence or two.
 pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
     let verb = if dry_run { "would run" } else { "to run" };
-    let mut text =
-        format!("{}: {} tasks, {} done already, {} {verb}", reply.experiment, reply.tasks, reply.done, reply.to_run);
+    let mut text = format!(
+        "{}: {}, {} done already, {} {verb}",
+        reply.experiment,
+        screen::count(reply.tasks, "task"),
+        reply.done,
+        reply.to_run
+    );
     if reply.failed > 0 {
         text.push_str(&format!(", {} failed for good", reply.failed));
     }
     if reply.extra > 0 {
-        text.push_str(&format!("; {} rows of values that left the manifest are kept", reply.extra));
+        text.push_str(&format!("; {} of values that left the manifest kept", screen::count(reply.extra, "row")));
     }
     text
 }

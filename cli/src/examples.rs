@@ -1,0 +1,79 @@
+//! Examples at the end of each command's `--help`: a command, two spaces or more, what it does.
+
+/// `powersweep run`
+pub const RUN: &str = "Examples:
+  powersweep run                               the shipped quickstart, synthetic jobs
+  powersweep run sweep.toml --data /big/disk   your own manifest, results elsewhere
+  powersweep run etinski2010 --traces ~/logs   a paper's sweep, with the folder of the logs";
+/// `powersweep plan`
+pub const PLAN: &str = "Examples:
+  powersweep plan sweep.toml             axes, and what is done already
+  powersweep plan sweep.toml --index 12  one task: its parameters, and why it would or would not run";
+/// `powersweep simulate`
+pub const SIMULATE: &str = "Examples:
+  powersweep simulate -s gear_rule=bsld -s bsld_threshold=2        synthetic jobs, other parts
+  powersweep simulate --log KTH-SP2-1996-2.1-cln --traces ~/logs   a real log
+  powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, with one row a job";
+/// `powersweep serve`
+pub const SERVE: &str = "Examples:
+  powersweep serve                                               for workers on this machine
+  powersweep serve --listen 0.0.0.0:7450 --token-file token --tls-cert cert.pem --tls-key key.pem";
+/// `powersweep worker`
+pub const WORKER: &str = "Examples:
+  powersweep worker                                              for a coordinator on this machine
+  powersweep worker --coordinator https://head:7450 --token-file token --ca cert.pem --slots 8";
+/// `powersweep submit`
+pub const SUBMIT: &str = "Examples:
+  powersweep submit sweep.toml --dry-run  only say what would run
+  powersweep submit sweep.toml --wait     hand it in and wait for its end";
+/// `powersweep status`
+pub const STATUS: &str = "Examples:
+  powersweep status                                     what ./results/data holds or its coordinator does
+  powersweep status my-sweep --format json              one experiment, for programs
+  powersweep status --coordinator http://head:7450      a coordinator elsewhere";
+/// `powersweep schema`
+pub const SCHEMA: &str = "Example:
+  powersweep schema > powersweep.schema.json";
+/// `powersweep policies`
+pub const POLICIES: &str = "Examples:
+  powersweep policies       every part with its parameters
+  powersweep policies bsld  one part";
+/// `powersweep columns`
+pub const COLUMNS: &str = "Examples:
+  powersweep columns tasks          what a row of a task tells
+  powersweep columns --format json  every table, for programs";
+/// `powersweep trace info`
+pub const TRACE_INFO: &str = "Examples:
+  powersweep trace info ./my-log.swf.gz                        a file
+  powersweep trace info KTH-SP2-1996-2.1-cln --traces ~/logs   a log by name";
+/// `powersweep health`
+pub const HEALTH: &str = "Example:
+  powersweep health --coordinator http://127.0.0.1:7450 && echo well";
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use crate::args::Cli;
+
+    fn check(command: &clap::Command, path: &str) {
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let examples: Vec<&str> = after.lines().filter_map(|line| line.strip_prefix("  powersweep ")).collect();
+        assert!(!examples.is_empty(), "{path} has no example");
+        for example in examples {
+            let example = example.split(['>', '&']).next().unwrap_or_default();
+            let words: Vec<&str> = example.split("  ").next().unwrap_or_default().split(' ').collect();
+            let line = ["powersweep"].into_iter().chain(words.into_iter().filter(|word| !word.is_empty()));
+            let parsed = Cli::try_parse_from(line);
+            assert!(parsed.is_ok(), "example of {path}: {example}: {}", parsed.expect_err("it was refused"));
+        }
+        for inner in command.get_subcommands() {
+            check(inner, &format!("{path} {}", inner.get_name()));
+        }
+    }
+
+    #[test]
+    fn every_command_has_examples_that_parse() {
+        check(&Cli::command(), "powersweep");
+    }
+}

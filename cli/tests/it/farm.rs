@@ -1,0 +1,110 @@
+//! Coordinator, workers and clients as processes of their own.
+
+use crate::rows;
+use crate::sandbox::{Running, Sandbox};
+use crate::sweeps::{JOBS, TINY_LOG, synthetic};
+
+/// Starts a worker and waits for its connection.
+fn worker(sandbox: &Sandbox, name: &str, url: &str, args: &[&str]) -> Running {
+    let mut worker = sandbox.start(&[&["worker", "--slots", "1", "--name", name, "--coordinator", url], args].concat());
+    worker.says("connected to");
+    worker
+}
+
+#[track_caller]
+fn terminate(running: Running) -> crate::sandbox::Ended {
+    running.signal("TERM");
+    running.wait().exits(0)
+}
+
+/// Logs travel by themselves: the workers have no folder of logs.
+#[test]
+fn two_workers_do_a_sweep_on_a_log() {
+    let sandbox = Sandbox::new();
+    sandbox.write("jobs.toml", JOBS);
+    sandbox.write("logs/tiny.swf", TINY_LOG);
+    let (served, url) = sandbox.serve(&["--data", "data"]);
+    let workers = ["w1", "w2"].map(|name| worker(&sandbox, name, &url, &[]));
+    let submit = ["submit", "jobs.toml", "--traces", "logs", "--coordinator", &url];
+    sandbox
+        .run(&[&submit[..], &["--dry-run"]].concat())
+        .exits(0)
+        .prints(&["jobs: 4 tasks, 0 done already, 4 would run"]);
+    sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["no experiment yet"]);
+    sandbox.run(&[&submit[..], &["--wait"]].concat()).exits(0).prints(&["jobs: 4 tasks, 0 done already, 4 to run"]);
+    for at in [["--data", "data"], ["--coordinator", &url]] {
+        let status = sandbox.run(&[&["status", "jobs", "--format", "json"][..], &at].concat()).exits(0).json();
+        let jobs = &status["experiments"][0];
+        assert_eq!((&jobs["state"], &jobs["done"], &jobs["failed"]), (&"finished".into(), &4.into(), &0.into()));
+        assert_eq!(status["workers"].as_array().map(Vec::len), Some(2), "{status}");
+        assert!(!status["build"].as_str().expect("a text").is_empty());
+    }
+    for worker in workers {
+        terminate(worker);
+    }
+    terminate(served);
+    sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["no coordinator at work", "finished"]);
+    assert_eq!(rows::tasks(&sandbox.path("data"), "jobs").len(), 4);
+    assert_eq!(rows::read(&sandbox.path("data"), "jobs", "jobs").len(), 4 * 3);
+}
+
+/// SIGTERM in the middle of a sweep: both end well, what was finished stays, and another worker does the rest.
+#[test]
+fn terminated_in_the_middle() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 200).replace("= 60", "= 2000"));
+    let (served, url) = sandbox.serve(&[]);
+    let first = worker(&sandbox, "first", &url, &[]);
+    sandbox.run(&["submit", "sweep.toml", "--coordinator", &url]).exits(0);
+    let done = |url: &str| {
+        let status = sandbox.run(&["status", "--format", "json", "--coordinator", url]).exits(0).json();
+        status["experiments"][0]["done"].as_u64().expect("a number")
+    };
+    while done(&url) == 0 {}
+    terminate(first).prints(&["worker ended"]);
+    let kept = done(&url);
+    terminate(served);
+    assert!(kept > 0);
+    let (served, url) = sandbox.serve(&[]);
+    assert!(done(&url) >= kept);
+    let second = worker(&sandbox, "second", &url, &[]);
+    sandbox.run(&["submit", "sweep.toml", "--wait", "--coordinator", &url]).exits(0);
+    terminate(second);
+    terminate(served);
+    let rows = rows::tasks(&sandbox.path("results/data"), "sweep");
+    assert_eq!(rows.len(), 400);
+    assert!(rows.values().filter(|row| row["worker"] == "first").count() as u64 >= kept);
+}
+
+#[test]
+fn tokens() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 2));
+    sandbox.write("token", "right\n");
+    sandbox.write("other", "wrong\n");
+    let (served, address) = sandbox.serve(&["--token-file", "token"]);
+    let at = ["--coordinator", address.as_str()];
+    for command in [&["status"][..], &["submit", "sweep.toml"], &["health"], &["worker"]] {
+        let call = [command, &at].concat();
+        sandbox.run(&call).exits(8).says(&["this coordinator needs a token", "--token-file or POWERSWEEP_TOKEN"]);
+        let ended = sandbox.run(&[&call[..], &["--token-file", "other"]].concat()).exits(8);
+        ended.says(&["the token is not known", "--token-file or POWERSWEEP_TOKEN"]);
+    }
+    let call = |command: &[&str]| sandbox.run(&[command, &at, &["--token-file", "token"]].concat());
+    call(&["health"]).exits(0);
+    sandbox.run_with(&["status", "--coordinator", &address], &[("POWERSWEEP_TOKEN", "right")]).exits(0);
+    let mut worker = sandbox.command(crate::sandbox::BINARY);
+    worker.args(["worker", "--slots", "1", "--name", "w1"]).args(at).env("POWERSWEEP_TOKEN", "right");
+    let mut worker = sandbox.spawn(worker);
+    worker.says("connected to");
+    call(&["submit", "sweep.toml", "--wait"]).exits(0).prints(&["sweep: 4 tasks, 0 done already, 4 to run"]);
+    call(&["submit", "sweep.toml", "--dry-run"]).exits(0).prints(&["4 done already, 0 would run"]);
+    call(&["status"]).exits(0).prints(&["finished", "w1"]);
+    worker.signal("TERM");
+    worker.wait().exits(0).prints(&["worker ended", "4 tasks done"]);
+    served.signal("TERM");
+    served.wait().exits(0);
+    let rows = rows::tasks(&sandbox.path("results/data"), "sweep");
+    assert_eq!(rows.len(), 4);
+    assert!(rows.values().all(|row| row["worker"] == "w1"));
+}

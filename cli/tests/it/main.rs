@@ -1,0 +1,11 @@
+//! The real binary, run as a user runs it.
+
+mod farm;
+mod inputs;
+mod one_task;
+mod places;
+mod rows;
+mod runs;
+mod sandbox;
+mod sweeps;
+mod table;

@@ -1,0 +1,123 @@
+//! Commands that look at one task, one log, or at what there is.
+
+use crate::rows;
+use crate::sandbox::Sandbox;
+use crate::sweeps::{JOBS, TINY_LOG, synthetic};
+
+/// `simulate MANIFEST --index N` is the farm's row of that index, in every column but the run's own facts.
+#[test]
+fn simulate_gives_the_rows_of_the_farm() {
+    let sandbox = Sandbox::new();
+    sandbox.write("jobs.toml", JOBS);
+    sandbox.write("tiny.swf", TINY_LOG);
+    sandbox.write("sweep.toml", synthetic("sweep", 2));
+    for (manifest, experiment) in [("jobs.toml", "jobs"), ("sweep.toml", "sweep")] {
+        sandbox.run(&["run", manifest, "--traces", ".", "--quiet"]).exits(0);
+        let farm = rows::tasks(&sandbox.path("results/data"), experiment);
+        assert_eq!(farm.len(), 4);
+        for (index, row) in &farm {
+            let index = index.to_string();
+            let args = ["simulate", manifest, "--traces", ".", "--index", &index, "--format", "json"];
+            let alone: rows::Row = serde_json::from_value(sandbox.run(&args).exits(0).json()).expect("it is an object");
+            assert_eq!(alone.len(), row.len());
+            for (name, value) in rows::without_run_facts(row) {
+                assert_eq!(alone[&name], value, "{name} of task {index} of {experiment}");
+            }
+        }
+    }
+}
+
+#[test]
+fn simulate_writes_one_row_a_job() {
+    let sandbox = Sandbox::new();
+    let simulate = |file: &str| {
+        let args = ["simulate", "--seed", "3", "-s", "synthetic_jobs_count=70", "-s", "backfill=conservative"];
+        sandbox.run(&[&args[..], &["--jobs", file]].concat()).exits(0).prints(&["conservative", "bsld_mean"])
+    };
+    simulate("jobs.csv");
+    let csv = std::fs::read_to_string(sandbox.path("jobs.csv")).expect("it was written");
+    assert_eq!(csv.lines().count(), 1 + 70);
+    let columns = csv.lines().next().expect("a head").split(',').count();
+    // Only lists of gears have commas of their own, in quotes.
+    let outside_quotes = |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
+    assert!(csv.lines().all(|line| outside_quotes(line) == columns - 1));
+    // Where a run would have put it, so that it is read in the same way.
+    std::fs::create_dir_all(sandbox.path("data/simulate/jobs")).expect("it can be made");
+    simulate("data/simulate/jobs/jobs.parquet");
+    let rows = rows::read(&sandbox.path("data"), "simulate", "jobs");
+    assert_eq!(rows.len(), 70);
+    assert_eq!(rows[0].len(), columns);
+}
+
+#[test]
+fn plan_counts_what_is_there_and_what_is_not() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 3) + "[[exclude]]\nseed = 3\norder = \"sjf\"\n");
+    let plan = |args: &[&str]| sandbox.run(&[&["plan", "sweep.toml"], args].concat()).exits(0);
+    plan(&[]).prints(&[
+        "6 combinations, 1 of them excluded",
+        "sweep: 5 tasks, 0 done already, 5 would run",
+        "fcfs (3), sjf (2)",
+        "1 (2), 2 (2), 3 (1)",
+    ]);
+    plan(&["--index", "1"]).prints(&[
+        "fcfs (version 1)",
+        "synthetic_jobs_count = 60",
+        "would run: this experiment has",
+    ]);
+    assert!(!sandbox.path("results").exists(), "plan writes nothing");
+    sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
+    plan(&[]).prints(&["sweep: 5 tasks, 5 done already, 0 would run"]);
+    plan(&["--index", "1"]).prints(&["would not run: its row is in"]);
+    // An edit: the seeds 2, 3 and 4 now, so that the rows of seed 1 have left the manifest.
+    sandbox.write("sweep.toml", synthetic("sweep", 3).replace("from = 1", "from = 2"));
+    let plan = |args: &[&str]| sandbox.run(&[&["plan", "sweep.toml", "--format", "json"], args].concat()).exits(0);
+    let counts = plan(&[]).json();
+    for (name, count) in [("tasks", 6), ("done", 3), ("to_run", 3), ("extra", 2), ("indices", 6)] {
+        assert_eq!(counts[name], count, "{name} in {counts}");
+    }
+    let verdicts: Vec<String> = (0..6)
+        .map(|index| plan(&["--index", &index.to_string()]).json()["verdict"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(verdicts.iter().filter(|v| *v == "would not run").count(), 3, "{verdicts:?}");
+    assert_eq!(verdicts.iter().filter(|v| *v == "would run").count(), 3, "{verdicts:?}");
+}
+
+#[test]
+fn schema_policies_and_columns() {
+    let sandbox = Sandbox::new();
+    let schema = sandbox.run(&["schema"]).exits(0).json();
+    assert!(schema["$schema"].is_string() && schema["properties"]["workloads"].is_object());
+    let policies = sandbox.run(&["policies", "--format", "json"]).exits(0).json();
+    let names: Vec<&str> = policies.as_array().expect("a list").iter().filter_map(|p| p["name"].as_str()).collect();
+    let shown = sandbox.run(&["policies"]).exits(0);
+    for name in ["fcfs", "sjf", "wfp3", "f1", "easy", "conservative", "bsld", "lublin", "swf"] {
+        assert!(names.contains(&name), "{names:?}");
+        assert!(shown.stdout.contains(&format!("\"{name}\"")), "{shown}");
+    }
+    sandbox.run(&["policies", "bsld"]).exits(0).prints(&["bsld_threshold", "wq_threshold", "Etinski"]);
+    let columns = sandbox.run(&["columns", "--format", "json"]).exits(0).json();
+    let of = |table: &str| columns.as_array().expect("a list").iter().filter(|c| c["table"] == table).count();
+    for table in ["tasks", "jobs", "failures"] {
+        assert!(of(table) > 5, "{table}");
+        let shown = sandbox.run(&["columns", table]).exits(0);
+        assert!(shown.stdout.starts_with(&format!("{table}: a row is ")), "{shown}");
+    }
+}
+
+#[test]
+fn trace_info_of_a_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("tiny.swf", TINY_LOG);
+    let facts = sandbox.run(&["trace", "info", "tiny.swf", "--format", "json"]).exits(0).json();
+    assert_eq!(facts["totals"]["records_count"], 3);
+    assert_eq!(facts["header"][0]["key"], "MaxProcs");
+    sandbox.run(&["trace", "info", "tiny", "--traces", "."]).exits(0).prints(&["sha256", "records_count"]);
+    let Some(traces) = std::env::var_os("POWERSWEEP_TRACES") else {
+        println!("skipped: trace info of a real log needs POWERSWEEP_TRACES");
+        return;
+    };
+    let variables = [("POWERSWEEP_TRACES", traces.to_str().expect("the folder's name is text"))];
+    let facts = sandbox.run_with(&["trace", "info", "KTH-SP2-1996-2.1-cln", "--format", "json"], &variables).exits(0);
+    assert_eq!(facts.json()["totals"]["records_count"], 28_476);
+}

@@ -1,0 +1,160 @@
+//! Places that do not work: data folders, ports, owners, coordinators. Nothing is lost and nothing is half done.
+
+use std::net::TcpListener;
+
+use crate::rows;
+use crate::sandbox::{Ended, Sandbox, contents};
+use crate::sweeps::{TINY_LOG, WIDE, synthetic};
+
+#[track_caller]
+fn refused(ended: Ended, code: i32) -> Ended {
+    let ended = ended.exits(code);
+    assert!(ended.stderr.contains("powersweep: "), "{ended}");
+    ended
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_written() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 1));
+    sandbox.write("file", "not a folder");
+    for command in [&["run", "sweep.toml"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+        let at = |data: &str| refused(sandbox.run(&[command, &["--data", data]].concat()), 5);
+        at("file").says(&["file is a file, not a directory", "--data"]);
+        at("file/data").says(&["file is a file, not a directory", "--data"]);
+        // Nobody can make a folder in /proc, whoever runs the tests.
+        at("/proc/powersweep").says(&["cannot write in /proc/powersweep", "--data"]);
+    }
+    refused(sandbox.run(&["status", "--data", "file/data"]), 5).says(&["file/data", "--data"]);
+    refused(sandbox.run(&["run", "--data", "ftp://host/x"]), 2).says(&["ftp://host/x: unknown kind of storage"]);
+    assert_eq!(std::fs::read(sandbox.path("file")).expect("it is there"), b"not a folder");
+}
+
+#[test]
+fn job_rows_that_cannot_be_written() {
+    let sandbox = Sandbox::new();
+    let jobs = |file: &str| sandbox.run(&["simulate", "-s", "synthetic_jobs_count=10", "--jobs", file]);
+    refused(jobs("/proc/powersweep.csv"), 5).says(&["cannot write /proc/powersweep.csv"]);
+    refused(jobs("jobs.xlsx"), 2).says(&["--jobs jobs.xlsx: end it in .parquet or .csv"]);
+    assert!(contents(&sandbox.path("")).is_empty());
+}
+
+#[test]
+fn a_busy_port() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 1));
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("it has one").to_string();
+    sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
+    let before = contents(&sandbox.path(""));
+    for command in [&["run", "sweep.toml"][..], &["serve"]] {
+        let ended = refused(sandbox.run(&[command, &["--listen", &address]].concat()), 7);
+        ended.says(&[&format!("cannot listen on {address}"), "in use", "--listen"]);
+    }
+    assert_eq!(contents(&sandbox.path("")), before);
+}
+
+#[test]
+fn other_machines_are_not_served_without_protection() {
+    let sandbox = Sandbox::new();
+    let ended = refused(sandbox.run(&["serve", "--listen", "0.0.0.0:0"]), 2);
+    ended.says(&["0.0.0.0:0 is open to other machines", "--insecure"]);
+    refused(sandbox.run(&["serve", "--token-file", "nosuch"]), 2).says(&["cannot read the token file nosuch"]);
+    sandbox.write("empty", " \n");
+    refused(sandbox.run(&["serve", "--token-file", "empty"]), 2).says(&["the token file empty is empty"]);
+}
+
+#[test]
+fn nobody_answers() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 1));
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port");
+    let url = format!("http://{free}");
+    for command in [&["status"][..], &["submit", "sweep.toml"], &["health"]] {
+        let ended = refused(sandbox.run(&[command, &["--coordinator", &url]].concat()), 7);
+        ended.says(&[&format!("no coordinator answers at {url}"), "Connection refused", "powersweep serve"]);
+        let ended = refused(sandbox.run(&[command, &["--coordinator", "nonsense"]].concat()), 2);
+        ended.says(&["`nonsense` must begin with http:// or https://"]);
+    }
+    // A worker waits for its coordinator, says so, and ends well when it is asked to.
+    let mut worker = sandbox.start(&["worker", "--coordinator", &url]);
+    worker.says(&url);
+    assert!(worker.runs());
+    worker.signal("TERM");
+    worker.wait().exits(0);
+}
+
+/// What answers need not be a coordinator.
+#[test]
+fn something_else_answers() {
+    let sandbox = Sandbox::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it has one"));
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 512]);
+            let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
+        }
+    });
+    refused(sandbox.run(&["status", "--coordinator", &url]), 7).says(&["the connection failed"]);
+}
+
+#[test]
+fn a_second_coordinator_on_the_same_data() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 2));
+    let (served, address) = sandbox.serve(&[]);
+    let owner = format!("(at {address},");
+    let ended = refused(sandbox.run(&["serve", "--listen", "127.0.0.1:0"]), 6);
+    ended.says(&["another coordinator owns", &owner, "--take-over"]);
+    let ended = refused(sandbox.run(&["run", "sweep.toml"]), 6);
+    ended.says(&["another coordinator owns", &owner, &format!("powersweep submit sweep.toml --coordinator {address}")]);
+    // The first one never noticed; the way out works as it was said.
+    sandbox.run(&["submit", "sweep.toml", "--coordinator", &address]).exits(0).prints(&["4 to run"]);
+    sandbox.run(&["plan", "sweep.toml"]).exits(0).prints(&["a coordinator is at work on this data"]);
+    sandbox.run(&["status"]).exits(0).prints(&["coordinator ", "sweep", "waiting", "no worker is connected"]);
+    served.signal("TERM");
+    served.wait().exits(0);
+    sandbox.run(&["run", "sweep.toml"]).exits(0).says(&["0 done already, 4 to run"]);
+}
+
+/// The newer coordinator takes over and the older one says so and stops.
+#[test]
+fn a_take_over() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 1));
+    let (older, _) = sandbox.serve(&[]);
+    let (newer, address) = sandbox.serve(&["--take-over"]);
+    sandbox.run(&["submit", "sweep.toml", "--coordinator", &address]).exits(0);
+    refused(older.wait(), 9).says(&["another coordinator has taken the data over"]);
+    newer.signal("TERM");
+    newer.wait().exits(0);
+    sandbox.run(&["status"]).exits(0).prints(&["sweep"]);
+}
+
+/// A manifest whose log changed since its rows were made: refused, and the rows stay.
+#[test]
+fn changed_pins_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wide.toml", WIDE.replace("\"error\", ", ""));
+    sandbox.write("logs/tiny.swf", TINY_LOG);
+    let traces = ["--traces", "logs"];
+    sandbox.run(&[&["run", "wide.toml"][..], &traces].concat()).exits(0);
+    let rows = rows::tasks(&sandbox.path("results/data"), "wide");
+    assert_eq!(rows.len(), 4);
+    sandbox.write("logs/tiny.swf", TINY_LOG.replace("3 6 -1 30", "3 6 -1 31"));
+    let reason = ["wide has rows that were made otherwise: log tiny has other content", "a new name"];
+    refused(sandbox.run(&[&["run", "wide.toml"][..], &traces].concat()), 8).says(&reason);
+    refused(sandbox.run(&[&["plan", "wide.toml"][..], &traces].concat()), 8).says(&reason);
+    let (served, address) = sandbox.serve(&[]);
+    let args = [&["submit", "wide.toml", "--coordinator", &address][..], &traces].concat();
+    refused(sandbox.run(&args), 8).says(&reason);
+    served.signal("INT");
+    served.wait().exits(0);
+    assert_eq!(rows::tasks(&sandbox.path("results/data"), "wide"), rows);
+    // The way out works as it was said.
+    sandbox.write("wide.toml", WIDE.replace("\"error\", ", "").replace("name = \"wide\"", "name = \"wide-2\""));
+    sandbox.run(&[&["run", "wide.toml"][..], &traces].concat()).exits(0);
+}

@@ -1,0 +1,76 @@
+//! Rows of the Parquet files that a run has written.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Value as Json, json};
+
+/// A row by column name; infinity is "unlimited", as the command line prints it.
+pub(crate) type Row = BTreeMap<String, Json>;
+
+/// Columns that tell of the run, not of the task.
+const RUN_FACTS: &[&str] = &["attempt", "worker", "started_at", "wall_ms", "engine_ms", "parse_ms"];
+
+/// Every row of a table's folder; none if there is no folder. Anything in it that is no Parquet file is an error.
+pub(crate) fn read(data: &Path, experiment: &str, table: &str) -> Vec<Row> {
+    let folder = data.join(experiment).join(table);
+    let mut rows = Vec::new();
+    let Ok(entries) = std::fs::read_dir(folder) else { return rows };
+    for path in entries.map(|entry| entry.expect("it can be listed").path()) {
+        assert_eq!(path.extension().and_then(|e| e.to_str()), Some("parquet"), "{}", path.display());
+        let file = File::open(&path).expect("it can be read");
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("it is Parquet").build().expect("it reads");
+        for batch in reader {
+            let batch = batch.expect("it reads");
+            for row in 0..batch.num_rows() {
+                let schema = batch.schema();
+                let names = schema.fields().iter().map(|field| field.name().clone());
+                let row: Row = names.zip(batch.columns().iter().map(|column| cell(column, row))).collect();
+                // Through text, as the rows that the command line prints: reading JSON may round the last digit.
+                let text = serde_json::to_string(&row).expect("it is JSON");
+                rows.push(serde_json::from_str(&text).expect("it is JSON"));
+            }
+        }
+    }
+    rows
+}
+
+/// The rows of the `tasks` table by task index; each index occurs once.
+pub(crate) fn tasks(data: &Path, experiment: &str) -> BTreeMap<u64, Row> {
+    let rows = read(data, experiment, "tasks");
+    let count = rows.len();
+    let by_index: BTreeMap<u64, Row> =
+        rows.into_iter().map(|row| (row["task_index"].as_u64().expect("every task has an index"), row)).collect();
+    assert_eq!(by_index.len(), count, "an index has two rows");
+    by_index
+}
+
+/// A row without what differs between two runs of the same task.
+pub(crate) fn without_run_facts(row: &Row) -> Row {
+    row.iter().filter(|(name, _)| !RUN_FACTS.contains(&name.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect()
+}
+
+fn cell(column: &dyn Array, row: usize) -> Json {
+    if column.is_null(row) {
+        return Json::Null;
+    }
+    match column.data_type() {
+        DataType::Boolean => json!(column.as_boolean().value(row)),
+        DataType::Int64 => json!(column.as_primitive::<Int64Type>().value(row)),
+        DataType::Float64 => match column.as_primitive::<Float64Type>().value(row) {
+            f64::INFINITY => json!("unlimited"),
+            value => json!(value),
+        },
+        DataType::Utf8 => json!(column.as_string::<i32>().value(row)),
+        DataType::Timestamp(..) => json!(column.as_primitive::<TimestampMicrosecondType>().value(row)),
+        DataType::List(_) => {
+            let items = column.as_list::<i32>().value(row);
+            (0..items.len()).map(|i| cell(&items, i)).collect()
+        }
+        other => panic!("no column has type {other}"),
+    }
+}

@@ -1,0 +1,156 @@
+//! `powersweep run`: to the end, again, after an edit, after an interruption, with failures.
+
+use crate::rows;
+use crate::sandbox::{BINARY, Sandbox};
+use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
+
+#[test]
+fn the_quickstart() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.run(&["run"]).exits(0);
+    let first = first.says(&["quickstart: 88 tasks, 0 done already, 88 to run", "88 of 88 tasks done in", "Next:"]);
+    let mut lines = first.stdout.lines();
+    let head = lines.next().expect("a head");
+    for column in ["policy", "order", "backfill", "bsld_threshold", "wq_threshold", "mean wait (s)", "energy (J)"] {
+        assert!(head.contains(column), "{first}");
+    }
+    assert_eq!(
+        lines.clone().filter(|line| line.contains("-speed ") || line.contains("-energy ")).count(),
+        24,
+        "{first}"
+    );
+    assert!(lines.any(|line| line == "… and 64 rows more"), "{first}");
+    let rows = rows::tasks(&sandbox.path("results/data"), "quickstart");
+    assert_eq!(rows.len(), 88);
+
+    let again = sandbox.run(&["run", "--show", "2"]).exits(0);
+    again.says(&["quickstart: 88 tasks, 88 done already, 0 to run"]).prints(&["… and 86 rows more"]);
+    assert_eq!(rows::tasks(&sandbox.path("results/data"), "quickstart"), rows);
+    let quiet = sandbox.run(&["run", "--quiet", "--show", "0"]).exits(0);
+    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty(), "{quiet}");
+}
+
+#[test]
+fn an_edited_manifest_runs_only_what_is_new() {
+    let sandbox = Sandbox::new();
+    let data = sandbox.path("data");
+    let run = || sandbox.run(&["run", "sweep.toml", "--data", "data"]).exits(0);
+    sandbox.write("sweep.toml", synthetic("sweep", 2));
+    run().says(&["sweep: 4 tasks, 0 done already, 4 to run"]);
+    let before = rows::tasks(&data, "sweep");
+    sandbox.write("sweep.toml", synthetic("sweep", 3).replace("\"sjf\"]", "\"sjf\", \"f1\"]"));
+    run().says(&["sweep: 9 tasks, 4 done already, 5 to run"]);
+    let ids = |rows: &mut dyn Iterator<Item = &rows::Row>| -> std::collections::BTreeSet<String> {
+        rows.map(|row| row["task_id"].to_string()).collect()
+    };
+    let after = rows::read(&data, "sweep", "tasks");
+    assert_eq!(after.len(), 9, "nothing ran twice");
+    assert_eq!(ids(&mut after.iter()).len(), 9);
+    assert!(ids(&mut after.iter()).is_superset(&ids(&mut before.values())));
+    // Values that leave the manifest leave their rows behind.
+    sandbox.write("sweep.toml", synthetic("sweep", 1));
+    run().says(&["sweep: 2 tasks, 2 done already, 0 to run; 7 rows of values that left the manifest kept"]);
+    assert_eq!(rows::read(&data, "sweep", "tasks").len(), 9);
+}
+
+#[test]
+fn interrupted_and_run_again() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 200).replace("= 60", "= 2000"));
+    let args = ["run", "sweep.toml", "--slots", "1", "--show", "0"];
+    let mut run = sandbox.start(&args);
+    let done = || {
+        let status = sandbox.run(&["status", "--format", "json"]).exits(0).json();
+        status["experiments"][0]["done"].as_u64().unwrap_or(0)
+    };
+    run.says("400 to run");
+    while done() == 0 {
+        assert!(run.runs());
+    }
+    run.signal("INT");
+    run.wait().exits(130).says(&["interrupted; what was finished is kept. Run the same command to go on"]);
+    let kept = rows::tasks(&sandbox.path("results/data"), "sweep");
+    assert!(!kept.is_empty() && kept.len() < 400, "{} of 400", kept.len());
+    let again = sandbox.run(&args).exits(0);
+    again.says(&[&format!("400 tasks, {0} done already, {1} to run", kept.len(), 400 - kept.len())]);
+    let rows = rows::tasks(&sandbox.path("results/data"), "sweep");
+    assert_eq!(rows.len(), 400);
+    assert!(kept.iter().all(|(index, row)| rows[index] == *row));
+}
+
+/// Some tasks fail: the others are kept, the failures are a table, and what reproduces each can be pasted.
+#[test]
+fn failing_tasks() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wide.toml", WIDE);
+    sandbox.write("my logs/tiny.swf", TINY_LOG);
+    let run = || sandbox.run(&["run", "wide.toml", "--traces", "my logs"]).exits(3);
+    let cause = "job 2 (record 2) needs 4 procs, the machine has 3: choose wide_jobs = \"clamp\" or \"drop\"";
+    let ended = run().says(&["wide: 8 tasks, 0 done already, 8 to run", "6 of 8 tasks done", "wide: 2 tasks failed"]);
+    assert_eq!(ended.stderr.matches(cause).count(), 2, "each failed task once:\n{ended}");
+    let data = sandbox.path("results/data");
+    assert_eq!(rows::tasks(&data, "wide").len(), 6);
+    let failures = rows::read(&data, "wide", "failures");
+    assert_eq!(failures.len(), 2, "{failures:?}");
+    for failure in &failures {
+        assert!(failure["message"].as_str().is_some_and(|message| message.contains(cause)), "{failure:?}");
+        assert_eq!(failure["procs"], 3);
+    }
+    // Final failures are not tried again; the exit code stays.
+    run().says(&["6 done already, 0 to run, 2 failed for good"]);
+    assert_eq!(rows::read(&data, "wide", "failures").len(), 2);
+    sandbox.run(&["plan", "wide.toml", "--traces", "my logs", "--index", "0"]).exits(0).prints(&["it failed once"]);
+    sandbox.run(&["status", "wide"]).exits(0).prints(&[
+        "failed",
+        cause,
+        "reproduce: powersweep simulate -s source=swf",
+    ]);
+
+    let status = sandbox.run(&["status", "wide", "--format", "json"]).exits(0).json();
+    let failures = status["experiments"][0]["failures"].as_array().expect("a list").clone();
+    assert_eq!(failures.len(), 2);
+    let folder = std::path::Path::new(BINARY).parent().expect("it is in a folder");
+    for failure in failures {
+        let line = failure["reproduce"].as_str().expect("a command");
+        assert!(line.contains("-s procs=3 -s 'gears_ghz=[1, 2]'"), "{line}");
+        let mut shell = sandbox.command("sh");
+        shell.args(["-c", line]).env("POWERSWEEP_TRACES", "my logs").env("PATH", path_with(folder));
+        sandbox.spawn(shell).wait().exits(2).says(&[cause]);
+    }
+}
+
+/// The folder in front of the programs that are there anyway.
+pub(crate) fn path_with(folder: &std::path::Path) -> std::ffi::OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths([folder.to_owned()].into_iter().chain(std::env::split_paths(&path))).expect("no colon in it")
+}
+
+/// A log whose text breaks off: the place is named, and no experiment is made that is bound to the damaged log.
+#[test]
+fn a_truncated_log() {
+    let sandbox = Sandbox::new();
+    sandbox.write("jobs.toml", JOBS);
+    sandbox.write("tiny.swf", &TINY_LOG[..TINY_LOG.len() - 20]);
+    let run = || sandbox.run(&["run", "jobs.toml", "--traces", "."]);
+    run().exits(4).says(&["tiny.swf, line 4, field 10", "is the file truncated?"]);
+    assert!(!sandbox.path("results").exists());
+    sandbox.write("tiny.swf", TINY_LOG);
+    run().exits(0).says(&["4 of 4 tasks done"]);
+}
+
+#[test]
+fn the_jobs_table_on_request() {
+    let sandbox = Sandbox::new();
+    sandbox.write("jobs.toml", JOBS);
+    sandbox.write("tiny.swf", TINY_LOG);
+    let data = sandbox.path("results/data");
+    let traces = sandbox.path("").display().to_string();
+    sandbox.run_with(&["run", "jobs.toml"], &[("POWERSWEEP_TRACES", &traces)]).exits(0).says(&["4 of 4 tasks done"]);
+    let jobs = rows::read(&data, "jobs", "jobs");
+    assert_eq!(jobs.len(), 4 * 3);
+    let tasks = rows::tasks(&data, "jobs");
+    for task in tasks.values() {
+        assert_eq!(task["jobs_count"], 3);
+        assert_eq!(jobs.iter().filter(|job| job["task_id"] == task["task_id"]).count(), 3);
+    }
+}

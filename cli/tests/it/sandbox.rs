@@ -1,0 +1,234 @@
+//! A scratch folder in which the real binary runs as a user would run it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+/// The binary under test.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_powersweep");
+
+/// Far beyond what any command here takes: it only turns a hang into a failure.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Between two looks at something that another process does.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A folder of its own; commands run in it, with `HOME` in it and without any POWERSWEEP variable.
+pub(crate) struct Sandbox {
+    folder: TempDir,
+    outputs: TempDir,
+    commands: AtomicU32,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Sandbox {
+        let folder = || tempfile::tempdir().expect("a folder for the test");
+        Sandbox { folder: folder(), outputs: folder(), commands: AtomicU32::new(0) }
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file, and the folders above it.
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("it is in the folder")).expect("it can be made");
+        std::fs::write(&path, bytes).expect("it can be written");
+        path
+    }
+
+    /// A program in this folder and environment.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("POWERSWEEP_")) {
+            command.env_remove(name);
+        }
+        command.current_dir(self.folder.path()).env("HOME", self.outputs.path()).env_remove("XDG_CACHE_HOME");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `powersweep` to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Ended {
+        self.start(args).wait()
+    }
+
+    /// Runs `powersweep` with variables of the environment.
+    pub(crate) fn run_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Ended {
+        let mut command = self.command(BINARY);
+        command.args(args).envs(variables.iter().copied());
+        self.spawn(command).wait()
+    }
+
+    /// Starts `powersweep`.
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        let mut command = self.command(BINARY);
+        command.args(args);
+        self.spawn(command)
+    }
+
+    /// Starts a coordinator on a free port; gives its URL too.
+    pub(crate) fn serve(&self, args: &[&str]) -> (Running, String) {
+        let mut served = self.start(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        let line = served.says("powersweep: serving");
+        let url = line.rsplit(' ').next().expect("a line has words").to_owned();
+        assert!(url.starts_with("http://127.0.0.1:"), "{line}");
+        (served, url)
+    }
+
+    /// Starts a command whose output is kept.
+    pub(crate) fn spawn(&self, mut command: Command) -> Running {
+        let number = self.commands.fetch_add(1, Ordering::Relaxed);
+        let file = |kind: &str| self.outputs.path().join(format!("{number}.{kind}"));
+        let create = |path: &Path| File::create(path).expect("it can be created");
+        let (out, err) = (file("out"), file("err"));
+        command.stdout(create(&out)).stderr(create(&err));
+        let line = format!("{command:?}");
+        let child = command.spawn().expect("the program starts");
+        Running { child, line, out, err }
+    }
+}
+
+/// A started program; killed when dropped.
+pub(crate) struct Running {
+    child: Child,
+    line: String,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Running {
+    /// Waits for its end.
+    pub(crate) fn wait(mut self) -> Ended {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                break status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{} hangs\n{}", self.line, self.stderr());
+            std::thread::sleep(LOOK);
+        };
+        let ended = Ended { line: self.line.clone(), status, stdout: read(&self.out), stderr: self.stderr() };
+        for word in ["panicked", "RUST_BACKTRACE", "stack backtrace"] {
+            assert!(!ended.stderr.contains(word), "{ended}");
+        }
+        ended
+    }
+
+    /// What it has printed on standard error so far.
+    pub(crate) fn stderr(&self) -> String {
+        read(&self.err)
+    }
+
+    /// Waits until it has printed this on standard error; returns the line with it.
+    pub(crate) fn says(&mut self, text: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let said = self.stderr();
+            if let Some(line) = said.split_inclusive('\n').find(|line| line.contains(text) && line.ends_with('\n')) {
+                return line.trim_end().to_owned();
+            }
+            let ended = self.child.try_wait().expect("it can be waited for");
+            assert!(ended.is_none(), "{} ended ({ended:?}) without saying {text:?}:\n{said}", self.line);
+            assert!(begun.elapsed() < PATIENCE, "{} does not say {text:?}:\n{said}", self.line);
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().expect("it can be waited for").is_none()
+    }
+
+    /// Sends a signal such as INT or TERM.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status();
+        assert!(sent.expect("kill is there").success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A program's end and what it printed.
+pub(crate) struct Ended {
+    line: String,
+    status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n{}\n--- stdout\n{}\n--- stderr\n{}", self.line, self.status, self.stdout, self.stderr)
+    }
+}
+
+impl Ended {
+    /// The exit code; none after a signal.
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// It ended with this code.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Ended {
+        assert_eq!(self.code(), Some(code), "{self}");
+        self
+    }
+
+    /// Standard error has each of these texts exactly once.
+    #[track_caller]
+    pub(crate) fn says(self, texts: &[&str]) -> Ended {
+        for text in texts {
+            assert_eq!(self.stderr.matches(text).count(), 1, "{text:?} once in\n{self}");
+        }
+        self
+    }
+
+    /// Standard output has each of these texts.
+    #[track_caller]
+    pub(crate) fn prints(self, texts: &[&str]) -> Ended {
+        for text in texts {
+            assert!(self.stdout.contains(text), "{text:?} in\n{self}");
+        }
+        self
+    }
+
+    /// Standard output is JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Json {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{self}"))
+    }
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(path).expect("output was kept")).into_owned()
+}
+
+/// Every file below a folder with its bytes: what must not change.
+pub(crate) fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let Ok(entries) = std::fs::read_dir(folder) else { return found };
+    for path in entries.map(|entry| entry.expect("it can be listed").path()) {
+        if path.is_dir() {
+            found.extend(contents(&path));
+        } else {
+            let bytes = std::fs::read(&path).expect("it can be read");
+            found.insert(path, bytes);
+        }
+    }
+    found
+}

@@ -1,0 +1,36 @@
+//! The table of exit codes: README, `--help` and the binary say the same.
+
+use std::path::Path;
+
+use crate::sandbox::Sandbox;
+
+/// `code` and meaning of every exit code in `--help`.
+fn of_the_binary() -> Vec<(u8, String)> {
+    let help = Sandbox::new().run(&["--help"]).exits(0).stdout;
+    let table = help.split("Exit codes:\n").nth(1).expect("--help ends in the exit codes");
+    table
+        .lines()
+        .map(|line| {
+            let (code, meaning) = line.trim_start().split_once("  ").expect("code, two spaces, meaning");
+            (code.parse().expect("a code"), meaning.to_owned())
+        })
+        .collect()
+}
+
+fn of_the_readme() -> Vec<(u8, String)> {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let text = std::fs::read_to_string(readme).expect("README.md is there");
+    let table = text.split("| code | meaning |\n|---|---|\n").nth(1).expect("README has the table");
+    table
+        .lines()
+        .map_while(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+        .map(|(code, meaning)| (code.parse().expect("a code"), meaning.to_owned()))
+        .collect()
+}
+
+#[test]
+fn readme_and_help_have_the_same_exit_codes() {
+    let binary = of_the_binary();
+    assert_eq!(binary.len(), 11);
+    assert_eq!(binary, of_the_readme());
+}
