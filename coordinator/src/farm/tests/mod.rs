@@ -1,0 +1,5 @@
+//! The farm without a network: scripted workers, every message through its wire form, every invariant after each step.
+
+mod scripted;
+mod simulation;
+mod wire;
