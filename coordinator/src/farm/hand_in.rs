@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 use uuid::Uuid;
 
 use super::dispatch::to_wire;
-use super::experiment::add_spent;
+use super::experiment::{Experiment, add_spent};
 use super::index_set::{IndexSet, chunk_of, join};
 use super::lease::{Return, Revoked};
 use super::tables::{Header, OpenIntent, Progress};
@@ -21,12 +21,17 @@ pub(super) const HAND_IN_ROWS_MAX: u32 = 65_536;
 /// Most staged parts of one hand-in: one a table.
 const STAGED_MAX: usize = 4;
 
+/// Deleted uploads that are remembered: a hand-in that names one comes again after a broken connection, so soon.
+const DISCARDED_MAX: usize = 65_536;
+
 /// What a checked hand-in says, in the experiment's present generation.
 struct Checked {
     /// Per row: its task, if the row is wanted, and the lease it came under.
     rows: Vec<(Option<u64>, LeaseId)>,
     wanted: u64,
     staged: Vec<(Table, Uuid, u64)>,
+    /// Uploads of tables that an edit gave up after the tasks were leased.
+    unasked: Vec<(Table, Uuid, u64)>,
 }
 
 /// Why a hand-in is not taken.
@@ -35,6 +40,8 @@ enum Trouble {
     Wrong(String),
     /// Some of its tasks are done: the object of an optional table cannot be published in part.
     Overtaken,
+    /// Its upload was deleted: it came before, when none of its tasks was wanted, and an edit wants them now.
+    Discarded,
 }
 
 impl Farm {
@@ -45,6 +52,7 @@ impl Farm {
             Err(trouble) => return self.reject(conn, worker, &hand_in, trouble, now),
         };
         let name = hand_in.experiment.as_str();
+        self.discard_unknown(name, &checked.unasked);
         if checked.wanted == 0 {
             // All known: sent again after a lost acknowledgement, or overtaken by a duplicate.
             self.discard_unknown(name, &checked.staged);
@@ -69,7 +77,8 @@ impl Farm {
         if named != rows as usize || rows == 0 || rows > HAND_IN_ROWS_MAX {
             return wrong(format!("{rows} rows for {named} tasks (1 to {HAND_IN_ROWS_MAX} are possible)"));
         }
-        let mut checked = Checked { rows: Vec::with_capacity(named), wanted: 0, staged: Vec::new() };
+        let mut checked =
+            Checked { rows: Vec::with_capacity(named), wanted: 0, staged: Vec::new(), unasked: Vec::new() };
         let mut last = None;
         let mut seen = BTreeSet::new();
         let mut ordered = true;
@@ -88,23 +97,44 @@ impl Farm {
                 checked.rows.push((fresh, lease));
             }
         }
+        self.check_staged(experiment, hand_in, &mut checked)?;
+        Ok(checked)
+    }
+
+    fn check_staged(
+        &self,
+        experiment: &Experiment,
+        hand_in: &v1::HandIn,
+        checked: &mut Checked,
+    ) -> Result<(), Trouble> {
+        let wrong = |reason: String| Err(Trouble::Wrong(reason));
         if hand_in.staged.len() > STAGED_MAX {
             return wrong(format!("{} staged parts (at most {STAGED_MAX})", hand_in.staged.len()));
         }
+        let earlier = hand_in.generation < experiment.record.generation;
         for part in &hand_in.staged {
-            let table = Table::from_name(&part.table).filter(|table| experiment.record.tables.contains(table));
-            let (Some(table), Ok(part_id)) = (table, Uuid::from_slice(&part.part_id)) else {
-                return wrong(format!(
-                    "a staged part of table {:?}, which nobody asked for, or without id",
-                    part.table
-                ));
-            };
-            checked.staged.push((table, part_id, part.rows));
+            let known = (Table::from_name(&part.table), Uuid::from_slice(&part.part_id));
+            match known {
+                (Some(table), Ok(part_id)) if experiment.record.tables.contains(&table) => {
+                    checked.staged.push((table, part_id, part.rows));
+                }
+                (Some(table), Ok(part_id)) if earlier => checked.unasked.push((table, part_id, part.rows)),
+                _ => {
+                    let table = &part.table;
+                    return wrong(format!("a staged part of table {table:?}, which nobody asked for, or without id"));
+                }
+            }
         }
-        if !checked.staged.is_empty() && checked.wanted > 0 && checked.wanted < u64::from(rows) {
+        if checked.staged.is_empty() || checked.wanted == 0 {
+            return Ok(());
+        }
+        if checked.wanted < checked.rows.len() as u64 {
             return Err(Trouble::Overtaken);
         }
-        Ok(checked)
+        if checked.staged.iter().any(|(_, part_id, _)| self.discarded.contains(part_id)) {
+            return Err(Trouble::Discarded);
+        }
+        Ok(())
     }
 
     /// The lease that tasks are handed in under. One that is not known must have been granted once.
@@ -219,6 +249,7 @@ impl Farm {
         let reason = match &trouble {
             Trouble::Wrong(reason) => format!("hand-in refused: {reason}"),
             Trouble::Overtaken => "hand-in refused: some of its tasks are done elsewhere".to_owned(),
+            Trouble::Discarded => "hand-in refused: its uploads were deleted when nobody wanted its tasks".to_owned(),
         };
         self.out.reject(conn, hand_in.id, reason.clone());
         let worker_name = self.worker_name(worker);
@@ -235,7 +266,7 @@ impl Farm {
                 .filter(|&index| lease.open.contains(index))
                 .collect();
             match trouble {
-                Trouble::Overtaken => self.give_back(id, &indices, Return::Blameless, now),
+                Trouble::Overtaken | Trouble::Discarded => self.give_back(id, &indices, Return::Blameless, now),
                 Trouble::Wrong(_) => {
                     for index in indices.iter() {
                         self.remove_from_lease(id, index);
@@ -270,6 +301,10 @@ impl Farm {
         let Some(experiment) = self.experiments.get(name) else { return };
         for &(table, part_id, _) in staged {
             if !experiment.intents.contains_key(&part_id) {
+                // Identities begin with the time: the first is the oldest.
+                if self.discarded.insert(part_id) && self.discarded.len() > DISCARDED_MAX {
+                    self.discarded.pop_first();
+                }
                 self.out.later(Effect::Discard { experiment: name.to_owned(), table, part_id });
             }
         }

@@ -272,6 +272,8 @@ pub struct Farm {
     /// Slots of connected workers.
     slots: u64,
     logs: BTreeMap<LogDigest, u64>,
+    /// Uploads deleted in this life, the latest ones: a hand-in that still names one cannot be taken.
+    discarded: BTreeSet<Uuid>,
     stalled: Option<String>,
     /// The last reason why a part could not be published, until one could.
     publish_trouble: Option<String>,

@@ -32,6 +32,7 @@ impl Farm {
             hungry: BTreeSet::new(),
             slots: 0,
             logs: loaded.logs.iter().map(|log| (log.digest, log.bytes)).collect(),
+            discarded: BTreeSet::new(),
             stalled: None,
             publish_trouble: None,
             stopping: false,
