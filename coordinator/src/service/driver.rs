@@ -349,8 +349,10 @@ impl Driver {
             let error = match self.store.load().await {
                 Ok(loaded) => {
                     self.farm = Farm::recover(self.config.clone(), loaded, seed(), now(self.started));
-                    if self.ending != Ending::No {
-                        self.event(Event::Stop);
+                    match self.ending {
+                        Ending::No => {}
+                        Ending::Draining { .. } => self.event(Event::Stop),
+                        Ending::Closing { .. } => self.event(Event::Close),
                     }
                     self.stalled = false;
                     return Ok(());
