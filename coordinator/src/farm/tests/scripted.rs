@@ -85,12 +85,7 @@ fn a_returning_worker_is_adopted_and_an_absent_one_loses_its_leases() {
     let lease = wire.leases(conn).remove(0);
     wire.reload();
     wire.commit_all();
-    let held = v1::LeaseState {
-        lease: lease.id,
-        experiment: "e".into(),
-        generation: 1,
-        open: lease.ranges.clone(),
-    };
+    let held = v1::LeaseState { lease: lease.id, experiment: "e".into(), generation: 1, open: lease.ranges.clone() };
     let conn = wire.connect(1, 2, vec![held]);
     let welcome = wire.read(conn).into_iter().find_map(|m| if let ToWorker::Welcome(w) = m { Some(w) } else { None });
     assert_eq!(welcome.expect("welcome").adopted, [lease.id.expect("an id")]);
@@ -232,4 +227,62 @@ fn the_last_tasks_do_not_sit_in_one_queue() {
         steps += 1;
     }
     assert!(steps <= 11, "40 tasks on 4 slots took {steps} steps");
+}
+
+fn sweep_with_jobs(seeds: &str, jobs: bool) -> powersweep_experiments::Sweep {
+    let tables = if jobs { "tables = [\"jobs\"]" } else { "" };
+    super::wire::sweep_of(&format!(
+        "version = 1\nname = \"e\"\n{tables}\nseeds = [{seeds}]\n[workloads.w]\nsource = \"lublin\"\n\
+         [platforms.p]\n[policies.q]\n"
+    ))
+}
+
+/// The same hand-in with an uploaded object of the jobs table.
+fn with_upload(wire: &mut Wire, body: ToFarm, part: u128) -> ToFarm {
+    let ToFarm::HandIn(mut hand_in) = body else { panic!("a hand-in") };
+    let part_id = uuid::Uuid::from_u128(part);
+    let tasks = wire.identities(&hand_in.experiment, hand_in.generation, &hand_in.done[0].indices);
+    wire.staging.insert(part_id, tasks);
+    let part = v1::StagedPart { table: "jobs".into(), part_id: part_id.as_bytes().to_vec().into(), rows: 1, bytes: 1 };
+    hand_in.staged.push(part);
+    ToFarm::HandIn(hand_in)
+}
+
+#[test]
+fn a_table_that_an_edit_gives_up_costs_no_attempt() {
+    let mut wire = Wire::new();
+    wire.submit(sweep_with_jobs("1, 2", true));
+    let conn = wire.connect(1, 1, vec![]);
+    wire.commit_all();
+    let lease = wire.leases(conn).remove(0);
+    let body = hand_in(1, &lease, &tasks(&lease)[..1]);
+    let body = with_upload(&mut wire, body, 1);
+    wire.submit(sweep_with_jobs("1, 2", false));
+    wire.send(conn, body);
+    wire.commit_all();
+    assert_eq!(acks(wire.read(conn)), (vec![1], vec![]));
+    assert_eq!(wire.status("e").done, 1);
+    assert!(wire.staging.is_empty(), "the upload stays for ever");
+}
+
+#[test]
+fn a_deleted_upload_is_not_counted_on() {
+    let mut wire = Wire::new();
+    wire.submit(sweep_with_jobs("1, 2", true));
+    let conn = wire.connect(1, 1, vec![]);
+    wire.commit_all();
+    let lease = wire.leases(conn).remove(0);
+    let body = hand_in(1, &lease, &tasks(&lease)[..1]);
+    let body = with_upload(&mut wire, body, 1);
+    // The task has left the manifest when the hand-in comes, and is back when it comes again.
+    wire.submit(sweep_with_jobs("2", true));
+    wire.send(conn, body.clone());
+    wire.commit_all();
+    assert_eq!(acks(wire.read(conn)).0, [1]);
+    wire.submit(sweep_with_jobs("1, 2", true));
+    wire.send(conn, body);
+    wire.commit_all();
+    let (ids, rejected) = acks(wire.read(conn));
+    assert!(ids.is_empty() && rejected[0].contains("deleted"), "{ids:?} {rejected:?}");
+    assert_eq!(wire.status("e").done, 0, "the task runs again");
 }

@@ -1,108 +1,34 @@
-//! Random faults from a seed: lost, repeated and reordered messages, broken connections, crashed workers, failed
-//! commits, a crashing coordinator, failing parts, an edited manifest. Every invariant after each step; at the end every
+//! Random faults from a seed: lost, repeated and late messages, broken connections, crashed workers, failed commits, a
+//! crashing coordinator, failing tasks and parts, edited manifests. Every invariant after each step; at the end every
 //! task has one row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use powersweep_experiments::Sweep;
 use powersweep_proto::v1;
-use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
+use uuid::Uuid;
 
-use super::wire::{Wire, hand_in, sweep};
-use crate::farm::{Config, ConnId, Event, PublishFailure};
+use super::simulated_worker::{Worker, is_hopeless};
+use super::wire::{Wire, sweep_of};
+use crate::farm::{Config, Event, PublishFailure, Submission};
 use crate::store::{Fault, ModelStore};
 
-/// Seeds of an ordinary run; `POWERSWEEP_SEEDS` sets another number.
-const SEEDS: u64 = 300;
+/// Seeds of an ordinary run; `POWERSWEEP_SEEDS` sets another number, `POWERSWEEP_SEED` runs one.
+const SEEDS: u64 = 100;
 const STEPS: u64 = 400;
 
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(1);
         crate::farm::mix(self.0) % n
     }
 
-    fn one_in(&mut self, n: u64) -> bool {
+    pub(super) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
-    }
-}
-
-/// A worker that runs leases in order and sends what is not acknowledged again after each connection.
-#[derive(Default)]
-struct Worker {
-    id: u128,
-    conn: Option<ConnId>,
-    open: BTreeMap<(u64, u64), (v1::Lease, BTreeSet<u64>)>,
-    outbox: BTreeMap<u64, (v1::Lease, Vec<u64>)>,
-    next_id: u64,
-}
-
-impl Worker {
-    fn new(id: u128) -> Worker {
-        Worker { id, ..Worker::default() }
-    }
-
-    fn take_in(&mut self, message: ToWorker) {
-        match message {
-            ToWorker::Lease(lease) => {
-                let id = lease.id.expect("leases have ids");
-                let tasks = super::wire::tasks(&lease).into_iter().collect();
-                self.open.insert((id.epoch, id.counter), (lease, tasks));
-            }
-            ToWorker::Ack(ack) => {
-                for id in ack.ids.iter().chain(ack.rejected.iter().map(|rejected| &rejected.id)) {
-                    self.outbox.remove(id);
-                }
-            }
-            ToWorker::Revoke(revoke) => {
-                let id = revoke.lease.expect("revokes name a lease");
-                if let Some((_, open)) = self.open.get_mut(&(id.epoch, id.counter)) {
-                    open.retain(|index| !revoke.ranges.iter().any(|r| (r.start..r.end).contains(index)));
-                }
-            }
-            ToWorker::Welcome(welcome) => {
-                let adopted: BTreeSet<_> = welcome.adopted.iter().map(|id| (id.epoch, id.counter)).collect();
-                self.open.retain(|id, _| adopted.contains(id));
-            }
-            ToWorker::Experiment(_) | ToWorker::Refused(_) | ToWorker::Drain(_) => {}
-        }
-    }
-
-    fn held(&self) -> Vec<v1::LeaseState> {
-        let mut held: BTreeMap<(u64, u64), (v1::Lease, BTreeSet<u64>)> = self.open.clone();
-        for (lease, tasks) in self.outbox.values() {
-            let id = lease.id.expect("leases have ids");
-            held.entry((id.epoch, id.counter)).or_insert((lease.clone(), BTreeSet::new())).1.extend(tasks);
-        }
-        let state = |(lease, open): (v1::Lease, BTreeSet<u64>)| v1::LeaseState {
-            lease: lease.id,
-            experiment: lease.experiment,
-            generation: lease.generation,
-            open: open.into_iter().map(|index| v1::IndexRange { start: index, end: index + 1 }).collect(),
-        };
-        held.into_values().map(state).collect()
-    }
-
-    /// Finishes a few tasks of one lease.
-    fn work(&mut self, random: &mut Random) -> Option<ToFarm> {
-        let count = self.open.len() as u64;
-        let key = *self.open.keys().nth(random.below(count.max(1)) as usize)?;
-        let (lease, open) = self.open.get_mut(&key)?;
-        let most = 1 + random.below(4);
-        let done: Vec<u64> = (0..most).filter_map(|_| open.pop_first()).collect();
-        let lease = lease.clone();
-        if open.is_empty() {
-            self.open.remove(&key);
-        }
-        if done.is_empty() {
-            return None;
-        }
-        self.next_id += 1;
-        self.outbox.insert(self.next_id, (lease.clone(), done.clone()));
-        Some(hand_in(self.next_id, &lease, &done))
     }
 }
 
@@ -111,17 +37,41 @@ struct Simulation {
     random: Random,
     workers: Vec<Worker>,
     next_worker: u128,
-    /// Messages of broken connections that may still arrive.
-    acknowledged: BTreeSet<u64>,
+    /// Tasks whose hand-in was acknowledged.
+    acknowledged: BTreeSet<Uuid>,
+    edits: bool,
+    jobs: bool,
+    /// Whether edits may ask for the jobs table or give it up.
+    changes_tables: bool,
+}
+
+fn manifest(jobs: bool, seeds: impl Iterator<Item = u64>) -> Sweep {
+    let seeds: Vec<String> = seeds.map(|seed| seed.to_string()).collect();
+    let tables = if jobs { "tables = [\"jobs\"]\n" } else { "" };
+    sweep_of(&format!(
+        "version = 1\nname = \"e\"\n{tables}seeds = [{}]\n[workloads.w]\nsource = \"lublin\"\n[platforms.p]\n[policies.q]\n",
+        seeds.join(", ")
+    ))
 }
 
 impl Simulation {
     fn new(seed: u64) -> Simulation {
         let config = Config { part_rows: 40, attempts_max: 1000, ..Config::default() };
         let mut wire = Wire::with(config, ModelStore::new());
-        wire.submit(sweep("e", 60));
+        let (jobs, edits) = (seed % 2 == 1, seed % 4 >= 2);
+        wire.submit(manifest(jobs, 1..=60));
         let workers = (1..=3).map(Worker::new).collect();
-        Simulation { wire, random: Random(seed << 20), workers, next_worker: 3, acknowledged: BTreeSet::new() }
+        let random = Random(seed << 20);
+        Simulation {
+            wire,
+            random,
+            workers,
+            next_worker: 3,
+            acknowledged: BTreeSet::new(),
+            edits,
+            jobs,
+            changes_tables: seed % 8 >= 6,
+        }
     }
 
     fn connect(&mut self, at: usize) {
@@ -129,6 +79,12 @@ impl Simulation {
         let slots = 1 + self.random.below(3) as u32;
         let conn = self.wire.connect(self.workers[at].id, slots, held);
         self.workers[at].conn = Some(conn);
+    }
+
+    fn disconnect(&mut self, at: usize, abrupt: bool) {
+        if let Some(conn) = self.workers[at].conn.take() {
+            self.wire.disconnect(conn, abrupt);
+        }
     }
 
     fn read(&mut self, at: usize) {
@@ -139,67 +95,79 @@ impl Simulation {
             return;
         }
         for message in self.wire.read(conn) {
-            let welcomed = matches!(message, ToWorker::Welcome(_));
-            if let ToWorker::Ack(ack) = &message {
-                for id in &ack.ids {
-                    let tasks = self.workers[at].outbox.get(id).map(|(_, tasks)| tasks.clone());
-                    self.acknowledged.extend(tasks.unwrap_or_default());
-                }
-            }
-            self.workers[at].take_in(message);
-            if welcomed {
-                for (id, (lease, tasks)) in self.workers[at].outbox.clone() {
-                    self.wire.send(conn, hand_in(id, &lease, &tasks));
-                }
-            }
+            self.acknowledged.extend(self.workers[at].take_in(message, &mut self.wire));
         }
+    }
+
+    fn work(&mut self, at: usize) {
+        self.workers[at].work(&mut self.wire, &mut self.random);
     }
 
     fn step(&mut self) {
         let at = self.random.below(self.workers.len() as u64) as usize;
-        match self.random.below(40) {
+        match self.random.below(42) {
             0..=7 => self.read(at),
             8..=19 => self.work(at),
-            20..=27 => {
-                self.wire.commit(None);
-            }
+            20..=23 => drop(self.wire.commit(None)),
+            24 | 25 => self.wire.end_commit(),
+            26 | 27 => self.begin_commit(None),
             28 if self.random.one_in(4) => {
                 let fault = if self.random.one_in(2) { Fault::Lose } else { Fault::KeepButFail };
-                self.wire.commit(Some(fault));
+                self.begin_commit(Some(fault));
             }
             29 if self.random.one_in(6) => self.wire.reload(),
             30 | 31 => self.publish(),
             32 => {
-                if let Some(conn) = self.workers[at].conn.take() {
-                    let abrupt = self.random.one_in(2);
-                    self.wire.disconnect(conn, abrupt);
-                }
+                let abrupt = self.random.one_in(2);
+                self.disconnect(at, abrupt);
             }
-            33 if self.random.one_in(3) => {
-                // The process dies; another one starts.
-                if let Some(conn) = self.workers[at].conn.take() {
-                    self.wire.disconnect(conn, true);
-                }
-                self.next_worker += 1;
-                self.workers[at] = Worker::new(self.next_worker);
-            }
+            33 if self.random.one_in(3) => self.replace(at),
             34 => {
                 let time = Duration::from_millis(self.random.below(20_000));
                 self.wire.pass(time);
                 self.wire.event(Event::Tick);
             }
             35..=38 if self.workers[at].conn.is_none() => self.connect(at),
+            39 if self.random.one_in(4) => self.workers[at].hand_back(&mut self.wire),
+            40 if self.edits && self.random.one_in(2) => self.edit(),
             _ => {}
         }
     }
 
-    fn work(&mut self, at: usize) {
-        let Some(body) = self.workers[at].work(&mut self.random) else { return };
-        let Some(conn) = self.workers[at].conn.filter(|conn| self.wire.inbox.contains_key(conn)) else { return };
-        // A lost message of a stream means a broken stream; a repeated one is a peer that does not know.
-        for _ in 0..1 + u64::from(self.random.one_in(10)) {
-            self.wire.send(conn, body.clone());
+    /// What happens until the next [`Wire::end_commit`] happens while this batch is in flight.
+    fn begin_commit(&mut self, fault: Option<Fault>) {
+        self.wire.end_commit();
+        self.wire.begin_commit(fault);
+    }
+
+    /// The process ends, with a word or without; another one starts.
+    fn replace(&mut self, at: usize) {
+        if let Some(conn) = self.workers[at].conn
+            && self.random.one_in(2)
+        {
+            self.wire.send(conn, ToFarm::Goodbye(v1::Goodbye::default()));
         }
+        self.disconnect(at, true);
+        self.next_worker += 1;
+        self.workers[at] = Worker::new(self.next_worker);
+    }
+
+    /// Another range of seeds, some left out, in one order or the other.
+    fn edit(&mut self) {
+        let (from, count) = (1 + self.random.below(30), 30 + self.random.below(40));
+        let out = 2 + self.random.below(8);
+        let mut seeds: Vec<u64> = (from..from + count).filter(|seed| seed % out != 0).collect();
+        if self.random.one_in(2) {
+            seeds.reverse();
+        }
+        let jobs = self.jobs != (self.changes_tables && self.random.one_in(3));
+        let submission = Submission {
+            sweep: manifest(jobs, seeds.into_iter()),
+            digests: BTreeMap::new(),
+            dry_run: self.random.one_in(5),
+            restart: false,
+        };
+        self.wire.event(Event::Submit { client: 1, submission });
     }
 
     fn publish(&mut self) {
@@ -219,6 +187,8 @@ impl Simulation {
 
     /// No more faults: everything must come to its end.
     fn finish(&mut self) {
+        // Those that handed something back get nothing before their next hello.
+        (0..self.workers.len()).for_each(|at| self.disconnect(at, false));
         for round in 0.. {
             assert!(round < 2000, "stuck: {:?}", self.wire.status("e"));
             for at in 0..self.workers.len() {
@@ -227,7 +197,7 @@ impl Simulation {
                 }
                 self.wire.commit_all();
                 self.read(at);
-                while !self.workers[at].open.is_empty() && self.workers[at].conn.is_some() {
+                while self.workers[at].has_work() && self.workers[at].conn.is_some() {
                     self.work(at);
                 }
                 if let Some(conn) = self.workers[at].conn.filter(|conn| self.wire.inbox.contains_key(conn)) {
@@ -235,11 +205,44 @@ impl Simulation {
                 }
             }
             self.wire.settle();
-            if self.wire.status("e").state() == v1::ExperimentState::Finished {
+            let state = self.wire.status("e").state();
+            if matches!(state, v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
                 return;
             }
             self.wire.pass(Duration::from_secs(1));
             self.wire.event(Event::Tick);
+        }
+    }
+
+    /// The dataset, against the last manifest.
+    fn check_dataset(&self) {
+        let all = |parts: &BTreeMap<Uuid, Vec<Uuid>>| {
+            let mut tasks: Vec<Uuid> = parts.values().flatten().copied().collect();
+            tasks.sort_unstable();
+            tasks
+        };
+        let rows = all(&self.wire.visible);
+        let once: BTreeSet<Uuid> = rows.iter().copied().collect();
+        assert_eq!(rows.len(), once.len(), "a task has two rows");
+        let jobs = all(&self.wire.visible_jobs);
+        if self.changes_tables {
+            assert!(jobs.windows(2).all(|two| two[0] != two[1]), "the jobs of a task are there twice");
+            assert!(jobs.iter().all(|task| once.contains(task)), "jobs of a task without a row");
+        } else if self.jobs {
+            assert_eq!(jobs, rows, "the jobs of each task are there once");
+        }
+        let sweep = self.wire.farm.sweep("e").expect("it is there");
+        let tasks: Vec<_> = (0..sweep.index_count()).filter_map(|index| sweep.task(index)).collect();
+        for task in &tasks {
+            let hopeless = is_hopeless(task.sim.seed);
+            assert_ne!(once.contains(&task.task_id), hopeless, "seed {}", task.sim.seed);
+        }
+        let status = self.wire.status("e");
+        let failed = tasks.iter().filter(|task| is_hopeless(task.sim.seed)).count() as u64;
+        assert_eq!((status.tasks, status.failed), (tasks.len() as u64, failed));
+        assert_eq!(status.done + status.extra, rows.len() as u64);
+        if !self.edits {
+            assert!(self.acknowledged.is_subset(&once), "an acknowledged task has no row");
         }
     }
 }
@@ -249,20 +252,24 @@ fn simulate(seed: u64) {
     for _ in 0..STEPS {
         let acknowledged = simulation.acknowledged.len() as u64;
         simulation.step();
-        assert!(simulation.wire.status("e").done >= acknowledged, "an acknowledged task is not done");
+        // A row whose task had left the manifest before it came is acknowledged and not kept.
+        let kept = simulation.edits || simulation.wire.status("e").done >= acknowledged;
+        assert!(kept, "an acknowledged task is not done");
     }
     simulation.finish();
-    let mut rows: Vec<u64> = simulation.wire.visible.values().flatten().copied().collect();
-    rows.sort_unstable();
-    assert_eq!(rows, (0..60).collect::<Vec<u64>>(), "each task has one visible row");
+    simulation.check_dataset();
 }
 
 #[test]
 fn every_task_has_one_row_whatever_happens() {
-    let seeds = std::env::var("POWERSWEEP_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(SEEDS);
-    for seed in 0..seeds {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let seeds = match number("POWERSWEEP_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("POWERSWEEP_SEEDS").unwrap_or(SEEDS),
+    };
+    for seed in seeds {
         if let Err(panic) = std::panic::catch_unwind(|| simulate(seed)) {
-            eprintln!("the simulation fails with seed {seed}");
+            eprintln!("the simulation fails with POWERSWEEP_SEED={seed}");
             std::panic::resume_unwind(panic);
         }
     }

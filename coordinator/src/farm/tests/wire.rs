@@ -32,8 +32,20 @@ pub(super) fn rows(generation: u64, indices: &[u64]) -> Bytes {
     numbers.flat_map(u64::to_le_bytes).collect::<Vec<u8>>().into()
 }
 
-fn indices(ipc: &[u8]) -> Vec<u64> {
-    ipc.chunks(8).skip(1).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes"))).collect()
+/// The generation and the indices of such rows.
+fn decode(ipc: &[u8]) -> (u64, Vec<u64>) {
+    let mut numbers = ipc.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+    (numbers.next().expect("the generation"), numbers.collect())
+}
+
+/// One generation of an experiment as workers know it.
+#[derive(Default)]
+struct Told {
+    manifest: String,
+    jobs: bool,
+    sweep: Option<Sweep>,
+    /// Identity and seed by index, as far as they were asked for.
+    tasks: BTreeMap<u64, (Uuid, u64)>,
 }
 
 /// See the module.
@@ -48,8 +60,16 @@ pub(super) struct Wire {
     pub(super) replies: Vec<Reply>,
     /// Intents that the driver was told to publish.
     pub(super) to_publish: Vec<Intent>,
-    /// Visible parts of the tasks table: task indices.
-    pub(super) visible: BTreeMap<Uuid, Vec<u64>>,
+    /// Visible parts of the tasks table: identities of tasks.
+    pub(super) visible: BTreeMap<Uuid, Vec<Uuid>>,
+    /// The same of the jobs table.
+    pub(super) visible_jobs: BTreeMap<Uuid, Vec<Uuid>>,
+    /// Uploaded objects of the jobs table: identities of the tasks whose rows they hold.
+    pub(super) staging: BTreeMap<Uuid, Vec<Uuid>>,
+    /// What workers were told of each experiment's generation.
+    announced: BTreeMap<(String, u64), Told>,
+    /// A batch that the store has decided about and the farm has not heard of: token, whether it succeeded.
+    in_flight: Option<(u64, bool)>,
     next_conn: ConnId,
     lives: u64,
 }
@@ -72,6 +92,10 @@ impl Wire {
             replies: Vec::new(),
             to_publish: Vec::new(),
             visible: BTreeMap::new(),
+            visible_jobs: BTreeMap::new(),
+            staging: BTreeMap::new(),
+            announced: BTreeMap::new(),
+            in_flight: None,
             next_conn: 0,
             lives: 1,
         };
@@ -100,6 +124,9 @@ impl Wire {
                 Effect::Send { conn, message } => {
                     let bytes = v1::FarmMessage { body: Some(message) }.encode_to_vec();
                     let body = v1::FarmMessage::decode(&*bytes).expect("just encoded").body.expect("it has one");
+                    if let ToWorker::Experiment(experiment) = &body {
+                        self.note(experiment);
+                    }
                     if let Some(inbox) = self.inbox.get_mut(&conn) {
                         inbox.push(body);
                     }
@@ -109,54 +136,122 @@ impl Wire {
                 }
                 Effect::Reply { reply, .. } => self.replies.push(reply),
                 Effect::Publish { intent } => self.to_publish.push(intent),
-                Effect::Discard { .. } => {}
+                Effect::Discard { part_id, .. } => drop(self.staging.remove(&part_id)),
             }
         }
     }
 
-    /// Makes the next batch durable, or fails to; true if there was one. A failure starts a new life.
-    pub(super) fn commit(&mut self, fault: Option<Fault>) -> bool {
-        let Some((token, batch)) = self.farm.take_commit() else { return false };
-        self.store.plan([fault]);
-        match block_on(self.store.commit(batch)) {
-            Ok(()) => self.event(Event::Committed { token }),
-            Err(_) => self.reload(),
+    /// A generation means one manifest for ever, whatever was lost in between.
+    fn note(&mut self, experiment: &v1::Experiment) {
+        let told = self.announced.entry((experiment.name.clone(), experiment.generation)).or_default();
+        if told.manifest.is_empty() {
+            told.manifest.clone_from(&experiment.manifest);
+            told.jobs = experiment.tables.iter().any(|table| table == "jobs");
         }
+        assert_eq!(told.manifest, experiment.manifest, "generation {}", experiment.generation);
+    }
+
+    /// Identity and seed of a task that a worker knows by generation and index.
+    pub(super) fn task(&mut self, experiment: &str, generation: u64, index: u64) -> (Uuid, u64) {
+        let told = self.announced.get_mut(&(experiment.to_owned(), generation)).expect("it was announced");
+        let sweep = told.sweep.get_or_insert_with(|| sweep_of(&told.manifest));
+        let task = || sweep.task(index).map(|task| (task.task_id, task.sim.seed)).expect("it was leased");
+        *told.tasks.entry(index).or_insert_with(task)
+    }
+
+    /// Whether a generation wants the jobs table.
+    pub(super) fn wants_jobs(&self, experiment: &str, generation: u64) -> bool {
+        self.announced[&(experiment.to_owned(), generation)].jobs
+    }
+
+    /// Identities of several.
+    pub(super) fn identities(&mut self, experiment: &str, generation: u64, indices: &[u64]) -> Vec<Uuid> {
+        indices.iter().map(|&index| self.task(experiment, generation, index).0).collect()
+    }
+
+    /// Gives the next batch to the store, which makes it durable or fails to; true if there was one. The farm hears of
+    /// it in [`Wire::end_commit`].
+    pub(super) fn begin_commit(&mut self, fault: Option<Fault>) -> bool {
+        let Some((token, batch)) = self.farm.take_commit() else { return false };
+        assert!(self.in_flight.is_none(), "one batch at a time");
+        self.store.plan([fault]);
+        let result = block_on(self.store.commit(batch));
+        self.in_flight = Some((token, result.is_ok()));
         true
+    }
+
+    /// Tells the farm how its batch fared, if one is in flight. A failure starts a new life.
+    pub(super) fn end_commit(&mut self) {
+        match self.in_flight.take() {
+            Some((token, true)) => self.event(Event::Committed { token }),
+            Some((_, false)) => self.reload(),
+            None => {}
+        }
+    }
+
+    /// Both; true if there was a batch.
+    pub(super) fn commit(&mut self, fault: Option<Fault>) -> bool {
+        let waited = self.in_flight.is_some();
+        self.end_commit();
+        let begun = self.begin_commit(fault);
+        self.end_commit();
+        waited || begun
     }
 
     pub(super) fn commit_all(&mut self) {
         while self.commit(None) {}
     }
 
-    /// Forgets everything that is not durable: a crash, or the answer to a failed commit.
+    /// Forgets everything that is not durable: a crash, or the answer to a failed commit. Uploads that nothing durable
+    /// names are deleted, as a start does.
     pub(super) fn reload(&mut self) {
         self.lives += 1;
+        self.in_flight = None;
         self.inbox.clear();
         self.to_publish.clear();
         let loaded = block_on(self.store.load()).expect("the model store loads");
+        self.staging.retain(|part_id, _| loaded.intents.iter().any(|intent| intent.part_id == *part_id));
         self.farm = Farm::recover(self.config.clone(), loaded, self.lives, self.now);
         self.check();
     }
 
-    /// Makes a part visible, as the driver does.
+    /// Makes a part visible, as the driver does; again is possible any number of times.
     pub(super) fn publish(&mut self, intent: &Intent) {
-        let Source::Rows { first_seq, last_seq } = intent.source else { panic!("no test stages parts") };
+        match intent.source {
+            Source::Staged => match self.staging.remove(&intent.part_id) {
+                Some(tasks) => {
+                    let before = self.visible_jobs.insert(intent.part_id, tasks.clone());
+                    assert!(before.is_none_or(|before| before == tasks), "a part changed");
+                }
+                None => {
+                    assert!(self.visible_jobs.contains_key(&intent.part_id), "an upload went before it was visible")
+                }
+            },
+            Source::Rows { first_seq, last_seq } => self.publish_rows(intent, first_seq, last_seq),
+        }
+    }
+
+    fn publish_rows(&mut self, intent: &Intent, first_seq: u64, last_seq: u64) {
         let rows = block_on(self.store.rows(&intent.experiment, intent.table, first_seq, last_seq)).expect("there");
+        if intent.table != Table::Tasks {
+            return;
+        }
         if rows.is_empty() {
             assert!(self.visible.contains_key(&intent.part_id), "rows went before their part was visible");
             return;
         }
         let mut tasks = Vec::new();
-        for rows in rows.iter().filter(|rows| rows.table == Table::Tasks) {
+        for rows in rows {
             let masked = |at: usize| rows.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
-            tasks.extend(indices(&rows.ipc).into_iter().enumerate().filter(|(at, _)| !masked(*at)).map(|(_, i)| i));
+            let (generation, indices) = decode(&rows.ipc);
+            assert_eq!(generation, rows.generation);
+            let kept: Vec<u64> =
+                indices.into_iter().enumerate().filter(|(at, _)| !masked(*at)).map(|(_, index)| index).collect();
+            tasks.extend(self.identities(&intent.experiment, generation, &kept));
         }
-        if intent.table == Table::Tasks {
-            assert_eq!(tasks.len() as u64, intent.rows);
-            let before = self.visible.insert(intent.part_id, tasks.clone());
-            assert!(before.is_none_or(|before| before == tasks), "a part changed");
-        }
+        assert_eq!(tasks.len() as u64, intent.rows);
+        let before = self.visible.insert(intent.part_id, tasks.clone());
+        assert!(before.is_none_or(|before| before == tasks), "a part changed");
     }
 
     /// Everything that is due: commits and parts.
@@ -173,7 +268,7 @@ impl Wire {
         let bytes = v1::WorkerMessage { body: Some(body) }.encode_to_vec();
         let body = v1::WorkerMessage::decode(&*bytes).expect("just encoded").body.expect("it has one");
         let rows = match &body {
-            ToFarm::HandIn(hand_in) => indices(&hand_in.rows).len() as u32,
+            ToFarm::HandIn(hand_in) => decode(&hand_in.rows).1.len() as u32,
             _ => 0,
         };
         self.event(Event::Message { conn, address: "test".into(), body, rows });
