@@ -377,7 +377,7 @@ impl Farm {
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for conn in conns {
             let drain = v1::Drain { reason: "the coordinator ends".to_owned() };
-            self.out.send_now(conn, v1::farm_message::Body::Drain(drain));
+            self.out.greet(conn, v1::farm_message::Body::Drain(drain));
         }
     }
 

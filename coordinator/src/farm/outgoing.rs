@@ -21,6 +21,8 @@ pub(super) struct Outgoing {
     waiting: Waiting,
     in_flight: Option<(u64, Waiting)>,
     next_token: u64,
+    /// A batch of this life is durable, and so is its epoch.
+    epoch_durable: bool,
     ready: Vec<Effect>,
 }
 
@@ -78,6 +80,11 @@ impl Outgoing {
         self.ready.push(Effect::Send { conn, message });
     }
 
+    /// Promises nothing but this life's epoch, which another life could use again before it is durable.
+    pub(super) fn greet(&mut self, conn: ConnId, message: Body) {
+        if self.epoch_durable { self.send_now(conn, message) } else { self.send(conn, message) }
+    }
+
     pub(super) fn close_now(&mut self, conn: ConnId) {
         self.ready.push(Effect::Close { conn });
     }
@@ -109,7 +116,10 @@ impl Outgoing {
 
     pub(super) fn committed(&mut self, token: u64) {
         match self.in_flight.take() {
-            Some((expected, waiting)) if expected == token => waiting.drain_to(&mut self.ready),
+            Some((expected, waiting)) if expected == token => {
+                self.epoch_durable = true;
+                waiting.drain_to(&mut self.ready);
+            }
             other => self.in_flight = other,
         }
     }

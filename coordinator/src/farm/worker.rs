@@ -102,7 +102,7 @@ impl Farm {
         self.slots += u64::from(hello.slots);
         self.conns.insert(conn, id);
         let adopted = self.adopt(id, hello, now);
-        self.out.send_now(
+        self.out.greet(
             conn,
             v1::farm_message::Body::Welcome(v1::Welcome {
                 epoch: self.epoch,
@@ -113,7 +113,7 @@ impl Farm {
         );
         if self.stopping {
             let drain = v1::Drain { reason: "the coordinator ends".to_owned() };
-            self.out.send_now(conn, v1::farm_message::Body::Drain(drain));
+            self.out.greet(conn, v1::farm_message::Body::Drain(drain));
         }
         self.hungry.insert(id);
     }

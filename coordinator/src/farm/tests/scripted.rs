@@ -77,6 +77,16 @@ fn an_acknowledgement_waits_for_the_commit() {
 }
 
 #[test]
+fn an_epoch_is_told_only_when_no_other_life_can_have_it() {
+    let mut wire = Wire::new();
+    wire.reload();
+    let conn = wire.connect(1, 1, vec![]);
+    assert!(wire.read(conn).is_empty(), "the epoch may be lost and used again");
+    wire.commit_all();
+    assert!(matches!(wire.read(conn)[..], [ToWorker::Welcome(_)]));
+}
+
+#[test]
 fn a_returning_worker_is_adopted_and_an_absent_one_loses_its_leases() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 100));
