@@ -1,5 +1,6 @@
 //! The real binary, run as a user runs it.
 
+mod documents;
 mod farm;
 mod inputs;
 mod one_task;
