@@ -13,7 +13,7 @@ use crate::v1::farm_client::FarmClient;
 
 /// Greatest message taken from the coordinator: manifests are the large ones.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
-/// Name look-up and connection together.
+/// Name look-up, connection and handshakes together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A silent network is noticed after interval + timeout, so that another connection can be tried.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
@@ -106,11 +106,14 @@ impl Target {
         &self.url
     }
 
-    /// Opens a connection.
+    /// Opens a connection. Needs a tokio runtime with time and IO.
     pub async fn connect(&self) -> Result<Client, ConnectError> {
-        let channel = self.endpoint.connect().await;
+        let unreachable = |reason: String| ConnectError::Unreachable { url: self.url.clone(), reason };
+        // The transport's own limit counts neither the name look-up nor the handshakes.
+        let channel = tokio::time::timeout(CONNECT_TIMEOUT, self.endpoint.connect()).await;
         let channel =
-            channel.map_err(|error| ConnectError::Unreachable { url: self.url.clone(), reason: chain(&error) })?;
+            channel.map_err(|_| unreachable(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs())))?;
+        let channel = channel.map_err(|error| unreachable(chain(&error)))?;
         let client = FarmClient::with_interceptor(channel, self.token.clone());
         Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX))
     }

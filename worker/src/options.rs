@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use powersweep_proto::client::Tls;
+
 /// How a worker is set up.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
@@ -16,7 +18,7 @@ pub struct WorkerOptions {
     pub cache_dir: Option<PathBuf>,
     /// Directories that logs are looked for in before the coordinator is asked.
     pub search_path: Vec<PathBuf>,
-    /// Bytes of parsed logs and built workloads kept in memory.
+    /// Bytes of parsed logs and built workloads kept in memory. A task whose workload alone may take more fails.
     pub memory_bytes: usize,
     /// Sent with every call when the coordinator wants one.
     pub token: Option<String>,
@@ -34,15 +36,6 @@ pub struct WorkerOptions {
     pub idle_limit: Option<Duration>,
     /// The worker ends with an error if no coordinator has answered for so long; `None` tries for ever.
     pub connect_limit: Option<Duration>,
-}
-
-/// TLS towards the coordinator.
-#[derive(Debug, Clone, Default)]
-pub struct Tls {
-    /// Certificates to trust, PEM.
-    pub ca_pem: Vec<u8>,
-    /// Name to expect in the coordinator's certificate when it is not the endpoint's host.
-    pub domain: Option<String>,
 }
 
 /// Limits of one task.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_proto::client::{Client, is_final, words};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
@@ -27,7 +28,7 @@ use crate::logs::Logs;
 use crate::options::{TaskLimits, WorkerError, WorkerOptions, WorkerReport};
 use crate::session::{ExperimentKey, Identity, Session, Upload};
 use crate::slots::{Experiment, Pool};
-use connect::{BackOff, Client, Target, is_final, words};
+use connect::{BackOff, Targets};
 use transfer::{FromCoordinator, LogRequest};
 
 /// Messages on their way to the transport. Few, because what waits here is sent again after a lost connection.
@@ -55,7 +56,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
     if options.slots == 0 || options.slots > 4096 {
         return Err(WorkerError::Options(format!("{} slots: a worker has 1 to 4096", options.slots)));
     }
-    let target = Target::new(&options)?;
+    let targets = Targets::new(&options)?;
     let worker_id = Uuid::new_v4();
     let identity = Identity { name: options.name.clone(), worker_id, versions: versions() };
     let (requests, log_requests) = mpsc::unbounded_channel();
@@ -71,7 +72,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
     let now = Instant::now();
     let mut agent = Agent {
         options,
-        target,
+        targets,
         pool: Arc::clone(&pool),
         wake,
         shutdown,
@@ -129,7 +130,7 @@ fn report(pool: &Pool, reason: String) -> WorkerReport {
 
 struct Agent {
     options: WorkerOptions,
-    target: Target,
+    targets: Targets,
     pool: Arc<Pool>,
     wake: Arc<Notify>,
     shutdown: CancellationToken,
@@ -184,7 +185,7 @@ impl Agent {
                 Some(Err(NoLink::Final(error))) => return Err(error),
                 Some(Err(NoLink::Retry(cause))) => {
                     self.pool.session().disconnected();
-                    self.target.turn();
+                    self.targets.turn();
                     cause
                 }
                 // Something else has to be looked at first.
@@ -192,7 +193,7 @@ impl Agent {
             };
             self.check_contact(&cause)?;
             let pause = self.back_off.pause();
-            tracing::info!("no connection to {} ({cause}); trying again in {pause:.1?}", self.target.addresses());
+            tracing::info!("no connection to {} ({cause}); trying again in {pause:.1?}", self.targets.addresses());
             self.idle_for(pause).await;
         }
     }
@@ -201,7 +202,7 @@ impl Agent {
         let away = self.last_contact.elapsed();
         match self.options.connect_limit {
             Some(limit) if away >= limit => Err(WorkerError::Unreachable {
-                endpoints: self.target.addresses(),
+                endpoints: self.targets.addresses(),
                 seconds: away.as_secs_f64(),
                 cause: cause.to_owned(),
             }),
@@ -282,7 +283,7 @@ impl Agent {
     }
 
     async fn link(&self) -> Result<Link, NoLink> {
-        let mut client = self.target.connect().await.map_err(NoLink::Retry)?;
+        let mut client = self.targets.connect().await.map_err(NoLink::Retry)?;
         let (outbound, messages) = mpsc::channel(OUTBOUND_MESSAGES);
         let left = self.options.time_limit.map(|l| l.saturating_sub(self.started.elapsed()).as_secs_f64());
         let hello = self.pool.session().hello(left);
@@ -303,7 +304,7 @@ impl Agent {
                 self.pool.change(|s| s.welcome(&welcome));
                 let (least, most) = HEARTBEAT_BOUNDS_S;
                 let heartbeat = Duration::from_secs_f64(welcome.heartbeat_s.clamp(least, most));
-                tracing::info!("connected to {} (epoch {})", self.target.address(), welcome.epoch);
+                tracing::info!("connected to {} (epoch {})", self.targets.address(), welcome.epoch);
                 Ok(Link { client, outbound, inbound, heartbeat })
             }
             Some(FromFarm::Refused(refused)) if refused.r#final => Err(NoLink::Final(self.refused(refused.reason))),
@@ -313,7 +314,7 @@ impl Agent {
     }
 
     fn refused(&self, reason: String) -> WorkerError {
-        WorkerError::Refused { endpoint: self.target.address().to_owned(), reason }
+        WorkerError::Refused { endpoint: self.targets.address().to_owned(), reason }
     }
 
     // ---- a connection
@@ -403,7 +404,7 @@ impl Agent {
             }
             Some(FromFarm::Revoke(revoke)) => self.pool.change(|s| s.revoked(&revoke)),
             Some(FromFarm::Drain(drain)) => {
-                tracing::info!("{} lets this worker go: {}", self.target.address(), drain.reason);
+                tracing::info!("{} lets this worker go: {}", self.targets.address(), drain.reason);
                 self.pool.change(Session::pause);
             }
             Some(FromFarm::Refused(refused)) => return Err(self.refused(refused.reason)),
@@ -416,7 +417,7 @@ impl Agent {
     /// The manifest was checked by the coordinator: if this build cannot read it, the builds differ.
     fn read_experiment(&self, message: v1::Experiment) -> Result<Experiment, WorkerError> {
         let name = message.name;
-        let wrong = |what: String| WorkerError::Protocol { endpoint: self.target.address().to_owned(), what };
+        let wrong = |what: String| WorkerError::Protocol { endpoint: self.targets.address().to_owned(), what };
         let manifest = Manifest::parse(&name, &message.manifest)
             .map_err(|e| wrong(format!("the manifest of experiment `{name}`: {e}")))?;
         let digest = |(log, bytes): (String, bytes::Bytes)| {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use powersweep_experiments::Digest;
+use powersweep_proto::client::{Client, is_final, words};
 use powersweep_proto::v1;
 use tokio::sync::{mpsc, watch};
 
-use super::connect::{Client, is_final, words};
 use crate::logs::{Fetch, LogError};
 use crate::session::Upload;
 
