@@ -48,7 +48,9 @@ impl Logs {
         let cache =
             options.cache_dir.as_ref().map(open).transpose().map_err(|e| WorkerError::Options(e.to_string()))?;
         let library = Library::new(options.search_path.clone(), None);
-        Ok(Logs { parsed: ParsedLogs::new(options.memory_bytes), library, cache, elsewhere })
+        // What cannot be kept is not begun either: running out of memory would end the process, and with it every slot.
+        let parsed = ParsedLogs::new(options.memory_bytes).with_max_workload_bytes(options.memory_bytes as u64);
+        Ok(Logs { parsed, library, cache, elsewhere })
     }
 
     /// The workload of a task; made once for all tasks that share it.
@@ -107,5 +109,39 @@ impl Logs {
                 None
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use powersweep_experiments::{Manifest, Sweep};
+
+    use super::*;
+
+    struct Nowhere;
+
+    impl Fetch for Nowhere {
+        fn fetch(&self, _: &Digest, _: &AtomicBool) -> Result<Vec<u8>, LogError> {
+            Err(LogError::Stopped)
+        }
+    }
+
+    #[test]
+    fn a_workload_beyond_the_budget_is_refused_before_it_is_made() {
+        let text = "version = 1\nname = \"huge\"\n[workloads.w]\nsource = \"lublin\"\n\
+                    synthetic_jobs_count = [1000, 1000000000]\n[platforms.p]\n[policies.q]\n";
+        let manifest = Manifest::parse("test.toml", text).expect("valid");
+        let sweep = Sweep::new(manifest, BTreeMap::new()).expect("no log is needed");
+        let options = WorkerOptions { memory_bytes: 1 << 20, ..WorkerOptions::new("http://127.0.0.1:1", 1, "w") };
+        let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
+        let workload = |index: u64| {
+            logs.workload(&sweep.task(index).expect("a task"), &AtomicBool::new(false)).map(|made| made.jobs.len())
+        };
+        assert_eq!(workload(0).expect("it fits"), 1000);
+        let refused = workload(1).expect_err("it cannot fit");
+        assert!(matches!(refused, LogError::Workload(WorkloadError::TooLarge { .. })), "{refused}");
+        assert!(refused.to_string().contains("1000000000 jobs"), "{refused}");
     }
 }
