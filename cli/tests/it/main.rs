@@ -3,6 +3,7 @@
 mod documents;
 mod farm;
 mod inputs;
+mod kill;
 mod one_task;
 mod places;
 mod rows;

@@ -3,6 +3,5 @@
 mod dataset;
 mod farm;
 mod faults;
-mod kill;
 mod sweeps;
 mod undisturbed;

@@ -1,0 +1,301 @@
+//! `powersweep run` killed with SIGKILL at random moments: the same command goes on where it was, the dataset equals that
+//! of an undisturbed run, and no listing of a table's folder ever shows anything but Parquet files.
+//!
+//! `POWERSWEEP_SEED` repeats the moments of a run.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep_proto::client::{Address, Client, Target};
+use powersweep_proto::v1::StatusRequest;
+use tokio::runtime::Runtime;
+
+use crate::sandbox::{Running, Sandbox};
+
+/// Kills of a running sweep.
+const KILLS: u32 = 10;
+/// A start that does not get so far in this time hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Between two looks at a run.
+const LOOK: Duration = Duration::from_millis(1);
+/// Columns that say who ran a task when, and how long it took.
+const OF_THE_RUN: [&str; 6] = ["worker", "attempt", "started_at", "wall_ms", "engine_ms", "parse_ms"];
+
+/// `tasks` synthetic tasks, a multiple of 4, of `jobs` jobs each.
+fn manifest(tasks: u32, jobs: u32, tables: &str) -> String {
+    let seeds = tasks / 4;
+    format!(
+        r#"
+version = 1
+name = "kill"
+{tables}
+seeds = {{ from = 1, count = {seeds} }}
+[workloads.w]
+source = "lublin"
+synthetic_jobs_count = {jobs}
+synthetic_procs = 64
+[platforms.p]
+[policies.plain]
+order = ["fcfs", "sjf"]
+[policies.slow]
+gear_rule = "bsld"
+bsld_threshold = 2
+wq_threshold = [0, "unlimited"]
+"#
+    )
+}
+
+/// A fixed sequence of pseudo-random numbers (Knuth's MMIX generator).
+struct Random(u64);
+
+impl Random {
+    fn new() -> Random {
+        let seed = std::env::var("POWERSWEEP_SEED").ok().and_then(|s| s.parse().ok());
+        let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
+        println!("POWERSWEEP_SEED={seed}");
+        Random(seed)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    fn ms_below(&mut self, n: u64) -> Duration {
+        Duration::from_micros(self.below(1000 * n))
+    }
+}
+
+/// A folder with a manifest, and a dataset that is killed and one that is not.
+struct Scene {
+    sandbox: Sandbox,
+    runtime: Runtime,
+}
+
+impl Scene {
+    fn new(manifest: &str) -> Scene {
+        let sandbox = Sandbox::new();
+        sandbox.write("kill.toml", manifest);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+        Scene { sandbox, runtime }
+    }
+
+    fn start(&self, data: &str) -> Running {
+        self.sandbox.start(&["run", "kill.toml", "--quiet", "--show", "0", "--slots", "2", "--data", data])
+    }
+
+    fn owner_record(&self, data: &str) -> String {
+        std::fs::read_to_string(self.sandbox.path(data).join(".powersweep/owner.json")).unwrap_or_default()
+    }
+
+    /// A connection to a run that was started when the owner's record was `before`.
+    fn connect(&self, data: &str, before: &str, running: &mut Running) -> Client {
+        let begun = Instant::now();
+        loop {
+            assert!(running.runs(), "the run ended before it was asked: {}", running.stderr());
+            assert!(begun.elapsed() < PATIENCE, "the run does not listen: {}", running.stderr());
+            let record = self.owner_record(data);
+            let json: Option<serde_json::Value> = serde_json::from_str(&record).ok();
+            let url = json.as_ref().and_then(|json| json["endpoint"].as_str()).unwrap_or_default();
+            if record != before && !url.is_empty() {
+                let target = Target::new(&Address { url: url.to_owned(), ..Address::default() }).expect("an address");
+                if let Ok(client) = self.runtime.block_on(target.connect()) {
+                    return client;
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Finished tasks; `None` once the run does not answer, or before it has the experiment.
+    fn done(&self, client: &mut Client) -> Option<u64> {
+        let reply = self.runtime.block_on(client.status(StatusRequest::default())).ok()?.into_inner();
+        Some(reply.experiments.first()?.done)
+    }
+
+    /// Starts a run and waits until it has finished `more` tasks. Returns how many were done at first and at last.
+    fn start_and_wait(&self, data: &str, more: u64) -> (Running, u64, u64) {
+        let before = self.owner_record(data);
+        let mut running = self.start(data);
+        let mut client = self.connect(data, &before, &mut running);
+        let begun = Instant::now();
+        let mut first = None;
+        loop {
+            assert!(running.runs(), "the sweep was over before the kill: {}", running.stderr());
+            assert!(begun.elapsed() < PATIENCE, "no progress: {}", running.stderr());
+            if let Some(done) = self.done(&mut client) {
+                let first = *first.get_or_insert(done);
+                if done >= first + more {
+                    return (running, first, done);
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits until a folder, or any below it, has shown another number of files so many times; false if the run ends
+    /// before.
+    fn wait_for_changes(&self, folder: &Path, changes: u64, running: &mut Running) -> bool {
+        let begun = Instant::now();
+        for _ in 0..changes {
+            let before = files(folder);
+            while files(folder) == before {
+                if !running.runs() {
+                    return false;
+                }
+                assert!(begun.elapsed() < PATIENCE, "nothing happens in {}", folder.display());
+                std::thread::yield_now();
+            }
+        }
+        true
+    }
+
+    fn table(&self, data: &str, table: &str) -> RecordBatch {
+        let keys: &[&str] = if table == "jobs" { &["task_id", "job_id"] } else { &["task_id"] };
+        read_table(&self.sandbox.path(data).join("kill").join(table), keys)
+    }
+
+    /// Both datasets hold the same rows, each once.
+    fn assert_same(&self, table: &str, rows: usize) {
+        let (left, right) = (self.table("killed", table), self.table("undisturbed", table));
+        assert_eq!((left.num_rows(), right.num_rows()), (rows, rows), "{table}");
+        for (at, field) in right.schema().fields().iter().enumerate() {
+            if !OF_THE_RUN.contains(&field.name().as_str()) {
+                assert_eq!(left.column(at), right.column(at), "{table}: column {}", field.name());
+            }
+        }
+        if table == "tasks" {
+            let ids = arrow::compute::cast(&left["task_id"], &arrow::datatypes::DataType::Utf8).expect("casts");
+            let ids: BTreeSet<&str> = ids.as_string::<i32>().iter().flatten().collect();
+            assert_eq!(ids.len(), rows, "a task has two rows");
+        }
+    }
+}
+
+/// Number of files below a folder.
+fn files(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|e| if e.file_type().is_ok_and(|t| t.is_dir()) { files(&e.path()) } else { 1 }).sum()
+}
+
+/// All rows of a folder, sorted.
+fn read_table(folder: &Path, keys: &[&str]) -> RecordBatch {
+    let mut batches = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the table is there") {
+        let file = File::open(entry.expect("it can be listed").path()).expect("a part opens");
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("a part is Parquet");
+        batches.extend(reader.build().expect("a part is readable").map(|batch| batch.expect("a part is whole")));
+    }
+    let all = concat_batches(&batches[0].schema(), &batches).expect("parts have one schema");
+    let columns: Vec<SortColumn> =
+        keys.iter().map(|key| SortColumn { values: Arc::clone(&all[*key]), options: None }).collect();
+    let order = lexsort_to_indices(&columns, None).expect("keys sort");
+    take_record_batch(&all, &order).expect("rows can be taken")
+}
+
+/// Lists the table folders again and again.
+struct Watcher {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<(u64, BTreeSet<PathBuf>)>,
+}
+
+impl Watcher {
+    fn start(experiment: PathBuf) -> Watcher {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let (mut listed, mut strange) = (0, BTreeSet::new());
+            while !stopped.load(Ordering::Relaxed) {
+                for table in std::fs::read_dir(&experiment).into_iter().flatten().flatten() {
+                    for file in std::fs::read_dir(table.path()).into_iter().flatten().flatten() {
+                        listed += 1;
+                        strange.extend(Some(file.path()).filter(|p| p.extension().is_none_or(|e| e != "parquet")));
+                    }
+                }
+                std::thread::sleep(LOOK);
+            }
+            (listed, strange)
+        });
+        Watcher { stop, thread }
+    }
+
+    /// Everything that was ever listed ended in `.parquet`, and something was.
+    fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let (listed, strange) = self.thread.join().expect("the watcher does not panic");
+        assert!(listed > 0, "no part was ever listed");
+        assert!(strange.is_empty(), "{strange:?} among {listed} listed files");
+    }
+}
+
+#[test]
+fn ten_kills_leave_the_rows_of_an_undisturbed_run() {
+    const TASKS: u64 = 2000;
+    let scene = Scene::new(&manifest(2000, 3000, ""));
+    let mut random = Random::new();
+    scene.start("undisturbed").wait().exits(0);
+
+    let watcher = Watcher::start(scene.sandbox.path("killed/kill"));
+    let mut kills = 0;
+    while kills < KILLS {
+        // Some more before anything is done: while the state is opened, loaded, or taken over.
+        if random.below(3) == 0 {
+            let running = scene.start("killed");
+            std::thread::sleep(random.ms_below(300));
+            drop(running);
+        }
+        let more = 1 + random.below(TASKS / 14);
+        let (mut running, first, done) = scene.start_and_wait("killed", more);
+        std::thread::sleep(random.ms_below(15));
+        assert!(running.runs() && done < TASKS, "the sweep was over before the kill");
+        // Dropping it kills it.
+        drop(running);
+        kills += 1;
+        println!("kill {kills}: at {done} tasks, {first} when it started");
+    }
+    // Once more while the last rows become a part; the run may be faster.
+    let left = TASKS - scene.start_and_wait("killed", 0).1;
+    let (running, _, done) = scene.start_and_wait("killed", left);
+    drop(running);
+    println!("killed at the end, at {done} tasks");
+    scene.start("killed").wait().exits(0);
+    watcher.end();
+    assert_eq!(kills, KILLS);
+    scene.assert_same("tasks", TASKS as usize);
+}
+
+#[test]
+fn kills_while_parts_of_jobs_are_published_leave_each_job_once() {
+    const TASKS: u32 = 600;
+    const JOBS: u32 = 300;
+    let scene = Scene::new(&manifest(TASKS, JOBS, "tables = [\"jobs\"]"));
+    let mut random = Random::new();
+    scene.start("undisturbed").wait().exits(0);
+
+    let watcher = Watcher::start(scene.sandbox.path("killed/kill"));
+    let mut kills = 0;
+    // The first hand-ins of a run are of a few tasks, so that the first kills hit in any case; later ones are large.
+    for changes in [1, 1, 2, 2, 4] {
+        let (mut running, first, _) = scene.start_and_wait("killed", 0);
+        // An upload came, or a part became visible.
+        let folder = if random.below(2) == 0 { "killed/.powersweep/staging" } else { "killed/kill/jobs" };
+        let hit = scene.wait_for_changes(&scene.sandbox.path(folder), changes, &mut running);
+        std::thread::sleep(random.ms_below(4));
+        kills += u32::from(hit && running.runs());
+        drop(running);
+        println!("kill {kills}: after {changes} changes of {folder}; {first} tasks were done when it started");
+    }
+    assert!(kills >= 4, "the sweep was over after {kills} kills");
+    scene.start("killed").wait().exits(0);
+    watcher.end();
+    scene.assert_same("tasks", TASKS as usize);
+    scene.assert_same("jobs", (TASKS * JOBS) as usize);
+}
