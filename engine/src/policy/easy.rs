@@ -3,8 +3,14 @@
 //! A pass skips what provably cannot start. Between two completions nothing improves for a waiting job: free procs and
 //! the extra procs only shrink, the shadow time stays (jobs started since end by it or run on extra procs), and the
 //! clock moves towards it. So after arrivals alone only the new jobs are looked at, with the shadow of the last sweep;
-//! it is computed when the first candidate needs it. Only a shadow that has passed (jobs that outlive their estimates)
-//! forces a new sweep.
+//! it is computed when the first candidate needs it.
+//!
+//! A completion gives procs back, but no job more time: the shadow can only come nearer, and the clock has moved on. A
+//! job that was refused although there were procs enough stays refused, unless extra procs take it; only jobs that need
+//! more procs than were free then are looked at. What was found is worth nothing under a head with a later shadow, or
+//! once the shadow has passed (jobs that outlive their estimates).
+
+use std::ops::Range;
 
 use super::gear_rule::{Candidate, Gears, HeadGear};
 use super::order::{Order, Sorted};
@@ -23,14 +29,35 @@ pub(crate) struct Easy {
     shadow: Option<Shadow>,
     /// The head itself and everything behind it have to be looked at again.
     stale: bool,
-    /// Jobs from the head on, itself included, that cannot start before something changes.
+    /// Jobs from the head on, itself included, that have been looked at.
     swept: usize,
+    /// Why those of them that wait behind the head could not start.
+    refused: Option<Refused>,
     /// Free procs after the last pass.
     free: u32,
     /// The reserved head with the gear chosen for it, unless its gear is renewed.
     reserved: Option<(JobId, u8)>,
     /// A job has ended before its estimate since the last pass.
     early_end: bool,
+}
+
+/// What the last look at the waiting jobs found: each that needs at most `free` procs needs more than `extra`, and would
+/// end too late for a head that is to start at `until_s`.
+#[derive(Debug, Clone, Copy)]
+struct Refused {
+    free: u32,
+    extra: u32,
+    until_s: f64,
+    head: JobId,
+}
+
+impl Refused {
+    /// Whether the head cannot have to start later than at `until_s`: its own reservation only moves forward, unless it
+    /// has passed.
+    #[inline]
+    fn holds(&self, head: JobId, now_s: f64) -> bool {
+        self.until_s == f64::INFINITY || (self.head == head && now_s <= self.until_s)
+    }
 }
 
 impl Easy {
@@ -64,21 +91,27 @@ impl Easy {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<(), SimError> {
         let now_s = cluster.now_s();
-        if self.stale || self.swept == 0 || cluster.free(0) > self.free {
+        let again = self.stale || self.swept == 0 || cluster.free(0) != self.free;
+        if again {
+            if order.sorted() == Sorted::EveryPass || cluster.free(0) < self.free {
+                // Other places, or procs that went away: what was found says nothing.
+                self.refused = None;
+            }
             queue.sort(order, cluster);
+            let waiting = queue.len();
             self.start_heads(queue, gears, cluster)?;
+            self.swept = self.swept.saturating_sub(waiting - queue.len()).max(1);
             self.shadow = None;
             self.stale = false;
-            self.swept = 1;
-        } else if self.shadow.is_some_and(|shadow| shadow.at_s < now_s) {
+        } else if self.refused.is_some_and(|refused| refused.until_s < now_s) {
             self.shadow = None;
-            self.swept = 1;
+            self.refused = None;
         }
         if gears.head_gear() != HeadGear::Renew {
             self.reserve_head(queue, gears, cluster)?;
         }
-        if queue.len() > self.swept {
-            self.sweep(queue, gears, cluster)?;
+        if queue.len() > 1 && (again || self.refused.is_none() || queue.len() > self.swept) {
+            self.sweep(queue, gears, cluster, again)?;
         }
         self.swept = queue.len();
         self.free = cluster.free(0);
@@ -131,29 +164,75 @@ impl Easy {
         Ok(())
     }
 
-    /// Looks once, in order, at the jobs behind the head that have not been looked at.
+    /// Looks once, in order, at the jobs behind the head that may start; `again`: at those that were refused, too.
     #[inline]
     fn sweep<G: Gears, R: Recorder>(
         &mut self,
         queue: &mut Queue,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
+        again: bool,
+    ) -> Result<(), SimError> {
+        let free = cluster.free(0);
+        let (behind, fresh) = (queue.head() + 1, queue.head() + self.swept.max(1));
+        let head = queue.job(queue.head());
+        // Nothing is known of jobs without an earlier look.
+        let (behind, fresh) = match self.refused {
+            None => (behind, behind),
+            Some(_) if again => (behind, fresh),
+            Some(_) => (fresh, fresh),
+        };
+        let mut refused = self.refused.filter(|refused| refused.holds(head, cluster.now_s()));
+        if self.shadow.is_none() {
+            // The shadow is worth computing only for someone.
+            let known_until = if refused.is_some() { fresh } else { behind };
+            let floor = refused.map_or(0, |refused| self.floor(refused, u32::MAX));
+            if queue.next_between(behind, known_until, floor, free).is_none()
+                && queue.next_between(known_until, queue.end(), 0, free).is_none()
+            {
+                let nobody = Refused { free, extra: free, until_s: f64::INFINITY, head };
+                self.refused = Some(refused.map_or(nobody, |refused| Refused { free, ..refused }));
+                return Ok(());
+            }
+        }
+        let shadow = self.shadow(queue, cluster)?;
+        refused = self.refused.filter(|refused| shadow.at_s <= refused.until_s);
+        let known_until = if refused.is_some() { fresh } else { behind };
+        let floor = refused.map_or(0, |refused| self.floor(refused, shadow.extra));
+        self.overtake(queue, behind..known_until, floor, gears, cluster)?;
+        self.overtake(queue, known_until..queue.end(), 0, gears, cluster)?;
+        queue.close_gaps();
+        let extra = self.shadow.map_or(0, |shadow| shadow.extra);
+        self.refused = Some(Refused { free: cluster.free(0), extra, until_s: shadow.at_s, head });
+        Ok(())
+    }
+
+    /// Refused jobs that need no more procs than this cannot start with at most so many extra procs.
+    #[inline]
+    fn floor(&self, refused: Refused, extra: u32) -> u32 {
+        if self.extra_procs && extra > refused.extra { refused.free.min(refused.extra) } else { refused.free }
+    }
+
+    /// Starts the jobs at some positions that may overtake and need more than `floor` procs.
+    #[inline]
+    fn overtake<G: Gears, R: Recorder>(
+        &mut self,
+        queue: &mut Queue,
+        mut positions: Range<usize>,
+        floor: u32,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
     ) -> Result<(), SimError> {
         let now_s = cluster.now_s();
-        let mut from = queue.head() + self.swept;
-        let mut free = cluster.free(0);
-        // The shadow is worth computing only for someone.
-        if self.shadow.is_none() && queue.next_fit(from, free).is_none() {
-            return Ok(());
-        }
-        let mut shadow = self.shadow(queue, cluster)?;
+        let Some(mut shadow) = self.shadow else { return Ok(()) };
         loop {
             let extra = if self.extra_procs { shadow.extra } else { 0 };
-            let Some(at) = queue.next_candidate(from, Reach { free, extra, now_s, until_s: shadow.at_s }) else {
-                break;
+            let reach = Reach { floor, free: cluster.free(0), extra, now_s, until_s: shadow.at_s };
+            let Some(at) = queue.next_candidate(positions.clone(), reach) else {
+                return Ok(());
             };
             cluster.step()?;
-            from = at + 1;
+            positions.start = at + 1;
             let (job, procs) = (queue.job(at), queue.procs(at));
             let on_extra = procs <= extra;
             let candidate = candidate(queue, at, cluster);
@@ -163,14 +242,11 @@ impl Easy {
             let end_s = cluster.start(job, gear, true)?;
             self.releases.add(job, procs, end_s);
             queue.take(at);
-            free -= procs;
             if late {
                 shadow.extra -= procs;
                 self.shadow = Some(shadow);
             }
         }
-        queue.close_gaps();
-        Ok(())
     }
 
     /// The head's reservation.

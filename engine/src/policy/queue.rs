@@ -3,6 +3,8 @@
 //! The sweep of EASY reads processor counts alone for most jobs, so they are contiguous. Ties of every order are broken
 //! by arrival, which is the job's index.
 
+use std::ops::Range;
+
 use super::order::{Order, Sorted};
 use crate::kernel::{Cluster, JobId, Recorder};
 
@@ -97,11 +99,17 @@ impl Queue {
         }
     }
 
-    /// The first position from `from` on whose job fits now and may overtake by `reach`.
+    /// The position behind the last.
     #[inline]
-    pub(crate) fn next_candidate(&self, from: usize, reach: Reach) -> Option<usize> {
-        let mut from = from;
-        while let Some(at) = self.next_fit(from, reach.free) {
+    pub(crate) fn end(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// The first of some positions whose job may overtake by `reach`.
+    #[inline]
+    pub(crate) fn next_candidate(&self, positions: Range<usize>, reach: Reach) -> Option<usize> {
+        let mut from = positions.start;
+        while let Some(at) = self.next_between(from, positions.end, reach.floor, reach.free) {
             let in_time = reach.now_s + self.estimates_s[at] <= reach.until_s;
             if in_time || self.procs[at] <= reach.extra {
                 return Some(at);
@@ -111,18 +119,22 @@ impl Queue {
         None
     }
 
-    /// The first position from `from` on whose job needs at most `free` procs.
+    /// The first position in `from..until` whose job needs more than `floor` and at most `free` procs.
     #[inline]
-    pub(crate) fn next_fit(&self, from: usize, free: u32) -> Option<usize> {
-        let procs = self.procs.get(from..)?;
+    pub(crate) fn next_between(&self, from: usize, until: usize, floor: u32, free: u32) -> Option<usize> {
+        if floor >= free {
+            return None;
+        }
+        let procs = self.procs.get(from..until)?;
+        let fits = |&p: &u32| (p as i32 > floor as i32) & (p as i32 <= free as i32);
         let mut at = 0;
-        // Long stretches of jobs that are too wide: several at a time, without an early exit in the chunk.
+        // Long stretches of jobs that do not fit: several at a time, without an early exit in the chunk.
         while let Some(chunk) = procs.get(at..at + LANES)
-            && !chunk.iter().fold(false, |any, &p| any | (p as i32 <= free as i32))
+            && !chunk.iter().fold(false, |any, p| any | fits(p))
         {
             at += LANES;
         }
-        let inside = procs[at..].iter().position(|&p| p <= free)?;
+        let inside = procs[at..].iter().position(fits)?;
         Some(from + at + inside)
     }
 
@@ -177,6 +189,8 @@ impl Queue {
 /// What a job must be like to overtake at the top gear.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reach {
+    /// It needs more procs than this.
+    pub(crate) floor: u32,
     /// Procs that are free.
     pub(crate) free: u32,
     /// Of these, procs that it may keep beyond `until_s`.
