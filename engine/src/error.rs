@@ -42,3 +42,13 @@ pub enum SimError {
     #[error("more than {0} bytes of simulation state")]
     MemoryLimit(usize),
 }
+
+/// What ends a run, as the kernel and its policies pass it on: boxed, so that a decision that succeeds returns in
+/// registers.
+pub type Stop = Box<SimError>;
+
+impl From<Stop> for SimError {
+    fn from(stop: Stop) -> SimError {
+        *stop
+    }
+}

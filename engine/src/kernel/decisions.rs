@@ -1,11 +1,10 @@
 //! What a policy can decide: each decision is checked, carried out or refused.
 use super::cluster::{
-    ASLEEP, ClassState, Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, SWITCHING_OFF,
-    WAITING, WAKING,
+    ASLEEP, Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, SWITCHING_OFF, WAITING, WAKING,
 };
 use super::events::{Alarm, End, time_key};
 use super::recorder::Recorder;
-use crate::error::SimError;
+use crate::error::{SimError, Stop};
 use crate::workload::Job;
 
 /// What a policy can decide.
@@ -16,7 +15,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// # Errors
     /// [`SimError::Policy`] if the job does not wait, the procs are not free or the gear does not exist.
     #[inline]
-    pub fn start(&mut self, job: JobId, gear: u8, overtook: bool) -> Result<f64, SimError> {
+    pub fn start(&mut self, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
         self.start_on(0, job, gear, overtook)
     }
 
@@ -25,20 +24,25 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// # Errors
     /// As [`Cluster::start`], and if the class does not exist.
     #[inline]
-    pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, SimError> {
-        let Some(&Job { run_s, estimate_s, procs, .. }) = self.jobs.get(job as usize) else {
-            return Err(self.refuse(format!("job {job} started, which does not exist")));
+    pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
+        let (Some(&Job { run_s, estimate_s, procs, .. }), Some(state)) =
+            (self.jobs.get(job as usize), self.classes.get_mut(class))
+        else {
+            return Err(self.refuse_start(class, job, gear));
         };
-        let state = self.classes.get(class).copied().unwrap_or_default();
-        let ClassState { level, gears, .. } = state;
-        if self.phase[job as usize] != WAITING || usize::from(gear) >= gears || procs > state.free {
+        let phase = &mut self.phase[job as usize];
+        if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
             return Err(self.refuse_start(class, job, gear));
         }
         let now_s = self.now_s;
-        let factor = self.gears[level + usize::from(gear)].time_factor;
+        let idle = state.level + state.gears + IDLE;
+        let busy = state.level + usize::from(gear);
+        let factor = self.gears[busy].time_factor;
+        let end_s = now_s + run_s * factor;
+        let seq = self.starts_count;
         let run = Running {
             job,
-            seq: self.starts_count,
+            seq,
             procs,
             class: class as u16,
             gear,
@@ -49,24 +53,21 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             since_s: now_s,
             run_left_s: run_s,
             estimate_left_s: estimate_s,
-            end_s: now_s + run_s * factor,
+            end_s,
             suspended_s: 0.0,
             energy_j: 0.0,
         };
-        let (end_s, seq) = (run.end_s, run.seq);
-        let slot = if let Some(slot) = self.free_slots.pop() {
-            self.running[slot as usize] = run;
-            slot
-        } else {
-            self.running.push(run);
-            (self.running.len() - 1) as u32
-        };
-        self.phase[job as usize] = slot;
+        let slot = self.free_slots.pop().unwrap_or(self.running.len() as u32);
+        match self.running.get_mut(slot as usize) {
+            Some(place) => *place = run,
+            None => self.running.push(run),
+        }
+        *phase = slot;
+        state.free -= procs;
         self.starts_count += 1;
         self.ends.push(End { key: time_key(end_s), seq, slot });
-        self.classes[class].free -= procs;
         self.meter.idle_procs -= procs;
-        self.meter.shift(level + gears + IDLE, level + usize::from(gear), procs);
+        self.meter.shift(idle, busy, procs);
         self.meter.wait_ends(f64::from(procs) * run_s);
         Ok(now_s + estimate_s * factor)
     }
@@ -76,7 +77,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     ///
     /// # Errors
     /// [`SimError::Policy`] if the job does not execute or the gear does not exist.
-    pub fn set_gear(&mut self, job: JobId, gear: u8) -> Result<f64, SimError> {
+    pub fn set_gear(&mut self, job: JobId, gear: u8) -> Result<f64, Stop> {
         let slot = self.executing_slot(job, true, "set the gear of")?;
         let class = self.running[slot].class as usize;
         let gears = self.machine.classes[class].gears.len();
@@ -99,7 +100,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     ///
     /// # Errors
     /// [`SimError::Policy`] if the job does not execute.
-    pub fn suspend(&mut self, job: JobId) -> Result<(), SimError> {
+    pub fn suspend(&mut self, job: JobId) -> Result<(), Stop> {
         let slot = self.executing_slot(job, true, "suspend")?;
         self.settle(slot);
         let run = &mut self.running[slot];
@@ -115,7 +116,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     ///
     /// # Errors
     /// [`SimError::Policy`] if the job is not suspended.
-    pub fn resume(&mut self, job: JobId) -> Result<f64, SimError> {
+    pub fn resume(&mut self, job: JobId) -> Result<f64, Stop> {
         let slot = self.executing_slot(job, false, "resume")?;
         self.settle(slot);
         let run = &mut self.running[slot];
@@ -131,7 +132,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     ///
     /// # Errors
     /// [`SimError::Policy`] if fewer are idle.
-    pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), SimError> {
+    pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
         if self.classes.get(class).is_none_or(|c| c.free < procs) {
             return Err(self.refuse(format!("{procs} procs of class {class} put to sleep, which are not idle")));
         }
@@ -154,7 +155,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     ///
     /// # Errors
     /// [`SimError::Policy`] if fewer are asleep (those that still switch off cannot be recalled).
-    pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), SimError> {
+    pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
         if self.classes.get(class).is_none_or(|c| c.asleep < procs) {
             return Err(self.refuse(format!("{procs} procs of class {class} woken, which are not asleep")));
         }
@@ -177,7 +178,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     ///
     /// # Errors
     /// [`SimError::Policy`] if the instant is not after now or not finite.
-    pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), SimError> {
+    pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), Stop> {
         if !(at_s.is_finite() && at_s > self.now_s) {
             return Err(self.refuse(format!("a timer was set for {at_s} s, which is not later")));
         }
@@ -190,23 +191,23 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// # Errors
     /// [`SimError::Deadline`], [`SimError::EventLimit`], [`SimError::MemoryLimit`].
     #[inline]
-    pub fn step(&mut self) -> Result<(), SimError> {
+    pub fn step(&mut self) -> Result<(), Stop> {
         self.steps += 1;
         if self.steps >= STEPS_PER_CHECK { self.check_limits() } else { Ok(()) }
     }
 
     #[cold]
-    pub(super) fn check_limits(&mut self) -> Result<(), SimError> {
+    pub(super) fn check_limits(&mut self) -> Result<(), Stop> {
         self.steps = 0;
         if (self.limits.deadline_passed)() {
-            return Err(SimError::Deadline);
+            return Err(Stop::new(SimError::Deadline));
         }
         if self.events_count > self.limits.max_events {
-            return Err(SimError::EventLimit(self.limits.max_events));
+            return Err(Stop::new(SimError::EventLimit(self.limits.max_events)));
         }
         let bytes = self.bytes();
         if bytes > self.limits.max_bytes {
-            return Err(SimError::MemoryLimit(self.limits.max_bytes));
+            return Err(Stop::new(SimError::MemoryLimit(self.limits.max_bytes)));
         }
         Ok(())
     }
@@ -224,7 +225,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.jobs.get(job as usize).map_or(-1, |j| j.id)
     }
 
-    fn executing_slot(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, SimError> {
+    fn executing_slot(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, Stop> {
         let slot = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
         match self.running.get(slot) {
             Some(run) if run.executing == executing => Ok(slot),
@@ -233,12 +234,15 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     #[cold]
-    fn refuse(&self, what: String) -> SimError {
-        SimError::Policy { now_s: self.now_s, what }
+    fn refuse(&self, what: String) -> Stop {
+        Stop::new(SimError::Policy { now_s: self.now_s, what })
     }
 
     #[cold]
-    fn refuse_start(&self, class: usize, job: JobId, gear: u8) -> SimError {
+    fn refuse_start(&self, class: usize, job: JobId, gear: u8) -> Stop {
+        if self.jobs.get(job as usize).is_none() {
+            return self.refuse(format!("job {job} started, which does not exist"));
+        }
         let Some(machines) = self.machine.classes.get(class) else {
             return self.refuse(format!("job {} started on class {class}, which does not exist", self.name(job)));
         };

@@ -46,6 +46,12 @@ impl Ends {
         })
     }
 
+    /// Key of the first completion, whether it is stale or not; greater than every key if there is none.
+    #[inline]
+    pub(crate) fn first_key(&self) -> u64 {
+        self.heap.peek().map_or(u64::MAX, |&Reverse(packed)| (packed >> 64) as u64)
+    }
+
     pub(crate) fn pop(&mut self) {
         self.heap.pop();
     }

@@ -100,11 +100,11 @@ impl Meter {
             level.proc_s += level.procs * dt;
             power_w += level.procs * level.watts;
         }
-        self.power_peak_w = self.power_peak_w.max(power_w);
+        raise(&mut self.power_peak_w, power_w);
         self.bins.add(power_w, dt);
         if self.waiting_count > 0 {
             self.waiting_max = self.waiting_max.max(self.waiting_count);
-            self.backlog_max = self.backlog_max.max(self.backlog_proc_s);
+            raise(&mut self.backlog_max, self.backlog_proc_s);
             self.waiting_s += self.waiting_count as f64 * dt;
             self.backlog_s += self.backlog_proc_s * dt;
             self.lost_proc_s += f64::from(self.idle_procs) * dt;
@@ -181,11 +181,21 @@ impl Meter {
 impl Bins {
     #[inline]
     fn add(&mut self, power_w: f64, dt: f64) {
-        let at = ((power_w - self.low_w) * self.per_w + 0.5) as usize;
-        let at = at.min(self.bins.len() - 1);
-        let bin = &mut self.bins[at];
+        // Below 2^52 the sum with it has the nearest integer in its low bits: cheaper than a checked conversion.
+        const INTEGERS: f64 = (1_u64 << 52) as f64;
+        let at = ((power_w - self.low_w) * self.per_w + INTEGERS).to_bits() as u32 as usize;
+        let last = self.bins.len() - 1;
+        let bin = &mut self.bins[at.min(last)];
         bin.time_s += dt;
-        bin.top_w = bin.top_w.max(power_w);
+        raise(&mut bin.top_w, power_w);
+    }
+}
+
+/// `f64::max` without its care for NaN, which no power is.
+#[inline(always)]
+fn raise(greatest: &mut f64, value: f64) {
+    if value > *greatest {
+        *greatest = value;
     }
 }
 

@@ -33,7 +33,7 @@ pub use recorder::{Finished, JobRows, Nothing, Outcomes, Recorder};
 
 use std::collections::VecDeque;
 
-use crate::error::SimError;
+use crate::error::{SimError, Stop};
 use crate::platform::Machine;
 use crate::workload::Job;
 use crate::{Limits, summary};
@@ -82,7 +82,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     ///
     /// # Errors
     /// See [`SimError`]; the state is not to be used afterwards.
-    pub fn run(&mut self) -> Result<(), SimError> {
+    pub fn run(&mut self) -> Result<(), Stop> {
         while self.advance()? {}
         Ok(())
     }
@@ -92,7 +92,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// # Errors
     /// See [`SimError`]; the state is not to be used afterwards.
     #[inline]
-    pub fn advance(&mut self) -> Result<bool, SimError> {
+    pub fn advance(&mut self) -> Result<bool, Stop> {
         let jobs = self.cluster.jobs();
         if self.cluster.done_count() == jobs.len() {
             return Ok(false);
@@ -134,9 +134,10 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         self.cluster.integrals()
     }
 
-    fn batch_instant(&mut self, now: u64) -> Result<(), SimError> {
+    fn batch_instant(&mut self, now: u64) -> Result<(), Stop> {
         loop {
-            while let Some(end) = self.cluster.next_end()
+            while self.cluster.ends.first_key() <= now
+                && let Some(end) = self.cluster.next_end()
                 && end.key == now
             {
                 self.cluster.ends.pop();
@@ -150,13 +151,13 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
                 self.alarm()?;
             }
             self.policy.pass(&mut self.cluster)?;
-            if self.cluster.next_end().is_none_or(|end| end.key != now) {
+            if self.cluster.ends.first_key() > now || self.cluster.next_end().is_none_or(|end| end.key != now) {
                 return Ok(());
             }
         }
     }
 
-    fn single_instant(&mut self, now: u64, submit_first: bool) -> Result<(), SimError> {
+    fn single_instant(&mut self, now: u64, submit_first: bool) -> Result<(), Stop> {
         loop {
             self.collect_due(now, submit_first)?;
             if self.submission_is_due() && (submit_first || self.due.is_empty()) {
@@ -180,7 +181,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
 
     /// Takes the completions of this instant out of the queue. `release`: those whose estimated end has come give their
     /// procs back at once.
-    fn collect_due(&mut self, now: u64, release: bool) -> Result<(), SimError> {
+    fn collect_due(&mut self, now: u64, release: bool) -> Result<(), Stop> {
         while let Some(end) = self.cluster.next_end()
             && end.key == now
         {
@@ -200,7 +201,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     }
 
     #[inline]
-    fn submit(&mut self) -> Result<(), SimError> {
+    fn submit(&mut self) -> Result<(), Stop> {
         let job = self.submitted as JobId;
         self.submitted += 1;
         self.count_event()?;
@@ -215,7 +216,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         self.policy.ended(&self.cluster, &ended);
     }
 
-    fn alarm(&mut self) -> Result<(), SimError> {
+    fn alarm(&mut self) -> Result<(), Stop> {
         self.count_event()?;
         match self.cluster.timers.pop() {
             Some(Alarm::Policy(token)) => self.policy.timer(&self.cluster, token),
@@ -226,20 +227,20 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     }
 
     #[inline]
-    fn count_event(&mut self) -> Result<(), SimError> {
+    fn count_event(&mut self) -> Result<(), Stop> {
         self.cluster.events_count += 1;
         if self.cluster.events_count.is_multiple_of(1024) { self.cluster.check_limits() } else { Ok(()) }
     }
 
     #[cold]
-    fn stuck(&self) -> SimError {
+    fn stuck(&self) -> Stop {
         let waiting = self.submitted - self.cluster.done_count() - self.cluster.running_count();
-        SimError::Policy {
+        Stop::new(SimError::Policy {
             now_s: self.cluster.now_s(),
             what: format!(
                 "nothing is left to happen, but {waiting} jobs wait and {} jobs hold procs",
                 self.cluster.running_count()
             ),
-        }
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! What the kernel asks of a scheduling policy.
 use super::cluster::{Cluster, Ended, JobId};
 use super::recorder::Recorder;
-use crate::error::SimError;
+use crate::error::Stop;
 
 /// A scheduling policy: owns the waiting jobs, is told of events and decides in [`Policy::pass`].
 ///
@@ -23,5 +23,5 @@ pub trait Policy: Clone {
     ///
     /// # Errors
     /// Those of the decisions and of [`Cluster::step`], passed on.
-    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), SimError>;
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop>;
 }

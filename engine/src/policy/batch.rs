@@ -4,7 +4,7 @@ use super::easy::{Easy, pass_without_backfilling};
 use super::gear_rule::{Bsld, Top};
 use super::order::Order;
 use super::queue::Queue;
-use crate::error::SimError;
+use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Ended, EventOrder, JobId, Policy, Recorder};
 use crate::platform::Machine;
 use crate::registry::{Default, Entry, Param, Slot, Type};
@@ -134,7 +134,7 @@ impl Policy for Batch {
     }
 
     #[inline]
-    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), SimError> {
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         match (&mut self.waiting, &self.gears, self.order) {
             // The hot pair: the order is a constant here, so that its branches fold away.
             (Waiting::Easy(queue, easy), GearRule::Top(gears), Order::Fcfs) => {

@@ -16,7 +16,7 @@
 use super::gear_rule::{Candidate, Gears};
 use super::order::Order;
 use super::profile::Profile;
-use crate::error::SimError;
+use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Ended, JobId, Recorder};
 
 /// A waiting job's reservation.
@@ -67,7 +67,7 @@ impl Conservative {
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), SimError> {
+    ) -> Result<(), Stop> {
         let now_s = cluster.now_s();
         let profile = self.profile.get_or_insert_with(|| Profile::new(now_s, cluster.free(0)));
         profile.trim(now_s);
@@ -96,7 +96,7 @@ impl Conservative {
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), SimError> {
+    ) -> Result<(), Stop> {
         cluster.step()?;
         let job = self.arrived[arrived];
         let procs = cluster.procs(job);
@@ -107,7 +107,8 @@ impl Conservative {
         let found =
             gears.reserve(candidate, others, |duration_s| profile.earliest(now_s, f64::INFINITY, procs, duration_s));
         let Some((gear, start_s, duration_s)) = found else {
-            return Err(SimError::Policy { now_s, what: format!("no hole is ever wide enough for {procs} procs") });
+            let what = format!("no hole is ever wide enough for {procs} procs");
+            return Err(Stop::new(SimError::Policy { now_s, what }));
         };
         profile.add(start_s, start_s + duration_s, -i64::from(procs));
         let reserved = Reserved { key: order.key(cluster, job), start_s, duration_s, job, procs, gear };
@@ -124,7 +125,7 @@ impl Conservative {
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), SimError> {
+    ) -> Result<(), Stop> {
         self.sort(order, cluster);
         let now_s = cluster.now_s();
         let others = self.queue.len() + self.arrived.len() - usize::from(!self.queue.is_empty());
@@ -152,10 +153,8 @@ impl Conservative {
                 // An instant keeps nobody off: another job may have been placed over it.
                 let instant = (duration_s == 0.0).then_some((reserved.gear, start_s, duration_s));
                 let Some((gear, start_s, duration_s)) = found.or(instant) else {
-                    return Err(SimError::Policy {
-                        now_s,
-                        what: format!("the reservation of job {} (by arrival) has no place any more", reserved.job),
-                    });
+                    let what = format!("the reservation of job {} (by arrival) has no place any more", reserved.job);
+                    return Err(Stop::new(SimError::Policy { now_s, what }));
                 };
                 profile.add(start_s, start_s + duration_s, -i64::from(procs));
                 (reserved.gear, reserved.start_s, reserved.duration_s) = (gear, start_s, duration_s);
@@ -166,7 +165,7 @@ impl Conservative {
     }
 
     /// Starts the jobs whose reservation has come and whose procs are free.
-    fn start_due<R: Recorder>(&mut self, order: Order, cluster: &mut Cluster<'_, R>) -> Result<(), SimError> {
+    fn start_due<R: Recorder>(&mut self, order: Order, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         let now_s = cluster.now_s();
         self.sort(order, cluster);
         self.next_s = f64::INFINITY;

@@ -16,7 +16,7 @@ use super::gear_rule::{Candidate, Gears, HeadGear};
 use super::order::{Order, Sorted};
 use super::queue::{Queue, Reach};
 use super::releases::{Releases, Shadow};
-use crate::error::SimError;
+use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Ended, JobId, Recorder};
 
 /// State of EASY between passes.
@@ -32,7 +32,7 @@ pub(crate) struct Easy {
     /// Jobs from the head on, itself included, that have been looked at.
     swept: usize,
     /// Why those of them that wait behind the head could not start.
-    refused: Option<Refused>,
+    refused: Refused,
     /// Free procs after the last pass.
     free: u32,
     /// The reserved head with the gear chosen for it, unless its gear is renewed.
@@ -52,11 +52,25 @@ struct Refused {
 }
 
 impl Refused {
+    /// No look has been taken, or the one that was says nothing any more.
+    const NOTHING: Refused = Refused { free: 0, extra: 0, until_s: f64::NEG_INFINITY, head: 0 };
+
+    #[inline]
+    fn is_known(&self) -> bool {
+        self.until_s > f64::NEG_INFINITY
+    }
+
     /// Whether the head cannot have to start later than at `until_s`: its own reservation only moves forward, unless it
     /// has passed.
     #[inline]
     fn holds(&self, head: JobId, now_s: f64) -> bool {
         self.until_s == f64::INFINITY || (self.head == head && now_s <= self.until_s)
+    }
+}
+
+impl Default for Refused {
+    fn default() -> Refused {
+        Refused::NOTHING
     }
 }
 
@@ -89,13 +103,13 @@ impl Easy {
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), SimError> {
-        let now_s = cluster.now_s();
-        let again = self.stale || self.swept == 0 || cluster.free(0) != self.free;
+    ) -> Result<(), Stop> {
+        let free = cluster.free(0);
+        let again = self.stale || self.swept == 0 || free != self.free;
         if again {
-            if order.sorted() == Sorted::EveryPass || cluster.free(0) < self.free {
+            if order.sorted() == Sorted::EveryPass || free < self.free {
                 // Other places, or procs that went away: what was found says nothing.
-                self.refused = None;
+                self.refused = Refused::NOTHING;
             }
             queue.sort(order, cluster);
             let waiting = queue.len();
@@ -103,14 +117,15 @@ impl Easy {
             self.swept = self.swept.saturating_sub(waiting - queue.len()).max(1);
             self.shadow = None;
             self.stale = false;
-        } else if self.refused.is_some_and(|refused| refused.until_s < now_s) {
+        } else if self.refused.until_s < cluster.now_s() {
             self.shadow = None;
-            self.refused = None;
+            self.refused = Refused::NOTHING;
         }
         if gears.head_gear() != HeadGear::Renew {
             self.reserve_head(queue, gears, cluster)?;
         }
-        if queue.len() > 1 && (again || self.refused.is_none() || queue.len() > self.swept) {
+        let waiting = queue.len();
+        if waiting > 1 && (again || waiting > self.swept || !self.refused.is_known()) {
             self.sweep(queue, gears, cluster, again)?;
         }
         self.swept = queue.len();
@@ -125,7 +140,7 @@ impl Easy {
         queue: &mut Queue,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), SimError> {
+    ) -> Result<(), Stop> {
         if std::mem::take(&mut self.early_end) && gears.head_gear() == HeadGear::UntilEarlyEnd {
             self.reserved = None;
         }
@@ -149,7 +164,7 @@ impl Easy {
         queue: &Queue,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), SimError> {
+    ) -> Result<(), Stop> {
         if queue.len() == 0 {
             self.reserved = None;
             return Ok(());
@@ -172,38 +187,45 @@ impl Easy {
         gears: &G,
         cluster: &mut Cluster<'_, R>,
         again: bool,
-    ) -> Result<(), SimError> {
-        let free = cluster.free(0);
-        let (behind, fresh) = (queue.head() + 1, queue.head() + self.swept.max(1));
+    ) -> Result<(), Stop> {
+        let (free, now_s) = (cluster.free(0), cluster.now_s());
         let head = queue.job(queue.head());
-        // Nothing is known of jobs without an earlier look.
-        let (behind, fresh) = match self.refused {
-            None => (behind, behind),
-            Some(_) if again => (behind, fresh),
-            Some(_) => (fresh, fresh),
-        };
-        let mut refused = self.refused.filter(|refused| refused.holds(head, cluster.now_s()));
-        if self.shadow.is_none() {
-            // The shadow is worth computing only for someone.
-            let known_until = if refused.is_some() { fresh } else { behind };
-            let floor = refused.map_or(0, |refused| self.floor(refused, u32::MAX));
-            if queue.next_between(behind, known_until, floor, free).is_none()
-                && queue.next_between(known_until, queue.end(), 0, free).is_none()
-            {
-                let nobody = Refused { free, extra: free, until_s: f64::INFINITY, head };
-                self.refused = Some(refused.map_or(nobody, |refused| Refused { free, ..refused }));
+        let refused = self.refused;
+        // Positions before `fresh` have been looked at, and are again from `behind` on.
+        let fresh = if refused.is_known() { queue.head() + self.swept } else { queue.head() + 1 };
+        let behind = if again { queue.head() + 1 } else { fresh };
+        let mut first = behind;
+        let holds = refused.holds(head, now_s);
+        // The shadow is worth computing only for someone. Nearly always somebody might start on extra procs, of which
+        // nothing is known yet.
+        if self.shadow.is_none() && !(holds && again && self.extra_procs) {
+            let floor = if holds { refused.free } else { 0 };
+            let somebody = queue
+                .next_between(behind..fresh, floor, free)
+                .or_else(|| queue.next_between(fresh..queue.end(), 0, free));
+            let Some(at) = somebody else {
+                let until_s = if holds { refused.until_s } else { f64::INFINITY };
+                let extra = if holds { refused.extra } else { free };
+                self.refused = Refused { free, extra, until_s, head };
                 return Ok(());
-            }
+            };
+            first = at;
         }
         let shadow = self.shadow(queue, cluster)?;
-        refused = self.refused.filter(|refused| shadow.at_s <= refused.until_s);
-        let known_until = if refused.is_some() { fresh } else { behind };
-        let floor = refused.map_or(0, |refused| self.floor(refused, shadow.extra));
-        self.overtake(queue, behind..known_until, floor, gears, cluster)?;
-        self.overtake(queue, known_until..queue.end(), 0, gears, cluster)?;
+        let floor = if shadow.at_s <= refused.until_s { self.floor(refused, shadow.extra) } else { 0 };
+        if shadow.at_s > refused.until_s {
+            first = behind;
+        }
+        if first < fresh {
+            self.overtake(queue, first..fresh, floor, gears, cluster)?;
+            first = fresh;
+        }
+        if first < queue.end() {
+            self.overtake(queue, first..queue.end(), 0, gears, cluster)?;
+        }
         queue.close_gaps();
         let extra = self.shadow.map_or(0, |shadow| shadow.extra);
-        self.refused = Some(Refused { free: cluster.free(0), extra, until_s: shadow.at_s, head });
+        self.refused = Refused { free: cluster.free(0), extra, until_s: shadow.at_s, head };
         Ok(())
     }
 
@@ -222,7 +244,7 @@ impl Easy {
         floor: u32,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), SimError> {
+    ) -> Result<(), Stop> {
         let now_s = cluster.now_s();
         let Some(mut shadow) = self.shadow else { return Ok(()) };
         loop {
@@ -251,15 +273,15 @@ impl Easy {
 
     /// The head's reservation.
     #[inline]
-    fn shadow<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> Result<Shadow, SimError> {
+    fn shadow<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> Result<Shadow, Stop> {
         if let Some(shadow) = self.shadow {
             return Ok(shadow);
         }
         let head = queue.head();
         let (free, need) = (cluster.free(0), queue.procs(head));
-        let shadow = self.releases.shadow(cluster.now_s(), free, need).ok_or_else(|| SimError::Policy {
-            now_s: cluster.now_s(),
-            what: format!("no end of a running job gives job {} (by arrival) its {need} procs", queue.job(head)),
+        let shadow = self.releases.shadow(cluster.now_s(), free, need).ok_or_else(|| {
+            let what = format!("no end of a running job gives job {} (by arrival) its {need} procs", queue.job(head));
+            Stop::new(SimError::Policy { now_s: cluster.now_s(), what })
         })?;
         self.shadow = Some(shadow);
         Ok(shadow)
@@ -272,7 +294,7 @@ pub(crate) fn pass_without_backfilling<G: Gears, R: Recorder>(
     order: Order,
     gears: &G,
     cluster: &mut Cluster<'_, R>,
-) -> Result<(), SimError> {
+) -> Result<(), Stop> {
     queue.sort(order, cluster);
     while queue.len() > 0 && queue.procs(queue.head()) <= cluster.free(0) {
         let head = queue.head();

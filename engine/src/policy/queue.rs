@@ -108,34 +108,46 @@ impl Queue {
     /// The first of some positions whose job may overtake by `reach`.
     #[inline]
     pub(crate) fn next_candidate(&self, positions: Range<usize>, reach: Reach) -> Option<usize> {
-        let mut from = positions.start;
-        while let Some(at) = self.next_between(from, positions.end, reach.floor, reach.free) {
-            let in_time = reach.now_s + self.estimates_s[at] <= reach.until_s;
-            if in_time || self.procs[at] <= reach.extra {
-                return Some(at);
-            }
-            from = at + 1;
-        }
-        None
-    }
-
-    /// The first position in `from..until` whose job needs more than `floor` and at most `free` procs.
-    #[inline]
-    pub(crate) fn next_between(&self, from: usize, until: usize, floor: u32, free: u32) -> Option<usize> {
+        let Reach { floor, free, extra, now_s, until_s } = reach;
         if floor >= free {
             return None;
         }
-        let procs = self.procs.get(from..until)?;
-        let fits = |&p: &u32| (p as i32 > floor as i32) & (p as i32 <= free as i32);
-        let mut at = 0;
-        // Long stretches of jobs that do not fit: several at a time, without an early exit in the chunk.
-        while let Some(chunk) = procs.get(at..at + LANES)
-            && !chunk.iter().fold(false, |any, p| any | fits(p))
-        {
-            at += LANES;
+        let mut from = positions.start;
+        let (procs, procs_rest) = self.procs.get(positions.clone())?.as_chunks::<LANES>();
+        let (estimates_s, estimates_rest) = self.estimates_s.get(positions)?.as_chunks::<LANES>();
+        let fits = |p: u32| (p as i32 > floor as i32) & (p as i32 <= free as i32);
+        // Without branches: whether a job fits says little about whether it may start.
+        let starts =
+            |(&p, &estimate_s): (&u32, &f64)| fits(p) & ((now_s + estimate_s <= until_s) | (p as i32 <= extra as i32));
+        for (chunk, chunk_s) in procs.iter().zip(estimates_s) {
+            if chunk.iter().fold(false, |any, &p| any | fits(p)) {
+                let some = chunk.iter().zip(chunk_s).fold(false, |any, job| any | starts(job));
+                if some {
+                    return chunk.iter().zip(chunk_s).position(starts).map(|inside| from + inside);
+                }
+            }
+            from += LANES;
         }
-        let inside = procs[at..].iter().position(fits)?;
-        Some(from + at + inside)
+        procs_rest.iter().zip(estimates_rest).position(starts).map(|inside| from + inside)
+    }
+
+    /// The first of some positions whose job needs more than `floor` and at most `free` procs.
+    #[inline]
+    pub(crate) fn next_between(&self, positions: Range<usize>, floor: u32, free: u32) -> Option<usize> {
+        if floor >= free {
+            return None;
+        }
+        let mut from = positions.start;
+        let (chunks, rest) = self.procs.get(positions)?.as_chunks::<LANES>();
+        let fits = |p: u32| (p as i32 > floor as i32) & (p as i32 <= free as i32);
+        // Long stretches of jobs that do not fit: several at a time, without an early exit in the chunk.
+        for chunk in chunks {
+            if chunk.iter().fold(false, |any, &p| any | fits(p)) {
+                return chunk.iter().position(|&p| fits(p)).map(|inside| from + inside);
+            }
+            from += LANES;
+        }
+        rest.iter().position(|&p| fits(p)).map(|inside| from + inside)
     }
 
     /// Marks the job at a position as started; positions stay valid until [`Queue::close_gaps`].

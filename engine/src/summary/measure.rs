@@ -1,6 +1,7 @@
 //! From outcomes and integrals to the summary.
+use super::sum::{Sum, Sums};
 use super::tally::Tally;
-use super::{Integrals, Outcome, Summary, sum::Sum, window};
+use super::{Integrals, Outcome, Summary, window};
 use crate::registry::Part;
 use crate::workload::Job;
 
@@ -29,8 +30,8 @@ pub fn summarize(
     let measured = window::measured(statistics, jobs, outcomes);
     let all = AllJobs::of(jobs, outcomes, &measured);
     let mut tally = Tally::new(measured.len(), gears, statistics.real("bsld_tau_s"));
-    for (job, outcome) in jobs[measured.clone()].iter().zip(&outcomes[measured.clone()]) {
-        tally.add(job, outcome);
+    for (jobs, outcomes) in blocks(&jobs[measured.clone()], &outcomes[measured.clone()]) {
+        tally.add(jobs, outcomes);
     }
     let mut summary = Summary {
         jobs_count: jobs.len() as u64,
@@ -50,15 +51,32 @@ pub fn summarize(
     summary
 }
 
+/// Jobs whose terms are added plainly before the compensated sums take them: few enough that a plain sum is as exact as
+/// its terms, enough that compensation costs nothing.
+const BLOCK: usize = 16;
+
+/// Jobs and their outcomes, [`BLOCK`] at a time.
+fn blocks<'a>(jobs: &'a [Job], outcomes: &'a [Outcome]) -> impl Iterator<Item = (&'a [Job], &'a [Outcome])> {
+    jobs.chunks(BLOCK).zip(outcomes.chunks(BLOCK))
+}
+
+/// `f64::max` without its care for NaN, which no time is.
+#[inline(always)]
+pub(super) fn greatest(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// `f64::min` likewise.
+#[inline(always)]
+fn least(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
 /// Sums over all simulated jobs, measured or not.
 struct AllJobs {
     killed: u64,
-    wait: Sum,
-    energy: Sum,
-    /// Processor-seconds as executed.
-    busy: Sum,
-    /// Processor-seconds at the top gear.
-    area: Sum,
+    /// In the order of [`AllJobs::of`].
+    sums: Sums<5>,
     first_submit: f64,
     last_submit: f64,
     window: Window,
@@ -68,8 +86,7 @@ struct AllJobs {
 struct Window {
     begin: f64,
     end: f64,
-    busy: Sum,
-    area: Sum,
+    area: f64,
     completed: u64,
 }
 
@@ -78,52 +95,51 @@ impl AllJobs {
         let submit = |job: Option<&Job>| job.map_or(f64::NAN, |j| j.submit_s);
         let inside = &jobs[measured.clone()];
         let (begin, end) = (submit(inside.first()), submit(inside.last()));
-        let window = Window { begin, end, busy: Sum::default(), area: Sum::default(), completed: 0 };
-        let mut all = AllJobs {
-            killed: 0,
-            wait: Sum::default(),
-            energy: Sum::default(),
-            busy: Sum::default(),
-            area: Sum::default(),
-            first_submit: submit(jobs.first()),
-            last_submit: submit(jobs.last()),
-            window,
+        let mut sums = Sums::default();
+        let (mut killed, mut completed) = (0, 0);
+        for (jobs, outcomes) in blocks(jobs, outcomes) {
+            let (mut wait, mut energy, mut busy, mut area, mut window) = (0.0, 0.0, 0.0, 0.0, 0.0);
+            for (job, outcome) in jobs.iter().zip(outcomes) {
+                let procs = f64::from(job.procs);
+                let overlap = least(outcome.finish_s, end) - greatest(outcome.start_s, begin);
+                wait += outcome.start_s - job.submit_s;
+                energy += outcome.energy_j;
+                busy += procs * (outcome.finish_s - outcome.start_s);
+                area += procs * job.run_s;
+                window += procs * greatest(overlap, 0.0);
+                killed += u64::from(job.killed);
+                completed += u64::from((outcome.finish_s >= begin) & (outcome.finish_s <= end));
+            }
+            sums.add_each([wait, energy, busy, area, window]);
+        }
+        let area = if inside.len() == jobs.len() {
+            sums.values()[3]
+        } else {
+            let mut area = Sum::default();
+            inside.iter().for_each(|job| area.add(f64::from(job.procs) * job.run_s));
+            area.value()
         };
-        for (job, outcome) in jobs.iter().zip(outcomes) {
-            let procs = f64::from(job.procs);
-            all.killed += u64::from(job.killed);
-            all.wait.add(outcome.start_s - job.submit_s);
-            all.energy.add(outcome.energy_j);
-            all.busy.add(procs * (outcome.finish_s - outcome.start_s));
-            all.area.add(procs * job.run_s);
-            let overlap = outcome.finish_s.min(end) - outcome.start_s.max(begin);
-            all.window.busy.add(procs * overlap.max(0.0));
-            all.window.completed += u64::from(outcome.finish_s >= begin && outcome.finish_s <= end);
-        }
-        for job in inside {
-            all.window.area.add(f64::from(job.procs) * job.run_s);
-        }
-        all
+        let window = Window { begin, end, area, completed };
+        AllJobs { killed, sums, first_submit: submit(jobs.first()), last_submit: submit(jobs.last()), window }
     }
 
     fn fill(&self, summary: &mut Summary, integrals: &Integrals) {
+        let [wait, energy, busy, area, window_busy] = self.sums.values();
         let procs = f64::from(integrals.machine_procs);
         let submits = procs * (self.last_submit - self.first_submit);
-        summary.offered_load = ratio(self.area.value(), submits);
+        summary.offered_load = ratio(area, submits);
         let window = &self.window;
         let length = window.end - window.begin;
         (summary.window_begin_s, summary.window_end_s) = (window.begin, window.end);
-        summary.window_utilization = ratio(window.busy.value(), procs * length);
-        summary.window_offered_load = ratio(window.area.value(), procs * length);
+        summary.window_utilization = ratio(window_busy, procs * length);
+        summary.window_offered_load = ratio(window.area, procs * length);
         summary.window_throughput_jobs_per_h = ratio(SECONDS_PER_HOUR * window.completed as f64, length);
 
-        let wait = self.wait.value();
         summary.little_residual = residual(integrals.queue_length_s, wait, wait);
         let metered: f64 = integrals.busy_proc_s.iter().sum();
-        let busy = self.busy.value();
         summary.busy_residual = residual(metered, busy, busy);
         let total = integrals.energy_busy_j + integrals.energy_idle_j;
-        summary.energy_residual = residual(total - integrals.energy_idle_j, self.energy.value(), total);
+        summary.energy_residual = residual(total - integrals.energy_idle_j, energy, total);
         let capacity = procs * (integrals.last_finish_s - integrals.first_submit_s);
         let parts = metered + integrals.idle_proc_s + integrals.asleep_proc_s;
         summary.procs_residual = residual(parts, capacity, capacity);

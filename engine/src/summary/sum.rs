@@ -1,26 +1,57 @@
 //! Compensated summation.
 
-/// A running sum with the rounding errors kept aside (Knuth's branch-free two-sum, Neumaier's use of it): as exact as
-/// twice the precision for sums of moderate condition, and the same on every machine.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sum {
-    high: f64,
-    low: f64,
+/// Running sums of several terms each, with the rounding errors kept aside (Knuth's branch-free two-sum, Neumaier's use
+/// of it): as exact as twice the precision for sums of moderate condition, and the same on every machine. Side by side,
+/// so that the compiler adds them in vectors.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sums<const N: usize> {
+    high: [f64; N],
+    low: [f64; N],
+}
+
+/// A single running sum.
+pub(super) type Sum = Sums<1>;
+
+impl<const N: usize> Default for Sums<N> {
+    fn default() -> Sums<N> {
+        Sums { high: [0.0; N], low: [0.0; N] }
+    }
+}
+
+impl<const N: usize> Sums<N> {
+    /// Adds a term to each.
+    #[inline(always)]
+    pub(super) fn add_each(&mut self, x: [f64; N]) {
+        for i in 0..N {
+            let high = self.high[i] + x[i];
+            let rest = high - self.high[i];
+            self.low[i] += (self.high[i] - (high - rest)) + (x[i] - rest);
+            self.high[i] = high;
+        }
+    }
+
+    /// Adds other sums.
+    pub(super) fn join(&mut self, other: Sums<N>) {
+        self.add_each(other.high);
+        self.add_each(other.low);
+    }
+
+    /// The sums.
+    pub(super) fn values(self) -> [f64; N] {
+        std::array::from_fn(|i| self.high[i] + self.low[i])
+    }
 }
 
 impl Sum {
     /// Adds a term.
     #[inline(always)]
     pub(super) fn add(&mut self, x: f64) {
-        let high = self.high + x;
-        let rest = high - self.high;
-        self.low += (self.high - (high - rest)) + (x - rest);
-        self.high = high;
+        self.add_each([x]);
     }
 
     /// The sum.
     pub(super) fn value(self) -> f64 {
-        self.high + self.low
+        self.values()[0]
     }
 }
 

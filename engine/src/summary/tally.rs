@@ -1,7 +1,8 @@
 //! Sums over the measured jobs, in one pass.
-use super::measure::ratio;
+use super::measure::{greatest, ratio};
 use super::quantile;
-use super::{Outcome, Summary, sum::Sum};
+use super::sum::Sums;
+use super::{Outcome, Summary};
 use crate::workload::Job;
 
 /// Bound of Mu'alem & Feitelson's bounded slowdown and of Lawson & Smirni's slowdown (s).
@@ -9,25 +10,32 @@ const TAU_SHORT_S: f64 = 10.0;
 /// Bound of the slowdown in Etinski et al. 2010 (s).
 const TAU_ETINSKI_S: f64 = 600.0;
 
-/// Sums over a class of jobs.
+/// Sums over a class of jobs: waits and bounded slowdowns.
 #[derive(Debug, Clone, Copy, Default)]
 struct Class {
     count: u64,
-    wait: Sum,
-    bsld: Sum,
+    sums: Sums<2>,
+    /// What the sums have not taken in yet.
+    block: [f64; 2],
 }
 
 impl Class {
     #[inline(always)]
     fn add(&mut self, wait: f64, bsld: f64) {
         self.count += 1;
-        self.wait.add(wait);
-        self.bsld.add(bsld);
+        self.block[0] += wait;
+        self.block[1] += bsld;
+    }
+
+    #[inline]
+    fn end_block(&mut self) {
+        self.sums.add_each(std::mem::take(&mut self.block));
     }
 
     fn means(&self) -> (u64, Option<f64>, Option<f64>) {
         let count = self.count as f64;
-        (self.count, ratio(self.wait.value(), count), ratio(self.bsld.value(), count))
+        let [wait, bsld] = self.sums.values();
+        (self.count, ratio(wait, count), ratio(bsld, count))
     }
 }
 
@@ -48,20 +56,11 @@ pub(super) struct Tally {
     tau: f64,
     waits: Vec<f64>,
     turnarounds: Vec<f64>,
-    turnaround: Sum,
-    bsld: Sum,
+    /// In the order of [`Tally::add_job`].
+    sums: Sums<9>,
     bsld_max: f64,
-    bsld_etinski: Sum,
-    lawson: Sum,
-    slowdown: Sum,
     slowdown_count: u64,
-    wait: Sum,
-    bsld_short: Sum,
     procs: u64,
-    wait_by_procs: Sum,
-    bsld_by_procs: Sum,
-    area: Sum,
-    bsld_by_area: Sum,
     waited: u64,
     backfilled: u64,
     gears: Vec<u64>,
@@ -75,20 +74,10 @@ impl Tally {
             tau,
             waits: Vec::with_capacity(jobs),
             turnarounds: Vec::with_capacity(jobs),
-            turnaround: Sum::default(),
-            bsld: Sum::default(),
+            sums: Sums::default(),
             bsld_max: f64::NEG_INFINITY,
-            bsld_etinski: Sum::default(),
-            lawson: Sum::default(),
-            slowdown: Sum::default(),
             slowdown_count: 0,
-            wait: Sum::default(),
-            bsld_short: Sum::default(),
             procs: 0,
-            wait_by_procs: Sum::default(),
-            bsld_by_procs: Sum::default(),
-            area: Sum::default(),
-            bsld_by_area: Sum::default(),
             waited: 0,
             backfilled: 0,
             gears: vec![0; gears],
@@ -97,35 +86,46 @@ impl Tally {
         }
     }
 
+    /// A block of jobs and their outcomes.
+    pub(super) fn add(&mut self, jobs: &[Job], outcomes: &[Outcome]) {
+        let mut block = [0.0; 9];
+        for (job, outcome) in jobs.iter().zip(outcomes) {
+            self.add_job(job, outcome, &mut block);
+        }
+        self.sums.add_each(block);
+        self.sizes.iter_mut().chain(&mut self.runs).for_each(Class::end_block);
+    }
+
     #[inline(always)]
-    pub(super) fn add(&mut self, job: &Job, outcome: &Outcome) {
+    fn add_job(&mut self, job: &Job, outcome: &Outcome, block: &mut [f64; 9]) {
         let wait = outcome.start_s - job.submit_s;
         let turnaround = wait + (outcome.finish_s - outcome.start_s);
         let top = job.run_s;
-        let bounded = |tau: f64| (turnaround / top.max(tau)).max(1.0);
-        let short = bounded(TAU_SHORT_S);
+        let bounded = |tau: f64| greatest(turnaround / greatest(top, tau), 1.0);
+        let at_least_short = greatest(top, TAU_SHORT_S);
+        let relative = turnaround / at_least_short;
+        let short = greatest(relative, 1.0);
+        let procs = f64::from(job.procs);
+        let area = procs * top;
 
         self.waits.push(wait);
         self.turnarounds.push(turnaround);
-        self.wait.add(wait);
-        self.turnaround.add(turnaround);
-        self.bsld.add(bounded(self.tau));
-        self.bsld_short.add(short);
-        self.bsld_max = self.bsld_max.max(short);
-        self.bsld_etinski.add(bounded(TAU_ETINSKI_S));
-        self.lawson.add(1.0 + wait / top.max(TAU_SHORT_S));
+        block[0] += turnaround;
+        block[1] += bounded(TAU_ETINSKI_S);
+        block[2] += 1.0 + wait / at_least_short;
+        block[3] += procs * wait;
+        block[4] += procs * short;
+        block[5] += area;
+        block[6] += area * short;
+        if self.tau != TAU_SHORT_S {
+            block[7] += bounded(self.tau);
+        }
         if top > 0.0 {
-            self.slowdown.add(turnaround / top);
+            block[8] += if top >= TAU_SHORT_S { relative } else { turnaround / top };
             self.slowdown_count += 1;
         }
-
-        let procs = f64::from(job.procs);
+        self.bsld_max = greatest(self.bsld_max, short);
         self.procs += u64::from(job.procs);
-        self.wait_by_procs.add(procs * wait);
-        self.bsld_by_procs.add(procs * short);
-        self.area.add(procs * top);
-        self.bsld_by_area.add(procs * top * short);
-
         self.waited += u64::from(wait > 0.0);
         self.backfilled += u64::from(outcome.backfilled);
         self.gears[usize::from(outcome.gear_index)] += 1;
@@ -136,8 +136,13 @@ impl Tally {
     /// Writes the fields over measured jobs.
     pub(super) fn fill(mut self, s: &mut Summary) {
         let count = self.waits.len() as f64;
-        s.wait_s_mean = self.wait.value() / count;
-        s.turnaround_s_mean = self.turnaround.value() / count;
+        let [turnaround, etinski, lawson, wait_by_procs, bsld_by_procs, area, bsld_by_area, bsld, slowdown] =
+            self.sums.values();
+        let mut classes = Sums::<2>::default();
+        self.sizes.iter().for_each(|class| classes.join(class.sums));
+        let [wait, short] = classes.values();
+        s.wait_s_mean = wait / count;
+        s.turnaround_s_mean = turnaround / count;
         s.wait_s_sd = deviation(&self.waits, s.wait_s_mean);
         s.turnaround_s_sd = deviation(&self.turnarounds, s.turnaround_s_mean);
         let waits = quantile::of(&mut self.waits);
@@ -146,15 +151,15 @@ impl Tally {
         (s.turnaround_s_p50, s.turnaround_s_p95) = (turns.p50, turns.p95);
         (s.turnaround_s_p99, s.turnaround_s_max) = (turns.p99, turns.max);
 
-        s.bsld_mean = self.bsld.value() / count;
-        s.bsld_tau10s_mean = self.bsld_short.value() / count;
+        s.bsld_tau10s_mean = short / count;
+        s.bsld_mean = if self.tau == TAU_SHORT_S { s.bsld_tau10s_mean } else { bsld / count };
         s.bsld_tau10s_max = self.bsld_max;
-        s.bsld_tau600s_mean = self.bsld_etinski.value() / count;
-        s.slowdown_lawson_tau10s_mean = self.lawson.value() / count;
-        s.slowdown_mean = ratio(self.slowdown.value(), self.slowdown_count as f64);
-        s.bsld_tau10s_procs_weighted_mean = self.bsld_by_procs.value() / self.procs as f64;
-        s.bsld_tau10s_area_weighted_mean = ratio(self.bsld_by_area.value(), self.area.value());
-        s.wait_s_procs_weighted_mean = self.wait_by_procs.value() / self.procs as f64;
+        s.bsld_tau600s_mean = etinski / count;
+        s.slowdown_lawson_tau10s_mean = lawson / count;
+        s.slowdown_mean = ratio(slowdown, self.slowdown_count as f64);
+        s.bsld_tau10s_procs_weighted_mean = bsld_by_procs / self.procs as f64;
+        s.bsld_tau10s_area_weighted_mean = ratio(bsld_by_area, area);
+        s.wait_s_procs_weighted_mean = wait_by_procs / self.procs as f64;
 
         s.waited_count = self.waited;
         s.backfilled_count = self.backfilled;
@@ -178,8 +183,17 @@ fn fill_classes(s: &mut Summary, sizes: &[Class; 4], runs: &[Class; 4]) {
     (s.jobs_count_run_8h_up, s.wait_s_mean_run_8h_up, s.bsld_tau10s_mean_run_8h_up) = more;
 }
 
-/// Sample standard deviation around a known mean; nothing with fewer than two values.
+/// Sample standard deviation around a known mean; nothing with fewer than two values. Four sums side by side, since one
+/// would wait for each addition.
 fn deviation(values: &[f64], mean: f64) -> Option<f64> {
-    let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+    let square = |v: f64| (v - mean) * (v - mean);
+    let (fours, rest) = values.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for four in fours {
+        for (sum, &v) in sums.iter_mut().zip(four) {
+            *sum += square(v);
+        }
+    }
+    let squares = sums.iter().sum::<f64>() + rest.iter().map(|&v| square(v)).sum::<f64>();
     (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
 }
