@@ -162,6 +162,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// Whether a job holds procs.
+    #[inline]
     pub fn is_running(&self, job: JobId) -> bool {
         (self.phase[job as usize] as usize) < self.running.len()
     }

@@ -29,7 +29,7 @@ pub(crate) struct Easy {
     shadow: Option<Shadow>,
     /// The head itself and everything behind it have to be looked at again.
     stale: bool,
-    /// Jobs from the head on, itself included, that have been looked at.
+    /// Positions of the queue before this have been looked at.
     swept: usize,
     /// Why those of them that wait behind the head could not start.
     refused: Refused,
@@ -83,15 +83,14 @@ impl Easy {
     #[inline]
     pub(crate) fn submitted(&mut self, queue: &Queue, order: Order, at: usize) {
         if order != Order::Fcfs {
-            let rank = at - queue.head();
-            self.stale |= rank == 0 || order.sorted() == Sorted::EveryPass;
-            self.swept = self.swept.min(rank);
+            self.stale |= at == queue.head() || order.sorted() == Sorted::EveryPass;
+            self.swept = self.swept.min(at);
         }
     }
 
     #[inline]
     pub(crate) fn ended(&mut self, now_s: f64, ended: &Ended) {
-        self.releases.remove(ended.job, ended.estimated_end_s);
+        self.releases.remove_one();
         self.stale = true;
         self.early_end |= now_s < ended.estimated_end_s;
     }
@@ -105,16 +104,14 @@ impl Easy {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<(), Stop> {
         let free = cluster.free(0);
-        let again = self.stale || self.swept == 0 || free != self.free;
+        let again = self.stale || queue.head() >= self.swept || free != self.free;
         if again {
             if order.sorted() == Sorted::EveryPass || free < self.free {
                 // Other places, or procs that went away: what was found says nothing.
                 self.refused = Refused::NOTHING;
             }
             queue.sort(order, cluster);
-            let waiting = queue.len();
             self.start_heads(queue, gears, cluster)?;
-            self.swept = self.swept.saturating_sub(waiting - queue.len()).max(1);
             self.shadow = None;
             self.stale = false;
         } else if self.refused.until_s < cluster.now_s() {
@@ -124,11 +121,11 @@ impl Easy {
         if gears.head_gear() != HeadGear::Renew {
             self.reserve_head(queue, gears, cluster)?;
         }
-        let waiting = queue.len();
-        if waiting > 1 && (again || waiting > self.swept || !self.refused.is_known()) {
+        if queue.len() > 1 && (again || queue.end() > self.swept || !self.refused.is_known()) {
             self.sweep(queue, gears, cluster, again)?;
         }
-        self.swept = queue.len();
+        queue.tidy();
+        self.swept = queue.end();
         self.free = cluster.free(0);
         Ok(())
     }
@@ -152,7 +149,7 @@ impl Easy {
                 _ => gears.at(candidate(queue, head, cluster), cluster.now_s(), queue.len() - 1),
             };
             let end_s = cluster.start(job, gear, false)?;
-            self.releases.add(job, procs, end_s);
+            self.releases.add(job, procs, end_s, |job| cluster.is_running(job));
             queue.pop_head();
         }
         Ok(())
@@ -192,7 +189,7 @@ impl Easy {
         let head = queue.job(queue.head());
         let refused = self.refused;
         // Positions before `fresh` have been looked at, and are again from `behind` on.
-        let fresh = if refused.is_known() { queue.head() + self.swept } else { queue.head() + 1 };
+        let fresh = if refused.is_known() { self.swept.max(queue.head() + 1) } else { queue.head() + 1 };
         let behind = if again { queue.head() + 1 } else { fresh };
         let mut first = behind;
         let holds = refused.holds(head, now_s);
@@ -223,7 +220,6 @@ impl Easy {
         if first < queue.end() {
             self.overtake(queue, first..queue.end(), 0, gears, cluster)?;
         }
-        queue.close_gaps();
         let extra = self.shadow.map_or(0, |shadow| shadow.extra);
         self.refused = Refused { free: cluster.free(0), extra, until_s: shadow.at_s, head };
         Ok(())
@@ -262,7 +258,7 @@ impl Easy {
                 continue;
             };
             let end_s = cluster.start(job, gear, true)?;
-            self.releases.add(job, procs, end_s);
+            self.releases.add(job, procs, end_s, |job| cluster.is_running(job));
             queue.take(at);
             if late {
                 shadow.extra -= procs;
@@ -279,10 +275,12 @@ impl Easy {
         }
         let head = queue.head();
         let (free, need) = (cluster.free(0), queue.procs(head));
-        let shadow = self.releases.shadow(cluster.now_s(), free, need).ok_or_else(|| {
-            let what = format!("no end of a running job gives job {} (by arrival) its {need} procs", queue.job(head));
-            Stop::new(SimError::Policy { now_s: cluster.now_s(), what })
-        })?;
+        let shadow =
+            self.releases.shadow(cluster.now_s(), free, need, |job| cluster.is_running(job)).ok_or_else(|| {
+                let what =
+                    format!("no end of a running job gives job {} (by arrival) its {need} procs", queue.job(head));
+                Stop::new(SimError::Policy { now_s: cluster.now_s(), what })
+            })?;
         self.shadow = Some(shadow);
         Ok(shadow)
     }

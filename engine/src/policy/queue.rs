@@ -16,10 +16,10 @@ pub(crate) struct Queue {
     estimates_s: Vec<f64>,
     /// Sort keys, least first; empty under FCFS.
     keys: Vec<f64>,
-    /// Positions before this have started.
+    /// Position of the first waiting job; those before it have started.
     head: usize,
-    /// Positions that have started since the last [`Queue::close_gaps`], ascending.
-    gaps: Vec<usize>,
+    /// Positions behind the head whose job has started: their procs are [`GONE`].
+    gone: usize,
     /// Used while sorting.
     scratch: Vec<(f64, JobId, u32, f64)>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Queue {
 impl Queue {
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.jobs.len() - self.head - self.gaps.len()
+        self.jobs.len() - self.head - self.gone
     }
 
     /// Position of the first job; there is one only if [`Queue::len`] is not 0.
@@ -75,14 +75,14 @@ impl Queue {
         if order.sorted() != Sorted::EveryPass {
             return;
         }
+        self.drop_started();
         self.scratch.clear();
-        for at in self.head..self.jobs.len() {
+        for at in 0..self.jobs.len() {
             let job = self.jobs[at];
             self.scratch.push((order.key(cluster, job), job, self.procs[at], self.estimates_s[at]));
         }
         self.scratch.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        for (i, &(key, job, procs, estimate_s)) in self.scratch.iter().enumerate() {
-            let at = self.head + i;
+        for (at, &(key, job, procs, estimate_s)) in self.scratch.iter().enumerate() {
             (self.keys[at], self.jobs[at], self.procs[at], self.estimates_s[at]) = (key, job, procs, estimate_s);
         }
     }
@@ -91,11 +91,13 @@ impl Queue {
     #[inline]
     pub(crate) fn pop_head(&mut self) {
         self.head += 1;
+        while self.gone > 0 && self.procs[self.head] == GONE {
+            self.head += 1;
+            self.gone -= 1;
+        }
         if self.head == self.jobs.len() {
             self.truncate(0);
             self.head = 0;
-        } else if self.head >= 256 && self.head * 2 > self.jobs.len() {
-            self.drop_started();
         }
     }
 
@@ -150,33 +152,19 @@ impl Queue {
         rest.iter().position(|&p| fits(p)).map(|inside| from + inside)
     }
 
-    /// Marks the job at a position as started; positions stay valid until [`Queue::close_gaps`].
+    /// Removes a job behind the head that has started. Positions stay as they are.
     #[inline]
     pub(crate) fn take(&mut self, at: usize) {
-        self.gaps.push(at);
+        self.procs[at] = GONE;
+        self.gone += 1;
     }
 
-    /// Removes the jobs that were taken.
+    /// Makes room if many positions are of jobs that have started. Positions change.
     #[inline]
-    pub(crate) fn close_gaps(&mut self) {
-        if self.gaps.is_empty() {
-            return;
+    pub(crate) fn tidy(&mut self) {
+        if self.gone + self.head > 16 + self.len() {
+            self.drop_started();
         }
-        let end = self.jobs.len();
-        let mut to = self.gaps[0];
-        for i in 0..self.gaps.len() {
-            let from = self.gaps[i] + 1;
-            let until = self.gaps.get(i + 1).copied().unwrap_or(end);
-            self.jobs.copy_within(from..until, to);
-            self.procs.copy_within(from..until, to);
-            self.estimates_s.copy_within(from..until, to);
-            if !self.keys.is_empty() {
-                self.keys.copy_within(from..until, to);
-            }
-            to += until - from;
-        }
-        self.gaps.clear();
-        self.truncate(to);
     }
 
     fn truncate(&mut self, len: usize) {
@@ -186,17 +174,27 @@ impl Queue {
         self.keys.truncate(len);
     }
 
-    #[cold]
     fn drop_started(&mut self) {
-        self.jobs.drain(..self.head);
-        self.procs.drain(..self.head);
-        self.estimates_s.drain(..self.head);
-        if !self.keys.is_empty() {
-            self.keys.drain(..self.head);
+        let mut to = 0;
+        for from in self.head..self.jobs.len() {
+            if self.procs[from] == GONE {
+                continue;
+            }
+            self.jobs[to] = self.jobs[from];
+            self.procs[to] = self.procs[from];
+            self.estimates_s[to] = self.estimates_s[from];
+            if !self.keys.is_empty() {
+                self.keys[to] = self.keys[from];
+            }
+            to += 1;
         }
-        self.head = 0;
+        self.truncate(to);
+        (self.head, self.gone) = (0, 0);
     }
 }
+
+/// In place of the procs of a job that has started: fits nowhere.
+const GONE: u32 = u32::MAX;
 
 /// What a job must be like to overtake at the top gear.
 #[derive(Debug, Clone, Copy)]
