@@ -135,6 +135,19 @@ impl Policy for Batch {
 
     #[inline]
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        // What most arrivals at a busy machine come to.
+        if let Waiting::Easy(queue, easy) = &mut self.waiting
+            && easy.refuses_all(queue, cluster)
+        {
+            return Ok(());
+        }
+        self.full_pass(cluster)
+    }
+}
+
+impl Batch {
+    #[inline(never)]
+    fn full_pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         match (&mut self.waiting, &self.gears, self.order) {
             // The hot pair: the order is a constant here, so that its branches fold away.
             (Waiting::Easy(queue, easy), GearRule::Top(gears), Order::Fcfs) => {

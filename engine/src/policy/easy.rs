@@ -33,6 +33,9 @@ pub(crate) struct Easy {
     swept: usize,
     /// Why those of them that wait behind the head could not start.
     refused: Refused,
+    /// Procs of jobs that have ended since, though they were expected to outlive the reservation: by so many the extra
+    /// procs can have grown, since a reservation that comes nearer has no more of them.
+    gained: u32,
     /// Free procs after the last pass.
     free: u32,
     /// The reserved head with the gear chosen for it, unless its gear is renewed.
@@ -51,9 +54,17 @@ struct Refused {
     head: JobId,
 }
 
+/// The number of no job.
+const NO_JOB: JobId = JobId::MAX;
+
 impl Refused {
     /// No look has been taken, or the one that was says nothing any more.
-    const NOTHING: Refused = Refused { free: 0, extra: 0, until_s: f64::NEG_INFINITY, head: 0 };
+    const NOTHING: Refused = Refused { free: 0, extra: 0, until_s: f64::NEG_INFINITY, head: NO_JOB };
+
+    /// No waiting job behind the head needs at most `free` procs.
+    fn nobody(free: u32) -> Refused {
+        Refused { free, extra: free, until_s: f64::INFINITY, head: NO_JOB }
+    }
 
     #[inline]
     fn is_known(&self) -> bool {
@@ -90,9 +101,26 @@ impl Easy {
 
     #[inline]
     pub(crate) fn ended(&mut self, now_s: f64, ended: &Ended) {
-        self.releases.remove_one();
+        self.releases.remove(ended.job, ended.estimated_end_s);
+        if ended.estimated_end_s > self.refused.until_s {
+            self.gained += ended.procs;
+        }
         self.stale = true;
         self.early_end |= now_s < ended.estimated_end_s;
+    }
+
+    /// Whether a pass could do no more than note that new jobs do not fit; then it is done.
+    #[inline]
+    pub(crate) fn refuses_all<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> bool {
+        let free = cluster.free(0);
+        let same = !self.stale & (queue.head() < self.swept) & (free == self.free);
+        let none = same
+            && self.refused.until_s >= cluster.now_s()
+            && queue.next_candidate(self.swept..queue.end(), self.reach(0, cluster)).is_none();
+        if none {
+            self.swept = queue.end();
+        }
+        none
     }
 
     #[inline]
@@ -121,7 +149,10 @@ impl Easy {
         if gears.head_gear() != HeadGear::Renew {
             self.reserve_head(queue, gears, cluster)?;
         }
-        if queue.len() > 1 && (again || queue.end() > self.swept || !self.refused.is_known()) {
+        if queue.len() <= 1 {
+            self.refused = Refused::nobody(cluster.free(0));
+            self.gained = 0;
+        } else if again || queue.end() > self.swept || !self.refused.is_known() {
             self.sweep(queue, gears, cluster, again)?;
         }
         queue.tidy();
@@ -151,6 +182,8 @@ impl Easy {
             let end_s = cluster.start(job, gear, false)?;
             self.releases.add(job, procs, end_s, |job| cluster.is_running(job));
             queue.pop_head();
+            // It started without regard to the reservation of a head that it came before.
+            self.refused.head = NO_JOB;
         }
         Ok(())
     }
@@ -192,18 +225,20 @@ impl Easy {
         let fresh = if refused.is_known() { self.swept.max(queue.head() + 1) } else { queue.head() + 1 };
         let behind = if again { queue.head() + 1 } else { fresh };
         let mut first = behind;
-        let holds = refused.holds(head, now_s);
-        // The shadow is worth computing only for someone. Nearly always somebody might start on extra procs, of which
-        // nothing is known yet.
-        if self.shadow.is_none() && !(holds && again && self.extra_procs) {
-            let floor = if holds { refused.free } else { 0 };
+        // The shadow is worth computing only for someone.
+        if self.shadow.is_none() {
+            let holds = refused.holds(head, now_s);
+            let reach = if holds {
+                self.reach(self.floor(refused, refused.extra.saturating_add(self.gained)), cluster)
+            } else {
+                Reach { floor: 0, free, extra: free, now_s, until_s: f64::INFINITY }
+            };
             let somebody = queue
-                .next_between(behind..fresh, floor, free)
-                .or_else(|| queue.next_between(fresh..queue.end(), 0, free));
+                .next_candidate(behind..fresh, reach)
+                .or_else(|| queue.next_candidate(fresh..queue.end(), Reach { floor: 0, ..reach }));
             let Some(at) = somebody else {
-                let until_s = if holds { refused.until_s } else { f64::INFINITY };
-                let extra = if holds { refused.extra } else { free };
-                self.refused = Refused { free, extra, until_s, head };
+                self.refused = Refused { free, extra: reach.extra, until_s: reach.until_s, head };
+                self.gained = 0;
                 return Ok(());
             };
             first = at;
@@ -222,7 +257,15 @@ impl Easy {
         }
         let extra = self.shadow.map_or(0, |shadow| shadow.extra);
         self.refused = Refused { free: cluster.free(0), extra, until_s: shadow.at_s, head };
+        self.gained = 0;
         Ok(())
+    }
+
+    /// What a job must be like to have a chance while the last reservation bounds the next.
+    #[inline]
+    fn reach<R: Recorder>(&self, floor: u32, cluster: &Cluster<'_, R>) -> Reach {
+        let extra = if self.extra_procs { self.refused.extra.saturating_add(self.gained) } else { 0 };
+        Reach { floor, free: cluster.free(0), extra, now_s: cluster.now_s(), until_s: self.refused.until_s }
     }
 
     /// Refused jobs that need no more procs than this cannot start with at most so many extra procs.

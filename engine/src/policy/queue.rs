@@ -14,6 +14,8 @@ pub(crate) struct Queue {
     jobs: Vec<JobId>,
     procs: Vec<u32>,
     estimates_s: Vec<f64>,
+    /// Whole seconds of the estimates: narrow, so that many are compared at a time.
+    whole_s: Vec<i32>,
     /// Sort keys, least first; empty under FCFS.
     keys: Vec<f64>,
     /// Position of the first waiting job; those before it have started.
@@ -59,6 +61,7 @@ impl Queue {
             self.jobs.push(job);
             self.procs.push(procs);
             self.estimates_s.push(estimate_s);
+            self.whole_s.push(estimate_s as i32);
             return self.jobs.len() - 1;
         }
         let key = order.key(cluster, job);
@@ -66,6 +69,7 @@ impl Queue {
         self.jobs.insert(at, job);
         self.procs.insert(at, procs);
         self.estimates_s.insert(at, estimate_s);
+        self.whole_s.insert(at, estimate_s as i32);
         self.keys.insert(at, key);
         at
     }
@@ -83,7 +87,8 @@ impl Queue {
         }
         self.scratch.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         for (at, &(key, job, procs, estimate_s)) in self.scratch.iter().enumerate() {
-            (self.keys[at], self.jobs[at], self.procs[at], self.estimates_s[at]) = (key, job, procs, estimate_s);
+            (self.keys[at], self.jobs[at], self.procs[at]) = (key, job, procs);
+            (self.estimates_s[at], self.whole_s[at]) = (estimate_s, estimate_s as i32);
         }
     }
 
@@ -114,42 +119,31 @@ impl Queue {
         if floor >= free {
             return None;
         }
+        // Whole seconds that are left, generously: what is longer is too long in exact arithmetic, too.
+        let left_s = until_s - now_s;
+        let limit_s = if left_s < 1e9 { left_s as i32 + 1 } else { i32::MAX };
+        let (floor, free, few) = (floor as i32, free as i32, extra.min(i32::MAX as u32) as i32);
+        // Without branches: each condition alone says little about whether a job may start.
+        let may =
+            |p: u32, whole_s: i32| (p as i32 > floor) & (p as i32 <= free) & ((whole_s <= limit_s) | (p as i32 <= few));
+        let exactly = |at: usize| {
+            may(self.procs[at], self.whole_s[at])
+                && (now_s + self.estimates_s[at] <= until_s || self.procs[at] <= extra)
+        };
         let mut from = positions.start;
+        let until = positions.end;
         let (procs, procs_rest) = self.procs.get(positions.clone())?.as_chunks::<LANES>();
-        let (estimates_s, estimates_rest) = self.estimates_s.get(positions)?.as_chunks::<LANES>();
-        let fits = |p: u32| (p as i32 > floor as i32) & (p as i32 <= free as i32);
-        // Without branches: whether a job fits says little about whether it may start.
-        let starts =
-            |(&p, &estimate_s): (&u32, &f64)| fits(p) & ((now_s + estimate_s <= until_s) | (p as i32 <= extra as i32));
-        for (chunk, chunk_s) in procs.iter().zip(estimates_s) {
-            if chunk.iter().fold(false, |any, &p| any | fits(p)) {
-                let some = chunk.iter().zip(chunk_s).fold(false, |any, job| any | starts(job));
-                if some {
-                    return chunk.iter().zip(chunk_s).position(starts).map(|inside| from + inside);
-                }
+        let (whole_s, whole_rest) = self.whole_s.get(positions)?.as_chunks::<LANES>();
+        for (chunk, chunk_s) in procs.iter().zip(whole_s) {
+            if chunk.iter().zip(chunk_s).fold(false, |any, (&p, &s)| any | may(p, s))
+                && let Some(at) = (from..from + LANES).find(|&at| exactly(at))
+            {
+                return Some(at);
             }
             from += LANES;
         }
-        procs_rest.iter().zip(estimates_rest).position(starts).map(|inside| from + inside)
-    }
-
-    /// The first of some positions whose job needs more than `floor` and at most `free` procs.
-    #[inline]
-    pub(crate) fn next_between(&self, positions: Range<usize>, floor: u32, free: u32) -> Option<usize> {
-        if floor >= free {
-            return None;
-        }
-        let mut from = positions.start;
-        let (chunks, rest) = self.procs.get(positions)?.as_chunks::<LANES>();
-        let fits = |p: u32| (p as i32 > floor as i32) & (p as i32 <= free as i32);
-        // Long stretches of jobs that do not fit: several at a time, without an early exit in the chunk.
-        for chunk in chunks {
-            if chunk.iter().fold(false, |any, &p| any | fits(p)) {
-                return chunk.iter().position(|&p| fits(p)).map(|inside| from + inside);
-            }
-            from += LANES;
-        }
-        rest.iter().position(|&p| fits(p)).map(|inside| from + inside)
+        let some = procs_rest.iter().zip(whole_rest).fold(false, |any, (&p, &s)| any | may(p, s));
+        if some { (from..until).find(|&at| exactly(at)) } else { None }
     }
 
     /// Removes a job behind the head that has started. Positions stay as they are.
@@ -171,6 +165,7 @@ impl Queue {
         self.jobs.truncate(len);
         self.procs.truncate(len);
         self.estimates_s.truncate(len);
+        self.whole_s.truncate(len);
         self.keys.truncate(len);
     }
 
@@ -183,6 +178,7 @@ impl Queue {
             self.jobs[to] = self.jobs[from];
             self.procs[to] = self.procs[from];
             self.estimates_s[to] = self.estimates_s[from];
+            self.whole_s[to] = self.whole_s[from];
             if !self.keys.is_empty() {
                 self.keys[to] = self.keys[from];
             }

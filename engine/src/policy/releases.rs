@@ -18,8 +18,11 @@ pub(crate) struct Shadow {
     pub(crate) extra: u32,
 }
 
-/// Running jobs, sorted by estimated end. Jobs that have ended stay among them until there are many: whoever walks asks
-/// which still run.
+/// Up to so many, looking at all of them is quicker than halving and than leaving ended ones among them.
+const FEW: usize = 32;
+
+/// Running jobs, sorted by estimated end. Where there are many, jobs that have ended stay among them for a
+/// while: whoever walks asks which still run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Releases {
     sorted: Vec<Release>,
@@ -35,14 +38,28 @@ impl Releases {
             self.sorted.retain(|release| runs(release.job));
             self.ended = 0;
         }
-        let at = self.sorted.partition_point(|r| r.end_s <= end_s);
+        let before = |r: &Release| r.end_s <= end_s;
+        let at = if self.sorted.len() <= FEW {
+            self.sorted.iter().map(|r| usize::from(before(r))).sum()
+        } else {
+            self.sorted.partition_point(before)
+        };
         self.sorted.insert(at, Release { end_s, procs, job });
     }
 
-    /// A job that was added has ended.
+    /// A job that was added with this estimated end has ended.
     #[inline]
-    pub(crate) fn remove_one(&mut self) {
-        self.ended += 1;
+    pub(crate) fn remove(&mut self, job: JobId, end_s: f64) {
+        if self.sorted.len() > FEW {
+            self.ended += 1;
+            return;
+        }
+        let from: usize = self.sorted.iter().map(|r| usize::from(r.end_s < end_s)).sum();
+        let inside = self.sorted[from..].iter().position(|r| r.job == job);
+        debug_assert!(inside.is_some(), "job {job} was added with end {end_s}");
+        if let Some(inside) = inside {
+            self.sorted.remove(from + inside);
+        }
     }
 
     /// The first estimated end at which `need` procs are free, with all jobs that are expected to have ended by then
@@ -50,6 +67,14 @@ impl Releases {
     /// still holds its procs.
     #[inline]
     pub(crate) fn shadow(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
+        if self.ended == 0 {
+            return self.walk(now_s, free, need, |_| true);
+        }
+        self.walk(now_s, free, need, runs)
+    }
+
+    #[inline(always)]
+    fn walk(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
         let mut available = free;
         let mut ends = self.sorted.iter();
         // Multiplied, not branched: whether a job still runs is hard to predict.
@@ -85,7 +110,7 @@ mod tests {
         assert_eq!(releases.shadow(0.0, 1, 11, all), None);
         // At 40 all estimates have passed: all are expected to end now.
         assert_eq!(releases.shadow(40.0, 1, 3, all), Some(Shadow { at_s: 40.0, extra: 7 }));
-        releases.remove_one();
-        assert_eq!(releases.shadow(0.0, 1, 3, |job| job != 2), Some(Shadow { at_s: 10.0, extra: 0 }));
+        releases.remove(2, 10.0);
+        assert_eq!(releases.shadow(0.0, 1, 3, all), Some(Shadow { at_s: 10.0, extra: 0 }));
     }
 }

@@ -28,10 +28,16 @@ pub fn summarize(
 ) -> Summary {
     assert_eq!(jobs.len(), outcomes.len(), "one outcome a job");
     let measured = window::measured(statistics, jobs, outcomes);
-    let all = AllJobs::of(jobs, outcomes, &measured);
+    let mut all = AllJobs::new(jobs, &measured);
     let mut tally = Tally::new(measured.len(), gears, statistics.real("bsld_tau_s"));
-    for (jobs, outcomes) in blocks(&jobs[measured.clone()], &outcomes[measured.clone()]) {
-        tally.add(jobs, outcomes);
+    for part in [0..measured.start, measured.clone(), measured.end..jobs.len()] {
+        for (jobs, outcomes) in blocks(&jobs[part.clone()], &outcomes[part.clone()]) {
+            let area = all.add(jobs, outcomes);
+            if part == measured {
+                all.window.area.add(area);
+                tally.add(jobs, outcomes);
+            }
+        }
     }
     let mut summary = Summary {
         jobs_count: jobs.len() as u64,
@@ -75,7 +81,7 @@ fn least(a: f64, b: f64) -> f64 {
 /// Sums over all simulated jobs, measured or not.
 struct AllJobs {
     killed: u64,
-    /// In the order of [`AllJobs::of`].
+    /// In the order of [`AllJobs::add`].
     sums: Sums<5>,
     first_submit: f64,
     last_submit: f64,
@@ -86,41 +92,45 @@ struct AllJobs {
 struct Window {
     begin: f64,
     end: f64,
-    area: f64,
+    area: Sum,
     completed: u64,
 }
 
 impl AllJobs {
-    fn of(jobs: &[Job], outcomes: &[Outcome], measured: &std::ops::Range<usize>) -> AllJobs {
+    fn new(jobs: &[Job], measured: &std::ops::Range<usize>) -> AllJobs {
         let submit = |job: Option<&Job>| job.map_or(f64::NAN, |j| j.submit_s);
         let inside = &jobs[measured.clone()];
         let (begin, end) = (submit(inside.first()), submit(inside.last()));
-        let mut sums = Sums::default();
-        let (mut killed, mut completed) = (0, 0);
-        for (jobs, outcomes) in blocks(jobs, outcomes) {
-            let (mut wait, mut energy, mut busy, mut area, mut window) = (0.0, 0.0, 0.0, 0.0, 0.0);
-            for (job, outcome) in jobs.iter().zip(outcomes) {
-                let procs = f64::from(job.procs);
-                let overlap = least(outcome.finish_s, end) - greatest(outcome.start_s, begin);
-                wait += outcome.start_s - job.submit_s;
-                energy += outcome.energy_j;
-                busy += procs * (outcome.finish_s - outcome.start_s);
-                area += procs * job.run_s;
-                window += procs * greatest(overlap, 0.0);
-                killed += u64::from(job.killed);
-                completed += u64::from((outcome.finish_s >= begin) & (outcome.finish_s <= end));
-            }
-            sums.add_each([wait, energy, busy, area, window]);
+        AllJobs {
+            killed: 0,
+            sums: Sums::default(),
+            first_submit: submit(jobs.first()),
+            last_submit: submit(jobs.last()),
+            window: Window { begin, end, area: Sum::default(), completed: 0 },
         }
-        let area = if inside.len() == jobs.len() {
-            sums.values()[3]
-        } else {
-            let mut area = Sum::default();
-            inside.iter().for_each(|job| area.add(f64::from(job.procs) * job.run_s));
-            area.value()
-        };
-        let window = Window { begin, end, area, completed };
-        AllJobs { killed, sums, first_submit: submit(jobs.first()), last_submit: submit(jobs.last()), window }
+    }
+
+    /// Takes in a block of jobs; returns their procs * run time.
+    #[inline]
+    fn add(&mut self, jobs: &[Job], outcomes: &[Outcome]) -> f64 {
+        let (begin, end) = (self.window.begin, self.window.end);
+        let (mut wait, mut energy, mut busy, mut area, mut window) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        let (mut killed, mut completed) = (0, 0);
+        for (job, outcome) in jobs.iter().zip(outcomes) {
+            let procs = f64::from(job.procs);
+            let overlap = least(outcome.finish_s, end) - greatest(outcome.start_s, begin);
+            wait += outcome.start_s - job.submit_s;
+            energy += outcome.energy_j;
+            busy += procs * (outcome.finish_s - outcome.start_s);
+            area += procs * job.run_s;
+            window += procs * greatest(overlap, 0.0);
+            killed += u64::from(job.killed);
+            completed += u64::from((outcome.finish_s >= begin) & (outcome.finish_s <= end));
+        }
+        self.killed += killed;
+        self.window.completed += completed;
+        self.sums.add_each([wait, energy, busy, area, window]);
+        area
     }
 
     fn fill(&self, summary: &mut Summary, integrals: &Integrals) {
@@ -132,7 +142,7 @@ impl AllJobs {
         let length = window.end - window.begin;
         (summary.window_begin_s, summary.window_end_s) = (window.begin, window.end);
         summary.window_utilization = ratio(window_busy, procs * length);
-        summary.window_offered_load = ratio(window.area, procs * length);
+        summary.window_offered_load = ratio(window.area.value(), procs * length);
         summary.window_throughput_jobs_per_h = ratio(SECONDS_PER_HOUR * window.completed as f64, length);
 
         summary.little_residual = residual(integrals.queue_length_s, wait, wait);

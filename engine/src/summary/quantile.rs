@@ -9,30 +9,33 @@ pub(super) struct Quantiles {
     pub(super) max: f64,
 }
 
-/// The quantiles of `values`, which are reordered. NaN for an empty sample.
+/// The quantiles of `values`, none of which is negative. NaN for an empty sample.
 ///
 /// Linear interpolation between order statistics at position q (n - 1) (Hyndman & Fan 1996, type 7). Each selection works
 /// on what lies above the one before.
-pub(super) fn of(values: &mut [f64]) -> Quantiles {
+pub(super) fn of(values: &[f64]) -> Quantiles {
     if values.is_empty() {
         return Quantiles { p50: f64::NAN, p95: f64::NAN, p99: f64::NAN, max: f64::NAN };
     }
-    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // Without a sign, the bits of two values are in the order of the values. Adding 0 takes it off a negative zero.
+    let mut values: Vec<u64> = values.iter().map(|v| (v + 0.0).to_bits()).collect();
+    let max = values.iter().copied().fold(0, u64::max);
     let n = values.len();
     // `values[sorted_below..]` holds the order statistics from `sorted_below` on, in any order.
     let mut sorted_below = 0;
     let mut at = |percent: usize| {
         let scaled = percent * (n - 1);
         let (rank, fraction) = (scaled / 100, (scaled % 100) as f64 / 100.0);
-        let (_, &mut low, above) = values[sorted_below..].select_nth_unstable_by(rank - sorted_below, f64::total_cmp);
+        let (_, &mut low, above) = values[sorted_below..].select_nth_unstable(rank - sorted_below);
         sorted_below = rank;
         if fraction == 0.0 {
-            return low;
+            return f64::from_bits(low);
         }
-        let high = above.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = f64::from_bits(above.iter().copied().fold(u64::MAX, u64::min));
+        let low = f64::from_bits(low);
         low + (high - low) * fraction
     };
-    Quantiles { p50: at(50), p95: at(95), p99: at(99), max }
+    Quantiles { p50: at(50), p95: at(95), p99: at(99), max: f64::from_bits(max) }
 }
 
 #[cfg(test)]
@@ -41,7 +44,7 @@ mod tests {
 
     #[test]
     fn interpolates_between_order_statistics() {
-        let q = of(&mut [4.0, 1.0, 3.0, 2.0]);
+        let q = of(&[4.0, 1.0, 3.0, 2.0]);
         assert_eq!((q.p50, q.max), (2.5, 4.0));
         assert!((q.p95 - 3.85).abs() < 1e-12, "{}", q.p95);
         assert!((q.p99 - 3.97).abs() < 1e-12, "{}", q.p99);
@@ -49,14 +52,14 @@ mod tests {
 
     #[test]
     fn a_single_value_is_every_quantile() {
-        let q = of(&mut [7.0]);
+        let q = of(&[7.0]);
         assert_eq!((q.p50, q.p95, q.p99, q.max), (7.0, 7.0, 7.0, 7.0));
     }
 
     #[test]
     fn one_hundred_and_one_values_hit_the_percentiles_exactly() {
-        let mut values: Vec<f64> = (0..=100).rev().map(f64::from).collect();
-        let q = of(&mut values);
+        let values: Vec<f64> = (0..=100).rev().map(f64::from).collect();
+        let q = of(&values);
         assert_eq!((q.p50, q.p95, q.p99, q.max), (50.0, 95.0, 99.0, 100.0));
     }
 }

@@ -22,11 +22,11 @@ impl<const N: usize> Sums<N> {
     /// Adds a term to each.
     #[inline(always)]
     pub(super) fn add_each(&mut self, x: [f64; N]) {
-        for i in 0..N {
-            let high = self.high[i] + x[i];
-            let rest = high - self.high[i];
-            self.low[i] += (self.high[i] - (high - rest)) + (x[i] - rest);
-            self.high[i] = high;
+        for ((high, low), x) in self.high.iter_mut().zip(&mut self.low).zip(x) {
+            let sum = *high + x;
+            let rest = sum - *high;
+            *low += (*high - (sum - rest)) + (x - rest);
+            *high = sum;
         }
     }
 

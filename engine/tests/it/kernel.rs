@@ -1,4 +1,5 @@
 //! The kernel's decisions: what they do, and that impossible ones are refused.
+use powersweep_engine::error::Stop;
 use powersweep_engine::kernel::{Cluster, Ended, EventOrder, JobId, Outcomes, Policy, Recorder, Simulation};
 use powersweep_engine::platform::{Gear, Machine, MachineClass, SleepStates};
 use powersweep_engine::summary::Integrals;
@@ -31,7 +32,7 @@ impl Policy for Script {
 
     fn ended<R: Recorder>(&mut self, _: &Cluster<'_, R>, _: &Ended) {}
 
-    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), SimError> {
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         let now = cluster.now_s();
         if !std::mem::replace(&mut self.armed, true) {
             for &(at, _) in self.acts.iter().filter(|(at, _)| *at > now) {
