@@ -6,10 +6,9 @@ FROM ${BUILDER} AS build
 WORKDIR /src
 COPY . .
 ENV CARGO_TARGET_DIR=/target RUSTFLAGS="-C target-feature=+crt-static"
-# Object stores and downloads over https trust the system's certificates, so the image needs a copy. /tmp is for
-# scratch files of any user.
+# Object stores are trusted by the system's certificates: without a copy of them in the image no s3:// address works.
 RUN cargo build --release --locked --package powersweep --target "$(uname -m)-unknown-linux-gnu" \
-    && mkdir -p /image/data /image/etc/ssl/certs && mkdir -m 1777 /image/tmp \
+    && mkdir -p /image/etc/ssl/certs && mkdir -m 1777 /image/data /image/tmp \
     && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
     && cp /target/*/release/powersweep /image/powersweep
 

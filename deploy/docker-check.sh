@@ -60,7 +60,10 @@ export COMPOSE_PROJECT_NAME=$project POWERSWEEP_IMAGE=$project
 export POWERSWEEP_PORT=0 POWERSWEEP_DATA_DIR=$scratch/data
 POWERSWEEP_TOKEN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 export POWERSWEEP_TOKEN
-mkdir "$scratch/data"
+# Nobody in particular: nothing in a container may need root.
+export POWERSWEEP_USER=65534:65534
+chmod 755 "$scratch"
+mkdir -m 777 "$scratch/data"
 
 compose() {
     if docker compose version >/dev/null 2>&1; then docker compose "$@"; else docker-compose "$@"; fi
@@ -82,8 +85,8 @@ trap 'exit 130' INT TERM
 
 build_image() {
     local image=$scratch/context/image library
-    mkdir -p "$image/data" "$image/etc/ssl/certs"
-    mkdir -m 1777 "$image/tmp"
+    mkdir -p "$image/etc/ssl/certs"
+    mkdir -m 1777 "$image/data" "$image/tmp"
     cp "$BINARY" "$image/powersweep"
     # The Dockerfile links statically; this binary brings its C library and loader along.
     for library in $(ldd "$BINARY" | grep -o '/[^ ]*' || true); do
