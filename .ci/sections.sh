@@ -6,6 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${HOME:-/tmp}/.cache/powersweep-target}
 # No build here is edited and built again: incremental files would only cost time and disk.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} CARGO_TERM_COLOR=never
+# Messages of failed tests say what is wrong, with backtraces nobody finds them.
+export RUST_BACKTRACE=0
 if [ -z "${POWERSWEEP_TRACES:-}" ] && [ -d ../shared/traces ]; then
     POWERSWEEP_TRACES=$(cd ../shared/traces && pwd)
     export POWERSWEEP_TRACES
@@ -51,6 +53,12 @@ clock() {
     printf '%d:%02d' $(($1 / 60)) $(($1 % 60))
 }
 
+# excerpt LOG: what failed tests printed, if there are any, else the end.
+excerpt() {
+    awk '/^failures:$/ { inside = 1 } /^test result:/ { inside = 0 } inside' "$1" | head -n $LOG_LINES_SHOWN | grep . ||
+        tail -n $LOG_LINES_SHOWN "$1"
+}
+
 passed=0 failed=0 skipped=0
 
 run_section() {
@@ -75,8 +83,8 @@ run_section() {
     printf '\n'
     [ ! -f "$SCRATCH/notes" ] || sed 's/^/         | /' "$SCRATCH/notes"
     if [ $verdict = FAILED ]; then
-        printf '         status %s, the log is %s; its end:\n' "$status" "$log"
-        tail -n $LOG_LINES_SHOWN "$log" | sed 's/^/         > /'
+        printf '         status %s, the log is %s; of its end:\n' "$status" "$log"
+        excerpt "$log" | cut -c 1-400 | sed 's/^/         > /'
     fi
 }
 

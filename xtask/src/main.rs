@@ -32,7 +32,8 @@ fn root() -> PathBuf {
 /// Regenerates what a test otherwise compares: the tests own the generators, so that there is one of each.
 fn docs() -> Result<String, String> {
     let status = Command::new(env!("CARGO"))
-        .args(["test", "--quiet", "--locked", "--package", "powersweep-results", "--test", "it", "documented"])
+        // The whole workspace, so that cargo uses what `cargo test --workspace` has built or will need.
+        .args(["test", "--quiet", "--workspace", "--locked", "--test", "it", "documented"])
         .env("POWERSWEEP_REGENERATE", "1")
         .current_dir(root())
         .status()
