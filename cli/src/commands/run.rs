@@ -19,7 +19,7 @@ use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, inputs, interrupt, results_table, screen, stored};
 
 /// How often the progress is looked at.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// Failures shown at the end.
 const FAILURES_SHOWN: u32 = 10;
 
