@@ -194,15 +194,15 @@ impl Driver {
     /// Moves a shutdown on; true when everything is done.
     fn advance_ending(&mut self) -> bool {
         let late = |until: Instant| Instant::now() >= until;
+        if let Ending::Draining { until } = self.ending
+            && (!self.farm.has_workers() && !self.farm.is_busy() || late(until))
+        {
+            self.ending = Ending::Closing { until: Instant::now() + CLOSE_LIMIT };
+            self.event(Event::Close);
+        }
+        // Looked at in the same round: where nothing is left to do, no event but the next tick would come.
         match self.ending {
-            Ending::No => false,
-            Ending::Draining { until } => {
-                if !self.farm.has_workers() && !self.farm.is_busy() || late(until) {
-                    self.ending = Ending::Closing { until: Instant::now() + CLOSE_LIMIT };
-                    self.event(Event::Close);
-                }
-                false
-            }
+            Ending::No | Ending::Draining { .. } => false,
             Ending::Closing { until } => {
                 if late(until) {
                     tracing::warn!("some rows are not in parts yet: the next start puts them there");
