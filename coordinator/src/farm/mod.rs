@@ -109,7 +109,7 @@ impl Default for Config {
             silence: Duration::from_secs(30),
             absence: Duration::from_secs(15),
             lease_work: Duration::from_secs(2),
-            lease_work_min: Duration::from_millis(50),
+            lease_work_min: Duration::from_millis(200),
             lease_tasks_max: 1 << 17,
             attempts_max: 3,
             retry_after: Duration::from_secs(1),

@@ -14,9 +14,9 @@ pub struct FlushRule {
 }
 
 impl FlushRule {
-    /// `tasks` only: small enough that a kill costs little, large enough that a message's fixed cost (the encoded
-    /// column headers, about 20 KB) is shared by many rows where tasks are short.
-    pub const TASKS: FlushRule = FlushRule { rows: 1_000, bytes: 256 << 10, age: Duration::from_millis(20) };
+    /// `tasks` only: a kill costs a tenth of a second of work, and a hand-in's fixed cost (building and reading some
+    /// eighty columns, a durable write) is shared by many rows where tasks are short.
+    pub const TASKS: FlushRule = FlushRule { rows: 1_000, bytes: 256 << 10, age: Duration::from_millis(100) };
 
     /// With an optional table each batch becomes one published object of it, so batches are larger and later: few
     /// objects matter more than the seconds of work that a kill repeats.
