@@ -34,6 +34,10 @@ const GC_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Age before garbage is deleted: longer than any read that may still use it.
 const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(30);
+/// Age before garbage of the database's own metadata is deleted on a directory. SlateDB cannot fence a writer that was
+/// suspended for longer there: it would take up deleted numbers again. The owner's lock stands in the way of another
+/// writer all that time, unless it is overridden.
+const GC_MIN_AGE_METADATA: Duration = Duration::from_secs(600);
 /// As on a directory; objects are slower to read.
 const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
 
@@ -159,6 +163,8 @@ impl SlateStore {
 fn settings(on_directory: bool) -> Settings {
     let min_age = if on_directory { GC_MIN_AGE_DIRECTORY } else { GC_MIN_AGE_REMOTE };
     let often = GarbageCollectorDirectoryOptions { interval: Some(GC_INTERVAL), min_age, dry_run: false };
+    let metadata_age = if on_directory { GC_MIN_AGE_METADATA } else { min_age };
+    let metadata = GarbageCollectorDirectoryOptions { min_age: metadata_age, ..often };
     Settings {
         // Flushes are asked for one by one: a timer would write an object each tick while nobody waits.
         flush_interval: None,
@@ -169,8 +175,10 @@ fn settings(on_directory: bool) -> Settings {
         garbage_collector_options: Some(GarbageCollectorOptions {
             wal_options: Some(often),
             compacted_options: Some(often),
-            manifest_options: Some(often),
-            compactions_options: Some(often),
+            manifest_options: Some(metadata),
+            compactions_options: Some(metadata),
+            // A directory has no conditional overwrites: with these files nothing would be deleted there.
+            boundary_files_enabled: !on_directory,
             ..GarbageCollectorOptions::default()
         }),
         ..Settings::default()
