@@ -129,8 +129,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub logs: LogArgs,
     /// Tasks simulated at once; 0 for one a processor.
-    #[arg(long, short = 'j', default_value_t = 0)]
-    pub slots: usize,
+    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub slots: u16,
     /// Address that other workers and `status` may use; the port is free by default.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
@@ -228,8 +228,8 @@ pub struct WorkerArgs {
     #[command(flatten)]
     pub logs: LogArgs,
     /// Tasks simulated at once; 0 for one a processor.
-    #[arg(long, short = 'j', default_value_t = 0)]
-    pub slots: usize,
+    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub slots: u16,
     /// Name in the results' `worker` column; host name and process id by default.
     #[arg(long)]
     pub name: Option<String>,

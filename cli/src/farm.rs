@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use powersweep_coordinator::owner::{OwnerError, Ownership};
 use powersweep_coordinator::store::{Location, OpenError, SlateStore, Store, StoreError, open};
@@ -10,6 +11,10 @@ use powersweep_proto::client::chain;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure, OrExit};
+use crate::screen;
+
+/// An end that takes longer than this is explained: workers may be finishing long tasks, or the storage is full.
+const ENDING_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How the coordinator of a command is set up.
 pub struct FarmOptions {
@@ -84,7 +89,18 @@ impl LocalFarm {
     /// Ends in good order: finished rows go into parts, the state is closed, ownership is given back.
     pub async fn end(self) -> Result<(), Failure> {
         self.stop.cancel();
-        let result = self.handle.wait().await;
+        let ending = self.handle.wait();
+        tokio::pin!(ending);
+        let result = tokio::select! {
+            result = &mut ending => result,
+            () = tokio::time::sleep(ENDING_PATIENCE) => {
+                screen::note(
+                    "powersweep: still ending: finished rows are handed in and written. Ctrl-C again ends at once; rows \
+                     that are not written by then are computed again",
+                );
+                ending.await
+            }
+        };
         self.ownership.release().await;
         result.map_err(|error| serving_failed(&error))
     }

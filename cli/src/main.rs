@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     match dispatch(&cli.command) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("powersweep: {}", failure.message.trim_end());
+            screen::note(&format!("powersweep: {}", failure.message.trim_end()));
             failure.exit.into()
         }
     }

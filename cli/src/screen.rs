@@ -6,14 +6,19 @@ use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, Outcome};
 
-/// Prints text to standard output. A reader that went away ends the program quietly with success.
+/// Prints text to standard output. A reader that went away wants no more; what the command does is not affected.
 pub fn print(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
         Ok(()) => Ok(Exit::Done),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
         Err(error) => Err(Failure::new(Exit::Failure, format!("cannot write to standard output: {error}"))),
     }
+}
+
+/// A line on standard error; `eprintln!` would panic when nobody reads it any more.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Prints indented JSON.

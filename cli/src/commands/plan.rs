@@ -4,6 +4,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use powersweep_coordinator::plan;
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::Location;
+use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{AxisSummary, Sweep, TaskSpec};
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
@@ -31,15 +32,16 @@ pub fn run(args: &PlanArgs) -> Outcome {
         None => {
             let reply = plan::submission(loaded, &sweep, &digests);
             let reply = reply.map_err(|reason| Failure::new(Exit::Refused, reason))?;
-            overview(&sweep, &reply, live, args.format)
+            overview(&sweep, &reply, live.then_some(&location), args.format)
         }
     }
 }
 
-fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: bool, format: Format) -> Outcome {
+/// `live`: where a coordinator is at work.
+fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: Option<&Location>, format: Format) -> Outcome {
     let axes = sweep.axes();
     if format == Format::Json {
-        return screen::print_json(&overview_json(sweep, &axes, reply, live));
+        return screen::print_json(&overview_json(sweep, &axes, reply, live.is_some()));
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -62,8 +64,9 @@ fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: bool, format: Format) 
         text.push_str(&format!("{} combinations, {excluded} of them excluded\n", sweep.index_count()));
     }
     text.push_str(&submit::describe(reply, true));
-    if live {
-        text.push_str("\na coordinator is at work on this data: `powersweep status --data DATA`");
+    if let Some(location) = live {
+        let data = quoted(&location.to_string());
+        text.push_str(&format!("\na coordinator is at work on this data: `powersweep status --data {data}`"));
     }
     text.push_str("\n`powersweep plan --index N` explains one task");
     screen::print(&text)

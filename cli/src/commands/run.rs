@@ -96,7 +96,7 @@ impl Run {
         let request = client::submission(manifest, digests);
         let reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
         if !args.quiet {
-            eprintln!("{}", submit::describe(&reply, false));
+            screen::note(&submit::describe(&reply, false));
         }
         let address = Address { url: format!("http://{}", self.farm.handle().local_addr()), ..Address::default() };
         if !reply.missing_logs.is_empty() {
@@ -114,6 +114,7 @@ impl Run {
     /// Shows the progress until nothing is left to run.
     async fn follow(&mut self, args: &RunArgs, experiment: &str, stop: &CancellationToken) -> Result<Ended, Failure> {
         let bar = progress_bar(args.quiet);
+        let mut stalled = false;
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
         loop {
             let reply = self.farm.handle().status(request.clone()).await.map_err(|status| client::refused(&status))?;
@@ -123,14 +124,19 @@ impl Run {
                     format!("the coordinator lost {experiment}: please report it"),
                 ));
             };
+            if reply.storage_stalled != stalled && bar.is_hidden() {
+                screen::note(&match reply.storage_stalled {
+                    true => format!("powersweep: storage stalled, waiting: {}", reply.storage_reason),
+                    false => "powersweep: storage works again".to_owned(),
+                });
+            }
+            stalled = reply.storage_stalled;
             draw(&bar, &found, reply.storage_stalled.then_some(reply.storage_reason.as_str()));
             if matches!(found.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
                 bar.finish_and_clear();
                 return Ok(Ended::Finished(Box::new(found)));
             }
-            if let Some((worker, _)) = &mut self.worker
-                && worker.is_finished()
-            {
+            if let Some((worker, _)) = self.worker.take_if(|(worker, _)| worker.is_finished()) {
                 bar.finish_and_clear();
                 return Err(worker_ended(worker.await));
             }
@@ -169,7 +175,7 @@ impl Run {
             screen::print(&format!("{table}\n"))?;
         }
         if !args.quiet {
-            eprintln!("{}", closing(&finished, seconds, &location.to_string(), args));
+            screen::note(&closing(&finished, seconds, &location.to_string(), args));
         }
         if finished.failed + finished.quarantined > 0 {
             return Err(Failure::new(Exit::TasksFailed, status::failures_text(&finished)));

@@ -5,7 +5,7 @@ use powersweep_coordinator::{Tls, Tokens};
 use crate::args::ServeArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
-use crate::{client, inputs, interrupt};
+use crate::{client, inputs, interrupt, screen};
 
 /// Serves.
 pub fn run(args: &ServeArgs) -> Outcome {
@@ -28,10 +28,10 @@ pub fn run(args: &ServeArgs) -> Outcome {
         let farm = LocalFarm::start(options).await?;
         let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
         let address = farm.handle().local_addr();
-        eprintln!(
+        screen::note(&format!(
             "powersweep: serving {} at {address}; next: powersweep worker --coordinator {scheme}://{address}",
             farm.location
-        );
+        ));
         let lost = tokio::select! {
             () = stop.cancelled() => false,
             () = farm.lost() => true,

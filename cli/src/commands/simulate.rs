@@ -91,7 +91,9 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
         }
     };
     task.task_id = identity::task_id(&task.sim, task.digest);
-    let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_exit(Exit::Workload)?;
+    // What a generator cannot make is a matter of its parameters.
+    let exit = if log.is_some() { Exit::Workload } else { Exit::Usage };
+    let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_exit(exit)?;
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok((task, workload))
 }

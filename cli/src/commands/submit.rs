@@ -5,12 +5,16 @@ use std::time::Duration;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 
+use super::status::failures_text;
 use crate::args::SubmitArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{client, inputs, screen};
 
 /// How often `--wait` looks.
 const WAIT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Failures shown at the end of `--wait`.
+const FAILURES_SHOWN: u32 = 10;
 
 /// Checks the manifest here, then submits it.
 pub fn run(args: &SubmitArgs) -> Outcome {
@@ -52,16 +56,25 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
     text
 }
 
+/// Says why nothing happens, where nothing does, and in the end what failed.
 async fn wait(farm: &mut Client, experiment: &str) -> Outcome {
+    let mut said = String::new();
     loop {
-        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: 0 };
+        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
         let status = farm.status(request).await.map_err(|status| client::refused(&status))?.into_inner();
-        let state = status.experiments.first().map(v1::ExperimentStatus::state);
-        match state {
-            Some(v1::ExperimentState::Finished) => return Ok(Exit::Done),
-            Some(v1::ExperimentState::Failed) => return Ok(Exit::TasksFailed),
-            Some(_) => tokio::time::sleep(WAIT_INTERVAL).await,
-            None => return Err(Failure::new(Exit::Refused, format!("the coordinator does not know {experiment}"))),
+        let Some(found) = status.experiments.first() else {
+            return Err(Failure::new(Exit::Refused, format!("the coordinator does not know {experiment}")));
+        };
+        match found.state() {
+            v1::ExperimentState::Finished => return Ok(Exit::Done),
+            v1::ExperimentState::Failed => return Err(Failure::new(Exit::TasksFailed, failures_text(found))),
+            _ => {}
         }
+        let reason = if status.storage_stalled { &status.storage_reason } else { &found.reason };
+        if !reason.is_empty() && *reason != said {
+            screen::note(&format!("powersweep: waiting: {reason}"));
+        }
+        said.clone_from(reason);
+        tokio::time::sleep(WAIT_INTERVAL).await;
     }
 }

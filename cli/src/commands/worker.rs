@@ -7,8 +7,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::{client, interrupt, screen};
 
 /// Tasks at once when the command line does not say: one a processor.
-pub fn slots_or_all(slots: usize) -> usize {
-    if slots > 0 { slots } else { std::thread::available_parallelism().map_or(1, usize::from) }
+pub fn slots_or_all(slots: u16) -> usize {
+    if slots > 0 { slots.into() } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }
 
 /// Runs until drained, interrupted, or refused for good.

@@ -83,11 +83,13 @@ fn unknown_parts_and_parameters_of_simulate() {
     simulate("bsld_threshold=2").says(&["`bsld_threshold` belongs to gear_rule `bsld`: add -s gear_rule=bsld"]);
     simulate("gear_rule=bsld").says(&["`bsld_threshold` is required by `bsld`"]);
     simulate("synthetic_jobs_count=-1").says(&["`synthetic_jobs_count` must be an integer from 1 to", "not -1"]);
+    simulate("synthetic_jobs_count=100000000000").says(&["takes up to", "bytes of memory"]);
     simulate("synthetic_procs=many").says(&["`synthetic_procs` must be an integer", "not \"many\""]);
     simulate("order").says(&["--set order: write KEY=VALUE"]);
     refused(&sandbox, &["policies", "easey"], 2).says(&["unknown part `easey`; did you mean `easy`?"]);
     refused(&sandbox, &["columns", "task"], 2).says(&["unknown table `task`; did you mean `tasks`?"]);
     refused(&sandbox, &["status", "nope"], 2).says(&["there is no experiment nope"]);
+    sandbox.run(&["run", "--slots", "100000"]).exits(2).says(&["100000 is not in 0..=1024"]);
     let ended = sandbox.run(&["runn"]).exits(2);
     assert!(ended.stderr.contains("a similar subcommand exists: 'run'"), "{ended}");
 }

@@ -1,7 +1,9 @@
 //! `powersweep run`: to the end, again, after an edit, after an interruption, with failures.
 
+use std::fs::File;
+
 use crate::rows;
-use crate::sandbox::{BINARY, Sandbox};
+use crate::sandbox::{BINARY, Sandbox, contents};
 use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
 
 #[test]
@@ -76,6 +78,48 @@ fn interrupted_and_run_again() {
     let rows = rows::tasks(&sandbox.path("results/data"), "sweep");
     assert_eq!(rows.len(), 400);
     assert!(kept.iter().all(|(index, row)| rows[index] == *row));
+}
+
+/// The state's garbage is collected, run after run, and nobody is told of it.
+#[test]
+fn old_state_is_tidied_away() {
+    let sandbox = Sandbox::new();
+    let state = sandbox.path("results/data/.powersweep/state");
+    let manifests = || contents(&state.join("manifest")).len();
+    let mut first = 0;
+    for seeds in 1..=5 {
+        sandbox.write("sweep.toml", synthetic("sweep", seeds));
+        let run = sandbox.run(&["run", "sweep.toml", "--quiet", "--show", "0"]).exits(0);
+        assert!(run.stderr.is_empty(), "{run}");
+        if seeds == 1 {
+            first = manifests();
+        }
+        // As if it had been hours ago.
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(20_000);
+        for path in contents(&state).keys() {
+            File::options().write(true).open(path).and_then(|f| f.set_modified(then)).expect("it can be dated");
+        }
+    }
+    assert!(manifests() < 4 * first, "{} manifests, {first} after the first of five runs", manifests());
+    assert_eq!(rows::read(&sandbox.path("results/data"), "sweep", "tasks").len(), 10);
+}
+
+/// Nobody reads the output any more: the run is none the worse.
+#[test]
+fn closed_pipes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 2));
+    let shell = |line: &str| {
+        let mut shell = sandbox.command("bash");
+        shell.args(["-c", line]).env("POWERSWEEP", BINARY);
+        sandbox.spawn(shell).wait()
+    };
+    let code = "echo ${PIPESTATUS[0]}";
+    let end = "{ exec 0<&-; sleep 0.1; }";
+    shell(&format!("\"$POWERSWEEP\" run sweep.toml 2>&1 | {end}; {code}")).prints(&["0"]);
+    assert_eq!(rows::tasks(&sandbox.path("results/data"), "sweep").len(), 4);
+    shell(&format!("\"$POWERSWEEP\" policies | {end}; {code}")).prints(&["0"]);
+    shell(&format!("\"$POWERSWEEP\" run nosuch.toml 2>&1 | {end}; {code}")).prints(&["2"]);
 }
 
 /// Some tasks fail: the others are kept, the failures are a table, and what reproduces each can be pasted.
