@@ -89,20 +89,24 @@ impl LocalFarm {
     /// Ends in good order: finished rows go into parts, the state is closed, ownership is given back.
     pub async fn end(self) -> Result<(), Failure> {
         self.stop.cancel();
-        let ending = self.handle.wait();
-        tokio::pin!(ending);
-        let result = tokio::select! {
-            result = &mut ending => result,
-            () = tokio::time::sleep(ENDING_PATIENCE) => {
-                screen::note(
-                    "powersweep: still ending: finished rows are handed in and written. Ctrl-C again ends at once; rows \
-                     that are not written by then are computed again",
-                );
-                ending.await
-            }
-        };
+        let result = self.handle.wait().await;
         self.ownership.release().await;
         result.map_err(|error| serving_failed(&error))
+    }
+}
+
+/// Waits for an end, and says what it waits for if it takes long.
+pub async fn explained<T>(ending: impl Future<Output = T>) -> T {
+    tokio::pin!(ending);
+    tokio::select! {
+        result = &mut ending => result,
+        () = tokio::time::sleep(ENDING_PATIENCE) => {
+            screen::note(
+                "powersweep: still ending: finished rows are handed in and written. Ctrl-C again ends at once; rows \
+                 that are not written by then are computed again",
+            );
+            ending.await
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::{status, submit, worker};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
-use crate::{client, inputs, interrupt, results_table, screen, stored};
+use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
 
 /// How often the progress is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -150,13 +150,17 @@ impl Run {
 
     /// Ends worker and coordinator, then shows what came out.
     async fn end(self, args: &RunArgs, manifest: &Manifest, ended: Result<Ended, Failure>) -> Outcome {
-        if let Some((worker, stop)) = self.worker {
-            stop.cancel();
-            // The worker hands in what it has finished before the coordinator closes.
-            let _ = worker.await;
-        }
-        let location = self.farm.location.clone();
-        let closed = self.farm.end().await;
+        let Run { farm, worker, .. } = self;
+        let location = farm.location.clone();
+        let closing_all = async {
+            if let Some((worker, stop)) = worker {
+                stop.cancel();
+                // The worker hands in what it has finished before the coordinator closes.
+                let _ = worker.await;
+            }
+            farm.end().await
+        };
+        let closed = farm::explained(closing_all).await;
         let seconds = self.began.elapsed().as_secs_f64();
         let finished = match ended? {
             Ended::Finished(finished) => finished,

@@ -5,7 +5,7 @@ use powersweep_coordinator::{Tls, Tokens};
 use crate::args::ServeArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
-use crate::{client, inputs, interrupt, screen};
+use crate::{client, farm, inputs, interrupt, screen};
 
 /// Serves.
 pub fn run(args: &ServeArgs) -> Outcome {
@@ -36,7 +36,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
             () = stop.cancelled() => false,
             () = farm.lost() => true,
         };
-        let ended = farm.end().await;
+        let ended = farm::explained(farm.end()).await;
         if lost {
             let message = "another coordinator has taken the data over; this one has stopped";
             return Err(Failure::new(Exit::Fenced, message));
