@@ -2,7 +2,7 @@
 
 use crate::rows;
 use crate::sandbox::{Running, Sandbox};
-use crate::sweeps::{JOBS, TINY_LOG, synthetic};
+use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
 
 /// Starts a worker and waits for its connection.
 fn worker(sandbox: &Sandbox, name: &str, url: &str, args: &[&str]) -> Running {
@@ -46,6 +46,24 @@ fn two_workers_do_a_sweep_on_a_log() {
     sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["no coordinator at work", "finished"]);
     assert_eq!(rows::tasks(&sandbox.path("data"), "jobs").len(), 4);
     assert_eq!(rows::read(&sandbox.path("data"), "jobs", "jobs").len(), 4 * 3);
+}
+
+/// `--wait` says what it waits for, and what failed in the end.
+#[test]
+fn a_wait_that_ends_with_failures() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wide.toml", WIDE);
+    sandbox.write("logs/tiny.swf", TINY_LOG);
+    let (served, url) = sandbox.serve(&[]);
+    let mut waiting =
+        sandbox.start(&["submit", "wide.toml", "--wait", "--traces", "logs", "--coordinator", url.as_str()]);
+    waiting.says("powersweep: waiting: no worker is connected");
+    let worker = worker(&sandbox, "w", &url, &[]);
+    let ended = waiting.wait().exits(3).says(&["wide: 2 tasks failed", "task 0 (attempt 1, w, for good): job 2"]);
+    assert_eq!(ended.stderr.matches("reproduce: powersweep simulate").count(), 2, "{ended}");
+    terminate(worker);
+    terminate(served);
+    assert_eq!(rows::tasks(&sandbox.path("results/data"), "wide").len(), 6);
 }
 
 /// SIGTERM in the middle of a sweep: both end well, what was finished stays, and another worker does the rest.
