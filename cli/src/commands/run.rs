@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use futures::{StreamExt, TryStreamExt};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powersweep_coordinator::Tokens;
 use powersweep_coordinator::store::Location;
-use powersweep_experiments::Manifest;
 use powersweep_experiments::settings::quoted;
+use powersweep_experiments::{Digest, LogRef, Manifest};
 use powersweep_proto::{client::Address, v1};
 use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
 use tokio::task::JoinHandle;
@@ -20,6 +21,8 @@ use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
 
 /// How often the progress is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// Logs that are stored at the same time: their texts are in memory.
+const LOGS_AT_ONCE: usize = 4;
 /// Failures shown at the end.
 const FAILURES_SHOWN: u32 = 10;
 
@@ -90,7 +93,7 @@ impl Run {
         &mut self,
         args: &RunArgs,
         manifest: &Manifest,
-        digests: &std::collections::BTreeMap<String, powersweep_experiments::Digest>,
+        digests: &std::collections::BTreeMap<String, Digest>,
         library: &powersweep_workloads::Library,
     ) -> Result<(), Failure> {
         let request = client::submission(manifest, digests);
@@ -99,16 +102,31 @@ impl Run {
             screen::note(&submit::describe(&reply, false));
         }
         let address = Address { url: format!("http://{}", self.farm.handle().local_addr()), ..Address::default() };
-        if !reply.missing_logs.is_empty() {
-            let mut farm = client::connect(&address).await?;
-            client::upload_missing(&mut farm, manifest, digests, &reply.missing_logs, library).await?;
-        }
         let slots = worker::slots_or_all(args.slots);
         let mut options = WorkerOptions::new(address.url, slots, format!("local-{}", std::process::id()));
         options.search_path = args.logs.traces.clone();
         let stop = CancellationToken::new();
         self.worker = Some((tokio::spawn(powersweep_worker::run(options, stop.clone())), stop));
-        Ok(())
+        self.store_logs(client::missing_logs(manifest, digests, &reply.missing_logs), library).await
+    }
+
+    /// Puts logs into the coordinator's store, where workers of other machines find them too. Several at once, since
+    /// each waits for the disk.
+    async fn store_logs(
+        &self,
+        logs: Vec<(LogRef, Digest)>,
+        library: &powersweep_workloads::Library,
+    ) -> Result<(), Failure> {
+        let store = |(needed, digest): (LogRef, Digest)| {
+            let library = library.clone();
+            async move {
+                let load = move || client::unchanged(&library, &needed, &digest);
+                let text = tokio::task::spawn_blocking(load).await.expect("loading does not panic")?;
+                let stored = self.farm.handle().requests().put_log(*digest.as_bytes(), text).await;
+                stored.map(drop).map_err(|status| client::refused(&status))
+            }
+        };
+        futures::stream::iter(logs).map(store).buffer_unordered(LOGS_AT_ONCE).try_collect().await
     }
 
     /// Shows the progress until nothing is left to run.
