@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds the image as the Dockerfile says, with its own build stage, and looks at the result. Where no registry with the
-# default BUILDER may be reachable, the builder is made here: Debian with a C compiler, and this machine's Rust.
+# default BUILDER may be reachable, the builder is made here: Debian with a C compiler, and this machine's Rust. It
+# optimises little, since what is checked is the Dockerfile, and an optimised build takes several times as long.
 #   deploy/image-check.sh
 # Needs root and the network; Docker and debootstrap are installed where apt can. Exit status 77: it cannot.
 set -euo pipefail
@@ -36,8 +37,9 @@ mkdir -p "$root/opt/rust"
 cp -a "$toolchain/bin" "$toolchain/lib" "$root/opt/rust/"
 # The certificates that this machine reaches registries with.
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
-tar --directory "$root" --create . | docker import --change 'ENV PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin' - \
-    "$IMAGE-builder" >/dev/null
+tar --directory "$root" --create . | docker import --change 'ENV PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
+    --change 'ENV CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16' \
+    - "$IMAGE-builder" >/dev/null
 rm -rf "$root"
 echo "image-check: a builder after $((SECONDS - begin)) s"
 
