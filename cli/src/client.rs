@@ -32,11 +32,7 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
 
 /// The address that the command line describes.
 pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
-    let tls = args.ca.as_ref().map(|path| {
-        let pem = std::fs::read(path)
-            .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display())))?;
-        Ok(Tls { ca_pem: pem, domain: None })
-    });
+    let tls = args.ca.as_ref().map(|path| Ok(Tls { ca_pem: inputs::pem(path, "CERTIFICATE")?, domain: None }));
     Ok(Address {
         url: args.coordinator.clone().unwrap_or_else(|| DEFAULT_URL.to_owned()),
         token: inputs::token(args.token_file.as_deref())?,
@@ -49,8 +45,13 @@ pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
 pub async fn connect(address: &Address) -> Result<Client, Failure> {
     let failure = |error: ConnectError| match error {
         ConnectError::Address { .. } => Failure::new(Exit::Usage, error.to_string()),
-        ConnectError::Unreachable { .. } => {
-            let hint = "start one with `powersweep serve`, or say where it is with --coordinator";
+        ConnectError::Unreachable { ref reason, .. } => {
+            let hint = if reason.contains("certificate") {
+                "--ca does not vouch for what answers there: a server's own certificate needs its address in \
+                 subjectAltName, and basicConstraints CA:FALSE"
+            } else {
+                "start one with `powersweep serve`, or say where it is with --coordinator"
+            };
             Failure::new(Exit::Network, format!("{error}\n{hint}"))
         }
     };

@@ -47,6 +47,11 @@ impl LocalFarm {
     /// Takes DATA over, or says who has it, and starts serving.
     pub async fn start(options: FarmOptions) -> Result<LocalFarm, Failure> {
         let location = Location::parse(&options.data).or_exit(Exit::Usage)?;
+        // Before DATA is touched.
+        let unprotected = options.tls.is_none() || !options.tokens.are_complete();
+        if !options.listen.ip().is_loopback() && !options.insecure && unprotected {
+            return Err(serving_failed(&ServeError::Unprotected { address: options.listen }));
+        }
         port_is_free(options.listen)?;
         let (store, ownership) = open(&location, "", options.take_over).await.map_err(opening)?;
         let store: Arc<SlateStore> = Arc::new(store);
@@ -142,5 +147,7 @@ fn serving_failed(error: &ServeError) -> Failure {
         _ => Exit::Failure,
     };
     let hint = if exit == Exit::Network { "; choose another address with --listen" } else { "" };
-    Failure::new(exit, format!("{}{hint}", chain(error)))
+    // Its own words leave the causes out.
+    let more = if let ServeError::Tls(cause) = error { format!(": {}", chain(cause)) } else { String::new() };
+    Failure::new(exit, format!("{}{more}{hint}", chain(error)))
 }

@@ -110,6 +110,18 @@ pub fn sweep(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> Result<
     Sweep::new(manifest.clone(), digests.clone()).or_exit(Exit::Usage)
 }
 
+/// A PEM file with at least one object of this kind.
+pub fn pem(path: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
+    let wrong = |reason: String| Failure::new(Exit::Usage, format!("{}: {reason}", path.display()));
+    let text = std::fs::read(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let end = format!("{kind}-----");
+    let begins = |line: &[u8]| line.starts_with(b"-----BEGIN ") && line.trim_ascii_end().ends_with(end.as_bytes());
+    match text.split(|byte| *byte == b'\n').any(begins) {
+        true => Ok(text),
+        false => Err(wrong(format!("there is no {} in PEM form in it", kind.to_lowercase()))),
+    }
+}
+
 /// A token: from a file if one is named, else from POWERSWEEP_TOKEN; white space around it is cut.
 pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let text = match file {

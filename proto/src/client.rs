@@ -131,8 +131,7 @@ fn endpoint(address: &Address) -> Result<Endpoint, ConnectError> {
     match endpoint.uri().scheme_str() {
         Some("https") => {
             let tls = address.tls.as_ref();
-            let tls =
-                tls.ok_or_else(|| wrong("needs the certificates to trust (a PEM file of the authority)".into()))?;
+            let tls = tls.ok_or_else(|| wrong("needs the certificates to trust: a PEM file, with --ca".into()))?;
             let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca_pem));
             if let Some(domain) = &tls.domain {
                 config = config.domain_name(domain);

@@ -28,6 +28,13 @@ const FAILURES_SHOWN: u32 = 10;
 
 /// Runs a sweep to its end.
 pub fn run(args: &RunArgs) -> Outcome {
+    if !args.listen.ip().is_loopback() {
+        let message = format!(
+            "{} is open to other machines, and `run` has no tokens: use `powersweep serve` for them",
+            args.listen
+        );
+        return Err(Failure::new(Exit::Usage, message));
+    }
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library(&args.logs);
     let digests = inputs::digests(&manifest, &library)?;

@@ -46,12 +46,11 @@ pub fn run(args: &ServeArgs) -> Outcome {
 }
 
 fn tls(args: &ServeArgs) -> Result<Option<Tls>, Failure> {
-    let read = |path: &std::path::Path| {
-        std::fs::read(path)
-            .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display())))
-    };
     match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => Ok(Some(Tls { certificate_pem: read(certificate)?, key_pem: read(key)? })),
+        (Some(certificate), Some(key)) => {
+            let certificate_pem = inputs::pem(certificate, "CERTIFICATE")?;
+            Ok(Some(Tls { certificate_pem, key_pem: inputs::pem(key, "PRIVATE KEY")? }))
+        }
         _ => Ok(None),
     }
 }

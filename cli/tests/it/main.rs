@@ -11,3 +11,4 @@ mod runs;
 mod sandbox;
 mod sweeps;
 mod table;
+mod tls;

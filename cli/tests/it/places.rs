@@ -59,6 +59,9 @@ fn other_machines_are_not_served_without_protection() {
     let sandbox = Sandbox::new();
     let ended = refused(sandbox.run(&["serve", "--listen", "0.0.0.0:0"]), 2);
     ended.says(&["0.0.0.0:0 is open to other machines", "--insecure"]);
+    let ended = refused(sandbox.run(&["run", "--listen", "0.0.0.0:0"]), 2);
+    ended.says(&["0.0.0.0:0 is open to other machines", "powersweep serve"]);
+    assert!(!sandbox.path("results").exists());
     refused(sandbox.run(&["serve", "--token-file", "nosuch"]), 2).says(&["cannot read the token file nosuch"]);
     sandbox.write("empty", " \n");
     refused(sandbox.run(&["serve", "--token-file", "empty"]), 2).says(&["the token file empty is empty"]);

@@ -22,7 +22,7 @@ pub(super) enum Role {
 
 impl Tokens {
     /// Whether both kinds of callers need a token.
-    pub(super) fn are_complete(&self) -> bool {
+    pub fn are_complete(&self) -> bool {
         self.client.is_some() && self.worker.is_some()
     }
 
