@@ -71,9 +71,10 @@ impl Batch {
         };
         let order = Order::of(name(Slot::Order)).ok_or_else(|| unknown(Slot::Order))?;
         let backfill = spec.part(Slot::Backfill);
+        let queue = Queue::new(machine.procs());
         let waiting = match backfill.entry().name {
-            "none" => Waiting::InOrder(Queue::default()),
-            "easy" => Waiting::Easy(Queue::default(), Easy::new(backfill.bool("extra_procs"))),
+            "none" => Waiting::InOrder(queue),
+            "easy" => Waiting::Easy(queue, Easy::new(backfill.bool("extra_procs"))),
             "conservative" => Waiting::Conservative(Conservative::default()),
             _ => return Err(unknown(Slot::Backfill)),
         };
@@ -90,7 +91,7 @@ impl Batch {
     pub fn strict_fcfs(machine: &Machine) -> Batch {
         Batch {
             order: Order::Fcfs,
-            waiting: Waiting::InOrder(Queue::default()),
+            waiting: Waiting::InOrder(Queue::new(machine.procs())),
             gears: GearRule::Top(Top { gear: (machine.classes[0].gears.len() - 1) as u8 }),
         }
     }

@@ -10,8 +10,6 @@
 //! more procs than were free then are looked at. What was found is worth nothing under a head with a later shadow, or
 //! once the shadow has passed (jobs that outlive their estimates).
 
-use std::ops::Range;
-
 use super::gear_rule::{Candidate, Gears, HeadGear};
 use super::order::{Order, Sorted};
 use super::queue::{Queue, Reach};
@@ -112,11 +110,12 @@ impl Easy {
     /// Whether a pass could do no more than note that new jobs do not fit; then it is done.
     #[inline]
     pub(crate) fn refuses_all<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> bool {
-        let free = cluster.free(0);
-        let same = !self.stale & (queue.head() < self.swept) & (free == self.free);
-        let none = same
-            && self.refused.until_s >= cluster.now_s()
-            && queue.next_candidate(self.swept..queue.end(), self.reach(0, cluster)).is_none();
+        let same = !self.stale & (queue.head() < self.swept) & (cluster.free(0) == self.free);
+        if !same || self.refused.until_s < cluster.now_s() {
+            return false;
+        }
+        let reach = self.reach(0, cluster);
+        let none = !(self.swept..queue.end()).any(|at| queue.reaches(at, &reach));
         if none {
             self.swept = queue.end();
         }
@@ -219,24 +218,23 @@ impl Easy {
         again: bool,
     ) -> Result<(), Stop> {
         let (free, now_s) = (cluster.free(0), cluster.now_s());
+        let (behind, end) = (queue.head() + 1, queue.end());
         let head = queue.job(queue.head());
         let refused = self.refused;
         // Positions before `fresh` have been looked at, and are again from `behind` on.
-        let fresh = if refused.is_known() { self.swept.max(queue.head() + 1) } else { queue.head() + 1 };
-        let behind = if again { queue.head() + 1 } else { fresh };
-        let mut first = behind;
+        let fresh = if refused.is_known() { self.swept.max(behind) } else { behind };
+        let mut first = if again { behind } else { fresh };
+        // Where there are new jobs, what is known of the others cannot spare them a look.
+        let known = fresh == end;
         // The shadow is worth computing only for someone.
         if self.shadow.is_none() {
-            let holds = refused.holds(head, now_s);
-            let reach = if holds {
-                self.reach(self.floor(refused, refused.extra.saturating_add(self.gained)), cluster)
+            let reach = if refused.holds(head, now_s) {
+                let extra = refused.extra.saturating_add(self.gained);
+                self.reach(if known { self.floor(refused, extra) } else { 0 }, cluster)
             } else {
                 Reach { floor: 0, free, extra: free, now_s, until_s: f64::INFINITY }
             };
-            let somebody = queue
-                .next_candidate(behind..fresh, reach)
-                .or_else(|| queue.next_candidate(fresh..queue.end(), Reach { floor: 0, ..reach }));
-            let Some(at) = somebody else {
+            let Some(at) = queue.next_candidate(first, reach) else {
                 self.refused = Refused { free, extra: reach.extra, until_s: reach.until_s, head };
                 self.gained = 0;
                 return Ok(());
@@ -244,17 +242,13 @@ impl Easy {
             first = at;
         }
         let shadow = self.shadow(queue, cluster)?;
-        let floor = if shadow.at_s <= refused.until_s { self.floor(refused, shadow.extra) } else { 0 };
+        let mut floor = 0;
         if shadow.at_s > refused.until_s {
             first = behind;
+        } else if known {
+            floor = self.floor(refused, shadow.extra);
         }
-        if first < fresh {
-            self.overtake(queue, first..fresh, floor, gears, cluster)?;
-            first = fresh;
-        }
-        if first < queue.end() {
-            self.overtake(queue, first..queue.end(), 0, gears, cluster)?;
-        }
+        self.overtake(queue, first, floor, gears, cluster)?;
         let extra = self.shadow.map_or(0, |shadow| shadow.extra);
         self.refused = Refused { free: cluster.free(0), extra, until_s: shadow.at_s, head };
         self.gained = 0;
@@ -274,12 +268,12 @@ impl Easy {
         if self.extra_procs && extra > refused.extra { refused.free.min(refused.extra) } else { refused.free }
     }
 
-    /// Starts the jobs at some positions that may overtake and need more than `floor` procs.
+    /// Starts the jobs from a position on that may overtake; those that need at most `floor` procs may not.
     #[inline]
     fn overtake<G: Gears, R: Recorder>(
         &mut self,
         queue: &mut Queue,
-        mut positions: Range<usize>,
+        mut from: usize,
         floor: u32,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
@@ -289,11 +283,11 @@ impl Easy {
         loop {
             let extra = if self.extra_procs { shadow.extra } else { 0 };
             let reach = Reach { floor, free: cluster.free(0), extra, now_s, until_s: shadow.at_s };
-            let Some(at) = queue.next_candidate(positions.clone(), reach) else {
+            let Some(at) = queue.next_candidate(from, reach) else {
                 return Ok(());
             };
             cluster.step()?;
-            positions.start = at + 1;
+            from = at + 1;
             let (job, procs) = (queue.job(at), queue.procs(at));
             let on_extra = procs <= extra;
             let candidate = candidate(queue, at, cluster);

@@ -1,21 +1,66 @@
-//! The waiting queue of FCFS and EASY: positions in the order of the policy, stored by column.
+//! The waiting queue of FCFS and EASY: positions in the order of the policy.
 //!
-//! The sweep of EASY reads processor counts alone for most jobs, so they are contiguous. Ties of every order are broken
-//! by arrival, which is the job's index.
-
-use std::ops::Range;
+//! The sweep of EASY looks at many jobs and starts few. It reads narrow copies of processor counts and estimates, eight
+//! at a time, and the exact values only of jobs that may start by the narrow ones. Ties of every order are broken by
+//! arrival, which is the job's index.
 
 use super::order::{Order, Sorted};
 use crate::kernel::{Cluster, JobId, Recorder};
 
+/// A job that waits, or has waited ([`GONE`]).
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    job: JobId,
+    procs: u32,
+    estimate_s: f64,
+}
+
+/// Jobs that are looked at at a time: so many numbers of 16 bits are in one word.
+const LANES: usize = 4;
+
+/// Narrow copies of the procs and estimates of [`LANES`] consecutive jobs, the first in the lowest bits. The highest bit
+/// of every number is free, so that one subtraction of words compares all of them.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    procs: u64,
+    seconds: u64,
+}
+
+/// The highest bit of each lane.
+const TOPS: u64 = 0x8000_8000_8000_8000;
+
+/// A number in every lane.
+#[inline]
+fn broadcast(number: u16) -> u64 {
+    u64::from(number) * 0x0001_0001_0001_0001
+}
+
+/// A number in one lane, those of the others kept.
+#[inline]
+fn set(word: &mut u64, at: usize, number: u16) {
+    let shift = at % LANES * 16;
+    *word = *word & !(0xffff << shift) | u64::from(number) << shift;
+}
+
+#[inline]
+fn get(word: u64, at: usize) -> u16 {
+    (word >> (at % LANES * 16)) as u16
+}
+
+/// Narrow procs of nobody: more than can ever be free.
+const NOBODY: u16 = 0x7fff;
+
+/// In place of the procs of a job that has started: fits nowhere.
+const GONE: u32 = u32::MAX;
+
 /// Waiting jobs in the order of the policy.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Queue {
-    jobs: Vec<JobId>,
-    procs: Vec<u32>,
-    estimates_s: Vec<f64>,
-    /// Whole seconds of the estimates: narrow, so that many are compared at a time.
-    whole_s: Vec<i32>,
+    waiting: Vec<Waiting>,
+    /// Narrow copies of `waiting`; behind its end, [`NOBODY`].
+    blocks: Vec<Block>,
+    /// Bits that processor counts lose in their narrow copies.
+    procs_shift: u32,
     /// Sort keys, least first; empty under FCFS.
     keys: Vec<f64>,
     /// Position of the first waiting job; those before it have started.
@@ -23,13 +68,28 @@ pub(crate) struct Queue {
     /// Positions behind the head whose job has started: their procs are [`GONE`].
     gone: usize,
     /// Used while sorting.
-    scratch: Vec<(f64, JobId, u32, f64)>,
+    scratch: Vec<(f64, Waiting)>,
 }
 
 impl Queue {
+    /// An empty queue of jobs that need at most so many procs.
+    pub(crate) fn new(procs_max: u32) -> Queue {
+        let bits = u32::BITS - procs_max.leading_zeros();
+        Queue {
+            waiting: Vec::new(),
+            blocks: Vec::new(),
+            // 14 bits are left, so that every narrow count is less than that of NOBODY.
+            procs_shift: bits.saturating_sub(14),
+            keys: Vec::new(),
+            head: 0,
+            gone: 0,
+            scratch: Vec::new(),
+        }
+    }
+
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.jobs.len() - self.head - self.gone
+        self.waiting.len() - self.head - self.gone
     }
 
     /// Position of the first job; there is one only if [`Queue::len`] is not 0.
@@ -40,67 +100,68 @@ impl Queue {
 
     #[inline]
     pub(crate) fn job(&self, at: usize) -> JobId {
-        self.jobs[at]
+        self.waiting[at].job
     }
 
     #[inline]
     pub(crate) fn procs(&self, at: usize) -> u32 {
-        self.procs[at]
+        self.waiting[at].procs
     }
 
     #[inline]
     pub(crate) fn estimate_s(&self, at: usize) -> f64 {
-        self.estimates_s[at]
+        self.waiting[at].estimate_s
     }
 
     /// Puts an arriving job at its place and returns its position.
     #[inline]
     pub(crate) fn insert<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) -> usize {
-        let (procs, estimate_s) = (cluster.procs(job), cluster.estimate_s(job));
+        let waiting = Waiting { job, procs: cluster.procs(job), estimate_s: cluster.estimate_s(job) };
+        let end = self.waiting.len();
+        if end == self.blocks.len() * LANES {
+            self.blocks.push(Block { procs: broadcast(NOBODY), seconds: 0 });
+        }
         if order == Order::Fcfs {
-            self.jobs.push(job);
-            self.procs.push(procs);
-            self.estimates_s.push(estimate_s);
-            self.whole_s.push(estimate_s as i32);
-            return self.jobs.len() - 1;
+            self.waiting.push(waiting);
+            self.narrow(end, waiting);
+            return end;
         }
         let key = order.key(cluster, job);
         let at = self.head + self.keys[self.head..].partition_point(|&other| other <= key);
-        self.jobs.insert(at, job);
-        self.procs.insert(at, procs);
-        self.estimates_s.insert(at, estimate_s);
-        self.whole_s.insert(at, estimate_s as i32);
         self.keys.insert(at, key);
+        self.waiting.insert(at, waiting);
+        self.narrow_from(at);
         at
     }
 
     /// Sorts anew, for orders whose keys change with time.
+    #[inline]
     pub(crate) fn sort<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
-        if order.sorted() != Sorted::EveryPass {
-            return;
+        if order.sorted() == Sorted::EveryPass {
+            self.sort_by_keys(order, cluster);
         }
+    }
+
+    fn sort_by_keys<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
         self.drop_started();
         self.scratch.clear();
-        for at in 0..self.jobs.len() {
-            let job = self.jobs[at];
-            self.scratch.push((order.key(cluster, job), job, self.procs[at], self.estimates_s[at]));
+        self.scratch.extend(self.waiting.iter().map(|&waiting| (order.key(cluster, waiting.job), waiting)));
+        self.scratch.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.job.cmp(&b.1.job)));
+        for (at, &(key, waiting)) in self.scratch.iter().enumerate() {
+            (self.keys[at], self.waiting[at]) = (key, waiting);
         }
-        self.scratch.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        for (at, &(key, job, procs, estimate_s)) in self.scratch.iter().enumerate() {
-            (self.keys[at], self.jobs[at], self.procs[at]) = (key, job, procs);
-            (self.estimates_s[at], self.whole_s[at]) = (estimate_s, estimate_s as i32);
-        }
+        self.narrow_from(0);
     }
 
     /// Removes the first job.
     #[inline]
     pub(crate) fn pop_head(&mut self) {
         self.head += 1;
-        while self.gone > 0 && self.procs[self.head] == GONE {
+        while self.gone > 0 && self.waiting[self.head].procs == GONE {
             self.head += 1;
             self.gone -= 1;
         }
-        if self.head == self.jobs.len() {
+        if self.head == self.waiting.len() {
             self.truncate(0);
             self.head = 0;
         }
@@ -109,47 +170,53 @@ impl Queue {
     /// The position behind the last.
     #[inline]
     pub(crate) fn end(&self) -> usize {
-        self.jobs.len()
+        self.waiting.len()
     }
 
-    /// The first of some positions whose job may overtake by `reach`.
+    /// Whether the job at a position may overtake by `reach`.
     #[inline]
-    pub(crate) fn next_candidate(&self, positions: Range<usize>, reach: Reach) -> Option<usize> {
-        let Reach { floor, free, extra, now_s, until_s } = reach;
-        if floor >= free {
+    pub(crate) fn reaches(&self, at: usize, reach: &Reach) -> bool {
+        let Waiting { procs, estimate_s, .. } = self.waiting[at];
+        (procs <= reach.free) & ((reach.now_s + estimate_s <= reach.until_s) | (procs <= reach.extra))
+    }
+
+    /// The first position from `from` on, behind the head, whose job may overtake by `reach`.
+    #[inline]
+    pub(crate) fn next_candidate(&self, from: usize, reach: Reach) -> Option<usize> {
+        if reach.floor >= reach.free {
             return None;
         }
-        // Whole seconds that are left, generously: what is longer is too long in exact arithmetic, too.
-        let left_s = until_s - now_s;
-        let limit_s = if left_s < 1e9 { left_s as i32 + 1 } else { i32::MAX };
-        let (floor, free, few) = (floor as i32, free as i32, extra.min(i32::MAX as u32) as i32);
-        // Without branches: each condition alone says little about whether a job may start.
-        let may =
-            |p: u32, whole_s: i32| (p as i32 > floor) & (p as i32 <= free) & ((whole_s <= limit_s) | (p as i32 <= few));
-        let exactly = |at: usize| {
-            may(self.procs[at], self.whole_s[at])
-                && (now_s + self.estimates_s[at] <= until_s || self.procs[at] <= extra)
-        };
-        let mut from = positions.start;
-        let until = positions.end;
-        let (procs, procs_rest) = self.procs.get(positions.clone())?.as_chunks::<LANES>();
-        let (whole_s, whole_rest) = self.whole_s.get(positions)?.as_chunks::<LANES>();
-        for (chunk, chunk_s) in procs.iter().zip(whole_s) {
-            if chunk.iter().zip(chunk_s).fold(false, |any, (&p, &s)| any | may(p, s))
-                && let Some(at) = (from..from + LANES).find(|&at| exactly(at))
-            {
-                return Some(at);
+        // Procs beyond those that are free would not help; so no narrow number overflows.
+        let narrow = |procs: u32| broadcast((procs >> self.procs_shift) as u16);
+        let (least, free, extra) =
+            (narrow(reach.floor + 1), narrow(reach.free) | TOPS, narrow(reach.extra.min(reach.free)) | TOPS);
+        // A second more than is left: what is longer is too long in exact arithmetic, too.
+        let left_s = broadcast(narrow_s(reach.until_s - reach.now_s + 1.0)) | TOPS;
+        // Positions of the first block that are before `from` do not count.
+        let mut wanted = TOPS << (from % LANES * 16);
+        let mut at = from - from % LANES;
+        for &Block { procs, seconds } in self.blocks.get(from / LANES..)? {
+            // Without branches: each condition alone says little about whether a job may start.
+            let fits = ((procs | TOPS) - least) & (free - procs);
+            let mut some = fits & ((left_s - seconds) | (extra - procs)) & wanted;
+            wanted = TOPS;
+            while some != 0 {
+                let at = at + some.trailing_zeros() as usize / 16;
+                if self.reaches(at, &reach) {
+                    return Some(at);
+                }
+                some &= some - 1;
             }
-            from += LANES;
+            at += LANES;
         }
-        let some = procs_rest.iter().zip(whole_rest).fold(false, |any, (&p, &s)| any | may(p, s));
-        if some { (from..until).find(|&at| exactly(at)) } else { None }
+        None
     }
 
     /// Removes a job behind the head that has started. Positions stay as they are.
     #[inline]
     pub(crate) fn take(&mut self, at: usize) {
-        self.procs[at] = GONE;
+        self.waiting[at].procs = GONE;
+        set(&mut self.blocks[at / LANES].procs, at, NOBODY);
         self.gone += 1;
     }
 
@@ -161,24 +228,48 @@ impl Queue {
         }
     }
 
-    fn truncate(&mut self, len: usize) {
-        self.jobs.truncate(len);
-        self.procs.truncate(len);
-        self.estimates_s.truncate(len);
-        self.whole_s.truncate(len);
-        self.keys.truncate(len);
+    #[inline]
+    fn narrow(&mut self, at: usize, waiting: Waiting) {
+        let block = &mut self.blocks[at / LANES];
+        let procs = if waiting.procs == GONE { NOBODY } else { (waiting.procs >> self.procs_shift) as u16 };
+        set(&mut block.procs, at, procs);
+        set(&mut block.seconds, at, narrow_s(waiting.estimate_s));
     }
 
+    /// Makes the narrow copies from a position on.
+    fn narrow_from(&mut self, at: usize) {
+        for at in at..self.waiting.len() {
+            let waiting = self.waiting[at];
+            self.narrow(at, waiting);
+        }
+    }
+
+    /// Drops the positions from `len` on.
+    #[inline]
+    fn truncate(&mut self, len: usize) {
+        self.waiting.truncate(len);
+        self.keys.truncate(len);
+        self.blocks.truncate(len.div_ceil(LANES));
+        if let Some(last) = self.blocks.last_mut()
+            && !len.is_multiple_of(LANES)
+        {
+            last.procs |= broadcast(NOBODY) << (len % LANES * 16);
+        }
+    }
+
+    #[inline(never)]
     fn drop_started(&mut self) {
         let mut to = 0;
-        for from in self.head..self.jobs.len() {
-            if self.procs[from] == GONE {
+        for from in self.head..self.waiting.len() {
+            let waiting = self.waiting[from];
+            if waiting.procs == GONE {
                 continue;
             }
-            self.jobs[to] = self.jobs[from];
-            self.procs[to] = self.procs[from];
-            self.estimates_s[to] = self.estimates_s[from];
-            self.whole_s[to] = self.whole_s[from];
+            self.waiting[to] = waiting;
+            let Block { procs, seconds } = self.blocks[from / LANES];
+            let block = &mut self.blocks[to / LANES];
+            set(&mut block.procs, to, get(procs, from));
+            set(&mut block.seconds, to, get(seconds, from));
             if !self.keys.is_empty() {
                 self.keys[to] = self.keys[from];
             }
@@ -189,13 +280,23 @@ impl Queue {
     }
 }
 
-/// In place of the procs of a job that has started: fits nowhere.
-const GONE: u32 = u32::MAX;
+/// A duration in 16 bits: of two durations, the longer has no less here. Durations below 0 count as 0, those over a
+/// century as a century.
+#[inline]
+fn narrow_s(duration_s: f64) -> u16 {
+    /// Seconds beyond which all durations are alike.
+    const LONG_S: f64 = 4e9;
+    let bounded = if duration_s < LONG_S { duration_s } else { LONG_S };
+    let positive = if bounded > 0.0 { bounded } else { 0.0 };
+    // A float from 1 on: of its bits, 5 of the exponent and the first 10 of the fraction.
+    let bits = (positive as f32 + 1.0).to_bits();
+    ((bits - 1.0_f32.to_bits()) >> 13) as u16
+}
 
 /// What a job must be like to overtake at the top gear.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reach {
-    /// It needs more procs than this.
+    /// Jobs that need no more procs than this may be left out.
     pub(crate) floor: u32,
     /// Procs that are free.
     pub(crate) free: u32,
@@ -206,5 +307,18 @@ pub(crate) struct Reach {
     pub(crate) until_s: f64,
 }
 
-/// Processor counts compared at a time; they are below 2^31, so that signed comparisons, which SSE2 has, do.
-const LANES: usize = 8;
+#[cfg(test)]
+mod tests {
+    use super::narrow_s;
+
+    #[test]
+    fn narrow_durations_keep_their_order() {
+        let durations = [-3.0, 0.0, 0.5, 1.0, 59.0, 60.0, 3600.0, 3605.0, 86_400.0, 1e7, 3.9e9, 5e9, f64::INFINITY];
+        for pair in durations.windows(2) {
+            assert!(narrow_s(pair[0]) <= narrow_s(pair[1]), "{pair:?}");
+        }
+        assert!(narrow_s(60.0) < narrow_s(61.0));
+        assert!(narrow_s(36_000.0) < narrow_s(36_100.0));
+        assert!(narrow_s(0.0) == 0 && narrow_s(f64::INFINITY) < 0x8000);
+    }
+}
