@@ -99,7 +99,7 @@ impl Easy {
 
     #[inline]
     pub(crate) fn ended(&mut self, now_s: f64, ended: &Ended) {
-        self.releases.remove(ended.job, ended.estimated_end_s);
+        self.releases.remove(ended.job);
         if ended.estimated_end_s > self.refused.until_s {
             self.gained += ended.procs;
         }

@@ -1,14 +1,6 @@
 //! Running jobs by estimated end: what EASY walks to find the head's reservation.
 use crate::kernel::JobId;
 
-/// A running job: its procs and when it is expected to give them back.
-#[derive(Debug, Clone, Copy)]
-struct Release {
-    end_s: f64,
-    procs: u32,
-    job: JobId,
-}
-
 /// The head's reservation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Shadow {
@@ -18,48 +10,100 @@ pub(crate) struct Shadow {
     pub(crate) extra: u32,
 }
 
-/// Up to so many, looking at all of them is quicker than halving and than leaving ended ones among them.
+/// Up to so many, moving some one by one is quicker than halving and than leaving ended ones among them.
 const FEW: usize = 32;
 
 /// Running jobs, sorted by estimated end. Where there are many, jobs that have ended stay among them for a
 /// while: whoever walks asks which still run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Releases {
-    sorted: Vec<Release>,
+    /// When the jobs are expected to give their procs back (s).
+    ends_s: Vec<f64>,
+    /// In the same order.
+    holders: Vec<Holder>,
     /// How many have ended.
     ended: usize,
+}
+
+/// A job and its procs, in one number: it is moved about as one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Holder(u64);
+
+impl Holder {
+    #[inline]
+    fn new(job: JobId, procs: u32) -> Holder {
+        Holder(u64::from(procs) << 32 | u64::from(job))
+    }
+
+    #[inline]
+    fn job(self) -> JobId {
+        self.0 as JobId
+    }
+
+    #[inline]
+    fn procs(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
 }
 
 impl Releases {
     /// A job has started. `runs`: whether a job still holds its procs.
     #[inline]
     pub(crate) fn add(&mut self, job: JobId, procs: u32, end_s: f64, runs: impl Fn(JobId) -> bool) {
-        if self.ended > self.sorted.len() / 8 {
-            self.sorted.retain(|release| runs(release.job));
-            self.ended = 0;
+        let holder = Holder::new(job, procs);
+        if self.ends_s.len() > FEW {
+            self.add_to_many(holder, end_s, runs);
+            return;
         }
-        let before = |r: &Release| r.end_s <= end_s;
-        let at = if self.sorted.len() <= FEW {
-            self.sorted.iter().map(|r| usize::from(before(r))).sum()
-        } else {
-            self.sorted.partition_point(before)
-        };
-        self.sorted.insert(at, Release { end_s, procs, job });
+        // From the back: most jobs that start are expected to end after most that run.
+        self.ends_s.push(end_s);
+        self.holders.push(holder);
+        let mut at = self.ends_s.len() - 1;
+        while at > 0 && self.ends_s[at - 1] > end_s {
+            self.ends_s[at] = self.ends_s[at - 1];
+            self.holders[at] = self.holders[at - 1];
+            at -= 1;
+        }
+        self.ends_s[at] = end_s;
+        self.holders[at] = holder;
     }
 
-    /// A job that was added with this estimated end has ended.
+    fn add_to_many(&mut self, holder: Holder, end_s: f64, runs: impl Fn(JobId) -> bool) {
+        if self.ended > self.ends_s.len() / 8 {
+            let mut to = 0;
+            for from in 0..self.ends_s.len() {
+                (self.ends_s[to], self.holders[to]) = (self.ends_s[from], self.holders[from]);
+                to += usize::from(runs(self.holders[from].job()));
+            }
+            self.ends_s.truncate(to);
+            self.holders.truncate(to);
+            self.ended = 0;
+        }
+        let at = self.ends_s.partition_point(|&other| other <= end_s);
+        self.ends_s.insert(at, end_s);
+        self.holders.insert(at, holder);
+    }
+
+    /// A job that was added has ended.
     #[inline]
-    pub(crate) fn remove(&mut self, job: JobId, end_s: f64) {
-        if self.sorted.len() > FEW {
+    pub(crate) fn remove(&mut self, job: JobId) {
+        if self.ends_s.len() > FEW {
             self.ended += 1;
             return;
         }
-        let from: usize = self.sorted.iter().map(|r| usize::from(r.end_s < end_s)).sum();
-        let inside = self.sorted[from..].iter().position(|r| r.job == job);
-        debug_assert!(inside.is_some(), "job {job} was added with end {end_s}");
-        if let Some(inside) = inside {
-            self.sorted.remove(from + inside);
+        // Each moves one place forward, from the last up to the one that takes the place of the job.
+        let (Some(mut end_s), Some(mut holder)) = (self.ends_s.pop(), self.holders.pop()) else {
+            debug_assert!(false, "job {job} was not added");
+            return;
+        };
+        for (place_s, place) in self.ends_s.iter_mut().zip(&mut self.holders).rev() {
+            if holder.job() == job {
+                break;
+            }
+            (end_s, *place_s) = (*place_s, end_s);
+            (holder, *place) = (*place, holder);
         }
+        debug_assert_eq!(holder.job(), job, "it was added");
     }
 
     /// The first estimated end at which `need` procs are free, with all jobs that are expected to have ended by then
@@ -76,18 +120,18 @@ impl Releases {
     #[inline(always)]
     fn walk(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
         let mut available = free;
-        let mut ends = self.sorted.iter();
+        let mut ends = self.ends_s.iter().zip(&self.holders);
         // Multiplied, not branched: whether a job still runs is hard to predict.
-        let given = |release: &Release| release.procs * u32::from(runs(release.job));
+        let given = |holder: &Holder| holder.procs() * u32::from(runs(holder.job()));
         let at_s = loop {
-            let release = ends.next()?;
-            available += given(release);
+            let (&end_s, holder) = ends.next()?;
+            available += given(holder);
             if available >= need {
-                break if release.end_s > now_s { release.end_s } else { now_s };
+                break if end_s > now_s { end_s } else { now_s };
             }
         };
-        for release in ends.take_while(|r| r.end_s <= at_s) {
-            available += given(release);
+        for (_, holder) in ends.take_while(|(end_s, _)| **end_s <= at_s) {
+            available += given(holder);
         }
         Some(Shadow { at_s, extra: available - need })
     }
@@ -110,7 +154,7 @@ mod tests {
         assert_eq!(releases.shadow(0.0, 1, 11, all), None);
         // At 40 all estimates have passed: all are expected to end now.
         assert_eq!(releases.shadow(40.0, 1, 3, all), Some(Shadow { at_s: 40.0, extra: 7 }));
-        releases.remove(2, 10.0);
+        releases.remove(2);
         assert_eq!(releases.shadow(0.0, 1, 3, all), Some(Shadow { at_s: 10.0, extra: 0 }));
     }
 }
