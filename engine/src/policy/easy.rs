@@ -234,7 +234,7 @@ impl Easy {
             } else {
                 Reach { floor: 0, free, extra: free, now_s, until_s: f64::INFINITY }
             };
-            let Some(at) = queue.next_candidate(first, reach) else {
+            let Some(at) = queue.next_candidate(first, &queue.bounds(reach)) else {
                 self.refused = Refused { free, extra: reach.extra, until_s: reach.until_s, head };
                 self.gained = 0;
                 return Ok(());
@@ -280,16 +280,14 @@ impl Easy {
     ) -> Result<(), Stop> {
         let now_s = cluster.now_s();
         let Some(mut shadow) = self.shadow else { return Ok(()) };
-        loop {
-            let extra = if self.extra_procs { shadow.extra } else { 0 };
-            let reach = Reach { floor, free: cluster.free(0), extra, now_s, until_s: shadow.at_s };
-            let Some(at) = queue.next_candidate(from, reach) else {
-                return Ok(());
-            };
+        let extra = |shadow: Shadow| if self.extra_procs { shadow.extra } else { 0 };
+        let reach = Reach { floor, free: cluster.free(0), extra: extra(shadow), now_s, until_s: shadow.at_s };
+        let mut bounds = queue.bounds(reach);
+        while let Some(at) = queue.next_candidate(from, &bounds) {
             cluster.step()?;
             from = at + 1;
             let (job, procs) = (queue.job(at), queue.procs(at));
-            let on_extra = procs <= extra;
+            let on_extra = procs <= extra(shadow);
             let candidate = candidate(queue, at, cluster);
             let Some((gear, late)) = gears.overtaking(candidate, now_s, queue.len() - 1, shadow.at_s, on_extra) else {
                 continue;
@@ -299,9 +297,11 @@ impl Easy {
             queue.take(at);
             if late {
                 shadow.extra -= procs;
-                self.shadow = Some(shadow);
             }
+            queue.tighten(&mut bounds, cluster.free(0), extra(shadow));
         }
+        self.shadow = Some(shadow);
+        Ok(())
     }
 
     /// The head's reservation.

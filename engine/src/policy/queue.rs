@@ -180,29 +180,50 @@ impl Queue {
         (procs <= reach.free) & ((reach.now_s + estimate_s <= reach.until_s) | (procs <= reach.extra))
     }
 
-    /// The first position from `from` on, behind the head, whose job may overtake by `reach`.
+    /// What [`Queue::next_candidate`] compares with.
     #[inline]
-    pub(crate) fn next_candidate(&self, from: usize, reach: Reach) -> Option<usize> {
-        if reach.floor >= reach.free {
+    pub(crate) fn bounds(&self, reach: Reach) -> Bounds {
+        let mut bounds = Bounds {
+            reach,
+            least: 0,
+            free: 0,
+            extra: 0,
+            // A second more than is left: what is longer is too long in exact arithmetic, too.
+            left_s: broadcast(narrow_s(reach.until_s - reach.now_s + 1.0)) | TOPS,
+        };
+        self.tighten(&mut bounds, reach.free, reach.extra);
+        bounds
+    }
+
+    /// Changes the procs that are free and the extra procs.
+    #[inline]
+    pub(crate) fn tighten(&self, bounds: &mut Bounds, free: u32, extra: u32) {
+        (bounds.reach.free, bounds.reach.extra) = (free, extra);
+        let narrow = |procs: u32| broadcast((procs >> self.procs_shift) as u16);
+        // Nothing fits if the floor reaches up to the free procs. Extra procs beyond those that are free would not help;
+        // so no narrow number overflows.
+        bounds.least = narrow(bounds.reach.floor.min(free) + 1);
+        bounds.free = narrow(free) | TOPS;
+        bounds.extra = narrow(extra.min(free)) | TOPS;
+    }
+
+    /// The first position from `from` on, behind the head, whose job may overtake within some bounds.
+    #[inline(always)]
+    pub(crate) fn next_candidate(&self, from: usize, bounds: &Bounds) -> Option<usize> {
+        if bounds.reach.floor >= bounds.reach.free {
             return None;
         }
-        // Procs beyond those that are free would not help; so no narrow number overflows.
-        let narrow = |procs: u32| broadcast((procs >> self.procs_shift) as u16);
-        let (least, free, extra) =
-            (narrow(reach.floor + 1), narrow(reach.free) | TOPS, narrow(reach.extra.min(reach.free)) | TOPS);
-        // A second more than is left: what is longer is too long in exact arithmetic, too.
-        let left_s = broadcast(narrow_s(reach.until_s - reach.now_s + 1.0)) | TOPS;
         // Positions of the first block that are before `from` do not count.
         let mut wanted = TOPS << (from % LANES * 16);
         let mut at = from - from % LANES;
         for &Block { procs, seconds } in self.blocks.get(from / LANES..)? {
             // Without branches: each condition alone says little about whether a job may start.
-            let fits = ((procs | TOPS) - least) & (free - procs);
-            let mut some = fits & ((left_s - seconds) | (extra - procs)) & wanted;
+            let fits = ((procs | TOPS) - bounds.least) & (bounds.free - procs);
+            let mut some = fits & ((bounds.left_s - seconds) | (bounds.extra - procs)) & wanted;
             wanted = TOPS;
             while some != 0 {
                 let at = at + some.trailing_zeros() as usize / 16;
-                if self.reaches(at, &reach) {
+                if self.reaches(at, &bounds.reach) {
                     return Some(at);
                 }
                 some &= some - 1;
@@ -305,6 +326,16 @@ pub(crate) struct Reach {
     pub(crate) now_s: f64,
     /// Otherwise its estimated end must not be later (s).
     pub(crate) until_s: f64,
+}
+
+/// A [`Reach`] in narrow numbers, a copy in every lane; the highest bit of each is set where it is subtracted from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    reach: Reach,
+    least: u64,
+    free: u64,
+    extra: u64,
+    left_s: u64,
 }
 
 #[cfg(test)]
