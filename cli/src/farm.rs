@@ -13,6 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::screen;
 
+/// A start that takes longer than this is explained.
+const OPENING_PATIENCE: Duration = Duration::from_secs(30);
+
 /// An end that takes longer than this is explained: workers may be finishing long tasks, or the storage is full.
 const ENDING_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -44,8 +47,28 @@ pub struct LocalFarm {
 }
 
 impl LocalFarm {
-    /// Takes DATA over, or says who has it, and starts serving.
-    pub async fn start(options: FarmOptions) -> Result<LocalFarm, Failure> {
+    /// Takes DATA over, or says who has it, and starts serving. `interrupt` ends a start that hangs on damaged or slow
+    /// storage.
+    pub async fn start(options: FarmOptions, interrupt: &CancellationToken) -> Result<LocalFarm, Failure> {
+        let data = options.data.clone();
+        let opening = LocalFarm::open(options);
+        tokio::pin!(opening);
+        let patience = tokio::time::sleep(OPENING_PATIENCE);
+        tokio::pin!(patience);
+        loop {
+            tokio::select! {
+                farm = &mut opening => return farm,
+                () = &mut patience, if !patience.is_elapsed() => {
+                    screen::note(&format!("powersweep: still opening {data}; if it never ends, its state may be damaged"));
+                }
+                () = interrupt.cancelled() => {
+                    return Err(Failure::new(Exit::Interrupted, format!("interrupted while opening {data}")));
+                }
+            }
+        }
+    }
+
+    async fn open(options: FarmOptions) -> Result<LocalFarm, Failure> {
         let location = Location::parse(&options.data).or_exit(Exit::Usage)?;
         // Before DATA is touched.
         let unprotected = options.tls.is_none() || !options.tokens.are_complete();

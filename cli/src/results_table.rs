@@ -62,6 +62,13 @@ pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> R
     Ok(Some(render(&found, rows_shown)))
 }
 
+/// Whether an experiment's folder of tasks has no file at all.
+pub async fn is_empty(location: &Location, experiment: &str) -> Result<bool, Failure> {
+    let store = location.object_store().or_exit(Exit::Storage)?;
+    let first = store.list(Some(&layout::tasks_dir(experiment))).try_next().await;
+    Ok(first.or_exit(Exit::Storage)?.is_none())
+}
+
 fn value<'a>(row: &'a [(String, Json)], name: &str) -> Option<&'a Json> {
     row.iter().find(|(column, _)| column == name).map(|(_, value)| value)
 }

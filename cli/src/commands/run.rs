@@ -41,7 +41,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     inputs::sweep(&manifest, &digests)?;
     client::block_on(async {
         let stop = interrupt::token();
-        let farm = match LocalFarm::start(farm_options(args)).await {
+        let farm = match LocalFarm::start(farm_options(args), &stop).await {
             Ok(farm) => farm,
             Err(failure) => return Err(offer_submit(failure, args).await),
         };
@@ -200,6 +200,15 @@ impl Run {
             }
         };
         closed?;
+        if finished.rows_in_parts > 0 && results_table::is_empty(&location, manifest.name()).await? {
+            let message = format!(
+                "the files of {0} are gone from {location}, where its state still counts {1} as done. To compute them \
+                 again, give the experiment a new name or choose another place with --data",
+                finished.name,
+                screen::count(finished.rows_in_parts, "task"),
+            );
+            return Err(Failure::new(Exit::Storage, message));
+        }
         if let Some(table) = results_table::show(&location, manifest.name(), args.show).await? {
             screen::print(&format!("{table}\n"))?;
         }

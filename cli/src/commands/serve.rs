@@ -25,7 +25,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
     };
     client::block_on(async {
         let stop = interrupt::token();
-        let farm = LocalFarm::start(options).await?;
+        let farm = LocalFarm::start(options, &stop).await?;
         let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
         let address = farm.handle().local_addr();
         screen::note(&format!(

@@ -104,6 +104,17 @@ fn old_state_is_tidied_away() {
     assert_eq!(rows::read(&sandbox.path("results/data"), "sweep", "tasks").len(), 10);
 }
 
+/// Somebody deleted the files of an experiment, but not its state: that must not look like success.
+#[test]
+fn deleted_files() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 2));
+    sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
+    std::fs::remove_dir_all(sandbox.path("results/data/sweep")).expect("it can be deleted");
+    let ended = sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(5);
+    ended.says(&["the files of sweep are gone", "counts 4 tasks as done", "a new name", "--data"]);
+}
+
 /// Nobody reads the output any more: the run is none the worse.
 #[test]
 fn closed_pipes() {
