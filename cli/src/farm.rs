@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use powersweep_coordinator::owner::{OwnerError, Ownership};
 use powersweep_coordinator::store::{Location, OpenError, SlateStore, Store, StoreError, open};
-use powersweep_coordinator::{Config, Handle, ServeError, ServeOptions, Tls, Tokens, serve};
+use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions, Tls, Tokens, serve};
 use powersweep_proto::client::chain;
 use tokio_util::sync::CancellationToken;
 
@@ -33,8 +33,8 @@ pub struct FarmOptions {
     pub insecure: bool,
     /// Override a live owner.
     pub take_over: bool,
-    /// Workers live in this process, so that leases found in the state are nobody's.
-    pub local: bool,
+    /// Workers live in this process: leases found in the state are nobody's, and logs are read where they lie.
+    pub local: Option<Arc<dyn LogSource>>,
 }
 
 /// A coordinator that runs in this process.
@@ -84,7 +84,13 @@ impl LocalFarm {
             tokens: options.tokens,
             tls: options.tls,
             insecure: options.insecure,
-            config: Config { forget_leases: options.local, data: location.to_string(), ..Config::default() },
+            config: Config {
+                forget_leases: options.local.is_some(),
+                logs_at_hand: options.local.as_ref().map(|logs| logs.digests()).unwrap_or_default(),
+                data: location.to_string(),
+                ..Config::default()
+            },
+            log_source: options.local,
             ..ServeOptions::local(store.clone())
         };
         let scheme = if serving.tls.is_some() { "https" } else { "http" };

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use powersweep_engine::workload::swf::{self, SwfLog};
 use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
-use powersweep_workloads::{Library, LoadError, LogBytes};
+use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
 use crate::args::LogArgs;
 use crate::exit::{Exit, Failure, OrExit};
@@ -85,13 +85,33 @@ pub fn parsed(bytes: &LogBytes) -> Result<SwfLog, Failure> {
 /// Digests of every log that a manifest needs; the texts are not kept. Each is read as a log too: a damaged one is
 /// refused here, before an experiment is made that is bound to its bytes.
 pub fn digests(manifest: &Manifest, library: &Library) -> Result<BTreeMap<String, Digest>, Failure> {
+    read_logs(manifest, library, |_, _| {})
+}
+
+/// The same; what was read goes into `memory`, so that a worker of this process need not read it again.
+pub fn digests_and_logs(
+    manifest: &Manifest,
+    library: &Library,
+    memory: &ParsedLogs,
+) -> Result<BTreeMap<String, Digest>, Failure> {
+    read_logs(manifest, library, |digest, log| memory.insert(digest.as_bytes(), log))
+}
+
+fn read_logs(
+    manifest: &Manifest,
+    library: &Library,
+    keep: impl Fn(&Digest, SwfLog) + Sync,
+) -> Result<BTreeMap<String, Digest>, Failure> {
     let logs = manifest.logs();
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
     let look = || {
         while let Some(needed) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let digest = log(library, &needed.log, needed.sha256.as_deref())
-                .and_then(|bytes| parsed(&bytes).map(|_| Digest::from(bytes.digest)));
+            let digest = log(library, &needed.log, needed.sha256.as_deref()).and_then(|bytes| {
+                let digest = Digest::from(bytes.digest);
+                keep(&digest, parsed(&bytes)?);
+                Ok(digest)
+            });
             found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.log, digest);
         }
     };

@@ -10,4 +10,4 @@ pub mod service;
 pub mod store;
 
 pub use farm::Config;
-pub use service::{Handle, Requests, ServeError, ServeOptions, Tls, Tokens, serve};
+pub use service::{Handle, LogSource, Requests, ServeError, ServeOptions, Tls, Tokens, serve};

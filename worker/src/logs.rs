@@ -35,7 +35,7 @@ pub(crate) enum LogError {
 
 /// Workloads of tasks, shared by the slots.
 pub(crate) struct Logs {
-    parsed: ParsedLogs,
+    parsed: Arc<ParsedLogs>,
     library: Library,
     cache: Option<Cache>,
     elsewhere: Box<dyn Fetch>,
@@ -49,7 +49,8 @@ impl Logs {
             options.cache_dir.as_ref().map(open).transpose().map_err(|e| WorkerError::Options(e.to_string()))?;
         let library = Library::new(options.search_path.clone(), None);
         // What cannot be kept is not begun either: running out of memory would end the process, and with it every slot.
-        let parsed = ParsedLogs::new(options.memory_bytes).with_max_workload_bytes(options.memory_bytes as u64);
+        let empty = || ParsedLogs::new(options.memory_bytes).with_max_workload_bytes(options.memory_bytes as u64);
+        let parsed = options.parsed.clone().unwrap_or_else(|| Arc::new(empty()));
         Ok(Logs { parsed, library, cache, elsewhere })
     }
 

@@ -1,7 +1,10 @@
 //! What a worker is told, what it reports at its end, and why it cannot work.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use powersweep_workloads::ParsedLogs;
 
 pub use powersweep_proto::client::Tls;
 
@@ -20,6 +23,8 @@ pub struct WorkerOptions {
     pub search_path: Vec<PathBuf>,
     /// Bytes of parsed logs and built workloads kept in memory. A task whose workload alone may take more fails.
     pub memory_bytes: usize,
+    /// Logs that this process has parsed already, in place of an empty memory of `memory_bytes`.
+    pub parsed: Option<Arc<ParsedLogs>>,
     /// Sent with every call when the coordinator wants one.
     pub token: Option<String>,
     /// Lets the token go unencrypted to an address that is not this machine's.
@@ -59,6 +64,7 @@ impl WorkerOptions {
             cache_dir: None,
             search_path: Vec::new(),
             memory_bytes: 1 << 30,
+            parsed: None,
             token: None,
             insecure: false,
             tls: None,

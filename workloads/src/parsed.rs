@@ -22,6 +22,12 @@ pub struct ParsedLogs {
     max_workload_bytes: u64,
 }
 
+impl std::fmt::Debug for ParsedLogs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ParsedLogs").field("used_bytes", &self.used_bytes()).finish_non_exhaustive()
+    }
+}
+
 /// Greatest memory of one workload unless the caller says otherwise: some 40 million jobs.
 const MAX_WORKLOAD_BYTES: u64 = 4 << 30;
 
@@ -63,6 +69,12 @@ impl ParsedLogs {
             let text = fetch()?;
             Ok(swf::parse(&text, file)?)
         })
+    }
+
+    /// Keeps a log that the caller has parsed.
+    pub fn insert(&self, digest: &Sha256, log: SwfLog) {
+        let kept: Result<_, std::convert::Infallible> = self.logs.get_or_make(digest, SwfLog::memory_bytes, || Ok(log));
+        drop(kept);
     }
 
     /// The workload of a spec; `digest` is that of its log, `None` for a generator.

@@ -1,15 +1,17 @@
 //! `powersweep run`: the whole farm in one process: the same coordinator, worker and protocol as on many machines.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::{StreamExt, TryStreamExt};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use powersweep_coordinator::Tokens;
 use powersweep_coordinator::store::Location;
+use powersweep_coordinator::{LogSource, Tokens};
 use powersweep_experiments::settings::quoted;
-use powersweep_experiments::{Digest, LogRef, Manifest};
-use powersweep_proto::{client::Address, v1};
+use powersweep_experiments::{Digest, Manifest};
+use powersweep_proto::v1;
 use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
+use powersweep_workloads::{Library, ParsedLogs};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -19,10 +21,10 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
 
+/// Bytes of parsed logs and built workloads kept in memory.
+const LOGS_BYTES: usize = 1 << 30;
 /// How often the progress is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
-/// Logs that are stored at the same time: their texts are in memory.
-const LOGS_AT_ONCE: usize = 4;
 /// Failures shown at the end.
 const FAILURES_SHOWN: u32 = 10;
 
@@ -37,16 +39,18 @@ pub fn run(args: &RunArgs) -> Outcome {
     }
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library(&args.logs);
-    let digests = inputs::digests(&manifest, &library)?;
+    let logs = Arc::new(ParsedLogs::new(LOGS_BYTES).with_max_workload_bytes(LOGS_BYTES as u64));
+    let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
     inputs::sweep(&manifest, &digests)?;
+    let source = Arc::new(LogsWhereTheyLie { manifest: manifest.clone(), digests: digests.clone(), library });
     client::block_on(async {
         let stop = interrupt::token();
-        let farm = match LocalFarm::start(farm_options(args), &stop).await {
+        let farm = match LocalFarm::start(farm_options(args, source), &stop).await {
             Ok(farm) => farm,
             Err(failure) => return Err(offer_submit(failure, args).await),
         };
         let mut sweep = Run { farm, worker: None, began: Instant::now() };
-        let submitted = sweep.submit(args, &manifest, &digests, &library).await;
+        let submitted = sweep.submit(args, &manifest, &digests, logs).await;
         let ended = match submitted {
             Ok(()) => sweep.follow(args, manifest.name(), &stop).await,
             Err(failure) => Err(failure),
@@ -55,7 +59,30 @@ pub fn run(args: &RunArgs) -> Outcome {
     })?
 }
 
-fn farm_options(args: &RunArgs) -> FarmOptions {
+/// The logs of a manifest, for workers of other machines that ask this coordinator.
+struct LogsWhereTheyLie {
+    manifest: Manifest,
+    digests: BTreeMap<String, Digest>,
+    library: Library,
+}
+
+impl LogSource for LogsWhereTheyLie {
+    fn digests(&self) -> BTreeSet<[u8; 32]> {
+        self.digests.values().map(|digest| *digest.as_bytes()).collect()
+    }
+
+    fn read(&self, digest: &[u8; 32]) -> Option<Vec<u8>> {
+        let needed = self
+            .manifest
+            .logs()
+            .into_iter()
+            .find(|log| self.digests.get(&log.log).is_some_and(|known| known.as_bytes() == digest))?;
+        let found = self.library.load(&needed.log, needed.sha256.as_deref()).ok()?;
+        (found.digest == *digest).then_some(found.bytes)
+    }
+}
+
+fn farm_options(args: &RunArgs, source: Arc<dyn LogSource>) -> FarmOptions {
     FarmOptions {
         data: args.data.data.clone(),
         listen: args.listen,
@@ -63,7 +90,7 @@ fn farm_options(args: &RunArgs) -> FarmOptions {
         tls: None,
         insecure: false,
         take_over: args.take_over,
-        local: true,
+        local: Some(source),
     }
 }
 
@@ -95,45 +122,27 @@ enum Ended {
 }
 
 impl Run {
-    /// Hands manifest and logs to the coordinator and starts the worker.
+    /// Hands the manifest to the coordinator and starts the worker.
     async fn submit(
         &mut self,
         args: &RunArgs,
         manifest: &Manifest,
-        digests: &std::collections::BTreeMap<String, Digest>,
-        library: &powersweep_workloads::Library,
+        digests: &BTreeMap<String, Digest>,
+        logs: Arc<ParsedLogs>,
     ) -> Result<(), Failure> {
         let request = client::submission(manifest, digests);
         let reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
         if !args.quiet {
             screen::note(&submit::describe(&reply, false));
         }
-        let address = Address { url: format!("http://{}", self.farm.handle().local_addr()), ..Address::default() };
+        let endpoint = format!("http://{}", self.farm.handle().local_addr());
         let slots = worker::slots_or_all(args.slots);
-        let mut options = WorkerOptions::new(address.url, slots, format!("local-{}", std::process::id()));
+        let mut options = WorkerOptions::new(endpoint, slots, format!("local-{}", std::process::id()));
         options.search_path = args.logs.traces.clone();
+        options.parsed = Some(logs);
         let stop = CancellationToken::new();
         self.worker = Some((tokio::spawn(powersweep_worker::run(options, stop.clone())), stop));
-        self.store_logs(client::missing_logs(manifest, digests, &reply.missing_logs), library).await
-    }
-
-    /// Puts logs into the coordinator's store, where workers of other machines find them too. Several at once, since
-    /// each waits for the disk.
-    async fn store_logs(
-        &self,
-        logs: Vec<(LogRef, Digest)>,
-        library: &powersweep_workloads::Library,
-    ) -> Result<(), Failure> {
-        let store = |(needed, digest): (LogRef, Digest)| {
-            let library = library.clone();
-            async move {
-                let load = move || client::unchanged(&library, &needed, &digest);
-                let text = tokio::task::spawn_blocking(load).await.expect("loading does not panic")?;
-                let stored = self.farm.handle().requests().put_log(*digest.as_bytes(), text).await;
-                stored.map(drop).map_err(|status| client::refused(&status))
-            }
-        };
-        futures::stream::iter(logs).map(store).buffer_unordered(LOGS_AT_ONCE).try_collect().await
+        Ok(())
     }
 
     /// Shows the progress until nothing is left to run.

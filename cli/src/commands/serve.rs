@@ -21,7 +21,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         tls: tls(args)?,
         insecure: args.insecure,
         take_over: args.take_over,
-        local: false,
+        local: None,
     };
     client::block_on(async {
         let stop = interrupt::token();

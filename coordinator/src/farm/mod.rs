@@ -96,6 +96,8 @@ pub struct Config {
     pub part_age: Duration,
     /// Drop the leases found in the state at start: their workers lived in the process that is gone (local mode).
     pub forget_leases: bool,
+    /// Logs that lie where the coordinator can read them (local mode): tasks do not wait for their upload.
+    pub logs_at_hand: BTreeSet<LogDigest>,
     /// Where the dataset is, for status.
     pub data: String,
     /// Version of this build, for status.
@@ -117,6 +119,7 @@ impl Default for Config {
             part_bytes: 64 << 20,
             part_age: Duration::from_secs(600),
             forget_leases: false,
+            logs_at_hand: BTreeSet::new(),
             data: String::new(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
         }

@@ -52,7 +52,7 @@ impl Farm {
             let sweep = sweep_of(&record.manifest, &record.digests).and_then(|sweep| pinned(&record.pins, sweep));
             let logs: Vec<_> = record.digests.values().copied().collect();
             let mut experiment = Experiment::new(record, sweep);
-            experiment.missing = logs.into_iter().filter(|digest| !self.logs.contains_key(digest)).collect();
+            experiment.missing = self.missing(&logs);
             self.schedule.push(experiment.record.name.clone());
             self.experiments.insert(experiment.record.name.clone(), experiment);
         }

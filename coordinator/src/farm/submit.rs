@@ -51,8 +51,7 @@ impl Farm {
         if sweep.index_count() >= INDICES_MAX {
             return Err(Reply::Invalid(format!("{} indices: fewer than 2^48 are possible", sweep.index_count())));
         }
-        let missing: BTreeSet<LogDigest> =
-            submission.digests.values().filter(|digest| !self.logs.contains_key(*digest)).copied().collect();
+        let missing = self.missing(submission.digests.values());
         let Some(experiment) = self.experiments.get(&name) else {
             if submission.dry_run {
                 return Ok(Reply::Submitted(reply_of(&name, 1, sweep, &Moved::default(), &missing)));
@@ -74,6 +73,13 @@ impl Farm {
         }
         self.edit(&name, submission, missing, now);
         Ok(Reply::Submitted(self.submitted(&name)))
+    }
+
+    /// The logs that have to be uploaded before tasks can run.
+    pub(super) fn missing<'a>(&self, digests: impl IntoIterator<Item = &'a LogDigest>) -> BTreeSet<LogDigest> {
+        let lacks =
+            |digest: &&LogDigest| !self.config.logs_at_hand.contains(*digest) && !self.logs.contains_key(*digest);
+        digests.into_iter().filter(lacks).copied().collect()
     }
 
     fn create(&mut self, name: &str, submission: Submission, missing: BTreeSet<LogDigest>, now: Now) {

@@ -116,7 +116,8 @@ pub(super) async fn start(
         ending: Ending::No,
         drain_limit: options.drain_limit,
     };
-    let requests = Requests { commands, store: Arc::clone(&options.store) };
+    let log_source = options.log_source.clone();
+    let requests = Requests { commands, store: Arc::clone(&options.store), log_source };
     Ok((tokio::spawn(driver.run(receiver, finished, lost, shutdown)), requests))
 }
 

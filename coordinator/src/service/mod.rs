@@ -21,7 +21,7 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 
 pub use auth::Tokens;
-pub use requests::Requests;
+pub use requests::{LogSource, Requests};
 
 use crate::farm::Config;
 use crate::owner::{Lost, Ownership};
@@ -77,6 +77,8 @@ pub struct ServeOptions {
     pub config: Config,
     /// How long workers may finish what they run after a shutdown.
     pub drain_limit: Duration,
+    /// Where logs lie that were not uploaded; goes with [`Config::logs_at_hand`].
+    pub log_source: Option<Arc<dyn LogSource>>,
 }
 
 impl ServeOptions {
@@ -91,6 +93,7 @@ impl ServeOptions {
             insecure: false,
             config: Config::default(),
             drain_limit: Duration::from_secs(5),
+            log_source: None,
         }
     }
 }

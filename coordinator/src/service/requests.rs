@@ -1,6 +1,6 @@
 //! What clients ask, as calls of the driver: used by the gRPC service and within the process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,6 +20,16 @@ use crate::store::{Store, StoreError};
 pub struct Requests {
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) log_source: Option<Arc<dyn LogSource>>,
+}
+
+/// Logs that lie where the coordinator can read them, by the digest of their text.
+pub trait LogSource: Send + Sync {
+    /// The logs that lie there.
+    fn digests(&self) -> BTreeSet<LogDigest>;
+
+    /// The text of a log, if it is there. Blocks.
+    fn read(&self, digest: &LogDigest) -> Option<Vec<u8>>;
 }
 
 impl Requests {
@@ -63,6 +73,18 @@ impl Requests {
             Reply::Flushed(reply) => Ok(reply),
             other => Err(refusal(other)),
         }
+    }
+
+    /// Size of a stored log. One that lies elsewhere is stored first: a worker of another machine asks for it.
+    pub(super) async fn log_bytes(&self, digest: LogDigest) -> Result<u64, Status> {
+        if let Some(bytes) = self.store.log_bytes(digest).await.map_err(store_status)? {
+            return Ok(bytes);
+        }
+        let nowhere = || Status::not_found("the coordinator does not have this log");
+        let source = self.log_source.clone().ok_or_else(nowhere)?;
+        let read = tokio::task::spawn_blocking(move || source.read(&digest)).await;
+        let text = read.map_err(|error| Status::internal(format!("the log cannot be read: {error}")))?;
+        Ok(self.put_log(digest, text.ok_or_else(nowhere)?.into()).await?.bytes)
     }
 
     /// Stores a log's decompressed bytes. They must have the digest.

@@ -58,9 +58,8 @@ impl v1::farm_server::Farm for Rpc {
     async fn fetch_log(&self, request: Request<v1::FetchLogRequest>) -> Result<Response<Self::FetchLogStream>, Status> {
         self.check(&request, Role::Either)?;
         let digest = digest_of(&request.get_ref().digest).map_err(Status::invalid_argument)?;
+        let total = self.requests.log_bytes(digest).await?;
         let store = Arc::clone(&self.requests.store);
-        let total = store.log_bytes(digest).await.map_err(store_status)?;
-        let total = total.ok_or_else(|| Status::not_found("the coordinator does not have this log"))?;
         let chunks = futures::stream::try_unfold((store, 0), move |(store, start)| async move {
             if start >= total && start > 0 {
                 return Ok(None);
