@@ -259,6 +259,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.recorder
     }
 
+    #[inline(always)]
     pub(super) fn advance(&mut self, now_s: f64) {
         self.now_s = now_s;
         self.meter.advance(now_s);
@@ -284,6 +285,18 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         }
     }
 
+    /// Takes a completion of the present instant, whose key is `now`, out of the queue. No completion is earlier.
+    #[inline]
+    pub(super) fn take_end(&mut self, now: u64) -> Option<End> {
+        while self.ends.first_key() == now {
+            let end = self.ends.pop()?;
+            if !self.rescheduled || self.is_current(end) {
+                return Some(end);
+            }
+        }
+        None
+    }
+
     #[inline]
     pub(super) fn is_current(&self, end: End) -> bool {
         let run = &self.running[end.slot as usize];
@@ -295,7 +308,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// Ends the job of a current completion: its procs are free.
-    #[inline]
+    #[inline(always)]
     pub(super) fn complete(&mut self, end: End) -> Ended {
         let slot = end.slot as usize;
         let run = &mut self.running[slot];
@@ -391,7 +404,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             last_finish_s: self.now_s,
             busy_proc_s: vec![0.0; gears],
             queue_length_s: self.meter.waiting_s,
-            queue_length_max: self.meter.waiting_max,
+            queue_length_max: u64::from(self.meter.waiting_max),
             backlog_proc_s2: self.meter.backlog_s,
             backlog_proc_s_max: self.meter.backlog_max,
             lost_proc_s: self.meter.lost_proc_s,

@@ -26,6 +26,13 @@ pub(crate) struct End {
     pub(crate) slot: u32,
 }
 
+impl End {
+    #[inline]
+    fn unpack(packed: u128) -> End {
+        End { key: (packed >> 64) as u64, seq: (packed >> 32) as u32, slot: packed as u32 }
+    }
+}
+
 /// Future completions, earliest first, equal times in the order of starts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ends {
@@ -33,17 +40,15 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
+    #[inline]
     pub(crate) fn push(&mut self, end: End) {
         let low = u64::from(end.seq) << 32 | u64::from(end.slot);
         self.heap.push(Reverse(u128::from(end.key) << 64 | u128::from(low)));
     }
 
+    #[inline]
     pub(crate) fn peek(&self) -> Option<End> {
-        self.heap.peek().map(|&Reverse(packed)| End {
-            key: (packed >> 64) as u64,
-            seq: (packed >> 32) as u32,
-            slot: packed as u32,
-        })
+        self.heap.peek().map(|&Reverse(packed)| End::unpack(packed))
     }
 
     /// Key of the first completion, whether it is stale or not; greater than every key if there is none.
@@ -52,8 +57,9 @@ impl Ends {
         self.heap.peek().map_or(u64::MAX, |&Reverse(packed)| (packed >> 64) as u64)
     }
 
-    pub(crate) fn pop(&mut self) {
-        self.heap.pop();
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<End> {
+        self.heap.pop().map(|Reverse(packed)| End::unpack(packed))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -61,9 +67,7 @@ impl Ends {
     }
 
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(End) -> bool) {
-        self.heap.retain(|&Reverse(packed)| {
-            keep(End { key: (packed >> 64) as u64, seq: (packed >> 32) as u32, slot: packed as u32 })
-        });
+        self.heap.retain(|&Reverse(packed)| keep(End::unpack(packed)));
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -27,8 +27,8 @@ pub(crate) struct Meter {
     used: Vec<u16>,
     now_s: f64,
     /// Submitted jobs that have not started.
-    pub(crate) waiting_count: u64,
-    pub(crate) waiting_max: u64,
+    pub(crate) waiting_count: u32,
+    pub(crate) waiting_max: u32,
     pub(crate) waiting_s: f64,
     /// Their procs * run time at the top gear.
     pub(crate) backlog_proc_s: f64,
@@ -86,7 +86,7 @@ impl Meter {
     }
 
     /// Integrates from the last instant to `now_s`, during which nothing changed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&mut self, now_s: f64) {
         let dt = now_s - self.now_s;
         if dt <= 0.0 {
@@ -105,7 +105,7 @@ impl Meter {
         if self.waiting_count > 0 {
             self.waiting_max = self.waiting_max.max(self.waiting_count);
             raise(&mut self.backlog_max, self.backlog_proc_s);
-            self.waiting_s += self.waiting_count as f64 * dt;
+            self.waiting_s += f64::from(self.waiting_count) * dt;
             self.backlog_s += self.backlog_proc_s * dt;
             self.lost_proc_s += f64::from(self.idle_procs) * dt;
         }

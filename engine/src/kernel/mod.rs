@@ -50,6 +50,12 @@ pub enum EventOrder {
     FinishFirst,
 }
 
+/// Key of a job's submit; greater than every key if there is no such job.
+#[inline]
+fn submit_key(jobs: &[Job], job: usize) -> u64 {
+    jobs.get(job).map_or(u64::MAX, |job| time_key(job.submit_s))
+}
+
 /// One simulation under way.
 #[derive(Clone)]
 pub struct Simulation<'w, P, R> {
@@ -58,6 +64,8 @@ pub struct Simulation<'w, P, R> {
     order: EventOrder,
     /// Jobs submitted so far.
     submitted: usize,
+    /// Key of the next submit, greater than every key after the last.
+    next_submit: u64,
     /// Completions of the present instant whose pass is still to come; `true`: their procs are free already.
     due: VecDeque<(End, bool)>,
 }
@@ -75,7 +83,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         recorder: R,
     ) -> Simulation<'w, P, R> {
         let cluster = Cluster::new(jobs, machine, limits, recorder);
-        Simulation { cluster, policy, order, submitted: 0, due: VecDeque::new() }
+        Simulation { cluster, policy, order, submitted: 0, next_submit: submit_key(jobs, 0), due: VecDeque::new() }
     }
 
     /// Runs to the last completion.
@@ -98,10 +106,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
             return Ok(false);
         }
         let mut next = self.cluster.next_end().map_or(u64::MAX, |end| end.key);
-        if let Some(job) = jobs.get(self.submitted) {
-            next = next.min(time_key(job.submit_s));
-        }
-        next = next.min(self.cluster.timers.peek_key().unwrap_or(u64::MAX));
+        next = next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX));
         if next == u64::MAX {
             return Err(self.stuck());
         }
@@ -136,15 +141,11 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
 
     fn batch_instant(&mut self, now: u64) -> Result<(), Stop> {
         loop {
-            while self.cluster.ends.first_key() <= now
-                && let Some(end) = self.cluster.next_end()
-                && end.key == now
-            {
-                self.cluster.ends.pop();
+            while let Some(end) = self.cluster.take_end(now) {
                 self.count_event()?;
                 self.complete(end);
             }
-            while self.submission_is_due() {
+            while self.next_submit == now {
                 self.submit()?;
             }
             while self.cluster.timers.peek_key() == Some(now) {
@@ -160,7 +161,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     fn single_instant(&mut self, now: u64, submit_first: bool) -> Result<(), Stop> {
         loop {
             self.collect_due(now, submit_first)?;
-            if self.submission_is_due() && (submit_first || self.due.is_empty()) {
+            if self.next_submit == now && (submit_first || self.due.is_empty()) {
                 self.submit()?;
             } else if let Some((end, released)) = self.due.pop_front() {
                 if !released {
@@ -196,14 +197,10 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     }
 
     #[inline]
-    fn submission_is_due(&self) -> bool {
-        self.cluster.jobs().get(self.submitted).is_some_and(|job| job.submit_s == self.cluster.now_s())
-    }
-
-    #[inline]
     fn submit(&mut self) -> Result<(), Stop> {
         let job = self.submitted as JobId;
         self.submitted += 1;
+        self.next_submit = submit_key(self.cluster.jobs(), self.submitted);
         self.count_event()?;
         self.cluster.submit(job);
         self.policy.submitted(&self.cluster, job);
