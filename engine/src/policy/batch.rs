@@ -147,7 +147,7 @@ impl Policy for Batch {
 }
 
 impl Batch {
-    #[inline(never)]
+    #[inline(always)]
     fn full_pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         match (&mut self.waiting, &self.gears, self.order) {
             // The hot pair: the order is a constant here, so that its branches fold away.

@@ -122,7 +122,7 @@ impl Easy {
         none
     }
 
-    #[inline]
+    #[inline(never)]
     pub(crate) fn pass<G: Gears, R: Recorder>(
         &mut self,
         queue: &mut Queue,

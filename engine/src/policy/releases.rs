@@ -13,6 +13,9 @@ pub(crate) struct Shadow {
 /// Up to so many, moving some one by one is quicker than halving and than leaving ended ones among them.
 const FEW: usize = 32;
 
+/// Up to so many, comparing with all is quicker than halving, where each step waits for the one before.
+const MANY: usize = 256;
+
 /// Running jobs, sorted by estimated end. Where there are many, jobs that have ended stay among them for a
 /// while: whoever walks asks which still run.
 #[derive(Debug, Clone, Default)]
@@ -79,7 +82,11 @@ impl Releases {
             self.holders.truncate(to);
             self.ended = 0;
         }
-        let at = self.ends_s.partition_point(|&other| other <= end_s);
+        let at = if self.ends_s.len() <= MANY {
+            self.ends_s.iter().map(|&other| usize::from(other <= end_s)).sum()
+        } else {
+            self.ends_s.partition_point(|&other| other <= end_s)
+        };
         self.ends_s.insert(at, end_s);
         self.holders.insert(at, holder);
     }
