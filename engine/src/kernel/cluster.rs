@@ -266,11 +266,21 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// A job arrives.
-    #[inline]
+    #[inline(always)]
     pub(super) fn submit(&mut self, job: JobId) {
         let Job { procs, run_s, .. } = self.jobs[job as usize];
         self.phase[job as usize] = WAITING;
         self.meter.wait_begins(f64::from(procs) * run_s);
+    }
+
+    /// Key of the next completion; greater than every key if no job executes.
+    #[inline(always)]
+    pub(super) fn next_end_key(&mut self) -> u64 {
+        if self.rescheduled {
+            // Drops what gear changes left behind.
+            self.next_end();
+        }
+        self.ends.first_key()
     }
 
     /// The next completion, if any job executes. Drops what gear changes left behind.

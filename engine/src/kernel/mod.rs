@@ -105,7 +105,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         if self.cluster.done_count() == jobs.len() {
             return Ok(false);
         }
-        let mut next = self.cluster.next_end().map_or(u64::MAX, |end| end.key);
+        let mut next = self.cluster.next_end_key();
         next = next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX));
         if next == u64::MAX {
             return Err(self.stuck());
@@ -152,7 +152,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
                 self.alarm()?;
             }
             self.policy.pass(&mut self.cluster)?;
-            if self.cluster.ends.first_key() > now || self.cluster.next_end().is_none_or(|end| end.key != now) {
+            if self.cluster.next_end_key() != now {
                 return Ok(());
             }
         }
@@ -196,7 +196,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self) -> Result<(), Stop> {
         let job = self.submitted as JobId;
         self.submitted += 1;

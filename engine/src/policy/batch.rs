@@ -111,7 +111,7 @@ pub fn event_order(spec: &SimSpec) -> Result<EventOrder, SimError> {
 }
 
 impl Policy for Batch {
-    #[inline]
+    #[inline(always)]
     fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
         match &mut self.waiting {
             Waiting::Easy(queue, easy) => {
@@ -134,7 +134,7 @@ impl Policy for Batch {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         // What most arrivals at a busy machine come to.
         if let Waiting::Easy(queue, easy) = &mut self.waiting

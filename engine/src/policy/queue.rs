@@ -114,7 +114,7 @@ impl Queue {
     }
 
     /// Puts an arriving job at its place and returns its position.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) -> usize {
         let waiting = Waiting { job, procs: cluster.procs(job), estimate_s: cluster.estimate_s(job) };
         let end = self.waiting.len();

@@ -59,7 +59,7 @@ pub fn summarize(
 
 /// Jobs whose terms are added plainly before the compensated sums take them: few enough that a plain sum is as exact as
 /// its terms, enough that compensation costs nothing.
-const BLOCK: usize = 16;
+const BLOCK: usize = 64;
 
 /// Jobs and their outcomes, [`BLOCK`] at a time.
 fn blocks<'a>(jobs: &'a [Job], outcomes: &'a [Outcome]) -> impl Iterator<Item = (&'a [Job], &'a [Outcome])> {

@@ -118,8 +118,13 @@ fn combinations() -> impl Iterator<Item = (&'static str, &'static str, &'static 
     })
 }
 
+/// Random workloads of each test: 64, or as many as `POWERSWEEP_CASES` says.
+fn cases() -> u32 {
+    std::env::var("POWERSWEEP_CASES").map_or(64, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_combination_conforms(workload in jobs(16, false), instants in 0usize..40) {
