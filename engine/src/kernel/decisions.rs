@@ -14,7 +14,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     ///
     /// # Errors
     /// [`SimError::Policy`] if the job does not wait, the procs are not free or the gear does not exist.
-    #[inline]
+    #[inline(always)]
     pub fn start(&mut self, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
         self.start_on(0, job, gear, overtook)
     }
@@ -23,7 +23,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     ///
     /// # Errors
     /// As [`Cluster::start`], and if the class does not exist.
-    #[inline]
+    #[inline(always)]
     pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
         let (Some(&Job { run_s, estimate_s, procs, .. }), Some(state)) =
             (self.jobs.get(job as usize), self.classes.get_mut(class))

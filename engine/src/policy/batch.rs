@@ -125,7 +125,7 @@ impl Policy for Batch {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         match &mut self.waiting {
             Waiting::Easy(_, easy) => easy.ended(cluster.now_s(), ended),

@@ -72,7 +72,7 @@ impl Releases {
     }
 
     fn add_to_many(&mut self, holder: Holder, end_s: f64, runs: impl Fn(JobId) -> bool) {
-        if self.ended > self.ends_s.len() / 8 {
+        if self.ended > self.ends_s.len() / 4 {
             let mut to = 0;
             for from in 0..self.ends_s.len() {
                 (self.ends_s[to], self.holders[to]) = (self.ends_s[from], self.holders[from]);
