@@ -92,10 +92,15 @@ fn check_clone(spec: &SimSpec, jobs: &[Job], instants: usize) {
 
 /// Jobs as (submit gap, run, estimate above the run, procs); gaps and times of 0 occur often.
 fn jobs(procs: u32, exact: bool) -> impl Strategy<Value = Workload> {
+    jobs_of(procs, exact, 400, 1..60)
+}
+
+/// Jobs of at most so many procs with gaps below `gap`.
+fn jobs_of(procs: u32, exact: bool, gap: u32, count: std::ops::Range<usize>) -> impl Strategy<Value = Workload> {
     let time = || prop_oneof![1 => Just(0u32), 4 => 1u32..2000];
     let over = if exact { 0..1u32 } else { 0..1000u32 };
-    let job = (prop_oneof![1 => Just(0u32), 2 => 0u32..400], time(), over, 1..=procs);
-    prop::collection::vec(job, 1..60).prop_map(|jobs| {
+    let job = (prop_oneof![1 => Just(0u32), 2 => 0..gap], time(), over, 1..=procs);
+    prop::collection::vec(job, count).prop_map(|jobs| {
         let mut submit = 0.0;
         let jobs: Vec<_> = jobs
             .into_iter()
@@ -162,6 +167,15 @@ proptest! {
                     compare(&spec, &workload, &run(&spec, &workload), backfill);
                 }
             }
+        }
+    }
+
+    /// More procs than fit into 14 bits, and more running jobs than are kept one by one.
+    #[test]
+    fn many_running_jobs_on_a_large_machine_equal_the_reference(workload in jobs_of(2500, false, 20, 100..250)) {
+        for (backfill, gear) in [("easy", "top"), ("easy-extra", "top"), ("easy-extra", "bsld")] {
+            let spec = build("fcfs", backfill, gear, "batch", 60_000);
+            compare(&spec, &workload, &run(&spec, &workload), backfill);
         }
     }
 
