@@ -133,7 +133,7 @@ fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
         return Err(SimError::Invalid(format!("{} jobs are too many for one simulation ({JOBS_MAX})", jobs.len())));
     }
     // Comparisons with NaN are false. Without branches: nearly every job is valid.
-    let time = |t: f64| (t >= 0.0) & (t < f64::INFINITY);
+    let time = |t: f64| (0.0..f64::INFINITY).contains(&t);
     let valid =
         |job: &Job| (job.submit_s.abs() < f64::INFINITY) & time(job.run_s) & time(job.estimate_s) & (job.procs >= 1);
     let sorted = |pair: &[Job]| pair[0].submit_s <= pair[1].submit_s;
