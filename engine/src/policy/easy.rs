@@ -305,7 +305,7 @@ impl Easy {
     }
 
     /// The head's reservation.
-    #[inline]
+    #[inline(always)]
     fn shadow<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> Result<Shadow, Stop> {
         if let Some(shadow) = self.shadow {
             return Ok(shadow);

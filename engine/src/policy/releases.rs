@@ -11,7 +11,7 @@ pub(crate) struct Shadow {
 }
 
 /// Up to so many, moving some one by one is quicker than halving and than leaving ended ones among them.
-const FEW: usize = 32;
+const FEW: usize = 56;
 
 /// Up to so many, comparing with all is quicker than halving, where each step waits for the one before.
 const MANY: usize = 256;

@@ -172,9 +172,9 @@ proptest! {
 
     /// More procs than fit into 14 bits, and more running jobs than are kept one by one.
     #[test]
-    fn many_running_jobs_on_a_large_machine_equal_the_reference(workload in jobs_of(2500, false, 20, 100..250)) {
+    fn many_running_jobs_on_a_large_machine_equal_the_reference(workload in jobs_of(1000, false, 12, 150..300)) {
         for (backfill, gear) in [("easy", "top"), ("easy-extra", "top"), ("easy-extra", "bsld")] {
-            let spec = build("fcfs", backfill, gear, "batch", 60_000);
+            let spec = build("fcfs", backfill, gear, "batch", 40_000);
             compare(&spec, &workload, &run(&spec, &workload), backfill);
         }
     }
