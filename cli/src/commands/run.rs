@@ -37,10 +37,13 @@ pub fn run(args: &RunArgs) -> Outcome {
         );
         return Err(Failure::new(Exit::Usage, message));
     }
+    let began = Instant::now();
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library(&args.logs);
+    let reading = Instant::now();
     let logs = Arc::new(ParsedLogs::new(LOGS_BYTES).with_max_workload_bytes(LOGS_BYTES as u64));
     let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
+    let reading_s = reading.elapsed().as_secs_f64();
     inputs::sweep(&manifest, &digests)?;
     let source = Arc::new(LogsWhereTheyLie { manifest: manifest.clone(), digests: digests.clone(), library });
     client::block_on(async {
@@ -49,7 +52,7 @@ pub fn run(args: &RunArgs) -> Outcome {
             Ok(farm) => farm,
             Err(failure) => return Err(offer_submit(failure, args).await),
         };
-        let mut sweep = Run { farm, worker: None, began: Instant::now() };
+        let mut sweep = Run { farm, worker: None, began, reading_s };
         let submitted = sweep.submit(args, &manifest, &digests, logs).await;
         let ended = match submitted {
             Ok(()) => sweep.follow(args, manifest.name(), &stop).await,
@@ -112,6 +115,8 @@ struct Run {
     farm: LocalFarm,
     worker: Option<(JoinHandle<Result<WorkerReport, WorkerError>>, CancellationToken)>,
     began: Instant,
+    /// Reading and parsing the logs before there was a worker (s).
+    reading_s: f64,
 }
 
 /// How following a sweep ended.
@@ -197,7 +202,10 @@ impl Run {
         let closed = farm::explained(closing_all).await;
         let seconds = self.began.elapsed().as_secs_f64();
         let finished = match ended? {
-            Ended::Finished(finished) => finished,
+            Ended::Finished(mut finished) => {
+                finished.spent.get_or_insert_default().parse_s += self.reading_s;
+                finished
+            }
             Ended::Interrupted => {
                 closed?;
                 let message = "interrupted; what was finished is kept. Run the same command to go on";
