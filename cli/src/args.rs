@@ -172,7 +172,7 @@ pub struct SimulateArgs {
     /// Index of the task in the manifest's sweep.
     #[arg(long, requires = "manifest")]
     pub index: Option<u64>,
-    /// Set a part or a parameter, such as order=sjf, gear_rule=bsld, bsld_threshold=2; may be repeated.
+    /// Set a part or a parameter, such as queue_order=sjf, gear_rule=bsld, bsld_threshold=2; may be repeated.
     #[arg(long = "set", short = 's', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Simulate this log (name, path or URL) instead of the synthetic workload; the same as -s source=swf -s log=LOG.

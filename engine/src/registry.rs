@@ -184,7 +184,7 @@ impl Slot {
             Slot::Platform => "machine",
             Slot::Power => "power",
             Slot::Policy => "kind",
-            Slot::Order => "order",
+            Slot::Order => "queue_order",
             Slot::Backfill => "backfill",
             Slot::GearRule => "gear_rule",
             Slot::Statistics => "statistics_kind",

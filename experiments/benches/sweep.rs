@@ -18,11 +18,11 @@ seeds = { from = 1, count = 1_000_000 }
 [platforms.p]
 size_factor = { from = 0.5, to = 10.4, step = 0.1 }
 [policies.a]
-order = ["fcfs", "sjf", "widest", "wfp3", "f1"]
+queue_order = ["fcfs", "sjf", "widest", "wfp3", "f1"]
 backfill = ["none", "easy"]
 [[exclude]]
 size_factor = { from = 0.5, to = 5.4, step = 0.1 }
-order = "sjf"
+queue_order = "sjf"
 [[exclude]]
 seed = [1, 500_000, 1_000_000]
 "#;

@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn suggests_the_nearest() {
         assert_eq!(nearest("bsld_treshold", ["wq_threshold", "bsld_threshold"]), Some("bsld_threshold"));
-        assert_eq!(nearest("Gear-Rule", ["gear_rule", "order"]), Some("gear_rule"));
+        assert_eq!(nearest("Gear-Rule", ["gear_rule", "queue_order"]), Some("gear_rule"));
         assert_eq!(nearest("sfj", ["fcfs", "sjf"]), Some("sjf"));
-        assert_eq!(nearest("zzz", ["gear_rule", "order"]), None);
+        assert_eq!(nearest("zzz", ["gear_rule", "queue_order"]), None);
     }
 }

@@ -5,10 +5,10 @@ with runs as (
 ),
 full_speed as (
     select interarrival_factor, size_factor, seed, energy_total_j
-    from runs where gear_rule = 'top' and "order" = 'fcfs' and backfill = 'easy'
+    from runs where gear_rule = 'top' and queue_order = 'fcfs' and backfill = 'easy'
 )
 select
-    policy, "order", backfill, bsld_threshold, wq_threshold, interarrival_factor, size_factor,
+    policy, queue_order, backfill, bsld_threshold, wq_threshold, interarrival_factor, size_factor,
     count(*) as seeds_count,
     round(avg(bsld_tau10s_mean), 2) as bsld_tau10s,
     round(avg(wait_s_mean), 0) as wait_s,

@@ -76,7 +76,7 @@ fn a_manifest_that_is_no_toml_or_not_there() {
 fn unknown_parts_and_parameters_of_simulate() {
     let sandbox = Sandbox::new();
     let simulate = |setting: &str| refused(&sandbox, &["simulate", "--set", setting], 2);
-    simulate("order=sjff").says(&["unknown order `sjff`; did you mean `sjf`?"]);
+    simulate("queue_order=sjff").says(&["unknown queue_order `sjff`; did you mean `sjf`?"]);
     simulate("bsld_treshold=2").says(&["unknown part or parameter `bsld_treshold`", "`bsld_threshold`"]);
     simulate("jobs_count=2").says(&["did you mean `synthetic_jobs_count`"]);
     simulate("zzzzzz=2").says(&["unknown part or parameter `zzzzzz`", "powersweep policies"]);
@@ -85,7 +85,7 @@ fn unknown_parts_and_parameters_of_simulate() {
     simulate("synthetic_jobs_count=-1").says(&["`synthetic_jobs_count` must be an integer from 1 to", "not -1"]);
     simulate("synthetic_jobs_count=100000000000").says(&["takes up to", "bytes of memory"]);
     simulate("synthetic_procs=many").says(&["`synthetic_procs` must be an integer", "not \"many\""]);
-    simulate("order").says(&["--set order: write KEY=VALUE"]);
+    simulate("queue_order").says(&["--set queue_order: write KEY=VALUE"]);
     refused(&sandbox, &["policies", "easey"], 2).says(&["unknown part `easey`; did you mean `easy`?"]);
     refused(&sandbox, &["columns", "task"], 2).says(&["unknown table `task`; did you mean `tasks`?"]);
     refused(&sandbox, &["status", "nope"], 2).says(&["there is no experiment nope"]);
@@ -97,7 +97,7 @@ fn unknown_parts_and_parameters_of_simulate() {
 #[test]
 fn an_index_that_the_sweep_does_not_have() {
     let sandbox = Sandbox::new();
-    sandbox.write("small.toml", synthetic("small", 2) + "[[exclude]]\nseed = 2\norder = \"sjf\"\n");
+    sandbox.write("small.toml", synthetic("small", 2) + "[[exclude]]\nseed = 2\nqueue_order = \"sjf\"\n");
     for command in ["plan", "simulate"] {
         refused(&sandbox, &[command, "small.toml", "--index", "9"], 2).says(&["has no task 9: indices end at 3"]);
         refused(&sandbox, &[command, "small.toml", "--index", "3"], 2).says(&["has no task 3", "exclude"]);

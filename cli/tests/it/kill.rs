@@ -44,7 +44,7 @@ synthetic_jobs_count = {jobs}
 synthetic_procs = 64
 [platforms.p]
 [policies.plain]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 [policies.slow]
 gear_rule = "bsld"
 bsld_threshold = 2

@@ -52,7 +52,7 @@ fn simulate_writes_one_row_a_job() {
 #[test]
 fn plan_counts_what_is_there_and_what_is_not() {
     let sandbox = Sandbox::new();
-    sandbox.write("sweep.toml", synthetic("sweep", 3) + "[[exclude]]\nseed = 3\norder = \"sjf\"\n");
+    sandbox.write("sweep.toml", synthetic("sweep", 3) + "[[exclude]]\nseed = 3\nqueue_order = \"sjf\"\n");
     let plan = |args: &[&str]| sandbox.run(&[&["plan", "sweep.toml"], args].concat()).exits(0);
     plan(&[]).prints(&[
         "6 combinations, 1 of them excluded",

@@ -12,7 +12,7 @@ synthetic_jobs_count = 60
 synthetic_procs = 64
 [platforms.cluster]
 [policies.plain]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 "#
     )
 }
@@ -36,7 +36,7 @@ procs = [3, 4]
 gears_ghz = [1, 2]
 gear_volts = [1, 1.5]
 [policies.q]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 "#;
 
 /// Four tasks on [`TINY_LOG`] with one row a job.
@@ -50,7 +50,7 @@ interarrival_factor = [0.5, 1]
 [platforms.p]
 procs = 4
 [policies.q]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 "#;
 
 /// Seven slips of the pen, each of another kind.

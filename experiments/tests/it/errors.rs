@@ -14,7 +14,7 @@ synthetic_jobs_count = 100
 [platforms.p]
 size_factor = [1, 1.5]
 [policies.q]
-order = "fcfs"
+queue_order = "fcfs"
 gear_rule = "bsld"
 bsld_threshold = [2, 3]
 [[exclude]]
@@ -77,14 +77,14 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ),
     ("size_factor = [1, 1.5]", "size_factor = [1, 1.5]\nzip = [\"size_factor\"]", "9:8", &["list of names"]),
     (
-        "order = \"fcfs\"",
-        "order = [\"fcfs\", \"sfj\"]",
-        "10:18",
-        &["there is no order \"sfj\"", "\"widest\"", "did you mean `sjf`?"],
+        "queue_order = \"fcfs\"",
+        "queue_order = [\"fcfs\", \"sfj\"]",
+        "10:24",
+        &["there is no queue_order \"sfj\"", "\"widest\"", "did you mean `sjf`?"],
     ),
-    ("order = \"fcfs\"", "order = [\"fcfs\", \"fcfs\"]", "10:18", &["has the value fcfs twice"]),
-    ("order = \"fcfs\"", "order = []", "10:9", &["empty list"]),
-    ("order = \"fcfs\"", "seeds = [1]", "10:1", &["move it to the top"]),
+    ("queue_order = \"fcfs\"", "queue_order = [\"fcfs\", \"fcfs\"]", "10:24", &["has the value fcfs twice"]),
+    ("queue_order = \"fcfs\"", "queue_order = []", "10:15", &["empty list"]),
+    ("queue_order = \"fcfs\"", "seeds = [1]", "10:1", &["move it to the top"]),
     ("gear_rule = \"bsld\"", "gear_rule = \"top\"", "12:1", &["applies to no part", "gear_rule = \"bsld\""]),
     ("bsld_threshold = [2, 3]", "wq_threshold = 3", "11:1", &["needs `bsld_threshold`", "at least 1"]),
     ("bsld_threshold = [2, 3]", "bsld_threshold = [2, 3, nan]", "12:25", &["cannot be nan"]),
@@ -95,7 +95,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("bsld_threshold = 3", "[[exclude]]\nsize_factor = 1", "13:3", &["every task is excluded"]),
     ("bsld_threshold = 3", "[[exclude]]", "15:1", &["exclude everything"]),
     ("[policies.q]", "[policies.\"q/r\"]", "9:11", &["cannot be a label"]),
-    ("[policies.q]", "[policies]", "10:1", &["[policies] holds named blocks, not the key `order`"]),
+    ("[policies.q]", "[policies]", "10:1", &["[policies] holds named blocks, not the key `queue_order`"]),
     ("[platforms.p]", "[platform.p]", "7:2", &["no key `platform`", "did you mean `platforms`?"]),
     (
         "[workloads.w]",
@@ -143,13 +143,13 @@ fn all_problems_are_reported_at_once_in_order() {
 
 #[test]
 fn rendering_shows_line_caret_and_help() {
-    let text = errors(&GOOD.replace("order = \"fcfs\"", "order = \"fcf\""));
+    let text = errors(&GOOD.replace("queue_order = \"fcfs\"", "queue_order = \"fcf\""));
     let expected = "\
-error: there is no order \"fcf\"
-  --> test.toml:10:9
+error: there is no queue_order \"fcf\"
+  --> test.toml:10:15
    |
-10 | order = \"fcf\"
-   |         ^^^^^ expected one of \"fcfs\", \"sjf\", \"widest\", \"wfp3\", \"f1\"
+10 | queue_order = \"fcf\"
+   |               ^^^^^ expected one of \"fcfs\", \"sjf\", \"widest\", \"wfp3\", \"f1\"
    = help: did you mean `fcfs`?
 ";
     assert_eq!(text, expected);
@@ -157,10 +157,10 @@ error: there is no order \"fcf\"
 
 #[test]
 fn the_graphical_form_shows_every_problem() {
-    let text = GOOD.replace("order = \"fcfs\"", "order = \"fcf\"").replace("seeds = [1, 2]", "seeds = -1");
+    let text = GOOD.replace("queue_order = \"fcfs\"", "queue_order = \"fcf\"").replace("seeds = [1, 2]", "seeds = -1");
     let errors = Manifest::parse("test.toml", &text).expect_err("two problems");
     let shown = errors.drawn();
-    for part in ["there is no order", "`seeds` cannot be -1", "test.toml:10:9", "did you mean `fcfs`?"] {
+    for part in ["there is no queue_order", "`seeds` cannot be -1", "test.toml:10:15", "did you mean `fcfs`?"] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     assert_eq!(shown.matches("`seeds` cannot be -1").count(), 1, "{shown}");

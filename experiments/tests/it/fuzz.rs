@@ -38,7 +38,7 @@ const TOKENS: [&str; 48] = [
     "[workloads.x]\n",
     "[platforms.y]\n",
     "[policies.z]\n",
-    "order = [\"fcfs\", \"sjf\"]\n",
+    "queue_order = [\"fcfs\", \"sjf\"]\n",
     "gear_rule = [\"top\", \"bsld\"]\n",
     "bsld_threshold = [1, 2]\n",
     "log = [\"a\", \"b\"]\n",
@@ -153,7 +153,7 @@ gear_volts = [1.0, 1.2]
 [platforms.q]
 procs = { from = 16, to = 64, step = 16 }
 [policies.x]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 backfill = ["none", "easy"]
 gear_rule = ["top", "bsld", "bsld"]
 bsld_threshold = [1, 1.5, 2]
@@ -161,7 +161,7 @@ zip = [["gear_rule", "bsld_threshold"]]
 [statistics]
 warmup_jobs = [0, 100]
 [[exclude]]
-order = "sjf"
+queue_order = "sjf"
 backfill = "none"
 [[exclude]]
 procs = [16, 32]

@@ -24,7 +24,7 @@ const WORKLOAD: [(&str, &[&str]); 4] = [
 const PLATFORM: [(&str, &[&str]); 3] =
     [("size_factor", &["1", "1.1", "2"]), ("beta", &["0", "0.5", "1"]), ("procs", &["8", "64"])];
 const POLICY: [(&str, &[&str]); 4] = [
-    ("order", &["\"fcfs\"", "\"sjf\"", "\"f1\""]),
+    ("queue_order", &["\"fcfs\"", "\"sjf\"", "\"f1\""]),
     ("backfill", &["\"none\"", "\"easy\"", "\"conservative\""]),
     ("gear_rule", &["\"top\"", "\"bsld\""]),
     ("event_order", &["\"batch\"", "\"submit-first\""]),

@@ -68,8 +68,7 @@ fn the_builtin_manifests_fit_the_schema() {
 #[test]
 fn wrong_manifests_do_not_fit() {
     let schema = schema::json_schema();
-    let good =
-        "version = 1\nname = \"a\"\n[workloads.w]\n[platforms.p]\nsize_factor = 1\n[policies.q]\norder = \"fcfs\"\n";
+    let good = "version = 1\nname = \"a\"\n[workloads.w]\n[platforms.p]\nsize_factor = 1\n[policies.q]\nqueue_order = \"fcfs\"\n";
     assert!(fits(&schema, &json_of(good)));
     for (from, to) in [
         ("version = 1", "version = 2"),
@@ -78,9 +77,9 @@ fn wrong_manifests_do_not_fit() {
         ("size_factor = 1", "size_factor = []"),
         ("size_factor = 1", "size_factor = { from = 1, to = 2 }"),
         ("size_factor = 1", "size_factor = \"1\""),
-        ("order = \"fcfs\"", "order = \"fcf\""),
-        ("order = \"fcfs\"", "size_factor = 1"),
-        ("order = \"fcfs\"", "wq_threshold = \"unlimite\""),
+        ("queue_order = \"fcfs\"", "queue_order = \"fcf\""),
+        ("queue_order = \"fcfs\"", "size_factor = 1"),
+        ("queue_order = \"fcfs\"", "wq_threshold = \"unlimite\""),
         ("[policies.q]", "[exclude]"),
     ] {
         assert!(!fits(&schema, &json_of(&good.replace(from, to))), "{to}");

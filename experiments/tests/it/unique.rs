@@ -47,7 +47,7 @@ fn a_choice_of_part_can_be_zipped_with_its_parameters() {
 fn blocks_can_be_zipped_across_sections() {
     let text = "version = 1\nname = \"t\"\nzip = [[\"workload\", \"platform\"]]\n\
         [workloads.big]\nsynthetic_procs = 64\n[workloads.a-small]\nsynthetic_procs = 8\n\
-        [platforms.large]\nprocs = 64\n[platforms.tiny]\nprocs = 8\n[policies.p]\norder = [\"fcfs\", \"sjf\"]\n";
+        [platforms.large]\nprocs = 64\n[platforms.tiny]\nprocs = 8\n[policies.p]\nqueue_order = [\"fcfs\", \"sjf\"]\n";
     let sweep = sweep(text);
     assert_eq!((sweep.index_count(), sweep.task_count()), (8, 4));
     for task in (0..8).filter_map(|index| sweep.task(index)) {

@@ -22,7 +22,7 @@ synthetic_jobs_count = {jobs_each}
 synthetic_procs = 64
 [platforms.p]
 [policies.plain]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 [policies.slow]
 gear_rule = "bsld"
 bsld_threshold = 2
@@ -52,7 +52,7 @@ interarrival_factor = {{ from = 0.5, to = 1.5, step = 0.1 }}
 [platforms.p]
 procs = 4
 [policies.q]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 "#,
         if jobs { "tables = [\"jobs\"]" } else { "" }
     )

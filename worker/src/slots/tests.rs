@@ -49,7 +49,7 @@ synthetic_jobs_count = 2000
 synthetic_procs = 64
 [platforms.p]
 [policies.q]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 "#;
 
 const SWF: &str = r#"
@@ -61,7 +61,7 @@ log = "tiny"
 [platforms.p]
 procs = 4
 [policies.q]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 "#;
 
 const TINY_LOG: &[u8] = b"; MaxProcs: 4

@@ -35,7 +35,7 @@ log = "tiny"
 [platforms.p]
 procs = 4
 [policies.q]
-order = ["fcfs", "sjf"]
+queue_order = ["fcfs", "sjf"]
 "#;
 
 const TINY_LOG: &[u8] = b"; MaxProcs: 4
