@@ -19,34 +19,32 @@ use powersweep_workloads::Library;
 const THREADS: usize = 2;
 const ROUNDS: usize = 5;
 
-/// 2,000 tasks with distinct slices of the size of etinski2010's.
-const SLICES: &str = r#"
-version = 1
-name = "slices"
+/// Sixteen slices of 5,000 jobs of each log: where the first begins, and how far apart they are.
+const SLICES: [(&str, u32, u32); 5] = [
+    ("CTC", 2000, 4500),
+    ("SDSC", 2000, 4000),
+    ("SDSCBlue", 5000, 10_000),
+    ("LLNLThunder", 5000, 7000),
+    ("LLNLAtlas", 4000, 2000),
+];
 
-[workloads.CTC]
-source = "swf"
-log = "CTC-SP2-1996-3.1-cln"
-native_procs = 430
-wide_jobs = "clamp"
-record_from = { from = 0, count = 1000, step = 70 }
-record_to = { from = 5000, count = 1000, step = 70 }
-zip = [["record_from", "record_to"]]
-
-[workloads.SDSC]
-source = "swf"
-log = "SDSC-SP2-1998-4.2-cln"
-native_procs = 128
-wide_jobs = "clamp"
-record_from = { from = 0, count = 1000, step = 50 }
-record_to = { from = 5000, count = 1000, step = 50 }
-zip = [["record_from", "record_to"]]
-
-[policies.bsld]
-extra_procs = false
-gear_rule = "bsld"
-bsld_threshold = 2
-"#;
+/// The tasks of etinski2010, each on sixteen slices: 2,000.
+fn slices(etinski: &str) -> String {
+    let mut text = etinski.replace("name = \"etinski2010\"", "name = \"slices\"");
+    for (label, from, step) in SLICES {
+        let block = text.find(&format!("[workloads.{label}]")).expect("a workload of the paper");
+        let slice = block + text[block..].find("job_number_from").expect("it is a slice");
+        let end = slice + text[slice..].find("wide_jobs").expect("what follows the slice");
+        let to = from + 5000;
+        let many = format!(
+            "job_number_from = {{ from = {from}, count = 16, step = {step} }}\n\
+             job_number_to = {{ from = {to}, count = 16, step = {step} }}\n\
+             zip = [[\"job_number_from\", \"job_number_to\"]]\n"
+        );
+        text.replace_range(slice..end, &many);
+    }
+    text
+}
 
 fn main() {
     let Some(traces) = std::env::var_os("POWERSWEEP_TRACES") else {
@@ -59,7 +57,8 @@ fn main() {
     };
     let library = Library::new(std::env::split_paths(&traces).collect(), None);
     let etinski = manifests::find("etinski2010").expect("it is shipped");
-    for (name, text, allowed, fixed_s) in [("etinski2010", etinski, 1.25, 0.5), ("slices", SLICES, 1.1, 0.0)] {
+    let slices = slices(etinski);
+    for (name, text, allowed, fixed_s) in [("etinski2010", etinski, 1.25, 0.5), ("slices", &slices, 1.1, 0.0)] {
         compare(&binary, &library, name, text, allowed, fixed_s);
     }
 }
