@@ -1,6 +1,6 @@
 //! The waiting queue of FCFS and EASY: positions in the order of the policy.
 //!
-//! The sweep of EASY looks at many jobs and starts few. It reads narrow copies of processor counts and estimates, eight
+//! The sweep of EASY looks at many jobs and starts few. It reads narrow copies of processor counts and estimates, four
 //! at a time, and the exact values only of jobs that may start by the narrow ones. Ties of every order are broken by
 //! arrival, which is the job's index.
 
