@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 
 use bytes::Bytes;
-use powersweep_experiments::{Digest, LogRef, Manifest};
+use powersweep_experiments::{Digest, Manifest};
 use powersweep_proto::client::{Address, Client, ConnectError, Target, Tls, words};
 use powersweep_proto::v1;
 use powersweep_workloads::Library;
@@ -76,26 +76,6 @@ pub fn submission(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> v1
     v1::SubmitRequest { manifest: manifest.text().to_owned(), digests: digests.collect(), ..Default::default() }
 }
 
-/// The logs of a manifest that the coordinator lacks.
-pub fn missing_logs(
-    manifest: &Manifest,
-    digests: &BTreeMap<String, Digest>,
-    missing: &[Bytes],
-) -> Vec<(LogRef, Digest)> {
-    let lacks = |digest: &Digest| missing.iter().any(|m| m[..] == digest.as_bytes()[..]);
-    let needed = manifest.logs().into_iter();
-    needed.filter_map(|log| digests.get(&log.log).copied().filter(lacks).map(|digest| (log, digest))).collect()
-}
-
-/// A log's text, which must still be what was submitted.
-pub fn unchanged(library: &Library, needed: &LogRef, digest: &Digest) -> Result<Bytes, Failure> {
-    let log = inputs::log(library, &needed.log, needed.sha256.as_deref())?;
-    if log.digest != *digest.as_bytes() {
-        return Err(Failure::new(Exit::Workload, format!("{} changed while it was being submitted", needed.log)));
-    }
-    Ok(Bytes::from(log.bytes))
-}
-
 /// Uploads the logs of a manifest that the coordinator lacks.
 pub async fn upload_missing(
     client: &mut Client,
@@ -104,8 +84,16 @@ pub async fn upload_missing(
     missing: &[Bytes],
     library: &Library,
 ) -> Result<(), Failure> {
-    for (needed, digest) in missing_logs(manifest, digests, missing) {
-        let text = unchanged(library, &needed, &digest)?;
+    for needed in manifest.logs() {
+        let Some(digest) = digests.get(&needed.log) else { continue };
+        if !missing.iter().any(|m| m[..] == digest.as_bytes()[..]) {
+            continue;
+        }
+        let log = inputs::log(library, &needed.log, needed.sha256.as_deref())?;
+        if log.digest != *digest.as_bytes() {
+            return Err(Failure::new(Exit::Workload, format!("{} changed while it was being submitted", needed.log)));
+        }
+        let text = Bytes::from(log.bytes);
         let digest = Bytes::copy_from_slice(digest.as_bytes());
         let pieces: Vec<v1::UploadLogRequest> = (0..text.len().max(1))
             .step_by(CHUNK_BYTES)

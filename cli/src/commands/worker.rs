@@ -18,7 +18,7 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     let mut options = WorkerOptions::new(address.url, slots_or_all(args.slots), name);
     options.token = address.token;
     options.insecure = address.insecure;
-    options.tls = address.tls.map(|tls| powersweep_worker::Tls { ca_pem: tls.ca_pem, domain: tls.domain });
+    options.tls = address.tls;
     options.search_path = args.logs.traces.clone();
     options.cache_dir = args.logs.cache.clone();
     let report = client::block_on(async {
