@@ -25,7 +25,9 @@ fn main() -> ExitCode {
 }
 
 fn root() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Asked at run time: with a target folder that clones share, the binary may have been built in another one.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let own = Path::new(&own);
     own.parent().expect("xtask lies below the workspace").to_owned()
 }
 
