@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use powersweep_engine::workload::{self, Workload, swf};
-use powersweep_engine::{Limits, Part, SimSpec, Slot, Value, registry, simulate};
+use powersweep_engine::{Details, Limits, Part, SimSpec, Slot, Value, registry, simulate};
 
 const LOGS: [(&str, i64, f64); 5] = [
     ("SDSC-SP2-1998-4.2-cln", 128, 0.8),
@@ -97,7 +97,7 @@ fn engine_s(spec: &SimSpec, workload: &Workload, repeats: u32) -> f64 {
     (0..repeats)
         .map(|_| {
             let begin = Instant::now();
-            std::hint::black_box(simulate(spec, workload, &Limits::NONE, None).unwrap());
+            std::hint::black_box(simulate(spec, workload, &Limits::NONE, &mut Details::default()).unwrap());
             begin.elapsed().as_secs_f64()
         })
         .fold(f64::MAX, f64::min)

@@ -32,6 +32,8 @@ pub enum Kind {
     Int,
     /// A 64-bit real.
     Real,
+    /// A text.
+    Text,
     /// A vector of counts.
     Counts,
     /// A vector of reals.
@@ -88,6 +90,13 @@ impl Fact for u8 {
     const KIND: Kind = Kind::Int;
     fn datum(&self) -> Datum<'_> {
         Datum::Int(i64::from(*self))
+    }
+}
+
+impl Fact for &'static str {
+    const KIND: Kind = Kind::Text;
+    fn datum(&self) -> Datum<'_> {
+        Datum::Text(self)
     }
 }
 

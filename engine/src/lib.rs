@@ -1,11 +1,12 @@
 //! The simulation: pure, synchronous, deterministic.
 //!
 //! A [`SimSpec`] names the parts and their parameters; [`workload::Workload`] holds the jobs; [`simulate`] runs one
-//! discrete-event simulation and returns its [`Summary`], with one [`JobRecord`] a job on request.
+//! discrete-event simulation and returns what it [`Measured`], with further [`Details`] on request.
 //!
 //! This crate knows no file system, network, clock, thread, Arrow or tokio. Time is simulated (`f64` seconds),
 //! randomness comes from a seed. The same spec gives bit-identical results on every machine.
 
+mod details;
 pub mod error;
 pub mod facts;
 pub mod job_record;
@@ -13,6 +14,7 @@ pub mod kernel;
 pub mod platform;
 pub mod policy;
 pub mod power;
+pub mod queueing;
 pub mod registry;
 pub mod rng;
 mod simulate;
@@ -20,8 +22,10 @@ pub mod spec;
 pub mod summary;
 pub mod workload;
 
+pub use details::{Details, Measured, SeriesPoint};
 pub use error::SimError;
 pub use job_record::JobRecord;
+pub use queueing::QueueSummary;
 pub use registry::{Entry, Part, Slot, Value};
 pub use simulate::simulate;
 pub use spec::SimSpec;

@@ -145,6 +145,10 @@ pub enum Slot {
     Backfill,
     /// The gear of a starting job.
     GearRule,
+    /// How many procs are active.
+    Capacity,
+    /// What keeps the power below a cap.
+    Cap,
     /// What is measured and how.
     Statistics,
 }
@@ -164,7 +168,7 @@ pub enum Section {
 
 impl Slot {
     /// All slots, in the order of the canonical spec.
-    pub const ALL: [Slot; 9] = [
+    pub const ALL: [Slot; 11] = [
         Slot::Source,
         Slot::Rules,
         Slot::Platform,
@@ -173,6 +177,8 @@ impl Slot {
         Slot::Order,
         Slot::Backfill,
         Slot::GearRule,
+        Slot::Capacity,
+        Slot::Cap,
         Slot::Statistics,
     ];
 
@@ -187,6 +193,8 @@ impl Slot {
             Slot::Order => "queue_order",
             Slot::Backfill => "backfill",
             Slot::GearRule => "gear_rule",
+            Slot::Capacity => "capacity_rule",
+            Slot::Cap => "power_cap",
             Slot::Statistics => "statistics_kind",
         }
     }
@@ -196,7 +204,9 @@ impl Slot {
         match self {
             Slot::Source | Slot::Rules => Section::Workloads,
             Slot::Platform | Slot::Power => Section::Platforms,
-            Slot::Policy | Slot::Order | Slot::Backfill | Slot::GearRule => Section::Policies,
+            Slot::Policy | Slot::Order | Slot::Backfill | Slot::GearRule | Slot::Capacity | Slot::Cap => {
+                Section::Policies
+            }
             Slot::Statistics => Section::Statistics,
         }
     }
@@ -212,6 +222,7 @@ impl Slot {
             Slot::Order => "fcfs",
             Slot::Backfill => "easy",
             Slot::GearRule => "top",
+            Slot::Capacity | Slot::Cap => "none",
             Slot::Statistics => "summary",
         }
     }
@@ -253,6 +264,8 @@ pub static ENTRIES: &[&Entry] = &[
     &crate::policy::backfill::CONSERVATIVE,
     &crate::policy::gear_rule::TOP,
     &crate::policy::gear_rule::BSLD,
+    &crate::policy::capacity::NONE,
+    &crate::policy::cap::NONE,
     &crate::summary::ENTRY,
 ];
 

@@ -1,17 +1,18 @@
 //! From a spec and a workload to a summary.
 use std::borrow::Cow;
 
-use crate::kernel::{EventOrder, JobRows, Outcomes, Recorder, Simulation};
+use crate::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
 use crate::platform::Machine;
 use crate::policy::batch::{self, Batch};
+use crate::policy::composed::Composed;
 use crate::registry::Slot;
 use crate::summary::{self, Integrals, Outcome, Summary};
 use crate::workload::{Job, Workload};
-use crate::{JobRecord, Limits, SimError, SimSpec};
+use crate::{Details, Limits, Measured, SimError, SimSpec};
 
 /// Runs one simulation to its end.
 ///
-/// `jobs`: cleared, then filled with one record a job in order of (submit, tie rule) when given; left empty on errors.
+/// `details`: optional tables to fill.
 ///
 /// # Errors
 /// See [`SimError`] for which are final and which may be tried again.
@@ -19,12 +20,18 @@ pub fn simulate(
     spec: &SimSpec,
     workload: &Workload,
     limits: &Limits<'_>,
-    jobs: Option<&mut Vec<JobRecord>>,
+    details: &mut Details,
+) -> Result<Measured, SimError> {
+    details.clear();
+    simulate_jobs(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
+}
+
+fn simulate_jobs(
+    spec: &SimSpec,
+    workload: &Workload,
+    limits: &Limits<'_>,
+    details: &mut Details,
 ) -> Result<Summary, SimError> {
-    let mut rows = jobs;
-    if let Some(rows) = &mut rows {
-        rows.clear();
-    }
     let prepared = Prepared::new(spec, workload)?;
     let statistics = spec.part(Slot::Statistics);
     summary::check(statistics, &prepared.jobs)?;
@@ -38,7 +45,7 @@ pub fn simulate(
         };
         summary::summarize(statistics, &prepared.jobs, outcomes, &integrals, gears, fcfs_starts.as_deref())
     };
-    if let Some(rows) = rows {
+    if let Some(rows) = &mut details.jobs {
         let (recorder, integrals) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()))?;
         recorder.write(&prepared.jobs, rows);
         Ok(finish(recorder.outcomes(), integrals))
@@ -108,7 +115,20 @@ impl<'w> Prepared<'w> {
     }
 
     fn run<R: Recorder>(&self, spec: &SimSpec, limits: &Limits<'_>, recorder: R) -> Result<(R, Integrals), SimError> {
-        let policy = Batch::new(spec, &self.machine)?;
+        if Composed::is_needed(spec) {
+            self.run_policy(spec, limits, recorder, Composed::new(spec, &self.machine)?)
+        } else {
+            self.run_policy(spec, limits, recorder, Batch::new(spec, &self.machine)?)
+        }
+    }
+
+    fn run_policy<R: Recorder, P: Policy>(
+        &self,
+        spec: &SimSpec,
+        limits: &Limits<'_>,
+        recorder: R,
+        policy: P,
+    ) -> Result<(R, Integrals), SimError> {
         let order = batch::event_order(spec)?;
         let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
         simulation.run()?;

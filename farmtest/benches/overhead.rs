@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use powersweep_engine::{Limits, simulate, workload};
+use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
 use powersweep_workloads::Library;
 
@@ -108,7 +108,9 @@ fn bare(library: &Library, text: &str) -> f64 {
                     let Some(task) = sweep.task(index) else { continue };
                     let log = task.log.as_ref().map(|log| logs[&**log].clone());
                     let jobs = workload::build(&task.sim, log.as_deref()).expect("the slice has jobs");
-                    std::hint::black_box(simulate(&task.sim, &jobs, &Limits::NONE, None).expect("it simulates"));
+                    std::hint::black_box(
+                        simulate(&task.sim, &jobs, &Limits::NONE, &mut Details::default()).expect("it simulates"),
+                    );
                 }
             });
         }

@@ -135,6 +135,8 @@ fn slot_column(slot: Slot) -> Column {
         Slot::Order => "Order of the waiting queue",
         Slot::Backfill => "Which jobs may overtake",
         Slot::GearRule => "How the gear of a starting job is chosen",
+        Slot::Capacity => "How many procs are active",
+        Slot::Cap => "What keeps the power below a cap",
         Slot::Statistics => "What is measured",
     };
     let parts: Vec<_> = registry::entries(slot).map(|e| format!("`{}`", e.name)).collect();

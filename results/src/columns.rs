@@ -62,6 +62,7 @@ impl From<Kind> for ColumnType {
             Kind::Bool => ColumnType::Bool,
             Kind::Int => ColumnType::Int,
             Kind::Real => ColumnType::Real,
+            Kind::Text => ColumnType::Text,
             Kind::Counts => ColumnType::Ints,
             Kind::Reals => ColumnType::Reals,
         }

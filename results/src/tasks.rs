@@ -4,8 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use powersweep_engine::Summary;
+use powersweep_engine::facts::{Datum, Field};
 use powersweep_engine::workload::RuleCounts;
+use powersweep_engine::{Measured, QueueSummary, Summary};
 use powersweep_experiments::TaskSpec;
 
 use crate::axes::Axes;
@@ -21,9 +22,51 @@ struct Declarations {
     run: Vec<Declared<RunFacts>>,
     axes: Axes,
     counts: Vec<Declared<RuleCounts>>,
-    summary: Vec<Declared<Summary>>,
+    metrics: Vec<Metric>,
     columns: Vec<Column>,
     schema: SchemaRef,
+}
+
+/// A column of the summaries. Summaries of jobs and of queues share the columns of their common names; a row has nulls
+/// in those of the other kind.
+struct Metric {
+    column: Column,
+    of_jobs: Option<fn(&Summary) -> Datum<'_>>,
+    of_queues: Option<fn(&QueueSummary) -> Datum<'_>>,
+}
+
+impl Metric {
+    /// One column a name, those of jobs first.
+    fn all() -> Vec<Metric> {
+        let column = |declared: Column, shared: bool| Column { nullable: declared.nullable || !shared, ..declared };
+        let of_queues = |name: &str| QueueSummary::FIELDS.iter().find(|f| f.name == name);
+        let mut metrics: Vec<Metric> = Summary::FIELDS
+            .iter()
+            .map(|field| {
+                let twin = of_queues(field.name);
+                let declared = Declared::of_field(field, "simulation").column;
+                let mut column = column(declared, twin.is_some_and(|twin| !twin.optional));
+                if let Some(twin) = twin.filter(|twin| twin.doc != field.doc) {
+                    column.doc = format!("{} In a queueing model: {}", column.doc, twin.doc.trim());
+                }
+                Metric { column, of_jobs: Some(field.get), of_queues: twin.map(|twin| twin.get) }
+            })
+            .collect();
+        let new = |field: &&Field<QueueSummary>| Summary::FIELDS.iter().all(|f| f.name != field.name);
+        metrics.extend(QueueSummary::FIELDS.iter().filter(new).map(|field| Metric {
+            column: column(Declared::of_field(field, "simulation of queues").column, false),
+            of_jobs: None,
+            of_queues: Some(field.get),
+        }));
+        metrics
+    }
+
+    fn value<'a>(&self, measured: &'a Measured) -> Datum<'a> {
+        match measured {
+            Measured::Jobs(summary) => self.of_jobs.map_or(Datum::Null, |get| get(summary)),
+            Measured::Queues(summary) => self.of_queues.map_or(Datum::Null, |get| get(summary)),
+        }
+    }
 }
 
 static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
@@ -31,15 +74,15 @@ static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
     let run = identity::run();
     let axes = Axes::new(&[]);
     let counts: Vec<_> = RuleCounts::FIELDS.iter().map(|f| Declared::of_field(f, "rules of the workload")).collect();
-    let summary: Vec<_> = Summary::FIELDS.iter().map(|f| Declared::of_field(f, "simulation")).collect();
+    let metrics = Metric::all();
     let mut columns: Vec<Column> = Vec::new();
     columns.extend(origin.iter().map(|d| d.column.clone()));
     columns.extend(run.iter().map(|d| d.column.clone()));
     columns.extend(axes.columns());
     columns.extend(counts.iter().map(|d| d.column.clone()));
-    columns.extend(summary.iter().map(|d| d.column.clone()));
+    columns.extend(metrics.iter().map(|d| d.column.clone()));
     let schema = columns::schema(&columns);
-    Declarations { origin, run, axes, counts, summary, columns, schema }
+    Declarations { origin, run, axes, counts, metrics, columns, schema }
 });
 
 /// The columns in order.
@@ -65,7 +108,7 @@ impl Builder {
     }
 
     /// Adds the row of one finished task.
-    pub fn push(&mut self, task: &TaskSpec, counts: &RuleCounts, summary: &Summary, run: &RunFacts) {
+    pub fn push(&mut self, task: &TaskSpec, counts: &RuleCounts, measured: &Measured, run: &RunFacts) {
         let d = &*DECLARATIONS;
         let arrays = &mut self.arrays;
         self.texts.set(task);
@@ -76,9 +119,12 @@ impl Builder {
         }
         push_record(arrays, &mut position, &d.run, run);
         d.axes.push(arrays, position, task, &self.texts, 1);
-        position = d.columns.len() - d.counts.len() - d.summary.len();
+        position = d.columns.len() - d.counts.len() - d.metrics.len();
         push_record(arrays, &mut position, &d.counts, counts);
-        push_record(arrays, &mut position, &d.summary, summary);
+        for metric in &d.metrics {
+            arrays.push(position, metric.value(measured), 1);
+            position += 1;
+        }
         arrays.end_rows(1);
     }
 

@@ -9,7 +9,7 @@ use arrow::array::RecordBatch;
 use comfy_table::{Table, presets};
 use powersweep_engine::registry::{self, Param, Type};
 use powersweep_engine::workload::{self, Workload};
-use powersweep_engine::{JobRecord, Limits, Part, SimError, SimSpec, Slot, Value};
+use powersweep_engine::{Details, JobRecord, Limits, Part, SimError, SimSpec, Slot, Value};
 use powersweep_experiments::{Digest, TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
 use powersweep_results::{jobs, part, tasks};
@@ -36,19 +36,18 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     };
     let (task, workload) = prepare(args, &library, &mut timing)?;
     let started = Instant::now();
-    let mut records = Vec::new();
-    let wanted = args.jobs.is_some().then_some(&mut records);
-    let summary = powersweep_engine::simulate(&task.sim, &workload, &Limits::NONE, wanted).map_err(|error| {
+    let mut details = Details { jobs: args.jobs.is_some().then(Vec::new), series: None };
+    let measured = powersweep_engine::simulate(&task.sim, &workload, &Limits::NONE, &mut details).map_err(|error| {
         let exit = if matches!(error, SimError::Policy { .. }) { Exit::Failure } else { Exit::Usage };
         Failure::new(exit, error.to_string())
     })?;
     timing.engine_ms = started.elapsed().as_secs_f64() * 1e3;
     timing.wall_ms = timing.engine_ms + timing.parse_ms;
     let mut builder = tasks::Builder::new();
-    builder.push(&task, &workload.counts, &summary, &timing);
+    builder.push(&task, &workload.counts, &measured, &timing);
     let batch = builder.finish();
     if let Some(path) = &args.jobs {
-        write_jobs(path, &task, &records)?;
+        write_jobs(path, &task, details.jobs.as_deref().unwrap_or_default())?;
     }
     match args.format {
         Format::Json => screen::print_json(&Json::Object(rows::pairs(&batch, 0).into_iter().collect())),

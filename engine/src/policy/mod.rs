@@ -4,6 +4,9 @@
 //! its code.
 pub mod backfill;
 pub mod batch;
+pub mod cap;
+pub mod capacity;
+pub(crate) mod composed;
 mod conservative;
 mod easy;
 pub mod gear_rule;

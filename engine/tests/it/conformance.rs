@@ -3,7 +3,9 @@ use powersweep_engine::kernel::{JobRows, Simulation};
 use powersweep_engine::platform::Machine;
 use powersweep_engine::policy::batch::{Batch, event_order};
 use powersweep_engine::workload::{Job, Workload};
-use powersweep_engine::{JobRecord, Limits, SimSpec, Slot, Value, simulate};
+use powersweep_engine::{JobRecord, Limits, SimSpec, Slot, Value};
+
+use crate::specs::simulate;
 use proptest::prelude::*;
 
 use crate::etinski::{ATLAS, CTC, SDSC, THUNDER};

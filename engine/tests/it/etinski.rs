@@ -1,6 +1,8 @@
 //! Anchors of the reading of Etinski et al. 2010 that the engine implements, on the paper's workloads.
 use powersweep_engine::workload::{Workload, swf};
-use powersweep_engine::{Limits, SimSpec, Slot, Summary, simulate};
+use powersweep_engine::{Limits, SimSpec, Slot, Summary};
+
+use crate::specs::simulate;
 
 use crate::logs;
 use crate::specs::Build;

@@ -1,6 +1,8 @@
 //! Schedules small enough to check by hand, one or more for each base policy.
 use powersweep_engine::workload::{Job, RuleCounts, Workload};
-use powersweep_engine::{JobRecord, Limits, SimError, Slot, Value, simulate};
+use powersweep_engine::{JobRecord, Limits, SimError, Slot, Value};
+
+use crate::specs::simulate;
 
 use crate::specs::Build;
 

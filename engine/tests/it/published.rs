@@ -1,7 +1,9 @@
 //! Schedules of EASY that others published (Gaussier, Glesser, Reis & Trystram, SC'15): every start time must be equal.
 use std::collections::BTreeMap;
 
-use powersweep_engine::{JobRecord, Limits, Summary, simulate};
+use powersweep_engine::{JobRecord, Limits, Summary};
+
+use crate::specs::simulate;
 use sha2::{Digest, Sha256};
 
 use crate::logs;

@@ -1,6 +1,22 @@
 //! Short ways to write specs.
 use powersweep_engine::registry;
-use powersweep_engine::{Part, SimSpec, Slot, Value};
+use powersweep_engine::workload::Workload;
+use powersweep_engine::{Details, JobRecord, Limits, Part, SimError, SimSpec, Slot, Summary, Value};
+
+/// The summary of a simulation of jobs, and their records if `rows` are wanted.
+pub(crate) fn simulate(
+    spec: &SimSpec,
+    workload: &Workload,
+    limits: &Limits<'_>,
+    rows: Option<&mut Vec<JobRecord>>,
+) -> Result<Summary, SimError> {
+    let mut details = if rows.is_some() { Details::jobs() } else { Details::default() };
+    let measured = powersweep_engine::simulate(spec, workload, limits, &mut details)?;
+    if let Some(rows) = rows {
+        *rows = details.jobs.take().unwrap_or_default();
+    }
+    Ok(measured.jobs().expect("the spec is of jobs").clone())
+}
 
 /// A spec on a log, with parts and parameters given by name.
 pub(crate) struct Build(pub(crate) SimSpec);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
-use powersweep_engine::{Limits, simulate, workload};
+use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_results::identity::RunFacts;
 use powersweep_results::{jobs, tasks};
@@ -69,11 +69,11 @@ pub(crate) fn expected(manifest: &str) -> (RecordBatch, RecordBatch) {
     let sweep = Sweep::new(manifest, digests).expect("the digests are there");
     let log = workload::swf::parse(TINY_LOG, "tiny").expect("the log is right");
     let (mut task_rows, mut job_rows) = (tasks::Builder::new(), jobs::Builder::new());
-    let mut records = Vec::new();
+    let mut details = Details::jobs();
     for index in 0..sweep.index_count() {
         let Some(spec) = sweep.task(index) else { continue };
         let built = workload::build(&spec.sim, Some(&log)).expect("a workload");
-        let summary = simulate(&spec.sim, &built, &Limits::NONE, Some(&mut records)).expect("a summary");
+        let summary = simulate(&spec.sim, &built, &Limits::NONE, &mut details).expect("a summary");
         let run = RunFacts {
             attempt: 1,
             worker: String::new(),
@@ -83,7 +83,7 @@ pub(crate) fn expected(manifest: &str) -> (RecordBatch, RecordBatch) {
             parse_ms: 0.0,
         };
         task_rows.push(&spec, &built.counts, &summary, &run);
-        job_rows.push(&spec, &records);
+        job_rows.push(&spec, details.jobs.as_deref().unwrap_or_default());
     }
     (task_rows.finish(), job_rows.finish())
 }

@@ -55,8 +55,8 @@ fn a_task_row_says_what_ran_and_what_came_out() {
     assert_eq!(real(&batch, "wq_threshold", 0), Some(f64::INFINITY));
     assert_eq!(real(&batch, "wq_threshold", 2), Some(4.0));
     assert_eq!(int(&batch, "dropped_run_count", 2), Some(2));
-    assert_eq!(real(&batch, "wait_s_mean", 1), Some(sample::summary(1).wait_s_mean));
-    assert_eq!(real(&batch, "slowdown_mean", 0), sample::summary(0).slowdown_mean);
+    assert_eq!(real(&batch, "wait_s_mean", 1), Some(sample::summary(1).jobs().expect("of jobs").wait_s_mean));
+    assert_eq!(real(&batch, "slowdown_mean", 0), sample::summary(0).jobs().expect("of jobs").slowdown_mean);
     let started = column(&batch, "started_at").as_primitive::<TimestampMicrosecondType>();
     assert_eq!(started.value(2), 1_700_000_003_000_000);
     let gears = column(&batch, "gear_jobs_count").as_list::<i32>().value(3);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use powersweep_engine::registry::{Part, Slot, Value, find};
 use powersweep_engine::workload::RuleCounts;
-use powersweep_engine::{JobRecord, SimSpec, Summary};
+use powersweep_engine::{JobRecord, Measured, SimSpec, Summary};
 use powersweep_experiments::TaskSpec;
 use powersweep_results::tasks::RunFacts;
 use uuid::Uuid;
@@ -48,8 +48,8 @@ pub(crate) fn task(i: u64) -> TaskSpec {
 }
 
 /// The metrics of task `i`.
-pub(crate) fn summary(i: u64) -> Summary {
-    Summary {
+pub(crate) fn summary(i: u64) -> Measured {
+    Measured::Jobs(Box::new(Summary {
         jobs_count: 4982,
         measured_jobs_count: 4982,
         events_count: 9964 + i,
@@ -68,7 +68,7 @@ pub(crate) fn summary(i: u64) -> Summary {
         power_peak_w: 430.0 * noise(i + 9),
         energy_residual: 1e-16 * noise(i + 10),
         ..Summary::default()
-    }
+    }))
 }
 
 /// What the rules did for task `i`.

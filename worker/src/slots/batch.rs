@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use powersweep_engine::workload::RuleCounts;
-use powersweep_engine::{JobRecord, Summary};
+use powersweep_engine::{Details, JobRecord, Measured};
 use powersweep_experiments::{Tables, TaskSpec};
 use powersweep_proto::v1;
 use powersweep_results::identity::RunFacts;
@@ -20,7 +20,7 @@ use crate::session::{ExperimentKey, FinishedBatch, FlushRule, LeaseId, Part, Tas
 pub(crate) struct Row {
     pub(crate) spec: TaskSpec,
     pub(crate) counts: RuleCounts,
-    pub(crate) summary: Summary,
+    pub(crate) measured: Measured,
     pub(crate) facts: RunFacts,
 }
 
@@ -51,15 +51,16 @@ impl Batch {
     }
 
     /// Adds a row; says whether it is the first.
-    pub(crate) fn push(&mut self, task: &TaskRef, row: &Row, records: &[JobRecord], tables: Tables) -> bool {
+    pub(crate) fn push(&mut self, task: &TaskRef, row: &Row, details: &Details, tables: Tables) -> bool {
         debug_assert!(self.accepts(&task.experiment), "one batch, one experiment");
         let first = self.first_row.is_none();
         if first {
             self.first_row = Some(Instant::now());
             self.experiment = Some(task.experiment.clone());
         }
-        self.tasks.push(&row.spec, &row.counts, &row.summary, &row.facts);
+        self.tasks.push(&row.spec, &row.counts, &row.measured, &row.facts);
         if tables.jobs {
+            let records: &[JobRecord] = details.jobs.as_deref().unwrap_or_default();
             self.jobs.get_or_insert_default().push(&row.spec, records);
         }
         match self.done.last_mut() {

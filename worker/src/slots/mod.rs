@@ -17,6 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use powersweep_engine::Details;
 use powersweep_proto::v1;
 
 use crate::logs::Logs;
@@ -147,7 +148,7 @@ impl Pool {
     fn serve(&self, slot: usize) {
         let stop = self.session().stop_flag(slot);
         let clock = &self.slots[slot].clock;
-        let mut runner = Runner { worker: &self.name, logs: &self.logs, clock, stop, records: Vec::new() };
+        let mut runner = Runner { worker: &self.name, logs: &self.logs, clock, stop, details: Details::default() };
         let mut experiment: Option<Arc<Experiment>> = None;
         while let Some(task) = self.next(slot) {
             if experiment.as_ref().is_none_or(|e| e.key != task.experiment) {
@@ -163,7 +164,7 @@ impl Pool {
                     let tables = experiment.as_ref().map(|e| e.tables).unwrap_or_default();
                     // First, because from the push on the flusher may hand it in, and the answer may come at once.
                     self.session().finished(slot);
-                    self.keep(slot, &task, &row, &runner.records, tables);
+                    self.keep(slot, &task, &row, &runner.details, tables);
                 }
                 Outcome::Excluded { next } => self.session().excluded(slot, next),
                 Outcome::Stopped => {
@@ -204,19 +205,12 @@ impl Pool {
         }
     }
 
-    fn keep(
-        &self,
-        slot: usize,
-        task: &TaskRef,
-        row: &Row,
-        records: &[powersweep_engine::JobRecord],
-        tables: powersweep_experiments::Tables,
-    ) {
+    fn keep(&self, slot: usize, task: &TaskRef, row: &Row, details: &Details, tables: powersweep_experiments::Tables) {
         if !lock(&self.slots[slot].batch).accepts(&task.experiment) {
             self.hand_in(slot);
         }
         let mut batch = lock(&self.slots[slot].batch);
-        let first = batch.push(task, row, records, tables);
+        let first = batch.push(task, row, details, tables);
         let due = batch.is_due();
         drop(batch);
         if due {

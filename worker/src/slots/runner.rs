@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_engine::workload::WorkloadError;
-use powersweep_engine::{JobRecord, Limits, SimError, simulate};
+use powersweep_engine::{Details, Limits, SimError, simulate};
 use powersweep_experiments::{Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
 use powersweep_results::identity::RunFacts;
@@ -54,8 +54,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) logs: &'a Logs,
     pub(crate) clock: &'a Clock,
     pub(crate) stop: Arc<AtomicBool>,
-    /// Job records of the last task, if its experiment has a `jobs` table.
-    pub(crate) records: Vec<JobRecord>,
+    /// Rows of the last task for the optional tables that its experiment has.
+    pub(crate) details: Details,
 }
 
 impl Runner<'_> {
@@ -95,11 +95,11 @@ impl Runner<'_> {
             max_bytes: experiment.limits.max_bytes.unwrap_or(usize::MAX),
             deadline_passed: &deadline_passed,
         };
-        let records = experiment.tables.jobs.then_some(&mut self.records);
-        let result = simulate(&spec.sim, &workload, &limits, records);
+        self.details.jobs = experiment.tables.jobs.then(|| self.details.jobs.take().unwrap_or_default());
+        let result = simulate(&spec.sim, &workload, &limits, &mut self.details);
         let engine = self.clock.enter(Phase::Store);
-        let summary = match result {
-            Ok(summary) => summary,
+        let measured = match result {
+            Ok(measured) => measured,
             Err(SimError::Deadline) if !late() => return Outcome::Stopped,
             Err(e) => return failure(&e, deadline),
         };
@@ -111,7 +111,7 @@ impl Runner<'_> {
             engine_ms: ms(engine),
             parse_ms: ms(parse),
         };
-        Outcome::Row(Box::new(Row { spec, counts: workload.counts, summary, facts }))
+        Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts }))
     }
 }
 

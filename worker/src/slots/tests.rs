@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::DataType;
-use powersweep_engine::{Limits, simulate, workload};
+use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1::FailureKind;
 use powersweep_proto::v1::worker_message::Body;
@@ -194,7 +194,8 @@ fn rows_are_those_of_the_engine_whatever_the_slots() {
             .map(|index| {
                 let spec = farm.sweep.task(index).expect("a task");
                 let jobs = workload::build(&spec.sim, None).expect("a workload");
-                let summary = simulate(&spec.sim, &jobs, &Limits::NONE, None).expect("a summary");
+                let measured = simulate(&spec.sim, &jobs, &Limits::NONE, &mut Details::default()).expect("a summary");
+                let summary = measured.jobs().expect("of jobs");
                 (spec.task_id.to_string(), summary.bsld_mean.to_string())
             })
             .collect();
