@@ -11,6 +11,7 @@ pub mod error;
 pub mod facts;
 pub mod job_record;
 pub mod kernel;
+pub mod lp;
 pub mod platform;
 pub mod policy;
 pub mod power;

@@ -19,6 +19,10 @@ pub enum Purpose {
     RunTime = 3,
     /// Users' estimates of run times.
     Estimate = 4,
+    /// Relative errors of the rates of an almost structured system.
+    RateError = 20,
+    /// Relative errors of the powers of an almost structured system.
+    PowerError = 21,
 }
 
 /// Multipliers of the two halves of a round (Salmon et al. 2011, Table 2).

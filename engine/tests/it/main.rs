@@ -1,6 +1,7 @@
 //! Integration tests of the engine. Those on real logs read them from `POWERSWEEP_TRACES` and say so when they skip.
 #![allow(clippy::unwrap_used)]
 
+mod aldaoud;
 mod conformance;
 mod etinski;
 mod golden;

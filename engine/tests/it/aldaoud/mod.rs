@@ -1,0 +1,4 @@
+//! Al-Daoud, Al-Azzoni & Down 2011: what the paper prints.
+mod programs;
+mod structured;
+mod systems;
