@@ -7,6 +7,10 @@
 //! Only exactly rounded operations and `libm` are used: the same draws on every machine. Changing how a distribution
 //! consumes its stream changes results: raise the versions of the parts that draw from it.
 
+mod exponential;
+
+pub use exponential::Exponential;
+
 /// What a stream of random numbers is for. The numbers are part of the results: never reuse or renumber one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -31,6 +35,9 @@ const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 /// Rounds of the recommended variant; 7 already pass all tests of TestU01.
 const ROUNDS: usize = 10;
+
+/// Blocks computed side by side in [`Philox::fill`].
+const INTERLEAVED: usize = 4;
 
 /// One block of Philox4x32: four words from a counter and a key.
 fn block(rounds: usize, mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
@@ -82,6 +89,31 @@ impl Philox {
         self.next_block = self.next_block.wrapping_add(1);
         self.spare = Some(u64::from(c) | u64::from(d) << 32);
         u64::from(a) | u64::from(b) << 32
+    }
+
+    /// Fills a slice with the next words: those that as many calls of [`Philox::bits`] give, but faster.
+    pub fn fill(&mut self, words: &mut [u64]) {
+        let spare = usize::from(self.spare.is_some()).min(words.len());
+        let (first, rest) = words.split_at_mut(spare);
+        for word in first {
+            *word = self.bits();
+        }
+        // Blocks do not depend on each other: several at once keep the multiplier busy.
+        let (chunks, rest) = rest.as_chunks_mut::<{ 2 * INTERLEAVED }>();
+        for chunk in chunks {
+            let blocks: [[u32; 4]; INTERLEAVED] = std::array::from_fn(|i| {
+                let number = self.next_block.wrapping_add(i as u64);
+                block(ROUNDS, [number as u32, (number >> 32) as u32, self.index, self.purpose], self.key)
+            });
+            for ([low, high], [a, b, c, d]) in chunk.as_chunks_mut::<2>().0.iter_mut().zip(blocks) {
+                *low = u64::from(a) | u64::from(b) << 32;
+                *high = u64::from(c) | u64::from(d) << 32;
+            }
+            self.next_block = self.next_block.wrapping_add(INTERLEAVED as u64);
+        }
+        for word in rest {
+            *word = self.bits();
+        }
     }
 
     /// Uniform on the open interval (0, 1): the midpoints of 2^52 equal parts.

@@ -32,6 +32,22 @@ fn a_stream_is_its_blocks_in_order() {
 }
 
 #[test]
+fn filling_gives_the_words_of_single_draws() {
+    for (before, count) in [(0, 0), (0, 1), (1, 0), (1, 1), (0, 8), (1, 8), (1, 100), (3, 37)] {
+        let mut one = Philox::substream(5, Purpose::Size, 2);
+        one.next_block = u64::from(u32::MAX) - 2;
+        let mut many = one.clone();
+        for _ in 0..before {
+            assert_eq!(one.bits(), many.bits());
+        }
+        let mut words = vec![0; count];
+        many.fill(&mut words);
+        assert_eq!(words, (0..count).map(|_| one.bits()).collect::<Vec<_>>(), "{before} before, {count}");
+        assert_eq!(one, many);
+    }
+}
+
+#[test]
 fn streams_differ_by_seed_purpose_and_index() {
     let first = |mut s: Philox| s.bits();
     let words = [

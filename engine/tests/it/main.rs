@@ -9,6 +9,7 @@ mod kernel;
 mod logs;
 mod lublin;
 mod published;
+mod queueing;
 mod real_logs;
 mod reference;
 mod specs;

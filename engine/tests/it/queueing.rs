@@ -1,0 +1,203 @@
+//! The kernel of the queues: examples by hand, theory, and what every policy must keep.
+use std::collections::VecDeque;
+
+use powersweep_engine::error::Stop;
+use powersweep_engine::queueing::{
+    ClassStream, Completed, Listed, Observer, Poisson, QueuePolicy, ServerTable, Servers, Simulation, Speed, State,
+    Task, Until, Work,
+};
+use powersweep_engine::{Limits, SimError};
+
+/// One queue, first come, first served, on the lowest free server that can execute the class of the head.
+#[derive(Clone, Default)]
+struct Fcfs(VecDeque<Task>);
+
+impl QueuePolicy for Fcfs {
+    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        match (0..servers.len()).find(|&j| servers.is_free(j) && servers.rate(task.class, j) > 0.0) {
+            Some(free) => servers.start(free, task)?,
+            None => self.0.push_back(task),
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        let next = self.0.iter().position(|task| servers.rate(task.class, done.server) > 0.0);
+        match next.and_then(|i| self.0.remove(i)) {
+            Some(task) => servers.start(done.server, task),
+            None => Ok(()),
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[derive(Default)]
+struct All(Vec<Completed>);
+
+impl Observer for All {
+    fn completed(&mut self, done: &Completed) {
+        self.0.push(*done);
+    }
+}
+
+/// Two servers: rates 1 and 1/2, busy 100 and 40 W, free 10 and 4 W, asleep 2 and 1 W, off 0 W.
+fn two() -> Servers {
+    Servers::new(ServerTable {
+        servers: 2,
+        classes: 1,
+        rates: vec![1.0, 0.5],
+        busy_w: vec![100.0, 40.0],
+        free_w: vec![10.0, 4.0],
+        asleep_w: vec![2.0, 1.0],
+        off_w: vec![0.0, 0.0],
+    })
+    .unwrap()
+}
+
+#[test]
+fn times_and_energies_of_three_tasks_by_hand() {
+    // Task 0 on server 0 over [0, 2], task 1 on server 1 over [1, 5], task 2 waits from 1.5, on server 0 over [2, 3].
+    let arrivals = Listed::new(&[(0.0, 2.0, 0), (1.0, 2.0, 0), (1.5, 1.0, 0)]);
+    let mut run = Simulation::new(arrivals, Fcfs::default(), two());
+    let mut all = All::default();
+    run.run(Until::horizon(6.0), &Limits::NONE, &mut all).unwrap();
+    run.settle();
+    let rows: Vec<_> = all.0.iter().map(|d| (d.task.number, d.server, d.start_s, d.finish_s)).collect();
+    assert_eq!(rows, [(0, 0, 0.0, 2.0), (2, 0, 2.0, 3.0), (1, 1, 1.0, 5.0)]);
+    assert_eq!((all.0[1].wait_s(), all.0[1].response_s()), (0.5, 1.5));
+    let servers = run.servers();
+    assert_eq!((run.now_s(), servers.in_state_s(0, State::Busy), servers.in_state_s(1, State::Busy)), (6.0, 3.0, 4.0));
+    assert_eq!(servers.settled_energy_j(State::Busy), 3.0 * 100.0 + 4.0 * 40.0);
+    assert_eq!(servers.settled_energy_j(State::Free), 3.0 * 10.0 + 2.0 * 4.0);
+    assert_eq!((run.in_system_s(), run.waiting_s()), (2.0 + 4.0 + 1.5, 0.5));
+    assert_eq!((run.arrived_count(), run.completed_count(), run.events_count()), (3, 3, 6));
+}
+
+/// At 1 s server 0 slows to half speed and half power, server 1 sleeps from the start until 3 s, then is off.
+#[derive(Clone, Default)]
+struct Timed(Fcfs);
+
+impl QueuePolicy for Timed {
+    fn begin(&mut self, servers: &mut Servers) -> Result<(), Stop> {
+        servers.turn(1, State::Asleep)?;
+        servers.set_timer(3.0, 7)?;
+        servers.set_timer(1.0, 8)
+    }
+
+    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        self.0.arrived(servers, task)
+    }
+
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        self.0.ended(servers, done)
+    }
+
+    fn timer(&mut self, servers: &mut Servers, token: u64) -> Result<(), Stop> {
+        match token {
+            7 => servers.turn(1, State::Off),
+            _ => servers.set_speed(0, Speed { rate: 0.5, busy_w: 0.5, idle_w: 0.1 }),
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
+}
+
+#[test]
+fn speeds_rescale_running_tasks_and_sleeping_servers_take_none() {
+    // Task 0 on server 0: 1 of its work by 1 s, the other at half speed by 3 s. Task 1 waits: server 1 sleeps; at 3 s
+    // the end comes before the timer: task 1 runs on server 0 over [3, 5].
+    let arrivals = Listed::new(&[(0.0, 2.0, 0), (0.5, 1.0, 0)]);
+    let mut run = Simulation::new(arrivals, Timed::default(), two());
+    let mut all = All::default();
+    run.run(Until::horizon(6.0), &Limits::NONE, &mut all).unwrap();
+    run.settle();
+    let rows: Vec<_> = all.0.iter().map(|d| (d.task.number, d.server, d.start_s, d.finish_s)).collect();
+    assert_eq!(rows, [(0, 0, 0.0, 3.0), (1, 0, 3.0, 5.0)]);
+    let servers = run.servers();
+    let energies = [State::Free, State::Busy, State::Asleep, State::Off].map(|s| servers.settled_energy_j(s));
+    assert_eq!(energies, [1.0, 100.0 + 4.0 * 50.0, 3.0, 0.0], "free [5, 6] at 1 W; asleep [0, 3]");
+    assert_eq!(servers.executed_s(0, 0), 5.0);
+    assert_eq!((servers.state(1), servers.in_state_s(1, State::Off)), (State::Off, 3.0));
+}
+
+#[test]
+fn impossible_decisions_are_refused() {
+    let task = Task { arrived_s: 0.0, work: 1.0, number: 3, class: 0 };
+    let mut servers = two();
+    servers.start(0, task).unwrap();
+    let message = servers.start(0, task).unwrap_err().to_string();
+    assert!(message.contains("task 3") && message.contains("server 0") && message.contains("Busy"), "{message}");
+    servers.turn(0, State::Off).unwrap_err();
+    servers.turn(1, State::Busy).unwrap_err();
+    servers.turn(1, State::Asleep).unwrap();
+    servers.start(1, task).unwrap_err();
+    servers.set_speed(1, Speed { rate: 0.0, busy_w: 1.0, idle_w: 1.0 }).unwrap_err();
+    servers.set_timer(f64::NAN, 0).unwrap_err();
+    servers.set_timer(-1.0, 0).unwrap_err();
+    let table = ServerTable::with_idle_w(1, 2, vec![1.0, 0.0], vec![1.0; 2], vec![0.0]);
+    let mut cannot = Servers::new(table.clone()).unwrap();
+    cannot.start(0, Task { class: 1, ..task }).unwrap_err();
+    for (bad, word) in [
+        (ServerTable { servers: 0, ..table.clone() }, "at least one"),
+        (ServerTable { rates: vec![1.0], ..table.clone() }, "rates"),
+        (ServerTable { busy_w: vec![f64::NAN; 2], ..table }, "NaN"),
+    ] {
+        let error = Servers::new(bad).unwrap_err();
+        assert!(matches!(&error, SimError::Invalid(message) if message.contains(word)), "{error}");
+    }
+}
+
+#[test]
+fn limits_end_a_run() {
+    let stream = ClassStream { rate_per_s: 2.0, work: Work::Exponential { mean: 1.0 } };
+    let run = |limits: &Limits<'_>| {
+        let one = Servers::new(ServerTable::with_idle_w(1, 1, vec![1.0], vec![1.0], vec![0.0])).unwrap();
+        let mut run = Simulation::new(Poisson::new(&[stream], 1), Fcfs::default(), one);
+        run.run(Until::completed(1_000_000), limits, &mut ()).unwrap_err()
+    };
+    assert_eq!(run(&Limits { max_events: 4096, ..Limits::NONE }), SimError::EventLimit(4096));
+    // The overloaded queue grows without end.
+    assert_eq!(run(&Limits { max_bytes: 1 << 16, ..Limits::NONE }), SimError::MemoryLimit(1 << 16));
+    assert_eq!(run(&Limits { deadline_passed: &|| true, ..Limits::NONE }), SimError::Deadline);
+}
+
+/// Runs pieces of a run and the whole of it: the same.
+#[test]
+fn a_run_in_pieces_and_its_clone_equal_the_whole() {
+    let classes = [1.0, 0.3].map(|rate_per_s| ClassStream { rate_per_s, work: Work::hyperexponential(1.0, 4.0) });
+    let table = ServerTable::with_idle_w(2, 2, vec![1.0, 0.7, 0.0, 0.9], vec![9.0; 4], vec![2.0; 2]);
+    let new = || Simulation::new(Poisson::new(&classes, 5), Fcfs::default(), Servers::new(table.clone()).unwrap());
+    let (mut whole, mut pieces) = (new(), new());
+    let (mut expected, mut got) = (All::default(), All::default());
+    whole.run(Until::completed(20_000), &Limits::NONE, &mut expected).unwrap();
+    pieces.run(Until::completed(7_000), &Limits::NONE, &mut got).unwrap();
+    pieces.run(Until::horizon(pieces.now_s() + 100.0), &Limits::NONE, &mut got).unwrap();
+    pieces.settle();
+    let mut copy = pieces.clone();
+    let mut copied = All(got.0.clone());
+    pieces.run(Until::completed(20_000), &Limits::NONE, &mut got).unwrap();
+    copy.run(Until::completed(20_000), &Limits::NONE, &mut copied).unwrap();
+    assert_eq!(got.0, expected.0);
+    assert_eq!(copied.0, expected.0);
+    assert_eq!(whole.events_count(), pieces.events_count());
+}
+
+#[test]
+fn other_policies_see_the_same_tasks() {
+    let classes = [1.0, 0.3].map(|rate_per_s| ClassStream { rate_per_s, work: Work::Exponential { mean: 1.0 } });
+    let tasks = |rate: f64| {
+        let table = ServerTable::with_idle_w(1, 2, vec![rate; 2], vec![1.0; 2], vec![0.0]);
+        let mut run = Simulation::new(Poisson::new(&classes, 9), Fcfs::default(), Servers::new(table).unwrap());
+        let mut all = All::default();
+        run.run(Until::completed(2_000), &Limits::NONE, &mut all).unwrap();
+        all.0.sort_by_key(|d| d.task.number);
+        all.0.truncate(1_500);
+        all.0.iter().map(|d| d.task).collect::<Vec<_>>()
+    };
+    assert_eq!(tasks(2.0), tasks(1.5));
+}
