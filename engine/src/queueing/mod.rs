@@ -45,6 +45,7 @@
 
 mod arrivals;
 mod policy;
+pub mod rates;
 mod servers;
 mod simulation;
 mod summary;

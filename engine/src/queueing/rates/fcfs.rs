@@ -1,0 +1,40 @@
+//! First come, first served over all classes.
+use super::super::{Completed, QueuePolicy, Servers, Task};
+use super::queues::{ClassQueues, longest_free};
+use crate::error::Stop;
+
+/// A server that becomes free takes the earliest task that it can execute (Al-Daoud et al. 2011, section 3).
+#[derive(Debug, Clone)]
+pub struct Fcfs {
+    queues: ClassQueues,
+}
+
+impl Fcfs {
+    /// For this number of classes.
+    pub fn new(classes: usize) -> Fcfs {
+        Fcfs { queues: ClassQueues::new(classes) }
+    }
+}
+
+impl QueuePolicy for Fcfs {
+    #[inline]
+    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        match longest_free(servers, |server| servers.rate(task.class, server) > 0.0) {
+            Some(server) => servers.start(server, task),
+            None => {
+                self.queues.push(task);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        let next = self.queues.pop_earliest(servers, done.server);
+        next.map_or(Ok(()), |task| servers.start(done.server, task))
+    }
+
+    fn waiting(&self) -> usize {
+        self.queues.len()
+    }
+}

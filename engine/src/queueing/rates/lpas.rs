@@ -1,0 +1,109 @@
+//! The power-aware LPAS policy.
+use super::super::{Completed, QueuePolicy, Servers, State, Task};
+use super::queues::{ClassQueues, longest_free};
+use crate::error::Stop;
+
+/// Servers follow the shares delta* of a linear program (Al-Daoud et al. 2011, section 4).
+///
+/// With delta_ij(t) the share of [0, t] in which server j executed class i, the running task included, a class is
+/// eligible on a server if delta*_ij > 0 and delta*_ij - delta_ij(t) >= 0. A server that becomes free takes the waiting
+/// eligible class of the greatest difference (the lowest index of equal ones), or stays free for the next arrival of an
+/// eligible class. If all its differences are negative when a task ends, it sleeps until its time without a task is the
+/// share 1 - sum_i delta*_ij of all time; arrivals do not wake it. A server without shares sleeps for ever.
+#[derive(Debug, Clone)]
+pub struct Lpas {
+    queues: ClassQueues,
+    /// delta*_ij by class, then server.
+    shares: Vec<f64>,
+    /// Sum of a server's shares.
+    loads: Vec<f64>,
+}
+
+impl Lpas {
+    /// With the shares delta*, class by class, of `servers` servers; what is not above 0 counts as none.
+    pub fn new(shares: Vec<f64>, servers: usize) -> Lpas {
+        let load = |server: usize| shares.iter().skip(server).step_by(servers).sum();
+        let loads = (0..servers).map(load).collect();
+        Lpas { queues: ClassQueues::new(shares.len() / servers), shares, loads }
+    }
+
+    /// delta*_ij - delta_ij(t) if the server has a share of the class.
+    #[inline]
+    fn difference(&self, servers: &Servers, class: usize, server: usize) -> Option<f64> {
+        let share = self.shares[class * self.loads.len() + server];
+        let now_s = servers.now_s();
+        let spent = if now_s > 0.0 { servers.executed_s(class as u32, server) / now_s } else { 0.0 };
+        (share > 0.0).then_some(share - spent)
+    }
+
+    #[inline]
+    fn is_eligible(&self, servers: &Servers, class: usize, server: usize) -> bool {
+        self.difference(servers, class, server).is_some_and(|difference| difference >= 0.0)
+    }
+
+    /// Gives a free server the best waiting task that is eligible, if there is one.
+    fn serve(&mut self, servers: &mut Servers, server: usize) -> Result<(), Stop> {
+        let mut best: Option<(usize, f64)> = None;
+        for (class, _) in self.queues.heads() {
+            let Some(difference) = self.difference(servers, class, server) else { continue };
+            if difference >= 0.0 && best.is_none_or(|(_, greatest)| difference > greatest) {
+                best = Some((class, difference));
+            }
+        }
+        best.map_or(Ok(()), |(class, _)| servers.start(server, self.queues.pop(class)))
+    }
+
+    /// How long a server sleeps whose differences are all negative (s): the solution of
+    /// (L + tau) / (t + tau) = 1 - load. Not above 0: not at all.
+    fn sleep_s(&self, servers: &Servers, server: usize) -> f64 {
+        let free_s = servers.in_state_s(server, State::Free) + servers.in_state_s(server, State::Asleep);
+        let load = self.loads[server];
+        ((1.0 - load) * servers.now_s() - free_s) / load
+    }
+}
+
+impl QueuePolicy for Lpas {
+    fn begin(&mut self, servers: &mut Servers) -> Result<(), Stop> {
+        for server in (0..self.loads.len()).filter(|server| self.loads[*server] <= 0.0) {
+            servers.turn(server, State::Asleep)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        let class = task.class as usize;
+        self.queues.push(task);
+        match longest_free(servers, |server| self.is_eligible(servers, class, server)) {
+            // The head of the class: a server can have become eligible while tasks of the class waited.
+            Some(server) => servers.start(server, self.queues.pop(class)),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        let server = done.server;
+        let classes = self.shares.len() / self.loads.len();
+        if (0..classes).any(|class| self.is_eligible(servers, class, server)) {
+            return self.serve(servers, server);
+        }
+        let sleep_s = self.sleep_s(servers, server);
+        if sleep_s > 0.0 {
+            servers.turn(server, State::Asleep)?;
+            servers.set_timer(servers.now_s() + sleep_s, server as u64)?;
+        }
+        Ok(())
+    }
+
+    /// A server wakes.
+    fn timer(&mut self, servers: &mut Servers, token: u64) -> Result<(), Stop> {
+        let server = token as usize;
+        servers.turn(server, State::Free)?;
+        self.serve(servers, server)
+    }
+
+    fn waiting(&self) -> usize {
+        self.queues.len()
+    }
+}

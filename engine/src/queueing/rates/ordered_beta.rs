@@ -1,0 +1,127 @@
+//! The ordered-beta policy of structured systems.
+use super::super::{Completed, QueuePolicy, Servers, State, Task};
+use super::queues::ClassQueues;
+use crate::error::Stop;
+
+/// Parameters of the ordered-beta policy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// WS: time between decisions (s), above 0.
+    pub length_s: f64,
+    /// W: target of the mean completion time (s).
+    pub target_s: f64,
+    /// T: tolerance, 0 to 1.
+    pub tolerance: f64,
+}
+
+/// Switches servers on and off in the order of their power efficiencies 1/beta (Al-Daoud et al. 2011, section 6).
+///
+/// Every [`Window::length_s`], with the mean completion time of the tasks that ended in the window (0 if none did):
+/// above (1 - T) W the switched-off server of least beta is switched on, and takes the earliest waiting task at once;
+/// below (1 - 2T) W the one of greatest beta is switched off, after the task that it executes. One stays on. An arriving
+/// task takes the free server of least beta, a server that becomes free the earliest task that it can execute.
+#[derive(Debug, Clone)]
+pub struct OrderedBeta {
+    queues: ClassQueues,
+    window: Window,
+    /// Servers by beta, least first.
+    order: Vec<usize>,
+    /// The first so many of `order` are switched on.
+    on: usize,
+    /// Whether each server is, by its number.
+    is_on: Vec<bool>,
+    /// Of the tasks that ended in this window.
+    response_s: f64,
+    ended_count: u64,
+    decisions: u64,
+}
+
+impl OrderedBeta {
+    /// For the servers of these betas; the lower index comes first among equal ones.
+    pub fn new(betas: &[f64], classes: usize, window: Window) -> OrderedBeta {
+        let mut order: Vec<usize> = (0..betas.len()).collect();
+        order.sort_by(|a, b| betas[*a].total_cmp(&betas[*b]));
+        OrderedBeta {
+            queues: ClassQueues::new(classes),
+            window,
+            on: order.len(),
+            is_on: vec![true; order.len()],
+            order,
+            response_s: 0.0,
+            ended_count: 0,
+            decisions: 0,
+        }
+    }
+
+    fn set_timer(&mut self, servers: &mut Servers) -> Result<(), Stop> {
+        self.decisions += 1;
+        servers.set_timer(self.decisions as f64 * self.window.length_s, 0)
+    }
+
+    fn serve(&mut self, servers: &mut Servers, server: usize) -> Result<(), Stop> {
+        let next = self.queues.pop_earliest(servers, server);
+        next.map_or(Ok(()), |task| servers.start(server, task))
+    }
+
+    fn switch_on(&mut self, servers: &mut Servers) -> Result<(), Stop> {
+        let server = self.order[self.on];
+        self.on += 1;
+        self.is_on[server] = true;
+        // A server that still executes its last task goes on when that ends.
+        if servers.state(server) == State::Off {
+            servers.turn(server, State::Free)?;
+            self.serve(servers, server)?;
+        }
+        Ok(())
+    }
+
+    fn switch_off(&mut self, servers: &mut Servers) -> Result<(), Stop> {
+        self.on -= 1;
+        let server = self.order[self.on];
+        self.is_on[server] = false;
+        if servers.is_free(server) { servers.turn(server, State::Off) } else { Ok(()) }
+    }
+}
+
+impl QueuePolicy for OrderedBeta {
+    fn begin(&mut self, servers: &mut Servers) -> Result<(), Stop> {
+        self.set_timer(servers)
+    }
+
+    #[inline]
+    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        let able = |server: &&usize| servers.is_free(**server) && servers.rate(task.class, **server) > 0.0;
+        match self.order[..self.on].iter().find(able) {
+            Some(server) => servers.start(*server, task),
+            None => {
+                self.queues.push(task);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        self.response_s += done.response_s();
+        self.ended_count += 1;
+        if self.is_on[done.server] { self.serve(servers, done.server) } else { servers.turn(done.server, State::Off) }
+    }
+
+    fn timer(&mut self, servers: &mut Servers, _: u64) -> Result<(), Stop> {
+        let mean_s = if self.ended_count > 0 { self.response_s / self.ended_count as f64 } else { 0.0 };
+        (self.response_s, self.ended_count) = (0.0, 0);
+        let Window { target_s, tolerance, .. } = self.window;
+        if mean_s > (1.0 - tolerance) * target_s {
+            if self.on < self.order.len() {
+                self.switch_on(servers)?;
+            }
+        } else if mean_s < (1.0 - 2.0 * tolerance) * target_s && self.on > 1 {
+            self.switch_off(servers)?;
+        }
+        self.set_timer(servers)
+    }
+
+    fn waiting(&self) -> usize {
+        self.queues.len()
+    }
+}

@@ -1,0 +1,61 @@
+//! Pick the most efficient.
+use super::super::{Completed, QueuePolicy, ServerTable, Servers, Task};
+use super::queues::{ClassQueues, longest_free};
+use crate::error::Stop;
+
+/// Efficiencies that differ by less than this share are equal: they come from products that should be.
+const TIE: f64 = 1e-9;
+
+/// A server that becomes free takes the waiting class that it executes with the least energy a task: the greatest
+/// mu_ij / M_ij; of equal ones the task that waits longest (Al-Daoud et al. 2011, section 3).
+#[derive(Debug, Clone)]
+pub struct Pme {
+    queues: ClassQueues,
+    /// mu_ij / M_ij by class, then server; 0 where a server cannot execute a class.
+    efficiencies: Vec<f64>,
+}
+
+impl Pme {
+    /// For these servers.
+    pub fn new(table: &ServerTable) -> Pme {
+        let cells = table.rates.iter().zip(&table.busy_w);
+        let efficiencies = cells.map(|(rate, busy_w)| if *rate > 0.0 { rate / busy_w } else { 0.0 }).collect();
+        Pme { queues: ClassQueues::new(table.classes), efficiencies }
+    }
+
+    fn best(&self, servers: &Servers, server: usize) -> Option<usize> {
+        if self.queues.len() == 0 {
+            return None;
+        }
+        let efficiency = |class: usize| self.efficiencies[class * servers.len() + server];
+        let able = || self.queues.heads().filter(|(class, _)| efficiency(*class) > 0.0);
+        let most = able().map(|(class, _)| efficiency(class)).fold(0.0, f64::max);
+        let ties = able().filter(|(class, _)| efficiency(*class) >= most * (1.0 - TIE));
+        ties.min_by_key(|(_, number)| *number).map(|(class, _)| class)
+    }
+}
+
+impl QueuePolicy for Pme {
+    #[inline]
+    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        match longest_free(servers, |server| servers.rate(task.class, server) > 0.0) {
+            Some(server) => servers.start(server, task),
+            None => {
+                self.queues.push(task);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        match self.best(servers, done.server) {
+            Some(class) => servers.start(done.server, self.queues.pop(class)),
+            None => Ok(()),
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.queues.len()
+    }
+}

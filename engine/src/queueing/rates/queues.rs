@@ -1,0 +1,65 @@
+//! Waiting tasks by class, and the server that is free for the longest.
+use std::collections::VecDeque;
+
+use super::super::{Servers, Task};
+
+/// One queue a class, first come, first served.
+#[derive(Debug, Clone)]
+pub(super) struct ClassQueues {
+    queues: Vec<VecDeque<Task>>,
+    waiting: usize,
+}
+
+impl ClassQueues {
+    pub(super) fn new(classes: usize) -> ClassQueues {
+        ClassQueues { queues: vec![VecDeque::new(); classes], waiting: 0 }
+    }
+
+    pub(super) fn push(&mut self, task: Task) {
+        self.queues[task.class as usize].push_back(task);
+        self.waiting += 1;
+    }
+
+    /// Takes the head of a class that has a waiting task.
+    pub(super) fn pop(&mut self, class: usize) -> Task {
+        self.waiting -= 1;
+        self.queues[class].pop_front().expect("callers choose among classes with a waiting task")
+    }
+
+    /// Number of all waiting tasks.
+    pub(super) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Classes with a waiting task, and the number of their head in order of arrival.
+    #[inline]
+    pub(super) fn heads(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.queues.iter().enumerate().filter_map(|(class, queue)| queue.front().map(|task| (class, task.number)))
+    }
+
+    /// Takes the earliest task that a server can execute.
+    #[inline]
+    pub(super) fn pop_earliest(&mut self, servers: &Servers, server: usize) -> Option<Task> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let able = self.heads().filter(|(class, _)| servers.rate(*class as u32, server) > 0.0);
+        let (class, _) = able.min_by_key(|(_, number)| *number)?;
+        Some(self.pop(class))
+    }
+}
+
+/// The server that is free for the longest among those that `able` admits; the lowest index of several.
+#[inline]
+pub(super) fn longest_free(servers: &Servers, able: impl Fn(usize) -> bool) -> Option<usize> {
+    let mut found: Option<(usize, f64)> = None;
+    for server in 0..servers.len() {
+        if servers.is_free(server) && able(server) {
+            let since_s = servers.since_s(server);
+            if found.is_none_or(|(_, earliest_s)| since_s < earliest_s) {
+                found = Some((server, since_s));
+            }
+        }
+    }
+    found.map(|(server, _)| server)
+}
