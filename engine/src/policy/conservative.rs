@@ -187,7 +187,7 @@ impl Conservative {
 
     /// Establishes the queue order. Arrivals are appended, so FCFS needs nothing.
     fn sort<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
-        if order == Order::Fcfs {
+        if order.is_fcfs() {
             return;
         }
         for reserved in &mut self.queue {

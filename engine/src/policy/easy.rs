@@ -11,7 +11,7 @@
 //! once the shadow has passed (jobs that outlive their estimates).
 
 use super::gear_rule::{Candidate, Gears, HeadGear};
-use super::order::{Order, Sorted};
+use super::order::Order;
 use super::queue::{Queue, Reach};
 use super::releases::{Releases, Shadow};
 use crate::error::{SimError, Stop};
@@ -91,8 +91,8 @@ impl Easy {
     /// A job was put at a position of the queue.
     #[inline]
     pub(crate) fn submitted(&mut self, queue: &Queue, order: Order, at: usize) {
-        if order != Order::Fcfs {
-            self.stale |= at == queue.head() || order.sorted() == Sorted::EveryPass;
+        if !order.is_fcfs() {
+            self.stale |= at == queue.head() || order.changes();
             self.swept = self.swept.min(at);
         }
     }
@@ -133,7 +133,7 @@ impl Easy {
         let free = cluster.free(0);
         let again = self.stale || queue.head() >= self.swept || free != self.free;
         if again {
-            if order.sorted() == Sorted::EveryPass || free < self.free {
+            if order.changes() || free < self.free {
                 // Other places, or procs that went away: what was found says nothing.
                 self.refused = Refused::NOTHING;
             }

@@ -4,7 +4,7 @@
 //! at a time, and the exact values only of jobs that may start by the narrow ones. Ties of every order are broken by
 //! arrival, which is the job's index.
 
-use super::order::{Order, Sorted};
+use super::order::Order;
 use crate::kernel::{Cluster, JobId, Recorder};
 
 /// A job that waits, or has waited ([`GONE`]).
@@ -121,7 +121,7 @@ impl Queue {
         if end == self.blocks.len() * LANES {
             self.blocks.push(Block { procs: broadcast(NOBODY), seconds: 0 });
         }
-        if order == Order::Fcfs {
+        if order.is_fcfs() {
             self.waiting.push(waiting);
             self.narrow(end, waiting);
             return end;
@@ -137,7 +137,7 @@ impl Queue {
     /// Sorts anew, for orders whose keys change with time.
     #[inline]
     pub(crate) fn sort<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
-        if order.sorted() == Sorted::EveryPass {
+        if order.changes() {
             self.sort_by_keys(order, cluster);
         }
     }
