@@ -13,4 +13,4 @@ pub mod session;
 mod slots;
 
 pub use agent::{run, versions};
-pub use options::{TaskLimits, Tls, WorkerError, WorkerOptions, WorkerReport};
+pub use options::{LOGS_MEMORY_BYTES, TaskLimits, Tls, WorkerError, WorkerOptions, WorkerReport};

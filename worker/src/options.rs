@@ -43,6 +43,9 @@ pub struct WorkerOptions {
     pub connect_limit: Option<Duration>,
 }
 
+/// Bytes of parsed logs and built workloads that a worker keeps in memory, unless it is told otherwise.
+pub const LOGS_MEMORY_BYTES: usize = 1 << 30;
+
 /// Limits of one task.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TaskLimits {
@@ -63,7 +66,7 @@ impl WorkerOptions {
             name: name.into(),
             cache_dir: None,
             search_path: Vec::new(),
-            memory_bytes: 1 << 30,
+            memory_bytes: LOGS_MEMORY_BYTES,
             parsed: None,
             token: None,
             insecure: false,

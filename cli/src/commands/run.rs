@@ -10,7 +10,7 @@ use powersweep_coordinator::{LogSource, Tokens};
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{Digest, Manifest};
 use powersweep_proto::v1;
-use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
+use powersweep_worker::{LOGS_MEMORY_BYTES, WorkerError, WorkerOptions, WorkerReport};
 use powersweep_workloads::{Library, ParsedLogs};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -21,8 +21,6 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
 
-/// Bytes of parsed logs and built workloads kept in memory.
-const LOGS_BYTES: usize = 1 << 30;
 /// How often the progress is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// Failures shown at the end.
@@ -41,7 +39,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library(&args.logs);
     let reading = Instant::now();
-    let logs = Arc::new(ParsedLogs::new(LOGS_BYTES).with_max_workload_bytes(LOGS_BYTES as u64));
+    let logs = Arc::new(ParsedLogs::new(LOGS_MEMORY_BYTES).with_max_workload_bytes(LOGS_MEMORY_BYTES as u64));
     let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
     let reading_s = reading.elapsed().as_secs_f64();
     inputs::sweep(&manifest, &digests)?;

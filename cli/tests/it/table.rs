@@ -1,6 +1,6 @@
 //! The table of exit codes: README, `--help` and the binary say the same.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use crate::sandbox::Sandbox;
 
@@ -18,7 +18,7 @@ fn of_the_binary() -> Vec<(u8, String)> {
 }
 
 fn of_the_readme() -> Vec<(u8, String)> {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../README.md");
     let text = std::fs::read_to_string(readme).expect("README.md is there");
     let table = text.split("| code | meaning |\n|---|---|\n").nth(1).expect("README has the table");
     table

@@ -20,9 +20,10 @@ fn task_ids_are_those_of_the_golden_file() {
             }
         }
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/task_ids.txt");
+    let here = std::path::PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let path = here.join("tests/golden/task_ids.txt");
     if std::env::var_os("POWERSWEEP_BLESS").is_some() {
-        std::fs::write(path, &lines).expect("the golden file can be written");
+        std::fs::write(&path, &lines).expect("the golden file can be written");
     }
     let golden = std::fs::read_to_string(path).expect("the golden file is there");
     assert_eq!(lines, golden);

@@ -3,12 +3,12 @@
 //! `POWERSWEEP_REGENERATE=1 cargo test -p powersweep-results --test it documented` rewrites them.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 
 use powersweep_results::columns::{self, TABLES};
 
 fn check(file: &str, generated: &str, meaning: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let path = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join(file);
     if std::env::var_os("POWERSWEEP_REGENERATE").is_some_and(|v| v == "1") {
         std::fs::write(&path, generated).expect("the repository is writable");
         return;

@@ -54,7 +54,7 @@ fn duckdb_polars_pandas_and_datafusion_read_the_dataset() {
         );
         return;
     };
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let data = tempfile::tempdir().expect("a temporary folder");
     write_dataset(data.path());
     let out = Command::new(python)
