@@ -186,6 +186,9 @@ pub struct SimulateArgs {
     /// Write one row a job to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub jobs: Option<PathBuf>,
+    /// Write one row a point of the series that the parts record to this file (.parquet or .csv).
+    #[arg(long, value_name = "FILE")]
+    pub series: Option<PathBuf>,
     /// Table or JSON.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
@@ -279,7 +282,7 @@ pub struct PoliciesArgs {
 /// `powersweep columns`
 #[derive(Debug, Args)]
 pub struct ColumnsArgs {
-    /// Only this table (tasks, jobs, failures).
+    /// Only this table (tasks, jobs, series, failures).
     pub table: Option<String>,
     /// Table or JSON.
     #[arg(long, value_enum, default_value = "table")]

@@ -33,7 +33,7 @@ pub enum Table {
     Failures,
     /// One row a simulated job.
     Jobs,
-    /// Time series.
+    /// One row a point of a series.
     Series,
 }
 

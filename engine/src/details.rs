@@ -1,6 +1,7 @@
 //! What a simulation gives besides its summary, on request.
 use crate::JobRecord;
 use crate::queueing::QueueSummary;
+use crate::series::SERIES;
 use crate::summary::Summary;
 
 /// The summary of one simulation: batch jobs or a queueing model. Fields of one name are one column of the results.
@@ -50,6 +51,12 @@ impl Details {
         Details { jobs: None, series: Some(Vec::new()) }
     }
 
+    /// Whether every point belongs to a declared series.
+    pub(crate) fn declared(&self) -> bool {
+        let known = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
+        self.series.iter().flatten().all(known)
+    }
+
     pub(crate) fn clear(&mut self) {
         if let Some(jobs) = &mut self.jobs {
             jobs.clear();
@@ -64,7 +71,7 @@ crate::record! {
 /// One point of a series or of a distribution: a row of the `series` table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeriesPoint {
-    /// Name of the series; the documentation of the table lists each with its unit and what `x` and `level` are.
+    /// Name of the series; each is listed below with its unit and what `x` and `level` are.
     pub series: &'static str,
     /// What the series is split by, such as a gear index, a week or a class; null for a series that is not split.
     pub level: Option<i64>,

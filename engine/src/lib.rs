@@ -18,6 +18,7 @@ pub mod power;
 pub mod queueing;
 pub mod registry;
 pub mod rng;
+pub mod series;
 mod simulate;
 pub mod spec;
 pub mod summary;

@@ -23,7 +23,9 @@ pub fn simulate(
     details: &mut Details,
 ) -> Result<Measured, SimError> {
     details.clear();
-    simulate_jobs(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
+    let measured = simulate_jobs(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)));
+    debug_assert!(details.declared(), "a part records a series that is not declared in `series::SERIES`");
+    measured
 }
 
 fn simulate_jobs(

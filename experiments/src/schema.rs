@@ -7,10 +7,10 @@
 use powersweep_engine::registry::{self, Param, Section, Slot, Type};
 use serde_json::{Map, Value as Json, json};
 
-use crate::manifest::TEXT_MAX;
 use crate::manifest::block::{params, section_key, slots};
 use crate::manifest::exclude::LABELS;
 use crate::manifest::top::SEEDS;
+use crate::manifest::{TEXT_MAX, Tables};
 use crate::names::NAME_MAX;
 
 /// The schema of a manifest.
@@ -40,10 +40,10 @@ pub fn json_schema() -> Json {
             },
             "description": { "description": "What the experiment is about.", "type": "string" },
             "tables": {
-                "description": "Optional result tables: `jobs` has one row a simulated job.",
+                "description": "Optional result tables: `jobs` has one row a simulated job, `series` one row a point of a series.",
                 "type": "array",
                 "uniqueItems": true,
-                "items": { "enum": ["jobs"] },
+                "items": { "enum": Tables::NAMES },
             },
             "seeds": axis(&SEEDS),
             "workloads": blocks(Section::Workloads, "Where jobs come from."),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use powersweep_engine::facts::{Datum, Field, Kind};
+use powersweep_engine::series::SERIES;
 
 /// The type of a column's values.
 ///
@@ -163,12 +164,17 @@ pub struct Table {
 }
 
 /// Every table.
-pub const TABLES: [Table; 3] = [
+pub const TABLES: [Table; 4] = [
     Table { name: "tasks", row: "one finished task (one simulation)", columns: crate::tasks::columns },
     Table {
         name: "jobs",
         row: "one simulated job of one task; written when the manifest asks for it",
         columns: crate::jobs::columns,
+    },
+    Table {
+        name: "series",
+        row: "one point of a series or distribution of one task; written when the manifest asks for it",
+        columns: crate::series::columns,
     },
     Table { name: "failures", row: "one failed attempt at a task", columns: crate::failures::columns },
 ];
@@ -195,6 +201,18 @@ pub fn markdown() -> String {
             let doc = c.doc.replace('|', "\\|");
             let _ = writeln!(text, "| `{}` | {} | {} | {null} | {doc} | {} |", c.name, c.ty.name(), c.unit, c.source);
         }
+        if table.name == "series" {
+            text.push_str(&series_markdown());
+        }
+    }
+    text
+}
+
+/// The list of series.
+fn series_markdown() -> String {
+    let mut text = String::from("\n| series | unit | meaning |\n|---|---|---|\n");
+    for series in SERIES {
+        let _ = writeln!(text, "| `{}` | {} | {} |", series.name, series.unit, series.doc.replace('|', "\\|"));
     }
     text
 }

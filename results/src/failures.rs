@@ -1,17 +1,15 @@
 //! The `failures` table: one row a failed attempt.
 
-use std::sync::{Arc, LazyLock};
+use std::slice;
+use std::sync::LazyLock;
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use powersweep_engine::facts::Datum;
 use powersweep_experiments::TaskSpec;
 
-use crate::axes::Axes;
-use crate::builder::Arrays;
-use crate::columns::{self, Column, ColumnType, Declared};
-use crate::identity::{self, TaskColumn, Texts, declared};
-use crate::tasks::push_record;
+use crate::columns::{Column, ColumnType, Declared};
+use crate::identity::declared;
+use crate::rows::{Layout, RowKind, Rows, columns_of};
 
 /// How one attempt failed.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,77 +47,44 @@ fn failure() -> Vec<Declared<Failure>> {
 }
 
 struct Declarations {
-    origin: Vec<TaskColumn>,
     failure: Vec<Declared<Failure>>,
-    axes: Axes,
-    columns: Vec<Column>,
-    schema: SchemaRef,
+    layout: Layout,
 }
 
 static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
-    let (origin, failure, axes) = (identity::origin(), failure(), Axes::new(&[]));
-    let mut columns: Vec<Column> = origin.iter().map(|d| d.column.clone()).collect();
-    columns.extend(failure.iter().map(|d| d.column.clone()));
-    columns.extend(axes.columns());
-    let schema = columns::schema(&columns);
-    Declarations { origin, failure, axes, columns, schema }
+    let failure = failure();
+    let layout = Layout::new(columns_of(&failure), Vec::new());
+    Declarations { failure, layout }
 });
 
 /// The columns in order.
 pub fn columns() -> Vec<Column> {
-    DECLARATIONS.columns.clone()
+    DECLARATIONS.layout.columns()
 }
 
 /// The Arrow schema.
 pub fn schema() -> SchemaRef {
-    Arc::clone(&DECLARATIONS.schema)
+    DECLARATIONS.layout.schema()
+}
+
+/// The table.
+pub struct Failures;
+
+impl RowKind for Failures {
+    fn layout() -> &'static Layout {
+        &DECLARATIONS.layout
+    }
 }
 
 /// Collects failures.
-pub struct Builder {
-    arrays: Arrays,
-    texts: Texts,
-}
+pub type Builder = Rows<Failures>;
 
-impl Builder {
-    /// An empty builder.
-    pub fn new() -> Builder {
-        Builder { arrays: Arrays::new(schema(), &DECLARATIONS.columns), texts: Texts::default() }
-    }
-
+impl Rows<Failures> {
     /// Adds the row of one failed attempt.
     pub fn push(&mut self, task: &TaskSpec, failure: &Failure) {
         let d = &*DECLARATIONS;
-        let arrays = &mut self.arrays;
-        self.texts.set(task);
-        let mut position = 0;
-        for declared in &d.origin {
-            arrays.push(position, (declared.get)(task, &self.texts), 1);
-            position += 1;
-        }
-        push_record(arrays, &mut position, &d.failure, failure);
-        d.axes.push(arrays, position, task, &self.texts, 1);
-        arrays.end_rows(1);
-    }
-
-    /// Rows so far.
-    pub fn len(&self) -> usize {
-        self.arrays.rows()
-    }
-
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The rows as a batch; the builder is empty afterwards and can go on.
-    pub fn finish(&mut self) -> RecordBatch {
-        self.arrays.finish()
-    }
-}
-
-impl Default for Builder {
-    fn default() -> Self {
-        Builder::new()
+        self.push_task(task, 1);
+        self.push_records(d.layout.front(), &d.failure, slice::from_ref(failure));
+        self.end(1);
     }
 }

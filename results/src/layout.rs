@@ -3,6 +3,7 @@
 //! ```text
 //! DATA/<experiment>/tasks/part-<uuid>.parquet      one row a finished task
 //! DATA/<experiment>/jobs/part-<uuid>.parquet       one row a simulated job, on request
+//! DATA/<experiment>/series/part-<uuid>.parquet     one row a point of a series, on request
 //! DATA/<experiment>/failures/part-<uuid>.parquet   one row a failed attempt
 //! DATA/.powersweep/                                the coordinator's state
 //! DATA/.powersweep/staging/                        files that are not published yet
@@ -35,6 +36,11 @@ pub fn tasks_dir(experiment: &str) -> Path {
 /// Folder of the `jobs` table.
 pub fn jobs_dir(experiment: &str) -> Path {
     table_dir(experiment, "jobs")
+}
+
+/// Folder of the `series` table.
+pub fn series_dir(experiment: &str) -> Path {
+    table_dir(experiment, "series")
 }
 
 /// Folder of the `failures` table.
@@ -77,6 +83,7 @@ mod tests {
         assert_eq!(staging_dir().as_ref(), ".powersweep/staging");
         assert!(staging_dir().prefix_matches(&state_dir()));
         assert_eq!(jobs_dir("a").as_ref(), "a/jobs");
+        assert_eq!(series_dir("a").as_ref(), "a/series");
         assert_eq!(failures_dir("a").as_ref(), "a/failures");
     }
 

@@ -1,12 +1,12 @@
 //! What came out: column tables, Arrow batches, the Parquet dataset.
 //!
-//! Each table (`tasks`, `jobs`, `failures`) is a list of [`columns::Column`]s that comes from one declaration a column:
+//! Each table (`tasks`, `jobs`, `series`, `failures`) is a list of [`columns::Column`]s that comes from one declaration a column:
 //! the farm's facts in [`identity`], the axes from the registry of parts in [`axes`], the metrics from the engine's own
 //! records. Schema, arrays and documentation follow from them, and depend on this build alone, never on a manifest.
 //!
 //! | step | module |
 //! |---|---|
-//! | rows -> Arrow batch | [`tasks::Builder`], [`jobs::Builder`], [`failures::Builder`] |
+//! | rows -> Arrow batch | [`tasks::Builder`], [`jobs::Builder`], [`series::Builder`], [`failures::Builder`] |
 //! | batch -> bytes on the wire and back | [`ipc`] |
 //! | batches -> one Parquet part with its footer | [`part`] |
 //! | where files lie | [`layout`] |
@@ -23,6 +23,9 @@ pub mod ipc;
 pub mod jobs;
 pub mod layout;
 pub mod part;
+mod rows;
+pub mod series;
 pub mod tasks;
 
 pub use error::ResultsError;
+pub use rows::Rows;

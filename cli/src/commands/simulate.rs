@@ -9,10 +9,10 @@ use arrow::array::RecordBatch;
 use comfy_table::{Table, presets};
 use powersweep_engine::registry::{self, Param, Type};
 use powersweep_engine::workload::{self, Workload};
-use powersweep_engine::{Details, JobRecord, Limits, Part, SimError, SimSpec, Slot, Value};
+use powersweep_engine::{Details, Limits, Part, SimError, SimSpec, Slot, Value};
 use powersweep_experiments::{Digest, TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
-use powersweep_results::{jobs, part, tasks};
+use powersweep_results::{jobs, part, series, tasks};
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
@@ -36,7 +36,8 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     };
     let (task, workload) = prepare(args, &library, &mut timing)?;
     let started = Instant::now();
-    let mut details = Details { jobs: args.jobs.is_some().then(Vec::new), series: None };
+    let mut details =
+        Details { jobs: args.jobs.is_some().then(Vec::new), series: args.series.is_some().then(Vec::new) };
     let measured = powersweep_engine::simulate(&task.sim, &workload, &Limits::NONE, &mut details).map_err(|error| {
         let exit = if matches!(error, SimError::Policy { .. }) { Exit::Failure } else { Exit::Usage };
         Failure::new(exit, error.to_string())
@@ -47,7 +48,14 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     builder.push(&task, &workload.counts, &measured, &timing);
     let batch = builder.finish();
     if let Some(path) = &args.jobs {
-        write_jobs(path, &task, details.jobs.as_deref().unwrap_or_default())?;
+        let mut rows = jobs::Builder::new();
+        rows.push(&task, details.jobs.as_deref().unwrap_or_default());
+        write("--jobs", path, &task, rows.finish())?;
+    }
+    if let Some(path) = &args.series {
+        let mut rows = series::Builder::new();
+        rows.push(&task, details.series.as_deref().unwrap_or_default());
+        write("--series", path, &task, rows.finish())?;
     }
     match args.format {
         Format::Json => screen::print_json(&Json::Object(rows::pairs(&batch, 0).into_iter().collect())),
@@ -195,11 +203,8 @@ fn row_text(batch: &RecordBatch) -> String {
     table.to_string()
 }
 
-/// Writes one row a job. The file appears whole or not at all.
-fn write_jobs(path: &Path, task: &TaskSpec, records: &[JobRecord]) -> Result<(), Failure> {
-    let mut builder = jobs::Builder::new();
-    builder.push(task, records);
-    let batch = builder.finish();
+/// Writes the rows of an optional table. The file appears whole or not at all.
+fn write(option: &str, path: &Path, task: &TaskSpec, batch: RecordBatch) -> Result<(), Failure> {
     let bytes = match path.extension().and_then(|e| e.to_str()) {
         Some("parquet") => {
             let footer = part::Footer {
@@ -210,7 +215,7 @@ fn write_jobs(path: &Path, task: &TaskSpec, records: &[JobRecord]) -> Result<(),
             part::encode(&batch.schema(), &[batch], &footer).or_exit(Exit::Failure)?.to_vec()
         }
         Some("csv") => csv(&batch).into_bytes(),
-        _ => return Err(Failure::new(Exit::Usage, format!("--jobs {}: end it in .parquet or .csv", path.display()))),
+        _ => return Err(Failure::new(Exit::Usage, format!("{option} {}: end it in .parquet or .csv", path.display()))),
     };
     let partial = path.with_extension(format!("partial-{}", std::process::id()));
     std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|error| {

@@ -228,7 +228,7 @@ impl Farm {
 }
 
 fn tables_of(sweep: &Sweep) -> Vec<Table> {
-    if sweep.manifest().tables().jobs { vec![Table::Jobs] } else { Vec::new() }
+    sweep.manifest().tables().names().filter_map(Table::from_name).collect()
 }
 
 fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Reply> {

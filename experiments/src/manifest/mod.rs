@@ -81,6 +81,27 @@ pub(crate) struct Inner {
 pub struct Tables {
     /// One row a simulated job.
     pub jobs: bool,
+    /// One row a point of a series.
+    pub series: bool,
+}
+
+impl Tables {
+    /// Their names: in manifests, on the wire, and of their folders.
+    pub const NAMES: [&str; 2] = ["jobs", "series"];
+
+    /// Whether this table is asked for; `None` if there is no optional table of this name.
+    pub fn asked(&mut self, name: &str) -> Option<&mut bool> {
+        match name {
+            "jobs" => Some(&mut self.jobs),
+            "series" => Some(&mut self.series),
+            _ => None,
+        }
+    }
+
+    /// Names of those that are asked for.
+    pub fn names(mut self) -> impl Iterator<Item = &'static str> {
+        Tables::NAMES.into_iter().filter(move |name| self.asked(name).is_some_and(|asked| *asked))
+    }
 }
 
 /// A log that a manifest needs.

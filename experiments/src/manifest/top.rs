@@ -159,22 +159,31 @@ fn description(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> String {
 }
 
 fn tables(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Tables {
+    let expected = || {
+        let names = Tables::NAMES.map(|name| format!("\"{name}\""));
+        format!("expected {}", names.join(" or "))
+    };
     let mut tables = Tables::default();
     let Some(value) = table.get("tables") else { return tables };
     let Some(items) = value.get_ref().as_array() else {
-        problems.push(Problem::new(value.span(), "`tables` must be a list", "expected tables = [\"jobs\"]"));
+        problems.push(Problem::new(value.span(), "`tables` must be a list", "expected such as tables = [\"jobs\"]"));
         return tables;
     };
     for item in items {
-        match item.get_ref().as_str() {
-            Some("jobs") if !tables.jobs => tables.jobs = true,
-            Some("jobs") => problems.push(Problem::new(item.span(), "`jobs` is listed twice", "once is enough")),
-            Some("tasks" | "failures") => problems
-                .push(Problem::new(item.span(), "this table is always written", "expected \"jobs\"").help("remove it")),
+        let name = item.get_ref().as_str();
+        match (name, name.and_then(|name| tables.asked(name))) {
+            (_, Some(asked)) if !*asked => *asked = true,
+            (Some(name), Some(_)) => {
+                problems.push(Problem::new(item.span(), format!("`{name}` is listed twice"), "once is enough"));
+            }
+            (Some("tasks" | "failures"), _) => {
+                let always = "this table is always written";
+                problems.push(Problem::new(item.span(), always, expected()).help("remove it"));
+            }
             _ => {
                 let message = format!("there is no optional table {}", kind(item.get_ref()));
-                let help = item.get_ref().as_str().map(|name| suggestion(name, ["jobs"]));
-                problems.push(Problem::new(item.span(), message, "expected \"jobs\"").maybe_help(help));
+                let help = name.map(|name| suggestion(name, Tables::NAMES));
+                problems.push(Problem::new(item.span(), message, expected()).maybe_help(help));
             }
         }
     }

@@ -32,6 +32,8 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("seeds = [1, 2]", "seeds = -1", "3:9", &["`seeds` cannot be -1", "at least 0"]),
     ("seeds = [1, 2]", "seeds = []", "3:9", &["empty list"]),
     ("seeds = [1, 2]", "seeds = { from = 1 }", "3:9", &["incomplete", "{ from, count }"]),
+    ("seeds = [1, 2]", "tables = [\"series\", \"series\"]", "3:21", &["`series` is listed twice"]),
+    ("seeds = [1, 2]", "tables = [\"tasks\"]", "3:11", &["always written", "expected \"jobs\" or \"series\""]),
     ("seeds = [1, 2]", "tables = [\"job\"]", "3:11", &["no optional table \"job\"", "did you mean `jobs`?"]),
     ("source = \"lublin\"", "source = \"lubin\"", "5:10", &["there is no source \"lubin\"", "did you mean `lublin`?"]),
     ("source = \"lublin\"", "source = \"swf\"", "5:1", &["needs `log`", "source `swf` requires it"]),

@@ -7,7 +7,7 @@ use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_results::failures::Failure;
 use powersweep_results::part::{self, Footer};
-use powersweep_results::{ResultsError, failures, jobs, tasks};
+use powersweep_results::{ResultsError, failures, jobs, series, tasks};
 use uuid::Uuid;
 
 use crate::sample;
@@ -107,6 +107,21 @@ fn jobs_carry_the_axes_of_their_task() {
     assert_eq!(int(&batch, "procs", 1), Some(2));
     assert_eq!(int(&batch, "param_procs", 1), None);
     assert!(!column(&batch, "backfilled").as_boolean().value(1));
+}
+
+#[test]
+fn points_of_series_carry_the_axes_of_their_task() {
+    let mut builder = series::Builder::new();
+    builder.push(&sample::task(0), &sample::series(3));
+    builder.push(&sample::task(1), &[]);
+    builder.push(&sample::task(3), &sample::series(1));
+    let batch = builder.finish();
+    assert_eq!(batch.num_rows(), 4);
+    assert_eq!((text(&batch, "policy", 2), text(&batch, "policy", 3)), (Some("bsld"), Some("no-dvfs")));
+    assert_eq!(text(&batch, "series", 0), Some("sample"));
+    assert_eq!((int(&batch, "level", 0), int(&batch, "level", 2)), (None, Some(2)));
+    assert_eq!(real(&batch, "x", 2), Some(1_209_600.0));
+    assert!(real(&batch, "value", 3).is_some());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use powersweep_engine::registry::{Part, Slot, Value, find};
 use powersweep_engine::workload::RuleCounts;
-use powersweep_engine::{JobRecord, Measured, SimSpec, Summary};
+use powersweep_engine::{JobRecord, Measured, SeriesPoint, SimSpec, Summary};
 use powersweep_experiments::TaskSpec;
 use powersweep_results::tasks::RunFacts;
 use uuid::Uuid;
@@ -108,4 +108,15 @@ pub(crate) fn jobs(n: u64) -> Vec<JobRecord> {
         }
     };
     (0..n).map(job).collect()
+}
+
+/// `n` points of a series by week.
+pub(crate) fn series(n: i64) -> Vec<SeriesPoint> {
+    let point = |i: i64| SeriesPoint {
+        series: "sample",
+        level: (i > 0).then_some(i),
+        x: 604_800.0 * i as f64,
+        value: noise(i.cast_unsigned()),
+    };
+    (0..n).map(point).collect()
 }

@@ -429,11 +429,11 @@ impl Agent {
         let sweep = Sweep::new(manifest, digests).map_err(|e| wrong(format!("the sweep of `{name}`: {e}")))?;
         let mut tables = powersweep_experiments::Tables::default();
         for table in &message.tables {
-            match table.as_str() {
-                "jobs" => tables.jobs = true,
+            match (tables.asked(table), table.as_str()) {
+                (Some(asked), _) => *asked = true,
                 // `tasks` is always made.
-                "tasks" => {}
-                other => return Err(wrong(format!("table `{other}`, which this build cannot make"))),
+                (None, "tasks") => {}
+                (None, other) => return Err(wrong(format!("table `{other}`, which this build cannot make"))),
             }
         }
         let own = self.options.limits;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use powersweep_engine::workload::RuleCounts;
-use powersweep_engine::{Details, JobRecord, Measured};
+use powersweep_engine::{Details, Measured};
 use powersweep_experiments::{Tables, TaskSpec};
 use powersweep_proto::v1;
 use powersweep_results::identity::RunFacts;
-use powersweep_results::{ResultsError, ipc, jobs, part, tasks};
+use powersweep_results::{ResultsError, ipc, jobs, part, series, tasks};
 use uuid::Uuid;
 
 use super::clock::plus;
@@ -31,6 +31,7 @@ pub(crate) struct Batch {
     done: Vec<(LeaseId, Vec<u64>)>,
     tasks: tasks::Builder,
     jobs: Option<jobs::Builder>,
+    series: Option<series::Builder>,
     first_row: Option<Instant>,
     spent: v1::TimeSpent,
 }
@@ -40,7 +41,8 @@ pub(crate) struct Taken {
     pub(crate) experiment: ExperimentKey,
     pub(crate) done: Vec<(LeaseId, Vec<u64>)>,
     tasks: RecordBatch,
-    jobs: Option<RecordBatch>,
+    /// Those of the optional tables, by the table's name.
+    optional: Vec<(&'static str, RecordBatch)>,
     spent: v1::TimeSpent,
 }
 
@@ -60,8 +62,10 @@ impl Batch {
         }
         self.tasks.push(&row.spec, &row.counts, &row.measured, &row.facts);
         if tables.jobs {
-            let records: &[JobRecord] = details.jobs.as_deref().unwrap_or_default();
-            self.jobs.get_or_insert_default().push(&row.spec, records);
+            self.jobs.get_or_insert_default().push(&row.spec, details.jobs.as_deref().unwrap_or_default());
+        }
+        if tables.series {
+            self.series.get_or_insert_default().push(&row.spec, details.series.as_deref().unwrap_or_default());
         }
         match self.done.last_mut() {
             Some((lease, indices)) if *lease == task.lease => indices.push(task.index),
@@ -76,13 +80,14 @@ impl Batch {
     }
 
     fn rule(&self) -> FlushRule {
-        if self.jobs.is_some() { FlushRule::PARTS } else { FlushRule::TASKS }
+        if self.jobs.is_some() || self.series.is_some() { FlushRule::PARTS } else { FlushRule::TASKS }
     }
 
     /// Whether it should be handed in now.
     pub(crate) fn is_due(&self) -> bool {
         let Some(first_row) = self.first_row else { return false };
-        let bytes = self.tasks.bytes() + self.jobs.as_ref().map_or(0, jobs::Builder::bytes);
+        let optional = [self.jobs.as_ref().map(jobs::Builder::bytes), self.series.as_ref().map(series::Builder::bytes)];
+        let bytes = self.tasks.bytes() + optional.into_iter().flatten().sum::<usize>();
         self.rule().is_due(self.tasks.len(), bytes, first_row.elapsed())
     }
 
@@ -99,11 +104,16 @@ impl Batch {
     /// Empties the batch; `None` if it is empty already.
     pub(crate) fn take(&mut self) -> Option<Taken> {
         self.first_row.take()?;
+        let optional = [
+            self.jobs.take().map(|mut rows| ("jobs", rows.finish())),
+            self.series.take().map(|mut rows| ("series", rows.finish())),
+        ];
         Some(Taken {
             experiment: self.experiment.take()?,
             done: std::mem::take(&mut self.done),
             tasks: self.tasks.finish(),
-            jobs: self.jobs.take().map(|mut jobs| jobs.finish()),
+            // A task may record no series: an object without rows is of no use to anybody.
+            optional: optional.into_iter().flatten().filter(|(_, batch)| batch.num_rows() > 0).collect(),
             spent: std::mem::take(&mut self.spent),
         })
     }
@@ -112,12 +122,12 @@ impl Batch {
 impl Taken {
     /// Encodes the rows for the wire, and each optional table as one Parquet object.
     pub(crate) fn encode(&self) -> Result<FinishedBatch, ResultsError> {
-        let parts = self.jobs.iter().map(|batch| {
+        let parts = self.optional.iter().map(|(table, batch)| {
             let part_id = Uuid::now_v7();
             let rows = batch.num_rows() as u64;
             let footer = part::Footer { experiment: self.experiment.name.to_string(), part_id, rows };
-            let bytes = part::encode(&jobs::schema(), std::slice::from_ref(batch), &footer)?;
-            Ok(Part { table: "jobs", part_id, rows, bytes })
+            let bytes = part::encode(&batch.schema(), std::slice::from_ref(batch), &footer)?;
+            Ok(Part { table, part_id, rows, bytes })
         });
         Ok(FinishedBatch {
             experiment: self.experiment.clone(),

@@ -96,6 +96,7 @@ impl Runner<'_> {
             deadline_passed: &deadline_passed,
         };
         self.details.jobs = experiment.tables.jobs.then(|| self.details.jobs.take().unwrap_or_default());
+        self.details.series = experiment.tables.series.then(|| self.details.series.take().unwrap_or_default());
         let result = simulate(&spec.sim, &workload, &limits, &mut self.details);
         let engine = self.clock.enter(Phase::Store);
         let measured = match result {

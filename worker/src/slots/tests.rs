@@ -303,7 +303,7 @@ fn indices_that_are_no_tasks_are_passed_over() {
 
 #[test]
 fn job_records_are_one_object_a_hand_in() {
-    let tables = powersweep_experiments::Tables { jobs: true };
+    let tables = powersweep_experiments::Tables { jobs: true, series: false };
     let farm = Farm::start(SWF, 1, TaskLimits::default(), tables);
     farm.lease(0, 2);
     let (messages, uploads) = farm.collect(2);
