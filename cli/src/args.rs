@@ -26,6 +26,7 @@ fn after_help() -> String {
     format!(
         "Start here:\n  powersweep run                 a synthetic sweep in seconds, results on the screen\n  \
          powersweep run etinski2010     a paper's whole sweep on real logs (needs POWERSWEEP_TRACES)\n  \
+         powersweep check etinski2010   the paper's numbers beside ours\n  \
          powersweep plan etinski2010    what would run, and why\n\nExit codes:\n{}",
         codes.join("\n")
     )
@@ -37,6 +38,9 @@ pub enum Command {
     /// Run a sweep on this machine: coordinator and worker in one process. Interrupt it and run it again: it goes on.
     #[command(after_help = examples::RUN)]
     Run(RunArgs),
+    /// Compare a paper's published numbers and claims with ours, after running what is missing of its sweeps.
+    #[command(after_help = examples::CHECK)]
+    Check(CheckArgs),
     /// Show what a sweep would run: tasks per axis, what is done already, why one task would or would not run.
     #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
@@ -143,6 +147,33 @@ pub struct RunArgs {
     /// No progress bar.
     #[arg(long)]
     pub quiet: bool,
+}
+
+/// `powersweep check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// A paper, or a file with claims (.toml).
+    #[arg(required_unless_present = "list")]
+    pub paper: Option<String>,
+    /// List the papers instead.
+    #[arg(long, conflicts_with = "paper")]
+    pub list: bool,
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    /// Tasks simulated at once; 0 for one a processor.
+    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub slots: u16,
+    /// Only claims that must hold, and only the sweeps that they need.
+    #[arg(long)]
+    pub demanded: bool,
+    /// No progress bar.
+    #[arg(long)]
+    pub quiet: bool,
+    /// Table or JSON.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
 }
 
 /// `powersweep plan`

@@ -5,6 +5,11 @@ pub const RUN: &str = "Examples:
   powersweep run                               the shipped quickstart, synthetic jobs
   powersweep run sweep.toml --data /big/disk   your own manifest, results elsewhere
   powersweep run etinski2010 --traces ~/logs   a paper's sweep, with the folder of the logs";
+/// `powersweep check`
+pub const CHECK: &str = "Examples:
+  powersweep check --list                              the papers, and how much of each is demanded
+  powersweep check etinski2010 --traces ~/logs         every published number beside ours
+  powersweep check etinski2010 --demanded --format json  what must hold, for programs";
 /// `powersweep plan`
 pub const PLAN: &str = "Examples:
   powersweep plan sweep.toml             axes, and what is done already

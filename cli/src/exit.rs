@@ -27,6 +27,8 @@ pub enum Exit {
     Refused = 8,
     /// A newer coordinator took the data over; do not restart this one.
     Fenced = 9,
+    /// A claim that must hold does not.
+    ClaimFails = 10,
     /// Interrupted; what was finished is kept, and the same command goes on.
     Interrupted = 130,
 }
@@ -43,6 +45,7 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Network, "a port is taken, or nobody answers at an address"),
     (Exit::Refused, "the coordinator refused the request"),
     (Exit::Fenced, "a newer coordinator took the data over; do not restart this one"),
+    (Exit::ClaimFails, "a demanded claim of a paper does not hold"),
     (Exit::Interrupted, "interrupted; finished tasks are kept, the same command goes on"),
 ];
 

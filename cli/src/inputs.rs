@@ -7,27 +7,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use powersweep_engine::workload::swf::{self, SwfLog};
-use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
+use powersweep_experiments::{Digest, Manifest, ManifestErrors, Sweep, manifests};
 use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
 use crate::args::LogArgs;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::screen;
 
-/// Greatest size of a manifest file that is read (bytes); the reader itself refuses larger texts.
-const MANIFEST_BYTES_MAX: u64 = 4 << 20;
+/// Greatest size of a manifest or claims file that is read (bytes); the reader itself refuses larger texts.
+const TEXT_BYTES_MAX: u64 = 4 << 20;
 
 /// A manifest: a file if there is one of this name, else a shipped one.
 pub fn manifest(name: &str) -> Result<Manifest, Failure> {
-    let path = Path::new(name);
-    if path.is_file() {
-        let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
-        if size > MANIFEST_BYTES_MAX {
-            return Err(Failure::new(Exit::Usage, format!("{name} has {size} bytes: that is no manifest")));
-        }
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::new(Exit::Usage, format!("cannot read the manifest {name}: {error}")))?;
-        return parse(name, &text);
+    if Path::new(name).is_file() {
+        return parse(name, &text(name, "manifest")?);
     }
     if let Some(text) = manifests::find(name) {
         return parse(&format!("{name} (shipped)"), text);
@@ -42,11 +35,24 @@ pub fn manifest(name: &str) -> Result<Manifest, Failure> {
 }
 
 fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
-    Manifest::parse(file, text).map_err(|errors| {
-        let count = errors.problems().len();
-        let shown = if std::io::stderr().is_terminal() { errors.drawn() } else { errors.to_string() };
-        Failure::new(Exit::Usage, format!("{} in {file}\n{shown}", screen::count(count as u64, "problem")))
-    })
+    Manifest::parse(file, text).map_err(|errors| problems(file, &errors))
+}
+
+/// The text of a file that says what is wanted: a `kind` such as a manifest.
+pub fn text(name: &str, kind: &str) -> Result<String, Failure> {
+    let size = std::fs::metadata(name).map(|m| m.len()).unwrap_or(0);
+    if size > TEXT_BYTES_MAX {
+        return Err(Failure::new(Exit::Usage, format!("{name} has {size} bytes: that is no {kind}")));
+    }
+    std::fs::read_to_string(name)
+        .map_err(|error| Failure::new(Exit::Usage, format!("cannot read the {kind} {name}: {error}")))
+}
+
+/// All problems of a file: drawn for a terminal, as text elsewhere.
+pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
+    let count = errors.problems().len();
+    let shown = if std::io::stderr().is_terminal() { errors.drawn() } else { errors.to_string() };
+    Failure::new(Exit::Usage, format!("{} in {file}\n{shown}", screen::count(count as u64, "problem")))
 }
 
 /// The log library of the command line.

@@ -41,6 +41,7 @@ fn main() -> ExitCode {
 fn dispatch(command: &Command) -> Outcome {
     match command {
         Command::Run(args) => commands::run::run(args),
+        Command::Check(args) => commands::check::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::Serve(args) => commands::serve::run(args),
@@ -62,7 +63,7 @@ fn dispatch(command: &Command) -> Outcome {
 fn start_log(cli: &Cli) {
     let default = match (cli.verbose, &cli.command) {
         (0, Command::Serve(_) | Command::Worker(_)) | (1, _) => "powersweep=info,warn",
-        (0, Command::Run(_)) => "powersweep_worker::slots=error,warn",
+        (0, Command::Run(_) | Command::Check(_)) => "powersweep_worker::slots=error,warn",
         (0, _) => "warn",
         _ => "debug",
     };

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
 use comfy_table::{CellAlignment, Table, presets};
 use futures::TryStreamExt;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -114,10 +115,34 @@ fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
 }
 
 async fn read(location: &Location, experiment: &str) -> Result<Vec<RecordBatch>, Failure> {
-    let store = location.object_store().or_exit(Exit::Storage)?;
-    let folder = layout::tasks_dir(experiment);
-    let parts: Vec<_> = store.list(Some(&folder)).try_collect().await.or_exit(Exit::Storage)?;
     let schema = tasks::schema();
+    let last_axis = schema.index_of("records_count").unwrap_or(schema.fields().len());
+    let axes = schema.fields().iter().take(last_axis).map(|f| f.name().clone());
+    let wanted = axes.chain(METRICS.iter().map(|(name, _)| (*name).to_owned())).collect();
+    Ok(batches(location, experiment, "tasks", &wanted, ROWS_MAX).await?.unwrap_or_default())
+}
+
+/// Some columns of all rows of a table.
+pub async fn columns(
+    location: &Location,
+    experiment: &str,
+    table: &str,
+    wanted: &BTreeSet<String>,
+) -> Result<Vec<RecordBatch>, Failure> {
+    Ok(batches(location, experiment, table, wanted, u64::MAX).await?.unwrap_or_default())
+}
+
+/// Some columns of all rows; `None` if there are more rows than `rows_max`.
+async fn batches(
+    location: &Location,
+    experiment: &str,
+    table: &str,
+    wanted: &BTreeSet<String>,
+    rows_max: u64,
+) -> Result<Option<Vec<RecordBatch>>, Failure> {
+    let store = location.object_store().or_exit(Exit::Storage)?;
+    let folder = layout::table_dir(experiment, table);
+    let parts: Vec<_> = store.list(Some(&folder)).try_collect().await.or_exit(Exit::Storage)?;
     let mut batches = Vec::new();
     let mut rows = 0;
     for part in parts {
@@ -125,20 +150,22 @@ async fn read(location: &Location, experiment: &str) -> Result<Vec<RecordBatch>,
         let bytes = bytes.bytes().await.or_exit(Exit::Storage)?;
         let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).or_exit(Exit::Storage)?;
         rows += reader.metadata().file_metadata().num_rows().unsigned_abs();
-        if rows > ROWS_MAX {
-            return Ok(Vec::new());
+        if rows > rows_max {
+            return Ok(None);
         }
-        let last_axis = schema.index_of("records_count").unwrap_or(schema.fields().len());
-        let wanted: Vec<&str> = schema
-            .fields()
-            .iter()
-            .take(last_axis)
-            .map(|f| f.name().as_str())
-            .chain(METRICS.iter().map(|(name, _)| *name))
-            .collect();
-        let mask = ProjectionMask::columns(reader.parquet_schema(), wanted);
+        let mask = ProjectionMask::columns(reader.parquet_schema(), wanted.iter().map(String::as_str));
         let reader = reader.with_projection(mask).build().or_exit(Exit::Storage)?;
         batches.extend(reader.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?);
     }
-    Ok(batches)
+    Ok(Some(batches))
+}
+
+/// The rows of these tasks.
+pub fn of_tasks(batch: &RecordBatch, task_ids: &BTreeSet<String>) -> Result<RecordBatch, Failure> {
+    let ids = batch.column_by_name("task_id").map(|column| column.as_string::<i32>());
+    let keep: BooleanArray = match ids {
+        Some(ids) => ids.iter().map(|id| Some(id.is_some_and(|id| task_ids.contains(id)))).collect(),
+        None => return Err(Failure::new(Exit::Storage, "a Parquet file has no column `task_id`")),
+    };
+    filter_record_batch(batch, &keep).or_exit(Exit::Storage)
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a manifest: every problem at once, each with its place in the text.
+//! What is wrong with a manifest or another TOML file: every problem at once, each with its place in the text.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
-/// Every problem of a manifest, in the order of the text. Final: the manifest must be edited.
+/// Every problem of a manifest (or of another TOML file of the project), in the order of the text. Final: the file must
+/// be edited.
 ///
 /// `Display` renders plain text (line, caret, expectation, help) for logs and replies; [`ManifestErrors::drawn`] draws
 /// the same for a terminal.
@@ -28,12 +29,12 @@ pub struct Problem {
 
 impl Problem {
     /// `message`: what is wrong. `expected`: what would be right here, shown at the caret.
-    pub(crate) fn new(span: Range<usize>, message: impl Into<String>, expected: impl Into<String>) -> Problem {
+    pub fn new(span: Range<usize>, message: impl Into<String>, expected: impl Into<String>) -> Problem {
         Problem { source: None, span, message: message.into(), expected: expected.into(), help: None }
     }
 
     /// Adds a hint: the nearest valid name, or the way out.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
+    pub fn help(mut self, help: impl Into<String>) -> Problem {
         self.help = Some(help.into());
         self
     }
@@ -67,7 +68,7 @@ impl Problem {
 
 impl ManifestErrors {
     /// Sorts the problems by place and bounds every span to the text.
-    pub(crate) fn new(file: &str, text: &Arc<str>, mut problems: Vec<Problem>) -> ManifestErrors {
+    pub fn new(file: &str, text: &Arc<str>, mut problems: Vec<Problem>) -> ManifestErrors {
         let source = Arc::new(NamedSource::new(file, text.clone()));
         for problem in &mut problems {
             problem.span = bounded(&problem.span, text);

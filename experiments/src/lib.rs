@@ -23,6 +23,12 @@ mod space;
 mod sweep;
 mod values;
 
+/// What readers of other TOML files share with that of manifests.
+pub mod reading {
+    pub use crate::manifest::values::{integer, kind};
+    pub use crate::names::suggestion;
+}
+
 pub use digest::{Digest, DigestError};
 pub use errors::{ManifestErrors, Problem, SweepError};
 pub use manifest::{LogRef, Manifest, Tables};

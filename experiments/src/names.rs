@@ -48,7 +48,7 @@ pub(crate) fn hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>
 }
 
 /// "did you mean `x`?" for the nearest candidate, else the list of valid ones.
-pub(crate) fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+pub fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     if let Some(hint) = hint(name, candidates.clone()) {
         return hint;
     }

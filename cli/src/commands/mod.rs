@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod check;
 pub mod columns;
 pub mod health;
 pub mod plan;

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powersweep_coordinator::store::Location;
 use powersweep_coordinator::{LogSource, Tokens};
 use powersweep_experiments::settings::quoted;
-use powersweep_experiments::{Digest, Manifest};
+use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1;
 use powersweep_worker::{LOGS_MEMORY_BYTES, WorkerError, WorkerOptions, WorkerReport};
 use powersweep_workloads::{Library, ParsedLogs};
@@ -28,6 +28,11 @@ const FAILURES_SHOWN: u32 = 10;
 
 /// Runs a sweep to its end.
 pub fn run(args: &RunArgs) -> Outcome {
+    to_its_end(args).map(|_| Exit::Done)
+}
+
+/// Runs a sweep to its end, and returns it: every task has its row.
+pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     if !args.listen.ip().is_loopback() {
         let message = format!(
             "{} is open to other machines, and `run` has no tokens: use `powersweep serve` for them",
@@ -42,7 +47,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     let logs = Arc::new(ParsedLogs::new(LOGS_MEMORY_BYTES).with_max_workload_bytes(LOGS_MEMORY_BYTES as u64));
     let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
     let reading_s = reading.elapsed().as_secs_f64();
-    inputs::sweep(&manifest, &digests)?;
+    let sweep = inputs::sweep(&manifest, &digests)?;
     let source = Arc::new(LogsWhereTheyLie { manifest: manifest.clone(), digests: digests.clone(), library });
     client::block_on(async {
         let stop = interrupt::token();
@@ -50,13 +55,13 @@ pub fn run(args: &RunArgs) -> Outcome {
             Ok(farm) => farm,
             Err(failure) => return Err(offer_submit(failure, args).await),
         };
-        let mut sweep = Run { farm, worker: None, began, reading_s };
-        let submitted = sweep.submit(args, &manifest, &digests, logs).await;
+        let mut run = Run { farm, worker: None, began, reading_s };
+        let submitted = run.submit(args, &manifest, &digests, logs).await;
         let ended = match submitted {
-            Ok(()) => sweep.follow(args, manifest.name(), &stop).await,
+            Ok(()) => run.follow(args, manifest.name(), &stop).await,
             Err(failure) => Err(failure),
         };
-        sweep.end(args, &manifest, ended).await
+        run.end(args, &manifest, ended).await.map(|()| sweep)
     })?
 }
 
@@ -186,7 +191,7 @@ impl Run {
     }
 
     /// Ends worker and coordinator, then shows what came out.
-    async fn end(self, args: &RunArgs, manifest: &Manifest, ended: Result<Ended, Failure>) -> Outcome {
+    async fn end(self, args: &RunArgs, manifest: &Manifest, ended: Result<Ended, Failure>) -> Result<(), Failure> {
         let Run { farm, worker, .. } = self;
         let location = farm.location.clone();
         let closing_all = async {
@@ -233,7 +238,7 @@ impl Run {
         if finished.failed + finished.quarantined > 0 {
             return Err(Failure::new(Exit::TasksFailed, status::failures_text(&finished)));
         }
-        Ok(Exit::Done)
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The real binary, run as a user runs it.
 
+mod check;
 mod documents;
 mod farm;
 mod inputs;

@@ -40,7 +40,7 @@ mod combos;
 pub(crate) mod exclude;
 pub(crate) mod top;
 mod unique;
-mod values;
+pub(crate) mod values;
 mod zip;
 
 use std::collections::BTreeMap;

@@ -22,7 +22,7 @@ pub(crate) struct Read {
 }
 
 /// Kind of a TOML value, as people call it.
-pub(crate) fn kind(value: &DeValue<'_>) -> String {
+pub fn kind(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("\"{}\"", text.chars().take(60).collect::<String>()),
         DeValue::Integer(v) => v.to_string(),
@@ -35,7 +35,7 @@ pub(crate) fn kind(value: &DeValue<'_>) -> String {
 }
 
 /// An integer that fits 64 bits.
-pub(crate) fn integer(value: &DeInteger<'_>) -> Option<i64> {
+pub fn integer(value: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(&value.as_str().replace('_', ""), value.radix()).ok()
 }
 

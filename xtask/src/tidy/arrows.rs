@@ -7,11 +7,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &[]),
     ("experiments", &["engine"]),
     ("results", &["engine", "experiments"]),
+    ("claims", &["experiments", "results"]),
     ("workloads", &["engine"]),
     ("proto", &["engine", "experiments"]),
     ("coordinator", &["engine", "experiments", "results", "workloads", "proto"]),
     ("worker", &["engine", "experiments", "results", "workloads", "proto"]),
-    ("cli", &["engine", "experiments", "results", "workloads", "proto", "coordinator", "worker"]),
+    ("cli", &["engine", "experiments", "results", "workloads", "proto", "coordinator", "worker", "claims"]),
     ("farmtest", &[]),
     ("xtask", &[]),
 ];
@@ -21,6 +22,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("engine", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
     ("experiments", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
     ("results", &["tokio", "tonic", "rand"]),
+    ("claims", &["tokio", "parquet", "tonic", "rand", "object_store"]),
 ];
 
 pub(super) fn check(file: &File, violations: &mut Vec<String>) {

@@ -1,0 +1,135 @@
+//! Findings: each claim beside what the rows say.
+
+use crate::compare::{Compared, Comparison};
+use crate::file::Claim;
+use crate::measure::Scope;
+use crate::read::Atom;
+use crate::rows::{Needed, Rows};
+use crate::selection::fixed;
+
+/// How a claim came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Fails,
+    /// Nothing is demanded of it: it is shown beside ours.
+    Shown,
+    /// Ours could not be computed.
+    Missing,
+}
+
+/// One claim, in one repetition, beside ours.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The claim's id, with the values of the repetition in brackets.
+    pub id: String,
+    /// What is claimed.
+    pub text: String,
+    /// Where the paper says it.
+    pub source: String,
+    /// What is published, with the tolerance.
+    pub published: String,
+    /// Ours; why it is missing where it is.
+    pub ours: String,
+    /// The published number, where there is one.
+    pub published_value: Option<f64>,
+    /// Our number, where there is one.
+    pub our_value: Option<f64>,
+    /// How it came out.
+    pub verdict: Verdict,
+    /// Whether it must hold.
+    pub demanded: bool,
+    /// Why it is not demanded.
+    pub why: Option<String>,
+    /// The rows that ours comes from.
+    pub from: String,
+}
+
+impl Finding {
+    /// Whether it must hold and does not.
+    pub fn is_failure(&self) -> bool {
+        self.demanded && matches!(self.verdict, Verdict::Fails | Verdict::Missing)
+    }
+}
+
+impl Claim {
+    pub(crate) fn need(&self, manifest: &str, needed: &mut Needed) {
+        for repetition in &self.repetitions {
+            let outer = Scope::outermost(manifest, fixed(repetition), &self.paired);
+            for comparison in &self.comparisons {
+                outer.of_value(&self.value).need(&self.value, needed);
+                comparison.need(&self.value, &outer, needed);
+            }
+        }
+    }
+
+    /// One finding a repetition.
+    pub(crate) fn check(&self, manifest: &str, rows: &Rows) -> Vec<Finding> {
+        self.repetitions.iter().enumerate().map(|(i, per)| self.check_one(manifest, rows, i, per)).collect()
+    }
+
+    fn check_one(&self, manifest: &str, rows: &Rows, i: usize, per: &[(String, Atom)]) -> Finding {
+        let outer = Scope::outermost(manifest, fixed(per), &self.paired);
+        let compared: Result<Vec<Compared>, String> =
+            self.comparisons.iter().map(|comparison| comparison.compare(&self.value, &outer, rows, i)).collect();
+        let mut finding = self.finding(&outer, per);
+        match compared {
+            Err(why) => {
+                finding.ours = why;
+                finding.verdict = Verdict::Missing;
+            }
+            Ok(compared) => {
+                let verdicts: Vec<bool> = compared.iter().filter_map(|c| c.holds).collect();
+                finding.verdict = match verdicts.iter().all(|holds| *holds) {
+                    _ if verdicts.is_empty() => Verdict::Shown,
+                    true => Verdict::Holds,
+                    false => Verdict::Fails,
+                };
+                (finding.published_value, finding.our_value) = compared.first().map_or((None, None), |c| c.numbers);
+                let mut ours: Vec<String> = compared.iter().map(|c| c.ours.clone()).collect();
+                ours.dedup();
+                finding.ours = ours.join(", ");
+                finding.published = compared.into_iter().map(|c| c.published).collect::<Vec<_>>().join(", ");
+            }
+        }
+        finding
+    }
+
+    /// A finding without its verdict.
+    fn finding(&self, outer: &Scope, per: &[(String, Atom)]) -> Finding {
+        let mut text = self.text.clone();
+        for (column, atom) in per {
+            text = text.replace(&format!("{{{column}}}"), &atom.to_string());
+        }
+        let values: Vec<String> = per.iter().map(|(_, atom)| atom.to_string()).collect();
+        if !per.is_empty() && text == self.text {
+            text = format!("{text}: {}", values.join(", "));
+        }
+        let scope = outer.of_value(&self.value);
+        let column = scope.column.as_deref().unwrap_or("rows");
+        Finding {
+            id: if per.is_empty() { self.id.clone() } else { format!("{}[{}]", self.id, values.join(",")) },
+            text,
+            source: self.source.clone(),
+            published: self.comparisons.first().map(published).unwrap_or_default(),
+            ours: String::new(),
+            published_value: None,
+            our_value: None,
+            verdict: Verdict::Missing,
+            demanded: self.demanded,
+            why: self.why.clone(),
+            from: format!("{}.{}.{column}", scope.manifest, scope.table),
+        }
+    }
+}
+
+/// What is shown as published if there is nothing to compare with.
+fn published(comparison: &Comparison) -> String {
+    comparison
+        .numbers()
+        .and_then(|numbers| numbers.first())
+        .map(|first| crate::compare::digits(*first))
+        .unwrap_or_default()
+}

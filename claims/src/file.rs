@@ -1,0 +1,310 @@
+//! A claims file: read, checked, and ready to be compared with rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use powersweep_experiments::{ManifestErrors, Problem};
+use toml::de::{DeTable, DeValue};
+
+use crate::compare::{Comparison, KEYS as COMPARISONS, check_lengths, check_placeholders};
+use crate::evaluate::Finding;
+use crate::read::{Atom, Conditions, Item, Reader, table_of};
+use crate::rows::{Needed, Rows};
+use crate::selection::{Context, Runs, Selection, manifest_name, span_of};
+
+/// Greatest size of a claims file (bytes).
+const TEXT_MAX: usize = 1 << 20;
+/// Most repetitions of one claim.
+const REPETITIONS_MAX: usize = 10_000;
+
+const TOP: [&str; 6] = ["version", "paper", "title", "manifests", "runs", "claims"];
+const CLAIM: [&str; 8] = ["id", "text", "source", "demanded", "why", "per", "paired", "value"];
+
+/// What one paper claims.
+#[derive(Debug, Clone)]
+pub struct Claims {
+    pub(crate) paper: String,
+    pub(crate) title: String,
+    pub(crate) manifests: Vec<String>,
+    pub(crate) claims: Vec<Claim>,
+}
+
+/// One claim.
+#[derive(Debug, Clone)]
+pub(crate) struct Claim {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) source: String,
+    pub(crate) demanded: bool,
+    pub(crate) why: Option<String>,
+    /// What each repetition fixes; one empty entry for a claim that is not repeated.
+    pub(crate) repetitions: Vec<Vec<(String, Atom)>>,
+    pub(crate) paired: Vec<String>,
+    pub(crate) value: Selection,
+    pub(crate) comparisons: Vec<Comparison>,
+}
+
+impl Claims {
+    /// Reads and checks a claims file. `file` is the name shown in messages.
+    ///
+    /// # Errors
+    /// Every problem at once, each with its line.
+    pub fn parse(file: &str, text: &str) -> Result<Claims, ManifestErrors> {
+        let shared: Arc<str> = text.into();
+        let mut reader = Reader { problems: Vec::new() };
+        let claims = read(&shared, &mut reader);
+        match claims {
+            Some(claims) if reader.problems.is_empty() => Ok(claims),
+            _ => {
+                if reader.problems.is_empty() {
+                    reader.problems.push(Problem::new(0..0, "these claims cannot be used", "please report it"));
+                }
+                Err(ManifestErrors::new(file, &shared, reader.problems))
+            }
+        }
+    }
+
+    /// The paper's short name.
+    pub fn paper(&self) -> &str {
+        &self.paper
+    }
+
+    /// Authors, year and title.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Number of claims, repetitions counted.
+    pub fn count(&self, demanded_only: bool) -> usize {
+        self.chosen(demanded_only).map(|claim| claim.repetitions.len()).sum()
+    }
+
+    /// The columns to read, by manifest and table.
+    pub fn needed(&self, demanded_only: bool) -> Needed {
+        let mut needed = Needed::new();
+        for claim in self.chosen(demanded_only) {
+            claim.need(&self.manifests[0], &mut needed);
+        }
+        needed
+    }
+
+    /// The manifests that must have been run, in the order of the file.
+    pub fn manifests(&self, demanded_only: bool) -> Vec<&str> {
+        let needed: BTreeSet<String> = self.needed(demanded_only).into_keys().map(|(manifest, _)| manifest).collect();
+        self.manifests.iter().map(String::as_str).filter(|name| needed.contains(*name)).collect()
+    }
+
+    /// Compares every claim with the rows.
+    pub fn check(&self, rows: &Rows, demanded_only: bool) -> Vec<Finding> {
+        self.chosen(demanded_only).flat_map(|claim| claim.check(&self.manifests[0], rows)).collect()
+    }
+
+    fn chosen(&self, demanded_only: bool) -> impl Iterator<Item = &Claim> {
+        self.claims.iter().filter(move |claim| claim.demanded || !demanded_only)
+    }
+}
+
+fn read(text: &Arc<str>, reader: &mut Reader) -> Option<Claims> {
+    if text.len() > TEXT_MAX {
+        let expected = format!("at most {TEXT_MAX} bytes");
+        reader.problems.push(Problem::new(0..0, format!("the claims have {} bytes", text.len()), expected));
+        return None;
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let span = error.span().unwrap_or(0..0);
+        reader.problems.push(Problem::new(span, "this is not TOML", error.message().to_owned()));
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+    let table = table.get_ref();
+    reader.keys("a claims file", table, &TOP);
+    if reader.number(table, "version") != Some(1.0) {
+        let expected = "expected version = 1, the version of the format of claims";
+        reader.problems.push(Problem::new(span_of(table, "version"), "`version` is not 1", expected));
+    }
+    let paper = required(reader, table, "paper", "a short name such as \"etinski2010\"", 0..0);
+    let title = required(reader, table, "title", "authors, year and title of the paper", 0..0);
+    let manifests = reader.texts(table, "manifests");
+    if table.get("manifests").is_none() {
+        let expected = "expected the names of the manifests whose rows are compared";
+        reader.problems.push(Problem::new(0..0, "`manifests` is missing", expected));
+    }
+    let manifests = manifests?;
+    let runs = runs(reader, table, &manifests);
+    let context = Context { manifests: &manifests, runs: &runs };
+    let claims = claims(reader, &context, table);
+    Some(Claims { paper: paper?, title: title?, manifests: manifests.clone(), claims })
+}
+
+fn required(
+    reader: &mut Reader,
+    table: &DeTable<'_>,
+    key: &str,
+    expected: &str,
+    place: std::ops::Range<usize>,
+) -> Option<String> {
+    if table.get(key).is_none() {
+        reader.problems.push(Problem::new(place, format!("`{key}` is missing"), format!("expected {expected}")));
+    }
+    reader.text(table, key)
+}
+
+fn runs(reader: &mut Reader, table: &DeTable<'_>, manifests: &[String]) -> BTreeMap<String, Runs> {
+    let tasks = table_of("tasks").expect("there is a table of tasks");
+    let none = BTreeMap::new();
+    let mut found = BTreeMap::new();
+    let Some(sets) = reader.table(table, "runs") else { return found };
+    for name in sets.keys() {
+        let Some(set) = reader.table(sets, name.get_ref()) else { continue };
+        let manifest = manifest_name(reader, &Context { manifests, runs: &none }, set);
+        let conditions = reader.conditions(tasks, set, &["manifest"]);
+        found.insert(name.get_ref().to_string(), Runs { manifest, conditions });
+    }
+    found
+}
+
+fn claims(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>) -> Vec<Claim> {
+    let Some(item) = table.get("claims") else {
+        reader.problems.push(Problem::new(0..0, "there are no claims", "expected at least one [[claims]]"));
+        return Vec::new();
+    };
+    let Some(items) = item.get_ref().as_array() else {
+        reader.problem(item, "`claims` must be a list of tables", "expected [[claims]]");
+        return Vec::new();
+    };
+    let mut ids = BTreeSet::new();
+    let mut found = Vec::new();
+    for item in items {
+        let Some(table) = item.get_ref().as_table() else {
+            reader.problem(item, "a claim must be a table", "expected [[claims]]");
+            continue;
+        };
+        let claim = claim(reader, context, item, table);
+        if let Some(claim) = claim {
+            if !ids.insert(claim.id.clone()) {
+                let message = format!("two claims have the id `{}`", claim.id);
+                reader.problems.push(Problem::new(span_of(table, "id"), message, "expected an id of its own"));
+            }
+            found.push(claim);
+        }
+    }
+    found
+}
+
+fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &DeTable<'_>) -> Option<Claim> {
+    let place = item.span().start..item.span().start + 1;
+    let known: Vec<&str> = CLAIM.into_iter().chain(COMPARISONS).collect();
+    reader.keys("a claim", table, &known);
+    let id = required(reader, table, "id", "an id of its own", place.clone());
+    let text = required(reader, table, "text", "a sentence", place.clone());
+    let source = required(reader, table, "source", "the place in the paper, such as \"Table 1\"", place.clone());
+    let demanded = reader.bool(table, "demanded").unwrap_or(true);
+    let why = reader.text(table, "why");
+    if !demanded && why.is_none() {
+        let span = span_of(table, "demanded");
+        reader.problems.push(Problem::new(span, "the claim is not demanded", "expected why = \"...\" too"));
+    }
+    let tasks = table_of("tasks").expect("there is a table of tasks");
+    let value = match reader.table(table, "value") {
+        Some(value) => Selection::read(reader, context, value, tasks),
+        None => {
+            if table.get("value").is_none() {
+                reader.problems.push(Problem::new(place, "`value` is missing", "expected value = { column = ... }"));
+            }
+            return None;
+        }
+    };
+    let rows = value.table.and_then(table_of).unwrap_or(tasks);
+    let repetitions = repetitions(reader, table, rows);
+    let per: Vec<String> = repetitions[0].iter().map(|(name, _)| name.clone()).collect();
+    check_placeholders(reader, table, text.as_deref().unwrap_or_default(), &per);
+    check_lengths(reader, table, repetitions.len());
+    let paired = reader.texts(table, "paired").unwrap_or_default();
+    let comparisons = Comparison::read(reader, context, table, rows.name);
+    if comparisons.is_empty() && !COMPARISONS.iter().any(|key| table.get(*key).is_some()) {
+        let expected = format!("expected one of {}", COMPARISONS.join(", "));
+        let place = span_of(table, "value");
+        reader.problems.push(Problem::new(place, "the claim compares the value with nothing", expected));
+    }
+    if demanded && comparisons.iter().all(|c| matches!(c, Comparison::Shown(_))) && !comparisons.is_empty() {
+        let expected = "expected `within`, or demanded = false";
+        reader.problems.push(Problem::new(span_of(table, "published"), "how near must ours be?", expected));
+    }
+    let others: Vec<Selection> =
+        comparisons.iter().filter_map(Comparison::other).map(|other| value.with(other)).collect();
+    for selection in others.iter().chain([&value]) {
+        check_value(reader, table, selection);
+    }
+    Some(Claim { id: id?, text: text?, source: source?, demanded, why, repetitions, paired, value, comparisons })
+}
+
+/// Refuses a value that has no column, or stays grouped.
+fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection) {
+    use crate::selection::Aggregate;
+    let span = span_of(table, "value");
+    if value.column.is_none() && value.aggregate != Some(Aggregate::Count) {
+        reader.problems.push(Problem::new(span.clone(), "the value has no `column`", "expected column = \"...\""));
+    }
+    let grouped = value.left_grouped();
+    if !grouped.is_empty() {
+        let message = format!("the value stays grouped by {}", grouped.join(", "));
+        reader.problems.push(Problem::new(span, message, "expected a step in `then` that makes one value of them"));
+    }
+}
+
+/// What each repetition of a claim fixes: every combination of a table of lists, or the entries of a list of tables.
+fn repetitions(
+    reader: &mut Reader,
+    table: &DeTable<'_>,
+    rows: &'static powersweep_results::columns::Table,
+) -> Vec<Vec<(String, Atom)>> {
+    let once = vec![Vec::new()];
+    let Some(item) = table.get("per") else { return once };
+    match item.get_ref() {
+        DeValue::Table(axes) => {
+            let mut repetitions = once.clone();
+            // In the order of the text: lists of published numbers follow it.
+            let mut axes: Vec<_> = axes.iter().collect();
+            axes.sort_by_key(|(key, _)| key.span().start);
+            for (key, values) in axes {
+                let Some(column) = reader.column(rows, key) else { continue };
+                let atoms = reader.atoms(&column, values);
+                let with = |fixed: &Vec<(String, Atom)>| -> Vec<Vec<(String, Atom)>> {
+                    let one =
+                        |atom: &Atom| fixed.iter().cloned().chain([(column.name.clone(), atom.clone())]).collect();
+                    atoms.iter().map(one).collect()
+                };
+                if repetitions.len() * atoms.len() > REPETITIONS_MAX {
+                    let expected = format!("expected at most {REPETITIONS_MAX}");
+                    reader.problem(values, "the claim is repeated too often", expected);
+                    return once;
+                }
+                repetitions = repetitions.iter().flat_map(with).collect();
+            }
+            if repetitions.is_empty() { once } else { repetitions }
+        }
+        DeValue::Array(items) if !items.is_empty() => {
+            let mut repetitions = Vec::new();
+            for item in items {
+                let Some(table) = item.get_ref().as_table() else {
+                    reader.problem(item, "a repetition must be a table", "expected such as { workload = \"CTC\" }");
+                    continue;
+                };
+                let fixed: Conditions = reader.conditions(rows, table, &[]);
+                let one = |(name, atoms): (String, Vec<Atom>)| Some((name, atoms.into_iter().next()?));
+                repetitions.push(fixed.into_iter().filter_map(one).collect());
+            }
+            if repetitions.is_empty() { once } else { repetitions }
+        }
+        _ => {
+            reader.problem(
+                item,
+                "`per` must be a table of lists, or a list of tables",
+                "expected { workload = [...] }",
+            );
+            once
+        }
+    }
+}

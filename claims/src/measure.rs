@@ -1,0 +1,172 @@
+//! From a selection to its value: rows, groups, operations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::read::Conditions;
+use crate::rows::{Needed, Rows, shown};
+use crate::selection::{Aggregate, Selection};
+
+/// What a selection takes over from around it.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    pub(crate) manifest: String,
+    pub(crate) table: &'static str,
+    pub(crate) column: Option<String>,
+    pub(crate) conditions: Conditions,
+    pub(crate) by: Vec<String>,
+    pub(crate) aggregate: Aggregate,
+}
+
+/// Values by group. The keys are the cells of the columns `by`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Groups {
+    pub(crate) by: Vec<String>,
+    pub(crate) values: BTreeMap<Vec<String>, f64>,
+}
+
+impl Scope {
+    /// The scope of a claim's value: nothing but what the repetition fixes.
+    pub(crate) fn outermost(manifest: &str, fixed: Conditions, paired: &[String]) -> Scope {
+        Scope {
+            manifest: manifest.to_owned(),
+            table: "tasks",
+            column: None,
+            conditions: fixed,
+            by: paired.to_vec(),
+            aggregate: Aggregate::Only,
+        }
+    }
+
+    /// The scope of a claim's value: the repetition's conditions hold with those of its `runs`.
+    pub(crate) fn of_value(&self, selection: &Selection) -> Scope {
+        let mut inner = self.within(selection);
+        for (column, atoms) in &self.conditions {
+            if !selection.conditions.contains_key(column) {
+                inner.conditions.insert(column.clone(), atoms.clone());
+            }
+        }
+        inner.by = selection.by.clone().unwrap_or_default();
+        inner.by.extend(self.by.iter().filter(|name| !selection.by.iter().flatten().any(|by| by == *name)).cloned());
+        inner
+    }
+
+    /// The scope of a selection inside one of this scope.
+    fn within(&self, selection: &Selection) -> Scope {
+        let mut conditions = match &selection.runs {
+            None => self.conditions.clone(),
+            Some(runs) => {
+                let mut conditions = runs.clone();
+                let kept = self.conditions.iter().filter(|(column, _)| selection.same.contains(column));
+                conditions.extend(kept.map(|(column, atoms)| (column.clone(), atoms.clone())));
+                conditions
+            }
+        };
+        conditions.extend(selection.conditions.clone());
+        let kept = |name: &&String| selection.runs.is_none() || selection.same.contains(name);
+        let by = selection.by.clone().unwrap_or_else(|| self.by.iter().filter(kept).cloned().collect());
+        Scope {
+            manifest: selection.manifest.clone().unwrap_or_else(|| self.manifest.clone()),
+            table: selection.table.unwrap_or(self.table),
+            column: selection.column.clone().or_else(|| self.column.clone()),
+            conditions,
+            by,
+            aggregate: selection.aggregate.unwrap_or(self.aggregate),
+        }
+    }
+
+    /// Adds the columns that a selection of this scope reads.
+    pub(crate) fn need(&self, selection: &Selection, needed: &mut Needed) {
+        let columns = needed.entry((self.manifest.clone(), self.table)).or_default();
+        columns.extend(self.conditions.keys().chain(&self.by).chain(&self.column).cloned());
+        for inner in [&selection.divided_by, &selection.minus].into_iter().flatten() {
+            self.within(inner).need(inner, needed);
+        }
+    }
+
+    /// The value of a selection of this scope.
+    pub(crate) fn value(&self, selection: &Selection, rows: &Rows) -> Result<Groups, String> {
+        let mut groups = self.aggregated(rows)?;
+        if let Some(inner) = &selection.divided_by {
+            groups.with(&self.within(inner).value(inner, rows)?, |a, b| a / b)?;
+        }
+        if let Some(inner) = &selection.minus {
+            groups.with(&self.within(inner).value(inner, rows)?, |a, b| a - b)?;
+        }
+        for value in groups.values.values_mut() {
+            if selection.one_minus == Some(true) {
+                *value = 1.0 - *value;
+            }
+            *value *= selection.times.unwrap_or(1.0);
+        }
+        for step in selection.then.iter().flatten() {
+            groups = groups.reduced(step.aggregate, step.over.as_deref())?;
+        }
+        if let Some(value) = groups.values.values().find(|value| !value.is_finite()) {
+            return Err(format!("the value is {value}"));
+        }
+        Ok(groups)
+    }
+
+    fn aggregated(&self, rows: &Rows) -> Result<Groups, String> {
+        let column = self.column.as_deref();
+        let found = rows.values(&self.manifest, self.table, &self.conditions, &self.by, column)?;
+        let with = || format!("{} of {} with {}", self.table, self.manifest, shown(&self.conditions));
+        if found.is_empty() && self.aggregate != Aggregate::Count {
+            return Err(format!("there is no row in the {}", with()));
+        }
+        let mut values = BTreeMap::new();
+        for (key, cells) in found {
+            let value = self.aggregate.of(cells).map_err(|why| format!("{why}: {}", with()))?;
+            values.insert(key, value);
+        }
+        if values.is_empty() && self.by.is_empty() {
+            values.insert(Vec::new(), 0.0);
+        }
+        Ok(Groups { by: self.by.clone(), values })
+    }
+}
+
+impl Groups {
+    /// Combines each group with that of `other` of the same key, as far as `other` is grouped.
+    fn with(&mut self, other: &Groups, of: impl Fn(f64, f64) -> f64) -> Result<(), String> {
+        let positions: Vec<usize> = other
+            .by
+            .iter()
+            .map(|name| self.by.iter().position(|by| by == name).ok_or_else(|| not_grouped(name)))
+            .collect::<Result<_, String>>()?;
+        for (key, value) in &mut self.values {
+            let part: Vec<String> = positions.iter().map(|&i| key[i].clone()).collect();
+            let second = other.values.get(&part);
+            *value =
+                of(*value, *second.ok_or_else(|| format!("there is no row to compare with for {}", part.join(", ")))?);
+        }
+        Ok(())
+    }
+
+    /// Makes one group of those that differ in the columns `over` alone.
+    fn reduced(&self, aggregate: Aggregate, over: Option<&[String]>) -> Result<Groups, String> {
+        if let Some(name) = over.into_iter().flatten().find(|name| !self.by.contains(name)) {
+            return Err(not_grouped(name));
+        }
+        let kept: Vec<usize> =
+            (0..self.by.len()).filter(|&i| over.is_some_and(|over| !over.contains(&self.by[i]))).collect();
+        let mut parts: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
+        for (key, value) in &self.values {
+            parts.entry(kept.iter().map(|&i| key[i].clone()).collect()).or_default().push(*value);
+        }
+        let values = parts.into_iter().map(|(key, values)| Ok((key, aggregate.of(values)?)));
+        Ok(Groups {
+            by: kept.iter().map(|&i| self.by[i].clone()).collect(),
+            values: values.collect::<Result<_, String>>()?,
+        })
+    }
+
+    /// The keys of all groups.
+    pub(crate) fn keys(&self) -> BTreeSet<&Vec<String>> {
+        self.values.keys().collect()
+    }
+}
+
+fn not_grouped(name: &str) -> String {
+    format!("the value is not grouped by `{name}`")
+}

@@ -1,0 +1,11 @@
+//! The papers whose claims come with the program: a file each in `claims/papers/`.
+
+/// Name and claims of every paper.
+pub fn builtin() -> &'static [(&'static str, &'static str)] {
+    &[("etinski2010", include_str!("../papers/etinski2010.toml"))]
+}
+
+/// The claims of a paper, as TOML.
+pub fn find(name: &str) -> Option<&'static str> {
+    builtin().iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}

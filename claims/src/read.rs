@@ -1,0 +1,183 @@
+//! Reading TOML with places: every problem is collected, nothing ends at the first.
+
+use std::collections::BTreeMap;
+
+use powersweep_experiments::Problem;
+use powersweep_experiments::reading::{integer, kind, suggestion};
+use powersweep_results::columns::{Column, ColumnType, TABLES, Table};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value that a cell of a row is compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Atom {
+    Bool(bool),
+    Number(f64),
+    Text(String),
+}
+
+impl std::fmt::Display for Atom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Atom::Bool(v) => write!(f, "{v}"),
+            Atom::Number(v) if *v == f64::INFINITY => f.write_str("unlimited"),
+            Atom::Number(v) => write!(f, "{v}"),
+            Atom::Text(v) => f.write_str(v),
+        }
+    }
+}
+
+/// Conditions: a column and the values of which its cell must be one.
+pub(crate) type Conditions = BTreeMap<String, Vec<Atom>>;
+
+/// A value with its place.
+pub(crate) type Item<'t> = Spanned<DeValue<'t>>;
+
+/// Collects problems.
+pub(crate) struct Reader {
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Reader {
+    pub(crate) fn problem(&mut self, item: &Item<'_>, message: impl Into<String>, expected: impl Into<String>) {
+        self.problems.push(Problem::new(item.span(), message, expected));
+    }
+
+    /// Refuses keys that are not `known`.
+    pub(crate) fn keys(&mut self, what: &str, table: &DeTable<'_>, known: &[&str]) {
+        for key in table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
+            let message = format!("{what} has no key `{}`", key.get_ref());
+            let help = suggestion(key.get_ref(), known.iter().copied());
+            self.problems.push(Problem::new(key.span(), message, "unknown key").help(help));
+        }
+    }
+
+    fn wrong(&mut self, key: &str, item: &Item<'_>, expected: &str) {
+        self.problem(item, format!("`{key}` cannot be {}", kind(item.get_ref())), format!("expected {expected}"));
+    }
+
+    pub(crate) fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<String> {
+        let item = table.get(key)?;
+        let text = item.get_ref().as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+        if text.is_none() {
+            self.wrong(key, item, "a text");
+        }
+        text
+    }
+
+    pub(crate) fn bool(&mut self, table: &DeTable<'_>, key: &str) -> Option<bool> {
+        let item = table.get(key)?;
+        let found = item.get_ref().as_bool();
+        if found.is_none() {
+            self.wrong(key, item, "true or false");
+        }
+        found
+    }
+
+    pub(crate) fn number(&mut self, table: &DeTable<'_>, key: &str) -> Option<f64> {
+        let item = table.get(key)?;
+        let found = number(item.get_ref());
+        if found.is_none() {
+            self.wrong(key, item, "a number");
+        }
+        found
+    }
+
+    /// One number, or a list of them.
+    pub(crate) fn numbers(&mut self, table: &DeTable<'_>, key: &str) -> Option<Vec<f64>> {
+        let item = table.get(key)?;
+        let found = match item.get_ref() {
+            DeValue::Array(items) if !items.is_empty() => items.iter().map(|item| number(item.get_ref())).collect(),
+            value => number(value).map(|number| vec![number]),
+        };
+        if found.is_none() {
+            self.wrong(key, item, "a number, or a list with one a repetition");
+        }
+        found
+    }
+
+    /// A list of texts.
+    pub(crate) fn texts(&mut self, table: &DeTable<'_>, key: &str) -> Option<Vec<String>> {
+        let item = table.get(key)?;
+        let texts = item.get_ref().as_array().filter(|items| !items.is_empty());
+        let texts: Option<Vec<String>> =
+            texts.and_then(|items| items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect());
+        if texts.is_none() {
+            self.wrong(key, item, "a list of texts");
+        }
+        texts
+    }
+
+    /// The table below a key.
+    pub(crate) fn table<'a, 't>(&mut self, table: &'a DeTable<'t>, key: &str) -> Option<&'a DeTable<'t>> {
+        let item = table.get(key)?;
+        let found = item.get_ref().as_table();
+        if found.is_none() {
+            self.wrong(key, item, "a table");
+        }
+        found
+    }
+
+    /// The column of this name in one of the tables; every table has the axes.
+    pub(crate) fn column(&mut self, table: &'static Table, item: &Spanned<impl AsRef<str>>) -> Option<Column> {
+        let columns = (table.columns)();
+        let name = item.get_ref().as_ref();
+        let found = columns.iter().find(|column| column.name == name).cloned();
+        if found.is_none() {
+            let help = suggestion(name, columns.iter().map(|c| c.name.as_str()));
+            let message = format!("the table {} has no column `{name}`", table.name);
+            self.problems.push(Problem::new(item.span(), message, "unknown column").help(help));
+        }
+        found
+    }
+
+    /// Conditions: each key is a column of the table, each value fits it.
+    pub(crate) fn conditions(&mut self, rows: &'static Table, table: &DeTable<'_>, skip: &[&str]) -> Conditions {
+        let mut conditions = Conditions::new();
+        for (key, item) in table.iter().filter(|(key, _)| !skip.contains(&key.get_ref().as_ref())) {
+            let Some(column) = self.column(rows, key) else { continue };
+            conditions.insert(column.name.clone(), self.atoms(&column, item));
+        }
+        conditions
+    }
+
+    /// One value of a column, or a list of them.
+    pub(crate) fn atoms(&mut self, column: &Column, item: &Item<'_>) -> Vec<Atom> {
+        match item.get_ref() {
+            DeValue::Array(items) if !items.is_empty() => {
+                items.iter().filter_map(|item| self.atom(column, item)).collect()
+            }
+            _ => self.atom(column, item).into_iter().collect(),
+        }
+    }
+
+    fn atom(&mut self, column: &Column, item: &Item<'_>) -> Option<Atom> {
+        let (found, expected) = match column.ty {
+            ColumnType::Bool => (item.get_ref().as_bool().map(Atom::Bool), "true or false"),
+            ColumnType::Int => (number(item.get_ref()).map(Atom::Number), "a number"),
+            ColumnType::Real if item.get_ref().as_str() == Some("unlimited") => {
+                (Some(Atom::Number(f64::INFINITY)), "a number")
+            }
+            ColumnType::Real => (number(item.get_ref()).map(Atom::Number), "a number"),
+            ColumnType::Text => (item.get_ref().as_str().map(|text| Atom::Text(text.to_owned())), "a text"),
+            _ => (None, "a column of single values"),
+        };
+        if found.is_none() {
+            self.wrong(&column.name, item, expected);
+        }
+        found
+    }
+}
+
+fn number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Integer(v) => integer(v).map(|v| v as f64),
+        DeValue::Float(v) => v.as_str().replace('_', "").parse().ok().filter(|v: &f64| v.is_finite()),
+        _ => None,
+    }
+}
+
+/// The table of a name.
+pub(crate) fn table_of(name: &str) -> Option<&'static Table> {
+    TABLES.iter().find(|table| table.name == name)
+}

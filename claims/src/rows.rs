@@ -1,0 +1,106 @@
+//! The rows that claims are compared with: Arrow batches of tables of manifests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+
+use crate::read::{Atom, Conditions};
+
+/// Columns to read, by manifest and table.
+pub type Needed = BTreeMap<(String, &'static str), BTreeSet<String>>;
+
+/// The rows of every manifest that is needed.
+#[derive(Debug, Default)]
+pub struct Rows {
+    tables: BTreeMap<(String, &'static str), Vec<RecordBatch>>,
+}
+
+impl Rows {
+    /// No rows.
+    pub fn new() -> Rows {
+        Rows::default()
+    }
+
+    /// Adds rows of a manifest's table; they need have no other columns than those of [`Needed`].
+    pub fn add(&mut self, manifest: &str, table: &'static str, batches: Vec<RecordBatch>) {
+        self.tables.entry((manifest.to_owned(), table)).or_default().extend(batches);
+    }
+
+    /// Values of a column by group, of the rows that fulfil the conditions. Without a column every row counts as 1.
+    pub(crate) fn values(
+        &self,
+        manifest: &str,
+        table: &'static str,
+        conditions: &Conditions,
+        by: &[String],
+        column: Option<&str>,
+    ) -> Result<BTreeMap<Vec<String>, Vec<f64>>, String> {
+        let mut groups: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
+        let mut without_value = 0;
+        for batch in self.tables.get(&(manifest.to_owned(), table)).into_iter().flatten() {
+            let array = |name: &str| {
+                batch.column_by_name(name).ok_or_else(|| format!("the rows of {manifest} have no column `{name}`"))
+            };
+            let tests =
+                conditions.iter().map(|(name, atoms)| Ok((array(name)?, atoms))).collect::<Result<Vec<_>, String>>()?;
+            let keys = by.iter().map(|name| array(name)).collect::<Result<Vec<_>, String>>()?;
+            let values = column.map(array).transpose()?;
+            for row in 0..batch.num_rows() {
+                if !tests.iter().all(|(array, atoms)| atoms.iter().any(|atom| is(array, row, atom))) {
+                    continue;
+                }
+                let value = values.map_or(Some(1.0), |array| number(array, row));
+                without_value += usize::from(value.is_none());
+                let key = keys.iter().map(|array| text(array, row)).collect();
+                groups.entry(key).or_default().extend(value);
+            }
+        }
+        if without_value > 0 {
+            let column = column.unwrap_or_default();
+            return Err(format!("`{column}` is null in {without_value} of the rows with {}", shown(conditions)));
+        }
+        Ok(groups)
+    }
+}
+
+/// Conditions as people read them.
+pub(crate) fn shown(conditions: &Conditions) -> String {
+    let one = |(column, atoms): (&String, &Vec<Atom>)| {
+        let atoms: Vec<String> = atoms.iter().map(Atom::to_string).collect();
+        format!("{column} = {}", atoms.join(" or "))
+    };
+    let all: Vec<String> = conditions.iter().map(one).collect();
+    if all.is_empty() { "any conditions".to_owned() } else { all.join(", ") }
+}
+
+fn is(array: &dyn Array, row: usize, atom: &Atom) -> bool {
+    !array.is_null(row)
+        && match (array.data_type(), atom) {
+            (DataType::Boolean, Atom::Bool(wanted)) => array.as_boolean().value(row) == *wanted,
+            (DataType::Utf8, Atom::Text(wanted)) => array.as_string::<i32>().value(row) == wanted,
+            (_, Atom::Number(wanted)) => number(array, row) == Some(*wanted),
+            _ => false,
+        }
+}
+
+fn number(array: &dyn Array, row: usize) -> Option<f64> {
+    match array.data_type() {
+        _ if array.is_null(row) => None,
+        DataType::Int64 => Some(array.as_primitive::<Int64Type>().value(row) as f64),
+        DataType::Float64 => Some(array.as_primitive::<Float64Type>().value(row)),
+        _ => None,
+    }
+}
+
+/// A cell as the key of a group.
+fn text(array: &dyn Array, row: usize) -> String {
+    match array.data_type() {
+        _ if array.is_null(row) => String::new(),
+        DataType::Boolean => array.as_boolean().value(row).to_string(),
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
+        DataType::Float64 => Atom::Number(array.as_primitive::<Float64Type>().value(row)).to_string(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,205 @@
+//! Values and verdicts of rows made by hand.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use powersweep_claims::{Claims, Finding, Rows, Verdict};
+
+/// Workload, policy, threshold, seed, energy, wait.
+type Row = (&'static str, &'static str, Option<f64>, i64, f64, f64);
+
+/// Two workloads, two policies (one with a threshold), two seeds.
+const ROWS: [Row; 10] = [
+    ("a", "top", None, 1, 100.0, 10.0),
+    ("a", "top", None, 2, 200.0, 30.0),
+    ("b", "top", None, 1, 400.0, 1.0),
+    ("b", "top", None, 2, 400.0, 3.0),
+    ("a", "low", Some(2.0), 1, 80.0, 12.0),
+    ("a", "low", Some(2.0), 2, 160.0, 33.0),
+    ("a", "low", Some(f64::INFINITY), 1, 50.0, 20.0),
+    ("a", "low", Some(f64::INFINITY), 2, 100.0, 50.0),
+    ("b", "low", Some(2.0), 1, 300.0, 2.0),
+    ("b", "low", Some(2.0), 2, 300.0, 2.0),
+];
+
+fn rows() -> Rows {
+    let text = |of: fn(&Row) -> &'static str| {
+        Arc::new(ROWS.iter().map(|row| Some(of(row))).collect::<StringArray>()) as ArrayRef
+    };
+    let real = |of: fn(&Row) -> Option<f64>| Arc::new(ROWS.iter().map(of).collect::<Float64Array>()) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([
+        ("workload", text(|r| r.0)),
+        ("policy", text(|r| r.1)),
+        ("bsld_threshold", real(|r| r.2)),
+        ("seed", Arc::new(ROWS.iter().map(|r| Some(r.3)).collect::<Int64Array>()) as ArrayRef),
+        ("energy_total_j", real(|r| Some(r.4))),
+        ("wait_s_mean", real(|r| Some(r.5))),
+    ]);
+    let batch = batch.expect("columns of one length");
+    let mut rows = Rows::new();
+    // In two batches, the later rows first: order and parts must not matter.
+    rows.add("m", "tasks", vec![batch.slice(6, 4), batch.slice(0, 6)]);
+    rows
+}
+
+fn findings(claim: &str) -> Vec<Finding> {
+    let text = format!(
+        "version = 1\npaper = \"p\"\ntitle = \"P\"\nmanifests = [\"m\"]\n[runs.top]\npolicy = \"top\"\n[runs.low]\n\
+         policy = \"low\"\n[[claims]]\nid = \"c\"\ntext = \"claim\"\nsource = \"s\"\n{claim}"
+    );
+    let claims = Claims::parse("p.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+    claims.check(&rows(), false)
+}
+
+fn verdicts(claim: &str) -> Vec<Verdict> {
+    findings(claim).iter().map(|finding| finding.verdict).collect()
+}
+
+/// The value of a selection, by way of a published number that is shown beside it.
+fn value(selection: &str) -> Result<f64, String> {
+    let claim = format!("demanded = false\nwhy = \"w\"\npublished = 1\n[claims.value]\n{selection}");
+    let finding = findings(&claim).remove(0);
+    finding.our_value.ok_or(finding.ours)
+}
+
+#[test]
+fn one_row_many_rows_no_row() {
+    let one = "runs = \"top\"\nwhere = { workload = \"a\", seed = 2 }\ncolumn = \"wait_s_mean\"";
+    assert_eq!(value(one), Ok(30.0));
+    let many = "runs = \"top\"\nwhere = { workload = \"a\" }\ncolumn = \"wait_s_mean\"";
+    assert!(value(many).is_err_and(|why| why.contains("2 rows where one was expected")));
+    assert_eq!(value(&format!("{many}\naggregate = \"mean\"")), Ok(20.0));
+    assert_eq!(value(&format!("{many}\naggregate = \"p25\"")), Ok(15.0));
+    let none = "where = { workload = \"c\" }\ncolumn = \"wait_s_mean\"\naggregate = \"mean\"";
+    assert_eq!(value(none), Err("there is no row in the tasks of m with workload = c".to_owned()));
+    assert_eq!(value("where = { workload = \"c\" }\naggregate = \"count\""), Ok(0.0));
+    assert_eq!(value("where = { workload = [\"a\", \"b\"], seed = 1 }\naggregate = \"count\""), Ok(5.0));
+}
+
+#[test]
+fn infinity_is_a_value_and_null_is_not() {
+    let at = |threshold: &str| {
+        value(&format!(
+            "where = {{ bsld_threshold = {threshold}, seed = 1, workload = \"a\" }}\ncolumn = \"wait_s_mean\""
+        ))
+    };
+    assert_eq!((at("\"unlimited\""), at("2")), (Ok(20.0), Ok(12.0)));
+    let null = value("runs = \"top\"\ncolumn = \"bsld_threshold\"\naggregate = \"mean\"");
+    assert_eq!(null, Err("`bsld_threshold` is null in 4 of the rows with policy = top".to_owned()));
+}
+
+#[test]
+fn a_ratio_takes_the_other_runs_under_the_same_conditions() {
+    let ratio = |same: &str| {
+        value(&format!(
+            "runs = \"low\"\nwhere = {{ workload = \"a\", bsld_threshold = 2 }}\ncolumn = \"energy_total_j\"\n\
+             aggregate = \"mean\"\none_minus = true\ntimes = 100\ndivided_by = {{ runs = \"top\", same = {same} }}"
+        ))
+    };
+    assert!((ratio("[\"workload\"]").expect("a value") - 20.0).abs() < 1e-12, "1 - 120/150");
+    assert!((ratio("[\"seed\"]").expect("a value") - 100.0 * (1.0 - 120.0 / 275.0)).abs() < 1e-12, "of both workloads");
+    let of_columns = "where = { workload = \"b\", policy = \"top\", seed = 2 }\ncolumn = \"energy_total_j\"\n\
+                      minus = { column = \"wait_s_mean\" }";
+    assert_eq!(value(of_columns), Ok(397.0), "a selection that names no runs keeps the rows");
+}
+
+#[test]
+fn groups_are_matched_and_reduced_step_by_step() {
+    let text = "runs = \"low\"\ncolumn = \"energy_total_j\"\nby = [\"workload\", \"bsld_threshold\"]\naggregate = \"mean\"\n\
+                divided_by = { runs = \"top\", same = [\"workload\"] }\n";
+    // a: 120/150 = 0.8 at 2, 75/150 = 0.5 unlimited; b: 300/400 = 0.75 at 2.
+    let then = |steps: &str| value(&format!("{text}then = {steps}"));
+    assert_eq!(then("[{ aggregate = \"max\" }]"), Ok(0.8));
+    assert_eq!(then("[{ aggregate = \"count\" }]"), Ok(3.0));
+    let means = "[{ aggregate = \"mean\", over = [\"workload\"] }, { aggregate = \"max\" }]";
+    assert_eq!(then(means), Ok(0.775), "0.775 at 2, 0.5 unlimited");
+    let wrong = "[{ aggregate = \"mean\", over = [\"seed\"] }, { aggregate = \"max\" }]";
+    assert_eq!(then(wrong), Err("the value is not grouped by `seed`".to_owned()));
+}
+
+#[test]
+fn near_is_by_the_larger_of_both_tolerances() {
+    let wait = "value = { runs = \"top\", where = { workload = \"a\", seed = 1 }, column = \"wait_s_mean\" }\n";
+    let verdict = |claim: &str| verdicts(&format!("{claim}\n{wait}"))[0];
+    assert_eq!(verdict("published = 10.5\nwithin = { relative = 0.05 }"), Verdict::Holds);
+    assert_eq!(verdict("published = 10.6\nwithin = { relative = 0.05 }"), Verdict::Fails);
+    assert_eq!(verdict("published = 10.6\nwithin = { relative = 0.05, absolute = 0.7 }"), Verdict::Holds);
+    assert_eq!(verdict("published = 10\nwithin = { absolute = 0 }"), Verdict::Holds);
+    assert_eq!(verdict("demanded = false\nwhy = \"w\"\npublished = 99"), Verdict::Shown);
+}
+
+#[test]
+fn bounds_hold_together_and_strictly_where_they_say_so() {
+    let wait = "value = { runs = \"top\", where = { workload = \"a\", seed = 1 }, column = \"wait_s_mean\" }\n";
+    let verdict = |claim: &str| verdicts(&format!("{claim}\n{wait}"))[0];
+    assert_eq!(verdict("at_least = 10\nat_most = 10"), Verdict::Holds);
+    assert_eq!(verdict("at_least = 9\nat_most = 9.5"), Verdict::Fails);
+    assert_eq!((verdict("above = 10"), verdict("below = 10")), (Verdict::Fails, Verdict::Fails));
+    assert_eq!((verdict("above = 9"), verdict("below = 11")), (Verdict::Holds, Verdict::Holds));
+}
+
+#[test]
+fn a_claim_is_repeated_in_the_order_of_the_text() {
+    let claim = "per.workload = [\"b\", \"a\"]\nper.seed = [1, 2]\npublished = [1, 3, 10, 30]\nwithin = { absolute = 0 }\n\
+                 value = { runs = \"top\", column = \"wait_s_mean\" }";
+    let findings = findings(claim);
+    assert!(findings.iter().all(|f| f.verdict == Verdict::Holds), "{findings:?}");
+    assert_eq!(findings[1].id, "c[b,2]");
+    assert_eq!(findings[1].text, "claim: b, 2");
+    assert_eq!(findings[1].from, "m.tasks.wait_s_mean");
+    let listed = "per = [{ workload = \"b\", seed = 2 }, { workload = \"a\", seed = 1 }]\nat_most = [3, 9]\n\
+                  value = { runs = \"top\", column = \"wait_s_mean\" }";
+    assert_eq!(verdicts(listed), [Verdict::Holds, Verdict::Fails]);
+}
+
+#[test]
+fn other_selections_take_over_what_they_do_not_say() {
+    let less = |other: &str| {
+        let claim = format!(
+            "per.workload = [\"a\"]\nless_than = {other}\nvalue = {{ runs = \"top\", where = {{ seed = 1 }}, column = \
+             \"wait_s_mean\" }}"
+        );
+        findings(&claim).remove(0)
+    };
+    let seeds = less("{ where = { seed = 2 } }");
+    assert_eq!((seeds.verdict, seeds.ours.as_str()), (Verdict::Holds, "10 < 30"));
+    let runs = less("{ runs = \"low\", where = { bsld_threshold = 2, seed = 1 } }");
+    assert_eq!((runs.verdict, runs.ours.as_str()), (Verdict::Holds, "10 < 12"));
+    assert_eq!(less("{ where = { workload = \"b\" } }").verdict, Verdict::Fails);
+    let missing = less("{ runs = \"low\", where = { bsld_threshold = 2, seed = 3 } }");
+    assert_eq!(missing.verdict, Verdict::Missing);
+    assert!(missing.ours.contains("seed = 3"), "{}", missing.ours);
+}
+
+#[test]
+fn paired_values_are_compared_seed_by_seed() {
+    let claim = |other: &str| {
+        format!(
+            "paired = [\"seed\"]\nless_than = {other}\n[claims.value]\nruns = \"top\"\nwhere = {{ workload = \"a\" }}\n\
+             column = \"wait_s_mean\""
+        )
+    };
+    let low = "{ runs = \"low\", where = { workload = \"a\", bsld_threshold = 2 } }";
+    let finding = findings(&claim(low)).remove(0);
+    assert_eq!(finding.verdict, Verdict::Holds);
+    assert_eq!(finding.ours, "20 < 22.5 (paired 2.5 ± 0.5)", "differences 2 and 3");
+    let unpaired = "{ runs = \"low\", where = { workload = \"a\", bsld_threshold = 2, seed = 1 } }";
+    let finding = findings(&claim(unpaired)).remove(0);
+    assert_eq!(finding.verdict, Verdict::Missing);
+    assert!(finding.ours.contains("same groups"), "{}", finding.ours);
+}
+
+#[test]
+fn an_order_over_the_values_of_a_column() {
+    let order = |values: &str| {
+        let claim = format!(
+            "ascending.bsld_threshold = {values}\n[claims.value]\nruns = \"low\"\nwhere = {{ workload = \"a\" }}\ncolumn = \
+             \"energy_total_j\"\naggregate = \"mean\""
+        );
+        findings(&claim).remove(0)
+    };
+    let finding = order("[\"unlimited\", 2]");
+    assert_eq!((finding.verdict, finding.published.as_str()), (Verdict::Holds, "unlimited < 2"));
+    assert_eq!(order("[2, \"unlimited\"]").verdict, Verdict::Fails);
+    assert_eq!(order("[2, 2]").verdict, Verdict::Fails, "equal values do not rise");
+}

@@ -1,0 +1,88 @@
+//! Problems of a claims file: all at once, each with its line.
+
+use powersweep_claims::Claims;
+
+const GOOD: &str = r#"
+version = 1
+paper = "p"
+title = "P"
+manifests = ["m"]
+[runs.top]
+policy = "top"
+[[claims]]
+id = "c"
+text = "claim {workload}"
+source = "Table 1"
+per.workload = ["a", "b"]
+published = [1, 2]
+within = { relative = 0.1 }
+value = { runs = "top", column = "wait_s_mean" }
+"#;
+
+/// What is replaced, by what, where the problem is, and words of the message.
+const CASES: &[(&str, &str, &str, &[&str])] = &[
+    ("version = 1", "version = 2", "2:11", &["`version` is not 1"]),
+    ("paper = \"p\"", "paper = 3", "3:9", &["`paper` cannot be 3", "a text"]),
+    ("title = \"P\"\n", "", "1:1", &["`title` is missing"]),
+    ("manifests = [\"m\"]", "manifests = []", "5:13", &["`manifests` cannot be a list", "a list of texts"]),
+    ("manifests = [\"m\"]", "manifest = [\"m\"]", "5:1", &["no key `manifest`", "did you mean `manifests`?"]),
+    ("policy = \"top\"", "polcy = \"top\"", "7:1", &["no column `polcy`", "did you mean `policy`?"]),
+    ("policy = \"top\"", "seed = \"top\"", "7:8", &["`seed` cannot be \"top\"", "a number"]),
+    ("policy = \"top\"", "manifest = \"n\"", "7:12", &["`manifests` does not list `n`"]),
+    ("id = \"c\"\n", "", "8:1", &["`id` is missing"]),
+    ("{workload}", "{seed}", "10:8", &["{seed}, which `per` does not give"]),
+    ("source", "sauce", "11:1", &["a claim has no key `sauce`", "did you mean `source`?"]),
+    ("[\"a\", \"b\"]", "[1, \"b\"]", "12:17", &["`workload` cannot be 1"]),
+    ("per.workload = [\"a\", \"b\"]", "per = [1]", "12:8", &["a repetition must be a table"]),
+    ("published = [1, 2]", "published = [1, 2, 3]", "13:13", &["3 numbers for 2 repetitions"]),
+    ("published = [1, 2]\n", "", "13:10", &["`within` needs a `published` number"]),
+    ("within = { relative = 0.1 }", "within = { relativ = 0.1 }", "14:12", &["no key `relativ`"]),
+    ("within = { relative = 0.1 }\n", "", "13:13", &["how near must ours be?"]),
+    ("within = { relative = 0.1 }", "demanded = false", "14:12", &["expected why = "]),
+    ("within = { relative = 0.1 }", "ascending = { seed = 1 }", "14:13", &["no order", "two of its values"]),
+    ("within = { relative = 0.1 }", "less_than = { runs = \"low\" }", "14:22", &["there is no [runs.low]"]),
+    ("column = \"wait_s_mean\"", "column = \"wait_mean\"", "15:34", &["no column `wait_mean`"]),
+    ("column = \"wait_s_mean\"", "column = \"worker\"", "15:34", &["`worker` is no number"]),
+    (", column = \"wait_s_mean\"", "", "15:9", &["the value has no `column`"]),
+    ("column =", "by = [\"seed\"], column =", "15:9", &["stays grouped by seed", "`then`"]),
+    ("column =", "aggregate = \"median\", column =", "15:37", &["no aggregate `median`", "p50"]),
+    ("column =", "table = \"task\", column =", "15:33", &["no table `task`", "did you mean `tasks`?"]),
+    ("column =", "then = [{ over = [\"seed\"] }], column =", "15:33", &["the step has no `aggregate`"]),
+    ("value = {", "value = ", "15:", &["not TOML"]),
+];
+
+#[test]
+fn the_good_one_is_good() {
+    let claims = Claims::parse("p.toml", GOOD).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!((claims.count(true), claims.manifests(true)), (2, vec!["m"]));
+}
+
+#[test]
+fn each_problem_has_its_place_and_its_words() {
+    for (from, to, place, words) in CASES {
+        assert!(GOOD.contains(from), "{from}");
+        let text = GOOD.replacen(from, to, 1);
+        let shown = match Claims::parse("p.toml", &text) {
+            Ok(_) => panic!("accepted: {from} -> {to}"),
+            Err(errors) => errors.to_string(),
+        };
+        assert!(shown.contains(&format!("--> p.toml:{place}")), "{from} -> {to}: not at {place}:\n{shown}");
+        for word in *words {
+            assert!(shown.contains(word), "{from} -> {to}: {word:?} is not in\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let text = GOOD.replace("version = 1", "version = 2").replace("sauce", "x").replace("wait_s_mean", "wait");
+    let errors = Claims::parse("p.toml", &text.replace("source", "sauce")).expect_err("three problems");
+    assert!(errors.problems().len() >= 3, "{errors}");
+}
+
+#[test]
+fn ids_are_unique() {
+    let second = GOOD.split_once("[[claims]]").expect("it has a claim").1;
+    let errors = Claims::parse("p.toml", &format!("{GOOD}[[claims]]{second}")).expect_err("an id twice");
+    assert!(errors.to_string().contains("two claims have the id `c`"), "{errors}");
+}

@@ -1,0 +1,56 @@
+//! The claims that come with the program.
+
+use powersweep_claims::{Claims, Rows, papers};
+use powersweep_experiments::{Manifest, manifests};
+use powersweep_results::columns::TABLES;
+
+fn shipped() -> impl Iterator<Item = Claims> {
+    papers::builtin().iter().map(|(name, text)| Claims::parse(name, text).unwrap_or_else(|errors| panic!("{errors}")))
+}
+
+#[test]
+fn every_file_is_right_and_named_after_its_paper() {
+    for (claims, (name, _)) in shipped().zip(papers::builtin()) {
+        assert_eq!(claims.paper(), *name);
+        assert!(claims.count(true) > 0, "{name} demands nothing");
+        assert!(papers::find(name).is_some());
+    }
+    assert!(papers::find("nobody1900").is_none());
+}
+
+#[test]
+fn their_manifests_are_shipped_and_ask_for_the_tables_that_are_read() {
+    for claims in shipped() {
+        for (manifest, table) in claims.needed(false).keys() {
+            let text = manifests::find(manifest).unwrap_or_else(|| panic!("there is no manifest {manifest}"));
+            let manifest = Manifest::parse(manifest, text).expect("shipped manifests are right");
+            let asked = manifest.tables().names().any(|name| name == *table);
+            assert!(asked || *table == "tasks", "{}: {} does not write {table}", claims.paper(), manifest.name());
+        }
+    }
+}
+
+#[test]
+fn the_columns_that_are_read_exist() {
+    for claims in shipped() {
+        for ((_, table), columns) in claims.needed(false) {
+            let table = TABLES.iter().find(|t| t.name == table).expect("a table");
+            let known: Vec<String> = (table.columns)().into_iter().map(|c| c.name).collect();
+            for column in columns {
+                assert!(known.contains(&column), "{}: {}.{column}", claims.paper(), table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn without_rows_every_demanded_claim_is_missing() {
+    for claims in shipped() {
+        let findings = claims.check(&Rows::new(), true);
+        assert_eq!(findings.len(), claims.count(true));
+        for finding in findings {
+            assert!(finding.is_failure(), "{}", finding.id);
+            assert!(finding.ours.contains("no row"), "{}: {}", finding.id, finding.ours);
+        }
+    }
+}

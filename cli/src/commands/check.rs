@@ -1,0 +1,197 @@
+//! `powersweep check`: a paper's claims beside what the sweeps give.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use comfy_table::{CellAlignment, Table, presets};
+use powersweep_claims::{Claims, Finding, Rows, Verdict, papers};
+use powersweep_coordinator::store::Location;
+use powersweep_experiments::Sweep;
+use serde_json::{Value as Json, json};
+
+use super::run;
+use crate::args::{CheckArgs, Format, RunArgs};
+use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::{client, inputs, results_table, screen};
+
+/// Runs what is missing of the manifests that the claims need, then compares.
+pub fn run(args: &CheckArgs) -> Outcome {
+    let Some(name) = &args.paper else { return list(args.format) };
+    let claims = claims(name)?;
+    let rows = rows(&claims, args)?;
+    let findings = claims.check(&rows, args.demanded);
+    match args.format {
+        Format::Json => screen::print_json(&document(&claims, &findings))?,
+        Format::Table => screen::print(&text(&claims, &findings))?,
+    };
+    let failed: Vec<&str> = findings.iter().filter(|f| f.is_failure()).map(|f| f.id.as_str()).collect();
+    let demanded = findings.iter().filter(|f| f.demanded).count() as u64;
+    if failed.is_empty() {
+        screen::note(&format!(
+            "{} {}",
+            screen::count(demanded, "demanded claim"),
+            if demanded == 1 { "holds" } else { "hold" }
+        ));
+        return Ok(Exit::Done);
+    }
+    let message = format!("{} of {demanded} demanded claims fail: {}", failed.len(), failed.join(", "));
+    Err(Failure::new(Exit::ClaimFails, message))
+}
+
+/// The claims of a paper: a file if there is one of this name, else shipped ones.
+fn claims(name: &str) -> Result<Claims, Failure> {
+    let path = Path::new(name);
+    let (file, text) = if path.is_file() {
+        (name.to_owned(), inputs::text(name, "claims")?)
+    } else if let Some(text) = papers::find(name) {
+        (format!("{name} (shipped)"), text.to_owned())
+    } else {
+        let known: Vec<&str> = papers::builtin().iter().map(|(name, _)| *name).collect();
+        let kind = "paper (no such file, and no shipped claims)";
+        let message = format!("{}\npapers: {}", screen::unknown(kind, name, &known), known.join(", "));
+        return Err(Failure::new(Exit::Usage, message));
+    };
+    Claims::parse(&file, &text).map_err(|errors| inputs::problems(&file, &errors))
+}
+
+/// Runs every manifest that is needed, and reads the columns that are.
+fn rows(claims: &Claims, args: &CheckArgs) -> Result<Rows, Failure> {
+    let manifests = claims.manifests(args.demanded);
+    let mut sweeps = Vec::new();
+    for name in &manifests {
+        if !args.quiet {
+            screen::note(&format!("{}: running {name}, as far as it is not done", claims.paper()));
+        }
+        sweeps.push(run::to_its_end(&run_args(name, args))?);
+    }
+    let location = Location::parse(&args.data.data).or_exit(Exit::Storage)?;
+    let mut rows = Rows::new();
+    for ((manifest, table), mut columns) in claims.needed(args.demanded) {
+        let sweep = manifests.iter().zip(&sweeps).find(|(name, _)| **name == manifest);
+        let (_, sweep) = sweep.expect("every manifest that is needed has been run");
+        columns.insert("task_id".to_owned());
+        let experiment = sweep.manifest().name();
+        let batches = client::block_on(results_table::columns(&location, experiment, table, &columns))??;
+        let ids = task_ids(sweep);
+        let own = batches.into_iter().map(|batch| results_table::of_tasks(&batch, &ids)).collect::<Result<_, _>>()?;
+        rows.add(&manifest, table, own);
+    }
+    Ok(rows)
+}
+
+/// An experiment keeps the rows of tasks that its manifest no longer has.
+fn task_ids(sweep: &Sweep) -> BTreeSet<String> {
+    (0..sweep.index_count()).filter_map(|index| sweep.task(index)).map(|task| task.task_id.to_string()).collect()
+}
+
+fn run_args(manifest: &str, args: &CheckArgs) -> RunArgs {
+    RunArgs {
+        manifest: manifest.to_owned(),
+        data: args.data.clone(),
+        logs: args.logs.clone(),
+        slots: args.slots,
+        listen: std::net::SocketAddr::from(([127, 0, 0, 1], 0)),
+        take_over: false,
+        show: 0,
+        quiet: args.quiet,
+    }
+}
+
+fn list(format: Format) -> Outcome {
+    let parsed = papers::builtin().iter().map(|(name, _)| claims(name)).collect::<Result<Vec<Claims>, Failure>>()?;
+    if format == Format::Json {
+        let one = |claims: &Claims| {
+            json!({
+                "paper": claims.paper(),
+                "title": claims.title(),
+                "claims": claims.count(false),
+                "demanded": claims.count(true),
+                "manifests": claims.manifests(false),
+            })
+        };
+        return screen::print_json(&parsed.iter().map(one).collect());
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["paper", "claims", "demanded", "manifests", "title"]);
+    for claims in &parsed {
+        table.add_row([
+            claims.paper().to_owned(),
+            claims.count(false).to_string(),
+            claims.count(true).to_string(),
+            claims.manifests(false).join(", "),
+            claims.title().to_owned(),
+        ]);
+    }
+    screen::print(&table.to_string())
+}
+
+/// The verdict as people read it. What is not demanded is reported.
+fn verdict(finding: &Finding) -> &'static str {
+    match (finding.verdict, finding.demanded) {
+        (Verdict::Holds, true) => "holds",
+        (Verdict::Fails, true) => "FAILS",
+        (Verdict::Missing, true) => "MISSING",
+        (Verdict::Holds, false) => "reported, holds",
+        (Verdict::Fails, false) => "reported, differs",
+        (Verdict::Shown, _) => "reported",
+        (Verdict::Missing, false) => "reported, missing",
+    }
+}
+
+fn text(claims: &Claims, findings: &[Finding]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["claim", "published", "ours", "verdict", "source", "from"]);
+    for finding in findings {
+        table.add_row([
+            &finding.text,
+            &finding.published,
+            &finding.ours,
+            verdict(finding),
+            &finding.source,
+            &finding.from,
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1).take(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut text = format!("{}\n{table}", claims.title());
+    let mut reasons = BTreeSet::new();
+    for finding in findings.iter().filter(|f| f.verdict != Verdict::Holds) {
+        let id = finding.id.split('[').next().unwrap_or_default();
+        if let Some(why) = finding.why.as_deref().filter(|_| reasons.insert(id)) {
+            text.push_str(&format!("\n{id} is not demanded: {why}"));
+        }
+    }
+    text
+}
+
+fn document(claims: &Claims, findings: &[Finding]) -> Json {
+    let one = |finding: &Finding| {
+        json!({
+            "id": finding.id,
+            "claim": finding.text,
+            "source": finding.source,
+            "published": finding.published,
+            "published_value": finding.published_value,
+            "ours": finding.ours,
+            "our_value": finding.our_value,
+            "verdict": verdict(finding),
+            "holds": match finding.verdict {
+                Verdict::Holds => Json::Bool(true),
+                Verdict::Fails => Json::Bool(false),
+                Verdict::Shown | Verdict::Missing => Json::Null,
+            },
+            "demanded": finding.demanded,
+            "why_not_demanded": finding.why,
+            "from": finding.from,
+        })
+    };
+    json!({
+        "paper": claims.paper(),
+        "title": claims.title(),
+        "holds": !findings.iter().any(Finding::is_failure),
+        "claims": findings.iter().map(one).collect::<Vec<Json>>(),
+    })
+}

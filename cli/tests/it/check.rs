@@ -1,0 +1,122 @@
+//! `powersweep check`: claims beside what sweeps give.
+
+use crate::sandbox::Sandbox;
+use crate::sweeps::synthetic;
+
+/// Claims on the sweep [`synthetic`]: two that hold, one that does not hold if `waits_at_most` is less than ours.
+fn claims(manifest: &str, waits_at_most: f64, demanded: bool) -> String {
+    let why = if demanded { "" } else { "why = \"a test\"" };
+    format!(
+        r#"version = 1
+paper = "mine"
+title = "A paper of our own"
+manifests = ["{manifest}"]
+[runs.first]
+queue_order = "fcfs"
+[[claims]]
+id = "jobs"
+text = "jobs of the sweep, {{queue_order}}"
+source = "Table 1"
+per.queue_order = ["fcfs", "sjf"]
+published = 120
+within = {{ absolute = 0 }}
+value = {{ column = "jobs_count", aggregate = "sum" }}
+[[claims]]
+id = "order"
+text = "both orders wait as the paper says"
+source = "Figure 1"
+demanded = {demanded}
+{why}
+at_most = {waits_at_most}
+value = {{ runs = "first", column = "wait_s_mean", aggregate = "mean" }}
+"#
+    )
+}
+
+#[test]
+fn every_demanded_claim_must_hold() {
+    let sandbox = Sandbox::new();
+    sandbox.write("two.toml", synthetic("two", 2));
+    sandbox.write("good.toml", claims("two.toml", 1e9, true));
+    sandbox.write("bad.toml", claims("two.toml", -1.0, true));
+    sandbox.write("lenient.toml", claims("two.toml", -1.0, false));
+    let good = sandbox.run(&["check", "good.toml"]).exits(0);
+    let good = good.prints(&["A paper of our own", "jobs of the sweep, sjf", "120 ± 0", "two.toml.tasks.wait_s_mean"]);
+    let good = good.says(&["3 demanded claims hold"]);
+    assert_eq!(good.stdout.matches(" holds ").count(), 3, "{good}");
+    assert!(sandbox.path("results/data/two/tasks").exists(), "what was missing has been run");
+    sandbox.run(&["check", "bad.toml"]).exits(10).prints(&["FAILS"]).says(&["1 of 3 demanded claims fail: order"]);
+    let lenient = sandbox.run(&["check", "lenient.toml"]).exits(0);
+    lenient.prints(&["reported, differs", "order is not demanded: a test"]).says(&["2 demanded claims hold"]);
+    let only = sandbox.run(&["check", "lenient.toml", "--demanded"]).exits(0);
+    assert!(!only.stdout.contains("Figure 1"), "{only}");
+}
+
+#[test]
+fn programs_get_every_claim_with_its_numbers() {
+    let sandbox = Sandbox::new();
+    sandbox.write("two.toml", synthetic("two", 2));
+    sandbox.write("bad.toml", claims("two.toml", -1.0, true));
+    let found = sandbox.run(&["check", "bad.toml", "--format", "json", "--quiet"]).exits(10).json();
+    assert_eq!((&found["paper"], &found["holds"]), (&"mine".into(), &false.into()));
+    let claims = found["claims"].as_array().expect("a list");
+    assert_eq!(claims.len(), 3);
+    assert_eq!(claims[1]["id"], "jobs[sjf]");
+    assert_eq!((&claims[1]["published_value"], &claims[1]["our_value"]), (&120.0.into(), &120.0.into()));
+    assert_eq!((&claims[1]["holds"], &claims[2]["holds"]), (&true.into(), &false.into()));
+    assert_eq!(claims[2]["verdict"], "FAILS");
+}
+
+/// Rows of tasks that the manifest no longer has lie in the same folder; they are none of the claim's.
+#[test]
+fn rows_of_an_earlier_manifest_do_not_count() {
+    let sandbox = Sandbox::new();
+    sandbox.write("two.toml", synthetic("two", 5));
+    sandbox.run(&["run", "two.toml", "--quiet"]).exits(0);
+    sandbox.write("two.toml", synthetic("two", 2));
+    sandbox.write("good.toml", claims("two.toml", 1e9, true));
+    sandbox.run(&["check", "good.toml"]).exits(0).prints(&["120 ± 0"]);
+}
+
+#[test]
+fn what_cannot_be_checked_is_said() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["check", "etinski2011"]).exits(2).says(&["did you mean `etinski2010`?", "papers: etinski2010"]);
+    sandbox.run(&["check", "none.toml"]).exits(2).says(&["papers: etinski2010"]);
+    sandbox.run(&["check", "etinski2010"]).exits(4).says(&["POWERSWEEP_TRACES"]);
+    sandbox.write(
+        "wrong.toml",
+        claims("two.toml", 1.0, true).replace("wait_s_mean", "wait_mean").replace("version = 1", ""),
+    );
+    let wrong = sandbox.run(&["check", "wrong.toml"]).exits(2);
+    wrong.says(&["2 problems in wrong.toml", "`version` is not 1", "has no column `wait_mean`", "wrong.toml:22:"]);
+    sandbox.write("lost.toml", claims("two.toml", 1.0, true));
+    sandbox.run(&["check", "lost.toml"]).exits(2).says(&["there is no manifest file two.toml"]);
+    sandbox.run(&["check"]).exits(2);
+}
+
+#[test]
+fn the_papers_are_listed() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["check", "--list"]).exits(0).prints(&["etinski2010", "BSLD Threshold Driven"]);
+    let found = sandbox.run(&["check", "--list", "--format", "json"]).exits(0).json();
+    assert!(found[0]["demanded"].as_u64() > Some(40), "{found}");
+}
+
+/// Everything that is demanded of the papers whose sweeps take seconds.
+#[test]
+fn the_claims_of_the_papers_hold() {
+    for paper in ["etinski2010"] {
+        let Some(traces) = std::env::var("POWERSWEEP_TRACES").ok().filter(|folder| !folder.is_empty()) else {
+            println!("skipped: POWERSWEEP_TRACES is not set: no logs of {paper}");
+            return;
+        };
+        let sandbox = Sandbox::new();
+        let ended = sandbox.run(&["check", paper, "--demanded", "--traces", &traces]);
+        if ended.code() == Some(4) {
+            println!("skipped: a log of {paper} is not in POWERSWEEP_TRACES");
+            continue;
+        }
+        ended.exits(0);
+    }
+}
