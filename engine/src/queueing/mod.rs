@@ -44,6 +44,7 @@
 //! constant power. This module knows nothing of the batch jobs, their platforms and policies.
 
 mod arrivals;
+mod buffered;
 mod policy;
 pub mod rates;
 mod servers;
@@ -52,6 +53,7 @@ mod summary;
 mod timers;
 
 pub use arrivals::{Arrivals, ClassStream, Listed, Poisson, Work};
+pub use buffered::{Buffered, Scheme};
 pub use policy::{Completed, QueuePolicy, Task};
 pub use servers::{ServerTable, Servers, Speed, State};
 pub use simulation::{Observer, Simulation, Until};

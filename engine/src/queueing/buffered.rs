@@ -1,0 +1,122 @@
+//! Where jobs wait in a cluster of server classes: the schemes and priorities of Do et al. 2013.
+use std::collections::VecDeque;
+
+use super::policy::{Completed, QueuePolicy, Task};
+use super::servers::Servers;
+use crate::error::Stop;
+
+/// Where an arriving job waits when every server is busy (Do et al. 2013, section 2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// At the server with the fewest jobs, in service and waiting (Algorithm 1).
+    Separate,
+    /// At the server class with the fewest waiting jobs (Algorithm 2).
+    Class,
+    /// In one queue (Algorithm 3).
+    Common,
+}
+
+/// First come, first served with servers in an order of priority: an arriving job takes the first free server, else it
+/// waits by the scheme, where ties go to the higher priority. A freed server takes the head of its own queue only: jobs
+/// never move between queues. All work is of one class.
+#[derive(Debug, Clone)]
+pub struct Buffered {
+    scheme: Scheme,
+    /// Servers by rank, highest priority first, and the rank of each server.
+    by_rank: Vec<u32>,
+    rank_of: Vec<u32>,
+    /// Free servers: one bit a rank.
+    free: Vec<u64>,
+    /// One queue a server (by rank), a class (in order of priority), or one alone.
+    queues: Vec<VecDeque<Task>>,
+    /// Their lengths, to find the least quickly.
+    lengths: Vec<u32>,
+    /// The queue that each server (by rank) takes from.
+    queue_of: Vec<u32>,
+    waiting: usize,
+}
+
+impl Buffered {
+    /// `classes`: the servers of each class, highest priority first; together each server once.
+    pub fn new(scheme: Scheme, classes: &[Vec<usize>]) -> Buffered {
+        let by_rank: Vec<u32> = classes.iter().flatten().map(|&server| server as u32).collect();
+        let mut rank_of = vec![0; by_rank.len()];
+        for (rank, &server) in by_rank.iter().enumerate() {
+            rank_of[server as usize] = rank as u32;
+        }
+        let queue_of: Vec<u32> = match scheme {
+            Scheme::Separate => (0..by_rank.len() as u32).collect(),
+            Scheme::Class => {
+                classes.iter().enumerate().flat_map(|(i, class)| class.iter().map(move |_| i as u32)).collect()
+            }
+            Scheme::Common => vec![0; by_rank.len()],
+        };
+        let queues = queue_of.last().map_or(0, |&last| last as usize + 1);
+        let mut free = vec![0; by_rank.len().div_ceil(64)];
+        for rank in 0..by_rank.len() {
+            free[rank / 64] |= 1 << (rank % 64);
+        }
+        Buffered {
+            scheme,
+            by_rank,
+            rank_of,
+            free,
+            queues: vec![VecDeque::new(); queues],
+            lengths: vec![0; queues],
+            queue_of,
+            waiting: 0,
+        }
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    #[inline]
+    fn first_free(&self) -> Option<usize> {
+        let word = self.free.iter().position(|&word| word != 0)?;
+        Some(word * 64 + self.free[word].trailing_zeros() as usize)
+    }
+
+    /// The first of the shortest queues.
+    #[inline]
+    fn shortest(&self) -> usize {
+        let least = self.lengths.iter().fold(u32::MAX, |least, &length| least.min(length));
+        self.lengths.iter().position(|&length| length == least).expect("there is a server, so there is a queue")
+    }
+}
+
+impl QueuePolicy for Buffered {
+    #[inline]
+    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        if let Some(rank) = self.first_free() {
+            self.free[rank / 64] &= !(1 << (rank % 64));
+            return servers.start(self.by_rank[rank] as usize, task);
+        }
+        // Every server has one job in service: the fewest jobs are the fewest waiting.
+        let queue = if self.scheme == Scheme::Common { 0 } else { self.shortest() };
+        self.queues[queue].push_back(task);
+        self.lengths[queue] += 1;
+        self.waiting += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        let rank = self.rank_of[done.server] as usize;
+        let queue = self.queue_of[rank] as usize;
+        if let Some(task) = self.queues[queue].pop_front() {
+            self.lengths[queue] -= 1;
+            self.waiting -= 1;
+            servers.start(done.server, task)
+        } else {
+            self.free[rank / 64] |= 1 << (rank % 64);
+            Ok(())
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting
+    }
+}
