@@ -267,6 +267,11 @@ pub static ENTRIES: &[&Entry] = &[
     &crate::policy::capacity::NONE,
     &crate::policy::cap::NONE,
     &crate::summary::ENTRY,
+    &crate::queueing::open_poisson::ENTRY,
+    &crate::queueing::server_classes::ENTRY,
+    &crate::queueing::buffered::ENTRY,
+    &crate::queueing::steady_state::ENTRY,
+    &crate::queueing::horizon::ENTRY,
 ];
 
 /// The entry of a slot by name.

@@ -5,6 +5,7 @@ use crate::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation}
 use crate::platform::Machine;
 use crate::policy::batch::{self, Batch};
 use crate::policy::composed::Composed;
+use crate::queueing;
 use crate::registry::Slot;
 use crate::summary::{self, Integrals, Outcome, Summary};
 use crate::workload::{Job, Workload};
@@ -23,7 +24,11 @@ pub fn simulate(
     details: &mut Details,
 ) -> Result<Measured, SimError> {
     details.clear();
-    let measured = simulate_jobs(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)));
+    let measured = if queueing::is_model(spec) {
+        queueing::simulate(spec, limits, details).map(|summary| Measured::Queues(Box::new(summary)))
+    } else {
+        simulate_jobs(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
+    };
     debug_assert!(details.declared(), "a part records a series that is not declared in `series::SERIES`");
     measured
 }

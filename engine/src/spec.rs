@@ -45,10 +45,21 @@ impl SimSpec {
         self.parts.values()
     }
 
+    /// Whether a slot's part has a say in this simulation. Those that do not are at their defaults (see
+    /// [`SimSpec::problems`]) and have no value in the results.
+    pub fn applies(&self, slot: Slot) -> bool {
+        !crate::queueing::is_model(self) || crate::queueing::SLOTS.contains(&slot)
+    }
+
     /// Problems that no single value shows: vectors of different length, contradicting bounds, combinations that make
     /// no sense. Each is a sentence that names the parameters.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = crate::platform::gear_problems(self.part(Slot::Platform));
+        let mut problems = crate::queueing::problems(self);
+        // A spec with parts of two kinds makes no sense: nothing more can be said of it.
+        if crate::queueing::is_model(self) || !problems.is_empty() {
+            return problems;
+        }
+        problems.extend(crate::platform::gear_problems(self.part(Slot::Platform)));
         problems.extend(crate::workload::problems(self));
         problems
     }

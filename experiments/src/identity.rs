@@ -5,6 +5,7 @@
 //! - A parameter at its default is left out, so a parameter added later changes no id; defaults never change.
 //! - A part is left out when it is its slot's default part, at version 1, with no parameter listed, so a slot added
 //!   later changes no id. Default parts never change.
+//! - A slot that has no say in the simulation is left out.
 //! - The kernel's version and the version of every listed part are in, so changed results get new ids.
 //! - Reals are their bits after `-0.0` became `0.0`; NaN never gets this far (`Param::check` refuses it).
 //! - A log is the digest of its decompressed bytes; its name and place are not in. Labels are not in.
@@ -37,7 +38,7 @@ pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
             out.extend_from_slice(digest.as_bytes());
         }
     }
-    for part in sim.parts() {
+    for part in sim.parts().filter(|part| sim.applies(part.entry().slot)) {
         push_part(&mut out, part);
     }
     out

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_engine::SimSpec;
-use powersweep_engine::registry::Entry;
+use powersweep_engine::registry::{Entry, Slot};
+use powersweep_engine::{SimSpec, queueing};
 
 use crate::Sweep;
 
@@ -18,12 +18,17 @@ impl Sweep {
     pub fn part_versions(&self) -> BTreeMap<String, u32> {
         let mut versions = BTreeMap::new();
         let mut slots = BTreeSet::new();
+        let mut queueing = false;
         for part in self.manifest().inner().levels.iter().flat_map(|l| &l.variants).flat_map(|v| &v.parts) {
             let entry = part.entry();
             slots.insert(entry.slot);
+            queueing |= entry.slot == Slot::Policy && queueing::is_part(entry);
             versions.insert(part_id(entry), entry.version);
         }
-        for part in SimSpec::new().parts().filter(|part| !slots.contains(&part.entry().slot)) {
+        // A manifest's policies are all of one kind: workloads and platforms combine with each.
+        let applies = |slot: Slot| !queueing || queueing::SLOTS.contains(&slot);
+        let unchosen = |slot: Slot| !slots.contains(&slot) && applies(slot);
+        for part in SimSpec::new().parts().filter(|part| unchosen(part.entry().slot)) {
             versions.insert(part_id(part.entry()), part.entry().version);
         }
         versions

@@ -1,7 +1,8 @@
 //! Columns that say what was simulated: labels, the part of each slot, every registered parameter.
 //!
 //! They come from the registry alone: a parameter of a new part is a new column without a line here. A parameter has a
-//! value where its part was chosen and sets it, defaults included, and is null elsewhere.
+//! value where its part was chosen and sets it, defaults included, and is null elsewhere. A slot that does not apply to a
+//! simulation, such as the queue order to a queueing model, is null with all its parameters.
 
 use powersweep_engine::facts::Datum;
 use powersweep_engine::registry::{self, Entry, Param, Slot, Type, Value};
@@ -59,7 +60,7 @@ impl Axes {
         }
         let first_slot = first + self.labels.len();
         let first_param = first_slot + self.slots.len();
-        for (i, plan) in self.slots.iter().enumerate() {
+        for (i, plan) in self.slots.iter().enumerate().filter(|(_, plan)| task.sim.applies(plan.slot)) {
             let part = task.sim.part(plan.slot);
             arrays.push(first_slot + i, Datum::Text(part.entry().name), n);
             let known = plan.entries.iter().find(|e| e.entry == part.entry());
@@ -140,12 +141,14 @@ fn slot_column(slot: Slot) -> Column {
         Slot::Statistics => "What is measured",
     };
     let parts: Vec<_> = registry::entries(slot).map(|e| format!("`{}`", e.name)).collect();
+    let nullable = !powersweep_engine::queueing::SLOTS.contains(&slot);
+    let null = if nullable { " Null in a queueing model." } else { "" };
     Column {
         name: slot.key().to_owned(),
         ty: ColumnType::Text,
         unit: "",
-        nullable: false,
-        doc: format!("{what}: {}.", parts.join(", ")),
+        nullable,
+        doc: format!("{what}: {}.{null}", parts.join(", ")),
         source: "manifest".to_owned(),
     }
 }

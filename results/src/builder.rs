@@ -89,7 +89,7 @@ impl Array {
                 b.append(true);
             }),
             (Values::Reals(b), Datum::Reals(v)) => (0..n).for_each(|_| {
-                b.values().append_slice(v);
+                v.iter().for_each(|&x| b.values().append_option((!x.is_nan()).then_some(x)));
                 b.append(true);
             }),
             (values, Datum::Null) => values.push_nulls(n),

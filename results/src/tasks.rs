@@ -67,13 +67,20 @@ impl Metric {
 
 static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
     let run = identity::run();
-    let counts: Vec<_> = RuleCounts::FIELDS.iter().map(|f| Declared::of_field(f, "rules of the workload")).collect();
+    let counts: Vec<_> = RuleCounts::FIELDS.iter().map(count).collect();
     let metrics = Metric::all();
     let mut behind = columns_of(&counts);
     behind.extend(metrics.iter().map(|m| m.column.clone()));
     let layout = Layout::new(columns_of(&run), behind);
     Declarations { run, counts, metrics, layout }
 });
+
+/// The column of a rule: null for a queueing model, which has no records.
+fn count(field: &Field<RuleCounts>) -> Declared<RuleCounts> {
+    let mut declared = Declared::of_field(field, "rules of the workload");
+    declared.column.nullable = true;
+    declared
+}
 
 /// The columns in order.
 pub fn columns() -> Vec<Column> {
@@ -103,7 +110,9 @@ impl Rows<Tasks> {
         let d = &*DECLARATIONS;
         self.push_task(task, 1);
         self.push_records(d.layout.front(), &d.run, slice::from_ref(run));
-        let position = self.push_records(d.layout.behind_axes(), &d.counts, slice::from_ref(counts));
+        // A queueing model has no records for rules: nulls.
+        let counts = if measured.jobs().is_some() { slice::from_ref(counts) } else { &[] };
+        let position = self.push_records(d.layout.behind_axes(), &d.counts, counts);
         for (i, metric) in d.metrics.iter().enumerate() {
             self.arrays().push(position + i, metric.value(measured), 1);
         }

@@ -2,8 +2,49 @@
 use std::collections::VecDeque;
 
 use super::policy::{Completed, QueuePolicy, Task};
+use super::server_classes::{Priority, ServerClasses};
 use super::servers::Servers;
 use crate::error::Stop;
+use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+
+/// Registry entry of the policy.
+pub const ENTRY: Entry = Entry {
+    slot: Slot::Policy,
+    name: "buffered",
+    version: 1,
+    source: "Do et al. 2013, section 2, Algorithms 1 to 3",
+    doc: "Jobs of one proc on server classes, first come, first served: an arriving job takes the first free server in order \
+          of priority, else it waits by the buffering scheme.",
+    params: &[
+        Param {
+            name: "buffering",
+            ty: Type::Choice(&["separate", "class", "common"]),
+            unit: "",
+            default: Default::Text("common"),
+            identity: true,
+            doc: "Where a job waits when all servers are busy: at the server with the fewest jobs, at the server class with \
+                  the fewest waiting jobs, or in one queue.",
+        },
+        Param {
+            name: "server_priority",
+            ty: Type::Choice(&["energy-efficiency", "high-performance"]),
+            unit: "",
+            default: Default::Text("energy-efficiency"),
+            identity: true,
+            doc: "Which server class comes first: the most operations a second for a watt, or the most operations a second \
+                  (equals: the lower busy power).",
+        },
+        Param {
+            name: "idle_servers",
+            ty: Type::Choice(&["on", "off"]),
+            unit: "",
+            default: Default::Text("on"),
+            identity: true,
+            doc: "Whether idle servers draw their idle power or none (Do et al. 2013, eq. 3 and 4); they start at once either \
+                  way. Both energies per job are columns of every run.",
+        },
+    ],
+};
 
 /// Where an arriving job waits when every server is busy (Do et al. 2013, section 2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +107,22 @@ impl Buffered {
             queue_of,
             waiting: 0,
         }
+    }
+
+    /// The policy of a part on a cluster.
+    pub(super) fn of(part: &Part, classes: &ServerClasses) -> Buffered {
+        let scheme = match part.text("buffering") {
+            "separate" => Scheme::Separate,
+            "class" => Scheme::Class,
+            _ => Scheme::Common,
+        };
+        let priority = match part.text("server_priority") {
+            "high-performance" => Priority::HighPerformance,
+            _ => Priority::EnergyEfficiency,
+        };
+        let groups = classes.groups();
+        let ranked: Vec<_> = classes.ranking(priority).into_iter().map(|class| groups[class].clone()).collect();
+        Buffered::new(scheme, &ranked)
     }
 
     /// The scheme.

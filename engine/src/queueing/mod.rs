@@ -42,19 +42,35 @@
 //! Invariants: one total order of events (instant; ends by server, arrivals, timers); a task starts once, on a free
 //! server that can execute its class; seconds of a server's states add up to the time; energies are sums over segments of
 //! constant power. This module knows nothing of the batch jobs, their platforms and policies.
+//!
+//! Parts of the registry: sources and platforms of queueing models, policies, statistics ([`PARTS`]); [`problems`] says
+//! which fit together.
 
 mod arrivals;
-mod buffered;
+mod batch_means;
+pub mod buffered;
+pub mod horizon;
+mod measure;
+pub mod open_poisson;
 mod policy;
 pub mod rates;
+mod run;
+pub mod server_classes;
 mod servers;
 mod simulation;
+pub mod steady_state;
+mod student;
 mod summary;
+mod tally;
 mod timers;
 
 pub use arrivals::{Arrivals, ClassStream, Listed, Poisson, Work};
 pub use buffered::{Buffered, Scheme};
 pub use policy::{Completed, QueuePolicy, Task};
+pub(crate) use run::simulate;
+pub use run::{PARTS, SLOTS, is_model, is_part, problems};
+pub use server_classes::{Priority, ServerClasses};
 pub use servers::{ServerTable, Servers, Speed, State};
 pub use simulation::{Observer, Simulation, Until};
+pub use student::t_quantile;
 pub use summary::QueueSummary;

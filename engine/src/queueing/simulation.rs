@@ -49,9 +49,13 @@ pub struct Simulation<A, P> {
     arrived_count: u64,
     completed_count: u64,
     events_count: u64,
+    /// Tasks in the system by class.
+    left_count: Vec<u64>,
     /// Integrals over time of the tasks in the system and of those that wait (task-seconds).
     in_system_s: f64,
     waiting_s: f64,
+    /// Sum of the arrival instants of the tasks in the system (s).
+    arrivals_sum_s: f64,
 }
 
 /// Events between two looks at the limits.
@@ -62,6 +66,7 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
     pub fn new(mut arrivals: A, policy: P, servers: Servers) -> Simulation<A, P> {
         let next = arrivals.next();
         Simulation {
+            left_count: vec![0; servers.table().classes],
             servers,
             policy,
             arrivals,
@@ -72,6 +77,7 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
             events_count: 0,
             in_system_s: 0.0,
             waiting_s: 0.0,
+            arrivals_sum_s: 0.0,
         }
     }
 
@@ -103,6 +109,8 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
                 self.advance(due_s);
                 let done = self.servers.end_next();
                 self.completed_count += 1;
+                self.left_count[done.task.class as usize] -= 1;
+                self.arrivals_sum_s -= done.task.arrived_s;
                 observer.completed(&done);
                 self.policy.ended(&mut self.servers, &done)?;
             } else if arrival_s <= timer_s {
@@ -112,6 +120,8 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
                 self.advance(arrival_s);
                 let task = std::mem::replace(&mut self.next, self.arrivals.next());
                 self.arrived_count += 1;
+                self.left_count[task.class as usize] += 1;
+                self.arrivals_sum_s += task.arrived_s;
                 self.policy.arrived(&mut self.servers, task)?;
             } else {
                 if timer_s > until.horizon_s || self.is_over() {
@@ -193,6 +203,11 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
         self.arrived_count - self.servers.started_count()
     }
 
+    /// Tasks of each class in the system, waiting or in service.
+    pub fn left_count(&self) -> &[u64] {
+        &self.left_count
+    }
+
     /// Events handled.
     pub fn events_count(&self) -> u64 {
         self.events_count
@@ -201,6 +216,11 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
     /// Integral of the number of tasks in the system since time 0 (task-seconds).
     pub fn in_system_s(&self) -> f64 {
         self.in_system_s
+    }
+
+    /// Time that the tasks now in the system have spent there so far (task-seconds).
+    pub fn spent_s(&self) -> f64 {
+        (self.arrived_count - self.completed_count) as f64 * self.now_s() - self.arrivals_sum_s
     }
 
     /// Integral of the number of waiting tasks since time 0 (task-seconds).

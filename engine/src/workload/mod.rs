@@ -140,12 +140,17 @@ pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, Work
     build_within(spec, log, u64::MAX)
 }
 
-/// Makes the workload of a spec: source, then rules, unless that may take more than `max_bytes` of memory.
+/// Makes the workload of a spec: source, then rules, unless that may take more than `max_bytes` of memory. That of a
+/// queueing source is empty.
 ///
 /// `log` is the parsed log if the source is one; generators ignore it and draw from `spec.seed`.
 /// Errors are final; [`WorkloadError::TooLarge`] is final for this limit.
 pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -> Result<Workload, WorkloadError> {
     let source = spec.part(Slot::Source);
+    if crate::queueing::is_part(source.entry()) {
+        // Its tasks are drawn as they come.
+        return Ok(Workload { jobs: Vec::new(), native_procs: None, counts: RuleCounts::default() });
+    }
     let rules = rules::Rules::new(spec.part(Slot::Rules))?;
     let name = source.entry().name;
     let generator = GENERATORS.iter().find(|(n, _)| *n == name);
@@ -277,7 +282,8 @@ mod tests {
             spec.seed += 1;
             assert_ne!(build(&spec, None).expect("builds").jobs, workload.jobs, "{name}: the seed matters");
         }
-        let sources = registry::entries(Slot::Source).filter(|e| e.name != "swf").map(|e| e.name);
+        let batch = |e: &&registry::Entry| e.name != "swf" && !crate::queueing::is_part(e);
+        let sources = registry::entries(Slot::Source).filter(batch).map(|e| e.name);
         assert_eq!(sources.collect::<Vec<_>>(), GENERATORS.map(|(n, _)| n), "every source but logs is a generator");
     }
 

@@ -3,6 +3,7 @@
 
 mod aldaoud;
 mod conformance;
+mod do2013;
 mod etinski;
 mod golden;
 mod kernel;

@@ -1,0 +1,247 @@
+//! Queueing models from specs: theory, the exact Markov chain, and what Do et al. 2013 printed.
+use powersweep_engine::queueing::{Priority, ServerClasses};
+use powersweep_engine::registry::{self, Part, Slot};
+use powersweep_engine::workload::{self, Workload};
+use powersweep_engine::{Details, Limits, QueueSummary, SimError, SimSpec, Value, simulate};
+
+/// The paper's cluster and policy at a utilization, with so many measured jobs.
+pub(crate) fn spec(buffering: &str, priority: &str, utilization: f64, jobs: i64) -> SimSpec {
+    let mut spec = SimSpec::new();
+    for (slot, name) in [
+        (Slot::Source, "open-poisson"),
+        (Slot::Platform, "server-classes"),
+        (Slot::Policy, "buffered"),
+        (Slot::Statistics, "steady-state"),
+    ] {
+        spec.choose(Part::new(registry::find(slot, name).unwrap()));
+    }
+    set(&mut spec, "target_utilization", Value::Real(utilization));
+    set(&mut spec, "buffering", Value::Text(buffering.to_owned()));
+    set(&mut spec, "server_priority", Value::Text(priority.to_owned()));
+    set(&mut spec, "least_jobs_count", Value::Int(jobs));
+    spec
+}
+
+/// One queue before `servers` servers of rate 1.
+fn servers_of_rate_1(servers: f64, utilization: f64, jobs: i64) -> SimSpec {
+    let mut spec = spec("common", "energy-efficiency", utilization, jobs);
+    for (name, value) in
+        [("class_servers", servers), ("class_rates_per_s", 1.0), ("class_busy_w", 200.0), ("class_idle_w", 50.0)]
+    {
+        set(&mut spec, name, Value::Reals(vec![value]));
+    }
+    spec
+}
+
+pub(crate) fn set(spec: &mut SimSpec, name: &str, value: Value) {
+    let slot = spec.parts().find(|p| p.entry().params.iter().any(|q| q.name == name)).unwrap().entry().slot;
+    spec.part_mut(slot).set(name, value).unwrap();
+}
+
+pub(crate) fn try_run(spec: &SimSpec, details: &mut Details) -> Result<QueueSummary, SimError> {
+    let workload: Workload = workload::build(spec, None).unwrap();
+    let measured = simulate(spec, &workload, &Limits::NONE, details)?;
+    Ok(measured.queues().unwrap().clone())
+}
+
+pub(crate) fn run(spec: &SimSpec) -> QueueSummary {
+    let summary = try_run(spec, &mut Details::default()).unwrap();
+    assert!(summary.procs_residual < 1e-9, "server-seconds do not add up: {}", summary.procs_residual);
+    assert!(summary.little_residual < 1e-9, "Little's law: {}", summary.little_residual);
+    summary
+}
+
+/// Within `widths` half-widths of the exact value.
+#[track_caller]
+fn close(what: &str, estimate: f64, half_width: Option<f64>, exact: f64, widths: f64) {
+    let half_width = half_width.expect("there was a stop by precision");
+    assert!((estimate - exact).abs() < widths * half_width, "{what}: {estimate} +- {half_width}, exact {exact}");
+}
+
+/// Erlang's C formula: the probability of waiting of M/M/c with offered traffic a = lambda / mu.
+fn erlang_c(c: u32, a: f64) -> f64 {
+    let mut b = 1.0;
+    for k in 1..=c {
+        b = a * b / (f64::from(k) + a * b);
+    }
+    b / (1.0 - a / f64::from(c) * (1.0 - b))
+}
+
+#[test]
+fn one_and_several_servers_follow_erlang() {
+    for (c, u) in [(1, 0.5), (1, 0.8), (3, 0.7), (24, 0.9)] {
+        let summary = run(&servers_of_rate_1(f64::from(c), u, 1_000_000));
+        let a = f64::from(c) * u;
+        let waiting = erlang_c(c, a);
+        let wait_s = waiting / (f64::from(c) - a);
+        close("wait", summary.wait_s_mean, summary.wait_s_half_width, wait_s, 1.3);
+        close("response", summary.turnaround_s_mean, summary.turnaround_s_half_width, wait_s + 1.0, 1.3);
+        assert!((summary.waited_share - waiting).abs() < 0.01, "{c} servers at {u}: {}", summary.waited_share);
+        // A job that waits does so for an exponential time of mean 1/(c - a).
+        let of_waited = summary.wait_s_mean_of_waited.unwrap();
+        assert!((of_waited * (f64::from(c) - a) - 1.0).abs() < 0.12, "{of_waited}");
+        assert!((summary.queue_length_mean.unwrap() - a * wait_s).abs() < 0.05 * (a * wait_s).max(0.1));
+        let energy_j = (200.0 * a + 50.0 * (f64::from(c) - a)) / a;
+        close("energy", summary.energy_per_job_j, summary.energy_per_job_half_width_j, energy_j, 1.3);
+        assert!((summary.utilization_installed.unwrap() - u).abs() < 0.005);
+    }
+}
+
+#[test]
+fn general_work_follows_pollaczek_and_khinchine() {
+    for (distribution, scv) in [("deterministic", 0.0), ("gamma", 0.5), ("gamma", 2.5), ("hyperexponential", 4.0)] {
+        let mut spec = servers_of_rate_1(1.0, 0.6, 1_000_000);
+        set(&mut spec, "work_distribution", Value::Text(distribution.to_owned()));
+        if scv > 0.0 {
+            set(&mut spec, "work_scv", Value::Real(scv));
+        }
+        set(&mut spec, "work_mean", Value::Real(2.0));
+        let summary = run(&spec);
+        // lambda E[S^2]/2(1 - rho), with E[S] = 2 and lambda = 0.3.
+        let wait_s = 0.3 * 4.0 * (1.0 + scv) / (2.0 * 0.4);
+        close(distribution, summary.wait_s_mean, summary.wait_s_half_width, wait_s, 1.3);
+        close(distribution, summary.service_s_mean, summary.service_s_half_width.map(|w| w + 1e-9), 2.0, 1.3);
+    }
+}
+
+/// Nominal 95% intervals of the stopping rule hold the true mean in at least 90% of 200 runs of M/M/1 at 80%.
+#[test]
+fn intervals_of_the_stopping_rule_cover_the_mean() {
+    let mut spec = servers_of_rate_1(1.0, 0.8, 50_000);
+    set(&mut spec, "confidence", Value::Real(0.95));
+    set(&mut spec, "response_precision", Value::Real(0.05));
+    let covered = (1..=200)
+        .filter(|&seed| {
+            spec.seed = seed;
+            let summary = run(&spec);
+            assert_eq!(summary.precision_reached, Some(true));
+            (summary.turnaround_s_mean - 5.0).abs() <= summary.turnaround_s_half_width.unwrap()
+        })
+        .count();
+    assert!(covered >= 180, "{covered} of 200 intervals cover the mean");
+}
+
+#[test]
+fn classes_are_ranked_as_in_table_3() {
+    let platform = |set: &[(&str, Value)]| {
+        let mut part = Part::new(registry::find(Slot::Platform, "server-classes").unwrap());
+        set.iter().for_each(|(name, value)| part.set(name, value.clone()).unwrap());
+        ServerClasses::new(&part)
+    };
+    let classes = platform(&[]);
+    let rounded = |values: Vec<f64>| values.iter().map(|v| (v * 1000.0).round() / 1000.0).collect::<Vec<_>>();
+    assert_eq!(rounded(classes.performance()), [1.0, 0.824, 0.435]);
+    // The paper prints 0.64 and 0.66 for the first two; C/P of its Table 2 gives these.
+    assert_eq!(rounded(classes.efficiency()), [0.618, 0.679, 1.0]);
+    assert_eq!(classes.ranking(Priority::HighPerformance), [0, 1, 2]);
+    assert_eq!(classes.ranking(Priority::EnergyEfficiency), [2, 1, 0]);
+    let table = classes.table();
+    assert_eq!([table.rates[0], table.rates[8], table.rates[16]], [1.0, 0.82, 0.43]);
+    let exact = platform(&[("rate_rounding", Value::Text("none".to_owned()))]).table();
+    assert_eq!(exact.rates[8], 5_286_503.0 / 6_419_253.0);
+    // Equal speeds: the lower active power comes first; equal in both: the platform's order.
+    let equals = platform(&[
+        ("class_ops_per_s", Value::Reals(vec![5.0, 7.0, 5.0])),
+        ("class_busy_w", Value::Reals(vec![9.0, 9.0, 8.0])),
+    ]);
+    assert_eq!(equals.ranking(Priority::HighPerformance), [1, 2, 0]);
+    // The slowed servers of section 3.2.3 are ranked alike.
+    let slowed =
+        platform(&[("rate_factor", Value::Real(0.7)), ("class_busy_w", Value::Reals(vec![1169.0, 881.0, 317.0]))]);
+    assert_eq!(slowed.ranking(Priority::EnergyEfficiency), [2, 1, 0]);
+    assert!((slowed.capacity_per_s(true) - 12.6).abs() < 1e-12);
+    assert!((slowed.capacity_per_s(false) - 18.0).abs() < 1e-12);
+}
+
+#[test]
+fn one_spec_gives_one_result_and_seeds_differ() {
+    let spec = spec("separate", "high-performance", 0.7, 50_000);
+    let mut other = spec.clone();
+    other.seed = 2;
+    assert_eq!(run(&spec), run(&spec));
+    assert_ne!(run(&spec).wait_s_mean, run(&other).wait_s_mean);
+}
+
+#[test]
+fn the_run_ends_by_precision_by_the_least_and_by_the_most_jobs() {
+    let mut spec = spec("common", "energy-efficiency", 0.5, 1_000);
+    let least = run(&spec);
+    assert_eq!((least.measured_jobs_count, least.batch_jobs_count), (1_024, Some(32)), "a multiple of 32");
+    assert_eq!((least.warmup_jobs_count, least.jobs_count), (10_000, 11_024));
+    assert_eq!(least.precision_reached, Some(true), "none was asked for");
+    set(&mut spec, "energy_precision", Value::Real(0.01));
+    set(&mut spec, "response_precision", Value::Real(0.01));
+    let precise = run(&spec);
+    assert_eq!(precise.precision_reached, Some(true));
+    let doublings = precise.measured_jobs_count / least.measured_jobs_count;
+    assert!(doublings > 4 && doublings.is_power_of_two(), "{doublings}");
+    assert!(precise.turnaround_s_half_width.unwrap() <= 0.01 * precise.turnaround_s_mean);
+    assert!(precise.energy_per_job_half_width_j.unwrap() <= 0.01 * precise.energy_per_job_j);
+    assert!(precise.batches_lag1.unwrap() < 0.2);
+    set(&mut spec, "most_jobs_count", Value::Int(5_000));
+    let most = run(&spec);
+    assert_eq!((most.precision_reached, most.measured_jobs_count), (Some(false), 4_096));
+}
+
+#[test]
+fn the_distribution_of_response_times_is_a_series() {
+    let mut details = Details::series();
+    let mut spec = servers_of_rate_1(1.0, 0.5, 1_000_000);
+    set(&mut spec, "cdf_step_s", Value::Real(0.5));
+    set(&mut spec, "cdf_max_s", Value::Real(10.0));
+    let with = try_run(&spec, &mut details).unwrap();
+    let points = details.series.unwrap();
+    assert_eq!(points.len(), 21);
+    for point in &points {
+        // Response times of M/M/1 are exponential of rate mu - lambda.
+        let exact = 1.0 - (-0.5 * point.x).exp();
+        assert!((point.value - exact).abs() < 0.01, "{point:?}, exact {exact}");
+        assert_eq!((point.series, point.level), ("response_time_cdf", None));
+    }
+    assert_eq!(with, run(&spec), "asking for the series changes nothing else");
+}
+
+#[test]
+fn idle_servers_that_are_off_draw_nothing() {
+    let mut spec = spec("common", "energy-efficiency", 0.5, 20_000);
+    let on = run(&spec);
+    set(&mut spec, "idle_servers", Value::Text("off".to_owned()));
+    let off = run(&spec);
+    assert_eq!(on.energy_per_job_j, on.energy_per_job_idle_on_j);
+    assert_eq!(off.energy_per_job_j, on.energy_per_job_idle_off_j);
+    assert_eq!(off.energy_per_job_idle_on_j, on.energy_per_job_j, "both are in every row");
+    assert_eq!(off.energy_total_j, off.energy_computational_j);
+}
+
+#[test]
+fn impossible_models_are_refused_with_the_reason() {
+    let good = spec("common", "energy-efficiency", 0.5, 1_000);
+    let refused = |change: &dyn Fn(&mut SimSpec), words: &[&str]| {
+        let mut spec = good.clone();
+        change(&mut spec);
+        let problems = spec.problems().join("\n");
+        for word in words {
+            assert!(problems.contains(word), "{word:?} is not in {problems:?}");
+        }
+        assert!(matches!(try_run(&spec, &mut Details::default()), Err(SimError::Invalid(_))));
+    };
+    assert_eq!(good.problems(), Vec::<String>::new());
+    let choose = |slot, name| move |spec: &mut SimSpec| spec.choose(Part::new(registry::find(slot, name).unwrap()));
+    refused(&choose(Slot::Order, "sjf"), &["queue_order", "sjf", "buffered"]);
+    refused(&choose(Slot::Backfill, "conservative"), &["backfill", "conservative"]);
+    refused(&choose(Slot::GearRule, "bsld"), &["gear_rule", "bsld"]);
+    refused(&choose(Slot::Statistics, "summary"), &["statistics_kind", "summary", "steady-state"]);
+    refused(&choose(Slot::Platform, "homogeneous"), &["machine", "homogeneous", "server-classes"]);
+    refused(&choose(Slot::Source, "lublin"), &["source", "lublin", "open-poisson"]);
+    refused(&choose(Slot::Policy, "batch"), &["source", "machine", "statistics_kind", "batch"]);
+    refused(&|s| set(s, "wide_jobs", Value::Text("drop".to_owned())), &["wide_jobs", "buffered"]);
+    refused(&|s| set(s, "class_servers", Value::Reals(vec![8.0, 8.5, 1.0])), &["class_servers", "8.5"]);
+    refused(&|s| set(s, "class_idle_w", Value::Reals(vec![8.0])), &["class_idle_w", "class_servers"]);
+    refused(&|s| set(s, "class_busy_w", Value::Reals(vec![8.0, 0.0, 1.0])), &["class_busy_w", "above 0"]);
+    refused(&|s| set(s, "arrival_rate_per_s", Value::Real(1.0)), &["target_utilization", "arrival_rate_per_s"]);
+    refused(&|s| set(s, "target_utilization", Value::Real(1.0)), &["offered load", "target_utilization"]);
+    refused(&|s| set(s, "work_scv", Value::Real(2.0)), &["work_scv", "exponential"]);
+    refused(&|s| set(s, "work_distribution", Value::Text("gamma".to_owned())), &["work_scv", "gamma"]);
+    refused(&|s| set(s, "most_jobs_count", Value::Int(100)), &["least_jobs_count", "most_jobs_count"]);
+    refused(&|s| set(s, "cdf_step_s", Value::Real(1e-6)), &["cdf_step_s", "cdf_max_s"]);
+}
