@@ -80,7 +80,7 @@ fn one_and_several_servers_follow_erlang() {
         // A job that waits does so for an exponential time of mean 1/(c - a).
         let of_waited = summary.wait_s_mean_of_waited.unwrap();
         assert!((of_waited * (f64::from(c) - a) - 1.0).abs() < 0.12, "{of_waited}");
-        assert!((summary.queue_length_mean.unwrap() - a * wait_s).abs() < 0.05 * (a * wait_s).max(0.1));
+        assert!((summary.queue_length_mean.unwrap() - a * wait_s).abs() < 0.12 * (a * wait_s).max(0.1));
         let energy_j = (200.0 * a + 50.0 * (f64::from(c) - a)) / a;
         close("energy", summary.energy_per_job_j, summary.energy_per_job_half_width_j, energy_j, 1.3);
         assert!((summary.utilization_installed.unwrap() - u).abs() < 0.005);
@@ -244,4 +244,228 @@ fn impossible_models_are_refused_with_the_reason() {
     refused(&|s| set(s, "work_distribution", Value::Text("gamma".to_owned())), &["work_scv", "gamma"]);
     refused(&|s| set(s, "most_jobs_count", Value::Int(100)), &["least_jobs_count", "most_jobs_count"]);
     refused(&|s| set(s, "cdf_step_s", Value::Real(1e-6)), &["cdf_step_s", "cdf_max_s"]);
+}
+
+/// The exact Markov chain of the Common Queue: busy servers of each class while any is free, then a queue whose length is
+/// geometric.
+mod exact {
+    /// Steady-state means.
+    #[derive(Debug)]
+    pub(super) struct Exact {
+        pub(super) wait_s: f64,
+        pub(super) service_s: f64,
+        pub(super) waiting_share: f64,
+        pub(super) energy_on_j: f64,
+        pub(super) energy_off_j: f64,
+    }
+
+    const EACH: usize = 8;
+    const SIDE: usize = EACH + 1;
+    const STATES: usize = SIDE * SIDE * SIDE;
+
+    /// By classes of 8 servers in order of priority: rates, busy and idle powers.
+    pub(super) fn common_queue(lambda: f64, rates: [f64; 3], busy_w: [f64; 3], idle_w: [f64; 3]) -> Exact {
+        let counts = |state: usize| [state / (SIDE * SIDE), state / SIDE % SIDE, state % SIDE];
+        let strides = [SIDE * SIDE, SIDE, 1];
+        let mut q = vec![0.0; STATES * STATES];
+        for state in 0..STATES {
+            let busy = counts(state);
+            if let Some(class) = (0..3).find(|&i| busy[i] < EACH) {
+                q[state * STATES + state + strides[class]] += lambda;
+            }
+            for class in (0..3).filter(|&i| busy[i] > 0) {
+                q[state * STATES + state - strides[class]] += busy[class] as f64 * rates[class];
+            }
+        }
+        let mut p = stationary(&mut q);
+        // The queue behind the full state: (servers full, n waiting) has p_full * rho^n.
+        let capacity = EACH as f64 * rates.iter().sum::<f64>();
+        let rho = lambda / capacity;
+        let full = p[STATES - 1];
+        p[STATES - 1] = full / (1.0 - rho);
+        let total: f64 = p.iter().sum();
+        p.iter_mut().for_each(|p| *p /= total);
+        let waiting_share = p[STATES - 1];
+        let mut busy = [0.0; 3];
+        for (state, p) in p.iter().enumerate() {
+            (0..3).for_each(|i| busy[i] += p * counts(state)[i] as f64);
+        }
+        let sum = |f: &dyn Fn(usize) -> f64| (0..3).map(f).sum::<f64>() / lambda;
+        let energy_off_j = sum(&|i| busy[i] * busy_w[i]);
+        Exact {
+            wait_s: waiting_share * rho / (1.0 - rho) / lambda,
+            service_s: sum(&|i| busy[i]),
+            waiting_share,
+            energy_on_j: energy_off_j + sum(&|i| (EACH as f64 - busy[i]) * idle_w[i]),
+            energy_off_j,
+        }
+    }
+
+    /// Stationary weights of a chain by its transition rates, without subtractions (Grassmann, Taksar & Heyman 1985).
+    fn stationary(q: &mut [f64]) -> Vec<f64> {
+        for n in (1..STATES).rev() {
+            let (head, tail) = q.split_at_mut(n * STATES);
+            let last = &tail[..n];
+            let out: f64 = last.iter().sum();
+            for row in head.chunks_exact_mut(STATES) {
+                let into = row[n] / out;
+                row[n] = into;
+                if into > 0.0 {
+                    row[..n].iter_mut().zip(last).for_each(|(to, from)| *to += into * from);
+                }
+            }
+        }
+        let mut p = vec![1.0];
+        for n in 1..STATES {
+            p.push((0..n).map(|i| p[i] * q[i * STATES + n]).sum());
+        }
+        p
+    }
+}
+
+const LOADS: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
+const PRIORITIES: [&str; 2] = ["energy-efficiency", "high-performance"];
+
+/// The exact means of the paper's cluster with a Common Queue.
+fn exact(priority: &str, utilization: f64) -> exact::Exact {
+    let mut classes = [(1.0, 1700.0, 364.0), (0.82, 1275.0, 331.0), (0.43, 457.0, 108.0)];
+    if priority == "energy-efficiency" {
+        classes.reverse();
+    }
+    exact::common_queue(18.0 * utilization, classes.map(|c| c.0), classes.map(|c| c.1), classes.map(|c| c.2))
+}
+
+/// Standard error of a mean from its half-width at the default level of 99%, by 32 batches.
+fn standard_error(half_width: Option<f64>) -> f64 {
+    half_width.unwrap() / powersweep_engine::queueing::t_quantile(0.99, 31)
+}
+
+/// Whether a run of the Common Queue agrees with its Markov chain within four standard errors. Returns the relative
+/// standard error of the wait.
+fn check_against_exact(priority: &str, utilization: f64, jobs: i64) -> f64 {
+    let summary = run(&spec("common", priority, utilization, jobs));
+    let exact = exact(priority, utilization);
+    let error = |what: &str, mean: f64, half_width: Option<f64>, exact: f64| {
+        let error = standard_error(half_width);
+        let off = (mean - exact) / error;
+        println!("{priority} {utilization} {what}: {mean} exact {exact}, {off:.2} standard errors of {error:.2e}");
+        assert!(off.abs() < 4.0, "{priority} {utilization} {what}: {mean}, exact {exact}, standard error {error}");
+        error / mean
+    };
+    error("service", summary.service_s_mean, summary.service_s_half_width, exact.service_s);
+    error("energy", summary.energy_per_job_j, summary.energy_per_job_half_width_j, exact.energy_on_j);
+    let off = summary.energy_per_job_idle_off_j / exact.energy_off_j - 1.0;
+    assert!(off.abs() < 1e-2, "idle off: {}, exact {}", summary.energy_per_job_idle_off_j, exact.energy_off_j);
+    assert!((summary.waited_share - exact.waiting_share).abs() < 0.02, "{}", summary.waited_share);
+    error("wait", summary.wait_s_mean, summary.wait_s_half_width, exact.wait_s)
+}
+
+#[test]
+fn the_common_queue_agrees_with_its_markov_chain() {
+    for priority in PRIORITIES {
+        for utilization in [0.7, 0.9] {
+            check_against_exact(priority, utilization, 600_000);
+        }
+    }
+}
+
+/// The exact chain itself against the paper's printed values, which need no simulation.
+#[test]
+fn the_exact_chain_gives_the_printed_energies_and_service_time() {
+    let (ee, hp) = (exact("energy-efficiency", 0.5), exact("high-performance", 0.5));
+    let within = |found: f64, printed: f64, share: f64| {
+        assert!((found / printed - 1.0).abs() < share, "{found}, printed {printed}");
+    };
+    within(ee.service_s, 1.58441, 5e-4);
+    within(ee.energy_on_j, 1769.27, 5e-4);
+    within(hp.energy_on_j, 1989.82, 5e-4);
+    within(ee.energy_off_j, 1399.0, 5e-4);
+    within(hp.energy_off_j, 1649.0, 5e-4);
+}
+
+/// Every scheme under one seed sees the same jobs.
+fn check_schemes(priority: &str, utilization: f64, jobs: i64) {
+    let of = |buffering| run(&spec(buffering, priority, utilization, jobs));
+    let [common, class, separate] = ["common", "class", "separate"].map(of);
+    let waits = [&common, &class, &separate].map(|s| s.wait_s_mean);
+    assert!(waits.is_sorted_by(|a, b| a < b), "waits at {utilization} {priority}: {waits:?}");
+    if utilization >= 0.8 {
+        let responses = [&common, &class, &separate].map(|s| s.turnaround_s_mean);
+        assert!(responses.is_sorted_by(|a, b| a < b), "responses at {utilization} {priority}: {responses:?}");
+    }
+    for other in [&class, &separate] {
+        for of in [|s: &QueueSummary| s.energy_per_job_idle_on_j, |s: &QueueSummary| s.energy_per_job_idle_off_j] {
+            let ratio = of(other) / of(&common);
+            assert!((ratio - 1.0).abs() < 2e-3, "energy at {utilization} {priority}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn waits_are_ordered_by_scheme_and_energies_are_not() {
+    for (priority, utilization) in
+        [(PRIORITIES[0], 0.5), (PRIORITIES[1], 0.6), (PRIORITIES[0], 0.8), (PRIORITIES[1], 0.9)]
+    {
+        check_schemes(priority, utilization, 300_000);
+    }
+}
+
+/// What needs up to 10^8 jobs: minutes. `.ci/full` runs it.
+#[test]
+#[ignore = "simulates 10^9 jobs"]
+fn long_runs_give_the_printed_values() {
+    for priority in PRIORITIES {
+        for utilization in LOADS {
+            check_schemes(priority, utilization, 4_000_000);
+            let jobs = if utilization == 0.5 { 100_000_000 } else { 20_000_000 };
+            let relative = check_against_exact(priority, utilization, jobs);
+            let allowed = if utilization == 0.5 { 0.1 } else { 0.02 };
+            assert!(relative < allowed, "{priority} {utilization}: standard error of the wait {relative}");
+        }
+    }
+    let [ee, hp] = PRIORITIES.map(|priority| run(&spec("common", priority, 0.5, 100_000_000)));
+    let printed = [
+        (ee.energy_per_job_idle_on_j, 1769.27),
+        (hp.energy_per_job_idle_on_j, 1989.82),
+        (ee.energy_per_job_idle_off_j, 1399.0),
+        (hp.energy_per_job_idle_off_j, 1649.0),
+        (ee.service_s_mean, 1.58441),
+    ];
+    for (found, printed) in printed {
+        println!("{found}, printed {printed}: {:+.5}", found / printed - 1.0);
+        assert!((found / printed - 1.0).abs() < 5e-4, "{found}, printed {printed}");
+    }
+}
+
+/// Section 3.2.3: a cluster slowed to 70%.
+#[test]
+fn slowing_down_costs_more_response_than_it_saves() {
+    let slowed = |spec: &SimSpec| {
+        let mut spec = spec.clone();
+        set(&mut spec, "rate_factor", Value::Real(0.7));
+        set(&mut spec, "class_busy_w", Value::Reals(vec![1169.0, 881.0, 317.0]));
+        spec
+    };
+    for priority in PRIORITIES {
+        let full = spec("common", priority, 0.7, 200_000);
+        let (fast, slow) = (run(&full), run(&slowed(&full)));
+        assert!((slow.offered_load.unwrap() - 0.7).abs() < 1e-12, "of the slowed cluster");
+        let response = slow.turnaround_s_mean / fast.turnaround_s_mean - 1.0;
+        let energy = 1.0 - slow.energy_per_job_idle_off_j / fast.energy_per_job_idle_off_j;
+        assert!(response > energy, "response +{response}, energy -{energy}");
+        for rate in [8.0, 10.0, 12.0] {
+            let mut full = full.clone();
+            let stream = registry::find(Slot::Source, "open-poisson").unwrap();
+            full.choose(Part::new(stream));
+            set(&mut full, "arrival_rate_per_s", Value::Real(rate));
+            let (fast, slow) = (run(&full), run(&slowed(&full)));
+            assert!(slow.turnaround_s_mean > fast.turnaround_s_mean);
+            let rises = slow.energy_per_job_idle_off_j > fast.energy_per_job_idle_off_j;
+            assert_eq!(rises, priority == "energy-efficiency", "{priority} at {rate} jobs a second");
+        }
+        let mut unslowed = slowed(&full);
+        set(&mut unslowed, "target_utilization", Value::Real(0.6));
+        set(&mut unslowed, "utilization_of", Value::Text("unslowed".to_owned()));
+        assert!((run(&unslowed).offered_load.unwrap() - 0.6 / 0.7).abs() < 1e-12);
+    }
 }
