@@ -54,7 +54,7 @@ fn metrics(bencher: divan::Bencher<'_, '_>) {
     let integrals = Integrals { machine_procs: 256, busy_proc_s: vec![1.0; GEARS], ..Integrals::default() };
     bencher
         .counter(ItemsCount::new(JOBS))
-        .bench_local(|| summarize(&part, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None));
+        .bench_local(|| summarize(&part, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None, 200.0));
 }
 
 #[divan::bench]
@@ -65,7 +65,7 @@ fn metrics_with_mser5(bencher: divan::Bencher<'_, '_>) {
     let integrals = Integrals { machine_procs: 256, busy_proc_s: vec![1.0; GEARS], ..Integrals::default() };
     bencher
         .counter(ItemsCount::new(JOBS))
-        .bench_local(|| summarize(&part, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None));
+        .bench_local(|| summarize(&part, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None, 200.0));
 }
 
 #[divan::bench]

@@ -60,8 +60,23 @@ pub const ENTRY: Entry = Entry {
             doc: "Share of a job's run time that scales with frequency: time at f is (beta*(f_top/f - 1) + 1) times \
                   that at the top gear (Etinski eq. 5).",
         },
+        sleep_param("wake_s", "s", "Time that a processor asleep takes to wake, before it can be used."),
+        sleep_param("wake_w", "W", "Power of a processor while it wakes."),
+        sleep_param(
+            "off_s",
+            "s",
+            "Time that an idle processor takes to switch off; it cannot be recalled before it is over.",
+        ),
+        sleep_param("off_w", "W", "Power of a processor while it switches off."),
+        sleep_param("asleep_w", "W", "Power of a processor asleep."),
     ],
 };
+
+/// A parameter of processors that sleep; 0 by default: instant and free.
+const fn sleep_param(name: &'static str, unit: &'static str, doc: &'static str) -> Param {
+    let ty = Type::Real { min: 0.0, max: 1e9, min_allowed: true, unlimited: false };
+    Param { name, ty, unit, default: Default::Real(0.0), identity: true, doc }
+}
 
 /// The machine that a simulation runs on: classes of equal processors.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,7 +155,14 @@ impl Machine {
         let gears = (0..ghz.len())
             .map(|g| Gear { time_factor: beta * (top_ghz / ghz[g] - 1.0) + 1.0, busy_w: power.busy_w[g] })
             .collect();
-        let class = MachineClass { procs: procs as u32, gears, idle_w: power.idle_w, sleep: SleepStates::default() };
+        let sleep = SleepStates {
+            asleep_w: part.real("asleep_w"),
+            off_w: part.real("off_w"),
+            off_s: part.real("off_s"),
+            wake_w: part.real("wake_w"),
+            wake_s: part.real("wake_s"),
+        };
+        let class = MachineClass { procs: procs as u32, gears, idle_w: power.idle_w, sleep };
         Ok(Machine { classes: vec![class] })
     }
 

@@ -265,6 +265,8 @@ pub static ENTRIES: &[&Entry] = &[
     &crate::policy::gear_rule::TOP,
     &crate::policy::gear_rule::BSLD,
     &crate::policy::capacity::NONE,
+    &crate::policy::capacity::TWO_LEVEL,
+    &crate::policy::capacity::OLS,
     &crate::policy::cap::NONE,
     &crate::summary::ENTRY,
     &crate::queueing::open_poisson::ENTRY,

@@ -50,7 +50,8 @@ fn simulate_jobs(
             dropped_wide_count: prepared.dropped_wide_count,
             ..integrals
         };
-        summary::summarize(statistics, &prepared.jobs, outcomes, &integrals, gears, fcfs_starts.as_deref())
+        let sla = summary::sla_slowdown(spec);
+        summary::summarize(statistics, &prepared.jobs, outcomes, &integrals, gears, fcfs_starts.as_deref(), sla)
     };
     if let Some(rows) = &mut details.jobs {
         let (recorder, integrals) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()))?;

@@ -61,6 +61,7 @@ impl SimSpec {
         }
         problems.extend(crate::platform::gear_problems(self.part(Slot::Platform)));
         problems.extend(crate::workload::problems(self));
+        problems.extend(crate::policy::capacity::problems(self));
         problems
     }
 }

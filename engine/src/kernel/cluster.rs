@@ -3,9 +3,10 @@
 //! Every decision is checked; an impossible one changes nothing and gives [`SimError::Policy`], which ends the run. A
 //! policy never sees the future: true run times and coming arrivals are not in the view.
 
-use super::events::{Alarm, End, Ends, Timers, key_time, time_key};
+use super::events::{End, Ends, Timers, key_time, time_key};
 use super::meter::Meter;
 use super::recorder::{Finished, Recorder};
+use super::sleep::Sleep;
 use crate::platform::{Gear, Machine};
 use crate::workload::Job;
 use crate::{Limits, summary};
@@ -63,7 +64,10 @@ pub struct Ended {
 pub(super) struct ClassState {
     pub(super) free: u32,
     pub(super) asleep: u32,
-    pub(super) switching: u32,
+    /// Of these, `recalled` will wake as soon as they are off.
+    pub(super) switching_off: u32,
+    pub(super) recalled: u32,
+    pub(super) waking: u32,
     /// First of the class's levels in the meter: one a gear, then idle, suspended, asleep, switching off, waking.
     pub(super) level: usize,
     /// Gears of the class.
@@ -84,6 +88,7 @@ pub struct Cluster<'w, R> {
     pub(super) limits: &'w Limits<'w>,
     pub(super) machine: Machine,
     pub(super) now_s: f64,
+    pub(super) first_submit_s: f64,
     pub(super) classes: Vec<ClassState>,
     /// By level of the meter, so that a gear is one look-up away; levels that are no gear have a filler.
     pub(super) gears: Vec<Gear>,
@@ -94,6 +99,7 @@ pub struct Cluster<'w, R> {
     pub(super) ends: Ends,
     pub(super) timers: Timers,
     pub(super) meter: Meter,
+    pub(super) sleep: Sleep,
     pub(super) recorder: R,
     pub(super) starts_count: u32,
     pub(super) done_count: usize,
@@ -123,16 +129,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.classes[class].free
     }
 
-    /// Procs of a class that are switched off.
-    pub fn asleep(&self, class: usize) -> u32 {
-        self.classes[class].asleep
-    }
-
-    /// Procs of a class that are switching off or waking.
-    pub fn switching(&self, class: usize) -> u32 {
-        self.classes[class].switching
-    }
-
     /// Procs that a job asks for.
     #[inline]
     pub fn procs(&self, job: JobId) -> u32 {
@@ -153,12 +149,17 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// The first submit of the workload (s).
     pub fn first_submit_s(&self) -> f64 {
-        self.jobs[0].submit_s
+        self.first_submit_s
     }
 
     /// Jobs that hold procs.
     pub fn running_count(&self) -> usize {
         self.running.len() - self.free_slots.len()
+    }
+
+    /// Jobs that have arrived and not started.
+    pub fn waiting_count(&self) -> u32 {
+        self.meter.waiting_count
     }
 
     /// Whether a job holds procs.
@@ -220,12 +221,14 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             levels.extend(rest.into_iter().enumerate().map(|(i, w)| (if i == IDLE { class.procs } else { 0 }, w)));
         }
         let now_s = jobs.first().map_or(0.0, |job| job.submit_s);
+        let sleep = Sleep::new(now_s, machine.procs());
         Cluster {
             jobs,
             limits,
             meter: Meter::new(levels, machine.procs(), now_s),
             machine,
             now_s,
+            first_submit_s: now_s,
             classes,
             gears: gear_table,
             running: Vec::new(),
@@ -233,6 +236,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             phase: vec![FUTURE; jobs.len()],
             ends: Ends::default(),
             timers: Timers::default(),
+            sleep,
             recorder,
             starts_count: 0,
             done_count: 0,
@@ -350,25 +354,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Ended { job, procs, class, estimated_end_s }
     }
 
-    /// Procs change their state at the end of a transition.
-    pub(super) fn transition(&mut self, alarm: Alarm) {
-        let (class, procs, from, to) = match alarm {
-            Alarm::Woken { class, procs } => (usize::from(class), procs, WAKING, IDLE),
-            Alarm::Asleep { class, procs } => (usize::from(class), procs, SWITCHING_OFF, ASLEEP),
-            Alarm::Policy(_) => return,
-        };
-        let base = self.classes[class].level + self.machine.classes[class].gears.len();
-        let state = &mut self.classes[class];
-        state.switching -= procs;
-        if to == IDLE {
-            state.free += procs;
-            self.meter.idle_procs += procs;
-        } else {
-            state.asleep += procs;
-        }
-        self.meter.shift(base + from, base + to, procs);
-    }
-
     /// Brings a running job's work and energy up to now.
     pub(super) fn settle(&mut self, slot: usize) {
         self.rescheduled = true;
@@ -410,7 +395,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let mut out = summary::Integrals {
             machine_procs: self.machine.procs(),
             events_count: self.events_count,
-            first_submit_s: self.jobs.first().map_or(0.0, |job| job.submit_s),
+            first_submit_s: self.first_submit_s,
             last_finish_s: self.now_s,
             busy_proc_s: vec![0.0; gears],
             queue_length_s: self.meter.waiting_s,
@@ -431,12 +416,19 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             }
             let base = state.level + class.gears.len();
             let proc_s = |i: usize| self.meter.level(base + i).proc_s;
+            let energy_j = |i: usize| proc_s(i) * self.meter.level(base + i).watts;
             out.idle_proc_s += proc_s(IDLE) + proc_s(SUSPENDED);
             out.asleep_proc_s += proc_s(ASLEEP);
-            // Everything that is not executing: idle, suspended, asleep and in transition.
-            out.energy_idle_j += (IDLE..=WAKING).map(|i| proc_s(i) * self.meter.level(base + i).watts).sum::<f64>();
+            out.transition_proc_s += proc_s(SWITCHING_OFF) + proc_s(WAKING);
+            out.energy_idle_j += energy_j(IDLE) + energy_j(SUSPENDED);
+            out.energy_asleep_j += energy_j(ASLEEP);
+            out.energy_transition_j += energy_j(SWITCHING_OFF) + energy_j(WAKING);
         }
-        out.active_proc_s = f64::from(out.machine_procs) * (out.last_finish_s - out.first_submit_s) - out.asleep_proc_s;
+        out.active_steps = self.active_steps().iter().copied().filter(|step| step.0 < self.now_s).collect();
+        for (at, &(from_s, procs)) in out.active_steps.iter().enumerate() {
+            let until_s = out.active_steps.get(at + 1).map_or(self.now_s, |next| next.0);
+            out.active_proc_s += f64::from(procs) * (until_s - from_s);
+        }
         out
     }
 }

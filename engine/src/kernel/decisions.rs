@@ -1,7 +1,5 @@
 //! What a policy can decide: each decision is checked, carried out or refused.
-use super::cluster::{
-    ASLEEP, Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, SWITCHING_OFF, WAITING, WAKING,
-};
+use super::cluster::{Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, WAITING};
 use super::events::{Alarm, End, time_key};
 use super::recorder::Recorder;
 use crate::error::{SimError, Stop};
@@ -25,11 +23,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// As [`Cluster::start`], and if the class does not exist.
     #[inline(always)]
     pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
-        let (Some(&Job { run_s, estimate_s, procs, .. }), Some(state)) =
-            (self.jobs.get(job as usize), self.classes.get_mut(class))
-        else {
+        let (Some(entry), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
             return Err(self.refuse_start(class, job, gear));
         };
+        let &Job { run_s, estimate_s, procs, .. } = entry;
         let phase = &mut self.phase[job as usize];
         if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
             return Err(self.refuse_start(class, job, gear));
@@ -69,6 +66,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.idle_procs -= procs;
         self.meter.shift(idle, busy, procs);
         self.meter.wait_ends(f64::from(procs) * run_s);
+        self.recorder.started(entry, now_s);
         Ok(now_s + estimate_s * factor)
     }
 
@@ -128,52 +126,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Ok(self.estimated_end(&self.running[slot]))
     }
 
-    /// Switches idle procs of a class off; they draw `off_w` for `off_s`, then `asleep_w`.
-    ///
-    /// # Errors
-    /// [`SimError::Policy`] if fewer are idle.
-    pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
-        if self.classes.get(class).is_none_or(|c| c.free < procs) {
-            return Err(self.refuse(format!("{procs} procs of class {class} put to sleep, which are not idle")));
-        }
-        let sleep = self.machine.classes[class].sleep;
-        let base = self.classes[class].level + self.machine.classes[class].gears.len();
-        self.classes[class].free -= procs;
-        self.meter.idle_procs -= procs;
-        if sleep.off_s > 0.0 {
-            self.classes[class].switching += procs;
-            self.meter.shift(base + IDLE, base + SWITCHING_OFF, procs);
-            self.timers.push(self.now_s + sleep.off_s, Alarm::Asleep { class: class as u16, procs });
-        } else {
-            self.classes[class].asleep += procs;
-            self.meter.shift(base + IDLE, base + ASLEEP, procs);
-        }
-        Ok(())
-    }
-
-    /// Wakes procs of a class; they draw `wake_w` for `wake_s`, then are idle.
-    ///
-    /// # Errors
-    /// [`SimError::Policy`] if fewer are asleep (those that still switch off cannot be recalled).
-    pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
-        if self.classes.get(class).is_none_or(|c| c.asleep < procs) {
-            return Err(self.refuse(format!("{procs} procs of class {class} woken, which are not asleep")));
-        }
-        let sleep = self.machine.classes[class].sleep;
-        let base = self.classes[class].level + self.machine.classes[class].gears.len();
-        self.classes[class].asleep -= procs;
-        if sleep.wake_s > 0.0 {
-            self.classes[class].switching += procs;
-            self.meter.shift(base + ASLEEP, base + WAKING, procs);
-            self.timers.push(self.now_s + sleep.wake_s, Alarm::Woken { class: class as u16, procs });
-        } else {
-            self.classes[class].free += procs;
-            self.meter.idle_procs += procs;
-            self.meter.shift(base + ASLEEP, base + IDLE, procs);
-        }
-        Ok(())
-    }
-
     /// Asks for a call of `Policy::timer` and a pass at a later instant.
     ///
     /// # Errors
@@ -218,6 +170,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             + self.ends.bytes()
             + self.timers.bytes()
             + self.meter.bytes()
+            + self.sleep.bytes()
             + self.recorder.bytes()
     }
 
@@ -234,7 +187,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     #[cold]
-    fn refuse(&self, what: String) -> Stop {
+    pub(super) fn refuse(&self, what: String) -> Stop {
         Stop::new(SimError::Policy { now_s: self.now_s, what })
     }
 

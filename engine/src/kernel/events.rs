@@ -99,6 +99,12 @@ impl Timers {
         self.set_count += 1;
     }
 
+    /// Those that `keep` wants, for a copy.
+    pub(crate) fn only(&self, keep: impl Fn(Alarm) -> bool) -> Timers {
+        let heap = self.heap.iter().copied().filter(|Reverse((_, _, alarm))| keep(*alarm)).collect();
+        Timers { heap, set_count: self.set_count }
+    }
+
     pub(crate) fn peek_key(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((key, ..))| *key)
     }

@@ -85,6 +85,25 @@ impl Meter {
         }
     }
 
+    /// A meter at the same instant for a copy of the machine, in which no job waits yet. It measures no quantiles.
+    pub(crate) fn fork(&self) -> Meter {
+        Meter {
+            levels: self.levels.clone(),
+            used: self.used.clone(),
+            now_s: self.now_s,
+            waiting_count: 0,
+            waiting_max: 0,
+            waiting_s: 0.0,
+            backlog_proc_s: 0.0,
+            backlog_max: 0.0,
+            backlog_s: 0.0,
+            idle_procs: self.idle_procs,
+            lost_proc_s: 0.0,
+            power_peak_w: 0.0,
+            bins: Bins { low_w: self.bins.low_w, per_w: 0.0, bins: vec![Bin::default()] },
+        }
+    }
+
     /// Integrates from the last instant to `now_s`, during which nothing changed.
     #[inline(always)]
     pub(crate) fn advance(&mut self, now_s: f64) {

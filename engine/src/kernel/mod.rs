@@ -23,11 +23,14 @@
 mod cluster;
 mod decisions;
 mod events;
+mod fork;
 mod meter;
 mod policy;
 mod recorder;
+mod sleep;
 
 pub use cluster::{Cluster, Ended, JobId};
+pub(crate) use fork::{Copied, Durations};
 pub use policy::Policy;
 pub use recorder::{Finished, JobRows, Nothing, Outcomes, Recorder};
 
@@ -105,8 +108,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         if self.cluster.done_count() == jobs.len() {
             return Ok(false);
         }
-        let mut next = self.cluster.next_end_key();
-        next = next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX));
+        let next = self.next_key();
         if next == u64::MAX {
             return Err(self.stuck());
         }
@@ -117,6 +119,19 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
             EventOrder::FinishFirst => self.single_instant(next, false)?,
         }
         Ok(true)
+    }
+
+    /// Key of the next instant; greater than every key if nothing is left to happen.
+    #[inline(always)]
+    fn next_key(&mut self) -> u64 {
+        let next = self.cluster.next_end_key();
+        next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX))
+    }
+
+    /// The next instant (s), unless nothing is left to happen.
+    pub(crate) fn next_instant_s(&mut self) -> Option<f64> {
+        let next = self.next_key();
+        (next != u64::MAX).then(|| key_time(next))
     }
 
     /// The machine and the running jobs.

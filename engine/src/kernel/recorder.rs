@@ -24,6 +24,12 @@ pub struct Finished {
 
 /// Receives each job as it ends.
 pub trait Recorder: Clone {
+    /// A waiting job has started.
+    #[inline(always)]
+    fn started(&mut self, job: &Job, now_s: f64) {
+        let _ = (job, now_s);
+    }
+
     /// A job has ended.
     fn finished(&mut self, job: &Finished);
     /// Bytes held, for the memory limit.

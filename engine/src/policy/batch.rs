@@ -5,7 +5,7 @@ use super::gear_rule::{Bsld, Top};
 use super::order::Order;
 use super::queue::Queue;
 use crate::error::{SimError, Stop};
-use crate::kernel::{Cluster, Ended, EventOrder, JobId, Policy, Recorder};
+use crate::kernel::{Cluster, Copied, Ended, EventOrder, JobId, Policy, Recorder};
 use crate::platform::Machine;
 use crate::registry::{Default, Entry, Param, Slot, Type};
 use crate::spec::SimSpec;
@@ -107,6 +107,53 @@ pub fn event_order(spec: &SimSpec) -> Result<EventOrder, SimError> {
         "submit-first" => Ok(EventOrder::SubmitFirst),
         "finish-first" => Ok(EventOrder::FinishFirst),
         other => Err(SimError::Invalid(format!("the kernel does not know the event_order `{other}`"))),
+    }
+}
+
+impl Batch {
+    /// The waiting jobs, in no order that matters.
+    pub(crate) fn waiting(&self) -> Vec<JobId> {
+        match &self.waiting {
+            Waiting::InOrder(queue) | Waiting::Easy(queue, _) => queue.jobs().collect(),
+            Waiting::Conservative(conservative) => conservative.jobs().collect(),
+        }
+    }
+
+    /// Whether no waiting job needs more procs.
+    pub(crate) fn all_need_at_most<R: Recorder>(&self, procs: u32, cluster: &Cluster<'_, R>) -> bool {
+        match &self.waiting {
+            Waiting::InOrder(queue) | Waiting::Easy(queue, _) => queue.jobs().all(|job| cluster.procs(job) <= procs),
+            Waiting::Conservative(conservative) => conservative.jobs().all(|job| cluster.procs(job) <= procs),
+        }
+    }
+
+    /// Procs have been put to sleep or woken since the last pass, or have finished waking.
+    pub(crate) fn procs_changed(&mut self) {
+        match &mut self.waiting {
+            Waiting::InOrder(_) => {}
+            Waiting::Easy(_, easy) => easy.procs_changed(),
+            Waiting::Conservative(conservative) => conservative.procs_changed(),
+        }
+    }
+
+    /// The policy for a copy of the cluster, with the same jobs waiting. What it has found out is not copied: its first
+    /// pass looks at all jobs, and conservative backfilling places all reservations anew.
+    pub(crate) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Batch {
+        let waiting = match &self.waiting {
+            Waiting::InOrder(_) => Waiting::InOrder(Queue::new(copy.machine().procs())),
+            Waiting::Easy(_, easy) => Waiting::Easy(Queue::new(copy.machine().procs()), easy.fork(copied, copy)),
+            Waiting::Conservative(_) => Waiting::Conservative(Conservative::default()),
+        };
+        let mut fork = Batch { order: self.order, waiting, gears: self.gears.clone() };
+        let mut jobs: Vec<JobId> = self.waiting().into_iter().filter_map(|job| copied.number(job)).collect();
+        if !matches!(fork.waiting, Waiting::Conservative(_)) {
+            // A queue sorts by itself, but from arrivals in order.
+            jobs.sort_unstable();
+        }
+        for job in jobs {
+            fork.submitted(copy, job);
+        }
+        fork
     }
 }
 

@@ -7,7 +7,7 @@ use super::batch::Batch;
 use super::cap::Cap;
 use super::capacity::Capacity;
 use crate::error::{SimError, Stop};
-use crate::kernel::{Cluster, Ended, JobId, Policy, Recorder};
+use crate::kernel::{Cluster, Copied, Ended, JobId, Policy, Recorder};
 use crate::platform::Machine;
 use crate::registry::Slot;
 use crate::spec::SimSpec;
@@ -45,6 +45,13 @@ impl Composed {
     }
 }
 
+impl Composed {
+    /// The policy for a copy of the cluster, whose active procs only the caller changes.
+    pub(crate) fn fork<R: Recorder>(batch: &Batch, cap: &Cap, copied: &Copied, copy: &Cluster<'_, R>) -> Composed {
+        Composed { batch: batch.fork(copied, copy), capacity: Capacity::none(), cap: cap.fork(copied), begun: true }
+    }
+}
+
 impl Policy for Composed {
     fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
         self.batch.submitted(cluster, job);
@@ -60,7 +67,7 @@ impl Policy for Composed {
         if token & CAP_TOKENS != 0 {
             self.cap.timer(cluster, token);
         } else if token & CAPACITY_TOKENS != 0 {
-            self.capacity.timer(cluster, token);
+            self.capacity.timer();
         } else {
             self.batch.timer(cluster, token);
         }
@@ -72,7 +79,7 @@ impl Policy for Composed {
             self.cap.begin(cluster)?;
             self.capacity.begin(cluster)?;
         }
-        self.capacity.before_pass(&self.batch, cluster)?;
+        self.capacity.before_pass(&mut self.batch, &self.cap, cluster)?;
         self.cap.before_pass(&mut self.batch, cluster)?;
         self.batch.pass(cluster)?;
         self.cap.after_pass(&mut self.batch, cluster)?;

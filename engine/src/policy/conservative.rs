@@ -7,7 +7,8 @@
 //!
 //! A job that outlives its estimate is expected to end now, at every instant anew. A reservation whose time has passed
 //! while its procs were still held could not be kept: then all are released at once and placed anew in queue order. This
-//! is the only way in which a reservation becomes later.
+//! is the only way in which a reservation becomes later, unless procs are put to sleep or woken: then, too, all are placed
+//! anew, on the procs that are active.
 //!
 //! A job whose estimate is 0 reserves an instant, which keeps nobody off.
 //!
@@ -41,16 +42,53 @@ pub(crate) struct Conservative {
     profile: Option<Profile>,
     /// A job has ended at another instant than its estimate.
     surprise: bool,
+    /// Procs have been put to sleep or woken.
+    procs_changed: bool,
     /// Earliest reservation.
     next_s: f64,
     /// The timer that was set last (s).
     timer_s: f64,
 }
 
+/// How reservations are placed anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Anew {
+    /// Each while the others hold their places, none later than it was.
+    OneByOne,
+    /// After all have been released.
+    AllAtOnce,
+    /// On a profile that knows of none.
+    OnNewProfile,
+}
+
+/// What running jobs and procs that wake leave.
+fn profile<R: Recorder>(cluster: &Cluster<'_, R>) -> Profile {
+    let mut profile = Profile::new(cluster.now_s(), cluster.free(0));
+    for job in cluster.running_jobs() {
+        let end_s = cluster.estimated_end_s(job).expect("it runs");
+        profile.raise(end_s, cluster.procs(job));
+    }
+    for (at_s, procs) in cluster.coming(0) {
+        profile.raise(at_s, procs);
+    }
+    profile
+}
+
 impl Conservative {
     #[inline]
     pub(crate) fn submitted(&mut self, job: JobId) {
         self.arrived.push(job);
+    }
+
+    /// The waiting jobs, those with a reservation in queue order, then those that have just arrived.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.queue.iter().map(|reserved| reserved.job).chain(self.arrived.iter().copied())
+    }
+
+    /// Procs have been put to sleep or woken: the reservations hold no more.
+    pub(crate) fn procs_changed(&mut self) {
+        self.procs_changed = true;
+        self.profile = None;
     }
 
     pub(crate) fn ended(&mut self, now_s: f64, ended: &Ended) {
@@ -69,11 +107,16 @@ impl Conservative {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<(), Stop> {
         let now_s = cluster.now_s();
-        let profile = self.profile.get_or_insert_with(|| Profile::new(now_s, cluster.free(0)));
+        let profile = self.profile.get_or_insert_with(|| profile(cluster));
         profile.trim(now_s);
         let missed = !self.queue.is_empty() && self.next_s < now_s;
-        if std::mem::take(&mut self.surprise) || missed {
-            self.place_anew(missed, order, gears, cluster)?;
+        let surprise = std::mem::take(&mut self.surprise);
+        if std::mem::take(&mut self.procs_changed) {
+            self.place_anew(Anew::OnNewProfile, order, gears, cluster)?;
+        } else if missed {
+            self.place_anew(Anew::AllAtOnce, order, gears, cluster)?;
+        } else if surprise {
+            self.place_anew(Anew::OneByOne, order, gears, cluster)?;
         }
         for i in 0..self.arrived.len() {
             self.place(i, order, gears, cluster)?;
@@ -117,11 +160,10 @@ impl Conservative {
         Ok(())
     }
 
-    /// Releases all reservations and places them anew, in queue order: one by one and none later than it was, unless one
-    /// was `missed`.
+    /// Releases all reservations and places them anew, in queue order.
     fn place_anew<G: Gears, R: Recorder>(
         &mut self,
-        missed: bool,
+        how: Anew,
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
@@ -131,17 +173,18 @@ impl Conservative {
         let others = self.queue.len() + self.arrived.len() - usize::from(!self.queue.is_empty());
         let profile = self.profile.as_mut().expect("every pass makes it first");
         self.next_s = f64::INFINITY;
-        if missed {
+        if how == Anew::AllAtOnce {
             for &Reserved { start_s, duration_s, procs, .. } in &self.queue {
                 profile.add(start_s, start_s + duration_s, i64::from(procs));
             }
         }
+        let one_by_one = how == Anew::OneByOne;
         for reserved in &mut self.queue {
             cluster.step()?;
             let Reserved { start_s, duration_s, procs, .. } = *reserved;
-            if missed || start_s != now_s {
-                let latest_s = if missed { f64::INFINITY } else { start_s };
-                if !missed {
+            if !one_by_one || start_s != now_s {
+                let latest_s = if one_by_one { start_s } else { f64::INFINITY };
+                if one_by_one {
                     profile.add(start_s, start_s + duration_s, i64::from(procs));
                 }
                 let candidate = Candidate {

@@ -15,7 +15,7 @@ use super::order::Order;
 use super::queue::{Queue, Reach};
 use super::releases::{Releases, Shadow};
 use crate::error::{SimError, Stop};
-use crate::kernel::{Cluster, Ended, JobId, Recorder};
+use crate::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 
 /// State of EASY between passes.
 #[derive(Debug, Clone, Default)]
@@ -86,6 +86,25 @@ impl Default for Refused {
 impl Easy {
     pub(crate) fn new(extra_procs: bool) -> Easy {
         Easy { extra_procs, stale: true, ..Easy::default() }
+    }
+
+    /// Procs have been put to sleep or woken, or have finished waking: what was found says nothing any more.
+    pub(crate) fn procs_changed(&mut self) {
+        self.stale = true;
+        self.shadow = None;
+        self.refused = Refused::NOTHING;
+    }
+
+    /// The rule for a copy of the cluster, as if nothing had been looked at yet.
+    pub(crate) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Easy {
+        let mut easy = Easy::new(self.extra_procs);
+        for job in copy.running_jobs() {
+            let end_s = copy.estimated_end_s(job).expect("it runs");
+            easy.releases.add(job, copy.procs(job), end_s, |_| true);
+        }
+        easy.reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
+        easy.early_end = self.early_end;
+        easy
     }
 
     /// A job was put at a position of the queue.
@@ -312,12 +331,16 @@ impl Easy {
         }
         let head = queue.head();
         let (free, need) = (cluster.free(0), queue.procs(head));
-        let shadow =
-            self.releases.shadow(cluster.now_s(), free, need, |job| cluster.is_running(job)).ok_or_else(|| {
-                let what =
-                    format!("no end of a running job gives job {} (by arrival) its {need} procs", queue.job(head));
-                Stop::new(SimError::Policy { now_s: cluster.now_s(), what })
-            })?;
+        let runs = |job| cluster.is_running(job);
+        let found = if cluster.any_coming() {
+            self.releases.shadow_with(cluster.now_s(), free, need, runs, cluster.coming(0))
+        } else {
+            self.releases.shadow(cluster.now_s(), free, need, runs)
+        };
+        let shadow = found.ok_or_else(|| {
+            let what = format!("no end of a running job gives job {} (by arrival) its {need} procs", queue.job(head));
+            Stop::new(SimError::Policy { now_s: cluster.now_s(), what })
+        })?;
         self.shadow = Some(shadow);
         Ok(shadow)
     }

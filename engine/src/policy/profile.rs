@@ -54,6 +54,14 @@ impl Profile {
         None
     }
 
+    /// So many more procs are free from an instant on.
+    pub(crate) fn raise(&mut self, from_s: f64, procs: u32) {
+        let from = self.cut(from_s.max(self.points[0].at_s));
+        for point in &mut self.points[from..] {
+            point.free += i64::from(procs);
+        }
+    }
+
     /// Adds `delta` free procs in `[from_s, until_s)`.
     pub(crate) fn add(&mut self, from_s: f64, until_s: f64, delta: i64) {
         let from_s = from_s.max(self.points[0].at_s);

@@ -92,6 +92,11 @@ impl Queue {
         self.waiting.len() - self.head - self.gone
     }
 
+    /// The jobs in order.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.waiting[self.head..].iter().filter(|waiting| waiting.procs != GONE).map(|waiting| waiting.job)
+    }
+
     /// Position of the first job; there is one only if [`Queue::len`] is not 0.
     #[inline]
     pub(crate) fn head(&self) -> usize {

@@ -124,6 +124,30 @@ impl Releases {
         self.walk(now_s, free, need, runs)
     }
 
+    /// [`Releases::shadow`] where procs wake besides: `coming` gives the instants at which they will be free (s), ascending,
+    /// and how many.
+    #[cold]
+    pub(crate) fn shadow_with(
+        &self,
+        now_s: f64,
+        free: u32,
+        need: u32,
+        runs: impl Fn(JobId) -> bool,
+        coming: impl Iterator<Item = (f64, u32)>,
+    ) -> Option<Shadow> {
+        let held = self.holders.iter().zip(&self.ends_s).filter(|(holder, _)| runs(holder.job()));
+        let mut given: Vec<(f64, u32)> = held.map(|(holder, &end_s)| (end_s, holder.procs())).chain(coming).collect();
+        given.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut available = free;
+        let at_s = given.iter().find_map(|&(end_s, procs)| {
+            available += procs;
+            (available >= need).then_some(end_s)
+        })?;
+        let at_s = at_s.max(now_s);
+        let available = free + given.iter().filter(|(end_s, _)| *end_s <= at_s).map(|(_, procs)| procs).sum::<u32>();
+        Some(Shadow { at_s, extra: available - need })
+    }
+
     #[inline(always)]
     fn walk(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
         let mut available = free;
@@ -163,5 +187,22 @@ mod tests {
         assert_eq!(releases.shadow(40.0, 1, 3, all), Some(Shadow { at_s: 40.0, extra: 7 }));
         releases.remove(2);
         assert_eq!(releases.shadow(0.0, 1, 3, all), Some(Shadow { at_s: 10.0, extra: 0 }));
+    }
+
+    #[test]
+    fn procs_that_wake_count_as_releases() {
+        let mut releases = Releases::default();
+        let all = |_| true;
+        releases.add(0, 4, 30.0, all);
+        releases.add(1, 2, 10.0, all);
+        for now_s in [0.0, 40.0] {
+            let alone = releases.shadow_with(now_s, 1, 3, all, [].into_iter());
+            assert_eq!(alone, releases.shadow(now_s, 1, 3, all));
+        }
+        // 3 procs wake at 5: 4 are free then. At 10 there are 6.
+        let coming = || [(5.0, 3)].into_iter();
+        assert_eq!(releases.shadow_with(0.0, 1, 3, all, coming()), Some(Shadow { at_s: 5.0, extra: 1 }));
+        assert_eq!(releases.shadow_with(0.0, 1, 5, all, coming()), Some(Shadow { at_s: 10.0, extra: 1 }));
+        assert_eq!(releases.shadow_with(0.0, 1, 11, all, coming()), None);
     }
 }

@@ -12,7 +12,7 @@ const SECONDS_PER_HOUR: f64 = 3600.0;
 ///
 /// `statistics`: the part with warm-up, cool-down and `bsld_tau_s`. `jobs`: as simulated, in workload order, procs after
 /// `wide_jobs`. `outcomes`: one a job, in the same order. `gears`: number of gears of the machine. `fcfs_starts`: start of
-/// each job under strict first come, first served, if fairness is wanted.
+/// each job under strict first come, first served, if fairness is wanted. `sla_slowdown`: the service level.
 ///
 /// The caller has passed [`super::check`] before the simulation; without a job to measure the means would be NaN.
 ///
@@ -25,11 +25,12 @@ pub fn summarize(
     integrals: &Integrals,
     gears: usize,
     fcfs_starts: Option<&[f64]>,
+    sla_slowdown: f64,
 ) -> Summary {
     assert_eq!(jobs.len(), outcomes.len(), "one outcome a job");
     let measured = window::measured(statistics, jobs, outcomes);
     let mut all = AllJobs::new(jobs, &measured);
-    let mut tally = Tally::new(measured.len(), gears, statistics.real("bsld_tau_s"));
+    let mut tally = Tally::new(measured.len(), gears, statistics.real("bsld_tau_s"), sla_slowdown);
     for part in [0..measured.start, measured.clone(), measured.end..jobs.len()] {
         for (jobs, outcomes) in blocks(&jobs[part.clone()], &outcomes[part.clone()]) {
             let area = all.add(jobs, outcomes);
@@ -148,10 +149,11 @@ impl AllJobs {
         summary.little_residual = residual(integrals.queue_length_s, wait, wait);
         let metered: f64 = integrals.busy_proc_s.iter().sum();
         summary.busy_residual = residual(metered, busy, busy);
-        let total = integrals.energy_busy_j + integrals.energy_idle_j;
-        summary.energy_residual = residual(total - integrals.energy_idle_j, energy, total);
+        let resting = integrals.energy_idle_j + integrals.energy_asleep_j + integrals.energy_transition_j;
+        let total = integrals.energy_busy_j + resting;
+        summary.energy_residual = residual(total - resting, energy, total);
         let capacity = procs * (integrals.last_finish_s - integrals.first_submit_s);
-        let parts = metered + integrals.idle_proc_s + integrals.asleep_proc_s;
+        let parts = metered + integrals.idle_proc_s + integrals.asleep_proc_s + integrals.transition_proc_s;
         summary.procs_residual = residual(parts, capacity, capacity);
     }
 }
@@ -174,6 +176,9 @@ fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
     summary.gear_changes_count = integrals.gear_changes_count;
     summary.utilization_active = ratio(busy, integrals.active_proc_s);
     summary.utilization_installed = ratio(busy, capacity);
+    summary.active_savings = ratio(integrals.active_proc_s, capacity).map(|active| 1.0 - active);
+    summary.active_procs_mean = ratio(integrals.active_proc_s, span);
+    summary.active_changes_count = (integrals.active_steps.len() as u64).saturating_sub(1);
     summary.throughput_jobs_per_h = ratio(SECONDS_PER_HOUR * summary.jobs_count as f64, span);
     summary.loss_of_capacity = ratio(integrals.lost_proc_s, capacity);
     summary.queue_length_mean = ratio(integrals.queue_length_s, span);
@@ -183,7 +188,10 @@ fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
 
     summary.energy_computational_j = integrals.energy_busy_j;
     summary.energy_idle_j = integrals.energy_idle_j;
-    summary.energy_total_j = integrals.energy_busy_j + integrals.energy_idle_j;
+    summary.energy_asleep_j = integrals.energy_asleep_j;
+    summary.energy_transition_j = integrals.energy_transition_j;
+    let resting = integrals.energy_idle_j + integrals.energy_asleep_j + integrals.energy_transition_j;
+    summary.energy_total_j = integrals.energy_busy_j + resting;
     summary.energy_per_job_j = summary.energy_total_j / summary.jobs_count as f64;
     summary.energy_delay_product_js = summary.energy_total_j * summary.turnaround_s_mean;
     summary.power_mean_w = ratio(summary.energy_total_j, span);
@@ -192,6 +200,7 @@ fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
     summary.busy_proc_h = busy / SECONDS_PER_HOUR;
     summary.idle_proc_h = integrals.idle_proc_s / SECONDS_PER_HOUR;
     summary.asleep_proc_h = integrals.asleep_proc_s / SECONDS_PER_HOUR;
+    summary.transition_proc_h = integrals.transition_proc_s / SECONDS_PER_HOUR;
 }
 
 /// Delays against strict first come, first served.

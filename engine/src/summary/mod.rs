@@ -12,6 +12,7 @@
 //! - The *span* is [first submit, last finish].
 use crate::error::SimError;
 use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use crate::spec::SimSpec;
 use crate::workload::Job;
 
 mod measure;
@@ -90,8 +91,24 @@ pub const ENTRY: Entry = Entry {
             identity: true,
             doc: "Whether the delay of each job against strict first come, first served is measured (a second simulation).",
         },
+        Param {
+            name: "sla_slowdown",
+            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
+            unit: "",
+            default: Default::Unset,
+            identity: true,
+            doc: "Slowdown above which a job violates the service level, in `over_sla_share` and the series of that \
+                  name; if not given, that of the capacity rule `ols`, else 200 (Lawson & Smirni 2005).",
+        },
     ],
 };
+
+/// The slowdown above which a job violates the service level: see the parameter `sla_slowdown`.
+pub(crate) fn sla_slowdown(spec: &SimSpec) -> f64 {
+    let given = spec.part(Slot::Statistics).opt_real("sla_slowdown");
+    let rules = || spec.part(Slot::Capacity).opt_real("ols_sla_slowdown");
+    given.or_else(rules).unwrap_or(crate::policy::capacity::SLA_SLOWDOWN)
+}
 
 /// What happened to one job. The kernel gives one a job, in workload order.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,12 +142,21 @@ pub struct Integrals {
     pub idle_proc_s: f64,
     /// Processor-seconds asleep.
     pub asleep_proc_s: f64,
-    /// Integral of the active procs, those that jobs may use (processor-seconds).
+    /// Processor-seconds in transition: switching off or waking.
+    pub transition_proc_s: f64,
+    /// Integral of the active procs, those that neither sleep nor are to sleep (processor-seconds).
     pub active_proc_s: f64,
+    /// Instants before the last completion at which the number of active procs changed (s), with the number; the first is
+    /// the first submit.
+    pub active_steps: Vec<(f64, u32)>,
     /// Energy of executing procs, as the integral of their power (J).
     pub energy_busy_j: f64,
     /// Energy of idle procs (J).
     pub energy_idle_j: f64,
+    /// Energy of procs asleep (J).
+    pub energy_asleep_j: f64,
+    /// Energy of procs in transition (J).
+    pub energy_transition_j: f64,
     /// Integral of the number of waiting jobs (job-seconds).
     pub queue_length_s: f64,
     /// Greatest number of jobs that waited over an interval of positive length.

@@ -68,6 +68,9 @@ pub struct Summary {
     pub bsld_tau600s_mean: f64,
     /// Mean of 1 + wait/max(10 s, run_top) over measured jobs (Lawson & Smirni 2005).
     pub slowdown_lawson_tau10s_mean: f64,
+    /// Share of measured jobs that violate the service level: 1 + wait/max(10 s, run_top) above `sla_slowdown`, else
+    /// above `ols_sla_slowdown`, else above 200 (Lawson & Smirni 2005, Figure 7).
+    pub over_sla_share: f64,
     /// Mean of (wait + run)/run_top, unbounded, over measured jobs with run_top above 0; null without any.
     pub slowdown_mean: Option<f64>,
     /// Bounded slowdown (10 s) weighted by procs: sum(procs * bsld)/sum(procs) over measured jobs.
@@ -97,6 +100,13 @@ pub struct Summary {
     pub utilization_active: Option<f64>,
     /// Busy processor-seconds / (installed procs * span); null if the span is 0.
     pub utilization_installed: Option<f64>,
+    /// Procs saved by the capacity rule: 1 - integral of the active procs / (installed procs * span) (Lawson & Smirni 2005,
+    /// Figure 2c); null if the span is 0. Active procs are all but those that sleep or switch off.
+    pub active_savings: Option<f64>,
+    /// Time mean of the active procs over the span; null if the span is 0.
+    pub active_procs_mean: Option<f64>,
+    /// Changes of the number of active procs before the last completion; those of one instant count as one.
+    pub active_changes_count: u64,
     /// Load offered by all simulated jobs: sum(procs * run_top)/(machine procs * (last submit - first submit)); above 1
     /// the machine cannot keep up; null if all submits are equal.
     pub offered_load: Option<f64>,
@@ -172,12 +182,17 @@ pub struct Summary {
     pub wait_s_mean_run_8h_up: Option<f64>,
     /// Mean bounded slowdown (10 s) of measured jobs with run_top of 8 h and more; null without any.
     pub bsld_tau10s_mean_run_8h_up: Option<f64>,
-    /// Energy of all procs over the span, idle included (J): energy_computational_j + energy_idle_j (Etinski et al. 2010).
+    /// Energy of all procs over the span (J): energy_computational_j + energy_idle_j (Etinski et al. 2010) +
+    /// energy_asleep_j + energy_transition_j.
     pub energy_total_j: f64,
     /// Energy of busy procs (J): the "computational" energy of Etinski et al. 2010.
     pub energy_computational_j: f64,
     /// Energy of idle procs over the span (J).
     pub energy_idle_j: f64,
+    /// Energy of procs asleep over the span (J).
+    pub energy_asleep_j: f64,
+    /// Energy of procs that switch off or wake over the span (J).
+    pub energy_transition_j: f64,
     /// energy_total_j/jobs_count (J).
     pub energy_per_job_j: f64,
     /// Energy-delay product: energy_total_j * turnaround_s_mean (J s).
@@ -194,6 +209,8 @@ pub struct Summary {
     pub idle_proc_h: f64,
     /// Asleep processor-hours over the span.
     pub asleep_proc_h: f64,
+    /// Processor-hours in transition over the span: switching off or waking.
+    pub transition_proc_h: f64,
     /// Mean of max(0, start - start of the same job under strict first come, first served without backfilling, at the top
     /// gear) over measured jobs (s); null unless the parameter `fairness` is set.
     pub fairness_delay_s_mean: Option<f64>,
@@ -204,12 +221,13 @@ pub struct Summary {
     /// Self-check by Little's law, 0 up to rounding: |integral of the queue length - sum of all waits|/max(1 s, sum of all
     /// waits).
     pub little_residual: f64,
-    /// Self-check, 0 up to rounding: |busy + idle + asleep processor-seconds - procs * span|/max(1, procs * span).
+    /// Self-check, 0 up to rounding: |busy + idle + asleep + transition processor-seconds - procs * span|/max(1, procs * span).
     pub procs_residual: f64,
     /// Self-check, 0 up to rounding: |busy processor-seconds by the meter - sum of procs * run over all jobs|/max(1, that
     /// sum).
     pub busy_residual: f64,
-    /// Self-check, 0 up to rounding: |energy_total_j - sum of the jobs' energies - energy_idle_j|/max(1 J, energy_total_j).
+    /// Self-check, 0 up to rounding: |energy_total_j - sum of the jobs' energies - those of idle procs, of procs asleep
+    /// and in transition|/max(1 J, energy_total_j).
     pub energy_residual: f64,
 }
 }

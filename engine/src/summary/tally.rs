@@ -62,6 +62,8 @@ pub(super) struct Tally {
     slowdown_count: u64,
     procs: u64,
     waited: u64,
+    sla: f64,
+    over_sla: u64,
     backfilled: u64,
     gears: Vec<u64>,
     sizes: [Class; 4],
@@ -69,7 +71,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(jobs: usize, gears: usize, tau: f64) -> Tally {
+    pub(super) fn new(jobs: usize, gears: usize, tau: f64, sla: f64) -> Tally {
         Tally {
             tau,
             waits: Vec::with_capacity(jobs),
@@ -79,6 +81,8 @@ impl Tally {
             slowdown_count: 0,
             procs: 0,
             waited: 0,
+            sla,
+            over_sla: 0,
             backfilled: 0,
             gears: vec![0; gears],
             sizes: [Class::default(); 4],
@@ -112,7 +116,8 @@ impl Tally {
         self.turnarounds.push(turnaround);
         block[0] += turnaround;
         block[1] += bounded(TAU_ETINSKI_S);
-        block[2] += 1.0 + wait / at_least_short;
+        let lawson = 1.0 + wait / at_least_short;
+        block[2] += lawson;
         block[3] += procs * wait;
         block[4] += procs * short;
         block[5] += area;
@@ -127,6 +132,7 @@ impl Tally {
         self.bsld_max = greatest(self.bsld_max, short);
         self.procs += u64::from(job.procs);
         self.waited += u64::from(wait > 0.0);
+        self.over_sla += u64::from(lawson > self.sla);
         self.backfilled += u64::from(outcome.backfilled);
         self.gears[usize::from(outcome.gear_index)] += 1;
         self.sizes[size_class(job.procs)].add(wait, short);
@@ -156,6 +162,7 @@ impl Tally {
         s.bsld_tau10s_max = self.bsld_max;
         s.bsld_tau600s_mean = etinski / count;
         s.slowdown_lawson_tau10s_mean = lawson / count;
+        s.over_sla_share = self.over_sla as f64 / count;
         s.slowdown_mean = ratio(slowdown, self.slowdown_count as f64);
         s.bsld_tau10s_procs_weighted_mean = bsld_by_procs / self.procs as f64;
         s.bsld_tau10s_area_weighted_mean = ratio(bsld_by_area, area);

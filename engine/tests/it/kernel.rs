@@ -114,7 +114,26 @@ fn procs_fall_asleep_and_wake() {
     // Idle: 3 procs for 10 s, 2 from 60 to 85, the first job's proc from 100 to 115.
     assert_eq!(integrals.idle_proc_s, 30. + 50. + 15.);
     let switching = 0.5 * 30. + 2. * 40. + 2. * 20.;
-    assert!((integrals.energy_idle_j - (95. + 0.1 * 85. + switching)).abs() < 1e-9);
+    assert_eq!(integrals.energy_idle_j, 95.);
+    assert!((integrals.energy_asleep_j - 0.1 * 85.).abs() < 1e-9);
+    assert!((integrals.energy_transition_j - switching).abs() < 1e-9);
+    assert_eq!(integrals.transition_proc_s, 30. + 40. + 20.);
+    assert_eq!(integrals.active_steps, [(0., 4), (10., 1), (40., 3), (65., 4)]);
+    assert_eq!(integrals.active_proc_s, 40. + 30. + 75. + 50. * 4.);
+}
+
+#[test]
+fn procs_that_switch_off_are_not_recalled_but_wake_when_they_are_off() {
+    // 3 procs off from 10 to 20. Two are wanted at 15: they count at once, wake from 20 to 40; the third sleeps at 20.
+    let jobs = [(0., 100., 100., 1), (5., 30., 30., 2)];
+    let acts = [(0., Act::Start(0, 1)), (10., Act::Sleep(0, 3)), (15., Act::Wake(0, 2)), (40., Act::Start(1, 1))];
+    let (outcomes, integrals) = run(machine(), &jobs, &acts).unwrap();
+    assert_eq!(outcomes.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(), [(0., 100.), (40., 70.)]);
+    assert_eq!(integrals.active_steps, [(0., 4), (10., 1), (15., 3)]);
+    assert_eq!(integrals.transition_proc_s, 30. + 40.);
+    assert_eq!(integrals.asleep_proc_s, 80.);
+    let early = [acts[0], acts[1], acts[2], (39., Act::Start(1, 1))];
+    assert!(run(machine(), &jobs, &early).is_err());
 }
 
 #[test]
@@ -144,7 +163,7 @@ fn impossible_decisions_are_refused() {
         (&[started, (10., Act::Gear(0, 7))], "gear 7"),
         (&[started, (10., Act::Resume(0))], "tried to resume job 1"),
         (&[started, (10., Act::Sleep(0, 2))], "2 procs of class 0 put to sleep"),
-        (&[started, (10., Act::Sleep(0, 1)), (15., Act::Wake(0, 1))], "1 procs of class 0 woken"),
+        (&[started, (10., Act::Sleep(0, 1)), (15., Act::Wake(0, 2))], "2 procs of class 0 woken"),
         (&[started, (10., Act::Timer(10.))], "a timer was set for 10 s"),
     ];
     for (acts, expected) in cases {

@@ -7,6 +7,7 @@ mod do2013;
 mod etinski;
 mod golden;
 mod kernel;
+mod lawson;
 mod logs;
 mod lublin;
 mod published;

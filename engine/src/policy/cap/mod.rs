@@ -3,7 +3,7 @@
 //! A rule is told of timers (changes of the cap), enforces the cap on running jobs before the scheduling pass and may
 //! raise gears after it; see [`super::composed`] for the order.
 use crate::error::{SimError, Stop};
-use crate::kernel::{Cluster, Ended, Recorder};
+use crate::kernel::{Cluster, Copied, Ended, Recorder};
 use crate::platform::Machine;
 use crate::registry::{Entry, Slot};
 use crate::spec::SimSpec;
@@ -27,6 +27,14 @@ impl Cap {
         match spec.part(Slot::Cap).entry().name {
             "none" => Ok(Cap::None),
             other => Err(SimError::Invalid(format!("the batch policy does not know the power_cap `{other}`"))),
+        }
+    }
+
+    /// The rule for a copy of the cluster, with the present cap for ever: a copy has none of the rule's timers. Whatever
+    /// the rule knows of a job it must know by the number that the job has in the copy.
+    pub(crate) fn fork(&self, _copied: &Copied) -> Cap {
+        match self {
+            Cap::None => Cap::None,
         }
     }
 

@@ -85,7 +85,7 @@ fn gears_lengthen_the_numerator_only() {
     let jobs = [job(&(0.0, 300.0, 1000.0, 1500.0, 2))];
     let mut outcomes = [outcome(&(0.0, 300.0, 1000.0, 1500.0, 2))];
     outcomes[0].gear_index = 1;
-    let s = summarize(&part(&[]), &jobs, &outcomes, &integrals(&jobs, &outcomes, 4, 3), 3, None);
+    let s = summarize(&part(&[]), &jobs, &outcomes, &integrals(&jobs, &outcomes, 4, 3), 3, None, 200.0);
     assert_eq!((s.bsld_tau600s_mean, s.slowdown_mean, s.slowdown_lawson_tau10s_mean), (1.8, Some(1.8), 1.3));
     assert_eq!((s.gear_jobs_count, s.reduced_count), (vec![0, 1, 0], 1));
     assert_eq!((s.gear_busy_proc_s, s.gear_residence_share), (vec![0.0, 3000.0, 0.0], vec![0.0, 1.0, 0.0]));
@@ -96,11 +96,11 @@ fn fairness_counts_delays_only() {
     let jobs: Vec<_> = ROWS.iter().map(job).collect();
     let outcomes: Vec<_> = ROWS.iter().map(outcome).collect();
     let integrals = integrals(&jobs, &outcomes, 10, 1);
-    let s = summarize(&part(&[]), &jobs, &outcomes, &integrals, 1, Some(&[1000.0, 1070.0, 1500.0]));
+    let s = summarize(&part(&[]), &jobs, &outcomes, &integrals, 1, Some(&[1000.0, 1070.0, 1500.0]), 200.0);
     // Job 2 starts at 1100, 30 s late; job 3 at 1200, early.
     assert_eq!((s.fairness_delay_s_mean, s.fairness_delay_s_max), (Some(10.0), Some(30.0)));
     assert_eq!(s.fairness_delayed_count, Some(1));
-    let without = summarize(&part(&[]), &jobs, &outcomes, &integrals, 1, None);
+    let without = summarize(&part(&[]), &jobs, &outcomes, &integrals, 1, None, 200.0);
     assert_eq!((without.fairness_delay_s_mean, without.fairness_delayed_count), (None, None));
 }
 
@@ -150,7 +150,7 @@ fn residuals_show_a_wrong_meter() {
         energy_busy_j: right.energy_busy_j + 100.0,
         ..right
     };
-    let s = summarize(&part(&[]), &jobs, &outcomes, &wrong, 1, None);
+    let s = summarize(&part(&[]), &jobs, &outcomes, &wrong, 1, None, 200.0);
     close(s.little_residual, 0.1);
     close(s.busy_residual, 0.5);
     close(s.procs_residual, 2502.5 / 12_000.0);

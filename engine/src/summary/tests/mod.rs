@@ -64,5 +64,5 @@ fn summary_of(rows: &[Row], statistics: &Part, procs: u32) -> Summary {
     let jobs: Vec<_> = rows.iter().map(job).collect();
     let outcomes: Vec<_> = rows.iter().map(outcome).collect();
     check(statistics, &jobs).expect("jobs are left");
-    summarize(statistics, &jobs, &outcomes, &integrals(&jobs, &outcomes, procs, 1), 1, None)
+    summarize(statistics, &jobs, &outcomes, &integrals(&jobs, &outcomes, procs, 1), 1, None, 200.0)
 }

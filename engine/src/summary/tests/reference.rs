@@ -170,7 +170,7 @@ proptest! {
         let (cold, hot) = (warmup as usize, n.saturating_sub(cooldown as usize));
         prop_assert_eq!(check(&statistics, &jobs).is_ok(), cold < hot);
         prop_assume!(cold < hot);
-        let s = summarize(&statistics, &jobs, &outcomes, &integrals(&jobs, &outcomes, 64, 3), 3, None);
+        let s = summarize(&statistics, &jobs, &outcomes, &integrals(&jobs, &outcomes, 64, 3), 3, None, 200.0);
         assert_job_metrics(&s, &jobs[cold..hot], &outcomes[cold..hot], tau);
         assert_window(&s, &jobs, &outcomes, cold..hot, 64);
         assert_close("residence", (s.makespan_s > 0.0 && !s.gear_residence_share.is_empty())

@@ -1,0 +1,147 @@
+//! Copies of the present state that go on by themselves: what would come if no more jobs arrived?
+//!
+//! A copy holds the jobs that run or wait, numbered anew in the order of arrival, so that it costs what they are and not
+//! what the log is. It has the machine with its gears and sleeping procs and all transitions under way; timers of the
+//! policy, what was measured and what was recorded stay behind.
+use super::cluster::{Cluster, JobId, Running, WAITING};
+use super::events::{Alarm, End, Ends, time_key};
+use super::policy::Policy;
+use super::recorder::Recorder;
+use super::{EventOrder, Simulation};
+use crate::error::Stop;
+use crate::workload::Job;
+
+/// How long jobs run in a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durations {
+    /// As long as they will.
+    Run,
+    /// As long as they are expected to; those that have outlived their estimate end at once.
+    Estimate,
+}
+
+/// The jobs of copies: those that run or wait, in the order of arrival.
+#[derive(Debug)]
+pub(crate) struct Copied {
+    jobs: Vec<Job>,
+    /// The numbers that they have in the original.
+    numbers: Vec<JobId>,
+    durations: Durations,
+}
+
+impl Copied {
+    /// The number that a job has in the copies.
+    pub(crate) fn number(&self, original: JobId) -> Option<JobId> {
+        self.numbers.binary_search(&original).ok().map(|at| at as JobId)
+    }
+
+    /// A job by its number in the original, with the run time that it has in the copies.
+    pub(crate) fn job(&self, original: JobId) -> Option<&Job> {
+        self.number(original).map(|number| &self.jobs[number as usize])
+    }
+}
+
+impl<'w, R: Recorder> Cluster<'w, R> {
+    /// Jobs that hold procs, in the order of their starts.
+    pub(crate) fn running_jobs(&self) -> impl Iterator<Item = JobId> {
+        self.in_order_of_start().into_iter().map(|run| run.job)
+    }
+
+    fn in_order_of_start(&self) -> Vec<&Running> {
+        let holds = |(slot, run): &(usize, &Running)| self.phase[run.job as usize] as usize == *slot;
+        let mut running: Vec<&Running> = self.running.iter().enumerate().filter(holds).map(|(_, run)| run).collect();
+        running.sort_unstable_by_key(|run| run.seq);
+        running
+    }
+
+    /// The jobs of copies of this state, for [`Cluster::fork`]. `waiting`: the policy's waiting jobs.
+    pub(crate) fn copied_jobs(&self, waiting: &[JobId], durations: Durations) -> Copied {
+        let mut numbers: Vec<JobId> = self.running_jobs().chain(waiting.iter().copied()).collect();
+        numbers.sort_unstable();
+        let mut jobs: Vec<Job> = numbers.iter().map(|&job| self.jobs[job as usize].clone()).collect();
+        if durations == Durations::Estimate {
+            jobs.iter_mut().for_each(|job| job.run_s = job.estimate_s);
+        }
+        Copied { jobs, numbers, durations }
+    }
+
+    /// A copy of this state; completions and arrivals of the present instant have been handled, its pass is to come.
+    pub(crate) fn fork<'f, S: Recorder>(&self, copied: &'f Copied, recorder: S) -> Cluster<'f, S>
+    where
+        'w: 'f,
+    {
+        let mut phase = vec![WAITING; copied.jobs.len()];
+        let mut ends = Ends::default();
+        let mut running = Vec::new();
+        for (slot, run) in (0_u32..).zip(self.in_order_of_start()) {
+            let job = copied.number(run.job).expect("running jobs are among the copied");
+            let mut run = Running { job, seq: slot, ..run.clone() };
+            if copied.durations == Durations::Estimate {
+                let end_s = self.estimated_end(&run);
+                if end_s < self.now_s {
+                    (run.since_s, run.estimate_left_s) = (self.now_s, 0.0);
+                }
+                run.run_left_s = run.estimate_left_s;
+                if run.executing {
+                    run.end_s = end_s.max(self.now_s);
+                }
+            }
+            phase[job as usize] = slot;
+            if run.executing {
+                ends.push(End { key: time_key(run.end_s), seq: slot, slot });
+            }
+            running.push(run);
+        }
+        let mut meter = self.meter.fork();
+        for (job, _) in copied.jobs.iter().zip(&phase).filter(|(_, phase)| **phase == WAITING) {
+            meter.wait_begins(f64::from(job.procs) * job.run_s);
+        }
+        Cluster {
+            jobs: &copied.jobs,
+            limits: self.limits,
+            machine: self.machine.clone(),
+            now_s: self.now_s,
+            first_submit_s: self.first_submit_s,
+            classes: self.classes.clone(),
+            gears: self.gears.clone(),
+            starts_count: running.len() as u32,
+            running,
+            free_slots: Vec::new(),
+            phase,
+            ends,
+            timers: self.timers.only(|alarm| !matches!(alarm, Alarm::Policy(_))),
+            meter,
+            sleep: self.sleep.fork(self.now_s),
+            recorder,
+            done_count: 0,
+            gear_changes_count: 0,
+            events_count: 0,
+            steps: 0,
+            rescheduled: false,
+        }
+    }
+
+    /// Counts the work of a copy towards the limits.
+    ///
+    /// # Errors
+    /// As [`Cluster::step`].
+    pub(crate) fn steps_of<S: Recorder>(&mut self, copy: &Cluster<'_, S>) -> Result<(), Stop> {
+        let steps = copy.events_count + u64::from(copy.steps);
+        self.steps = self.steps.saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
+        self.step()
+    }
+}
+
+impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
+    /// A copy as a simulation of its own, in which no more jobs arrive, after the pass of the present instant.
+    ///
+    /// # Errors
+    /// Those of the pass.
+    pub(crate) fn of_copy(cluster: Cluster<'w, R>, policy: P, order: EventOrder) -> Result<Simulation<'w, P, R>, Stop> {
+        let submitted = cluster.jobs.len();
+        let due = std::collections::VecDeque::new();
+        let mut copy = Simulation { cluster, policy, order, submitted, next_submit: u64::MAX, due };
+        copy.policy.pass(&mut copy.cluster)?;
+        Ok(copy)
+    }
+}
