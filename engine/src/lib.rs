@@ -22,6 +22,7 @@ pub mod series;
 mod simulate;
 pub mod spec;
 pub mod summary;
+mod weekly;
 pub mod workload;
 
 pub use details::{Details, Measured, SeriesPoint};

@@ -1,5 +1,7 @@
 //! The series that parts may record, each declared once: the documentation of the `series` table lists them.
 
+use crate::weekly;
+
 /// A series or a distribution, declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Series {
@@ -12,7 +14,17 @@ pub struct Series {
 }
 
 /// Every series. A part records nothing that is not here.
-pub const SERIES: &[Series] = &[crate::queueing::steady_state::RESPONSE_TIME_CDF];
+pub const SERIES: &[Series] = &[
+    weekly::ARRIVALS,
+    weekly::DEMAND,
+    weekly::UTILIZATION,
+    weekly::LOG_UTILIZATION,
+    weekly::SLOWDOWN,
+    weekly::OVER_SLA,
+    weekly::ACTIVE_MEAN,
+    weekly::ACTIVE,
+    crate::queueing::steady_state::RESPONSE_TIME_CDF,
+];
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use crate::queueing;
 use crate::registry::Slot;
 use crate::summary::{self, Integrals, Outcome, Summary};
 use crate::workload::{Job, Workload};
-use crate::{Details, Limits, Measured, SimError, SimSpec};
+use crate::{Details, Limits, Measured, SimError, SimSpec, weekly};
 
 /// Runs one simulation to its end.
 ///
@@ -52,6 +52,13 @@ fn simulate_jobs(
         };
         let sla = summary::sla_slowdown(spec);
         summary::summarize(statistics, &prepared.jobs, outcomes, &integrals, gears, fcfs_starts.as_deref(), sla)
+    };
+    let series = &mut details.series;
+    let mut finish = |outcomes: &[Outcome], integrals: Integrals| {
+        if let Some(points) = series {
+            weekly::record(points, workload, &prepared.jobs, outcomes, &integrals, summary::sla_slowdown(spec));
+        }
+        finish(outcomes, integrals)
     };
     if let Some(rows) = &mut details.jobs {
         let (recorder, integrals) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()))?;

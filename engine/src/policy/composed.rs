@@ -52,6 +52,14 @@ impl Composed {
     }
 }
 
+#[cfg(test)]
+impl Composed {
+    /// Makes the next pass look at everything.
+    pub(crate) fn forget(&mut self) {
+        self.batch.procs_changed();
+    }
+}
+
 impl Policy for Composed {
     fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
         self.batch.submitted(cluster, job);

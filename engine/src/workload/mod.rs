@@ -49,6 +49,8 @@ pub struct Workload {
     pub native_procs: Option<u32>,
     /// What the rules did to the records.
     pub counts: RuleCounts,
+    /// Wait of each job under the log's own scheduler (s), -1 where the log has none; empty if it has none at all.
+    pub log_waits_s: Vec<f64>,
 }
 
 crate::record! {
@@ -173,7 +175,16 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
         return Err(WorkloadError::NoJobs { origin: origin.to_owned(), records: counts.records_count, why });
     }
     let stated = spec.part(Slot::Rules).opt_int("native_procs").and_then(|n| u32::try_from(n).ok());
-    Ok(Workload { jobs, native_procs: stated.or(native_procs), counts })
+    let log_waits_s = if generator.is_some() { Vec::new() } else { log.map_or_else(Vec::new, |log| waits(log, &jobs)) };
+    Ok(Workload { jobs, native_procs: stated.or(native_procs), counts, log_waits_s })
+}
+
+/// The waits that a log has for its jobs (s).
+fn waits(log: &swf::SwfLog, jobs: &[Job]) -> Vec<f64> {
+    if log.records.iter().all(|record| record.wait_s < 0.0) {
+        return Vec::new();
+    }
+    jobs.iter().map(|job| log.records[job.record as usize - 1].wait_s).collect()
 }
 
 /// What is wrong with the rules of a spec that no single value shows, a sentence each. [`build`] refuses such a spec
@@ -185,7 +196,7 @@ pub fn problems(spec: &SimSpec) -> Vec<String> {
 impl Workload {
     /// Bytes of memory that the workload holds, for caches with a budget.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Workload>() + self.jobs.capacity() * size_of::<Job>()
+        size_of::<Workload>() + self.jobs.capacity() * size_of::<Job>() + self.log_waits_s.capacity() * 8
     }
 }
 

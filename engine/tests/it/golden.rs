@@ -17,7 +17,7 @@ pub(crate) fn workload(jobs: &[(f64, f64, f64, u32)]) -> Workload {
         record: i as u64 + 1,
         killed: false,
     });
-    Workload { jobs: jobs.collect(), native_procs: None, counts: RuleCounts::default() }
+    Workload { jobs: jobs.collect(), native_procs: None, counts: RuleCounts::default(), log_waits_s: Vec::new() }
 }
 
 fn run(build: Build, procs: i64, jobs: &[(f64, f64, f64, u32)]) -> Vec<JobRecord> {

@@ -14,6 +14,8 @@ use super::batch::Batch;
 use super::cap::Cap;
 
 mod ols;
+#[cfg(test)]
+mod tests;
 mod two_level;
 
 pub use ols::ENTRY as OLS;
