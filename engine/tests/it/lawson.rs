@@ -1,8 +1,159 @@
 //! Lawson & Smirni 2005: active procs by the two-level policy and by online simulation.
-use powersweep_engine::{Limits, SimSpec, Slot, Summary};
+use powersweep_engine::{Details, Limits, SeriesPoint, SimSpec, Slot, Summary, Value};
 
+use crate::golden::workload;
 use crate::logs;
 use crate::specs::{Build, simulate};
+
+/// Submit (s), run (s), estimate (s), procs.
+type Jobs<'a> = &'a [(f64, f64, f64, u32)];
+
+/// Start times, steps of the active procs, and the summary, on 4 procs.
+fn run(build: Build, jobs: Jobs<'_>) -> (Vec<f64>, Vec<(f64, f64)>, Summary) {
+    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()) };
+    let spec = build.int("procs", 4).0;
+    let measured = powersweep_engine::simulate(&spec, &workload(jobs), &Limits::NONE, &mut details).unwrap();
+    let starts = details.jobs.unwrap().iter().map(|job| job.start_s).collect();
+    (starts, series(&details.series.unwrap(), "active_procs"), measured.jobs().unwrap().clone())
+}
+
+/// The points of a series.
+fn series(points: &[SeriesPoint], name: &str) -> Vec<(f64, f64)> {
+    points.iter().filter(|point| point.series == name).map(|point| (point.x, point.value)).collect()
+}
+
+fn two_level() -> Build {
+    Build::log().part(Slot::Capacity, "two-level").int("two_level_procs", 2)
+}
+
+/// Narrow jobs around one that needs more than the lower level of 2.
+const AROUND: [(f64, f64, f64, u32); 5] =
+    [(0., 10., 10., 1), (1., 10., 10., 3), (12., 5., 5., 2), (13., 5., 5., 1), (13., 2., 2., 2)];
+
+#[test]
+fn two_levels() {
+    // Lowered at once. Job 2 raises them at 1; when it has ended, at 11, they are lowered: so job 4 waits for job 3, and
+    // job 5 for job 4.
+    let (starts, active, summary) = run(two_level(), &AROUND);
+    assert_eq!(starts, [0., 1., 12., 17., 22.]);
+    assert_eq!(active, [(0., 2.), (1., 4.), (11., 2.)]);
+    assert_eq!(summary.active_changes_count, 2);
+    assert_eq!(summary.active_savings, Some(1.0 - 68.0 / 96.0));
+    assert_eq!(summary.utilization_active, Some(59.0 / 68.0));
+    assert_eq!(summary.asleep_proc_h * 3600.0, 28.0);
+    assert_eq!(summary.transition_proc_h, 0.0);
+}
+
+#[test]
+fn procs_take_their_time_to_wake_and_count_as_active() {
+    // The two that are woken at 1 can be used at 4: job 2 runs from 4 to 14. Job 3 (2 procs) is the head at 12, reserved at
+    // 14 with 2 procs to spare, of which job 4 takes one at 13. Job 5 starts when job 4 ends, at 18; at 19 job 3 has ended,
+    // too, 2 procs are in use, and two fall asleep.
+    let slow = two_level().real("wake_s", 3.0).real("wake_w", 7.0).real("asleep_w", 1.0);
+    let (starts, active, summary) = run(slow, &AROUND);
+    assert_eq!(starts, [0., 4., 14., 13., 18.]);
+    assert_eq!(active, [(0., 2.), (1., 4.), (19., 2.)]);
+    assert_eq!(summary.active_savings, Some(1.0 - 76.0 / 80.0));
+    assert_eq!((summary.asleep_proc_h * 3600.0, summary.transition_proc_h * 3600.0), (4.0, 6.0));
+    assert_eq!((summary.energy_asleep_j, summary.energy_transition_j), (4.0, 42.0));
+    assert!(summary.procs_residual < 1e-12 && summary.energy_residual < 1e-12);
+}
+
+#[test]
+fn procs_that_switch_off_cannot_be_recalled() {
+    // Two switch off from 0 to 5. Job 2 wants them at 1: they count at once, and are there at 5, or at 8 if they have to
+    // wake besides.
+    let jobs = &AROUND[..2];
+    let (starts, active, summary) = run(two_level().real("off_s", 5.0), jobs);
+    assert_eq!(starts, [0., 5.]);
+    assert_eq!(active, [(0., 2.), (1., 4.)]);
+    assert_eq!((summary.asleep_proc_h, summary.transition_proc_h * 3600.0), (0.0, 10.0));
+    let (starts, ..) = run(two_level().real("off_s", 5.0).real("wake_s", 3.0), jobs);
+    assert_eq!(starts, [0., 8.]);
+}
+
+#[test]
+fn procs_that_wake_are_releases_for_every_backfilling_rule() {
+    // At 2 job 2 is reserved at 4, when the procs have woken. Job 3 ends by then and passes, job 4 would not.
+    let jobs = [(0., 10., 10., 1), (1., 10., 10., 3), (2., 2., 2., 1), (2., 3., 3., 1)];
+    let slow = |backfill| two_level().real("wake_s", 3.0).part(Slot::Backfill, backfill);
+    assert_eq!(run(slow("easy"), &jobs).0, [0., 4., 2., 10.]);
+    assert_eq!(run(slow("conservative"), &jobs).0, [0., 4., 2., 10.]);
+    assert_eq!(run(slow("none"), &jobs).0, [0., 4., 10., 12.]);
+}
+
+fn ols(sla: f64) -> Build {
+    Build::log().part(Slot::Capacity, "ols").real("ols_period_s", 10.0).real("ols_sla_slowdown", sla)
+}
+
+/// Job 1 (2 procs) runs until 25; at 20 two narrow jobs wait; then a wide one comes.
+const QUEUED: [(f64, f64, f64, u32); 4] = [(0., 25., 25., 2), (11., 10., 10., 1), (12., 10., 10., 1), (21., 4., 4., 4)];
+
+#[test]
+fn online_simulation_takes_as_few_procs_as_the_service_level_allows() {
+    // At 10 nobody waits: the 2 procs in use stay active. At 20, on 2 procs both jobs start at 25: mean slowdown
+    // (2.4 + 2.3)/2 = 2.35. On 3 procs job 2 starts at once: (1.9 + 2.3)/2 = 2.1. Job 4 raises them at 21; at 30 it waits.
+    let (starts, active, summary) = run(ols(2.5), &QUEUED);
+    assert_eq!((starts, active), (vec![0., 21., 21., 31.], vec![(0., 4.), (10., 2.), (21., 4.)]));
+    // Slowdowns 1, 2, 1.9 and 2: none above 2.5, two above 1.95.
+    assert_eq!(summary.over_sla_share, 0.0);
+    assert_eq!(run(ols(2.5).real("sla_slowdown", 1.95), &QUEUED).2.over_sla_share, 0.5);
+    let (starts, active, _) = run(ols(2.2), &QUEUED);
+    assert_eq!((starts, active), (vec![0., 20., 21., 31.], vec![(0., 4.), (10., 2.), (20., 3.), (21., 4.)]));
+    let (starts, active, _) = run(ols(2.0), &QUEUED);
+    assert_eq!((starts, active), (vec![0., 20., 20., 30.], vec![(0., 4.), (10., 2.), (20., 4.)]));
+}
+
+#[test]
+fn online_simulation_has_a_floor_and_given_levels() {
+    // Job 2 starts on the third proc at 11, job 3 at 21, which is a slowdown of 1.9.
+    let expected = (vec![0., 11., 21., 31.], vec![(0., 4.), (10., 3.), (21., 4.)]);
+    let (starts, active, _) = run(ols(2.0).int("ols_min_active_procs", 3), &QUEUED);
+    assert_eq!((starts, active), expected);
+    let (starts, active, _) = run(ols(2.0).set("ols_levels_procs", Value::Reals(vec![1., 3., 9.])), &QUEUED);
+    assert_eq!((starts, active), expected);
+    // No level but those beyond the machine: all procs.
+    let (_, active, _) = run(ols(2.0).set("ols_levels_procs", Value::Reals(vec![1., 9.])), &QUEUED);
+    assert_eq!(active, [(0., 4.)]);
+}
+
+#[test]
+fn online_simulation_knows_run_times_or_estimates() {
+    // Job 1 is expected to end at 100, which on 2 procs would make the others wait for very long. On 3 procs: job 2 at 20,
+    // job 3 at 30, (1.9 + 2.8)/2 = 2.35.
+    let mut jobs = QUEUED;
+    jobs[0].2 = 100.;
+    let (_, active, _) = run(ols(2.5), &jobs);
+    assert_eq!(active, [(0., 4.), (10., 2.), (21., 4.)]);
+    let (_, active, _) = run(ols(2.5).text("ols_durations", "estimate"), &jobs);
+    assert_eq!(active, [(0., 4.), (10., 2.), (20., 3.), (21., 4.)]);
+}
+
+#[test]
+fn series_by_week() {
+    // Two procs in use of 2 active in the first week, but for the first moment; job 2 ends in the third week.
+    const WEEK: f64 = 604_800.0;
+    let jobs = [(100., WEEK, WEEK, 2), (200., WEEK, WEEK, 1), (100. + WEEK, 86_400., 86_400., 1)];
+    let mut details = Details::series();
+    let spec = two_level().int("procs", 4).0;
+    let mut workload = workload(&jobs);
+    workload.log_waits_s = vec![0., WEEK - 100., -1.];
+    powersweep_engine::simulate(&spec, &workload, &Limits::NONE, &mut details).unwrap();
+    let points = details.series.unwrap();
+    let values =
+        |name: &str| series(&points, name).into_iter().map(|(x, v)| ((x - 100.) / WEEK, v)).collect::<Vec<_>>();
+    // Job 2 starts with job 3 at the end of the first week, and ends a week later.
+    assert_eq!(values("week_arrivals_count"), [(0., 2.), (1., 1.), (2., 0.)]);
+    assert_eq!(values("week_demand_proc_days"), [(0., 10.5), (1., 1.)]);
+    assert_eq!(values("week_utilization"), [(0., 1.), (1., (WEEK + 86_400.) / (2. * WEEK))]);
+    assert_eq!(values("week_active_procs_mean"), [(0., 2.), (1., 2.)]);
+    // Ends at the very border belong to the week that begins there.
+    assert_eq!(values("week_slowdown_lawson_tau10s_mean"), [(1., 1.), (2., 1. + (WEEK - 100.) / WEEK)]);
+    assert_eq!(values("week_over_sla_share"), [(1., 0.), (2., 0.)]);
+    // The log started job 1 at once and job 2 at 100 + a week.
+    assert_eq!(values("week_log_utilization"), [(0., 0.5), (1., 0.25)]);
+    assert_eq!(series(&points, "active_procs"), [(100., 2.)]);
+}
 
 /// A workload of the paper: log, procs, lower level of the two-level policy (Table 1).
 struct Whole {

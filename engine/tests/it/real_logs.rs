@@ -59,7 +59,7 @@ fn every_log_is_read_to_its_last_record_and_every_record_is_accounted_for() {
     for (name, records, procs) in LOGS {
         let log = log(name).expect("the folder is set");
         assert_eq!(log.records.len() as u64, records, "{name}");
-        let Workload { jobs, native_procs, counts } = build(&log, &[]);
+        let Workload { jobs, native_procs, counts, .. } = build(&log, &[]);
         assert_eq!(native_procs, procs, "{name}");
         assert_eq!(counts.records_count, records, "{name}");
         let dropped = counts.dropped_run_count + counts.dropped_submit_count + counts.sliced_out_count;
@@ -175,7 +175,7 @@ fn published_schedules_are_read_and_sorted_by_submit_and_number() {
         for kind in ["user", "exact"] {
             let log = logs::read(folder.join(format!("{name}.{kind}.swf.gz")));
             let rules = [("arrival_ties", Value::Text("job_id".to_owned()))];
-            let Workload { jobs, counts, native_procs } = build(&log, &rules);
+            let Workload { jobs, counts, native_procs, .. } = build(&log, &rules);
             assert_eq!(jobs.len(), count, "{name} {kind}");
             assert!(jobs.is_sorted_by(|a, b| (a.submit_s, a.id) < (b.submit_s, b.id)));
             assert_eq!(counts, RuleCounts { records_count: count as u64, ..RuleCounts::default() });
