@@ -151,7 +151,12 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     let source = spec.part(Slot::Source);
     if crate::queueing::is_part(source.entry()) {
         // Its tasks are drawn as they come.
-        return Ok(Workload { jobs: Vec::new(), native_procs: None, counts: RuleCounts::default() });
+        return Ok(Workload {
+            jobs: Vec::new(),
+            native_procs: None,
+            counts: RuleCounts::default(),
+            log_waits_s: Vec::new(),
+        });
     }
     let rules = rules::Rules::new(spec.part(Slot::Rules))?;
     let name = source.entry().name;
