@@ -125,7 +125,7 @@ pub enum Format {
 /// `powersweep run`
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A manifest file, or the name of a shipped one (quickstart, etinski2010).
+    /// A manifest file, or the name of a shipped one (quickstart, etinski2010, lawson2005, ...).
     #[arg(default_value = "quickstart")]
     pub manifest: String,
     #[command(flatten)]

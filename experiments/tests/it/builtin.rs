@@ -1,6 +1,6 @@
 //! The manifests that come with the program.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_engine::Slot;
 use powersweep_experiments::{Sweep, manifests};
@@ -60,6 +60,29 @@ fn etinski_runs_what_the_paper_shows() {
     }
     let base = tasks.iter().filter(|task| task.sim.part(Slot::GearRule).entry().name == "top").count();
     assert_eq!(base, 5);
+}
+
+#[test]
+fn lawson_runs_three_policies_on_four_whole_logs() {
+    let sweep = builtin("lawson2005");
+    assert_eq!(sweep.task_count(), 12);
+    // Table 1 of the paper: U and L of each log.
+    let table = BTreeMap::from([("CTC", (512, 308)), ("KTH", (100, 75)), ("SDSC-SP2", (128, 110))]);
+    for task in (0..sweep.index_count()).filter_map(|index| sweep.task(index)) {
+        let (all, low) = table.get(&*task.workload).copied().unwrap_or((1152, 922));
+        assert_eq!(task.sim.part(Slot::Rules).int("native_procs"), all);
+        assert_eq!(task.sim.part(Slot::Rules).text("estimates"), "exact");
+        assert!(task.sim.part(Slot::Backfill).bool("extra_procs"));
+        let rule = task.sim.part(Slot::Capacity);
+        match rule.entry().name {
+            "two-level" => assert_eq!(rule.int("two_level_procs"), low),
+            "ols" => assert_eq!((rule.real("ols_period_s"), rule.real("ols_sla_slowdown")), (604_800.0, 200.0)),
+            other => assert_eq!(other, "none"),
+        }
+    }
+    // On 4 logs with exact and with users' estimates: all procs, 6 periods, 3 service levels, a floor, levels; with users'
+    // estimates alone, simulations that know no more.
+    assert_eq!(builtin("lawson2005_sensitivity").task_count(), 8 * (1 + 6 + 3 + 1 + 1) + 4);
 }
 
 #[test]
