@@ -1,4 +1,5 @@
 //! Al-Daoud, Al-Azzoni & Down 2011: what the paper prints.
 mod programs;
+mod schedules;
 mod structured;
 mod systems;
