@@ -1,0 +1,164 @@
+//! What the policies keep in every system.
+use powersweep_engine::Limits;
+use powersweep_engine::error::Stop;
+use powersweep_engine::lp::{self, System};
+use powersweep_engine::queueing::rates::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
+use powersweep_engine::queueing::{
+    ClassStream, Completed, Observer, Poisson, QueuePolicy, ServerTable, Servers, Simulation, State, Task, Until, Work,
+};
+use proptest::prelude::*;
+
+/// A policy with a check after each call: what may not be true is `broken`.
+#[derive(Clone)]
+struct Checked<P> {
+    inner: P,
+    broken: fn(&P, &Servers, &[Task]) -> Option<String>,
+    waiting: Vec<Task>,
+}
+
+impl<P: QueuePolicy> Checked<P> {
+    fn check(&mut self, servers: &Servers) {
+        // Started tasks are those that a server runs; ends come one at a time.
+        self.waiting
+            .retain(|task| (0..servers.len()).all(|j| servers.running(j).is_none_or(|r| r.number != task.number)));
+        assert_eq!(self.inner.waiting(), self.waiting.len());
+        let broken = (self.broken)(&self.inner, servers, &self.waiting);
+        assert_eq!(broken, None, "at {} s", servers.now_s());
+    }
+}
+
+impl<P: QueuePolicy> QueuePolicy for Checked<P> {
+    fn begin(&mut self, servers: &mut Servers) -> Result<(), Stop> {
+        self.inner.begin(servers)
+    }
+
+    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        self.waiting.push(task);
+        self.inner.arrived(servers, task)?;
+        self.check(servers);
+        Ok(())
+    }
+
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        self.inner.ended(servers, done)?;
+        self.check(servers);
+        Ok(())
+    }
+
+    fn timer(&mut self, servers: &mut Servers, token: u64) -> Result<(), Stop> {
+        self.inner.timer(servers, token)?;
+        self.check(servers);
+        Ok(())
+    }
+
+    fn waiting(&self) -> usize {
+        self.inner.waiting()
+    }
+}
+
+/// The longest time that a task took.
+struct Longest(f64);
+
+impl Observer for Longest {
+    fn completed(&mut self, done: &Completed) {
+        self.0 = self.0.max(done.finish_s - done.start_s);
+    }
+}
+
+const HORIZON_S: f64 = 300.0;
+
+fn table(system: &System) -> ServerTable {
+    let (classes, machines) = (system.classes(), system.machines());
+    let cells = || (0..classes).flat_map(|i| (0..machines).map(move |j| (i, j)));
+    let rates = cells().map(|(i, j)| system.rate_per_s(i, j)).collect();
+    let busy_w = cells().map(|(i, j)| system.busy_w(i, j)).collect();
+    ServerTable::with_idle_w(machines, classes, rates, busy_w, system.idle_w().to_vec())
+}
+
+/// Runs to the horizon and checks what holds for every policy; gives the servers and the longest time of a task.
+fn run<P: QueuePolicy>(
+    system: &System,
+    inner: P,
+    seed: u64,
+    broken: fn(&P, &Servers, &[Task]) -> Option<String>,
+) -> (Servers, f64) {
+    let work = Work::Exponential { mean: 1.0 };
+    let streams: Vec<_> = system.arrivals_per_s().iter().map(|&rate_per_s| ClassStream { rate_per_s, work }).collect();
+    let policy = Checked { inner, broken, waiting: Vec::new() };
+    let servers = Servers::new(table(system)).expect("a table");
+    let mut run = Simulation::new(Poisson::new(&streams, seed), policy, servers);
+    let mut longest = Longest(0.0);
+    run.run(Until::horizon(HORIZON_S), &Limits::NONE, &mut longest).expect("it runs");
+    run.settle();
+    let servers = run.servers().clone();
+    let open = (0..servers.len()).filter(|j| servers.running(*j).is_some()).count() as u64;
+    assert_eq!(run.arrived_count(), run.completed_count() + run.waiting_count() + open);
+    for server in 0..servers.len() {
+        let states = [State::Free, State::Busy, State::Asleep, State::Off];
+        let sum: f64 = states.into_iter().map(|state| servers.in_state_s(server, state)).sum();
+        assert!((sum - HORIZON_S).abs() < 1e-6, "server {server} was somewhere for {sum} s");
+    }
+    let still = (0..servers.len()).filter_map(|j| servers.running(j).map(|_| HORIZON_S - servers.since_s(j)));
+    let longest_s = still.fold(longest.0, f64::max);
+    (servers, longest_s)
+}
+
+/// A free server and a waiting task that it can execute.
+fn idles(servers: &Servers, waiting: &[Task]) -> Option<String> {
+    let free = || (0..servers.len()).filter(|j| servers.is_free(*j));
+    let pair = waiting.iter().find_map(|task| free().find(|j| servers.rate(task.class, *j) > 0.0).map(|j| (task, j)));
+    pair.map(|(task, server)| format!("task {} waits while server {server} is free", task.number))
+}
+
+/// Up to 3 classes on up to 5 servers; a rate may be 0, but not on server 0.
+fn systems() -> impl Strategy<Value = System> {
+    let rate = prop_oneof![1 => Just(0.0), 5 => 0.3_f64..6.0];
+    (1_usize..4, 1_usize..6).prop_flat_map(move |(classes, machines)| {
+        let cells = classes * machines;
+        let rates = proptest::collection::vec(rate.clone(), cells);
+        let busy_w = proptest::collection::vec(5.0_f64..200.0, cells);
+        let idle_w = proptest::collection::vec(0.0_f64..5.0, machines);
+        let arrivals = proptest::collection::vec(0.2_f64..3.0, classes);
+        (arrivals, rates, busy_w, idle_w).prop_map(move |(arrivals, mut rates, busy_w, idle_w)| {
+            rates.iter_mut().step_by(machines).for_each(|rate| *rate = rate.max(0.5));
+            System::new(arrivals, rates, busy_w, idle_w).expect("a system")
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_server_idles_beside_a_task_that_it_can_execute(system in systems(), seed in 0_u64..1000) {
+        run(&system, Fcfs::new(system.classes()), seed, |_, servers, waiting| idles(servers, waiting));
+        run(&system, Pme::new(&table(&system)), seed, |_, servers, waiting| idles(servers, waiting));
+        let frequencies = vec![Frequency { share: 0.4, busy_w: 0.5, idle_w: 0.7 }, Frequency { share: 1.0, busy_w: 1.0, idle_w: 1.0 }];
+        for over in [Utilization::Period, Utilization::Total] {
+            let dvs = Dvs::new(system.machines(), system.classes(), frequencies.clone(), 0.37, over);
+            run(&system, dvs, seed, |_, servers, waiting| idles(servers, waiting));
+        }
+        // Switched-off servers are not free.
+        let betas: Vec<f64> = (0..system.machines()).map(|j| system.busy_w(0, j)).collect();
+        let window = Window { length_s: 7.0, target_s: 1.0, tolerance: 0.1 };
+        let beta = OrderedBeta::new(&betas, system.classes(), window);
+        run(&system, beta, seed, |_, servers, waiting| idles(servers, waiting));
+    }
+
+    /// A class starts only within its share, so that it ends beyond it by one task at most.
+    #[test]
+    fn lpas_keeps_to_its_shares(system in systems(), seed in 0_u64..1000, target in 0.5_f64..1.0) {
+        let capacity = lp::capacity(&system).expect("it has an optimum");
+        let allocation = lp::allocation(&system, &capacity, target * capacity.lambda).expect("it has an optimum");
+        let policy = Lpas::new(allocation.delta.clone(), system.machines());
+        let (servers, longest_s) = run(&system, policy, seed, |_, _, _| None);
+        for class in 0..system.classes() {
+            for server in 0..system.machines() {
+                let share = allocation.delta[class * system.machines() + server];
+                let executed_s = servers.executed_s(class as u32, server);
+                prop_assert!(share > 0.0 || executed_s == 0.0);
+                prop_assert!(executed_s <= share * HORIZON_S + longest_s + 1e-9, "{} of {}", executed_s, share * HORIZON_S);
+            }
+        }
+    }
+}
