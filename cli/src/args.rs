@@ -47,6 +47,9 @@ pub enum Command {
     /// Simulate one task and print its row; nothing is stored.
     #[command(after_help = examples::SIMULATE)]
     Simulate(SimulateArgs),
+    /// Solve the linear programs of a manifest's heterogeneous systems: capacity, shares of least power, loads.
+    #[command(after_help = examples::LP)]
+    Lp(LpArgs),
     /// Run a coordinator for workers on other machines.
     #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
@@ -220,6 +223,22 @@ pub struct SimulateArgs {
     /// Write one row a point of the series that the parts record to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
+    /// Table or JSON.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// `powersweep lp`
+#[derive(Debug, Args)]
+pub struct LpArgs {
+    /// A manifest file, or the name of a shipped one, with systems that have a rate for each class on each server.
+    #[arg(default_value = "aldaoud2011")]
+    pub manifest: String,
+    /// Only the system of this task.
+    #[arg(long, value_name = "INDEX")]
+    pub index: Option<u64>,
+    #[command(flatten)]
+    pub logs: LogArgs,
     /// Table or JSON.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,

@@ -44,6 +44,7 @@ fn dispatch(command: &Command) -> Outcome {
         Command::Check(args) => commands::check::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
+        Command::Lp(args) => commands::lp::run(args),
         Command::Serve(args) => commands::serve::run(args),
         Command::Worker(args) => commands::worker::run(args),
         Command::Submit(args) => commands::submit::run(args),

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod columns;
 pub mod health;
+pub mod lp;
 pub mod plan;
 pub mod policies;
 pub mod run;

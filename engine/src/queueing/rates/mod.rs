@@ -6,7 +6,9 @@
 mod dvs;
 mod fcfs;
 mod lpas;
+pub(super) mod model;
 mod ordered_beta;
+pub mod parts;
 mod pme;
 mod queues;
 

@@ -4,3 +4,4 @@ mod properties;
 mod schedules;
 mod structured;
 mod systems;
+mod tables;

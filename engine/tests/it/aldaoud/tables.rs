@@ -1,0 +1,220 @@
+//! The paper's tables by simulation, in small: fewer replications over less time than the paper's 30 of 20,000, so that
+//! the bounds are wider than those of the whole manifest, and specs that cannot be.
+use powersweep_engine::registry::{self, Value};
+use powersweep_engine::workload::{self, Workload};
+use powersweep_engine::{Details, Limits, Measured, Part, QueueSummary, SimSpec, Slot};
+
+use super::systems;
+
+const REPLICATIONS: u64 = 3;
+const HORIZON_S: f64 = 6_000.0;
+
+fn part(slot: Slot, name: &str, values: &[(&str, Value)]) -> Part {
+    let mut part = Part::new(registry::find(slot, name).expect("is registered"));
+    for (name, value) in values {
+        part.set(name, value.clone()).expect("is valid");
+    }
+    part
+}
+
+fn reals(values: &[f64]) -> Value {
+    Value::Reals(values.to_vec())
+}
+
+/// A spec of a system: source, platform, horizon; first come, first served.
+fn spec(system: &powersweep_engine::lp::System) -> SimSpec {
+    let cells = || (0..system.classes()).flat_map(|i| (0..system.machines()).map(move |j| (i, j)));
+    let rates: Vec<f64> = cells().map(|(i, j)| system.rate_per_s(i, j)).collect();
+    let busy_w: Vec<f64> = cells().map(|(i, j)| system.busy_w(i, j)).collect();
+    let mut spec = SimSpec::new();
+    spec.choose(part(Slot::Source, "poisson-classes", &[("class_arrivals_per_s", reals(system.arrivals_per_s()))]));
+    let platform = [("group_rates_per_s", reals(&rates)), ("group_busy_w", reals(&busy_w)), ("group_idle_w", reals(system.idle_w()))];
+    spec.choose(part(Slot::Platform, "rate-matrix", &platform));
+    spec.choose(part(Slot::Policy, "class-fcfs", &[]));
+    spec.choose(part(Slot::Statistics, "horizon", &[("horizon_s", Value::Real(HORIZON_S))]));
+    spec
+}
+
+fn with(spec: &SimSpec, policy: Part) -> SimSpec {
+    let mut spec = spec.clone();
+    spec.choose(policy);
+    spec
+}
+
+fn run(spec: &SimSpec) -> QueueSummary {
+    let workload: Workload = workload::build(spec, None).expect("a source of queues needs no jobs");
+    let measured = powersweep_engine::simulate(spec, &workload, &Limits::NONE, &mut Details::default());
+    match measured.expect("it runs") {
+        Measured::Queues(summary) => *summary,
+        Measured::Jobs(_) => panic!("the spec is of queues"),
+    }
+}
+
+/// Mean completion time (s) and energy (J) over the replications.
+fn means(spec: &SimSpec) -> (f64, f64) {
+    let (mut w, mut energy) = (0.0, 0.0);
+    for seed in 1..=REPLICATIONS {
+        let spec = SimSpec { seed, ..spec.clone() };
+        let summary = run(&spec);
+        w += summary.turnaround_s_mean / REPLICATIONS as f64;
+        energy += summary.energy_total_j / REPLICATIONS as f64;
+    }
+    (w, energy)
+}
+
+fn lpas(share: f64) -> Part {
+    part(Slot::Policy, "class-lpas", &[("lpas_capacity_share", Value::Real(share))])
+}
+
+/// Checks (policy, W, saving in percent) against a spec of FCFS: W within 2%, the saving within 0.6 points.
+fn table(spec: &SimSpec, rows: &[(Part, f64, f64)]) {
+    let (_, base) = means(spec);
+    for (policy, w_s, saving) in rows {
+        let spec = with(spec, policy.clone());
+        let (w, energy) = means(&spec);
+        let ours = 100.0 * (1.0 - energy / base);
+        let name = policy.entry().name;
+        assert!((w / w_s - 1.0).abs() < 0.02, "{name}: W is {w}, published {w_s}");
+        assert!((ours - saving).abs() < 0.6, "{name}: the saving is {ours}, published {saving}");
+    }
+}
+
+#[test]
+fn table_1() {
+    let spec = spec(&systems::experiment_1());
+    table(&spec, &[(part(Slot::Policy, "class-pme", &[]), 0.261, 13.20), (lpas(1.0), 0.165, 38.21)]);
+}
+
+#[test]
+fn table_2() {
+    let spec = spec(&systems::experiment_2());
+    let rows = [
+        (part(Slot::Policy, "class-fcfs", &[]), 0.207, 0.0),
+        (part(Slot::Policy, "class-pme", &[]), 0.207, 4.41),
+        (lpas(1.0), 0.308, 22.38),
+    ];
+    table(&spec, &rows);
+}
+
+/// The platform of section 6, by its factors.
+fn structured() -> Part {
+    let values = [
+        ("structure_class_rates_per_s", reals(&[1.0, 2.0, 5.0, 3.0])),
+        ("structure_speeds", reals(&[1.0, 3.0, 4.0, 0.2, 6.0, 5.0, 10.0])),
+        ("structure_betas_j", reals(&systems::BETAS)),
+        ("group_idle_w", reals(&systems::STRUCTURED_IDLE_W)),
+    ];
+    part(Slot::Platform, "structured", &values)
+}
+
+#[test]
+fn table_6() {
+    let mut spec = spec(&systems::structured(1.0));
+    spec.choose(structured());
+    let window = [("beta_window_s", 25.0), ("beta_target_s", 0.2), ("beta_tolerance", 0.1)];
+    let window = window.map(|(name, value)| (name, Value::Real(value)));
+    let rows = [
+        (part(Slot::Policy, "class-fcfs", &[]), 0.163, 0.0),
+        (part(Slot::Policy, "class-pme", &[]), 0.164, 0.009),
+        (lpas(1.0), 0.167, 40.93),
+        (lpas(0.5), 0.20, 57.13),
+        (part(Slot::Policy, "class-ordered-beta", &window), 0.177, 40.38),
+    ];
+    table(&spec, &rows);
+}
+
+#[test]
+fn the_columns_of_a_row() {
+    let system = systems::structured(1.0);
+    let mut spec = spec(&system);
+    spec.choose(structured());
+    let row = run(&with(&spec, lpas(0.5)));
+    assert!((row.lp_lambda.expect("it has one") - 2.336).abs() < 1e-9);
+    assert!((row.lp_capacity.expect("it has one") - 1.668).abs() < 1e-9);
+    assert!((row.lp_power_w.expect("it has one") - 152.8008).abs() < 1e-6);
+    let shares = row.lp_shares.expect("it has some");
+    assert_eq!(shares.len(), 28);
+    // A machine is never busy for longer than its load allows, but for one task.
+    for (group, busy) in row.group_utilization.iter().enumerate() {
+        let load: f64 = shares.iter().skip(group).step_by(7).sum();
+        assert!(*busy <= load + 0.01, "group {group}: {busy} of {load}");
+    }
+    assert_eq!(row.class_turnaround_s_mean.len(), 4);
+    assert_eq!(row.class_jobs_left_count.len(), 4);
+    let jobs: u64 = row.class_jobs_count.iter().sum();
+    assert_eq!(jobs, row.measured_jobs_count);
+    assert!((jobs as f64 / (24.5 * HORIZON_S) - 1.0).abs() < 0.02);
+    assert!(row.procs_residual < 1e-9);
+
+    let row = run(&spec);
+    assert!(row.lp_lambda.is_some() && row.lp_capacity.is_none() && row.lp_power_w.is_none() && row.lp_shares.is_none());
+    assert_eq!(run(&spec), row, "the same spec gives the same row");
+}
+
+/// Groups of equal machines are as many machines with a group each.
+#[test]
+fn groups_are_their_machines() {
+    let each = spec(&systems::cluster_homogeneous());
+    let mut grouped = each.clone();
+    let platform = each.part(Slot::Platform);
+    let firsts = [0, 2, 8, 15, 22, 26];
+    let of_firsts = |name: &str| {
+        let values: Vec<f64> =
+            platform.reals(name).chunks(30).flat_map(|row| firsts.map(|first| row[first])).collect();
+        (name.to_owned(), reals(&values))
+    };
+    let values = ["group_rates_per_s", "group_busy_w", "group_idle_w"].map(of_firsts);
+    let mut values: Vec<(&str, Value)> = values.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    values.push(("group_servers", reals(&systems::GROUPS.map(|count| count as f64))));
+    grouped.choose(part(Slot::Platform, "rate-matrix", &values));
+    for policy in ["class-fcfs", "class-pme", "class-lpas", "class-dvs"] {
+        let rows = [&each, &grouped].map(|spec| {
+            let mut spec = with(spec, part(Slot::Policy, policy, &[]));
+            spec.part_mut(Slot::Statistics).set("horizon_s", Value::Real(50.0)).expect("is valid");
+            run(&spec)
+        });
+        let of = |row: &QueueSummary| (row.turnaround_s_mean, row.energy_total_j, row.measured_jobs_count);
+        assert_eq!(of(&rows[0]), of(&rows[1]), "{policy}");
+    }
+}
+
+#[test]
+fn specs_that_cannot_be() {
+    let good = spec(&systems::experiment_1());
+    assert_eq!(good.problems(), Vec::<String>::new());
+    let platform = |name: &str, value: &[f64]| {
+        let mut spec = good.clone();
+        spec.part_mut(Slot::Platform).set(name, reals(value)).expect("is in its range");
+        spec
+    };
+    let policy = |name: &str, values: &[(&str, Value)]| with(&good, part(Slot::Policy, name, values));
+    let mut unreachable = good.clone();
+    unreachable.part_mut(Slot::Source).set("class_arrivals_per_s", reals(&[1.0; 4])).expect("is in its range");
+    let cases = [
+        (platform("group_rates_per_s", &[1.0; 5]), "`group_rates_per_s` has 5 values: 3 classes"),
+        (platform("group_busy_w", &[1.0; 17]), "`group_busy_w` has 17 values"),
+        (platform("group_idle_w", &[1.0; 5]), "5 groups (`group_idle_w`) need 15"),
+        (platform("group_servers", &[1.0; 5]), "`group_servers` has 5 values: 6 groups"),
+        (platform("group_servers", &[1.5; 6]), "`group_servers` must be whole numbers, not 1.5"),
+        (platform("group_servers", &[60_000.0; 6]), "`group_servers` adds up to more than"),
+        (platform("group_rates_per_s", &[0.0; 18]), "class 1 cannot be executed by any machine"),
+        (unreachable, "4 classes (`class_arrivals_per_s`) and 6 groups (`group_idle_w`) need 24"),
+        (
+            policy("class-lpas", &[("lpas_capacity", Value::Real(2.0)), ("lpas_capacity_share", Value::Real(1.0))]),
+            "`lpas_capacity` and `lpas_capacity_share`",
+        ),
+        (policy("class-ordered-beta", &[("beta_groups_j", reals(&[1.0; 5]))]), "`beta_groups_j` has 5 values: 6 groups"),
+        (policy("class-dvs", &[("dvs_mhz", reals(&[1.0, 2.0]))]), "`dvs_busy_w` has 5 values and `dvs_mhz` 2"),
+        (policy("class-dvs", &[("dvs_mhz", reals(&[1.0, 3.0, 2.0, 4.0, 5.0]))]), "`dvs_mhz` must ascend: 3 is followed by 2"),
+    ];
+    for (spec, expected) in cases {
+        let problems = spec.problems();
+        assert!(problems.iter().any(|problem| problem.contains(expected)), "{problems:?} does not say {expected}");
+    }
+    let mut mixed = good.clone();
+    mixed.choose(part(Slot::Platform, "homogeneous", &[]));
+    assert!(!mixed.problems().is_empty(), "processors have no rate for each class");
+    let mut batch = good;
+    batch.choose(part(Slot::Policy, "batch", &[]));
+    assert!(!batch.problems().is_empty(), "a batch policy has no classes of tasks");
+}
