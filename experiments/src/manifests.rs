@@ -7,6 +7,9 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
         ("etinski2010", include_str!("../manifests/etinski2010.toml")),
         ("lawson2005", include_str!("../manifests/lawson2005.toml")),
         ("lawson2005_sensitivity", include_str!("../manifests/lawson2005_sensitivity.toml")),
+        ("aldaoud2011", include_str!("../manifests/aldaoud2011.toml")),
+        ("aldaoud2011-loads", include_str!("../manifests/aldaoud2011-loads.toml")),
+        ("aldaoud2011-cluster", include_str!("../manifests/aldaoud2011-cluster.toml")),
     ]
 }
 

@@ -7,13 +7,26 @@ use super::server_classes::{self, ServerClasses};
 use super::servers::{ServerTable, Servers};
 use super::simulation::Simulation;
 use super::summary::QueueSummary;
-use super::{horizon, open_poisson, steady_state};
+use super::{horizon, open_poisson, rates, steady_state};
 use crate::registry::{Entry, Part, Slot};
 use crate::{Details, Limits, SimError, SimSpec};
 
 /// The parts of queueing models; all others are of batch jobs.
-pub static PARTS: &[&Entry] =
-    &[&open_poisson::ENTRY, &server_classes::ENTRY, &buffered::ENTRY, &steady_state::ENTRY, &horizon::ENTRY];
+pub static PARTS: &[&Entry] = &[
+    &open_poisson::ENTRY,
+    &server_classes::ENTRY,
+    &buffered::ENTRY,
+    &rates::parts::SOURCE,
+    &rates::parts::RATE_MATRIX,
+    &rates::parts::STRUCTURED,
+    &rates::parts::FCFS,
+    &rates::parts::PME,
+    &rates::parts::LPAS,
+    &rates::parts::ORDERED_BETA,
+    &rates::parts::DVS,
+    &steady_state::ENTRY,
+    &horizon::ENTRY,
+];
 
 /// The slots that a queueing model uses. The others are of batch jobs: records of logs, power by gears, order and
 /// overtaking of rigid jobs, gears, active procs and caps on them.
@@ -75,7 +88,14 @@ fn unused(spec: &SimSpec, slot: Slot) -> Option<String> {
 }
 
 fn model_problems(spec: &SimSpec) -> Vec<String> {
+    if rates::model::is_policy(spec.part(Slot::Policy).entry().name) {
+        return rates::model::problems(spec);
+    }
     let (source, platform) = (spec.part(Slot::Source), spec.part(Slot::Platform));
+    let strange = rates::model::refused(spec);
+    if !strange.is_empty() {
+        return strange;
+    }
     let mut problems = server_classes::problems(platform);
     problems.extend(open_poisson::problems(source));
     let statistics = spec.part(Slot::Statistics);
@@ -137,12 +157,13 @@ pub(crate) fn simulate(spec: &SimSpec, limits: &Limits<'_>, details: &mut Detail
             let measurement = model.measurement(policy.text("idle_servers") == "on");
             measure(spec, model.classes.table(), &[model.stream], buffered, &measurement, limits, details)
         }
+        name if rates::model::is_policy(name) => rates::model::simulate(spec, limits, details),
         other => Err(SimError::Invalid(format!("no queueing model has the policy `kind` \"{other}\""))),
     }
 }
 
 /// Runs a policy and measures it by the spec's statistics.
-fn measure<P: QueuePolicy>(
+pub(super) fn measure<P: QueuePolicy>(
     spec: &SimSpec,
     table: ServerTable,
     streams: &[ClassStream],

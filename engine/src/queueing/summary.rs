@@ -94,5 +94,16 @@ pub struct QueueSummary {
     pub little_residual: f64,
     /// Self-check, 0 up to rounding: |busy + idle + asleep server-seconds - servers * time|/max(1, servers * time).
     pub procs_residual: f64,
+    /// lambda*: all arrivals could grow by this factor before the servers cannot serve them (Al-Daoud et al. 2011,
+    /// LP (1)); null if classes have no rates of their own.
+    pub lp_lambda: Option<f64>,
+    /// Capacity c that the shares of the policy serve, as a factor of the arrivals, at most lp_lambda; null for a policy
+    /// without shares.
+    pub lp_capacity: Option<f64>,
+    /// Mean power of all servers under the shares (W): the objective of LP (2); null for a policy without shares.
+    pub lp_power_w: Option<f64>,
+    /// delta* of Al-Daoud et al. 2011, LP (2): share of its time that a server of each group gives to each class, class by
+    /// class; null for a policy without shares.
+    pub lp_shares: Option<Vec<f64>>,
 }
 }

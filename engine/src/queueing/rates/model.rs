@@ -1,13 +1,13 @@
 //! From a spec to a run of a policy of this folder.
 use super::super::arrivals::{ClassStream, Work};
 use super::super::measure::Measurement;
-use super::super::run::measure;
+use super::super::run::{is_part, measure};
 use super::super::servers::ServerTable;
 use super::super::summary::QueueSummary;
 use super::parts::{self, Groups};
 use super::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
 use crate::lp::{self, System};
-use crate::registry::{Part, Slot};
+use crate::registry::{self, Entry, Part, Slot};
 use crate::{Details, Limits, SimError, SimSpec};
 
 /// Whether a policy is one of this folder.
@@ -17,20 +17,7 @@ pub(in crate::queueing) fn is_policy(name: &str) -> bool {
 
 /// What is wrong with a spec whose policy is of this folder, a sentence each.
 pub(in crate::queueing) fn problems(spec: &SimSpec) -> Vec<String> {
-    let kind = spec.part(Slot::Policy).entry().name;
-    let fitting = [(Slot::Source, vec![parts::SOURCE.name]), (Slot::Platform, parts::PLATFORMS.map(|p| p.name).to_vec())];
-    let mut problems = Vec::new();
-    for (slot, names) in fitting {
-        let found = spec.part(slot).entry().name;
-        if !names.contains(&found) {
-            let key = slot.key();
-            let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-            problems.push(format!(
-                "`{key}` \"{found}\" has no rate for each class of tasks, which `kind` \"{kind}\" needs: choose {}",
-                names.join(" or ")
-            ));
-        }
-    }
+    let mut problems = unfit(spec, true);
     if !problems.is_empty() {
         return problems;
     }
@@ -41,6 +28,33 @@ pub(in crate::queueing) fn problems(spec: &SimSpec) -> Vec<String> {
     problems.extend(policy_problem(spec, &system));
     if spec.part(Slot::Statistics).entry().name == "steady-state" {
         problems.extend(overloaded(&system));
+    }
+    problems
+}
+
+/// Parts of this folder beside a policy of another one, a sentence each.
+pub(in crate::queueing) fn refused(spec: &SimSpec) -> Vec<String> {
+    unfit(spec, false)
+}
+
+/// Source and platform that do not go with the policy: those of this folder belong to its policies.
+fn unfit(spec: &SimSpec, own: bool) -> Vec<String> {
+    let kind = spec.part(Slot::Policy).entry().name;
+    let is_own = |entry: &Entry| *entry == parts::SOURCE || parts::PLATFORMS.contains(&entry);
+    let mut problems = Vec::new();
+    for slot in [Slot::Source, Slot::Platform] {
+        let (key, found) = (slot.key(), spec.part(slot).entry());
+        if is_own(found) != own {
+            let fitting = registry::entries(slot).filter(|e| is_part(e) && is_own(e) == own);
+            let names: Vec<String> = fitting.map(|entry| format!("\"{}\"", entry.name)).collect();
+            let what = if own { "has no rate for each class of tasks" } else { "is of several classes of tasks" };
+            let needs = if own { "needs one" } else { "knows one class" };
+            problems.push(format!(
+                "`{key}` \"{}\" {what}, `kind` \"{kind}\" {needs}: choose {}",
+                found.name,
+                names.join(" or ")
+            ));
+        }
     }
     problems
 }
@@ -96,11 +110,8 @@ fn frequencies(policy: &Part) -> Result<Vec<Frequency>, String> {
         return Err(format!("`dvs_mhz` must ascend: {} is followed by {}", pair[0], pair[1]));
     }
     let over_last = |values: &[f64], i: usize| values[i] / values[count - 1];
-    let frequency = |i| Frequency {
-        share: over_last(mhz, i),
-        busy_w: over_last(busy_w, i),
-        idle_w: over_last(idle_w, i),
-    };
+    let frequency =
+        |i| Frequency { share: over_last(mhz, i), busy_w: over_last(busy_w, i), idle_w: over_last(idle_w, i) };
     Ok((0..count).map(frequency).collect())
 }
 
@@ -129,8 +140,7 @@ pub(in crate::queueing) fn simulate(
     let policy = spec.part(Slot::Policy);
     let (classes, machines) = (system.classes(), system.machines());
     let work = Work::Exponential { mean: 1.0 };
-    let streams: Vec<_> =
-        system.arrivals_per_s().iter().map(|&rate_per_s| ClassStream { rate_per_s, work }).collect();
+    let streams: Vec<_> = system.arrivals_per_s().iter().map(|&rate_per_s| ClassStream { rate_per_s, work }).collect();
     let measurement = Measurement { groups: groups.numbers(), idle_counts: true, offered_load: None };
     let table = table(&system);
     let name = policy.entry().name;
@@ -178,7 +188,11 @@ struct Run<'a, 'b> {
 }
 
 impl Run<'_, '_> {
-    fn measure<P: super::super::QueuePolicy>(&mut self, table: ServerTable, policy: P) -> Result<QueueSummary, SimError> {
+    fn measure<P: super::super::QueuePolicy>(
+        &mut self,
+        table: ServerTable,
+        policy: P,
+    ) -> Result<QueueSummary, SimError> {
         measure(self.spec, table, self.streams, policy, self.measurement, self.limits, self.details)
     }
 }

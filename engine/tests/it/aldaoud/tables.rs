@@ -28,7 +28,11 @@ fn spec(system: &powersweep_engine::lp::System) -> SimSpec {
     let busy_w: Vec<f64> = cells().map(|(i, j)| system.busy_w(i, j)).collect();
     let mut spec = SimSpec::new();
     spec.choose(part(Slot::Source, "poisson-classes", &[("class_arrivals_per_s", reals(system.arrivals_per_s()))]));
-    let platform = [("group_rates_per_s", reals(&rates)), ("group_busy_w", reals(&busy_w)), ("group_idle_w", reals(system.idle_w()))];
+    let platform = [
+        ("group_rates_per_s", reals(&rates)),
+        ("group_busy_w", reals(&busy_w)),
+        ("group_idle_w", reals(system.idle_w())),
+    ];
     spec.choose(part(Slot::Platform, "rate-matrix", &platform));
     spec.choose(part(Slot::Policy, "class-fcfs", &[]));
     spec.choose(part(Slot::Statistics, "horizon", &[("horizon_s", Value::Real(HORIZON_S))]));
@@ -54,7 +58,8 @@ fn run(spec: &SimSpec) -> QueueSummary {
 fn means(spec: &SimSpec) -> (f64, f64) {
     let (mut w, mut energy) = (0.0, 0.0);
     for seed in 1..=REPLICATIONS {
-        let spec = SimSpec { seed, ..spec.clone() };
+        let mut spec = spec.clone();
+        spec.seed = seed;
         let summary = run(&spec);
         w += summary.turnaround_s_mean / REPLICATIONS as f64;
         energy += summary.energy_total_j / REPLICATIONS as f64;
@@ -147,7 +152,9 @@ fn the_columns_of_a_row() {
     assert!(row.procs_residual < 1e-9);
 
     let row = run(&spec);
-    assert!(row.lp_lambda.is_some() && row.lp_capacity.is_none() && row.lp_power_w.is_none() && row.lp_shares.is_none());
+    assert!(
+        row.lp_lambda.is_some() && row.lp_capacity.is_none() && row.lp_power_w.is_none() && row.lp_shares.is_none()
+    );
     assert_eq!(run(&spec), row, "the same spec gives the same row");
 }
 
@@ -159,8 +166,7 @@ fn groups_are_their_machines() {
     let platform = each.part(Slot::Platform);
     let firsts = [0, 2, 8, 15, 22, 26];
     let of_firsts = |name: &str| {
-        let values: Vec<f64> =
-            platform.reals(name).chunks(30).flat_map(|row| firsts.map(|first| row[first])).collect();
+        let values: Vec<f64> = platform.reals(name).chunks(30).flat_map(|row| firsts.map(|first| row[first])).collect();
         (name.to_owned(), reals(&values))
     };
     let values = ["group_rates_per_s", "group_busy_w", "group_idle_w"].map(of_firsts);
@@ -203,9 +209,15 @@ fn specs_that_cannot_be() {
             policy("class-lpas", &[("lpas_capacity", Value::Real(2.0)), ("lpas_capacity_share", Value::Real(1.0))]),
             "`lpas_capacity` and `lpas_capacity_share`",
         ),
-        (policy("class-ordered-beta", &[("beta_groups_j", reals(&[1.0; 5]))]), "`beta_groups_j` has 5 values: 6 groups"),
+        (
+            policy("class-ordered-beta", &[("beta_groups_j", reals(&[1.0; 5]))]),
+            "`beta_groups_j` has 5 values: 6 groups",
+        ),
         (policy("class-dvs", &[("dvs_mhz", reals(&[1.0, 2.0]))]), "`dvs_busy_w` has 5 values and `dvs_mhz` 2"),
-        (policy("class-dvs", &[("dvs_mhz", reals(&[1.0, 3.0, 2.0, 4.0, 5.0]))]), "`dvs_mhz` must ascend: 3 is followed by 2"),
+        (
+            policy("class-dvs", &[("dvs_mhz", reals(&[1.0, 3.0, 2.0, 4.0, 5.0]))]),
+            "`dvs_mhz` must ascend: 3 is followed by 2",
+        ),
     ];
     for (spec, expected) in cases {
         let problems = spec.problems();
