@@ -5,6 +5,7 @@ mod documents;
 mod farm;
 mod inputs;
 mod kill;
+mod lp;
 mod one_task;
 mod places;
 mod rows;

@@ -86,6 +86,29 @@ fn lawson_runs_three_policies_on_four_whole_logs() {
 }
 
 #[test]
+fn aldaoud_runs_every_system_with_its_policies() {
+    // Experiments 1 and 2: FCFS, PME and two capacities; section 6: ordered-beta too; 30 replications each.
+    let sweep = builtin("aldaoud2011");
+    assert_eq!(sweep.task_count(), (4 + 4 + 5 + 5) * 30);
+    let mut systems = BTreeSet::new();
+    for task in (0..sweep.index_count()).filter_map(|index| sweep.task(index)) {
+        systems.insert((task.workload.to_string(), task.platform.to_string()));
+        assert_eq!(task.sim.part(Slot::Statistics).real("horizon_s"), 20_000.0);
+    }
+    let pairs = [
+        ("experiment-1", "experiment-1"),
+        ("experiment-2", "experiment-2"),
+        ("structured", "almost-structured"),
+        ("structured", "structured"),
+    ];
+    assert_eq!(systems, pairs.map(|(w, p)| (w.to_owned(), p.to_owned())).into());
+    // 11 rows of Table 5 at the midpoint, and three capacities of the worked example.
+    assert_eq!(builtin("aldaoud2011-loads").task_count(), 11 + 3);
+    // Two sets of powers, 30 times: FCFS, PME, DVS and five capacities.
+    assert_eq!(builtin("aldaoud2011-cluster").task_count(), 2 * 30 * 8);
+}
+
+#[test]
 fn the_quickstart_is_small_and_needs_no_log() {
     let sweep = builtin("quickstart");
     assert_eq!(sweep.task_count(), 88);

@@ -1,0 +1,71 @@
+//! `powersweep lp`: the linear programs of a manifest.
+
+use crate::sandbox::Sandbox;
+
+/// The worked example of Al-Daoud et al. 2011, section 4, with machine 1 twice.
+const WORKED: &str = r#"version = 1
+name = "worked"
+seeds = [1, 2]
+
+[workloads.tasks]
+source = "poisson-classes"
+class_arrivals_per_s = [1, 1.5]
+
+[platforms.machines]
+machine = "rate-matrix"
+group_rates_per_s = [9, 5, 2, 1]
+group_busy_w = [1, 20, 1, 20]
+group_idle_w = [0.1, 0.1]
+
+[policies.fcfs]
+kind = "class-fcfs"
+
+[policies.lpas]
+kind = "class-lpas"
+lpas_capacity = [1, 9]
+
+[statistics]
+statistics_kind = "horizon"
+"#;
+
+#[test]
+fn the_worked_example_as_table_and_json() {
+    let sandbox = Sandbox::new();
+    sandbox.write("worked.toml", WORKED);
+    let table = sandbox.run(&["lp", "worked.toml"]).exits(0);
+    table.prints(&["lambda* 1.764706, load 0.566667", "0.3529", "0.6471", "c 1.000000 (lpas): 0.975000 W", "0.1111"]);
+    // The system once, whatever the seeds and policies; 9 counts as lambda*.
+    let json = sandbox.run(&["lp", "worked.toml", "--format", "json"]).exits(0).json();
+    assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
+    let system = &json[0];
+    let near = |value: &serde_json::Value, expected: f64| {
+        let value = value.as_f64().expect("a number");
+        assert!((value - expected).abs() < 1e-6, "{value} is not {expected}");
+    };
+    near(&system["lambda"], 30.0 / 17.0);
+    near(&system["theta"][1][1], 11.0 / 17.0);
+    assert_eq!(system["allocations"].as_array().map(Vec::len), Some(2), "{system}");
+    near(&system["allocations"][0]["power_w"], 0.975);
+    near(&system["allocations"][0]["loads"][0], 0.75 + 1.0 / 9.0);
+    near(&system["allocations"][1]["capacity"], 30.0 / 17.0);
+    near(&system["allocations"][1]["power_w"], 21.0);
+    // Equal machines are a group, and share evenly.
+    sandbox.write("twice.toml", WORKED.replace("group_idle_w", "group_servers = [2, 1]\ngroup_idle_w"));
+    let json = sandbox.run(&["lp", "twice.toml", "--index", "0", "--format", "json"]).exits(0).json();
+    assert_eq!(json[0]["group_servers"], serde_json::json!([2, 1]));
+    // Group 1 serves class 2 alone: 5 v = lambda, 2 * 2 + (1 - v) = 1.5 lambda.
+    near(&json[0]["lambda"], 50.0 / 17.0);
+}
+
+#[test]
+fn what_has_no_such_system_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("worked.toml", WORKED);
+    let batch = sandbox.run(&["lp", "quickstart"]).exits(2);
+    batch.says(&["no task has a system with a rate for each class", "poisson-classes"]);
+    sandbox.run(&["lp", "worked.toml", "--index", "999"]).exits(2).says(&["no task 999"]);
+    sandbox.write("wrong.toml", WORKED.replace("[9, 5, 2, 1]", "[9, 5, 2]"));
+    sandbox.run(&["lp", "wrong.toml"]).exits(2).says(&["`group_rates_per_s` has 3 values: 2 classes"]);
+    sandbox.write("mixed.toml", WORKED.replace("kind = \"class-fcfs\"", "kind = \"batch\""));
+    sandbox.run(&["plan", "mixed.toml"]).exits(2).says(&["this combination cannot be simulated"]);
+}
