@@ -1,5 +1,5 @@
 //! From a spec to a queueing run: which parts belong here, which fit together.
-use super::arrivals::{ClassStream, Poisson};
+use super::arrivals::{Arrivals, ClassStream, Poisson};
 use super::buffered::{self, Buffered};
 use super::measure::Measurement;
 use super::policy::QueuePolicy;
@@ -172,7 +172,20 @@ pub(super) fn measure<P: QueuePolicy>(
     limits: &Limits<'_>,
     details: &mut Details,
 ) -> Result<QueueSummary, SimError> {
-    let simulation = Simulation::new(Poisson::new(streams, spec.seed), policy, Servers::new(table)?);
+    measure_arrivals(spec, table, Poisson::new(streams, spec.seed), policy, measurement, limits, details)
+}
+
+/// The same with arrivals of any kind.
+pub(super) fn measure_arrivals<A: Arrivals, P: QueuePolicy>(
+    spec: &SimSpec,
+    table: ServerTable,
+    arrivals: A,
+    policy: P,
+    measurement: &Measurement,
+    limits: &Limits<'_>,
+    details: &mut Details,
+) -> Result<QueueSummary, SimError> {
+    let simulation = Simulation::new(arrivals, policy, Servers::new(table)?);
     let statistics = spec.part(Slot::Statistics);
     match statistics.entry().name {
         "horizon" => horizon::run(statistics, measurement, simulation, limits),

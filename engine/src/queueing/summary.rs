@@ -97,6 +97,9 @@ pub struct QueueSummary {
     /// lambda*: all arrivals could grow by this factor before the servers cannot serve them (Al-Daoud et al. 2011,
     /// LP (1)); null if classes have no rates of their own.
     pub lp_lambda: Option<f64>,
+    /// Pairs of linear programs that the policy solved: one at the start and one at each change of the system; null for a
+    /// policy without shares. The columns of their results are those of the start.
+    pub lp_solved_count: Option<u64>,
     /// Capacity c that the shares of the policy serve, as a factor of the arrivals, at most lp_lambda; null for a policy
     /// without shares.
     pub lp_capacity: Option<f64>,

@@ -1,5 +1,6 @@
 //! First come, first served over all classes.
 use super::super::{Completed, QueuePolicy, Servers, Task};
+use super::changes::Adapts;
 use super::queues::{ClassQueues, longest_free};
 use crate::error::Stop;
 
@@ -13,6 +14,17 @@ impl Fcfs {
     /// For this number of classes.
     pub fn new(classes: usize) -> Fcfs {
         Fcfs { queues: ClassQueues::new(classes) }
+    }
+}
+
+impl Adapts for Fcfs {
+    fn changed(&mut self, servers: &mut Servers, _: Option<&[f64]>) -> Result<(), Stop> {
+        for server in 0..servers.len() {
+            if let Some(task) = self.queues.pop_earliest(servers, server) {
+                servers.start(server, task)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The power-aware LPAS policy.
 use super::super::{Completed, QueuePolicy, Servers, State, Task};
+use super::changes::Adapts;
 use super::queues::{ClassQueues, longest_free};
 use crate::error::Stop;
 
@@ -17,14 +18,15 @@ pub struct Lpas {
     shares: Vec<f64>,
     /// Sum of a server's shares.
     loads: Vec<f64>,
+    /// Number of changes of the shares so far: a timer set before one is void.
+    changes: u64,
 }
 
 impl Lpas {
     /// With the shares delta*, class by class, of `servers` servers; what is not above 0 counts as none.
     pub fn new(shares: Vec<f64>, servers: usize) -> Lpas {
-        let load = |server: usize| shares.iter().skip(server).step_by(servers).sum();
-        let loads = (0..servers).map(load).collect();
-        Lpas { queues: ClassQueues::new(shares.len() / servers), shares, loads }
+        let loads = loads(&shares, servers);
+        Lpas { queues: ClassQueues::new(shares.len() / servers), shares, loads, changes: 0 }
     }
 
     /// delta*_ij - delta_ij(t) if the server has a share of the class.
@@ -53,12 +55,54 @@ impl Lpas {
         best.map_or(Ok(()), |(class, _)| servers.start(server, self.queues.pop(class)))
     }
 
+    /// A free server takes a task, stays free or goes to sleep.
+    fn decide(&mut self, servers: &mut Servers, server: usize) -> Result<(), Stop> {
+        if self.loads[server] <= 0.0 {
+            return servers.turn(server, State::Asleep);
+        }
+        let classes = self.shares.len() / self.loads.len();
+        if (0..classes).any(|class| self.is_eligible(servers, class, server)) {
+            return self.serve(servers, server);
+        }
+        let sleep_s = self.sleep_s(servers, server);
+        if sleep_s > 0.0 {
+            servers.turn(server, State::Asleep)?;
+            servers.set_timer(servers.now_s() + sleep_s, self.changes << 32 | server as u64)?;
+        }
+        Ok(())
+    }
+
     /// How long a server sleeps whose differences are all negative (s): the solution of
     /// (L + tau) / (t + tau) = 1 - load. Not above 0: not at all.
     fn sleep_s(&self, servers: &Servers, server: usize) -> f64 {
-        let free_s = servers.in_state_s(server, State::Free) + servers.in_state_s(server, State::Asleep);
+        let free_s = servers.now_s() - servers.in_state_s(server, State::Busy);
         let load = self.loads[server];
         ((1.0 - load) * servers.now_s() - free_s) / load
+    }
+}
+
+/// Sum over classes of each server's shares.
+fn loads(shares: &[f64], servers: usize) -> Vec<f64> {
+    (0..servers).map(|server| shares.iter().skip(server).step_by(servers).sum()).collect()
+}
+
+impl Adapts for Lpas {
+    /// Every server without a task decides anew, sleeping ones too; delta_ij(t) goes on from 0.
+    fn changed(&mut self, servers: &mut Servers, shares: Option<&[f64]>) -> Result<(), Stop> {
+        if let Some(shares) = shares {
+            self.shares = shares.to_vec();
+            self.loads = loads(shares, servers.len());
+        }
+        self.changes += 1;
+        for server in 0..servers.len() {
+            if servers.state(server) == State::Asleep {
+                servers.turn(server, State::Free)?;
+            }
+            if servers.is_free(server) {
+                self.decide(servers, server)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -83,22 +127,16 @@ impl QueuePolicy for Lpas {
 
     #[inline]
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
-        let server = done.server;
-        let classes = self.shares.len() / self.loads.len();
-        if (0..classes).any(|class| self.is_eligible(servers, class, server)) {
-            return self.serve(servers, server);
-        }
-        let sleep_s = self.sleep_s(servers, server);
-        if sleep_s > 0.0 {
-            servers.turn(server, State::Asleep)?;
-            servers.set_timer(servers.now_s() + sleep_s, server as u64)?;
-        }
-        Ok(())
+        // Not free: it has left the system.
+        if servers.is_free(done.server) { self.decide(servers, done.server) } else { Ok(()) }
     }
 
     /// A server wakes.
     fn timer(&mut self, servers: &mut Servers, token: u64) -> Result<(), Stop> {
-        let server = token as usize;
+        if token >> 32 != self.changes {
+            return Ok(());
+        }
+        let server = (token & u64::from(u32::MAX)) as usize;
         servers.turn(server, State::Free)?;
         self.serve(servers, server)
     }

@@ -1,12 +1,14 @@
 //! From a spec to a run of a policy of this folder.
-use super::super::arrivals::{ClassStream, Work};
+use super::super::arrivals::{ClassStream, Poisson, Work};
 use super::super::measure::Measurement;
-use super::super::run::{is_part, measure};
+use super::super::policy::QueuePolicy;
+use super::super::run::{is_part, measure_arrivals};
 use super::super::servers::ServerTable;
 use super::super::summary::QueueSummary;
 use super::parts::{self, Groups};
-use super::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
-use crate::lp::{self, System};
+use super::phases::{self, Plan};
+use super::{Adapts, Changing, Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Phase, Pme, Rescaled, Utilization, Window};
+use crate::lp::{self, Allocation, System};
 use crate::registry::{self, Entry, Part, Slot};
 use crate::{Details, Limits, SimError, SimSpec};
 
@@ -26,10 +28,39 @@ pub(in crate::queueing) fn problems(spec: &SimSpec) -> Vec<String> {
         Err(problem) => return vec![problem],
     };
     problems.extend(policy_problem(spec, &system));
+    problems.extend(change_problem(spec, &system));
     if spec.part(Slot::Statistics).entry().name == "steady-state" {
         problems.extend(overloaded(&system));
     }
     problems
+}
+
+/// What is wrong with the changes of the system.
+fn change_problem(spec: &SimSpec, system: &System) -> Option<String> {
+    let changes = || {
+        let groups = Groups::of(spec.part(Slot::Platform), system.classes())?;
+        let plans = phases::of(spec, &groups)?;
+        plans.iter().try_for_each(|plan| phases::system(plan, system, &groups).map(|_| ()))?;
+        Ok(plans.len() - 1)
+    };
+    let count = match changes() {
+        Ok(count) => count,
+        Err(problem) => return Some(problem),
+    };
+    let kind = spec.part(Slot::Policy).entry();
+    let speeds = spec.part(Slot::Platform).get("speed_change_at_s").is_some();
+    if speeds && (*kind == parts::ORDERED_BETA || *kind == parts::DVS) {
+        let others = [parts::FCFS.name, parts::PME.name, parts::LPAS.name].map(|name| format!("\"{name}\"")).join(", ");
+        return Some(format!(
+            "`speed_change_at_s` does not go with `kind` \"{}\", which switches and slows servers itself: choose one of \
+             {others}",
+            kind.name
+        ));
+    }
+    (count > 0 && spec.part(Slot::Statistics).entry().name == "steady-state").then(|| {
+        "`arrivals_change_at_s` and `speed_change_at_s` have no steady state: choose `statistics_kind` \"horizon\""
+            .to_owned()
+    })
 }
 
 /// Parts of this folder beside a policy of another one, a sentence each.
@@ -135,64 +166,100 @@ pub(in crate::queueing) fn simulate(
 ) -> Result<QueueSummary, SimError> {
     let system = parts::system(spec).map_err(SimError::Invalid)?;
     let groups = Groups::of(spec.part(Slot::Platform), system.classes()).map_err(SimError::Invalid)?;
-    let unsolved = |error: lp::LpError| SimError::Invalid(error.to_string());
+    let plans = phases::of(spec, &groups).map_err(SimError::Invalid)?;
     let capacity = lp::capacity(&system).map_err(unsolved)?;
-    let policy = spec.part(Slot::Policy);
-    let (classes, machines) = (system.classes(), system.machines());
-    let work = Work::Exponential { mean: 1.0 };
-    let streams: Vec<_> = system.arrivals_per_s().iter().map(|&rate_per_s| ClassStream { rate_per_s, work }).collect();
     let measurement = Measurement { groups: groups.numbers(), idle_counts: true, offered_load: None };
-    let table = table(&system);
-    let name = policy.entry().name;
-    let mut allocation = None;
-    let mut run = Run { spec, streams: &streams, measurement: &measurement, limits, details };
-    let summary = if name == parts::LPAS.name {
-        let target = parts::lpas_target(policy, capacity.lambda);
-        let solved = lp::allocation(&system, &capacity, target).map_err(unsolved)?;
-        let lpas = Lpas::new(solved.delta.clone(), machines);
-        allocation = Some(solved);
-        run.measure(table, lpas)
-    } else if name == parts::PME.name {
-        let pme = Pme::new(&table);
-        run.measure(table, pme)
-    } else if name == parts::ORDERED_BETA.name {
-        let window = Window {
-            length_s: policy.real("beta_window_s"),
-            target_s: policy.real("beta_target_s"),
-            tolerance: policy.real("beta_tolerance"),
-        };
-        run.measure(table, OrderedBeta::new(&betas(spec, classes).map_err(SimError::Invalid)?, classes, window))
-    } else if name == parts::DVS.name {
-        let over = if policy.text("dvs_utilization") == "total" { Utilization::Total } else { Utilization::Period };
-        let frequencies = frequencies(policy).map_err(SimError::Invalid)?;
-        run.measure(table, Dvs::new(machines, classes, frequencies, policy.real("dvs_period_s"), over))
-    } else {
-        run.measure(table, Fcfs::new(classes))
+    let mut run =
+        Run { spec, system: &system, groups: &groups, plans: &plans, measurement: &measurement, limits, details };
+    let (policy, classes) = (spec.part(Slot::Policy), system.classes());
+    let mut allocations = Vec::new();
+    let summary = match policy.entry() {
+        entry if *entry == parts::LPAS => {
+            allocations = run.allocations()?;
+            let lpas = Lpas::new(allocations[0].delta.clone(), system.machines());
+            run.measure_changing(lpas, &allocations)
+        }
+        entry if *entry == parts::PME => {
+            let pme = Pme::new(&table(&system));
+            run.measure_changing(pme, &[])
+        }
+        entry if *entry == parts::ORDERED_BETA => {
+            let window = Window {
+                length_s: policy.real("beta_window_s"),
+                target_s: policy.real("beta_target_s"),
+                tolerance: policy.real("beta_tolerance"),
+            };
+            let betas = betas(spec, classes).map_err(SimError::Invalid)?;
+            run.measure(table(&system), OrderedBeta::new(&betas, classes, window))
+        }
+        entry if *entry == parts::DVS => {
+            let over = if policy.text("dvs_utilization") == "total" { Utilization::Total } else { Utilization::Period };
+            let frequencies = frequencies(policy).map_err(SimError::Invalid)?;
+            let dvs = Dvs::new(system.machines(), classes, frequencies, policy.real("dvs_period_s"), over);
+            run.measure(table(&system), dvs)
+        }
+        _ => run.measure_changing(Fcfs::new(classes), &[]),
     }?;
+    let first = allocations.first();
     Ok(QueueSummary {
         lp_lambda: Some(capacity.lambda),
-        lp_capacity: allocation.as_ref().map(|solved| solved.capacity),
-        lp_power_w: allocation.as_ref().map(|solved| solved.power_w),
-        lp_shares: allocation.map(|solved| groups.of_firsts(&solved.delta)),
+        lp_capacity: first.map(|solved| solved.capacity),
+        lp_power_w: first.map(|solved| solved.power_w),
+        lp_shares: first.map(|solved| groups.of_firsts(&solved.delta)),
+        lp_solved_count: first.map(|_| allocations.len() as u64),
         ..summary
     })
+}
+
+fn unsolved(error: lp::LpError) -> SimError {
+    SimError::Invalid(error.to_string())
 }
 
 /// What every policy is run with.
 struct Run<'a, 'b> {
     spec: &'a SimSpec,
-    streams: &'a [ClassStream],
+    system: &'a System,
+    groups: &'a Groups,
+    plans: &'a [Plan],
     measurement: &'a Measurement,
     limits: &'a Limits<'b>,
     details: &'a mut Details,
 }
 
 impl Run<'_, '_> {
-    fn measure<P: super::super::QueuePolicy>(
-        &mut self,
-        table: ServerTable,
-        policy: P,
-    ) -> Result<QueueSummary, SimError> {
-        measure(self.spec, table, self.streams, policy, self.measurement, self.limits, self.details)
+    /// The shares of each phase.
+    fn allocations(&self) -> Result<Vec<Allocation>, SimError> {
+        let of = |plan: &Plan| {
+            let system = phases::system(plan, self.system, self.groups).map_err(SimError::Invalid)?;
+            let capacity = lp::capacity(&system).map_err(unsolved)?;
+            let target = parts::lpas_target(self.spec.part(Slot::Policy), capacity.lambda);
+            lp::allocation(&system, &capacity, target).map_err(unsolved)
+        };
+        self.plans.iter().map(of).collect()
+    }
+
+    /// Runs a policy that can go on when servers change, if they do.
+    fn measure_changing<P: Adapts>(&mut self, policy: P, allocations: &[Allocation]) -> Result<QueueSummary, SimError> {
+        let mut table = table(self.system);
+        if self.plans.len() == 1 {
+            return self.measure(table, policy);
+        }
+        // Off are only servers that have left.
+        table.off_w.fill(0.0);
+        let phase = |(i, plan): (usize, &Plan)| Phase {
+            at_s: plan.at_s,
+            speeds: self.groups.by_server(&plan.speeds),
+            shares: allocations.get(i).map(|solved| solved.delta.clone()),
+        };
+        let phases = self.plans.iter().enumerate().map(phase).collect();
+        self.measure(table, Changing::new(policy, phases))
+    }
+
+    fn measure<P: QueuePolicy>(&mut self, table: ServerTable, policy: P) -> Result<QueueSummary, SimError> {
+        let stream = |rate_per_s: &f64| ClassStream { rate_per_s: *rate_per_s, work: Work::Exponential { mean: 1.0 } };
+        let streams: Vec<_> = self.system.arrivals_per_s().iter().map(stream).collect();
+        let factors = self.plans.iter().map(|plan| (plan.at_s, plan.arrivals)).collect();
+        let arrivals = Rescaled::new(Poisson::new(&streams, self.spec.seed), factors);
+        measure_arrivals(self.spec, table, arrivals, policy, self.measurement, self.limits, self.details)
     }
 }

@@ -20,6 +20,11 @@ const fn positive(name: &'static str, max: f64, unit: &'static str, default: Def
     Param { name, ty, unit, default, identity: true, doc }
 }
 
+/// Instants of changes.
+const fn instants(name: &'static str, doc: &'static str) -> Param {
+    Param { name, ty: Type::Reals { min: 1e-9, max: 1e15 }, unit: "s", default: Default::Unset, identity: true, doc }
+}
+
 /// Arrivals of classes of tasks.
 pub const SOURCE: Entry = Entry {
     slot: Slot::Source,
@@ -37,6 +42,15 @@ pub const SOURCE: Entry = Entry {
             Default::Real(1.0),
             "The arrival rate of every class is `class_arrivals_per_s` times this.",
         ),
+        instants("arrivals_change_at_s", "Instants at which all arrival rates change, ascending."),
+        Param {
+            name: "arrivals_change_factors",
+            ty: Type::Reals { min: 1e-9, max: 1e9 },
+            unit: "",
+            default: Default::Unset,
+            identity: true,
+            doc: "Factor of all arrival rates from each instant of `arrivals_change_at_s`; 1 before the first.",
+        },
     ],
 };
 
@@ -51,6 +65,26 @@ const GROUP_SERVERS: Param = Param {
 
 const GROUP_IDLE_W: Param =
     vector("group_idle_w", "W", Default::Required, "B: power of a server of each group that executes no task.");
+
+const SPEED_CHANGE_AT_S: Param =
+    instants("speed_change_at_s", "Instants at which a group of servers changes its speed, leaves or comes back.");
+
+const SPEED_CHANGE_GROUPS: Param = Param {
+    name: "speed_change_groups",
+    ty: Type::Reals { min: 1.0, max: SERVERS_MAX },
+    unit: "",
+    default: Default::Unset,
+    identity: true,
+    doc: "Number of the group that changes at each instant of `speed_change_at_s`, from 1.",
+};
+
+const SPEED_CHANGE_FACTORS: Param = vector(
+    "speed_change_factors",
+    "",
+    Default::Unset,
+    "Factor of the group's rates from each instant of `speed_change_at_s`, 1 at the start. 0: it leaves, after the tasks \
+     that it executes, and draws no power until it is back.",
+);
 
 /// Servers with a rate and a power for each class.
 pub const RATE_MATRIX: Entry = Entry {
@@ -75,6 +109,9 @@ pub const RATE_MATRIX: Entry = Entry {
             "M: power of a server of each group while it executes a task, class by class like `group_rates_per_s`.",
         ),
         GROUP_IDLE_W,
+        SPEED_CHANGE_AT_S,
+        SPEED_CHANGE_GROUPS,
+        SPEED_CHANGE_FACTORS,
     ],
 };
 
@@ -92,6 +129,9 @@ pub const STRUCTURED: Entry = Entry {
         vector("structure_speeds", "", Default::Required, "gamma_j: factor of each group's rates."),
         vector("structure_betas_j", "J", Default::Required, "beta_j: power of each group over its rate."),
         GROUP_IDLE_W,
+        SPEED_CHANGE_AT_S,
+        SPEED_CHANGE_GROUPS,
+        SPEED_CHANGE_FACTORS,
         Param {
             name: "structure_error_max",
             ty: Type::Real { min: 0.0, max: 0.999, min_allowed: true, unlimited: false },

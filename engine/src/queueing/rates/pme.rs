@@ -1,5 +1,6 @@
 //! Pick the most efficient.
 use super::super::{Completed, QueuePolicy, ServerTable, Servers, Task};
+use super::changes::Adapts;
 use super::queues::{ClassQueues, longest_free};
 use crate::error::Stop;
 
@@ -24,7 +25,7 @@ impl Pme {
     }
 
     fn best(&self, servers: &Servers, server: usize) -> Option<usize> {
-        if self.queues.len() == 0 {
+        if self.queues.len() == 0 || !servers.is_free(server) {
             return None;
         }
         let efficiency = |class: usize| self.efficiencies[class * servers.len() + server];
@@ -32,6 +33,18 @@ impl Pme {
         let most = able().map(|(class, _)| efficiency(class)).fold(0.0, f64::max);
         let ties = able().filter(|(class, _)| efficiency(*class) >= most * (1.0 - TIE));
         ties.min_by_key(|(_, number)| *number).map(|(class, _)| class)
+    }
+}
+
+impl Adapts for Pme {
+    /// A server's speed is a factor of all its efficiencies: what it prefers stays.
+    fn changed(&mut self, servers: &mut Servers, _: Option<&[f64]>) -> Result<(), Stop> {
+        for server in 0..servers.len() {
+            if let Some(class) = self.best(servers, server) {
+                servers.start(server, self.queues.pop(class))?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -37,10 +37,10 @@ impl ClassQueues {
         self.queues.iter().enumerate().filter_map(|(class, queue)| queue.front().map(|task| (class, task.number)))
     }
 
-    /// Takes the earliest task that a server can execute.
+    /// Takes the earliest task that a server can execute; none if it is not free, having left the system.
     #[inline]
     pub(super) fn pop_earliest(&mut self, servers: &Servers, server: usize) -> Option<Task> {
-        if self.waiting == 0 {
+        if self.waiting == 0 || !servers.is_free(server) {
             return None;
         }
         let able = self.heads().filter(|(class, _)| servers.rate(*class as u32, server) > 0.0);

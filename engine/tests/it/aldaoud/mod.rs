@@ -1,4 +1,5 @@
 //! Al-Daoud, Al-Azzoni & Down 2011: what the paper prints.
+mod changes;
 mod programs;
 mod properties;
 mod schedules;

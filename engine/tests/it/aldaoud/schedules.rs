@@ -16,14 +16,14 @@ impl Observer for Rows {
 }
 
 /// Rates by class, then server; every server draws 10 W busy and 4 W otherwise.
-fn table<const J: usize>(rates: &[[f64; J]]) -> ServerTable {
+pub(super) fn table<const J: usize>(rates: &[[f64; J]]) -> ServerTable {
     let cells = rates.concat();
     let busy_w = vec![10.0; cells.len()];
     ServerTable::with_idle_w(J, rates.len(), cells, busy_w, vec![4.0; J])
 }
 
 /// Tasks are (arrival, work, class).
-fn run<P: QueuePolicy>(
+pub(super) fn run<P: QueuePolicy>(
     table: ServerTable,
     policy: P,
     tasks: &[(f64, f64, u32)],
@@ -38,7 +38,7 @@ fn run<P: QueuePolicy>(
     (rows.0, run.servers().clone())
 }
 
-fn energy_j(servers: &Servers) -> f64 {
+pub(super) fn energy_j(servers: &Servers) -> f64 {
     [State::Free, State::Busy, State::Asleep, State::Off].map(|state| servers.settled_energy_j(state)).iter().sum()
 }
 

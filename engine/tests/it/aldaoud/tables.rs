@@ -9,7 +9,7 @@ use super::systems;
 const REPLICATIONS: u64 = 3;
 const HORIZON_S: f64 = 6_000.0;
 
-fn part(slot: Slot, name: &str, values: &[(&str, Value)]) -> Part {
+pub(super) fn part(slot: Slot, name: &str, values: &[(&str, Value)]) -> Part {
     let mut part = Part::new(registry::find(slot, name).expect("is registered"));
     for (name, value) in values {
         part.set(name, value.clone()).expect("is valid");
@@ -17,12 +17,12 @@ fn part(slot: Slot, name: &str, values: &[(&str, Value)]) -> Part {
     part
 }
 
-fn reals(values: &[f64]) -> Value {
+pub(super) fn reals(values: &[f64]) -> Value {
     Value::Reals(values.to_vec())
 }
 
 /// A spec of a system: source, platform, horizon; first come, first served.
-fn spec(system: &powersweep_engine::lp::System) -> SimSpec {
+pub(super) fn spec(system: &powersweep_engine::lp::System) -> SimSpec {
     let cells = || (0..system.classes()).flat_map(|i| (0..system.machines()).map(move |j| (i, j)));
     let rates: Vec<f64> = cells().map(|(i, j)| system.rate_per_s(i, j)).collect();
     let busy_w: Vec<f64> = cells().map(|(i, j)| system.busy_w(i, j)).collect();
@@ -39,13 +39,13 @@ fn spec(system: &powersweep_engine::lp::System) -> SimSpec {
     spec
 }
 
-fn with(spec: &SimSpec, policy: Part) -> SimSpec {
+pub(super) fn with(spec: &SimSpec, policy: Part) -> SimSpec {
     let mut spec = spec.clone();
     spec.choose(policy);
     spec
 }
 
-fn run(spec: &SimSpec) -> QueueSummary {
+pub(super) fn row(spec: &SimSpec) -> QueueSummary {
     let workload: Workload = workload::build(spec, None).expect("a source of queues needs no jobs");
     let measured = powersweep_engine::simulate(spec, &workload, &Limits::NONE, &mut Details::default());
     match measured.expect("it runs") {
@@ -60,14 +60,14 @@ fn means(spec: &SimSpec) -> (f64, f64) {
     for seed in 1..=REPLICATIONS {
         let mut spec = spec.clone();
         spec.seed = seed;
-        let summary = run(&spec);
+        let summary = row(&spec);
         w += summary.turnaround_s_mean / REPLICATIONS as f64;
         energy += summary.energy_total_j / REPLICATIONS as f64;
     }
     (w, energy)
 }
 
-fn lpas(share: f64) -> Part {
+pub(super) fn lpas(share: f64) -> Part {
     part(Slot::Policy, "class-lpas", &[("lpas_capacity_share", Value::Real(share))])
 }
 
@@ -133,29 +133,32 @@ fn the_columns_of_a_row() {
     let system = systems::structured(1.0);
     let mut spec = spec(&system);
     spec.choose(structured());
-    let row = run(&with(&spec, lpas(0.5)));
-    assert!((row.lp_lambda.expect("it has one") - 2.336).abs() < 1e-9);
-    assert!((row.lp_capacity.expect("it has one") - 1.668).abs() < 1e-9);
-    assert!((row.lp_power_w.expect("it has one") - 152.8008).abs() < 1e-6);
-    let shares = row.lp_shares.expect("it has some");
+    let found = row(&with(&spec, lpas(0.5)));
+    assert!((found.lp_lambda.expect("it has one") - 2.336).abs() < 1e-9);
+    assert!((found.lp_capacity.expect("it has one") - 1.668).abs() < 1e-9);
+    assert!((found.lp_power_w.expect("it has one") - 152.8008).abs() < 1e-6);
+    let shares = found.lp_shares.expect("it has some");
     assert_eq!(shares.len(), 28);
     // A machine is never busy for longer than its load allows, but for one task.
-    for (group, busy) in row.group_utilization.iter().enumerate() {
+    for (group, busy) in found.group_utilization.iter().enumerate() {
         let load: f64 = shares.iter().skip(group).step_by(7).sum();
         assert!(*busy <= load + 0.01, "group {group}: {busy} of {load}");
     }
-    assert_eq!(row.class_turnaround_s_mean.len(), 4);
-    assert_eq!(row.class_jobs_left_count.len(), 4);
-    let jobs: u64 = row.class_jobs_count.iter().sum();
-    assert_eq!(jobs, row.measured_jobs_count);
+    assert_eq!(found.class_turnaround_s_mean.len(), 4);
+    assert_eq!(found.class_jobs_left_count.len(), 4);
+    let jobs: u64 = found.class_jobs_count.iter().sum();
+    assert_eq!(jobs, found.measured_jobs_count);
     assert!((jobs as f64 / (24.5 * HORIZON_S) - 1.0).abs() < 0.02);
-    assert!(row.procs_residual < 1e-9);
+    assert!(found.procs_residual < 1e-9);
 
-    let row = run(&spec);
+    let found = row(&spec);
     assert!(
-        row.lp_lambda.is_some() && row.lp_capacity.is_none() && row.lp_power_w.is_none() && row.lp_shares.is_none()
+        found.lp_lambda.is_some()
+            && found.lp_capacity.is_none()
+            && found.lp_power_w.is_none()
+            && found.lp_shares.is_none()
     );
-    assert_eq!(run(&spec), row, "the same spec gives the same row");
+    assert_eq!(row(&spec), found, "the same spec gives the same row");
 }
 
 /// Groups of equal machines are as many machines with a group each.
@@ -177,7 +180,7 @@ fn groups_are_their_machines() {
         let rows = [&each, &grouped].map(|spec| {
             let mut spec = with(spec, part(Slot::Policy, policy, &[]));
             spec.part_mut(Slot::Statistics).set("horizon_s", Value::Real(50.0)).expect("is valid");
-            run(&spec)
+            row(&spec)
         });
         let of = |row: &QueueSummary| (row.turnaround_s_mean, row.energy_total_j, row.measured_jobs_count);
         assert_eq!(of(&rows[0]), of(&rows[1]), "{policy}");
