@@ -8,8 +8,8 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
         ("lawson2005", include_str!("../manifests/lawson2005.toml")),
         ("lawson2005_sensitivity", include_str!("../manifests/lawson2005_sensitivity.toml")),
         ("aldaoud2011", include_str!("../manifests/aldaoud2011.toml")),
-        ("aldaoud2011-loads", include_str!("../manifests/aldaoud2011-loads.toml")),
-        ("aldaoud2011-cluster", include_str!("../manifests/aldaoud2011-cluster.toml")),
+        ("aldaoud2011_loads", include_str!("../manifests/aldaoud2011_loads.toml")),
+        ("aldaoud2011_cluster", include_str!("../manifests/aldaoud2011_cluster.toml")),
     ]
 }
 

@@ -4,7 +4,7 @@
 with runs as (
     select platform, policy, coalesce(lpas_capacity, -1) as target, any_value(lp_capacity) as c,
         avg(turnaround_s_mean) as w, avg(energy_total_j) as energy
-    from read_parquet('results/data/aldaoud2011-cluster/tasks/*.parquet')
+    from read_parquet('results/data/aldaoud2011_cluster/tasks/*.parquet')
     group by all
 ),
 base as (

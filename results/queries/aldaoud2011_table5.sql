@@ -4,6 +4,6 @@ select
     arrivals_factor, round(1 / lp_lambda, 4) as system_load, round(lp_capacity, 4) as c,
     list_transform(range(1, 8), g -> round(list_sum(list_transform(range(0, 4), i -> lp_shares[7 * i + g])), 4)) as loads,
     list_transform(group_utilization, u -> round(u, 4)) as busy
-from read_parquet('results/data/aldaoud2011-loads/tasks/*.parquet')
+from read_parquet('results/data/aldaoud2011_loads/tasks/*.parquet')
 where workload = 'falling'
 order by arrivals_factor desc;

@@ -103,9 +103,9 @@ fn aldaoud_runs_every_system_with_its_policies() {
     ];
     assert_eq!(systems, pairs.map(|(w, p)| (w.to_owned(), p.to_owned())).into());
     // 11 rows of Table 5 at the midpoint, and three capacities of the worked example.
-    assert_eq!(builtin("aldaoud2011-loads").task_count(), 11 + 3);
+    assert_eq!(builtin("aldaoud2011_loads").task_count(), 11 + 3);
     // Two sets of powers, 30 times: FCFS, PME, DVS and five capacities.
-    assert_eq!(builtin("aldaoud2011-cluster").task_count(), 2 * 30 * 8);
+    assert_eq!(builtin("aldaoud2011_cluster").task_count(), 2 * 30 * 8);
 }
 
 #[test]
