@@ -93,7 +93,7 @@ impl Weeks {
     }
 
     /// Begin of a week (s).
-    fn from_s(&self, week: usize) -> f64 {
+    fn begin_of_s(&self, week: usize) -> f64 {
         self.begin_s + WEEK_S * week as f64
     }
 
@@ -109,7 +109,7 @@ impl Weeks {
         let (mut from_s, until_s) = (from_s.max(self.begin_s), until_s.min(self.end_s));
         let mut week = ((from_s - self.begin_s) / WEEK_S).floor() as usize;
         while from_s < until_s && week < self.weeks.len() {
-            let to_s = until_s.min(self.from_s(week + 1));
+            let to_s = until_s.min(self.begin_of_s(week + 1));
             add(&mut self.weeks[week], f64::from(procs) * (to_s - from_s));
             (from_s, week) = (to_s, week + 1);
         }
@@ -119,7 +119,7 @@ impl Weeks {
     fn series(&self, points: &mut Vec<SeriesPoint>, series: Series, value: impl Fn(usize, &Week) -> Option<f64>) {
         for (at, week) in self.weeks.iter().enumerate() {
             if let Some(value) = value(at, week) {
-                points.push(SeriesPoint { series: series.name, level: None, x: self.from_s(at), value });
+                points.push(SeriesPoint { series: series.name, level: None, x: self.begin_of_s(at), value });
             }
         }
     }
@@ -157,7 +157,7 @@ pub(crate) fn record(
     }
 
     let mean = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
-    let length_s = |at: usize| weeks.end_s.min(weeks.from_s(at + 1)) - weeks.from_s(at);
+    let length_s = |at: usize| weeks.end_s.min(weeks.begin_of_s(at + 1)) - weeks.begin_of_s(at);
     let capacity = |at: usize| f64::from(integrals.machine_procs) * length_s(at);
     let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
     weeks.series(points, ARRIVALS, |_, week| Some(week.arrivals as f64));
