@@ -139,6 +139,12 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         &self.cluster
     }
 
+    /// The policy, for tests that look into it.
+    #[cfg(test)]
+    pub(crate) fn policy(&self) -> &P {
+        &self.policy
+    }
+
     /// What was recorded.
     pub fn recorder(&self) -> &R {
         self.cluster.recorder()

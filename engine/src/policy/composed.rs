@@ -58,6 +58,11 @@ impl Composed {
     pub(crate) fn forget(&mut self) {
         self.batch.procs_changed();
     }
+
+    /// The parts of which copies are made.
+    pub(crate) fn parts(&self) -> (&Batch, &Cap) {
+        (&self.batch, &self.cap)
+    }
 }
 
 impl Policy for Composed {

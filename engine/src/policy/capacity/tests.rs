@@ -2,7 +2,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::kernel::{Ended, EventOrder, Outcomes, Policy, Simulation};
+use crate::kernel::{Durations, Ended, EventOrder, Outcomes, Policy, Simulation};
 use crate::platform::Machine;
 use crate::policy::batch::event_order;
 use crate::policy::composed::Composed;
@@ -143,6 +143,96 @@ proptest! {
         let spec = spec(rule, backfill, order, events, delays);
         for (job, outcome) in jobs.iter().zip(run(&spec, &jobs, instants)) {
             prop_assert!(outcome.start_s >= job.submit_s && outcome.finish_s == outcome.start_s + job.run_s);
+        }
+    }
+}
+
+/// Makes a copy at its first pass after the last arrival, and runs it to the end.
+#[derive(Debug, Clone)]
+struct Copying {
+    policy: Composed,
+    durations: Durations,
+    jobs: usize,
+    arrived: Vec<JobId>,
+    /// Start and end of the jobs in the copy, by their numbers in the original.
+    copied: Option<Vec<(JobId, f64, f64)>>,
+}
+
+impl Copying {
+    fn copy<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Result<Vec<(JobId, f64, f64)>, Stop> {
+        let (batch, cap) = self.policy.parts();
+        let copied = cluster.copied_jobs(&batch.waiting(), self.durations);
+        let numbered: Vec<(JobId, JobId)> =
+            self.arrived.iter().filter_map(|&job| Some((job, copied.number(job)?))).collect();
+        let copy = cluster.fork(&copied, Outcomes::new(numbered.len()));
+        let policy = Composed::fork(batch, cap, &copied, &copy);
+        let mut simulation = Simulation::of_copy(copy, policy, EventOrder::Batch)?;
+        simulation.run()?;
+        let outcomes = simulation.recorder().outcomes();
+        let times = |(job, number): (JobId, JobId)| {
+            let Outcome { start_s, finish_s, .. } = outcomes[number as usize];
+            (job, start_s, finish_s)
+        };
+        Ok(numbered.into_iter().map(times).collect())
+    }
+}
+
+impl Policy for Copying {
+    fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
+        self.arrived.push(job);
+        self.policy.submitted(cluster, job);
+    }
+
+    fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        self.policy.ended(cluster, ended);
+    }
+
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        if self.arrived.len() == self.jobs && self.copied.is_none() {
+            self.copied = Some(self.copy(cluster)?);
+        }
+        self.policy.pass(cluster)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_copy_goes_on_like_the_original_if_no_more_jobs_arrive(
+        jobs in jobs(),
+        backfill in 0..2usize,
+        order in 0..3usize,
+        gears in any::<bool>(),
+        exact in any::<bool>(),
+    ) {
+        let mut jobs = jobs;
+        // Where estimates are exact, both durations are the same.
+        let durations = if exact { Durations::Estimate } else { Durations::Run };
+        if exact {
+            jobs.iter_mut().for_each(|job| job.estimate_s = job.run_s);
+        }
+        let mut spec = spec(0, backfill, order, 0, (0.0, 0.0));
+        choose(&mut spec, Slot::Capacity, "none", &[]);
+        if gears {
+            choose(&mut spec, Slot::GearRule, "bsld", &[("bsld_threshold", Value::Real(1.1))]);
+        }
+        let machine = Machine::new(&spec, None).expect("is valid");
+        let policy = Copying {
+            policy: Composed::new(&spec, &machine).expect("is valid"),
+            durations,
+            jobs: jobs.len(),
+            arrived: Vec::new(),
+            copied: None,
+        };
+        let recorder = Outcomes::new(jobs.len());
+        let mut original = Simulation::new(&jobs, machine, &Limits::NONE, EventOrder::Batch, policy, recorder);
+        original.run().expect("ends");
+        let copied = original.policy().copied.clone().expect("the last job has arrived");
+        prop_assert!(!copied.is_empty());
+        for (job, start_s, finish_s) in copied {
+            let ours = original.recorder().outcomes()[job as usize];
+            prop_assert_eq!((start_s, finish_s), (ours.start_s, ours.finish_s), "job {}", job);
         }
     }
 }
