@@ -10,6 +10,10 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
         ("aldaoud2011", include_str!("../manifests/aldaoud2011.toml")),
         ("aldaoud2011_loads", include_str!("../manifests/aldaoud2011_loads.toml")),
         ("aldaoud2011_cluster", include_str!("../manifests/aldaoud2011_cluster.toml")),
+        ("do2013", include_str!("../manifests/do2013.toml")),
+        ("do2013_dvfs_load", include_str!("../manifests/do2013_dvfs_load.toml")),
+        ("do2013_dvfs_rate", include_str!("../manifests/do2013_dvfs_rate.toml")),
+        ("do2013_long", include_str!("../manifests/do2013_long.toml")),
     ]
 }
 

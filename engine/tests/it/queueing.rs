@@ -3,9 +3,10 @@ use std::collections::VecDeque;
 
 use powersweep_engine::error::Stop;
 use powersweep_engine::queueing::{
-    ClassStream, Completed, Listed, Observer, Poisson, QueuePolicy, ServerTable, Servers, Simulation, Speed, State,
-    Task, Until, Work,
+    Buffered, ClassStream, Completed, Listed, Observer, Poisson, QueuePolicy, Scheme, ServerTable, Servers, Simulation,
+    Speed, State, Task, Until, Work,
 };
+use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_engine::{Limits, SimError};
 
 /// One queue, first come, first served, on the lowest free server that can execute the class of the head.
@@ -200,4 +201,162 @@ fn other_policies_see_the_same_tasks() {
         all.0.iter().map(|d| d.task).collect::<Vec<_>>()
     };
     assert_eq!(tasks(2.0), tasks(1.5));
+}
+
+/// A policy whose every call is checked: it has exactly the tasks that arrived and did not start.
+#[derive(Clone)]
+struct Checked<P> {
+    inner: P,
+    arrived: u64,
+}
+
+impl<P: QueuePolicy> Checked<P> {
+    fn check(&self, servers: &Servers) {
+        let waiting = self.arrived - servers.started_count();
+        assert_eq!(self.inner.waiting() as u64, waiting, "at {} s tasks were lost or made", servers.now_s());
+    }
+}
+
+impl<P: QueuePolicy> QueuePolicy for Checked<P> {
+    fn begin(&mut self, servers: &mut Servers) -> Result<(), Stop> {
+        self.inner.begin(servers)
+    }
+
+    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        self.arrived += 1;
+        self.inner.arrived(servers, task)?;
+        self.check(servers);
+        Ok(())
+    }
+
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        self.inner.ended(servers, done)?;
+        self.check(servers);
+        Ok(())
+    }
+
+    fn timer(&mut self, servers: &mut Servers, token: u64) -> Result<(), Stop> {
+        self.inner.timer(servers, token)?;
+        self.check(servers);
+        Ok(())
+    }
+
+    fn waiting(&self) -> usize {
+        self.inner.waiting()
+    }
+}
+
+/// What every policy must keep: every task is executed once, for its work, on one server at a time; none is lost; the run
+/// is repeatable; times and energies add up. Returns the completions in order.
+pub(crate) fn conforms<P: QueuePolicy>(
+    policy: &P,
+    table: &ServerTable,
+    classes: &[ClassStream],
+    seed: u64,
+    tasks: u64,
+) -> Vec<Completed> {
+    let go = || {
+        let policy = Checked { inner: policy.clone(), arrived: 0 };
+        let servers = Servers::new(table.clone()).unwrap();
+        let mut run = Simulation::new(Poisson::new(classes, seed), policy, servers);
+        let mut all = All::default();
+        run.run(Until::completed(tasks), &Limits::NONE, &mut all).unwrap();
+        run.settle();
+        (run, all.0)
+    };
+    let (run, done) = go();
+    assert_eq!(done, go().1, "the same run twice");
+    assert_eq!(done.len() as u64, tasks);
+    let mut numbers: Vec<u64> = done.iter().map(|d| d.task.number).collect();
+    numbers.sort_unstable();
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "a task was executed twice");
+    assert_eq!(run.left_count().iter().sum::<u64>(), run.arrived_count() - tasks);
+    let mut by_server = vec![Vec::new(); table.servers];
+    for d in &done {
+        assert!(d.task.arrived_s <= d.start_s && d.start_s <= d.finish_s, "{d:?}");
+        by_server[d.server].push((d.start_s, d.finish_s));
+    }
+    for times in &mut by_server {
+        times.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert!(times.windows(2).all(|pair| pair[0].1 <= pair[1].0), "a server executed two tasks at once");
+    }
+    for server in 0..table.servers {
+        let states = [State::Free, State::Busy, State::Asleep, State::Off];
+        let sum: f64 = states.iter().map(|&state| run.servers().in_state_s(server, state)).sum();
+        assert!((sum - run.now_s()).abs() < 1e-9 * run.now_s(), "server {server}: {sum} s of {} s", run.now_s());
+        let executed: f64 = (0..table.classes as u32).map(|class| run.servers().executed_s(class, server)).sum();
+        assert!((executed - run.servers().in_state_s(server, State::Busy)).abs() < 1e-9 * run.now_s());
+    }
+    done
+}
+
+/// Clusters of up to 80 servers in up to 4 classes, drawn from a seed.
+fn drawn_cluster(seed: u64) -> (ServerTable, Vec<Vec<usize>>, ClassStream) {
+    let mut words = Philox::stream(seed, Purpose::Size);
+    let (mut rates, mut groups) = (Vec::new(), Vec::new());
+    for _ in 0..=words.below(4) {
+        let count = 1 + words.below(20) as usize;
+        groups.push((rates.len()..rates.len() + count).collect::<Vec<_>>());
+        rates.extend(vec![words.uniform_in(0.1, 2.0); count]);
+    }
+    // Any order of priority, not the platform's alone.
+    let first = words.below(groups.len() as u64) as usize;
+    groups.rotate_left(first);
+    let load = words.uniform_in(0.3, 0.98);
+    let rate_per_s = load * rates.iter().sum::<f64>();
+    let busy_w = rates.iter().map(|rate| 100.0 * rate).collect();
+    let table = ServerTable::with_idle_w(rates.len(), 1, rates.clone(), busy_w, vec![10.0; rates.len()]);
+    (table, groups, ClassStream { rate_per_s, work: Work::Exponential { mean: 1.0 } })
+}
+
+#[test]
+fn buffering_schemes_conform_on_drawn_clusters() {
+    for seed in 0..40 {
+        let (table, groups, stream) = drawn_cluster(seed);
+        for scheme in [Scheme::Separate, Scheme::Class, Scheme::Common] {
+            let mut done = conforms(&Buffered::new(scheme, &groups), &table, &[stream], seed, 4_000);
+            for d in &done {
+                let service_s = d.task.work / table.rates[d.server];
+                assert!((d.finish_s - d.start_s - service_s).abs() < 1e-9 * d.finish_s, "{d:?}");
+            }
+            // First come, first served: of the whole cluster, of a class, of a server.
+            done.sort_by(|a, b| a.start_s.total_cmp(&b.start_s).then(a.task.number.cmp(&b.task.number)));
+            let group = |server: usize| groups.iter().position(|group| group.contains(&server)).unwrap();
+            let queue = |server: usize| match scheme {
+                Scheme::Separate => server,
+                Scheme::Class => group(server),
+                Scheme::Common => 0,
+            };
+            let mut last = vec![None; table.servers];
+            for d in done.iter().filter(|d| d.wait_s() > 0.0) {
+                let last = &mut last[queue(d.server)];
+                assert!(last.is_none_or(|number| number < d.task.number), "{scheme:?}: {d:?} overtook {last:?}");
+                *last = Some(d.task.number);
+            }
+        }
+    }
+}
+
+#[test]
+fn schemes_and_priorities_by_hand() {
+    // Servers 0 and 1 of class A (rate 1), server 2 of class B (rate 1/2), which has priority. All arrive within 1 s.
+    let table = ServerTable::with_idle_w(3, 1, vec![1.0, 1.0, 0.5], vec![1.0; 3], vec![0.0; 3]);
+    let arrivals = [(0.0, 2.0), (0.1, 2.0), (0.2, 3.0), (0.3, 1.0), (0.4, 1.0), (0.5, 1.0), (0.6, 1.0)];
+    let arrivals = arrivals.map(|(at, work)| (at, work, 0));
+    let starts = |scheme| {
+        let policy = Buffered::new(scheme, &[vec![2], vec![0, 1]]);
+        let mut run = Simulation::new(Listed::new(&arrivals), policy, Servers::new(table.clone()).unwrap());
+        let mut all = All::default();
+        run.run(Until::horizon(100.0), &Limits::NONE, &mut all).unwrap();
+        all.0.sort_by_key(|d| d.task.number);
+        all.0.iter().map(|d| (d.server, (d.start_s * 10.0).round() / 10.0)).collect::<Vec<_>>()
+    };
+    // Task 0 on server 2 over [0, 4], task 1 on server 0 over [0.1, 2.1], task 2 on server 1 over [0.2, 3.2].
+    let first = [(2, 0.0), (0, 0.1), (1, 0.2)];
+    // One queue: server 0 at 2.1 and 3.1, server 1 at 3.2, server 2 at 4.
+    assert_eq!(starts(Scheme::Common), [&first[..], &[(0, 2.1), (0, 3.1), (1, 3.2), (2, 4.0)]].concat());
+    // Classes in turn, B first: 3 and 5 wait for server 2 (from 4 and 6), 4 and 6 for the first of class A.
+    assert_eq!(starts(Scheme::Class), [&first[..], &[(2, 4.0), (0, 2.1), (2, 6.0), (0, 3.1)]].concat());
+    // Servers in turn: 3 behind server 2, 4 behind server 0, 5 behind server 1, 6 behind server 2 again.
+    assert_eq!(starts(Scheme::Separate), [&first[..], &[(2, 4.0), (0, 2.1), (1, 3.2), (2, 6.0)]].concat());
 }

@@ -109,6 +109,27 @@ fn aldaoud_runs_every_system_with_its_policies() {
 }
 
 #[test]
+fn do2013_runs_what_the_paper_shows() {
+    // 3 schemes x 2 priorities x 5 loads; full and slowed at 5 loads or rates x 2 priorities; 2 loads x 2 priorities.
+    let counts = [("do2013", 30), ("do2013_dvfs_load", 20), ("do2013_dvfs_rate", 20), ("do2013_long", 4)];
+    for (name, count) in counts {
+        let sweep = builtin(name);
+        assert_eq!(sweep.task_count(), count, "{name}");
+        assert!(sweep.manifest().logs().is_empty());
+    }
+    let sweep = builtin("do2013");
+    for task in (0..sweep.index_count()).filter_map(|index| sweep.task(index)) {
+        assert_eq!(task.sim.problems(), Vec::<String>::new());
+        let utilization = task.sim.part(Slot::Source).real("target_utilization");
+        let precision = task.sim.part(Slot::Statistics).real("response_precision");
+        assert_eq!(precision, if utilization > 0.85 { 0.002 } else { 0.001 });
+        assert_eq!(task.sim.part(Slot::Statistics).real("confidence"), 0.99);
+    }
+    let parts = sweep.part_versions();
+    assert!(parts.contains_key("machine/server-classes") && !parts.contains_key("backfill/easy"), "{parts:?}");
+}
+
+#[test]
 fn the_quickstart_is_small_and_needs_no_log() {
     let sweep = builtin("quickstart");
     assert_eq!(sweep.task_count(), 88);

@@ -1,0 +1,130 @@
+//! Speed of the queues: the Common Queue of Do et al. 2013 against a textbook loop, in paired runs.
+//!
+//! Each round runs the textbook loop and the engine one after the other, best of a few repeats each; printed is the median
+//! over the rounds of engine jobs/s over textbook jobs/s. The textbook loop does the same model with what a standard
+//! library offers: a binary heap of events, a deque, logarithms by `f64::ln`, numbers of xoshiro256++, two running sums.
+//! The engine's time is the whole call of `simulate`: arrivals, energy meter, batch means. Times are of the processor
+//! where the system tells them (Linux), so that other programs disturb little. `--test` runs one short round.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Instant;
+
+use powersweep_engine::{Details, Limits, Part, SimSpec, Slot, Value, registry, simulate, workload};
+
+fn main() {
+    let short = std::env::args().any(|arg| arg == "--test");
+    let (rounds, repeats, jobs) = if short { (1, 1, 100_000) } else { (5, 3, 4_000_000) };
+    for (buffering, utilization) in [("common", 0.5), ("common", 0.9), ("class", 0.9), ("separate", 0.9)] {
+        let (mut ratios, mut best) = (Vec::new(), (f64::MAX, f64::MAX));
+        for _ in 0..rounds {
+            let theirs = best_s(repeats, || textbook(utilization, jobs));
+            let ours = best_s(repeats, || engine(buffering, utilization, jobs));
+            ratios.push(theirs / ours);
+            best = (best.0.min(theirs), best.1.min(ours));
+        }
+        ratios.sort_by(f64::total_cmp);
+        println!(
+            "{buffering:8} at {utilization}: engine {:5.2} M jobs/s (target 5, aim 10), textbook common queue {:5.2} M \
+             jobs/s; median ratio {:.2}",
+            jobs as f64 / best.1 / 1e6,
+            jobs as f64 / best.0 / 1e6,
+            ratios[ratios.len() / 2],
+        );
+    }
+}
+
+fn best_s(repeats: u32, run: impl Fn() -> f64) -> f64 {
+    (0..repeats)
+        .map(|_| {
+            let (begin, cpu_begin_s) = (Instant::now(), cpu_s());
+            std::hint::black_box(run());
+            match (cpu_begin_s, cpu_s()) {
+                (Some(begin_s), Some(end_s)) => end_s - begin_s,
+                _ => begin.elapsed().as_secs_f64(),
+            }
+        })
+        .fold(f64::MAX, f64::min)
+}
+
+/// Processor time of this program so far (s).
+fn cpu_s() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)
+}
+
+/// Mean wait by the engine (s).
+fn engine(buffering: &str, utilization: f64, jobs: u64) -> f64 {
+    let mut spec = SimSpec::new();
+    let mut choose = |slot, name, values: &[(&str, Value)]| {
+        let mut part = Part::new(registry::find(slot, name).unwrap());
+        values.iter().for_each(|(name, value)| part.set(name, value.clone()).unwrap());
+        spec.choose(part);
+    };
+    choose(Slot::Source, "open-poisson", &[("target_utilization", Value::Real(utilization))]);
+    choose(Slot::Platform, "server-classes", &[]);
+    choose(Slot::Policy, "buffered", &[("buffering", Value::Text(buffering.to_owned()))]);
+    choose(Slot::Statistics, "steady-state", &[("least_jobs_count", Value::Int(jobs as i64))]);
+    let workload = workload::build(&spec, None).unwrap();
+    let measured = simulate(&spec, &workload, &Limits::NONE, &mut Details::default()).unwrap();
+    measured.queues().unwrap().wait_s_mean
+}
+
+/// xoshiro256++ (Blackman & Vigna 2019).
+struct Xoshiro([u64; 4]);
+
+impl Xoshiro {
+    fn exponential(&mut self) -> f64 {
+        let s = &mut self.0;
+        let word = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        -(((word >> 11) as f64 + 0.5) * (1.0 / (1_u64 << 53) as f64)).ln()
+    }
+}
+
+/// Mean wait of the Common Queue with energy efficiency first, the obvious way (s).
+fn textbook(utilization: f64, jobs: u64) -> f64 {
+    // Positive times order like their bits.
+    let key = |t: f64| t.to_bits();
+    let rates: Vec<f64> = [0.43, 0.82, 1.0].into_iter().flat_map(|rate| [rate; 8]).collect();
+    let mut random = Xoshiro([1, 2, 3, 4]);
+    let mut free = vec![true; rates.len()];
+    let mut queue: VecDeque<(f64, f64)> = VecDeque::new();
+    let mut events = BinaryHeap::new();
+    let gap = 1.0 / (18.0 * utilization);
+    let mut next = random.exponential() * gap;
+    let (mut done, mut wait, mut busy) = (0, 0.0, 0.0);
+    while done < jobs {
+        let ends = events.peek().map_or(f64::INFINITY, |Reverse((at, _))| f64::from_bits(*at));
+        if next < ends {
+            let (now, work) = (next, random.exponential());
+            next += random.exponential() * gap;
+            if let Some(server) = free.iter().position(|free| *free) {
+                free[server] = false;
+                busy += work / rates[server];
+                events.push(Reverse((key(now + work / rates[server]), server)));
+            } else {
+                queue.push_back((now, work));
+            }
+        } else {
+            let Reverse((_, server)) = events.pop().unwrap();
+            done += 1;
+            if let Some((arrived, work)) = queue.pop_front() {
+                wait += ends - arrived;
+                busy += work / rates[server];
+                events.push(Reverse((key(ends + work / rates[server]), server)));
+            } else {
+                free[server] = true;
+            }
+        }
+    }
+    std::hint::black_box(busy);
+    wait / jobs as f64
+}
