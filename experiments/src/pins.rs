@@ -18,16 +18,16 @@ impl Sweep {
     pub fn part_versions(&self) -> BTreeMap<String, u32> {
         let mut versions = BTreeMap::new();
         let mut slots = BTreeSet::new();
-        let mut queueing = false;
-        for part in self.manifest().inner().levels.iter().flat_map(|l| &l.variants).flat_map(|v| &v.parts) {
-            let entry = part.entry();
+        let levels = &self.manifest().inner().levels;
+        let entries = || levels.iter().flat_map(|l| &l.variants).flat_map(|v| &v.parts).map(|part| part.entry());
+        // A manifest's policies are all of one kind: workloads and platforms combine with each.
+        let queueing = entries().any(|entry| entry.slot == Slot::Policy && queueing::is_part(entry));
+        let applies = |slot: Slot| !queueing || queueing::SLOTS.contains(&slot);
+        for entry in entries().filter(|entry| applies(entry.slot)) {
             slots.insert(entry.slot);
-            queueing |= entry.slot == Slot::Policy && queueing::is_part(entry);
             versions.insert(part_id(entry), entry.version);
         }
-        // A manifest's policies are all of one kind: workloads and platforms combine with each.
-        let applies = |slot: Slot| !queueing || queueing::SLOTS.contains(&slot);
-        let unchosen = |slot: Slot| !slots.contains(&slot) && applies(slot);
+        let unchosen = |slot: Slot| applies(slot) && !slots.contains(&slot);
         for part in SimSpec::new().parts().filter(|part| unchosen(part.entry().slot)) {
             versions.insert(part_id(part.entry()), part.entry().version);
         }
