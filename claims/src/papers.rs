@@ -2,7 +2,10 @@
 
 /// Name and claims of every paper.
 pub fn builtin() -> &'static [(&'static str, &'static str)] {
-    &[("etinski2010", include_str!("../papers/etinski2010.toml"))]
+    &[
+        ("etinski2010", include_str!("../papers/etinski2010.toml")),
+        ("tracsim2014", include_str!("../papers/tracsim2014.toml")),
+    ]
 }
 
 /// The claims of a paper, as TOML.

@@ -29,6 +29,8 @@ fn case() -> (Vec<Job>, Vec<Outcome>) {
         procs: g.procs,
         record: i as u64 + 1,
         killed: false,
+        priority: 1,
+        class: 0,
     };
     let jobs: Vec<Job> = generated().iter().enumerate().map(job).collect();
     let outcome = |(i, j): (usize, &Job)| {

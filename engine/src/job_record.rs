@@ -28,5 +28,11 @@ pub struct JobRecord {
     pub backfilled: bool,
     /// Whether it was killed at its estimate.
     pub killed: bool,
+    /// Priority; 1 is the highest, and that of every job without priorities.
+    pub priority: u8,
+    /// Class of the job, from 1.
+    pub job_class: u32,
+    /// Time in which it held its procs without executing (s), not part of run_s.
+    pub suspended_s: f64,
 }
 }

@@ -69,6 +69,23 @@ pub const ENTRY: Entry = Entry {
         ),
         sleep_param("off_w", "W", "Power of a processor while it switches off."),
         sleep_param("asleep_w", "W", "Power of a processor asleep."),
+        Param {
+            name: "class_betas",
+            ty: Type::Reals { min: 0.0, max: 1.0 },
+            unit: "",
+            default: Default::Unset,
+            identity: true,
+            doc: "Such a share for each class of jobs, in place of `beta`.",
+        },
+        Param {
+            name: "cooling_w",
+            ty: Type::Real { min: 0.0, max: 1e12, min_allowed: true, unlimited: false },
+            unit: "W",
+            default: Default::Real(0.0),
+            identity: true,
+            doc: "Constant power besides that of the processors, such as that of cooling (Zhang et al. 2014, section \
+                  III.B).",
+        },
     ],
 };
 
@@ -83,6 +100,8 @@ const fn sleep_param(name: &'static str, unit: &'static str, doc: &'static str) 
 pub struct Machine {
     /// The classes; a homogeneous machine has one.
     pub classes: Vec<MachineClass>,
+    /// Constant power besides that of the processors (W).
+    pub static_w: f64,
 }
 
 /// Equal processors with one table of gears.
@@ -90,8 +109,11 @@ pub struct Machine {
 pub struct MachineClass {
     /// Processors.
     pub procs: u32,
-    /// Gears, slowest first, at least one.
+    /// Gears, slowest first, at least one: as jobs of the first class run on them.
     pub gears: Vec<Gear>,
+    /// The same gears as jobs of the second, third, ... class run on them, all of the same number. Without any, the class
+    /// of a job does not matter.
+    pub more_job_classes: Vec<Vec<Gear>>,
     /// Power of an idle processor (W).
     pub idle_w: f64,
     /// Power states besides busy and idle.
@@ -122,6 +144,25 @@ pub struct SleepStates {
     pub wake_s: f64,
 }
 
+impl MachineClass {
+    /// The gears as jobs of a class (from 0) run on them.
+    ///
+    /// # Panics
+    /// If the machine tells classes apart and has fewer: `simulate` checks the jobs before.
+    pub fn gears_of(&self, job_class: u8) -> &[Gear] {
+        if job_class == 0 || self.more_job_classes.is_empty() {
+            &self.gears
+        } else {
+            &self.more_job_classes[usize::from(job_class) - 1]
+        }
+    }
+
+    /// Classes of jobs that it tells apart, at least one.
+    pub fn job_classes(&self) -> usize {
+        1 + self.more_job_classes.len()
+    }
+}
+
 impl Machine {
     /// The machine of a spec for a workload.
     ///
@@ -129,7 +170,7 @@ impl Machine {
     /// [`SimError::Invalid`]: no processor count is known, `size_factor` leaves none, or the gear table is wrong.
     pub fn new(spec: &SimSpec, native_procs: Option<u32>) -> Result<Machine, SimError> {
         let part = spec.part(Slot::Platform);
-        if let Some(problem) = gear_problems(part).into_iter().next() {
+        if let Some(problem) = gear_problems(spec).into_iter().next() {
             return Err(SimError::Invalid(problem));
         }
         let native = native_procs.map(i64::from);
@@ -148,22 +189,33 @@ impl Machine {
                  {PROCS_MAX}"
             )));
         }
-        let ghz = part.reals("gears_ghz");
-        let beta = part.real("beta");
-        let top_ghz = ghz[ghz.len() - 1];
-        let power = power::etinski::Model::new(spec.part(Slot::Power), ghz, part.reals("gear_volts"));
-        let gears = (0..ghz.len())
-            .map(|g| Gear { time_factor: beta * (top_ghz / ghz[g] - 1.0) + 1.0, busy_w: power.busy_w[g] })
-            .collect();
-        let sleep = SleepStates {
-            asleep_w: part.real("asleep_w"),
-            off_w: part.real("off_w"),
-            off_s: part.real("off_s"),
-            wake_w: part.real("wake_w"),
-            wake_s: part.real("wake_s"),
+        let tables = tables(spec);
+        let mut classes = tables.gears.into_iter();
+        let class = MachineClass {
+            procs: procs as u32,
+            gears: classes.next().expect("there is a table for the first class of jobs"),
+            more_job_classes: classes.collect(),
+            idle_w: tables.idle_w,
+            sleep: SleepStates {
+                asleep_w: part.real("asleep_w"),
+                off_w: part.real("off_w"),
+                off_s: part.real("off_s"),
+                wake_w: part.real("wake_w"),
+                wake_s: part.real("wake_s"),
+            },
         };
-        let class = MachineClass { procs: procs as u32, gears, idle_w: power.idle_w, sleep };
-        Ok(Machine { classes: vec![class] })
+        Ok(Machine { classes: vec![class], static_w: part.real("cooling_w") })
+    }
+
+    /// What is wrong with jobs of so many classes (the greatest from 0), if anything.
+    pub(crate) fn job_class_problem(&self, job_id: i64, job_class: u8) -> Option<String> {
+        let classes = self.classes.iter().map(MachineClass::job_classes).min().unwrap_or(1);
+        (classes > 1 && usize::from(job_class) >= classes).then(|| {
+            format!(
+                "job {job_id} is of class {}, and the platform has tables for {classes} classes of jobs",
+                u32::from(job_class) + 1
+            )
+        })
     }
 
     /// Processors of all classes.
@@ -172,11 +224,70 @@ impl Machine {
     }
 }
 
-/// What is wrong with a gear table, in sentences that name the parameters.
-pub(crate) fn gear_problems(part: &Part) -> Vec<String> {
+/// Gears by class of jobs, and the power of an idle processor (W).
+struct Tables {
+    gears: Vec<Vec<Gear>>,
+    idle_w: f64,
+}
+
+/// The tables of a spec without problems.
+fn tables(spec: &SimSpec) -> Tables {
+    let (part, power) = (spec.part(Slot::Platform), spec.part(Slot::Power));
+    let ghz = part.reals("gears_ghz");
+    let top_ghz = ghz[ghz.len() - 1];
+    let given;
+    let betas = match part.get("class_betas") {
+        Some(_) => part.reals("class_betas"),
+        None => {
+            given = [part.real("beta")];
+            &given
+        }
+    };
+    let by_beta = |g: usize, beta: f64| beta * (top_ghz / ghz[g] - 1.0) + 1.0;
+    if power.entry().name == power::table::ENTRY.name {
+        let model = power::table::Model::new(power, ghz);
+        let classes = model.job_classes().max(betas.len());
+        let gear = |class: usize, g: usize| Gear {
+            time_factor: model.time_factor(class, g).unwrap_or_else(|| by_beta(g, betas[class.min(betas.len() - 1)])),
+            busy_w: model.busy_w(class, g),
+        };
+        let gears = (0..classes).map(|class| (0..ghz.len()).map(|g| gear(class, g)).collect()).collect();
+        return Tables { gears, idle_w: model.idle_w };
+    }
+    let model = power::etinski::Model::new(power, ghz, part.reals("gear_volts"));
+    let gears =
+        |beta: f64| (0..ghz.len()).map(|g| Gear { time_factor: by_beta(g, beta), busy_w: model.busy_w[g] }).collect();
+    Tables { gears: betas.iter().map(|&beta| gears(beta)).collect(), idle_w: model.idle_w }
+}
+
+/// What is wrong with gears and their tables, in sentences that name the parameters.
+pub(crate) fn gear_problems(spec: &SimSpec) -> Vec<String> {
+    let (part, power) = (spec.part(Slot::Platform), spec.part(Slot::Power));
+    let by_table = power.entry().name == power::table::ENTRY.name;
     let (ghz, volts) = (part.reals("gears_ghz"), part.reals("gear_volts"));
     let mut problems = Vec::new();
-    if ghz.len() != volts.len() {
+    let scales = |name: &str| part.get(name) != Part::new(part.entry()).get(name);
+    if scales("beta") && part.get("class_betas").is_some() {
+        problems.push("`beta` and `class_betas` both say how run times scale: give one of them".to_owned());
+    }
+    if by_table {
+        problems.extend(power::table::problems(
+            power,
+            ghz.len(),
+            part.get("class_betas").map(|_| part.reals("class_betas").len()),
+        ));
+        for name in ["beta", "class_betas"].into_iter().filter(|name| scales(name)) {
+            if power.text("table_time") != "beta" {
+                problems.push(format!(
+                    "`{name}` and `table_time` = \"{}\" both say how run times scale: leave `{name}` out, or choose \
+                     `table_time` = \"beta\"",
+                    power.text("table_time")
+                ));
+            }
+        }
+    }
+    // A table of watts has no voltages.
+    if !by_table && ghz.len() != volts.len() {
         problems.push(format!(
             "`gears_ghz` has {} gears and `gear_volts` {}: each gear needs one voltage",
             ghz.len(),

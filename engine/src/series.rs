@@ -1,5 +1,6 @@
 //! The series that parts may record, each declared once: the documentation of the `series` table lists them.
 
+use crate::policy::watch;
 use crate::weekly;
 
 /// A series or a distribution, declared.
@@ -24,6 +25,16 @@ pub const SERIES: &[Series] = &[
     weekly::ACTIVE_MEAN,
     weekly::ACTIVE,
     crate::queueing::steady_state::RESPONSE_TIME_CDF,
+    watch::CPU_UTILIZATION,
+    watch::CPU_UTILIZATION_SHARE,
+    watch::FREQUENCY,
+    watch::IDLE,
+    watch::CAP,
+    watch::POWER,
+    watch::BY_GEAR,
+    watch::BY_CLASS,
+    watch::BY_PRIORITY,
+    watch::SUSPENDED,
 ];
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use crate::policy::batch::{self, Batch};
 use crate::policy::composed::Composed;
 use crate::queueing;
 use crate::registry::Slot;
-use crate::summary::{self, Integrals, Outcome, Summary};
-use crate::workload::{Job, Workload};
-use crate::{Details, Limits, Measured, SimError, SimSpec, weekly};
+use crate::summary::{self, Integrals, Outcome, PowerIntegrals, Summary};
+use crate::workload::{Job, Workload, tracsim};
+use crate::{Details, Limits, Measured, SeriesPoint, SimError, SimSpec, weekly};
 
 /// Runs one simulation to its end.
 ///
@@ -43,7 +43,8 @@ fn simulate_jobs(
     let statistics = spec.part(Slot::Statistics);
     summary::check(statistics, &prepared.jobs)?;
     let fcfs_starts = if statistics.bool("fairness") { Some(prepared.strict_fcfs_starts(limits)?) } else { None };
-    let finish = |outcomes: &[Outcome], integrals: Integrals| {
+    let priorities = has_priorities(spec);
+    let finish = |outcomes: &[Outcome], (integrals, power): Measures, series: &mut Option<Vec<SeriesPoint>>| {
         let gears = prepared.machine.classes[0].gears.len();
         let integrals = Integrals {
             clamped_count: prepared.clamped_count,
@@ -51,23 +52,36 @@ fn simulate_jobs(
             ..integrals
         };
         let sla = summary::sla_slowdown(spec);
-        summary::summarize(statistics, &prepared.jobs, outcomes, &integrals, gears, fcfs_starts.as_deref(), sla)
+        if let Some(points) = series {
+            weekly::record(points, workload, &prepared.jobs, outcomes, &integrals, sla);
+            points.sort_by(|a, b| a.series.cmp(b.series).then(a.level.cmp(&b.level)));
+        }
+        let starts = fcfs_starts.as_deref();
+        let mut summary = summary::summarize(statistics, &prepared.jobs, outcomes, &integrals, gears, starts, sla);
+        summary::fill_kinds(&mut summary, statistics, &prepared.jobs, outcomes, priorities);
+        if let Some(power) = power {
+            summary::fill_power(&mut summary, &power, &integrals);
+        }
+        summary
     };
     let series = &mut details.series;
-    let mut finish = |outcomes: &[Outcome], integrals: Integrals| {
-        if let Some(points) = series {
-            weekly::record(points, workload, &prepared.jobs, outcomes, &integrals, summary::sla_slowdown(spec));
-        }
-        finish(outcomes, integrals)
-    };
     if let Some(rows) = &mut details.jobs {
-        let (recorder, integrals) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()))?;
+        let (recorder, measures) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()), series)?;
         recorder.write(&prepared.jobs, rows);
-        Ok(finish(recorder.outcomes(), integrals))
+        Ok(finish(recorder.outcomes(), measures, series))
     } else {
-        let (recorder, integrals) = prepared.run(spec, limits, Outcomes::new(prepared.jobs.len()))?;
-        Ok(finish(recorder.outcomes(), integrals))
+        let (recorder, measures) = prepared.run(spec, limits, Outcomes::new(prepared.jobs.len()), series)?;
+        Ok(finish(recorder.outcomes(), measures, series))
     }
+}
+
+/// What a run integrated, and what was watched of its machine.
+type Measures = (Integrals, Option<PowerIntegrals>);
+
+/// Whether the jobs of a spec have priorities that someone gave them.
+fn has_priorities(spec: &SimSpec) -> bool {
+    spec.part(Slot::Source).entry().name == tracsim::ENTRY.name
+        || spec.part(Slot::Rules).text("priority_from") != "none"
 }
 
 /// A workload on its machine: wide jobs dealt with, everything checked.
@@ -85,7 +99,7 @@ impl<'w> Prepared<'w> {
             return Err(SimError::Invalid(problem));
         }
         let machine = Machine::new(spec, workload.native_procs)?;
-        check_jobs(&workload.jobs)?;
+        check_jobs(&workload.jobs, &machine)?;
         let mut prepared =
             Prepared { machine, jobs: Cow::Borrowed(&workload.jobs), clamped_count: 0, dropped_wide_count: 0 };
         prepared.fit_wide_jobs(spec.part(Slot::Rules).text("wide_jobs"))?;
@@ -129,11 +143,21 @@ impl<'w> Prepared<'w> {
         Ok(())
     }
 
-    fn run<R: Recorder>(&self, spec: &SimSpec, limits: &Limits<'_>, recorder: R) -> Result<(R, Integrals), SimError> {
+    fn run<R: Recorder>(
+        &self,
+        spec: &SimSpec,
+        limits: &Limits<'_>,
+        recorder: R,
+        series: &mut Option<Vec<SeriesPoint>>,
+    ) -> Result<(R, Measures), SimError> {
         if Composed::is_needed(spec) {
-            self.run_policy(spec, limits, recorder, Composed::new(spec, &self.machine)?)
+            let policy = Composed::new(spec, &self.machine, series.is_some())?;
+            let (recorder, integrals, policy) = self.run_policy(spec, limits, recorder, policy)?;
+            Ok((recorder, (integrals, policy.finish(series.as_mut()))))
         } else {
-            self.run_policy(spec, limits, recorder, Batch::new(spec, &self.machine)?)
+            let policy = Batch::new(spec, &self.machine)?;
+            let (recorder, integrals, _) = self.run_policy(spec, limits, recorder, policy)?;
+            Ok((recorder, (integrals, None)))
         }
     }
 
@@ -143,12 +167,13 @@ impl<'w> Prepared<'w> {
         limits: &Limits<'_>,
         recorder: R,
         policy: P,
-    ) -> Result<(R, Integrals), SimError> {
+    ) -> Result<(R, Integrals, P), SimError> {
         let order = batch::event_order(spec)?;
         let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
         simulation.run()?;
         let integrals = simulation.integrals();
-        Ok((simulation.into_recorder(), integrals))
+        let (recorder, policy) = simulation.into_parts();
+        Ok((recorder, integrals, policy))
     }
 
     /// When each job would start under strict first come, first served at the top gear (s).
@@ -163,12 +188,18 @@ impl<'w> Prepared<'w> {
 }
 
 /// What the kernel takes for granted about jobs. `workload::build` gives it; a caller may bring its own.
-fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
+fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<(), SimError> {
     if jobs.len() >= JOBS_MAX {
         return Err(SimError::Invalid(format!("{} jobs are too many for one simulation ({JOBS_MAX})", jobs.len())));
     }
     // Comparisons with NaN are false. Without branches: nearly every job is valid.
     let time = |t: f64| (0.0..f64::INFINITY).contains(&t);
+    // A machine with one table for all jobs takes any class.
+    if machine.classes.iter().any(|class| class.job_classes() > 1)
+        && let Some(problem) = jobs.iter().find_map(|job| machine.job_class_problem(job.id, job.class))
+    {
+        return Err(SimError::Invalid(problem));
+    }
     let valid =
         |job: &Job| (job.submit_s.abs() < f64::INFINITY) & time(job.run_s) & time(job.estimate_s) & (job.procs >= 1);
     let sorted = |pair: &[Job]| pair[0].submit_s <= pair[1].submit_s;

@@ -59,9 +59,10 @@ impl SimSpec {
         if crate::queueing::is_model(self) || !problems.is_empty() {
             return problems;
         }
-        problems.extend(crate::platform::gear_problems(self.part(Slot::Platform)));
+        problems.extend(crate::platform::gear_problems(self));
         problems.extend(crate::workload::problems(self));
         problems.extend(crate::policy::capacity::problems(self));
+        problems.extend(crate::policy::cap::problems(self));
         problems
     }
 }

@@ -14,6 +14,9 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
         ("do2013_dvfs_load", include_str!("../manifests/do2013_dvfs_load.toml")),
         ("do2013_dvfs_rate", include_str!("../manifests/do2013_dvfs_rate.toml")),
         ("do2013_long", include_str!("../manifests/do2013_long.toml")),
+        ("tracsim2014", include_str!("../manifests/tracsim2014.toml")),
+        ("tracsim2014_caps30", include_str!("../manifests/tracsim2014_caps30.toml")),
+        ("tracsim2014_series", include_str!("../manifests/tracsim2014_series.toml")),
     ]
 }
 

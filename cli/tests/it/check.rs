@@ -120,3 +120,8 @@ fn the_claims_of_the_papers_hold() {
         ended.exits(0);
     }
 }
+
+#[test]
+fn the_claims_of_a_paper_without_logs_hold() {
+    Sandbox::new().run(&["check", "tracsim2014", "--demanded"]).exits(0);
+}

@@ -34,6 +34,8 @@ pub(super) struct Running {
     pub(super) start_gear: u8,
     pub(super) backfilled: bool,
     pub(super) executing: bool,
+    /// The level of the meter of gear 0 as jobs of its class run at it.
+    pub(super) base: u16,
     pub(super) start_s: f64,
     /// Instant up to which the fields below are settled.
     pub(super) since_s: f64,
@@ -44,6 +46,14 @@ pub(super) struct Running {
     pub(super) end_s: f64,
     pub(super) suspended_s: f64,
     pub(super) energy_j: f64,
+}
+
+impl Running {
+    /// Its level in the meter while it executes.
+    #[inline]
+    pub(super) fn level(&self) -> usize {
+        usize::from(self.base) + usize::from(self.gear)
+    }
 }
 
 /// A job whose procs have become free, as the policy is told.
@@ -68,13 +78,18 @@ pub(super) struct ClassState {
     pub(super) switching_off: u32,
     pub(super) recalled: u32,
     pub(super) waking: u32,
-    /// First of the class's levels in the meter: one a gear, then idle, suspended, asleep, switching off, waking.
+    /// First of the class's levels in the meter: one a gear for each class of jobs, then idle, suspended, asleep,
+    /// switching off, waking.
     pub(super) level: usize,
+    /// The level of idle procs, where the levels that are no gears begin.
+    pub(super) rest: usize,
     /// Gears of the class.
     pub(super) gears: usize,
+    /// Levels from one class of jobs to the next: the number of gears, or 0 if the class does not matter.
+    pub(super) stride: usize,
 }
 
-/// Offsets of a class's levels in the meter, after its gears.
+/// Offsets of a class's levels in the meter, from `ClassState::rest`.
 pub(super) const IDLE: usize = 0;
 pub(super) const SUSPENDED: usize = 1;
 pub(super) const ASLEEP: usize = 2;
@@ -110,94 +125,23 @@ pub struct Cluster<'w, R> {
     pub(super) rescheduled: bool,
 }
 
-/// What a policy can see.
+/// Look-ups.
 impl<'w, R: Recorder> Cluster<'w, R> {
-    /// The present instant (s).
-    #[inline]
-    pub fn now_s(&self) -> f64 {
-        self.now_s
-    }
-
-    /// The machine.
-    pub fn machine(&self) -> &Machine {
-        &self.machine
-    }
-
-    /// Idle procs of a class that a job can take now.
-    #[inline]
-    pub fn free(&self, class: usize) -> u32 {
-        self.classes[class].free
-    }
-
-    /// Procs that a job asks for.
-    #[inline]
-    pub fn procs(&self, job: JobId) -> u32 {
-        self.jobs[job as usize].procs
-    }
-
-    /// Estimated run time of a job at the top gear (s).
-    #[inline]
-    pub fn estimate_s(&self, job: JobId) -> f64 {
-        self.jobs[job as usize].estimate_s
-    }
-
-    /// Submit instant of a job that has been submitted (s).
-    #[inline]
-    pub fn submit_s(&self, job: JobId) -> f64 {
-        self.jobs[job as usize].submit_s
-    }
-
-    /// The first submit of the workload (s).
-    pub fn first_submit_s(&self) -> f64 {
-        self.first_submit_s
-    }
-
-    /// Jobs that hold procs.
-    pub fn running_count(&self) -> usize {
-        self.running.len() - self.free_slots.len()
-    }
-
-    /// Jobs that have arrived and not started.
-    pub fn waiting_count(&self) -> u32 {
-        self.meter.waiting_count
-    }
-
-    /// Whether a job holds procs.
-    #[inline]
-    pub fn is_running(&self, job: JobId) -> bool {
-        (self.phase[job as usize] as usize) < self.running.len()
-    }
-
-    /// Gear of a running job.
-    pub fn gear(&self, job: JobId) -> Option<u8> {
-        self.slot(job).map(|slot| self.running[slot].gear)
-    }
-
-    /// When a running job is expected to end if it keeps its gear: now plus the estimate that is left; earlier than now
-    /// once it has outlived its estimate. Suspended jobs count as if they went on at the top gear from now (s).
-    pub fn estimated_end_s(&self, job: JobId) -> Option<f64> {
-        self.slot(job).map(|slot| self.estimated_end(&self.running[slot]))
-    }
-
-    /// Power of the whole machine now (W).
-    pub fn power_w(&self) -> f64 {
-        self.meter.power_now_w()
-    }
-
-    fn slot(&self, job: JobId) -> Option<usize> {
+    pub(super) fn slot(&self, job: JobId) -> Option<usize> {
         let phase = self.phase[job as usize] as usize;
         (phase < self.running.len()).then_some(phase)
     }
 
+    /// The gear of a running job, as jobs of its class run at it.
     #[inline]
-    pub(super) fn factor(&self, class: usize, gear: u8) -> f64 {
-        self.gears[self.classes[class].level + usize::from(gear)].time_factor
+    pub(super) fn gear_of(&self, run: &Running) -> Gear {
+        self.gears[run.level()]
     }
 
     #[inline]
     pub(super) fn estimated_end(&self, run: &Running) -> f64 {
         if run.executing {
-            run.since_s + run.estimate_left_s * self.factor(run.class as usize, run.gear)
+            run.since_s + run.estimate_left_s * self.gear_of(run).time_factor
         } else {
             self.now_s + run.estimate_left_s
         }
@@ -212,10 +156,14 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let mut gear_table: Vec<Gear> = Vec::new();
         for class in &machine.classes {
             let gears = class.gears.len();
-            classes.push(ClassState { free: class.procs, level: levels.len(), gears, ..ClassState::default() });
-            gear_table.extend(&class.gears);
+            let level = levels.len();
+            for gears in std::iter::once(&class.gears).chain(&class.more_job_classes) {
+                gear_table.extend(gears);
+                levels.extend(gears.iter().map(|gear| (0, gear.busy_w)));
+            }
             gear_table.extend([Gear { time_factor: 1.0, busy_w: 0.0 }; WAKING + 1]);
-            levels.extend(class.gears.iter().map(|gear| (0, gear.busy_w)));
+            let (rest, stride) = (levels.len(), if class.more_job_classes.is_empty() { 0 } else { gears });
+            classes.push(ClassState { free: class.procs, level, rest, gears, stride, ..ClassState::default() });
             let sleep = class.sleep;
             let rest = [class.idle_w, class.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
             levels.extend(rest.into_iter().enumerate().map(|(i, w)| (if i == IDLE { class.procs } else { 0 }, w)));
@@ -225,7 +173,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Cluster {
             jobs,
             limits,
-            meter: Meter::new(levels, machine.procs(), now_s),
+            meter: Meter::new(levels, machine.procs(), machine.static_w, now_s),
             machine,
             now_s,
             first_submit_s: now_s,
@@ -329,7 +277,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         debug_assert_eq!(key_time(end.key), run.end_s);
         let class = run.class as usize;
         let state = &mut self.classes[class];
-        let busy = state.level + usize::from(run.gear);
+        let busy = run.level();
         let gear = self.gears[busy];
         let estimated_end_s = run.since_s + run.estimate_left_s * gear.time_factor;
         let energy_j = run.energy_j + gear.busy_w * f64::from(run.procs) * (self.now_s - run.since_s);
@@ -345,7 +293,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let (job, procs) = (run.job, run.procs);
         // No completion that is still in the queue may look current.
         run.end_s = f64::NEG_INFINITY;
-        self.meter.shift(busy, state.level + state.gears + IDLE, procs);
+        self.meter.shift(busy, state.rest + IDLE, procs);
         state.free += procs;
         self.meter.idle_procs += procs;
         self.free_slots.push(end.slot);
@@ -358,23 +306,22 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     pub(super) fn settle(&mut self, slot: usize) {
         self.rescheduled = true;
         let run = &mut self.running[slot];
-        let class = &self.machine.classes[run.class as usize];
         let dt = self.now_s - run.since_s;
         if run.executing {
-            let gear = class.gears[run.gear as usize];
+            let gear = self.gears[run.level()];
             run.run_left_s = (run.run_left_s - dt / gear.time_factor).max(0.0);
             run.estimate_left_s -= dt / gear.time_factor;
             run.energy_j += gear.busy_w * f64::from(run.procs) * dt;
         } else {
             run.suspended_s += dt;
-            run.energy_j += class.idle_w * f64::from(run.procs) * dt;
+            run.energy_j += self.machine.classes[run.class as usize].idle_w * f64::from(run.procs) * dt;
         }
         run.since_s = self.now_s;
     }
 
     /// Puts the end of a settled, executing job into the queue.
     pub(super) fn schedule(&mut self, slot: usize) {
-        let factor = self.factor(self.running[slot].class as usize, self.running[slot].gear);
+        let factor = self.gear_of(&self.running[slot]).time_factor;
         let run = &mut self.running[slot];
         run.end_s = run.since_s + run.run_left_s * factor;
         let end = End { key: time_key(run.end_s), seq: run.seq, slot: slot as u32 };
@@ -409,21 +356,23 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             ..summary::Integrals::default()
         };
         for (class, state) in self.machine.classes.iter().zip(&self.classes) {
-            for g in 0..class.gears.len() {
-                let level = self.meter.level(state.level + g);
-                out.busy_proc_s[g] += level.proc_s;
+            for at in state.level..state.rest {
+                let level = self.meter.level(at);
+                out.busy_proc_s[(at - state.level) % class.gears.len()] += level.proc_s;
                 out.energy_busy_j += level.proc_s * level.watts;
             }
-            let base = state.level + class.gears.len();
-            let proc_s = |i: usize| self.meter.level(base + i).proc_s;
-            let energy_j = |i: usize| proc_s(i) * self.meter.level(base + i).watts;
-            out.idle_proc_s += proc_s(IDLE) + proc_s(SUSPENDED);
+            let proc_s = |i: usize| self.meter.level(state.rest + i).proc_s;
+            let energy_j = |i: usize| proc_s(i) * self.meter.level(state.rest + i).watts;
+            out.idle_proc_s += proc_s(IDLE);
+            out.suspended_proc_s += proc_s(SUSPENDED);
+            out.energy_suspended_j += energy_j(SUSPENDED);
             out.asleep_proc_s += proc_s(ASLEEP);
             out.transition_proc_s += proc_s(SWITCHING_OFF) + proc_s(WAKING);
-            out.energy_idle_j += energy_j(IDLE) + energy_j(SUSPENDED);
+            out.energy_idle_j += energy_j(IDLE);
             out.energy_asleep_j += energy_j(ASLEEP);
             out.energy_transition_j += energy_j(SWITCHING_OFF) + energy_j(WAKING);
         }
+        out.energy_static_j = self.machine.static_w * (out.last_finish_s - out.first_submit_s);
         out.active_steps = self.active_steps().iter().copied().filter(|step| step.0 < self.now_s).collect();
         for (at, &(from_s, procs)) in out.active_steps.iter().enumerate() {
             let until_s = out.active_steps.get(at + 1).map_or(self.now_s, |next| next.0);

@@ -26,14 +26,15 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let (Some(entry), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
             return Err(self.refuse_start(class, job, gear));
         };
-        let &Job { run_s, estimate_s, procs, .. } = entry;
+        let &Job { run_s, estimate_s, procs, class: job_class, .. } = entry;
         let phase = &mut self.phase[job as usize];
         if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
             return Err(self.refuse_start(class, job, gear));
         }
         let now_s = self.now_s;
-        let idle = state.level + state.gears + IDLE;
-        let busy = state.level + usize::from(gear);
+        let idle = state.rest + IDLE;
+        let base = state.level + state.stride * usize::from(job_class);
+        let busy = base + usize::from(gear);
         let factor = self.gears[busy].time_factor;
         let end_s = now_s + run_s * factor;
         let seq = self.starts_count;
@@ -46,6 +47,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             start_gear: gear,
             backfilled: overtook,
             executing: true,
+            base: base as u16,
             start_s: now_s,
             since_s: now_s,
             run_left_s: run_s,
@@ -86,9 +88,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         if old != gear {
             self.settle(slot);
             self.gear_changes_count += 1;
-            let level = self.classes[class].level;
-            self.meter.shift(level + usize::from(old), level + usize::from(gear), self.running[slot].procs);
-            self.running[slot].gear = gear;
+            let run = &mut self.running[slot];
+            let from = run.level();
+            run.gear = gear;
+            self.meter.shift(from, run.level(), run.procs);
             self.schedule(slot);
         }
         Ok(self.estimated_end(&self.running[slot]))
@@ -105,8 +108,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         run.executing = false;
         run.end_s = f64::INFINITY;
         let state = &self.classes[run.class as usize];
-        let gears = self.machine.classes[run.class as usize].gears.len();
-        self.meter.shift(state.level + usize::from(run.gear), state.level + gears + SUSPENDED, run.procs);
+        self.meter.shift(run.level(), state.rest + SUSPENDED, run.procs);
         Ok(())
     }
 
@@ -120,8 +122,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let run = &mut self.running[slot];
         run.executing = true;
         let state = &self.classes[run.class as usize];
-        let gears = self.machine.classes[run.class as usize].gears.len();
-        self.meter.shift(state.level + gears + SUSPENDED, state.level + usize::from(run.gear), run.procs);
+        self.meter.shift(state.rest + SUSPENDED, run.level(), run.procs);
         self.schedule(slot);
         Ok(self.estimated_end(&self.running[slot]))
     }

@@ -43,7 +43,7 @@ impl Copied {
 
 impl<'w, R: Recorder> Cluster<'w, R> {
     /// Jobs that hold procs, in the order of their starts.
-    pub(crate) fn running_jobs(&self) -> impl Iterator<Item = JobId> {
+    pub fn running_jobs(&self) -> impl Iterator<Item = JobId> {
         self.in_order_of_start().into_iter().map(|run| run.job)
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct Meter {
     pub(crate) idle_procs: u32,
     pub(crate) lost_proc_s: f64,
     pub(crate) power_peak_w: f64,
+    /// Constant power besides that of the levels (W).
+    static_w: f64,
     bins: Bins,
 }
 
@@ -56,16 +58,29 @@ struct Bin {
     top_w: f64,
 }
 
+impl Level {
+    /// Procs at this level now.
+    pub(crate) fn procs(&self) -> u32 {
+        self.procs as u32
+    }
+}
+
 impl Meter {
     /// A meter that starts at `now_s`. `levels`: procs and watts of one proc, in the order that the caller indexes them.
-    pub(crate) fn new(levels: impl IntoIterator<Item = (u32, f64)>, idle_procs: u32, now_s: f64) -> Meter {
+    /// `static_w`: constant power besides (W).
+    pub(crate) fn new(
+        levels: impl IntoIterator<Item = (u32, f64)>,
+        idle_procs: u32,
+        static_w: f64,
+        now_s: f64,
+    ) -> Meter {
         let levels: Vec<Level> = levels
             .into_iter()
             .map(|(procs, watts)| Level { procs: f64::from(procs), watts, proc_s: 0.0, used: procs > 0 })
             .collect();
         let all: f64 = levels.iter().map(|l| l.procs).sum();
-        let low_w = levels.iter().map(|l| l.watts).fold(f64::INFINITY, f64::min) * all;
-        let high_w = levels.iter().map(|l| l.watts).fold(0.0, f64::max) * all;
+        let low_w = levels.iter().map(|l| l.watts).fold(f64::INFINITY, f64::min) * all + static_w;
+        let high_w = levels.iter().map(|l| l.watts).fold(0.0, f64::max) * all + static_w;
         let count = all.clamp(1.0, POWER_BINS_MAX);
         let per_w = if high_w > low_w { count / (high_w - low_w) } else { 0.0 };
         Meter {
@@ -81,6 +96,7 @@ impl Meter {
             idle_procs,
             lost_proc_s: 0.0,
             power_peak_w: 0.0,
+            static_w,
             bins: Bins { low_w, per_w, bins: vec![Bin::default(); count as usize + 2] },
         }
     }
@@ -98,6 +114,7 @@ impl Meter {
             backlog_max: 0.0,
             backlog_s: 0.0,
             idle_procs: self.idle_procs,
+            static_w: self.static_w,
             lost_proc_s: 0.0,
             power_peak_w: 0.0,
             bins: Bins { low_w: self.bins.low_w, per_w: 0.0, bins: vec![Bin::default()] },
@@ -113,7 +130,7 @@ impl Meter {
         }
         self.now_s = now_s;
         // The power is summed from the counts, not followed by differences: no drift.
-        let mut power_w = 0.0;
+        let mut power_w = self.static_w;
         for &level in &self.used {
             let level = &mut self.levels[usize::from(level)];
             level.proc_s += level.procs * dt;
@@ -171,7 +188,7 @@ impl Meter {
 
     /// Power at this instant (W).
     pub(crate) fn power_now_w(&self) -> f64 {
-        self.levels.iter().map(|level| level.procs * level.watts).sum()
+        self.static_w + self.levels.iter().map(|level| level.procs * level.watts).sum::<f64>()
     }
 
     /// The least power that was not exceeded for `share` of the time (W): exact if one gear was in use and the machine
@@ -225,7 +242,7 @@ mod tests {
     #[test]
     fn integrates_power_queue_and_loss() {
         // 4 procs: 1 W idle (level 0), 5 W busy (level 1).
-        let mut meter = Meter::new([(4, 1.0), (0, 5.0)], 4, 0.0);
+        let mut meter = Meter::new([(4, 1.0), (0, 5.0)], 4, 0.0, 0.0);
         meter.shift(0, 1, 3);
         meter.idle_procs = 1;
         meter.wait_begins(20.0);

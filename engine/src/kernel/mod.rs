@@ -28,6 +28,7 @@ mod meter;
 mod policy;
 mod recorder;
 mod sleep;
+mod view;
 
 pub use cluster::{Cluster, Ended, JobId};
 pub(crate) use fork::{Copied, Durations};
@@ -148,6 +149,11 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// What was recorded.
     pub fn recorder(&self) -> &R {
         self.cluster.recorder()
+    }
+
+    /// What was recorded, and the policy, at the end.
+    pub fn into_parts(self) -> (R, P) {
+        (self.cluster.into_recorder(), self.policy)
     }
 
     /// What was recorded, at the end.

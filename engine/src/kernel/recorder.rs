@@ -119,6 +119,9 @@ impl JobRows {
                 energy_j: outcome.energy_j,
                 backfilled: outcome.backfilled,
                 killed: job.killed,
+                priority: job.priority,
+                job_class: u32::from(job.class) + 1,
+                suspended_s: *suspended_s,
             }
         }));
     }

@@ -229,7 +229,7 @@ impl<R: Recorder> Cluster<'_, R> {
 
     /// The meter's level behind the gears of a class.
     fn after_gears(&self, class: usize) -> usize {
-        self.classes[class].level + self.classes[class].gears
+        self.classes[class].rest
     }
 
     fn note_active(&mut self) {

@@ -27,6 +27,26 @@ pub const EASY: Entry = Entry {
               EASY); false lets only jobs overtake that end before it (etinski2010).",
     }],
 };
+/// The scheduler of TracSim.
+pub const WITHIN_PRIORITY: Entry = Entry {
+    slot: Slot::Backfill,
+    name: "within-priority",
+    version: 1,
+    source: "Zhang et al. 2014, Algorithm 1",
+    doc: "Any job of the highest waiting priority that fits starts, in list order; free procs wait for these until all of \
+          them have started, then the next priority follows. For `queue_order` = \"priority\".",
+    params: &[],
+};
+/// The knapsack policy.
+pub const KNAPSACK: Entry = Entry {
+    slot: Slot::Backfill,
+    name: "knapsack",
+    version: 1,
+    source: "Zhou et al. 2013; Zhang et al. 2014, Algorithm 4",
+    doc: "Of the highest waiting priority the set of jobs starts that uses most procs within the watts under the cap, at the \
+          lowest gear at which it fits the free procs. For `queue_order` = \"priority\" and `power_cap` = \"uniform\".",
+    params: &[],
+};
 /// Conservative backfilling.
 pub const CONSERVATIVE: Entry = Entry {
     slot: Slot::Backfill,

@@ -1,8 +1,10 @@
 //! Batch scheduling of rigid jobs, composed of order, backfill and gear rule.
+use super::cap::allowance::Allowance;
 use super::conservative::Conservative;
 use super::easy::{Easy, pass_without_backfilling};
 use super::gear_rule::{Bsld, Top};
 use super::order::Order;
+use super::plain::{Plain, Rule};
 use super::queue::Queue;
 use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Copied, Ended, EventOrder, JobId, Policy, Recorder};
@@ -39,6 +41,8 @@ enum Waiting {
     Easy(Queue, Easy),
     /// Conservative: queue and reservations in one.
     Conservative(Conservative),
+    /// Whatever has no fast code, and everything under a power cap.
+    Plain(Box<Plain>),
 }
 
 /// The chosen gear rule.
@@ -72,7 +76,13 @@ impl Batch {
         let order = Order::of(name(Slot::Order)).ok_or_else(|| unknown(Slot::Order))?;
         let backfill = spec.part(Slot::Backfill);
         let queue = Queue::new(machine.procs());
+        let capped = name(Slot::Cap) != "none";
+        let plain = |rule: Rule| Waiting::Plain(Box::new(Plain::new(rule)));
         let waiting = match backfill.entry().name {
+            "none" if capped => plain(Rule::InOrder),
+            "easy" if capped => plain(Rule::Easy { extra_procs: backfill.bool("extra_procs") }),
+            "within-priority" => plain(Rule::WithinPriority),
+            "knapsack" => plain(Rule::Knapsack),
             "none" => Waiting::InOrder(queue),
             "easy" => Waiting::Easy(queue, Easy::new(backfill.bool("extra_procs"))),
             "conservative" => Waiting::Conservative(Conservative::default()),
@@ -85,6 +95,23 @@ impl Batch {
             _ => return Err(unknown(Slot::GearRule)),
         };
         Ok(Batch { order, waiting, gears })
+    }
+
+    /// How jobs may start from now on; only for a policy made under a power cap.
+    pub(crate) fn allow(&mut self, allowance: Allowance) {
+        if let Waiting::Plain(plain) = &mut self.waiting {
+            plain.allow(allowance);
+        }
+    }
+
+    /// The jobs that the last pass started, with the ceilings of their gears; none but under a power cap.
+    pub(crate) fn started(&self) -> &[(JobId, u8)] {
+        if let Waiting::Plain(plain) = &self.waiting { plain.started() } else { &[] }
+    }
+
+    /// The first waiting job; none but under a power cap.
+    pub(crate) fn first_waiting(&self) -> Option<JobId> {
+        if let Waiting::Plain(plain) = &self.waiting { plain.jobs().next() } else { None }
     }
 
     /// Strict first come, first served at the top gear: what fairness is measured against.
@@ -116,6 +143,7 @@ impl Batch {
         match &self.waiting {
             Waiting::InOrder(queue) | Waiting::Easy(queue, _) => queue.jobs().collect(),
             Waiting::Conservative(conservative) => conservative.jobs().collect(),
+            Waiting::Plain(plain) => plain.jobs().collect(),
         }
     }
 
@@ -124,13 +152,14 @@ impl Batch {
         match &self.waiting {
             Waiting::InOrder(queue) | Waiting::Easy(queue, _) => queue.jobs().all(|job| cluster.procs(job) <= procs),
             Waiting::Conservative(conservative) => conservative.jobs().all(|job| cluster.procs(job) <= procs),
+            Waiting::Plain(plain) => plain.jobs().all(|job| cluster.procs(job) <= procs),
         }
     }
 
     /// Procs have been put to sleep or woken since the last pass, or have finished waking.
     pub(crate) fn procs_changed(&mut self) {
         match &mut self.waiting {
-            Waiting::InOrder(_) => {}
+            Waiting::InOrder(_) | Waiting::Plain(_) => {}
             Waiting::Easy(_, easy) => easy.procs_changed(),
             Waiting::Conservative(conservative) => conservative.procs_changed(),
         }
@@ -143,6 +172,7 @@ impl Batch {
             Waiting::InOrder(_) => Waiting::InOrder(Queue::new(copy.machine().procs())),
             Waiting::Easy(_, easy) => Waiting::Easy(Queue::new(copy.machine().procs()), easy.fork(copied, copy)),
             Waiting::Conservative(_) => Waiting::Conservative(Conservative::default()),
+            Waiting::Plain(plain) => Waiting::Plain(Box::new(plain.fork())),
         };
         let mut fork = Batch { order: self.order, waiting, gears: self.gears.clone() };
         let mut jobs: Vec<JobId> = self.waiting().into_iter().filter_map(|job| copied.number(job)).collect();
@@ -169,6 +199,7 @@ impl Policy for Batch {
                 queue.insert(self.order, cluster, job);
             }
             Waiting::Conservative(conservative) => conservative.submitted(job),
+            Waiting::Plain(plain) => plain.submitted(self.order, cluster, job),
         }
     }
 
@@ -176,7 +207,7 @@ impl Policy for Batch {
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         match &mut self.waiting {
             Waiting::Easy(_, easy) => easy.ended(cluster.now_s(), ended),
-            Waiting::InOrder(_) => {}
+            Waiting::InOrder(_) | Waiting::Plain(_) => {}
             Waiting::Conservative(conservative) => conservative.ended(cluster.now_s(), ended),
         }
     }
@@ -211,6 +242,8 @@ impl Batch {
             }
             (Waiting::Conservative(all), GearRule::Top(gears), order) => all.pass(order, gears, cluster),
             (Waiting::Conservative(all), GearRule::Bsld(gears), order) => all.pass(order, gears, cluster),
+            (Waiting::Plain(plain), GearRule::Top(gears), order) => plain.pass(order, gears, cluster),
+            (Waiting::Plain(plain), GearRule::Bsld(gears), order) => plain.pass(order, gears, cluster),
         }
     }
 }

@@ -3,14 +3,18 @@
 //! One instant, in this order: completions; arrivals, with their raise of active procs; change of the cap; decision of
 //! the capacity rule; enforcement of the cap on running jobs; one scheduling pass; increments under the cap; lowering of
 //! active procs. [`Batch`] alone, without the two rules, is the hot path and knows nothing of them.
+use super::backfill;
 use super::batch::Batch;
 use super::cap::Cap;
 use super::capacity::Capacity;
+use super::watch::Watch;
+use crate::SeriesPoint;
 use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Copied, Ended, JobId, Policy, Recorder};
 use crate::platform::Machine;
-use crate::registry::Slot;
+use crate::registry::{Slot, Value};
 use crate::spec::SimSpec;
+use crate::summary::PowerIntegrals;
 
 /// Timers whose token has this bit are the cap's, the others the capacity rule's and, below [`CAPACITY_TOKENS`], the
 /// scheduling policy's own.
@@ -25,6 +29,7 @@ pub(crate) struct Composed {
     batch: Batch,
     capacity: Capacity,
     cap: Cap,
+    watch: Option<Watch>,
     begun: bool,
 }
 
@@ -32,23 +37,49 @@ impl Composed {
     /// Whether a spec has a capacity rule or a cap.
     pub(crate) fn is_needed(spec: &SimSpec) -> bool {
         [Slot::Capacity, Slot::Cap].into_iter().any(|slot| spec.part(slot).entry().name != "none")
+            || Composed::is_watched(spec)
     }
 
-    /// The policy of a spec on a machine.
-    pub(crate) fn new(spec: &SimSpec, machine: &Machine) -> Result<Composed, SimError> {
+    /// Whether power and occupancy are watched over time: under a cap, by priority, and where the spec asks for it.
+    fn is_watched(spec: &SimSpec) -> bool {
+        let name = |slot: Slot| spec.part(slot).entry().name;
+        name(Slot::Cap) != "none"
+            || name(Slot::Backfill) == backfill::WITHIN_PRIORITY.name
+            || spec.part(Slot::Statistics).get("watch_machine") == Some(&Value::Bool(true))
+    }
+
+    /// The policy of a spec on a machine; `series`: what is watched is kept over time.
+    pub(crate) fn new(spec: &SimSpec, machine: &Machine, series: bool) -> Result<Composed, SimError> {
         Ok(Composed {
             batch: Batch::new(spec, machine)?,
             capacity: Capacity::new(spec, machine)?,
             cap: Cap::new(spec, machine)?,
+            watch: Composed::is_watched(spec).then(|| Watch::new(spec, series)),
             begun: false,
         })
     }
 }
 
 impl Composed {
+    /// What was watched, once the run is over; the series are appended to `points`.
+    pub(crate) fn finish(self, points: Option<&mut Vec<SeriesPoint>>) -> Option<PowerIntegrals> {
+        let watch = self.watch?;
+        let integrals = watch.integrals();
+        if let Some(points) = points {
+            watch.write(points);
+        }
+        Some(integrals)
+    }
+
     /// The policy for a copy of the cluster, whose active procs only the caller changes.
     pub(crate) fn fork<R: Recorder>(batch: &Batch, cap: &Cap, copied: &Copied, copy: &Cluster<'_, R>) -> Composed {
-        Composed { batch: batch.fork(copied, copy), capacity: Capacity::none(), cap: cap.fork(copied), begun: true }
+        Composed {
+            batch: batch.fork(copied, copy),
+            capacity: Capacity::none(),
+            cap: cap.fork(copied),
+            watch: None,
+            begun: true,
+        }
     }
 }
 
@@ -96,6 +127,10 @@ impl Policy for Composed {
         self.cap.before_pass(&mut self.batch, cluster)?;
         self.batch.pass(cluster)?;
         self.cap.after_pass(&mut self.batch, cluster)?;
-        self.capacity.after_pass(&self.batch, cluster)
+        self.capacity.after_pass(&self.batch, cluster)?;
+        if let Some(watch) = &mut self.watch {
+            watch.look(cluster, self.cap.cap_w());
+        }
+        Ok(())
     }
 }

@@ -145,7 +145,7 @@ impl Conservative {
         let procs = cluster.procs(job);
         let others = self.queue.len() + self.arrived.len() - arrived - 1;
         let profile = self.profile.as_mut().expect("every pass makes it first");
-        let candidate = Candidate { submit_s: cluster.submit_s(job), estimate_s: cluster.estimate_s(job) };
+        let candidate = Candidate::new(cluster, job);
         let now_s = cluster.now_s();
         let found =
             gears.reserve(candidate, others, |duration_s| profile.earliest(now_s, f64::INFINITY, procs, duration_s));
@@ -187,10 +187,7 @@ impl Conservative {
                 if one_by_one {
                     profile.add(start_s, start_s + duration_s, i64::from(procs));
                 }
-                let candidate = Candidate {
-                    submit_s: cluster.submit_s(reserved.job),
-                    estimate_s: cluster.estimate_s(reserved.job),
-                };
+                let candidate = Candidate::new(cluster, reserved.job);
                 let found =
                     gears.reserve(candidate, others, |duration_s| profile.earliest(now_s, latest_s, procs, duration_s));
                 // An instant keeps nobody off: another job may have been placed over it.

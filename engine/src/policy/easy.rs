@@ -365,5 +365,6 @@ pub(crate) fn pass_without_backfilling<G: Gears, R: Recorder>(
 
 #[inline]
 fn candidate<R: Recorder>(queue: &Queue, at: usize, cluster: &Cluster<'_, R>) -> Candidate {
-    Candidate { submit_s: cluster.submit_s(queue.job(at)), estimate_s: queue.estimate_s(at) }
+    let job = queue.job(at);
+    Candidate { submit_s: cluster.submit_s(job), estimate_s: queue.estimate_s(at), class: cluster.job_class(job) }
 }

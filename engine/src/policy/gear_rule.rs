@@ -1,4 +1,5 @@
 //! The gear (processor frequency) at which a job starts.
+use crate::kernel::{Cluster, JobId, Recorder};
 use crate::platform::MachineClass;
 use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 
@@ -87,6 +88,18 @@ pub(crate) enum HeadGear {
 pub(crate) struct Candidate {
     pub(crate) submit_s: f64,
     pub(crate) estimate_s: f64,
+    /// Class of the job, from 0.
+    pub(crate) class: u8,
+}
+
+impl Candidate {
+    pub(crate) fn new<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId) -> Candidate {
+        Candidate {
+            submit_s: cluster.submit_s(job),
+            estimate_s: cluster.estimate_s(job),
+            class: cluster.job_class(job),
+        }
+    }
 }
 
 /// Chooses the gears of starting jobs. `others`: waiting jobs without the job itself.
@@ -149,8 +162,12 @@ impl Gears for Top {
 /// gear.
 #[derive(Debug, Clone)]
 pub(crate) struct Bsld {
-    /// Run time at each gear over that at the top gear.
+    /// Run time at each gear over that at the top gear, one class of jobs after the other.
     factors: Vec<f64>,
+    /// Gears.
+    gears: usize,
+    /// From one class of jobs to the next in `factors`; 0 if the class does not matter.
+    stride: usize,
     threshold: f64,
     threshold_inclusive: bool,
     reservation_inclusive: bool,
@@ -163,7 +180,12 @@ pub(crate) struct Bsld {
 impl Bsld {
     pub(crate) fn new(part: &Part, class: &MachineClass) -> Bsld {
         Bsld {
-            factors: class.gears.iter().map(|gear| gear.time_factor).collect(),
+            factors: std::iter::once(&class.gears)
+                .chain(&class.more_job_classes)
+                .flat_map(|gears| gears.iter().map(|gear| gear.time_factor))
+                .collect(),
+            gears: class.gears.len(),
+            stride: if class.more_job_classes.is_empty() { 0 } else { class.gears.len() },
             threshold: part.real("bsld_threshold"),
             threshold_inclusive: part.bool("threshold_inclusive"),
             reservation_inclusive: part.bool("reservation_inclusive"),
@@ -178,7 +200,7 @@ impl Bsld {
     }
 
     fn top(&self) -> usize {
-        self.factors.len() - 1
+        self.gears - 1
     }
 
     /// The gears to try, lowest first.
@@ -188,10 +210,16 @@ impl Bsld {
         if others as f64 > self.others_max { top..=top } else { 0..=top }
     }
 
+    /// Estimated run time of a job at a gear (s).
+    #[inline]
+    fn scaled_s(&self, job: Candidate, gear: usize) -> f64 {
+        job.estimate_s * self.factors[self.stride * usize::from(job.class) + gear]
+    }
+
     /// Whether the bounded slowdown predicted for a start at `start_s` stays below the threshold (eq. 2).
     #[inline]
     fn satisfies(&self, job: Candidate, start_s: f64, gear: usize) -> bool {
-        let scaled_s = job.estimate_s * self.factors[gear];
+        let scaled_s = self.scaled_s(job, gear);
         let bsld = (((start_s - job.submit_s) + scaled_s) / self.tau_s.max(job.estimate_s)).max(1.0);
         bsld < self.threshold || (self.threshold_inclusive && bsld == self.threshold)
     }
@@ -219,11 +247,11 @@ impl Gears for Bsld {
     ) -> Option<(u8, bool)> {
         let top = self.top();
         // The top gear is the shortest: if it is too long, all are.
-        if !on_extra && !self.in_time(now_s + job.estimate_s * self.factors[top], until_s) {
+        if !on_extra && !self.in_time(now_s + self.scaled_s(job, top), until_s) {
             return None;
         }
         for gear in self.choice(others) {
-            let in_time = self.in_time(now_s + job.estimate_s * self.factors[gear], until_s);
+            let in_time = self.in_time(now_s + self.scaled_s(job, gear), until_s);
             if (in_time || on_extra) && (gear == top || self.satisfies(job, now_s, gear)) {
                 return Some((gear as u8, !in_time));
             }
@@ -238,7 +266,7 @@ impl Gears for Bsld {
         mut earliest: impl FnMut(f64) -> Option<f64>,
     ) -> Option<(u8, f64, f64)> {
         for gear in self.choice(others) {
-            let duration_s = job.estimate_s * self.factors[gear];
+            let duration_s = self.scaled_s(job, gear);
             if let Some(start_s) = earliest(duration_s)
                 && (gear == self.top() || self.satisfies(job, start_s, gear))
             {

@@ -1,2 +1,3 @@
 //! Watts of a processor by gear and state.
 pub mod etinski;
+pub mod table;

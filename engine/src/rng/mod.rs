@@ -27,6 +27,12 @@ pub enum Purpose {
     RateError = 20,
     /// Relative errors of the powers of an almost structured system.
     PowerError = 21,
+    /// Priorities of jobs.
+    Priority = 30,
+    /// Classes of jobs.
+    JobClass = 31,
+    /// Order of a list.
+    Shuffle = 32,
 }
 
 /// Multipliers of the two halves of a round (Salmon et al. 2011, Table 2).

@@ -147,11 +147,13 @@ impl AllJobs {
         summary.window_throughput_jobs_per_h = ratio(SECONDS_PER_HOUR * window.completed as f64, length);
 
         summary.little_residual = residual(integrals.queue_length_s, wait, wait);
-        let metered: f64 = integrals.busy_proc_s.iter().sum();
+        // Jobs hold their procs while they are suspended.
+        let metered = integrals.busy_proc_s.iter().sum::<f64>() + integrals.suspended_proc_s;
         summary.busy_residual = residual(metered, busy, busy);
+        let total = integrals.energy_total_j();
         let resting = integrals.energy_idle_j + integrals.energy_asleep_j + integrals.energy_transition_j;
-        let total = integrals.energy_busy_j + resting;
-        summary.energy_residual = residual(total - resting, energy, total);
+        let of_no_job = resting + integrals.energy_static_j;
+        summary.energy_residual = residual(total - of_no_job, energy, total);
         let capacity = procs * (integrals.last_finish_s - integrals.first_submit_s);
         let parts = metered + integrals.idle_proc_s + integrals.asleep_proc_s + integrals.transition_proc_s;
         summary.procs_residual = residual(parts, capacity, capacity);
@@ -190,8 +192,8 @@ fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
     summary.energy_idle_j = integrals.energy_idle_j;
     summary.energy_asleep_j = integrals.energy_asleep_j;
     summary.energy_transition_j = integrals.energy_transition_j;
-    let resting = integrals.energy_idle_j + integrals.energy_asleep_j + integrals.energy_transition_j;
-    summary.energy_total_j = integrals.energy_busy_j + resting;
+    summary.energy_total_j = integrals.energy_total_j();
+    summary.energy_static_j = (integrals.energy_static_j > 0.0).then_some(integrals.energy_static_j);
     summary.energy_per_job_j = summary.energy_total_j / summary.jobs_count as f64;
     summary.energy_delay_product_js = summary.energy_total_j * summary.turnaround_s_mean;
     summary.power_mean_w = ratio(summary.energy_total_j, span);

@@ -15,6 +15,7 @@ use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 use crate::spec::SimSpec;
 use crate::workload::Job;
 
+mod by_kind;
 mod measure;
 mod quantile;
 mod record;
@@ -24,6 +25,7 @@ mod tally;
 mod tests;
 mod window;
 
+pub use by_kind::{fill_kinds, fill_power};
 pub use measure::summarize;
 pub use record::Summary;
 
@@ -100,6 +102,23 @@ pub const ENTRY: Entry = Entry {
             doc: "Slowdown above which a job violates the service level, in `over_sla_share` and the series of that \
                   name; if not given, that of the capacity rule `ols`, else 200 (Lawson & Smirni 2005).",
         },
+        Param {
+            name: "large_job_procs",
+            ty: Type::Int { min: 1, max: 1 << 30 },
+            unit: "procs",
+            default: Default::Unset,
+            identity: true,
+            doc: "Jobs of at least so many procs count as large in `turnaround_s_mean_large` (Zhang et al. 2014: 50).",
+        },
+        Param {
+            name: "watch_machine",
+            ty: Type::Bool,
+            unit: "",
+            default: Default::Bool(false),
+            identity: true,
+            doc: "Whether CPU utilization and the series of power, frequency and occupancy are measured without a power \
+                  cap, too.",
+        },
     ],
 };
 
@@ -138,8 +157,10 @@ pub struct Integrals {
     pub last_finish_s: f64,
     /// Executing processor-seconds by gear, slowest first.
     pub busy_proc_s: Vec<f64>,
-    /// Idle (switched on, not executing) processor-seconds.
+    /// Idle (switched on, held by no job) processor-seconds.
     pub idle_proc_s: f64,
+    /// Processor-seconds of suspended jobs.
+    pub suspended_proc_s: f64,
     /// Processor-seconds asleep.
     pub asleep_proc_s: f64,
     /// Processor-seconds in transition: switching off or waking.
@@ -157,6 +178,10 @@ pub struct Integrals {
     pub energy_asleep_j: f64,
     /// Energy of procs in transition (J).
     pub energy_transition_j: f64,
+    /// Energy of the procs of suspended jobs (J).
+    pub energy_suspended_j: f64,
+    /// Energy of what draws constant power besides the procs (J).
+    pub energy_static_j: f64,
     /// Integral of the number of waiting jobs (job-seconds).
     pub queue_length_s: f64,
     /// Greatest number of jobs that waited over an interval of positive length.
@@ -177,6 +202,41 @@ pub struct Integrals {
     pub clamped_count: u64,
     /// Jobs dropped because they were wider than the machine.
     pub dropped_wide_count: u64,
+}
+
+/// What a watch of the machine integrated, see [`fill_power`].
+#[derive(Debug, Clone, Copy, PartialEq, std::default::Default)]
+pub struct PowerIntegrals {
+    /// Whether there was a power cap.
+    pub capped: bool,
+    /// Time watched (s).
+    pub span_s: f64,
+    /// Energy of the machine (J).
+    pub power_j: f64,
+    /// Integral of the cap (J).
+    pub cap_j: f64,
+    /// Time in which the power exceeded the cap (s).
+    pub violation_s: f64,
+    /// Energy above the cap in that time (J).
+    pub violation_j: f64,
+    /// Greatest excess (W).
+    pub excess_max_w: f64,
+    /// Integral of executing over installed procs (s).
+    pub cpu_utilization_s: f64,
+    /// Likewise, suspended procs counted (s).
+    pub held_utilization_s: f64,
+    /// Time in which the first was at least 0.75 (s).
+    pub cpu_high_s: f64,
+    /// Time in which the second was (s).
+    pub held_high_s: f64,
+}
+
+impl Integrals {
+    /// Energy of the machine over the span (J).
+    pub fn energy_total_j(&self) -> f64 {
+        let resting = self.energy_idle_j + self.energy_asleep_j + self.energy_transition_j;
+        self.energy_busy_j + resting + self.energy_suspended_j + self.energy_static_j
+    }
 }
 
 /// Checks, before anything is simulated, that warm-up and cool-down leave a job to measure.

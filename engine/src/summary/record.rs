@@ -182,8 +182,8 @@ pub struct Summary {
     pub wait_s_mean_run_8h_up: Option<f64>,
     /// Mean bounded slowdown (10 s) of measured jobs with run_top of 8 h and more; null without any.
     pub bsld_tau10s_mean_run_8h_up: Option<f64>,
-    /// Energy of all procs over the span (J): energy_computational_j + energy_idle_j (Etinski et al. 2010) +
-    /// energy_asleep_j + energy_transition_j.
+    /// Energy of the machine over the span (J): energy_computational_j + energy_idle_j (Etinski et al. 2010) +
+    /// energy_asleep_j + energy_transition_j, and energy_suspended_j and energy_static_j where they apply.
     pub energy_total_j: f64,
     /// Energy of busy procs (J): the "computational" energy of Etinski et al. 2010.
     pub energy_computational_j: f64,
@@ -193,6 +193,10 @@ pub struct Summary {
     pub energy_asleep_j: f64,
     /// Energy of procs that switch off or wake over the span (J).
     pub energy_transition_j: f64,
+    /// Energy of the procs of suspended jobs (J); null without a power cap.
+    pub energy_suspended_j: Option<f64>,
+    /// Energy of what draws constant power besides the procs, `cooling_w` times the span (J); null if `cooling_w` is 0.
+    pub energy_static_j: Option<f64>,
     /// energy_total_j/jobs_count (J).
     pub energy_per_job_j: f64,
     /// Energy-delay product: energy_total_j * turnaround_s_mean (J s).
@@ -211,6 +215,49 @@ pub struct Summary {
     pub asleep_proc_h: f64,
     /// Processor-hours in transition over the span: switching off or waking.
     pub transition_proc_h: f64,
+    /// Processor-hours of suspended jobs over the span; null without a power cap.
+    pub suspended_proc_h: Option<f64>,
+    /// Time mean of the power cap over the span (W); null without one.
+    pub power_cap_mean_w: Option<f64>,
+    /// Share of the span in which the power exceeded the cap (by more than 1e-9 of it); null without a cap.
+    pub power_cap_violation_share: Option<f64>,
+    /// Greatest excess of the power over the cap (W), 0 if it was kept; null without a cap.
+    pub power_cap_excess_max_w: Option<f64>,
+    /// Integral of the excess over the cap while it was exceeded (J); null without a cap.
+    pub power_cap_violation_j: Option<f64>,
+    /// Unused trapped capacity as a ratio: 1 - energy_total_j / integral of the cap over the span; below 0 if more was drawn
+    /// than the cap allows (Zhang et al. 2014); null without a cap.
+    pub trapped_unused_share: Option<f64>,
+    /// Unused trapped capacity as energy: integral of cap minus power over the span (kWh), below 0 if the power exceeds the
+    /// cap on the whole (Zhang et al. 2014, Figure 5); null without a cap.
+    pub trapped_unused_kwh: Option<f64>,
+    /// Time mean of executing over installed procs; suspended ones do not count (Zhang et al. 2014, Figure 6). Null without
+    /// a power cap unless `watch_machine` or `backfill` = "within-priority".
+    pub cpu_utilization: Option<f64>,
+    /// Share of the span in which executing procs are at least 0.75 of the installed (Zhang et al. 2014, section V.B);
+    /// null where cpu_utilization is.
+    pub cpu_utilization_high_share: Option<f64>,
+    /// Time mean of executing and suspended over installed procs; null where cpu_utilization is.
+    pub cpu_utilization_with_suspended: Option<f64>,
+    /// Share of the span in which executing and suspended procs are at least 0.75 of the installed; null where
+    /// cpu_utilization is.
+    pub cpu_utilization_with_suspended_high_share: Option<f64>,
+    /// Measured jobs of priority 1, the highest; null if the workload has no priorities.
+    pub jobs_count_priority_1: Option<u64>,
+    /// Mean turnaround of measured jobs of priority 1 (s); null without any.
+    pub turnaround_s_mean_priority_1: Option<f64>,
+    /// Measured jobs of priority 2; null if the workload has no priorities.
+    pub jobs_count_priority_2: Option<u64>,
+    /// Mean turnaround of measured jobs of priority 2 (s); null without any.
+    pub turnaround_s_mean_priority_2: Option<f64>,
+    /// Measured jobs of priority 3; null if the workload has no priorities.
+    pub jobs_count_priority_3: Option<u64>,
+    /// Mean turnaround of measured jobs of priority 3 (s); null without any.
+    pub turnaround_s_mean_priority_3: Option<f64>,
+    /// Mean turnaround of measured jobs with fewer procs than `large_job_procs` (s); null without it or without any.
+    pub turnaround_s_mean_small: Option<f64>,
+    /// Mean turnaround of measured jobs with at least `large_job_procs` procs (s); null without it or without any.
+    pub turnaround_s_mean_large: Option<f64>,
     /// Mean of max(0, start - start of the same job under strict first come, first served without backfilling, at the top
     /// gear) over measured jobs (s); null unless the parameter `fairness` is set.
     pub fairness_delay_s_mean: Option<f64>,
@@ -227,7 +274,10 @@ pub struct Summary {
     /// sum).
     pub busy_residual: f64,
     /// Self-check, 0 up to rounding: |energy_total_j - sum of the jobs' energies - those of idle procs, of procs asleep
-    /// and in transition|/max(1 J, energy_total_j).
+    /// and in transition - energy_static_j|/max(1 J, energy_total_j). Jobs draw power while they are suspended.
     pub energy_residual: f64,
+    /// Self-check, 0 up to rounding: |energy_total_j - integral of the power that was compared with the cap|/max(1 J,
+    /// energy_total_j); null without a cap.
+    pub watch_residual: Option<f64>,
 }
 }

@@ -9,6 +9,7 @@ pub mod lublin;
 pub mod poisson;
 pub mod rules;
 pub mod swf;
+pub mod tracsim;
 
 pub use estimates::ESTIMATE_FACTOR_MAX;
 
@@ -19,7 +20,12 @@ use crate::spec::SimSpec;
 type Generator = fn(&Part, u64) -> Vec<GeneratedJob>;
 
 /// The generators by the name of their entry. Every other source is a log.
-const GENERATORS: [(&str, Generator); 2] = [("lublin", lublin::generate), ("poisson", poisson::generate)];
+const GENERATORS: [(&str, Generator); 3] =
+    [("lublin", lublin::generate), ("poisson", poisson::generate), ("tracsim", tracsim::generate)];
+
+/// The parameters of generators that say how many jobs they make, and for how large a machine.
+const COUNTS: [&str; 2] = [SYNTHETIC_JOBS.name, tracsim::JOBS.name];
+const SIZES: [&str; 2] = [SYNTHETIC_PROCS.name, tracsim::NODES.name];
 
 /// One job as the simulation sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +44,11 @@ pub struct Job {
     pub record: u64,
     /// Whether it would have outlived its estimate and is killed at it.
     pub killed: bool,
+    /// Priority, from 1; 1 is the highest. Only orders and caps that say so look at it.
+    pub priority: u8,
+    /// Class, from 0: which of the machine's tables of run time and power is the job's. Manifests and results count
+    /// classes from 1.
+    pub class: u8,
 }
 
 /// Jobs ready to simulate, in order of (submit, tie rule), with what the rules did.
@@ -87,6 +98,10 @@ pub struct GeneratedJob {
     pub estimate_s: Option<f64>,
     /// Procs that it asks for, 1 or more.
     pub procs: u32,
+    /// Priority, from 1 (the highest).
+    pub priority: u8,
+    /// Class, from 0.
+    pub class: u8,
 }
 
 /// Why there is no workload. All final: the spec or the log has to change.
@@ -125,6 +140,9 @@ pub enum WorkloadError {
         /// What the caller allows.
         max_bytes: u64,
     },
+    /// Priorities or classes cannot be read from the log as the rules say.
+    #[error("{0}")]
+    Label(String),
     /// The generator made a job that cannot be simulated: its parameters are beyond what it can do.
     #[error("generator {generator}: job {position} has {what}: its parameters are out of the range that it can serve")]
     Generated {
@@ -163,11 +181,12 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     let generator = GENERATORS.iter().find(|(n, _)| *n == name);
     let (origin, native_procs, (jobs, counts)) = if let Some((_, generate)) = generator {
         // Checked before the first job: running out of memory would end the process, not the task.
-        let count = source.int("synthetic_jobs_count").unsigned_abs();
+        let int = |names: [&str; 2]| names.into_iter().find_map(|name| source.opt_int(name));
+        let count = int(COUNTS).unwrap_or(0).unsigned_abs();
         check_size(count, size_of::<GeneratedJob>() + size_of::<Job>(), max_bytes)?;
         let generated = generate(source, spec.seed);
         check_generated(name, &generated)?;
-        let native = source.opt_int("synthetic_procs").and_then(|n| u32::try_from(n).ok());
+        let native = int(SIZES).and_then(|n| u32::try_from(n).ok());
         (name, native, rules.apply(generated.iter().enumerate().map(|(i, job)| job.raw(i))))
     } else {
         let log = log
@@ -195,7 +214,21 @@ fn waits(log: &swf::SwfLog, jobs: &[Job]) -> Vec<f64> {
 /// What is wrong with the rules of a spec that no single value shows, a sentence each. [`build`] refuses such a spec
 /// too; this is for readers of manifests, who want all problems before any work.
 pub fn problems(spec: &SimSpec) -> Vec<String> {
-    rules::Rules::new(spec.part(Slot::Rules)).err().map(|e| e.to_string()).into_iter().collect()
+    let rules = spec.part(Slot::Rules);
+    let mut problems: Vec<String> = rules::Rules::new(rules).err().map(|e| e.to_string()).into_iter().collect();
+    let source = spec.part(Slot::Source).entry().name;
+    if GENERATORS.iter().any(|(name, _)| *name == source) {
+        let labels = ["priority_from", "class_from"].into_iter().filter(|name| rules.text(name) != "none");
+        problems.extend(
+            labels.map(|name| {
+                format!("`{name}` reads a field of a log, and the source `{source}` is none: leave it out")
+            }),
+        );
+        if source == tracsim::ENTRY.name {
+            problems.extend(tracsim::problems(spec.part(Slot::Source)));
+        }
+    }
+    problems
 }
 
 impl Workload {
@@ -215,6 +248,9 @@ impl GeneratedJob {
             requested_s: self.estimate_s.unwrap_or(-1.0),
             procs_requested: i64::from(self.procs),
             procs_allocated: -1,
+            fields: [-1; 3],
+            priority: self.priority,
+            class: self.class,
         }
     }
 }
@@ -228,6 +264,9 @@ fn raw_record(record: &swf::Record) -> rules::Raw {
         requested_s: record.requested_s,
         procs_requested: i64::from(record.procs_requested),
         procs_allocated: i64::from(record.procs_allocated),
+        fields: [record.queue, record.user, record.group],
+        priority: 1,
+        class: 0,
     }
 }
 
@@ -288,7 +327,11 @@ mod tests {
     #[test]
     fn generators_are_sources_of_the_registry_and_go_through_the_rules() {
         for (name, _) in GENERATORS {
-            let mut spec = generated(name, &[("synthetic_jobs_count", Value::Int(50))]);
+            let entry = registry::find(Slot::Source, name).expect("is registered");
+            let param = |names: [&'static str; 2]| {
+                names.into_iter().find(|name| entry.params.iter().any(|p| p.name == *name)).expect("has one")
+            };
+            let mut spec = generated(name, &[(param(COUNTS), Value::Int(50)), (param(SIZES), Value::Int(256))]);
             spec.part_mut(Slot::Rules).set("record_from", Value::Int(10)).expect("is valid");
             let workload = build(&spec, None).expect("builds");
             assert_eq!(workload.jobs.iter().map(|j| j.id).collect::<Vec<_>>(), (11..=50).collect::<Vec<_>>(), "{name}");

@@ -74,7 +74,7 @@ pub fn generate(part: &Part, seed: u64) -> Vec<GeneratedJob> {
         } else {
             1 + sizes.below(u64::from(size_max)) as u32
         };
-        jobs.push(GeneratedJob { submit_s, run_s, estimate_s: estimates.draw(run_s), procs });
+        jobs.push(GeneratedJob { submit_s, run_s, estimate_s: estimates.draw(run_s), procs, priority: 1, class: 0 });
     }
     jobs
 }

@@ -16,6 +16,8 @@ pub(crate) fn workload(jobs: &[(f64, f64, f64, u32)]) -> Workload {
         procs,
         record: i as u64 + 1,
         killed: false,
+        priority: 1,
+        class: 0,
     });
     Workload { jobs: jobs.collect(), native_procs: None, counts: RuleCounts::default(), log_waits_s: Vec::new() }
 }

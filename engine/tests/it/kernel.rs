@@ -64,7 +64,8 @@ type Times = (f64, f64, f64);
 fn machine() -> Machine {
     let gears = vec![Gear { time_factor: 2.0, busy_w: 3.0 }, Gear { time_factor: 1.0, busy_w: 10.0 }];
     let sleep = SleepStates { asleep_w: 0.1, off_w: 0.5, off_s: 10.0, wake_w: 2.0, wake_s: 20.0 };
-    Machine { classes: vec![MachineClass { procs: 4, gears, idle_w: 1.0, sleep }] }
+    let class = MachineClass { procs: 4, gears, more_job_classes: Vec::new(), idle_w: 1.0, sleep };
+    Machine { classes: vec![class], static_w: 0.0 }
 }
 
 fn run(
@@ -99,7 +100,8 @@ fn a_suspended_job_keeps_its_procs_at_idle_power() {
     let (outcomes, integrals) = run(machine(), &[(0., 100., 100., 4)], &acts).unwrap();
     assert_eq!(outcomes, [(0., 120., 4. * (10. * 100. + 1. * 20.))]);
     assert_eq!(integrals.busy_proc_s, [0., 400.]);
-    assert_eq!(integrals.idle_proc_s, 80.);
+    assert_eq!((integrals.idle_proc_s, integrals.suspended_proc_s), (0., 80.));
+    assert_eq!((integrals.energy_idle_j, integrals.energy_suspended_j), (0., 80.));
 }
 
 #[test]

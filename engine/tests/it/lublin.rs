@@ -28,6 +28,8 @@ fn sample(test: &str) -> Option<Vec<GeneratedJob>> {
         run_s: j.run_s,
         estimate_s: None,
         procs: j.procs,
+        priority: j.priority,
+        class: j.class,
     };
     let jobs: Vec<_> = workload.jobs.iter().map(job).collect();
     assert_eq!(jobs.len(), SAMPLE_JOBS);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod aldaoud;
+mod capped;
 mod conformance;
 mod do2013;
 mod etinski;
@@ -16,3 +17,4 @@ mod real_logs;
 mod reference;
 mod specs;
 mod swf_fuzz;
+mod tracsim;

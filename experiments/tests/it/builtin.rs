@@ -154,3 +154,19 @@ fn blocks_and_axes_count_their_tasks() {
     let expected = [("0", 45), ("4", 15), ("16", 15), ("unlimited", 45)];
     assert_eq!(counts, expected.map(|(text, count)| (text.to_owned(), Some(count))));
 }
+
+#[test]
+fn tracsim_runs_forty_lists_of_each_size_under_both_readings() {
+    for (name, policies, idle) in [("tracsim2014", 5, 0.3), ("tracsim2014_caps30", 4, 0.1)] {
+        let sweep = builtin(name);
+        assert_eq!(sweep.task_count(), 40 * 3 * policies);
+        assert!(sweep.manifest().logs().is_empty());
+        for task in (0..sweep.index_count()).filter_map(|index| sweep.task(index)) {
+            assert!(task.sim.problems().is_empty());
+            assert_eq!(task.sim.part(Slot::Power).real("idle_fraction"), idle);
+            assert_eq!(task.sim.part(Slot::Source).int("tracsim_jobs_count"), 30);
+            assert_eq!(task.sim.part(Slot::Order).entry().name, "priority");
+        }
+    }
+    assert_eq!(builtin("tracsim2014_series").task_count(), 15);
+}

@@ -151,7 +151,7 @@ error: there is no queue_order \"fcf\"
   --> test.toml:10:15
    |
 10 | queue_order = \"fcf\"
-   |               ^^^^^ expected one of \"fcfs\", \"sjf\", \"widest\", \"wfp3\", \"f1\"
+   |               ^^^^^ expected one of \"fcfs\", \"priority\", \"sjf\", \"widest\", \"wfp3\", \"f1\"
    = help: did you mean `fcfs`?
 ";
     assert_eq!(text, expected);

@@ -105,6 +105,9 @@ pub(crate) fn jobs(n: u64) -> Vec<JobRecord> {
             energy_j: run_s * 3.0,
             backfilled: i.is_multiple_of(3),
             killed: false,
+            priority: 1,
+            job_class: 1,
+            suspended_s: 0.0,
         }
     };
     (0..n).map(job).collect()

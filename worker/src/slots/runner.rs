@@ -122,7 +122,9 @@ fn ms(duration: Duration) -> f64 {
 
 fn failure(error: &SimError, deadline: Option<Duration>) -> Outcome {
     let kind = match error {
-        SimError::Invalid(_) | SimError::TooWide { .. } | SimError::Empty(_) => FailureKind::Invalid,
+        SimError::Invalid(_) | SimError::TooWide { .. } | SimError::Empty(_) | SimError::Starved { .. } => {
+            FailureKind::Invalid
+        }
         SimError::Policy { .. } => FailureKind::Policy,
         SimError::Deadline => {
             let seconds = deadline.unwrap_or_default().as_secs_f64();

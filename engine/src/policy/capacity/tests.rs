@@ -96,7 +96,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
             let (run_s, estimate_s) = (f64::from(run), f64::from((run as i32 + over).max(0)));
             // Narrow jobs are most.
             let procs = if procs > 6 && id % 5 != 0 { procs % 6 + 1 } else { procs };
-            Job { id, submit_s, run_s, estimate_s, procs, record: id as u64, killed: false }
+            Job { id, submit_s, run_s, estimate_s, procs, record: id as u64, killed: false, priority: 1, class: 0 }
         });
         jobs.collect()
     })
@@ -106,7 +106,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
 fn run(spec: &SimSpec, jobs: &[Job], instants: usize) -> Vec<Outcome> {
     let machine = Machine::new(spec, None).expect("is valid");
     let policy = Checked {
-        policy: Composed::new(spec, &machine).expect("is valid"),
+        policy: Composed::new(spec, &machine, false).expect("is valid"),
         forgets: spec.part(Slot::Backfill).entry().name != "conservative",
         waiting: Vec::new(),
     };

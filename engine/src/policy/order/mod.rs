@@ -17,6 +17,7 @@ macro_rules! orders {
 
 orders! {
     f1,
+    priority,
     sjf,
     wfp3,
     widest,
@@ -65,6 +66,8 @@ pub struct Waiting {
     pub estimate_s: f64,
     /// The procs that it asks for.
     pub procs: f64,
+    /// Its priority; 1 is the highest.
+    pub priority: f64,
 }
 
 impl Order {
@@ -97,6 +100,7 @@ impl Order {
                 submit_s: cluster.submit_s(job),
                 estimate_s: cluster.estimate_s(job),
                 procs: f64::from(cluster.procs(job)),
+                priority: f64::from(cluster.priority(job)),
             }),
         }
     }

@@ -11,7 +11,7 @@ type Row = (f64, f64, f64, f64, u32);
 
 fn job(row: &Row) -> Job {
     let &(submit_s, _, run_s, _, procs) = row;
-    Job { id: 1, submit_s, run_s, estimate_s: run_s, procs, record: 1, killed: false }
+    Job { id: 1, submit_s, run_s, estimate_s: run_s, procs, record: 1, killed: false, priority: 1, class: 0 }
 }
 
 fn outcome(row: &Row) -> Outcome {

@@ -188,7 +188,7 @@ impl Source {
         let procs = self.sizes.draw(&mut self.size_stream);
         let run_s = run_time(&self.constants, procs, &mut self.run_stream);
         let submit_s = std::mem::replace(&mut self.submit_s, self.arrivals.next_s());
-        GeneratedJob { submit_s, run_s, estimate_s: None, procs }
+        GeneratedJob { submit_s, run_s, estimate_s: None, procs, priority: 1, class: 0 }
     }
 }
 

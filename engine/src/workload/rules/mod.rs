@@ -11,11 +11,15 @@
 //! - estimate, `estimates = "exact"`: the log's run time. Nothing is killed or filled (Lawson & Smirni 2005).
 //! - submit: `t0 + (submit - t0) * interarrival_factor`, `t0` the least submit time kept. With a factor of 1 the times
 //!   are those of the log, bit by bit.
+//! - priority and class: by `priority_from` and `class_from` from the queue, user or group of the log, else all 1.
 //! - order: by submit time after scaling, ties in the order of the file or by job number.
 //!
 //! Jobs wider than the machine (`wide_jobs`) are the kernel's business: workloads are shared by machines.
+mod labels;
+
 use super::{Job, RuleCounts, WorkloadError};
 use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use labels::Labels;
 
 /// Registry entry of the rules.
 pub const ENTRY: Entry = Entry {
@@ -146,6 +150,10 @@ pub const ENTRY: Entry = Entry {
             doc: "Processors of the machine that the jobs come from, in place of what the log's header says; the \
                   platform has as many unless its `procs` says otherwise.",
         },
+        labels::PRIORITY_FROM,
+        labels::PRIORITY_MAP,
+        labels::CLASS_FROM,
+        labels::CLASS_MAP,
     ],
 };
 
@@ -158,6 +166,11 @@ pub(super) struct Raw {
     pub(super) requested_s: f64,
     pub(super) procs_requested: i64,
     pub(super) procs_allocated: i64,
+    /// Queue, user and group.
+    pub(super) fields: [i32; 3],
+    /// Priority and class if the rules read none from the fields.
+    pub(super) priority: u8,
+    pub(super) class: u8,
 }
 
 /// A half-open slice `[from, to)`; an absent bound is open.
@@ -207,12 +220,14 @@ pub struct Rules {
     positions: Slice<i64>,
     submits: Slice<f64>,
     interarrival_factor: f64,
+    priorities: Option<Labels>,
+    classes: Option<Labels>,
 }
 
 impl Rules {
     /// Reads the part of [`Slot::Rules`].
     ///
-    /// Error (final): a slice whose end is not after its beginning.
+    /// Error (final): a slice whose end is not after its beginning; a map of priorities or classes that is none.
     pub fn new(part: &Part) -> Result<Rules, WorkloadError> {
         Ok(Rules {
             allocated_first: part.text("procs_field") == "allocated",
@@ -225,6 +240,8 @@ impl Rules {
             positions: Slice::new(["record_from", "record_to"], |name| part.opt_int(name))?,
             submits: Slice::new(["submit_from_s", "submit_to_s"], |name| part.opt_real(name))?,
             interarrival_factor: part.real("interarrival_factor"),
+            priorities: Labels::new(part, "priority_from", "priority_map")?,
+            classes: Labels::new(part, "class_from", "class_map")?,
         })
     }
 
@@ -304,6 +321,9 @@ impl Rules {
             procs: u32::try_from(procs).unwrap_or(u32::MAX),
             record,
             killed,
+            priority: self.priorities.as_ref().map_or(raw.priority, |labels| labels.of(raw.fields)),
+            // Counted from 1 in manifests.
+            class: self.classes.as_ref().map_or(raw.class, |labels| labels.of(raw.fields) - 1),
         }
     }
 

@@ -36,7 +36,17 @@ fn ids(workload: &Workload) -> Vec<i64> {
 #[test]
 fn a_plain_record_becomes_a_job_unchanged() {
     let workload = made(&[(7, 10.0, 50.0, 3, 4, 60.0)], &[]);
-    let job = Job { id: 7, submit_s: 10.0, run_s: 50.0, estimate_s: 60.0, procs: 4, record: 1, killed: false };
+    let job = Job {
+        id: 7,
+        submit_s: 10.0,
+        run_s: 50.0,
+        estimate_s: 60.0,
+        procs: 4,
+        record: 1,
+        killed: false,
+        priority: 1,
+        class: 0,
+    };
     assert_eq!(workload.jobs, [job]);
     assert_eq!(workload.native_procs, Some(16));
     assert_eq!(workload.counts, RuleCounts { records_count: 1, ..RuleCounts::default() });

@@ -1,0 +1,59 @@
+//! Combinations with a cap, or with the plain scheduling rules, that make no sense.
+use super::uniform;
+use crate::policy::backfill;
+use crate::registry::Slot;
+use crate::spec::SimSpec;
+
+/// A sentence for each.
+pub(crate) fn problems(spec: &SimSpec) -> Vec<String> {
+    let name = |slot: Slot| spec.part(slot).entry().name;
+    let (kind, cap, rule, gears) = (name(Slot::Policy), name(Slot::Cap), name(Slot::Backfill), name(Slot::GearRule));
+    let capped = cap != "none";
+    let mut problems = Vec::new();
+    if kind != "batch" {
+        if capped {
+            problems.push(format!("`power_cap` = \"{cap}\" is a rule of `kind` = \"batch\", not of \"{kind}\""));
+        }
+        return problems;
+    }
+    let by_priority = [backfill::WITHIN_PRIORITY.name, backfill::KNAPSACK.name].contains(&rule);
+    if by_priority && name(Slot::Order) != "priority" {
+        problems.push(format!(
+            "`backfill` = \"{rule}\" takes one priority after the other: it needs `queue_order` = \"priority\", not \"{}\"",
+            name(Slot::Order)
+        ));
+    }
+    if rule == backfill::KNAPSACK.name {
+        if cap != uniform::ENTRY.name {
+            problems.push(format!(
+                "`backfill` = \"knapsack\" chooses jobs and gear for the watts under a cap, and all jobs step together when it \
+                 changes: it needs `power_cap` = \"uniform\", not \"{cap}\""
+            ));
+        }
+        if gears != "top" {
+            problems.push(format!(
+                "`backfill` = \"knapsack\" chooses the gears: `gear_rule` = \"{gears}\" makes no sense beside it"
+            ));
+        }
+    }
+    if capped && rule == backfill::CONSERVATIVE.name {
+        problems.push(format!(
+            "`backfill` = \"conservative\" makes no sense under `power_cap` = \"{cap}\": its reservations count procs, and \
+             could not be kept when watts are short; choose \"easy\" or \"none\""
+        ));
+    }
+    if capped && gears == "bsld" && spec.part(Slot::GearRule).text("head_gear") != "renew" {
+        problems.push(format!(
+            "`head_gear` = \"{}\" makes no sense under a power cap, which may not let the head start at a gear that was chosen \
+             before: choose \"renew\"",
+            spec.part(Slot::GearRule).text("head_gear")
+        ));
+    }
+    if let Some(caps_w) =
+        capped.then(|| spec.part(Slot::Cap).get("caps_w").map(|_| spec.part(Slot::Cap).reals("caps_w"))).flatten()
+        && let Some(cap_w) = caps_w.iter().find(|cap_w| **cap_w <= 0.0)
+    {
+        problems.push(format!("`caps_w` must be above 0 W, not {cap_w}"));
+    }
+    problems
+}

@@ -1,0 +1,60 @@
+//! A clone of a run under a cap goes on like the original.
+use crate::kernel::{EventOrder, JobRows, Simulation};
+use crate::platform::Machine;
+use crate::policy::composed::Composed;
+use crate::registry::{self, Part, Slot, Value};
+use crate::{Limits, SimSpec, workload};
+
+fn spec(cap: &str, backfill: &str) -> SimSpec {
+    let mut spec = SimSpec::new();
+    let choices = [
+        (Slot::Source, "tracsim"),
+        (Slot::Power, "table"),
+        (Slot::Order, "priority"),
+        (Slot::Backfill, backfill),
+        (Slot::Cap, cap),
+    ];
+    for (slot, name) in choices {
+        spec.choose(Part::new(registry::find(slot, name).expect("it is registered")));
+    }
+    let mut set = |slot, name, value| spec.part_mut(slot).set(name, value).expect("it fits");
+    set(Slot::Source, "tracsim_gap_mean_s", Value::Real(400.0));
+    set(Slot::Platform, "gears_ghz", Value::Reals(vec![1.2, 1.5, 1.8, 2.1, 2.4, 2.7, 3.0]));
+    set(Slot::Cap, "caps_w", Value::Reals(vec![45e3, 35e3, 25e3]));
+    spec
+}
+
+#[test]
+fn a_clone_continues_like_the_original() {
+    let rules = [
+        ("admission", "easy"),
+        ("uniform", "knapsack"),
+        ("pdrc", "within-priority"),
+        ("power-precedence", "within-priority"),
+        ("performance-precedence", "none"),
+    ];
+    for (cap, backfill) in rules {
+        let spec = spec(cap, backfill);
+        assert_eq!(spec.problems(), [String::new(); 0]);
+        let workload = workload::build(&spec, None).expect("it builds");
+        let machine = Machine::new(&spec, Some(150)).expect("it is a machine");
+        let policy = Composed::new(&spec, &machine, true).expect("it is a policy");
+        let recorder = JobRows::new(workload.jobs.len());
+        let mut run = Simulation::new(&workload.jobs, machine, &Limits::NONE, EventOrder::Batch, policy, recorder);
+        for _ in 0..5 {
+            for _ in 0..7 {
+                run.advance().expect("it goes on");
+            }
+            let (mut original, mut clone) = (run.clone(), run.clone());
+            original.run().expect("it ends");
+            clone.run().expect("it ends");
+            assert_eq!(original.recorder().outcomes(), clone.recorder().outcomes());
+            assert_eq!(original.integrals(), clone.integrals());
+            let finished = [original, clone].map(|run| {
+                let mut points = Vec::new();
+                (run.into_parts().1.finish(Some(&mut points)), points)
+            });
+            assert_eq!(finished[0], finished[1], "{cap}");
+        }
+    }
+}

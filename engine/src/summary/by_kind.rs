@@ -1,0 +1,79 @@
+//! Turnarounds by priority and size, and what was watched of the machine: filled only where they apply.
+use super::measure::ratio;
+use super::sum::Sum;
+use super::{Integrals, Outcome, PowerIntegrals, Summary, window};
+use crate::registry::Part;
+use crate::workload::Job;
+
+/// Joules in a kilowatt-hour.
+const J_PER_KWH: f64 = 3.6e6;
+
+/// Count and mean turnaround of some measured jobs.
+#[derive(Default)]
+struct Mean {
+    count: u64,
+    sum: Sum,
+}
+
+impl Mean {
+    fn add(&mut self, job: &Job, outcome: &Outcome) {
+        self.count += 1;
+        self.sum.add(outcome.finish_s - job.submit_s);
+    }
+
+    fn value(&self) -> Option<f64> {
+        ratio(self.sum.value(), self.count as f64)
+    }
+}
+
+/// Fills the means by priority, if jobs have priorities, and by size, if `large_job_procs` is set.
+///
+/// `jobs` and `outcomes` as in [`super::summarize`].
+pub fn fill_kinds(summary: &mut Summary, statistics: &Part, jobs: &[Job], outcomes: &[Outcome], priorities: bool) {
+    let large = statistics.opt_int("large_job_procs");
+    if !priorities && large.is_none() {
+        return;
+    }
+    let mut by_priority: [Mean; 3] = Default::default();
+    let mut by_size: [Mean; 2] = Default::default();
+    for at in window::measured(statistics, jobs, outcomes) {
+        let (job, outcome) = (&jobs[at], &outcomes[at]);
+        if let Some(mean) = by_priority.get_mut(usize::from(job.priority).wrapping_sub(1)) {
+            mean.add(job, outcome);
+        }
+        by_size[usize::from(large.is_some_and(|least| i64::from(job.procs) >= least))].add(job, outcome);
+    }
+    if priorities {
+        let [first, second, third] = &by_priority;
+        summary.jobs_count_priority_1 = Some(first.count);
+        summary.turnaround_s_mean_priority_1 = first.value();
+        summary.jobs_count_priority_2 = Some(second.count);
+        summary.turnaround_s_mean_priority_2 = second.value();
+        summary.jobs_count_priority_3 = Some(third.count);
+        summary.turnaround_s_mean_priority_3 = third.value();
+    }
+    if large.is_some() {
+        summary.turnaround_s_mean_small = by_size[0].value();
+        summary.turnaround_s_mean_large = by_size[1].value();
+    }
+}
+
+/// Fills what was watched of the machine.
+pub fn fill_power(summary: &mut Summary, power: &PowerIntegrals, integrals: &Integrals) {
+    summary.cpu_utilization = ratio(power.cpu_utilization_s, power.span_s);
+    summary.cpu_utilization_high_share = ratio(power.cpu_high_s, power.span_s);
+    summary.cpu_utilization_with_suspended = ratio(power.held_utilization_s, power.span_s);
+    summary.cpu_utilization_with_suspended_high_share = ratio(power.held_high_s, power.span_s);
+    if power.capped {
+        summary.power_cap_mean_w = ratio(power.cap_j, power.span_s);
+        summary.power_cap_violation_share = ratio(power.violation_s, power.span_s);
+        summary.power_cap_excess_max_w = Some(power.excess_max_w);
+        summary.power_cap_violation_j = Some(power.violation_j);
+        summary.trapped_unused_share = ratio(power.cap_j - power.power_j, power.cap_j);
+        summary.trapped_unused_kwh = Some((power.cap_j - power.power_j) / J_PER_KWH);
+        summary.energy_suspended_j = Some(integrals.energy_suspended_j);
+        summary.suspended_proc_h = Some(integrals.suspended_proc_s / 3600.0);
+        let total_j = integrals.energy_total_j();
+        summary.watch_residual = Some((power.power_j - total_j).abs() / total_j.max(1.0));
+    }
+}

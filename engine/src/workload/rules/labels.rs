@@ -1,0 +1,136 @@
+//! Priorities and classes of jobs, read from a field of the log.
+use super::WorkloadError;
+use crate::registry::{Default, Param, Part, Type};
+
+const FIELDS: Type = Type::Choice(&["none", "queue", "user", "group"]);
+const PAIRS: Type = Type::Reals { min: 0.0, max: 2_147_483_647.0 };
+
+/// Where priorities come from.
+pub(super) const PRIORITY_FROM: Param = Param {
+    name: "priority_from",
+    ty: FIELDS,
+    unit: "",
+    default: Default::Text("none"),
+    identity: true,
+    doc: "Field of the log that gives a job's priority (fields 15, 12 and 13); `none`: that of the generator, in a log 1. \
+          Priority 1 is the highest.",
+};
+/// How priorities are read.
+pub(super) const PRIORITY_MAP: Param = Param {
+    name: "priority_map",
+    ty: PAIRS,
+    unit: "",
+    default: Default::Unset,
+    identity: true,
+    doc: "Pairs of a value of that field and its priority, one after the other ([3, 1, 4, 2]: 3 has priority 1, 4 has 2); \
+          values that are not listed, and jobs without a value, have priority 1. If not given, the value itself is the \
+          priority, from 1 to 255.",
+};
+/// Where classes come from.
+pub(super) const CLASS_FROM: Param = Param {
+    name: "class_from",
+    ty: FIELDS,
+    unit: "",
+    default: Default::Text("none"),
+    identity: true,
+    doc: "Field of the log that gives a job's class, whose tables of run time and power it follows; `none`: that of the \
+          generator, in a log 1.",
+};
+/// How classes are read.
+pub(super) const CLASS_MAP: Param = Param {
+    name: "class_map",
+    ty: PAIRS,
+    unit: "",
+    default: Default::Unset,
+    identity: true,
+    doc: "Pairs of a value of that field and its class (from 1), as in `priority_map`.",
+};
+
+/// Small numbers from 1 by the value of a field.
+#[derive(Debug, Clone)]
+pub(super) struct Labels {
+    /// Position among queue, user and group.
+    field: usize,
+    /// By value; without one, the value is the label.
+    map: Option<Vec<(i32, u8)>>,
+}
+
+impl Labels {
+    /// Those that two parameters ask for, if any.
+    pub(super) fn new(part: &Part, from: &str, map: &str) -> Result<Option<Labels>, WorkloadError> {
+        let pairs = part.get(map).map(|_| part.reals(map));
+        let Some(field) = ["queue", "user", "group"].iter().position(|name| *name == part.text(from)) else {
+            if pairs.is_some() {
+                let what = format!("`{map}` says what the values of a field mean, but `{from}` names no field");
+                return Err(WorkloadError::Label(what));
+            }
+            return Ok(None);
+        };
+        Ok(Some(Labels { field, map: pairs.map(|pairs| read(map, pairs)).transpose()? }))
+    }
+
+    /// The label of a job with these fields (queue, user, group).
+    #[inline]
+    pub(super) fn of(&self, fields: [i32; 3]) -> u8 {
+        let value = fields[self.field];
+        match &self.map {
+            None => value.clamp(1, 255) as u8,
+            Some(map) => map.binary_search_by_key(&value, |pair| pair.0).map_or(1, |at| map[at].1),
+        }
+    }
+}
+
+fn read(name: &str, numbers: &[f64]) -> Result<Vec<(i32, u8)>, WorkloadError> {
+    let wrong =
+        |what: String| Err(WorkloadError::Label(format!("`{name}` is a list of pairs of whole numbers: {what}")));
+    if !numbers.len().is_multiple_of(2) {
+        return wrong(format!("it has {} numbers", numbers.len()));
+    }
+    if let Some(number) = numbers.iter().find(|number| number.fract() != 0.0) {
+        return wrong(format!("{number} is none"));
+    }
+    if let Some(label) = numbers.iter().skip(1).step_by(2).find(|label| !(1.0..=255.0).contains(*label)) {
+        return wrong(format!("the second of each is from 1 to 255, not {label}"));
+    }
+    let mut map: Vec<(i32, u8)> = numbers.chunks(2).map(|pair| (pair[0] as i32, pair[1] as u8)).collect();
+    map.sort_unstable();
+    if let Some(twice) = map.windows(2).find(|two| two[0].0 == two[1].0) {
+        return wrong(format!("{} comes twice", twice[0].0));
+    }
+    Ok(map)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::registry::Value;
+
+    fn labels(from: &str, map: Option<&[f64]>) -> Result<Option<Labels>, WorkloadError> {
+        let mut part = Part::new(&super::super::ENTRY);
+        part.set("priority_from", Value::Text(from.to_owned())).unwrap();
+        if let Some(map) = map {
+            part.set("priority_map", Value::Reals(map.to_vec())).unwrap();
+        }
+        Labels::new(&part, "priority_from", "priority_map")
+    }
+
+    #[test]
+    fn fields_give_labels() {
+        let queues = labels("queue", Some(&[7.0, 2.0, 3.0, 9.0])).unwrap().unwrap();
+        assert_eq!([7, 3, 5, -1].map(|queue| queues.of([queue, 1, 1])), [2, 9, 1, 1]);
+        let groups = labels("group", None).unwrap().unwrap();
+        assert_eq!([0, 4, 300, -1].map(|group| groups.of([7, 7, group])), [1, 4, 255, 1]);
+        assert!(labels("none", None).unwrap().is_none());
+    }
+
+    #[test]
+    fn maps_are_pairs_of_whole_numbers() {
+        let error = |from, map: &[f64]| labels(from, Some(map)).unwrap_err().to_string();
+        assert!(error("queue", &[1.0]).contains("it has 1 numbers"));
+        assert!(error("queue", &[1.5, 1.0]).contains("1.5 is none"));
+        assert!(error("queue", &[1.0, 0.0]).contains("from 1 to 255, not 0"));
+        assert!(error("queue", &[1.0, 2.0, 1.0, 3.0]).contains("1 comes twice"));
+        assert!(error("none", &[1.0, 2.0]).contains("names no field"));
+    }
+}

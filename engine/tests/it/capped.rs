@@ -1,0 +1,422 @@
+//! Power caps: schedules small enough to check by hand, and what every rule must keep.
+use powersweep_engine::workload::Workload;
+use powersweep_engine::{Details, JobRecord, Limits, SimError, SimSpec, Slot, Summary, Value};
+use proptest::prelude::*;
+
+use crate::golden::workload;
+use crate::specs::{Build, simulate};
+
+/// A job: submit, run time, procs, priority.
+type Job = (f64, f64, u32, u8);
+
+/// Procs with two gears: 4 W and half the speed, 10 W; 2 W idle.
+fn platform(procs: i64) -> Build {
+    Build::log()
+        .part(Slot::Power, "table")
+        .set("gears_ghz", Value::Reals(vec![1.0, 2.0]))
+        .set("table_power_w", Value::Reals(vec![4.0, 10.0]))
+        .set("table_time_s", Value::Reals(vec![2.0, 1.0]))
+        .int("table_nodes", 1)
+        .real("idle_fraction", 0.2)
+        .int("procs", procs)
+}
+
+fn capped(order: &str, backfill: &str, cap: &str, caps_w: &[f64], period_s: f64) -> Build {
+    let build = platform(4).part(Slot::Order, order).part(Slot::Backfill, backfill).part(Slot::Cap, cap);
+    build.set("caps_w", Value::Reals(caps_w.to_vec())).real("cap_period_s", period_s)
+}
+
+/// The scheduler of the paper under a cap.
+fn tracsim(cap: &str, caps_w: &[f64], period_s: f64) -> Build {
+    capped("priority", "within-priority", cap, caps_w, period_s)
+}
+
+fn jobs(list: &[Job]) -> Workload {
+    let mut workload = workload(&list.iter().map(|&(at, run, procs, _)| (at, run, run, procs)).collect::<Vec<_>>());
+    for (job, &(.., priority)) in workload.jobs.iter_mut().zip(list) {
+        job.priority = priority;
+    }
+    workload
+}
+
+fn run(build: &Build, list: &[Job]) -> (Summary, Vec<JobRecord>) {
+    let mut rows = Vec::new();
+    let summary = simulate(&build.0, &jobs(list), &Limits::NONE, Some(&mut rows)).unwrap();
+    (summary, rows)
+}
+
+/// Start and end of each job.
+#[track_caller]
+fn times(build: Build, list: &[Job], expected: &[(f64, f64)]) -> Vec<JobRecord> {
+    assert_eq!(build.0.problems(), [String::new(); 0]);
+    let (_, rows) = run(&build, list);
+    assert_eq!(rows.iter().map(|row| (row.start_s, row.finish_s)).collect::<Vec<_>>(), expected);
+    rows
+}
+
+const PAIR: [Job; 2] = [(0., 10., 2, 1), (0., 10., 2, 2)];
+
+#[test]
+fn pdrc_raises_the_first_priority_and_lowers_the_last() {
+    // Both start at 4 W a proc: 16 W. The first is raised (28 W), the second cannot be (40 W). When the first ends at 10, the
+    // second, half done, is raised.
+    let rows = times(tracsim("pdrc", &[28.], 1e3), &PAIR, &[(0., 10.), (0., 15.)]);
+    assert_eq!((rows[0].energy_j, rows[1].energy_j), (200., 2. * (4. * 10. + 10. * 5.)));
+    assert_eq!((rows[0].gear_index, rows[0].priority, rows[1].priority), (0, 1, 2));
+    // 16 W from 5 to 10 and from 15 on: the first is lowered at 5 with 5 s of work left, raised at 10 with 2.5 s left. The
+    // second has 6.25 s of work done at 12.5, is raised, and is lowered at 15 with 1.25 s left.
+    times(tracsim("pdrc", &[28., 16.], 5.), &PAIR, &[(0., 12.5), (0., 17.5)]);
+}
+
+#[test]
+fn pdrc_starts_blindly_or_only_what_fits() {
+    // 12 W do not even carry both at the lowest gear: blindly they start and exceed it.
+    let (summary, _) = run(&tracsim("pdrc", &[12.], 1e3), &PAIR);
+    assert_eq!((summary.power_cap_excess_max_w, summary.power_cap_violation_share), (Some(4.), Some(1.)));
+    assert_eq!(summary.power_cap_violation_j, Some(80.));
+    // Else the second waits for the first.
+    let fitting = tracsim("pdrc", &[12.], 1e3).text("pdrc_start", "fitting");
+    times(fitting, &PAIR, &[(0., 20.), (20., 40.)]);
+    // 28 W: the second fits once the first is lowered; then the first is raised again.
+    let fitting = tracsim("pdrc", &[28.], 1e3).text("pdrc_start", "fitting");
+    times(fitting, &PAIR, &[(0., 10.), (0., 15.)]);
+}
+
+#[test]
+fn power_precedence_suspends_the_last_of_the_lowest_priority() {
+    let list = [(0., 10., 2, 1), (0., 10., 1, 3), (0., 10., 1, 3), (1., 10., 1, 1)];
+    // All at once would draw 40 W: without the third 32 W, without the second 24 W. Both keep their procs, so that the
+    // fourth starts at 10; then 32 W are too much again, and the third waits for another 10 s.
+    let rows = times(tracsim("power-precedence", &[28.], 1e3), &list, &[(0., 10.), (0., 20.), (0., 30.), (10., 20.)]);
+    assert_eq!(rows.iter().map(|row| row.suspended_s).collect::<Vec<_>>(), [0., 10., 20., 0.]);
+    assert_eq!((rows[1].energy_j, rows[1].run_s, rows[2].energy_j), (120., 10., 140.));
+    let (summary, _) = run(&tracsim("power-precedence", &[28.], 1e3), &list);
+    assert_eq!((summary.energy_suspended_j, summary.suspended_proc_h), (Some(60.), Some(30. / 3600.)));
+    // Executing procs: 2 until 10, 2 until 20, 1 until 30.
+    assert!((summary.cpu_utilization.unwrap() - 50. / 120.).abs() < 1e-12);
+    assert!((summary.cpu_utilization_with_suspended.unwrap() - (40. + 30. + 10.) / 120.).abs() < 1e-12);
+    // 32 W carry the second, too.
+    times(tracsim("power-precedence", &[32.], 1e3), &list[..3], &[(0., 10.), (0., 10.), (0., 20.)]);
+}
+
+#[test]
+fn performance_precedence_measures_the_violation() {
+    let (summary, rows) = run(&tracsim("performance-precedence", &[28.], 1e3), &PAIR);
+    assert_eq!(rows.iter().map(|row| row.finish_s).collect::<Vec<_>>(), [10., 10.]);
+    assert_eq!((summary.power_cap_violation_share, summary.power_cap_excess_max_w), (Some(1.), Some(12.)));
+    assert_eq!((summary.power_cap_violation_j, summary.power_cap_mean_w), (Some(120.), Some(28.)));
+    assert!((summary.trapped_unused_share.unwrap() - (1. - 400. / 280.)).abs() < 1e-12);
+    assert!((summary.trapped_unused_kwh.unwrap() + 120. / 3.6e6).abs() < 1e-18);
+    assert_eq!((summary.cpu_utilization, summary.cpu_utilization_high_share), (Some(1.), Some(1.)));
+    let by_priority = (summary.turnaround_s_mean_priority_1, summary.jobs_count_priority_2);
+    assert_eq!(by_priority, (None, None), "priorities that no rule gave");
+}
+
+#[test]
+fn the_priority_scheduler_takes_one_priority_after_the_other() {
+    // The third fits beside the first; the fourth would, too, but waits until the second has started.
+    let list = [(0., 10., 3, 1), (0., 5., 2, 1), (0., 10., 1, 1), (0., 1., 1, 2), (0., 1., 4, 2)];
+    let build = || platform(4).part(Slot::Order, "priority").part(Slot::Backfill, "within-priority");
+    let expected = [(0., 10.), (10., 15.), (0., 10.), (10., 11.), (15., 16.)];
+    times(build(), &list, &expected);
+    // Procs in use: 4 until 10, 3 until 11, 2 until 15, 4 until 16.
+    let (summary, _) = run(&build(), &list);
+    assert!((summary.cpu_utilization.unwrap() - (40. + 3. + 8. + 4.) / 64.).abs() < 1e-12);
+    assert_eq!(summary.cpu_utilization_high_share, Some(12. / 16.));
+    assert_eq!((summary.power_cap_mean_w, summary.trapped_unused_kwh), (None, None));
+    // In plain order nobody passes the second.
+    times(
+        platform(4).part(Slot::Order, "priority").part(Slot::Backfill, "none"),
+        &list,
+        &[(0., 10.), (10., 15.), (10., 20.), (10., 11.), (20., 21.)],
+    );
+}
+
+#[test]
+fn the_knapsack_fills_the_power() {
+    let knapsack = |caps_w: &[f64], period_s| capped("priority", "knapsack", "uniform", caps_w, period_s);
+    // 8 W above idle carry 4 procs at 2 W: the first and the third; the second waits until they end.
+    let list = [(0., 10., 1, 1), (0., 10., 2, 1), (0., 10., 3, 1)];
+    times(knapsack(&[16.], 1e3), &list, &[(0., 20.), (20., 40.), (0., 20.)]);
+    // 6 W carry 3 procs: the first and the second are found before the third.
+    times(knapsack(&[14.], 1e3), &list, &[(0., 20.), (0., 20.), (20., 40.)]);
+    // 12 W carry all 6 procs, more than are free; at the top gear one proc: the first alone. At 10 the others are too wide
+    // together at the lowest gear and too hungry at the top: the machine is empty, so the larger of them starts.
+    times(knapsack(&[20.], 1e3), &list, &[(0., 10.), (30., 50.), (10., 30.)]);
+    // The first priority goes first, though the second would fill the machine; as it leaves nothing behind, the next
+    // priority has its turn at once.
+    let list = [(0., 10., 4, 2), (0., 10., 1, 1), (0., 10., 2, 2)];
+    times(knapsack(&[16.], 1e3), &list, &[(20., 40.), (0., 20.), (0., 20.)]);
+    // At 10 the cap rises to 40 W and all step up: half of the work is left, which takes 5 s.
+    times(knapsack(&[16., 40.], 10.), &[(0., 10., 4, 1)], &[(0., 15.)]);
+    // Up at 4, with 2 s of work done, and down again at 8, with 6 s done.
+    times(knapsack(&[16., 40., 16.], 4.), &[(0., 10., 4, 1)], &[(0., 16.)]);
+}
+
+#[test]
+fn the_gear_rule_sets_the_ceiling() {
+    // The lowest gear satisfies the threshold: no cap rule raises the job above it.
+    for cap in ["pdrc", "uniform", "admission"] {
+        let build = capped("fcfs", "easy", cap, &[1e3, 2e3], 3.).part(Slot::GearRule, "bsld");
+        times(build.real("bsld_threshold", 1e3), &[(0., 10., 4, 1)], &[(0., 20.)]);
+    }
+}
+
+#[test]
+fn watts_are_a_second_resource_of_easy() {
+    // 26 W, 18 W above idle. Jobs 1 and 2 run at the top gear: 2 W are left. Job 3 has its procs, but needs 4 W, which
+    // it gets at 10 from job 1; it leaves 1 proc and 6 W. Job 4 ends at 8 at the lowest gear. Job 5 ends after 10 but
+    // fits what job 3 leaves; job 3 starts at the lowest gear, since 16 W are not there.
+    let list = [(0., 10., 1, 1), (0., 20., 1, 1), (1., 10., 2, 1), (2., 3., 1, 1), (3., 10., 1, 1)];
+    let easy = || capped("fcfs", "easy", "admission", &[26.], 1e3);
+    let rows = times(easy(), &list, &[(0., 10.), (0., 20.), (10., 30.), (2., 8.), (8., 28.)]);
+    assert_eq!(rows.iter().map(|row| row.gear_index).collect::<Vec<_>>(), [1, 1, 0, 0, 0]);
+    assert_eq!(rows.iter().map(|row| row.backfilled).collect::<Vec<_>>(), [false, false, false, true, true]);
+    // Without extra procs job 5 waits for job 3.
+    times(easy().flag("extra_procs", false), &list, &[(0., 10.), (0., 20.), (10., 30.), (2., 8.), (10., 30.)]);
+    // In order nobody passes job 3.
+    let none = capped("fcfs", "none", "admission", &[26.], 1e3);
+    times(none, &list, &[(0., 10.), (0., 20.), (10., 30.), (10., 16.), (16., 36.)]);
+}
+
+#[test]
+fn easy_under_a_cap_reserves_procs() {
+    // 24 W, 16 W above idle. Job 2 needs all procs at 10; jobs 3 and 4 run one after the other in the 8 W that job 1 leaves;
+    // then job 2 has 16 W for 4 procs: the lowest gear.
+    let list = [(0., 10., 1, 1), (1., 10., 4, 1), (2., 4., 1, 1), (3., 4., 1, 1)];
+    times(capped("fcfs", "easy", "admission", &[24.], 1e3), &list, &[(0., 10.), (10., 30.), (2., 6.), (6., 10.)]);
+}
+
+#[test]
+fn a_job_without_watts_starves_or_waits_for_a_better_cap() {
+    let one = [(0., 10., 2, 1)];
+    for cap in ["admission", "uniform", "power-precedence"] {
+        let error = simulate(&capped("fcfs", "easy", cap, &[9.], 5.).0, &jobs(&one), &Limits::NONE, None).unwrap_err();
+        assert!(matches!(error, SimError::Starved { job_id: 1, .. }), "{error}");
+        let two = capped("fcfs", "easy", cap, &[9., 10.], 5.).0;
+        let error = simulate(&two, &jobs(&one), &Limits::NONE, None).unwrap_err();
+        assert!(matches!(error, SimError::Starved { job_id: 1, .. }), "{error}");
+    }
+    // 12 W from 5 on.
+    times(capped("fcfs", "easy", "admission", &[9., 12.], 5.), &one, &[(5., 25.)]);
+}
+
+#[test]
+fn senseless_combinations_are_refused() {
+    let problem = |build: Build| build.0.problems().join("; ");
+    let caps = || Value::Reals(vec![10.]);
+    let cap = |backfill, name| Build::log().part(Slot::Backfill, backfill).part(Slot::Cap, name).set("caps_w", caps());
+    assert!(problem(cap("conservative", "pdrc")).contains("reservations count procs"));
+    assert!(problem(cap("knapsack", "pdrc")).contains("needs `power_cap` = \"uniform\""));
+    assert!(problem(cap("knapsack", "uniform")).contains("needs `queue_order` = \"priority\""));
+    assert!(problem(Build::log().part(Slot::Backfill, "within-priority")).contains("not \"fcfs\""));
+    let bsld = cap("easy", "admission").part(Slot::GearRule, "bsld").real("bsld_threshold", 2.0);
+    assert_eq!(problem(Build(bsld.0.clone())), "");
+    assert!(problem(bsld.text("head_gear", "fixed")).contains("`head_gear` = \"fixed\""));
+    let knapsack = cap("knapsack", "uniform").part(Slot::Order, "priority").part(Slot::GearRule, "bsld");
+    assert!(problem(knapsack.real("bsld_threshold", 2.0)).contains("`gear_rule` = \"bsld\" makes no sense"));
+    assert!(problem(cap("easy", "pdrc").set("caps_w", Value::Reals(vec![0.]))).contains("above 0 W"));
+    let both = platform(4).real("beta", 0.3);
+    assert!(problem(both).contains("`beta` and `table_time` = \"measured\""));
+    assert_eq!(problem(platform(4).real("beta", 0.3).text("table_time", "beta")), "");
+    assert!(
+        problem(Build::log().real("beta", 0.3).set("class_betas", Value::Reals(vec![0.5])))
+            .contains("`beta` and `class_betas`")
+    );
+}
+
+#[test]
+fn job_classes_follow_their_own_tables() {
+    let mut workload = jobs(&[(0., 10., 1, 1), (0., 10., 1, 1), (0., 10., 1, 1)]);
+    workload.jobs[1].class = 1;
+    let build = || {
+        platform(4)
+            .set("table_power_w", Value::Reals(vec![4., 10., 3., 20.]))
+            .set("table_time_s", Value::Reals(vec![2., 1., 4., 1.]))
+            .real("idle_fraction", 0.1)
+            .part(Slot::Cap, "pdrc")
+            .set("caps_w", Value::Reals(vec![13.]))
+            .part(Slot::Order, "priority")
+            .part(Slot::Backfill, "within-priority")
+    };
+    // 2 W idle of 20 W at most: at the lowest gears 4 + 3 + 4 + 2 = 13 W, the cap.
+    let mut rows = Vec::new();
+    let summary = simulate(&build().0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+    // At 20 the first and third end: 9 W; the second, a quarter of 20 s done, cannot be raised to 26 W.
+    assert_eq!(rows.iter().map(|row| row.finish_s).collect::<Vec<_>>(), [20., 40., 20.]);
+    assert_eq!(
+        rows.iter().map(|row| (row.energy_j, row.job_class)).collect::<Vec<_>>(),
+        [(80., 1), (120., 2), (80., 1)]
+    );
+    assert!(summary.energy_residual < 1e-12);
+    workload.jobs[2].class = 2;
+    let error = simulate(&build().0, &workload, &Limits::NONE, None).unwrap_err().to_string();
+    assert!(error.contains("job 3 is of class 3, and the platform has tables for 2 classes"), "{error}");
+    // A share of the run time for each class, and constant power besides.
+    let betas =
+        Build::log().set("class_betas", Value::Reals(vec![0., 1.])).set("gears_ghz", Value::Reals(vec![1., 2.]));
+    let betas = betas.set("gear_volts", Value::Reals(vec![1., 1.])).int("procs", 4).real("cooling_w", 100.);
+    let lowest = betas.part(Slot::GearRule, "bsld").real("bsld_threshold", 1e3);
+    workload.jobs[2].class = 0;
+    let summary = simulate(&lowest.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+    assert_eq!(rows.iter().map(|row| row.finish_s).collect::<Vec<_>>(), [10., 20., 10.]);
+    assert_eq!(summary.energy_static_j, Some(2000.));
+    assert!((summary.energy_total_j - summary.energy_computational_j - summary.energy_idle_j - 2000.).abs() < 1e-9);
+}
+
+#[test]
+fn series_are_step_functions_whose_integral_is_the_energy() {
+    let spec = tracsim("pdrc", &[28., 16.], 5.).0;
+    let mut details = Details::series();
+    let measured = powersweep_engine::simulate(&spec, &jobs(&PAIR), &Limits::NONE, &mut details).unwrap();
+    let points = details.series.unwrap();
+    let steps = |name: &str, level: Option<i64>| -> Vec<(f64, f64)> {
+        points.iter().filter(|p| p.series == name && p.level == level).map(|p| (p.x, p.value)).collect()
+    };
+    let power = [(0., 28.), (5., 16.), (10., 28.), (12.5, 24.), (15., 12.), (17.5, 8.)];
+    assert_eq!(steps("power_w", None), power);
+    assert_eq!(steps("power_cap_w", None), [(0., 28.), (5., 16.), (10., 28.), (15., 16.)]);
+    assert_eq!(steps("procs_by_gear", Some(1)), [(0., 2.), (5., 0.), (10., 2.), (15., 0.)]);
+    assert_eq!(steps("procs_by_gear", Some(0)), [(0., 2.), (5., 4.), (10., 2.), (12.5, 0.), (15., 2.), (17.5, 0.)]);
+    assert_eq!(steps("procs_by_priority", Some(2)), [(0., 2.), (17.5, 0.)]);
+    assert_eq!(steps("procs_by_job_class", Some(1)), [(0., 4.), (12.5, 2.), (17.5, 0.)]);
+    assert_eq!(steps("frequency_mean_ghz", None), [(0., 1.5), (5., 1.), (10., 1.5), (15., 1.)]);
+    assert_eq!(steps("cpu_utilization", None), [(0., 1.), (12.5, 0.5), (17.5, 0.)]);
+    let share = steps("cpu_utilization_time_share", None);
+    assert_eq!((share.len(), share[10], share[20]), (21, (0.5, 5. / 17.5), (1., 12.5 / 17.5)));
+    let energy: f64 = power.windows(2).map(|two| two[0].1 * (two[1].0 - two[0].0)).sum();
+    let total = measured.jobs().unwrap().energy_total_j;
+    assert!((energy - total).abs() < 1e-9, "{energy} {total}");
+    assert!(points.windows(2).all(|two| (two[0].series, two[0].level) <= (two[1].series, two[1].level)));
+}
+
+/// Every combination that may be chosen under a cap.
+fn combinations() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let caps = ["admission", "uniform", "pdrc", "pdrc-fitting", "power-precedence", "performance-precedence"];
+    caps.into_iter().flat_map(|cap| {
+        let rules = [
+            ("fcfs", "none"),
+            ("sjf", "easy"),
+            ("fcfs", "easy"),
+            ("wfp3", "easy"),
+            ("priority", "easy"),
+            ("priority", "within-priority"),
+            ("priority", "knapsack"),
+        ];
+        let allowed = move |(_, backfill): &(&str, &str)| *backfill != "knapsack" || cap == "uniform";
+        rules.into_iter().filter(allowed).map(move |(order, backfill)| (order, backfill, cap))
+    })
+}
+
+fn combined(order: &str, backfill: &str, cap: &str, caps_w: &[f64], gears: &str) -> SimSpec {
+    let fitting = cap == "pdrc-fitting";
+    let cap = if fitting { "pdrc" } else { cap };
+    let mut build = capped(order, backfill, cap, caps_w, 700.).int("procs", 16);
+    if fitting {
+        build = build.text("pdrc_start", "fitting");
+    }
+    if gears == "bsld" {
+        build = build.part(Slot::GearRule, "bsld").real("bsld_threshold", 2.);
+    }
+    build.0
+}
+
+fn list() -> impl Strategy<Value = Workload> {
+    let time = prop_oneof![1 => Just(0u32), 6 => 1u32..2000];
+    let job = (prop_oneof![1 => Just(0u32), 2 => 0u32..400], time, 0u32..500, 1u32..=16, 1u8..=3);
+    prop::collection::vec(job, 1..40).prop_map(|list| {
+        let mut at = 0.;
+        let times = list.iter().map(|&(gap, run, over, procs, _)| {
+            at += f64::from(gap);
+            (at, f64::from(run), f64::from(run + over), procs)
+        });
+        let mut workload = workload(&times.collect::<Vec<_>>());
+        for (job, &(.., priority)) in workload.jobs.iter_mut().zip(&list) {
+            job.priority = priority;
+        }
+        workload
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Caps above the power of a full machine at the lowest gears (64 W), so that every job can run.
+    #[test]
+    fn every_combination_keeps_its_promises(
+        workload in list(),
+        caps in prop::collection::vec(64u32..170, 1..5),
+        gears in prop_oneof![Just("top"), Just("bsld")],
+    ) {
+        let caps_w: Vec<f64> = caps.into_iter().map(f64::from).collect();
+        for (order, backfill, cap) in combinations() {
+            let gears = if backfill == "knapsack" { "top" } else { gears };
+            // A job that is suspended or runs at the top gear needs more than 64 W.
+            let more_w = if cap == "power-precedence" { 100. } else { 0. };
+            let caps_w: Vec<f64> = caps_w.iter().map(|cap_w| cap_w + more_w).collect();
+            let spec = combined(order, backfill, cap, &caps_w, gears);
+            prop_assert_eq!(spec.problems(), Vec::<String>::new());
+            let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()) };
+            let measured = powersweep_engine::simulate(&spec, &workload, &Limits::NONE, &mut details).unwrap();
+            let summary = measured.jobs().unwrap();
+            let what = format!("{order} {backfill} {cap} {gears}");
+            if !["admission", "performance-precedence"].contains(&cap) {
+                prop_assert_eq!(summary.power_cap_excess_max_w, Some(0.), "{}", what);
+            }
+            let residuals = [summary.energy_residual, summary.procs_residual, summary.busy_residual, summary.watch_residual.unwrap()];
+            prop_assert!(residuals.iter().all(|residual| *residual < 1e-9), "{} {:?}", what, residuals);
+            let rows = details.jobs.as_ref().unwrap();
+            check_rows(&workload, rows);
+            let power: Vec<_> = details.series.as_ref().unwrap().iter().filter(|p| p.series == "power_w").collect();
+            let energy: f64 = power.windows(2).map(|two| two[0].value * (two[1].x - two[0].x)).sum();
+            let last = power.last().map_or(0., |p| p.value * (summary.last_finish_s - p.x));
+            prop_assert!((energy + last - summary.energy_total_j).abs() <= 1e-9 * summary.energy_total_j.max(1.), "{}", what);
+            let again = simulate(&spec, &workload, &Limits::NONE, None).unwrap();
+            prop_assert_eq!(summary, &again, "{}: not deterministic", what);
+        }
+    }
+
+    /// A cap that never binds changes nothing: the plain scheduler is the fast one.
+    #[test]
+    fn a_cap_that_never_binds_changes_nothing(workload in list(), extra_procs in any::<bool>()) {
+        for order in ["fcfs", "sjf", "wfp3", "f1", "widest", "priority"] {
+            for backfill in ["none", "easy"] {
+                for gears in ["top", "bsld"] {
+                    let mut without = platform(16).part(Slot::Order, order).part(Slot::Backfill, backfill);
+                    if backfill == "easy" {
+                        without = without.flag("extra_procs", extra_procs);
+                    }
+                    if gears == "bsld" {
+                        without = without.part(Slot::GearRule, "bsld").real("bsld_threshold", 2.);
+                    }
+                    let with = Build(without.0.clone()).part(Slot::Cap, "admission").set("caps_w", Value::Reals(vec![1e6]));
+                    let rows = |build: &Build| {
+                        let mut rows = Vec::new();
+                        simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+                        rows
+                    };
+                    prop_assert_eq!(rows(&without), rows(&with), "{} {} {}", order, backfill, gears);
+                }
+            }
+        }
+    }
+}
+
+/// Every job ran once, between its time at the top and at the lowest gear, and never on more procs than there are.
+fn check_rows(workload: &Workload, rows: &[JobRecord]) {
+    assert_eq!(rows.len(), workload.jobs.len());
+    let mut steps = Vec::new();
+    for (job, row) in workload.jobs.iter().zip(rows) {
+        assert!(row.job_id == job.id && row.start_s >= job.submit_s, "{row:?}");
+        let slack = 1e-9 * (1. + job.run_s);
+        assert!(row.run_s >= job.run_s - slack && row.run_s <= 2. * job.run_s + slack, "{row:?}");
+        steps.push((row.start_s, i64::from(job.procs)));
+        steps.push((row.finish_s, -i64::from(job.procs)));
+    }
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut used = 0;
+    for (at, more) in steps {
+        used += more;
+        assert!(used <= 16, "{used} procs in use at {at} s");
+    }
+}
