@@ -219,7 +219,7 @@ proptest! {
         }
         let machine = Machine::new(&spec, None).expect("is valid");
         let policy = Copying {
-            policy: Composed::new(&spec, &machine).expect("is valid"),
+            policy: Composed::new(&spec, &machine, false).expect("is valid"),
             durations,
             jobs: jobs.len(),
             arrived: Vec::new(),
