@@ -34,7 +34,7 @@ pub const SLOTS: [Slot; 4] = [Slot::Source, Slot::Platform, Slot::Policy, Slot::
 
 /// Whether a part is one of queueing models.
 pub fn is_part(entry: &Entry) -> bool {
-    PARTS.iter().any(|part| *part == entry)
+    PARTS.contains(&entry)
 }
 
 /// Whether a spec is of a queueing model: its policy says so.
