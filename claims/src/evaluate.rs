@@ -5,7 +5,6 @@ use crate::file::Claim;
 use crate::measure::Scope;
 use crate::read::Atom;
 use crate::rows::{Needed, Rows};
-use crate::selection::fixed;
 
 /// How a claim came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +56,7 @@ impl Finding {
 impl Claim {
     pub(crate) fn need(&self, manifest: &str, needed: &mut Needed) {
         for repetition in &self.repetitions {
-            let outer = Scope::outermost(manifest, fixed(repetition), &self.paired);
+            let outer = Scope::outermost(manifest, repetition, &self.paired);
             for comparison in &self.comparisons {
                 outer.of_value(&self.value).need(&self.value, needed);
                 comparison.need(&self.value, &outer, needed);
@@ -71,7 +70,7 @@ impl Claim {
     }
 
     fn check_one(&self, manifest: &str, rows: &Rows, i: usize, per: &[(String, Atom)]) -> Finding {
-        let outer = Scope::outermost(manifest, fixed(per), &self.paired);
+        let outer = Scope::outermost(manifest, per, &self.paired);
         let compared: Result<Vec<Compared>, String> =
             self.comparisons.iter().map(|comparison| comparison.compare(&self.value, &outer, rows, i)).collect();
         let mut finding = self.finding(&outer, per);

@@ -4,18 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use powersweep_experiments::{ManifestErrors, Problem};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 use crate::compare::{Comparison, KEYS as COMPARISONS, check_lengths, check_placeholders};
 use crate::evaluate::Finding;
-use crate::read::{Atom, Conditions, Item, Reader, table_of};
+use crate::per::repetitions;
+use crate::read::{Atom, Item, Reader, table_of};
 use crate::rows::{Needed, Rows};
 use crate::selection::{Context, Runs, Selection, manifest_name, span_of};
 
 /// Greatest size of a claims file (bytes).
 const TEXT_MAX: usize = 1 << 20;
-/// Most repetitions of one claim.
-const REPETITIONS_MAX: usize = 10_000;
 
 const TOP: [&str; 6] = ["version", "paper", "title", "manifests", "runs", "claims"];
 const CLAIM: [&str; 8] = ["id", "text", "source", "demanded", "why", "per", "paired", "value"];
@@ -217,7 +216,7 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
         }
     };
     let rows = value.table.and_then(table_of).unwrap_or(tasks);
-    let repetitions = repetitions(reader, table, rows);
+    let repetitions = repetitions(reader, context, table, rows);
     let per: Vec<String> = repetitions[0].iter().map(|(name, _)| name.clone()).collect();
     check_placeholders(reader, table, text.as_deref().unwrap_or_default(), &per);
     check_lengths(reader, table, repetitions.len());
@@ -251,60 +250,5 @@ fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection) {
     if !grouped.is_empty() {
         let message = format!("the value stays grouped by {}", grouped.join(", "));
         reader.problems.push(Problem::new(span, message, "expected a step in `then` that makes one value of them"));
-    }
-}
-
-/// What each repetition of a claim fixes: every combination of a table of lists, or the entries of a list of tables.
-fn repetitions(
-    reader: &mut Reader,
-    table: &DeTable<'_>,
-    rows: &'static powersweep_results::columns::Table,
-) -> Vec<Vec<(String, Atom)>> {
-    let once = vec![Vec::new()];
-    let Some(item) = table.get("per") else { return once };
-    match item.get_ref() {
-        DeValue::Table(axes) => {
-            let mut repetitions = once.clone();
-            // In the order of the text: lists of published numbers follow it.
-            let mut axes: Vec<_> = axes.iter().collect();
-            axes.sort_by_key(|(key, _)| key.span().start);
-            for (key, values) in axes {
-                let Some(column) = reader.column(rows, key) else { continue };
-                let atoms = reader.atoms(&column, values);
-                let with = |fixed: &Vec<(String, Atom)>| -> Vec<Vec<(String, Atom)>> {
-                    let one =
-                        |atom: &Atom| fixed.iter().cloned().chain([(column.name.clone(), atom.clone())]).collect();
-                    atoms.iter().map(one).collect()
-                };
-                if repetitions.len() * atoms.len() > REPETITIONS_MAX {
-                    let expected = format!("expected at most {REPETITIONS_MAX}");
-                    reader.problem(values, "the claim is repeated too often", expected);
-                    return once;
-                }
-                repetitions = repetitions.iter().flat_map(with).collect();
-            }
-            if repetitions.is_empty() { once } else { repetitions }
-        }
-        DeValue::Array(items) if !items.is_empty() => {
-            let mut repetitions = Vec::new();
-            for item in items {
-                let Some(table) = item.get_ref().as_table() else {
-                    reader.problem(item, "a repetition must be a table", "expected such as { workload = \"CTC\" }");
-                    continue;
-                };
-                let fixed: Conditions = reader.conditions(rows, table, &[]);
-                let one = |(name, atoms): (String, Vec<Atom>)| Some((name, atoms.into_iter().next()?));
-                repetitions.push(fixed.into_iter().filter_map(one).collect());
-            }
-            if repetitions.is_empty() { once } else { repetitions }
-        }
-        _ => {
-            reader.problem(
-                item,
-                "`per` must be a table of lists, or a list of tables",
-                "expected { workload = [...] }",
-            );
-            once
-        }
     }
 }

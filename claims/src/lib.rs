@@ -18,7 +18,7 @@
 //! id = "saving"                       # unique
 //! text = "lowered gears save energy at {bsld_threshold}"
 //! source = "Table 1"                  # where in the paper
-//! per.bsld_threshold = [2, 3]         # repeated for each value (several axes: each combination)
+//! per.bsld_threshold = [2, 3]         # repeated for each value (several: each combination; `manifest` is one too)
 //! published = [0.05, 0.1]             # one for all, or one a repetition
 //! within = { relative = 0.1, absolute = 0.001 }   # either suffices
 //! demanded = false                    # true unless said
@@ -65,6 +65,7 @@ mod evaluate;
 mod file;
 mod measure;
 pub mod papers;
+mod per;
 mod read;
 mod rows;
 mod selection;

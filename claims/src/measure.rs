@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::read::Conditions;
+use crate::per;
+use crate::read::{Atom, Conditions};
 use crate::rows::{Needed, Rows, shown};
 use crate::selection::{Aggregate, Selection};
 
@@ -25,13 +26,14 @@ pub(crate) struct Groups {
 }
 
 impl Scope {
-    /// The scope of a claim's value: nothing but what the repetition fixes.
-    pub(crate) fn outermost(manifest: &str, fixed: Conditions, paired: &[String]) -> Scope {
+    /// What is around a claim's value: nothing but what the repetition fixes.
+    pub(crate) fn outermost(manifest: &str, fixed: &[(String, Atom)], paired: &[String]) -> Scope {
+        let named = fixed.iter().find(|(name, _)| name == per::MANIFEST);
         Scope {
-            manifest: manifest.to_owned(),
+            manifest: named.map_or_else(|| manifest.to_owned(), |(_, name)| name.to_string()),
             table: "tasks",
             column: None,
-            conditions: fixed,
+            conditions: per::conditions(fixed),
             by: paired.to_vec(),
             aggregate: Aggregate::Only,
         }

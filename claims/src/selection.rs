@@ -288,11 +288,6 @@ pub(crate) fn span_of(table: &DeTable<'_>, key: &str) -> Range<usize> {
     table.get(key).map_or(0..0, |item| item.span())
 }
 
-/// Conditions that a repetition adds.
-pub(crate) fn fixed(per: &[(String, Atom)]) -> Conditions {
-    per.iter().map(|(column, atom)| (column.clone(), vec![atom.clone()])).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -153,6 +153,17 @@ fn a_claim_is_repeated_in_the_order_of_the_text() {
 }
 
 #[test]
+fn a_claim_may_be_repeated_for_each_manifest() {
+    let text = "version = 1\npaper = \"p\"\ntitle = \"P\"\nmanifests = [\"n\", \"m\"]\n[[claims]]\nid = \"c\"\ntext = \"claim\"\n\
+                source = \"s\"\nper.manifest = [\"m\", \"n\"]\nat_least = 10\nvalue = { aggregate = \"count\" }";
+    let claims = Claims::parse("p.toml", text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(claims.manifests(true), ["n", "m"]);
+    let findings = claims.check(&rows(), true);
+    assert_eq!(findings.iter().map(|f| f.verdict).collect::<Vec<_>>(), [Verdict::Holds, Verdict::Fails]);
+    assert_eq!((findings[0].id.as_str(), findings[0].from.as_str()), ("c[m]", "m.tasks.rows"));
+}
+
+#[test]
 fn other_selections_take_over_what_they_do_not_say() {
     let less = |other: &str| {
         let claim = format!(

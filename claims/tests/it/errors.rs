@@ -33,6 +33,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("{workload}", "{seed}", "10:8", &["{seed}, which `per` does not give"]),
     ("source", "sauce", "11:1", &["a claim has no key `sauce`", "did you mean `source`?"]),
     ("[\"a\", \"b\"]", "[1, \"b\"]", "12:17", &["`workload` cannot be 1"]),
+    ("per.workload = [\"a\", \"b\"]", "per.manifest = [\"m\", \"n\"]", "12:16", &["`manifests` does not list `n`"]),
     ("per.workload = [\"a\", \"b\"]", "per = [1]", "12:8", &["a repetition must be a table"]),
     ("published = [1, 2]", "published = [1, 2, 3]", "13:13", &["3 numbers for 2 repetitions"]),
     ("published = [1, 2]\n", "", "13:10", &["`within` needs a `published` number"]),

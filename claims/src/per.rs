@@ -1,0 +1,91 @@
+//! Repetitions of a claim: the values that it is repeated for.
+
+use powersweep_experiments::Problem;
+use powersweep_experiments::reading::suggestion;
+use powersweep_results::columns::Table;
+use toml::de::{DeTable, DeValue};
+
+use crate::read::{Atom, Conditions, Item, Reader};
+use crate::selection::Context;
+
+/// Most repetitions of one claim.
+const REPETITIONS_MAX: usize = 10_000;
+
+/// What a repetition calls the manifest that it fixes, among its columns.
+pub(crate) const MANIFEST: &str = "manifest";
+
+/// What one repetition fixes.
+pub(crate) type Fixed = Vec<(String, Atom)>;
+
+/// The conditions that a repetition adds.
+pub(crate) fn conditions(fixed: &[(String, Atom)]) -> Conditions {
+    let columns = fixed.iter().filter(|(column, _)| column != MANIFEST);
+    columns.map(|(column, atom)| (column.clone(), vec![atom.clone()])).collect()
+}
+
+/// What each repetition of a claim fixes: every combination of a table of lists, or the entries of a list of tables. One
+/// that fixes nothing for a claim that is not repeated.
+pub(crate) fn repetitions(
+    reader: &mut Reader,
+    context: &Context<'_>,
+    table: &DeTable<'_>,
+    rows: &'static Table,
+) -> Vec<Fixed> {
+    let Some(item) = table.get("per") else { return vec![Fixed::new()] };
+    let found = match item.get_ref() {
+        DeValue::Table(axes) => product(reader, context, axes, rows),
+        DeValue::Array(items) if !items.is_empty() => items.iter().filter_map(|item| one(reader, item, rows)).collect(),
+        _ => {
+            let message = "`per` must be a table of lists, or a list of tables";
+            reader.problem(item, message, "expected such as { workload = [\"CTC\"] }");
+            Vec::new()
+        }
+    };
+    if found.is_empty() { vec![Fixed::new()] } else { found }
+}
+
+fn product(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, rows: &'static Table) -> Vec<Fixed> {
+    let mut found = vec![Fixed::new()];
+    // In the order of the text: lists of published numbers follow it.
+    let mut in_order: Vec<_> = axes.iter().collect();
+    in_order.sort_by_key(|(key, _)| key.span().start);
+    for (key, values) in in_order {
+        let name = key.get_ref().to_string();
+        let atoms = if name == MANIFEST {
+            manifests(reader, context, axes, values)
+        } else {
+            let Some(column) = reader.column(rows, key) else { continue };
+            reader.atoms(&column, values)
+        };
+        if found.len() * atoms.len() > REPETITIONS_MAX {
+            let expected = format!("expected at most {REPETITIONS_MAX}");
+            reader.problem(values, "the claim is repeated too often", expected);
+            return Vec::new();
+        }
+        let with = |fixed: &Fixed| -> Vec<Fixed> {
+            atoms.iter().map(|atom| fixed.iter().cloned().chain([(name.clone(), atom.clone())]).collect()).collect()
+        };
+        found = found.iter().flat_map(with).collect();
+    }
+    found
+}
+
+fn one(reader: &mut Reader, item: &Item<'_>, rows: &'static Table) -> Option<Fixed> {
+    let Some(table) = item.get_ref().as_table() else {
+        reader.problem(item, "a repetition must be a table", "expected such as { workload = \"CTC\" }");
+        return None;
+    };
+    let first = |(name, atoms): (String, Vec<Atom>)| Some((name, atoms.into_iter().next()?));
+    Some(reader.conditions(rows, table, &[]).into_iter().filter_map(first).collect())
+}
+
+/// The manifests for each of which a claim is repeated.
+fn manifests(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, item: &Item<'_>) -> Vec<Atom> {
+    let names = reader.texts(axes, MANIFEST).unwrap_or_default();
+    for name in names.iter().filter(|name| !context.manifests.contains(*name)) {
+        let help = suggestion(name, context.manifests.iter().map(String::as_str));
+        let message = format!("`manifests` does not list `{name}`");
+        reader.problems.push(Problem::new(item.span(), message, "unknown manifest").help(help));
+    }
+    names.into_iter().map(Atom::Text).collect()
+}
