@@ -3,8 +3,9 @@
 /// Name and claims of every paper.
 pub fn builtin() -> &'static [(&'static str, &'static str)] {
     &[
-        ("etinski2010", include_str!("../papers/etinski2010.toml")),
+        ("lawson2005", include_str!("../papers/lawson2005.toml")),
         ("tracsim2014", include_str!("../papers/tracsim2014.toml")),
+        ("etinski2010", include_str!("../papers/etinski2010.toml")),
     ]
 }
 
