@@ -18,7 +18,8 @@ pub const PLAN: &str = "Examples:
 pub const SIMULATE: &str = "Examples:
   powersweep simulate -s gear_rule=bsld -s bsld_threshold=2        synthetic jobs, other parts
   powersweep simulate --log KTH-SP2-1996-2.1-cln --traces ~/logs   a real log
-  powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, with one row a job";
+  powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, with one row a job
+  powersweep simulate -s capacity_rule=two-level -s two_level_procs=64 --series series.csv  active procs over time";
 /// `powersweep lp`
 pub const LP: &str = "Examples:
   powersweep lp aldaoud2011                 lambda*, theta*, delta* and loads of every system of a paper

@@ -18,13 +18,13 @@ const TAU_S: f64 = 10.0;
 
 pub(crate) const ARRIVALS: Series = Series {
     name: "week_arrivals_count",
-    unit: "jobs",
+    unit: "count",
     doc: "Jobs submitted in a week. `x`: begin of the week (s, the log's clock), counted from the first submit. Batch jobs \
           (Lawson & Smirni 2005, Figure 1).",
 };
 pub(crate) const DEMAND: Series = Series {
     name: "week_demand_proc_days",
-    unit: "processor-days",
+    unit: "proc days",
     doc: "Mean of procs * run_top over the jobs submitted in a week; weeks without any are left out. `x`: begin of the week. \
           Batch jobs (Lawson & Smirni 2005, Figure 1).",
 };

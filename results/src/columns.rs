@@ -112,8 +112,13 @@ impl<R> Declared<R> {
 ///
 /// Names without a unit are ratios and slowdowns (bare numbers), and texts.
 pub fn unit_in(name: &str) -> &'static str {
-    const BY_PHRASE: [(&str, &str); 4] =
-        [("jobs_per_h", "jobs/h"), ("proc_s", "proc s"), ("proc_h", "proc h"), ("queue_length", "jobs")];
+    const BY_PHRASE: [(&str, &str); 5] = [
+        ("jobs_per_h", "jobs/h"),
+        ("proc_s", "proc s"),
+        ("proc_h", "proc h"),
+        ("proc_days", "proc days"),
+        ("queue_length", "jobs"),
+    ];
     const BY_WORD: [(&str, &str); 8] = [
         ("count", "count"),
         ("procs", "procs"),

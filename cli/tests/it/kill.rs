@@ -166,7 +166,11 @@ impl Scene {
     }
 
     fn table(&self, data: &str, table: &str) -> RecordBatch {
-        let keys: &[&str] = if table == "jobs" { &["task_id", "job_id"] } else { &["task_id"] };
+        let keys: &[&str] = match table {
+            "jobs" => &["task_id", "job_id"],
+            "series" => &["task_id", "series", "level", "x"],
+            _ => &["task_id"],
+        };
         read_table(&self.sandbox.path(data).join("kill").join(table), keys)
     }
 
@@ -279,10 +283,10 @@ fn ten_kills_leave_the_rows_of_an_undisturbed_run() {
 }
 
 #[test]
-fn kills_while_parts_of_jobs_are_published_leave_each_job_once() {
+fn kills_while_optional_parts_are_published_leave_each_row_once() {
     const TASKS: u32 = 600;
     const JOBS: u32 = 300;
-    let scene = Scene::new(&manifest(TASKS, JOBS, "tables = [\"jobs\"]"));
+    let scene = Scene::new(&manifest(TASKS, JOBS, "tables = [\"jobs\", \"series\"]"));
     let mut random = Random::new();
     scene.start("undisturbed").wait().exits(0);
 
@@ -304,4 +308,7 @@ fn kills_while_parts_of_jobs_are_published_leave_each_job_once() {
     watcher.end();
     scene.assert_same("tasks", TASKS as usize);
     scene.assert_same("jobs", (TASKS * JOBS) as usize);
+    let points = scene.table("undisturbed", "series").num_rows();
+    assert!(points > TASKS as usize, "{points} points");
+    scene.assert_same("series", points);
 }

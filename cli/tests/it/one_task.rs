@@ -50,6 +50,17 @@ fn simulate_writes_one_row_a_job() {
 }
 
 #[test]
+fn simulate_writes_one_row_a_point_of_the_series() {
+    let sandbox = Sandbox::new();
+    let args = ["simulate", "-s", "synthetic_jobs_count=70", "--series", "series.csv"];
+    sandbox.run(&args).exits(0).prints(&["bsld_mean"]);
+    let csv = std::fs::read_to_string(sandbox.path("series.csv")).expect("it was written");
+    assert!(csv.lines().next().expect("a head").ends_with("series,level,x,value"), "{csv}");
+    assert!(csv.contains("active_procs,,"), "{csv}");
+    sandbox.run(&["simulate", "--series", "series.txt"]).exits(2).says(&["end it in .parquet or .csv"]);
+}
+
+#[test]
 fn plan_counts_what_is_there_and_what_is_not() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 3) + "[[exclude]]\nseed = 3\nqueue_order = \"sjf\"\n");

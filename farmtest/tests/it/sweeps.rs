@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_results::identity::RunFacts;
-use powersweep_results::{jobs, tasks};
+use powersweep_results::{jobs, series, tasks};
 
 /// Short synthetic tasks: `tasks` must be a multiple of 4.
 pub(crate) fn synthetic(name: &str, tasks: u32, jobs_each: u32) -> String {
@@ -38,13 +38,13 @@ pub(crate) const TINY_LOG: &[u8] = b"; MaxProcs: 4
 3 6 -1 30 1 -1 -1 1 40 -1 1 1 1 1 1 1 -1 -1
 ";
 
-/// Tasks on [`TINY_LOG`], with or without the `jobs` table.
-pub(crate) fn on_a_log(name: &str, jobs: bool) -> String {
+/// Tasks on [`TINY_LOG`], with these optional tables.
+pub(crate) fn on_a_log(name: &str, tables: &[&str]) -> String {
     format!(
         r#"
 version = 1
 name = "{name}"
-{}
+tables = {tables:?}
 [workloads.w]
 source = "swf"
 log = "tiny"
@@ -53,8 +53,7 @@ interarrival_factor = {{ from = 0.5, to = 1.5, step = 0.1 }}
 procs = 4
 [policies.q]
 queue_order = ["fcfs", "sjf"]
-"#,
-        if jobs { "tables = [\"jobs\"]" } else { "" }
+"#
     )
 }
 
@@ -62,14 +61,15 @@ pub(crate) fn digests(manifest: &Manifest) -> BTreeMap<String, Digest> {
     manifest.logs().into_iter().map(|log| (log.log, Digest::of(TINY_LOG))).collect()
 }
 
-/// What the tables must hold: a plain loop over the sweep.
-pub(crate) fn expected(manifest: &str) -> (RecordBatch, RecordBatch) {
+/// What the tables `tasks`, `jobs` and `series` must hold: a plain loop over the sweep.
+pub(crate) fn expected(manifest: &str) -> (RecordBatch, RecordBatch, RecordBatch) {
     let manifest = Manifest::parse("test.toml", manifest).expect("the test's manifest is right");
     let digests = digests(&manifest);
     let sweep = Sweep::new(manifest, digests).expect("the digests are there");
     let log = workload::swf::parse(TINY_LOG, "tiny").expect("the log is right");
     let (mut task_rows, mut job_rows) = (tasks::Builder::new(), jobs::Builder::new());
-    let mut details = Details::jobs();
+    let mut series_rows = series::Builder::new();
+    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()) };
     for index in 0..sweep.index_count() {
         let Some(spec) = sweep.task(index) else { continue };
         let built = workload::build(&spec.sim, Some(&log)).expect("a workload");
@@ -84,6 +84,7 @@ pub(crate) fn expected(manifest: &str) -> (RecordBatch, RecordBatch) {
         };
         task_rows.push(&spec, &built.counts, &summary, &run);
         job_rows.push(&spec, details.jobs.as_deref().unwrap_or_default());
+        series_rows.push(&spec, details.series.as_deref().unwrap_or_default());
     }
-    (task_rows.finish(), job_rows.finish())
+    (task_rows.finish(), job_rows.finish(), series_rows.finish())
 }

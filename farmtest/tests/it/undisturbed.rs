@@ -1,5 +1,6 @@
 //! Nothing goes wrong: the dataset equals a plain loop over the engine.
 
+use arrow::array::RecordBatch;
 use powersweep_worker::WorkerOptions;
 
 use crate::dataset::{assert_same, distinct_ids, sorted, table, tasks, text};
@@ -31,7 +32,7 @@ fn a_log_reaches_workers_by_fetching_or_from_their_own_folder() {
     let (_folder, path) = log_folder();
     for search_path in [vec![], vec![path]] {
         let data = Data::new();
-        let manifest = on_a_log("logged", false);
+        let manifest = on_a_log("logged", &[]);
         let coordinator = Coordinator::start(&data, 0);
         let endpoint = format!("http://127.0.0.1:{}", coordinator.port());
         let worker = Worker::start_with(WorkerOptions { search_path, ..WorkerOptions::new(endpoint, 1, "w") });
@@ -46,24 +47,29 @@ fn a_log_reaches_workers_by_fetching_or_from_their_own_folder() {
 }
 
 #[test]
-fn the_jobs_table_has_every_job_of_every_task_once() {
+fn optional_tables_have_every_job_and_every_point_of_every_task_once() {
     let data = Data::new();
-    let manifest = on_a_log("jobs", true);
+    let manifest = on_a_log("jobs", &["jobs", "series"]);
     let coordinator = Coordinator::start(&data, 0);
     let worker = Worker::start(coordinator.port(), "w");
     coordinator.submit(&manifest);
     coordinator.wait_done("jobs", 22);
     worker.stop();
     coordinator.stop();
-    let (task_rows, job_rows) = expected(&manifest);
+    let (task_rows, job_rows, series_rows) = expected(&manifest);
     assert_same(&tasks(data.path(), "jobs"), &sorted(&task_rows, &["task_id"]));
-    let keys = ["task_id", "job_id"];
-    let written = table(data.path(), "jobs", "jobs", &keys);
-    let expected = sorted(&job_rows, &keys);
-    assert_eq!(written.num_rows(), 66);
-    for field in expected.schema().fields() {
-        assert_eq!(written.column_by_name(field.name()), expected.column_by_name(field.name()), "{}", field.name());
-    }
+    assert_eq!(job_rows.num_rows(), 66);
+    assert!(series_rows.num_rows() >= 22 * 2, "{} points", series_rows.num_rows());
+    let same = |name: &str, rows: &RecordBatch, keys: &[&str]| {
+        let (written, expected) = (table(data.path(), "jobs", name, keys), sorted(rows, keys));
+        assert_eq!(written.num_rows(), expected.num_rows(), "{name}");
+        for field in expected.schema().fields() {
+            let column = |batch: &RecordBatch| batch.column_by_name(field.name()).cloned();
+            assert_eq!(column(&written), column(&expected), "{name}.{}", field.name());
+        }
+    };
+    same("jobs", &job_rows, &["task_id", "job_id"]);
+    same("series", &series_rows, &["task_id", "series", "level", "x"]);
 }
 
 #[test]
