@@ -153,12 +153,12 @@ impl Selection {
         }
     }
 
-    /// This selection with what `other` says instead. If it names runs, the conditions of this one are left out.
+    /// This selection with what `other` says instead. If it names runs, only the conditions on its `same` columns stay.
     pub(crate) fn with(&self, other: &Selection) -> Selection {
         let mut merged = self.clone();
         if other.runs.is_some() {
             merged.runs.clone_from(&other.runs);
-            merged.conditions.clear();
+            merged.conditions.retain(|column, _| other.same.contains(column));
         }
         merged.conditions.extend(other.conditions.clone());
         merged.manifest = other.manifest.clone().or(merged.manifest);

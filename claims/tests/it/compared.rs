@@ -177,6 +177,8 @@ fn other_selections_take_over_what_they_do_not_say() {
     let runs = less("{ runs = \"low\", where = { bsld_threshold = 2, seed = 1 } }");
     assert_eq!((runs.verdict, runs.ours.as_str()), (Verdict::Holds, "10 < 12"));
     assert_eq!(less("{ where = { workload = \"b\" } }").verdict, Verdict::Fails);
+    let same = less("{ runs = \"low\", same = [\"seed\"], where = { bsld_threshold = 2 } }");
+    assert_eq!((same.verdict, same.ours.as_str()), (Verdict::Holds, "10 < 12"));
     let missing = less("{ runs = \"low\", where = { bsld_threshold = 2, seed = 3 } }");
     assert_eq!(missing.verdict, Verdict::Missing);
     assert!(missing.ours.contains("seed = 3"), "{}", missing.ours);

@@ -81,8 +81,8 @@ fn rows_of_an_earlier_manifest_do_not_count() {
 #[test]
 fn what_cannot_be_checked_is_said() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["check", "etinski2011"]).exits(2).says(&["did you mean `etinski2010`?", "papers: etinski2010"]);
-    sandbox.run(&["check", "none.toml"]).exits(2).says(&["papers: etinski2010"]);
+    sandbox.run(&["check", "etinski2011"]).exits(2).says(&["did you mean `etinski2010`?", "papers: "]);
+    sandbox.run(&["check", "none.toml"]).exits(2).says(&["papers: "]);
     sandbox.run(&["check", "etinski2010"]).exits(4).says(&["POWERSWEEP_TRACES"]);
     sandbox.write(
         "wrong.toml",
@@ -100,13 +100,14 @@ fn the_papers_are_listed() {
     let sandbox = Sandbox::new();
     sandbox.run(&["check", "--list"]).exits(0).prints(&["etinski2010", "BSLD Threshold Driven"]);
     let found = sandbox.run(&["check", "--list", "--format", "json"]).exits(0).json();
-    assert!(found[0]["demanded"].as_u64() > Some(40), "{found}");
+    let etinski = found.as_array().into_iter().flatten().find(|paper| paper["paper"] == "etinski2010");
+    assert!(etinski.is_some_and(|paper| paper["demanded"].as_u64() > Some(40)), "{found}");
 }
 
 /// Everything that is demanded of the papers whose sweeps take seconds.
 #[test]
 fn the_claims_of_the_papers_hold() {
-    for paper in ["etinski2010"] {
+    for paper in ["lawson2005", "etinski2010"] {
         let Some(traces) = std::env::var("POWERSWEEP_TRACES").ok().filter(|folder| !folder.is_empty()) else {
             println!("skipped: POWERSWEEP_TRACES is not set: no logs of {paper}");
             return;
