@@ -6,6 +6,7 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
         ("lawson2005", include_str!("../papers/lawson2005.toml")),
         ("tracsim2014", include_str!("../papers/tracsim2014.toml")),
         ("etinski2010", include_str!("../papers/etinski2010.toml")),
+        ("do2013", include_str!("../papers/do2013.toml")),
         ("aldaoud2011", include_str!("../papers/aldaoud2011.toml")),
     ]
 }
