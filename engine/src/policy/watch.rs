@@ -240,7 +240,7 @@ impl Points {
     fn write(&self, points: &mut Vec<SeriesPoint>) {
         let all = [&self.single, &self.by_gear, &self.by_class, &self.by_priority];
         for Steps { series, level, points: steps } in all.into_iter().flatten() {
-            points.extend(steps.iter().map(|&(x, value)| SeriesPoint { series: *series, level: *level, x, value }));
+            points.extend(steps.iter().map(|&(x, value)| SeriesPoint { series, level: *level, x, value }));
         }
         let span_s: f64 = self.utilization_s.iter().sum();
         if span_s > 0.0 {

@@ -48,7 +48,7 @@ fn run(build: &Build, list: &[Job]) -> (Summary, Vec<JobRecord>) {
 /// Start and end of each job.
 #[track_caller]
 fn times(build: Build, list: &[Job], expected: &[(f64, f64)]) -> Vec<JobRecord> {
-    assert_eq!(build.0.problems(), [String::new(); 0]);
+    assert_eq!(build.0.problems(), Vec::<String>::new());
     let (_, rows) = run(&build, list);
     assert_eq!(rows.iter().map(|row| (row.start_s, row.finish_s)).collect::<Vec<_>>(), expected);
     rows

@@ -35,7 +35,7 @@ fn a_clone_continues_like_the_original() {
     ];
     for (cap, backfill) in rules {
         let spec = spec(cap, backfill);
-        assert_eq!(spec.problems(), [String::new(); 0]);
+        assert_eq!(spec.problems(), Vec::<String>::new());
         let workload = workload::build(&spec, None).expect("it builds");
         let machine = Machine::new(&spec, Some(150)).expect("it is a machine");
         let policy = Composed::new(&spec, &machine, true).expect("it is a policy");
