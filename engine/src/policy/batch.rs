@@ -165,6 +165,15 @@ impl Batch {
         }
     }
 
+    /// A pass may come though no job arrived or ended: the queue is sorted anew if places in it change with time.
+    pub(crate) fn time_passed(&mut self) {
+        if let Waiting::Easy(_, easy) = &mut self.waiting
+            && self.order.changes()
+        {
+            easy.places_changed();
+        }
+    }
+
     /// The policy for a copy of the cluster, with the same jobs waiting. What it has found out is not copied: its first
     /// pass looks at all jobs, and conservative backfilling places all reservations anew.
     pub(crate) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Batch {

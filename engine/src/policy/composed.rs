@@ -25,7 +25,7 @@ pub(crate) const CAPACITY_TOKENS: u64 = 1 << 62;
 
 /// [`Batch`] with a capacity rule and a power cap.
 #[derive(Debug, Clone)]
-pub(crate) struct Composed {
+pub struct Composed {
     batch: Batch,
     capacity: Capacity,
     cap: Cap,
@@ -35,7 +35,7 @@ pub(crate) struct Composed {
 
 impl Composed {
     /// Whether a spec has a capacity rule or a cap.
-    pub(crate) fn is_needed(spec: &SimSpec) -> bool {
+    pub fn is_needed(spec: &SimSpec) -> bool {
         [Slot::Capacity, Slot::Cap].into_iter().any(|slot| spec.part(slot).entry().name != "none")
             || Composed::is_watched(spec)
     }
@@ -49,7 +49,7 @@ impl Composed {
     }
 
     /// The policy of a spec on a machine; `series`: what is watched is kept over time.
-    pub(crate) fn new(spec: &SimSpec, machine: &Machine, series: bool) -> Result<Composed, SimError> {
+    pub fn new(spec: &SimSpec, machine: &Machine, series: bool) -> Result<Composed, SimError> {
         Ok(Composed {
             batch: Batch::new(spec, machine)?,
             capacity: Capacity::new(spec, machine)?,
@@ -125,6 +125,7 @@ impl Policy for Composed {
         }
         self.capacity.before_pass(&mut self.batch, &self.cap, cluster)?;
         self.cap.before_pass(&mut self.batch, cluster)?;
+        self.batch.time_passed();
         self.batch.pass(cluster)?;
         self.cap.after_pass(&mut self.batch, cluster)?;
         self.capacity.after_pass(&self.batch, cluster)?;

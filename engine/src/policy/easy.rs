@@ -95,6 +95,11 @@ impl Easy {
         self.refused = Refused::NOTHING;
     }
 
+    /// Places in the queue may have changed since the last pass.
+    pub(crate) fn places_changed(&mut self) {
+        self.stale = true;
+    }
+
     /// The rule for a copy of the cluster, as if nothing had been looked at yet.
     pub(crate) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Easy {
         let mut easy = Easy::new(self.extra_procs);
