@@ -1,5 +1,7 @@
-//! Project chores: `cargo xtask tidy` checks the house rules, `cargo xtask docs` writes the generated documents anew.
+//! Project chores: `cargo xtask tidy` checks the house rules, `cargo xtask docs` writes the generated documents anew,
+//! `cargo xtask recipe` follows the recipe for a new part in a copy of the tree.
 
+mod recipe;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +12,8 @@ fn main() -> ExitCode {
     let result = match task.as_deref() {
         Some("tidy") => tidy::run(&root()),
         Some("docs") => docs(),
-        _ => Err("usage: cargo xtask tidy | docs".to_owned()),
+        Some("recipe") => target().and_then(|target| recipe::run(&root(), &target)),
+        _ => Err("usage: cargo xtask tidy | docs | recipe".to_owned()),
     };
     match result {
         Ok(message) => {
@@ -29,6 +32,12 @@ fn root() -> PathBuf {
     let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let own = Path::new(&own);
     own.parent().expect("xtask lies below the workspace").to_owned()
+}
+
+/// The target folder that this program was built in: it lies in its `debug`.
+fn target() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| format!("where is this program? {error}"))?;
+    own.ancestors().nth(2).map(Path::to_owned).ok_or_else(|| format!("{} is in no target folder", own.display()))
 }
 
 /// Regenerates what a test otherwise compares: the tests own the generators, so that there is one of each.

@@ -6,7 +6,7 @@ pub mod backfill;
 pub mod batch;
 pub mod cap;
 pub mod capacity;
-pub(crate) mod composed;
+pub mod composed;
 mod conservative;
 mod easy;
 pub mod gear_rule;

@@ -3,6 +3,7 @@
 
 mod aldaoud;
 mod capped;
+mod combinations;
 mod conformance;
 mod do2013;
 mod etinski;

@@ -8,6 +8,6 @@ pub const ENTRY: Entry = Entry {
     version: 1,
     source: "",
     doc: "A job starts at the highest gear up to the gear rule's choice at which the power fits, else not at all, and keeps \
-          it; when the cap falls below the power of running jobs, the violation is measured.",
+          it; when the cap falls below the power of running jobs, or a capacity rule wakes procs, the violation is measured.",
     params: &[super::CAPS_W, super::CAP_PERIOD_S],
 };

@@ -1,0 +1,236 @@
+//! Every registered part of a batch policy in every sensible combination: what each must keep, on random workloads.
+//!
+//! The registry says which parts there are: a new one is tested without a line here. `POWERSWEEP_PART` keeps to the
+//! combinations with one part.
+use std::sync::LazyLock;
+
+use powersweep_engine::kernel::{JobRows, Policy, Simulation};
+use powersweep_engine::platform::Machine;
+use powersweep_engine::policy::batch::{Batch, event_order};
+use powersweep_engine::policy::composed::Composed;
+use powersweep_engine::registry::{self, Default, Entry, Param, Type};
+use powersweep_engine::workload::{Job, Workload};
+use powersweep_engine::{Details, JobRecord, Limits, Part, SeriesPoint, SimSpec, Slot, Summary, Value};
+use proptest::prelude::*;
+
+use crate::golden::workload;
+
+/// Procs of the machine.
+const PROCS: u32 = 16;
+
+/// Slots that are combined.
+const SLOTS: [Slot; 5] = [Slot::Order, Slot::Backfill, Slot::GearRule, Slot::Capacity, Slot::Cap];
+
+/// A value for a parameter that has no default, or whose default would do nothing on the small machine of these tests.
+fn sample(param: &Param, entry: &Entry) -> Option<Value> {
+    match (param.name, param.default, param.ty) {
+        // Watts of the machine of these tests: idle it draws 3.4, all busy at the lowest gear 4.6, at the top 16. The
+        // rule that leaves running jobs alone keeps constant caps only; the one that suspends them needs a cap that lets
+        // the widest job run at its gear.
+        ("caps_w", ..) if entry.name == "admission" => Some(Value::Reals(vec![7.0])),
+        ("caps_w", ..) if entry.name == "power-precedence" => Some(Value::Reals(vec![17.0, 6.0, 9.0])),
+        ("caps_w", ..) => Some(Value::Reals(vec![12.0, 6.0, 9.0])),
+        ("cap_period_s", ..) => Some(Value::Real(700.0)),
+        ("ols_period_s", ..) => Some(Value::Real(900.0)),
+        ("ols_sla_slowdown", ..) => Some(Value::Real(3.0)),
+        ("two_level_procs", ..) => Some(Value::Int(9)),
+        (_, Default::Required, Type::Real { min, max, .. }) => Some(Value::Real((min + 0.5).clamp(min, max))),
+        (_, Default::Required, Type::Int { min, max }) => Some(Value::Int((min + 1).clamp(min, max))),
+        (_, Default::Required, Type::Bool) => Some(Value::Bool(true)),
+        (_, Default::Required, Type::Choice(names)) => Some(Value::Text(names[0].to_owned())),
+        (_, Default::Required, Type::Text) => panic!("say what {} of {} is to be", param.name, entry.slot.key()),
+        (_, Default::Required, Type::Reals { min, max }) => Some(Value::Reals(vec![(min + 0.5).clamp(min, max)])),
+        _ => None,
+    }
+}
+
+fn part(entry: &'static Entry) -> Part {
+    let mut part = Part::new(entry);
+    for param in entry.params {
+        if let Some(value) = sample(param, entry) {
+            part.set(param.name, value).unwrap();
+        }
+    }
+    part
+}
+
+/// Every combination of parts that makes sense on the machine of these tests.
+static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
+    let wanted = std::env::var("POWERSWEEP_PART").ok();
+    let mut specs = vec![SimSpec::new()];
+    specs[0].part_mut(Slot::Platform).set("procs", Value::Int(i64::from(PROCS))).unwrap();
+    specs[0].part_mut(Slot::Statistics).set("watch_machine", Value::Bool(true)).unwrap();
+    for slot in SLOTS {
+        specs = specs
+            .into_iter()
+            .flat_map(|spec| {
+                registry::entries(slot).map(move |entry| {
+                    let mut spec = spec.clone();
+                    spec.choose(part(entry));
+                    spec
+                })
+            })
+            .collect();
+    }
+    specs.retain(|spec| spec.problems().is_empty());
+    if let Some(wanted) = wanted {
+        specs.retain(|spec| spec.parts().any(|part| part.entry().name == wanted));
+        assert!(!specs.is_empty(), "no part is called {wanted}");
+    }
+    specs
+});
+
+fn name(spec: &SimSpec) -> String {
+    SLOTS.map(|slot| spec.part(slot).entry().name).join(" + ")
+}
+
+/// What one simulation gives.
+type Ran = (Summary, Vec<JobRecord>, Vec<SeriesPoint>);
+
+fn run(spec: &SimSpec, workload: &Workload) -> Ran {
+    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()) };
+    let measured = powersweep_engine::simulate(spec, workload, &Limits::NONE, &mut details);
+    let measured = measured.unwrap_or_else(|error| panic!("{}: {error}", name(spec)));
+    let summary = measured.jobs().unwrap().clone();
+    assert!(summary.energy_residual < 1e-9, "energy is not the sum of jobs and idle: {}", summary.energy_residual);
+    assert!(summary.little_residual < 1e-9, "Little's law: {}", summary.little_residual);
+    assert!(summary.procs_residual < 1e-9, "the states of procs are not all: {}", summary.procs_residual);
+    (summary, details.jobs.unwrap(), details.series.unwrap())
+}
+
+/// A step function of the series: its points, in order of time.
+fn steps<'a>(series: &'a [SeriesPoint], name: &str) -> Vec<&'a SeriesPoint> {
+    series.iter().filter(|point| point.series == name && point.level.is_none()).collect()
+}
+
+/// The integral of a step function up to `end_s`.
+fn integral(steps: &[&SeriesPoint], end_s: f64) -> f64 {
+    let ends = steps.iter().skip(1).map(|point| point.x).chain([end_s]);
+    steps.iter().zip(ends).map(|(point, end)| point.value * (end - point.x)).sum()
+}
+
+/// Every job ran once, after its submit, at least for its time; never more procs than there are.
+fn check_jobs(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord]) {
+    let name = name(spec);
+    assert_eq!(rows.len(), jobs.len(), "{name}");
+    let mut changes = Vec::new();
+    for (job, row) in jobs.iter().zip(rows) {
+        assert_eq!(row.job_id, job.id, "{name}");
+        assert!(row.start_s >= job.submit_s, "{name}: {row:?}");
+        assert!(row.finish_s - row.start_s >= job.run_s * (1.0 - 1e-12), "{name}: {row:?}");
+        changes.push((row.start_s, i64::from(job.procs)));
+        changes.push((row.finish_s, -i64::from(job.procs)));
+    }
+    // Ends before starts at one instant.
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut used = 0;
+    for (at, more) in changes {
+        used += more;
+        assert!(used <= i64::from(PROCS), "{name}: {used} procs in use at {at} s");
+    }
+}
+
+/// The recorded power: its integral is the energy, and it is below the cap where the rule promises so.
+fn check_power(spec: &SimSpec, (summary, _, series): &Ran) {
+    let name = name(spec);
+    let power = steps(series, "power_w");
+    assert!(!power.is_empty(), "{name}: no power is recorded");
+    let energy = integral(&power, summary.last_finish_s);
+    let scale = summary.energy_total_j.max(1.0);
+    assert!((energy - summary.energy_total_j).abs() < 1e-9 * scale, "{name}: {energy} {summary:?}");
+    if !promises_cap(spec) {
+        return;
+    }
+    let caps = steps(series, "power_cap_w");
+    assert!(!caps.is_empty(), "{name}: no cap is recorded");
+    for point in &power {
+        let cap = caps.iter().rev().find(|cap| cap.x <= point.x).unwrap().value;
+        assert!(point.value <= cap * (1.0 + 1e-9), "{name}: {} W at {} s, the cap is {cap} W", point.value, point.x);
+    }
+}
+
+/// Rules that keep the power below a cap which, as here, is never below the power of all procs at the lowest gear. The
+/// one that leaves running jobs alone cannot when procs wake.
+fn promises_cap(spec: &SimSpec) -> bool {
+    match spec.part(Slot::Cap).entry().name {
+        "none" | "performance-precedence" => false,
+        "admission" => spec.part(Slot::Capacity).entry().name == "none",
+        _ => true,
+    }
+}
+
+/// A simulation cloned after `instants` goes on like the original.
+fn check_clone<P: Policy>(spec: &SimSpec, jobs: &[Job], policy: P, instants: usize) {
+    let machine = Machine::new(spec, None).unwrap();
+    let recorder = JobRows::new(jobs.len());
+    let mut original = Simulation::new(jobs, machine, &Limits::NONE, event_order(spec).unwrap(), policy, recorder);
+    for _ in 0..instants {
+        original.advance().unwrap();
+    }
+    let mut clone = original.clone();
+    original.run().unwrap();
+    clone.run().unwrap();
+    assert_eq!(original.recorder().outcomes(), clone.recorder().outcomes(), "{}", name(spec));
+    assert_eq!(original.integrals(), clone.integrals(), "{}", name(spec));
+}
+
+/// Jobs as (gap, run, estimate above the run, procs, priority).
+fn jobs() -> impl Strategy<Value = Workload> {
+    let time = prop_oneof![1 => Just(0u32), 4 => 1u32..2000];
+    let job = (prop_oneof![1 => Just(0u32), 2 => 0..400u32], time, 0..1000u32, 1..=PROCS, 1..=3u8);
+    prop::collection::vec(job, 1..40).prop_map(|jobs| {
+        let mut submit = 0.0;
+        let mut priorities = Vec::new();
+        let jobs: Vec<_> = jobs
+            .into_iter()
+            .map(|(gap, run, over, procs, priority)| {
+                submit += f64::from(gap);
+                priorities.push(priority);
+                (submit, f64::from(run), f64::from(run + over), procs)
+            })
+            .collect();
+        let mut workload = workload(&jobs);
+        for (job, priority) in workload.jobs.iter_mut().zip(priorities) {
+            job.priority = priority;
+        }
+        workload
+    })
+}
+
+/// Simulations of each test: 1,500, or as many as `POWERSWEEP_CASES` says.
+fn cases() -> u32 {
+    std::env::var("POWERSWEEP_CASES").map_or(1500, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn combinations_conform(workload in jobs(), spec in 0..SPECS.len(), instants in 0usize..30) {
+        let spec = &SPECS[spec];
+        if Composed::is_needed(spec) {
+            let policy = Composed::new(spec, &Machine::new(spec, None).unwrap(), false).unwrap();
+            check_clone(spec, &workload.jobs, policy, instants);
+        } else {
+            let policy = Batch::new(spec, &Machine::new(spec, None).unwrap()).unwrap();
+            check_clone(spec, &workload.jobs, policy, instants);
+        }
+        let ran = run(spec, &workload);
+        check_jobs(spec, &workload.jobs, &ran.1);
+        check_power(spec, &ran);
+        prop_assert_eq!(ran, run(spec, &workload), "{} is not deterministic", name(spec));
+    }
+}
+
+#[test]
+fn every_part_is_in_some_combination() {
+    if std::env::var_os("POWERSWEEP_PART").is_some() {
+        return;
+    }
+    for slot in SLOTS {
+        for entry in registry::entries(slot) {
+            let count = SPECS.iter().filter(|spec| spec.part(slot).entry() == entry).count();
+            assert!(count > 0, "{} `{}` is refused in every combination", slot.key(), entry.name);
+        }
+    }
+}
