@@ -78,7 +78,7 @@ fn unknown_parts_and_parameters_of_simulate() {
     let simulate = |setting: &str| refused(&sandbox, &["simulate", "--set", setting], 2);
     simulate("queue_order=sjff").says(&["unknown queue_order `sjff`; did you mean `sjf`?"]);
     simulate("bsld_treshold=2").says(&["unknown part or parameter `bsld_treshold`", "`bsld_threshold`"]);
-    simulate("jobs_count=2").says(&["did you mean `synthetic_jobs_count`"]);
+    simulate("synthetic_job_count=2").says(&["did you mean `synthetic_jobs_count`"]);
     simulate("zzzzzz=2").says(&["unknown part or parameter `zzzzzz`", "powersweep policies"]);
     simulate("bsld_threshold=2").says(&["`bsld_threshold` belongs to gear_rule `bsld`: add -s gear_rule=bsld"]);
     simulate("gear_rule=bsld").says(&["`bsld_threshold` is required by `bsld`"]);

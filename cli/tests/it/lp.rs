@@ -67,5 +67,5 @@ fn what_has_no_such_system_is_refused() {
     sandbox.write("wrong.toml", WORKED.replace("[9, 5, 2, 1]", "[9, 5, 2]"));
     sandbox.run(&["lp", "wrong.toml"]).exits(2).says(&["`group_rates_per_s` has 3 values: 2 classes"]);
     sandbox.write("mixed.toml", WORKED.replace("kind = \"class-fcfs\"", "kind = \"batch\""));
-    sandbox.run(&["plan", "mixed.toml"]).exits(2).says(&["this combination cannot be simulated"]);
+    sandbox.run(&["plan", "mixed.toml"]).exits(2).says(&["`source` \"poisson-classes\" is for queues"]);
 }

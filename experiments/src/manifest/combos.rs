@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_engine::SimSpec;
+use powersweep_engine::{SimSpec, Slot};
 use toml::de::DeTable;
 
 use crate::errors::Problem;
 use crate::exclusion::Exclusion;
 use crate::space::{LEVELS, Level, SEED_LEVEL};
 
+use super::Tables;
 use super::block::section_key;
 use super::unique::{describe, span_of};
 
@@ -18,10 +19,17 @@ const ALL_MAX: u64 = 5_000;
 const COVER_MAX: usize = 20_000;
 
 /// Reports each different problem once, with the first task that has it.
-pub(crate) fn check(top: &DeTable<'_>, levels: &[Level; LEVELS], exclusion: &Exclusion, problems: &mut Vec<Problem>) {
+pub(crate) fn check(
+    top: &DeTable<'_>,
+    levels: &[Level; LEVELS],
+    exclusion: &Exclusion,
+    tables: Tables,
+    problems: &mut Vec<Problem>,
+) {
     let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for index in candidates(levels).into_iter().filter(|index| !exclusion.contains(levels, *index)) {
-        for problem in spec(levels, index).problems() {
+        let spec = spec(levels, index);
+        for problem in spec.problems().into_iter().chain(without_jobs(&spec, tables)) {
             found.entry(problem).or_insert((index, 0)).1 += 1;
         }
     }
@@ -50,6 +58,16 @@ pub(crate) fn check(top: &DeTable<'_>, levels: &[Level; LEVELS], exclusion: &Exc
         let help = format!("in {times} of the tasks checked, first in task {index}: {}", at.join(", "));
         problems.push(Problem::new(span, problem, "this combination cannot be simulated").help(help));
     }
+}
+
+/// A sentence if rows of jobs are asked for of a model that keeps none.
+fn without_jobs(spec: &SimSpec, tables: Tables) -> Option<String> {
+    let kind = spec.part(Slot::Policy).entry().name;
+    (tables.jobs && !spec.applies(Slot::Backfill)).then(|| {
+        format!(
+            "`tables` asks for \"jobs\", but a queueing model (`kind` = \"{kind}\") keeps no row a job: leave it out"
+        )
+    })
 }
 
 /// Whether a sentence contains a name as a word.

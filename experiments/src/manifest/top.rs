@@ -91,7 +91,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     let exclusion = Exclusion::new(&levels, &rules);
     let task_count = task_count(table, &exclusion, problems);
     if problems.is_empty() {
-        combos::check(table, &levels, &exclusion, problems);
+        combos::check(table, &levels, &exclusion, tables, problems);
     }
     Some(Inner {
         name: name?.into(),

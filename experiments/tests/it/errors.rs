@@ -168,3 +168,11 @@ fn the_graphical_form_shows_every_problem() {
     assert_eq!(shown.matches("`seeds` cannot be -1").count(), 1, "{shown}");
     println!("{shown}");
 }
+
+#[test]
+fn a_queueing_model_keeps_no_rows_of_jobs() {
+    let text = powersweep_experiments::manifests::find("do2013").expect("is shipped");
+    let text = text.replace("tables = [\"series\"]", "tables = [\"series\", \"jobs\"]");
+    let shown = errors(&text);
+    assert!(shown.contains("asks for \"jobs\", but a queueing model (`kind` = \"buffered\") keeps no row a job"), "{shown}");
+}
