@@ -174,5 +174,8 @@ fn a_queueing_model_keeps_no_rows_of_jobs() {
     let text = powersweep_experiments::manifests::find("do2013").expect("is shipped");
     let text = text.replace("tables = [\"series\"]", "tables = [\"series\", \"jobs\"]");
     let shown = errors(&text);
-    assert!(shown.contains("asks for \"jobs\", but a queueing model (`kind` = \"buffered\") keeps no row a job"), "{shown}");
+    assert!(
+        shown.contains("asks for \"jobs\", but a queueing model (`kind` = \"buffered\") keeps no row a job"),
+        "{shown}"
+    );
 }
