@@ -100,6 +100,13 @@ impl Fact for &'static str {
     }
 }
 
+impl Fact for String {
+    const KIND: Kind = Kind::Text;
+    fn datum(&self) -> Datum<'_> {
+        Datum::Text(self)
+    }
+}
+
 impl Fact for Vec<u64> {
     const KIND: Kind = Kind::Counts;
     fn datum(&self) -> Datum<'_> {

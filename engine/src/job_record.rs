@@ -20,6 +20,9 @@ pub struct JobRecord {
     pub requested_s: f64,
     /// Procs held.
     pub procs: u32,
+    /// Numbers of the nodes that it held, from 0, as ranges such as `0-49 60`: the lowest that were free at its start; null
+    /// unless the parameter `node_lists` is set.
+    pub node_list: Option<String>,
     /// Gear at the start; 0 is the slowest.
     pub gear_index: u8,
     /// Energy of its procs while it ran (J).

@@ -12,6 +12,7 @@ pub mod facts;
 pub mod job_record;
 pub mod kernel;
 pub mod lp;
+mod nodes;
 pub mod platform;
 pub mod policy;
 pub mod power;

@@ -9,7 +9,7 @@ use crate::queueing;
 use crate::registry::Slot;
 use crate::summary::{self, Integrals, Outcome, PowerIntegrals, Summary};
 use crate::workload::{Job, Workload, tracsim};
-use crate::{Details, Limits, Measured, SeriesPoint, SimError, SimSpec, weekly};
+use crate::{Details, Limits, Measured, SeriesPoint, SimError, SimSpec, nodes, weekly};
 
 /// Runs one simulation to its end.
 ///
@@ -68,6 +68,10 @@ fn simulate_jobs(
     if let Some(rows) = &mut details.jobs {
         let (recorder, measures) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()), series)?;
         recorder.write(&prepared.jobs, rows);
+        if statistics.bool("node_lists") {
+            let lists = nodes::lists(prepared.machine.procs(), &prepared.jobs, recorder.outcomes());
+            rows.iter_mut().zip(lists).for_each(|(row, list)| row.node_list = Some(list));
+        }
         Ok(finish(recorder.outcomes(), measures, series))
     } else {
         let (recorder, measures) = prepared.run(spec, limits, Outcomes::new(prepared.jobs.len()), series)?;

@@ -115,6 +115,7 @@ impl JobRows {
                 run_top_s: job.run_s,
                 requested_s: job.estimate_s,
                 procs: job.procs,
+                node_list: None,
                 gear_index: outcome.gear_index,
                 energy_j: outcome.energy_j,
                 backfilled: outcome.backfilled,

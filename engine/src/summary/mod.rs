@@ -119,6 +119,14 @@ pub const ENTRY: Entry = Entry {
             doc: "Whether CPU utilization and the series of power, frequency and occupancy are measured without a power \
                   cap, too.",
         },
+        Param {
+            name: "node_lists",
+            ty: Type::Bool,
+            unit: "",
+            default: Default::Bool(false),
+            identity: true,
+            doc: "Whether the rows of the table `jobs` say which nodes each job held (first fit).",
+        },
     ],
 };
 

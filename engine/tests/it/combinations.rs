@@ -59,7 +59,9 @@ static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
     let wanted = std::env::var("POWERSWEEP_PART").ok();
     let mut specs = vec![SimSpec::new()];
     specs[0].part_mut(Slot::Platform).set("procs", Value::Int(i64::from(PROCS))).unwrap();
-    specs[0].part_mut(Slot::Statistics).set("watch_machine", Value::Bool(true)).unwrap();
+    for wanted in ["watch_machine", "node_lists"] {
+        specs[0].part_mut(Slot::Statistics).set(wanted, Value::Bool(true)).unwrap();
+    }
     for slot in SLOTS {
         specs = specs
             .into_iter()
@@ -127,6 +129,27 @@ fn check_jobs(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord]) {
     for (at, more) in changes {
         used += more;
         assert!(used <= i64::from(PROCS), "{name}: {used} procs in use at {at} s");
+    }
+}
+
+/// The nodes of a job are as many as its procs, and no other job has one of them at the same time.
+fn check_nodes(spec: &SimSpec, rows: &[JobRecord]) {
+    let name = name(spec);
+    let nodes = |row: &JobRecord| -> Vec<u32> {
+        let ranges = row.node_list.as_deref().unwrap().split(' ').map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            first.parse::<u32>().unwrap()..=last.parse().unwrap()
+        });
+        ranges.flatten().collect()
+    };
+    let lists: Vec<_> = rows.iter().map(nodes).collect();
+    for (at, (row, list)) in rows.iter().zip(&lists).enumerate() {
+        assert_eq!(list.len(), row.procs as usize, "{name}: {row:?}");
+        assert!(list.iter().all(|node| *node < PROCS), "{name}: {row:?}");
+        for (other, others) in rows.iter().zip(&lists).skip(at + 1) {
+            let together = row.start_s.max(other.start_s) < row.finish_s.min(other.finish_s);
+            assert!(!together || list.iter().all(|node| !others.contains(node)), "{name}: {row:?} {other:?}");
+        }
     }
 }
 
@@ -217,6 +240,7 @@ proptest! {
         }
         let ran = run(spec, &workload);
         check_jobs(spec, &workload.jobs, &ran.1);
+        check_nodes(spec, &ran.1);
         check_power(spec, &ran);
         prop_assert_eq!(ran, run(spec, &workload), "{} is not deterministic", name(spec));
     }

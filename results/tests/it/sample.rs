@@ -101,6 +101,7 @@ pub(crate) fn jobs(n: u64) -> Vec<JobRecord> {
             run_top_s: run_s,
             requested_s: 2.0 * run_s,
             procs: 1 + u32::try_from(i % 64).expect("small"),
+            node_list: i.is_multiple_of(2).then(|| "0-3 7".to_owned()),
             gear_index: u8::try_from(i % 6).expect("small"),
             energy_j: run_s * 3.0,
             backfilled: i.is_multiple_of(3),

@@ -1,0 +1,132 @@
+//! Which nodes a job held: the kernel counts procs, and node numbers follow from the schedule when they are asked for.
+//!
+//! First fit: a job takes the lowest numbers that are free when it starts. Numbers that become free at an instant can be
+//! taken at that instant; a job that ends when it starts takes numbers and gives them back at once.
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+
+use crate::summary::Outcome;
+use crate::workload::Job;
+
+/// Free node numbers as half-open ranges, ascending and apart from each other.
+struct Free {
+    ranges: Vec<(u32, u32)>,
+}
+
+impl Free {
+    /// Takes the lowest `count` numbers, as ranges. There are as many: the schedule never holds more than the machine has.
+    fn take(&mut self, mut count: u32) -> Vec<(u32, u32)> {
+        let mut taken = Vec::new();
+        let mut used_up = 0;
+        for range in &mut self.ranges {
+            if count == 0 {
+                break;
+            }
+            let end = range.1.min(range.0 + count);
+            count -= end - range.0;
+            taken.push((range.0, end));
+            range.0 = end;
+            used_up += usize::from(range.0 == range.1);
+        }
+        debug_assert_eq!(count, 0, "more procs are held than the machine has");
+        self.ranges.drain(..used_up);
+        taken
+    }
+
+    fn give_back(&mut self, ranges: &[(u32, u32)]) {
+        self.ranges.extend(ranges);
+        self.ranges.sort_unstable();
+        let mut kept = 0;
+        for at in 1..self.ranges.len() {
+            let (begin, end) = self.ranges[at];
+            if self.ranges[kept].1 == begin {
+                self.ranges[kept].1 = end;
+            } else {
+                kept += 1;
+                self.ranges[kept] = (begin, end);
+            }
+        }
+        self.ranges.truncate(kept + 1);
+    }
+}
+
+/// The nodes of each job, in workload order: ranges of numbers from 0, such as `0-49 60`.
+pub(crate) fn lists(machine_procs: u32, jobs: &[Job], outcomes: &[Outcome]) -> Vec<String> {
+    let mut starts: Vec<usize> = (0..jobs.len()).collect();
+    let by = |a: f64, b: f64, i: usize, j: usize| -> Ordering { a.total_cmp(&b).then(i.cmp(&j)) };
+    starts.sort_unstable_by(|&i, &j| by(outcomes[i].start_s, outcomes[j].start_s, i, j));
+    let mut ends = starts.clone();
+    ends.retain(|&i| outcomes[i].finish_s > outcomes[i].start_s);
+    ends.sort_unstable_by(|&i, &j| by(outcomes[i].finish_s, outcomes[j].finish_s, i, j));
+    let mut ends = ends.into_iter().peekable();
+    let mut free = Free { ranges: vec![(0, machine_procs)] };
+    let mut held: Vec<Vec<(u32, u32)>> = vec![Vec::new(); jobs.len()];
+    for job in starts {
+        let outcome = &outcomes[job];
+        while let Some(ended) = ends.next_if(|&other| outcomes[other].finish_s <= outcome.start_s) {
+            free.give_back(&held[ended]);
+        }
+        held[job] = free.take(jobs[job].procs);
+        if outcome.finish_s <= outcome.start_s {
+            free.give_back(&held[job]);
+        }
+    }
+    held.iter().map(|ranges| text(ranges)).collect()
+}
+
+fn text(ranges: &[(u32, u32)]) -> String {
+    let mut text = String::new();
+    for &(begin, end) in ranges {
+        let gap = if text.is_empty() { "" } else { " " };
+        // Writing to a string cannot fail.
+        let _ = if end - begin == 1 { write!(text, "{gap}{begin}") } else { write!(text, "{gap}{begin}-{}", end - 1) };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lists_of(procs: u32, jobs: &[(f64, f64, u32)]) -> Vec<String> {
+        let outcomes: Vec<Outcome> = jobs
+            .iter()
+            .map(|&(start_s, finish_s, _)| Outcome {
+                start_s,
+                finish_s,
+                energy_j: 0.0,
+                gear_index: 0,
+                backfilled: false,
+            })
+            .collect();
+        let jobs: Vec<Job> = jobs
+            .iter()
+            .map(|&(submit_s, _, procs)| Job {
+                id: 1,
+                submit_s,
+                run_s: 1.0,
+                estimate_s: 1.0,
+                procs,
+                record: 1,
+                killed: false,
+                priority: 1,
+                class: 0,
+            })
+            .collect();
+        lists(procs, &jobs, &outcomes)
+    }
+
+    #[test]
+    fn the_lowest_free_numbers_are_taken() {
+        // 0-1 and 2-4 run; 0-1 ends at 10, when the fourth starts beside the third's 5; the fifth fits into both holes.
+        let jobs = [(0., 10., 2), (0., 20., 3), (5., 30., 1), (10., 40., 1), (20., 25., 4)];
+        assert_eq!(lists_of(8, &jobs), ["0-1", "2-4", "5", "0", "1-4"]);
+        let jobs = [(0., 10., 2), (0., 20., 3), (5., 30., 1), (10., 40., 4)];
+        assert_eq!(lists_of(8, &jobs)[3], "0-1 6-7");
+    }
+
+    #[test]
+    fn a_job_of_no_length_leaves_its_nodes_to_others_of_its_instant() {
+        assert_eq!(lists_of(4, &[(0., 0., 4), (0., 5., 4), (5., 5., 4), (5., 6., 3)]), ["0-3", "0-3", "0-3", "0-2"]);
+    }
+}
