@@ -2,7 +2,6 @@
 //!
 //! First fit: a job takes the lowest numbers that are free when it starts. Numbers that become free at an instant can be
 //! taken at that instant; a job that ends when it starts takes numbers and gives them back at once.
-use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use crate::summary::Outcome;
@@ -52,12 +51,14 @@ impl Free {
 
 /// The nodes of each job, in workload order: ranges of numbers from 0, such as `0-49 60`.
 pub(crate) fn lists(machine_procs: u32, jobs: &[Job], outcomes: &[Outcome]) -> Vec<String> {
+    let lasts = |i: usize| outcomes[i].finish_s > outcomes[i].start_s;
     let mut starts: Vec<usize> = (0..jobs.len()).collect();
-    let by = |a: f64, b: f64, i: usize, j: usize| -> Ordering { a.total_cmp(&b).then(i.cmp(&j)) };
-    starts.sort_unstable_by(|&i, &j| by(outcomes[i].start_s, outcomes[j].start_s, i, j));
-    let mut ends = starts.clone();
-    ends.retain(|&i| outcomes[i].finish_s > outcomes[i].start_s);
-    ends.sort_unstable_by(|&i, &j| by(outcomes[i].finish_s, outcomes[j].finish_s, i, j));
+    // Of one instant those of no length first: others may have started on what they gave back.
+    starts.sort_unstable_by(|&i, &j| {
+        outcomes[i].start_s.total_cmp(&outcomes[j].start_s).then(lasts(i).cmp(&lasts(j))).then(i.cmp(&j))
+    });
+    let mut ends: Vec<usize> = (0..jobs.len()).filter(|&i| lasts(i)).collect();
+    ends.sort_unstable_by(|&i, &j| outcomes[i].finish_s.total_cmp(&outcomes[j].finish_s).then(i.cmp(&j)));
     let mut ends = ends.into_iter().peekable();
     let mut free = Free { ranges: vec![(0, machine_procs)] };
     let mut held: Vec<Vec<(u32, u32)>> = vec![Vec::new(); jobs.len()];
@@ -67,7 +68,7 @@ pub(crate) fn lists(machine_procs: u32, jobs: &[Job], outcomes: &[Outcome]) -> V
             free.give_back(&held[ended]);
         }
         held[job] = free.take(jobs[job].procs);
-        if outcome.finish_s <= outcome.start_s {
+        if !lasts(job) {
             free.give_back(&held[job]);
         }
     }
@@ -127,6 +128,6 @@ mod tests {
 
     #[test]
     fn a_job_of_no_length_leaves_its_nodes_to_others_of_its_instant() {
-        assert_eq!(lists_of(4, &[(0., 0., 4), (0., 5., 4), (5., 5., 4), (5., 6., 3)]), ["0-3", "0-3", "0-3", "0-2"]);
+        assert_eq!(lists_of(4, &[(0., 5., 4), (0., 0., 4), (5., 6., 3), (5., 5., 4)]), ["0-3", "0-3", "0-2", "0-3"]);
     }
 }
