@@ -115,6 +115,20 @@ impl Coordinator {
         reply.experiments.into_iter().next().expect("the experiment is there")
     }
 
+    /// Waits until so many workers are connected.
+    pub(crate) fn wait_workers(&self, count: usize) {
+        let requests = self.requests();
+        let begun = Instant::now();
+        loop {
+            let reply = self.runtime.block_on(requests.status(v1::StatusRequest::default())).expect("it answers");
+            if reply.workers.len() >= count {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{} workers are connected", reply.workers.len());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Waits until so many tasks are done.
     pub(crate) fn wait_done(&self, experiment: &str, tasks: u64) {
         let begun = Instant::now();

@@ -78,6 +78,8 @@ fn two_workers_share_a_sweep() {
     let manifest = synthetic("shared", 400, 400);
     let coordinator = Coordinator::start(&data, 0);
     let workers = ["ada", "bob"].map(|name| Worker::start(coordinator.port(), name));
+    // One alone may be done before the other is there.
+    coordinator.wait_workers(2);
     coordinator.submit(&manifest);
     coordinator.wait_done("shared", 400);
     let done: u64 = workers.into_iter().map(|w| w.stop().tasks_acknowledged).sum();
