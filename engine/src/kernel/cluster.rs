@@ -248,7 +248,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// Takes a completion of the present instant, whose key is `now`, out of the queue. No completion is earlier.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_end(&mut self, now: u64) -> Option<End> {
         while self.ends.first_key() == now {
             let end = self.ends.pop()?;

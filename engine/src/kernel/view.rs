@@ -40,6 +40,13 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.jobs[job as usize].priority
     }
 
+    /// Submit instant (s) and class of a job that has been submitted: one look at it.
+    #[inline(always)]
+    pub fn submit_and_class(&self, job: JobId) -> (f64, u8) {
+        let job = &self.jobs[job as usize];
+        (job.submit_s, job.class)
+    }
+
     /// Class of a job, from 0.
     #[inline]
     pub fn job_class(&self, job: JobId) -> u8 {

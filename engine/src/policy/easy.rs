@@ -370,6 +370,6 @@ pub(crate) fn pass_without_backfilling<G: Gears, R: Recorder>(
 
 #[inline]
 fn candidate<R: Recorder>(queue: &Queue, at: usize, cluster: &Cluster<'_, R>) -> Candidate {
-    let job = queue.job(at);
-    Candidate { submit_s: cluster.submit_s(job), estimate_s: queue.estimate_s(at), class: cluster.job_class(job) }
+    let (submit_s, class) = cluster.submit_and_class(queue.job(at));
+    Candidate { submit_s, estimate_s: queue.estimate_s(at), class }
 }

@@ -211,7 +211,7 @@ impl Bsld {
     }
 
     /// Estimated run time of a job at a gear (s).
-    #[inline]
+    #[inline(always)]
     fn scaled_s(&self, job: Candidate, gear: usize) -> f64 {
         job.estimate_s * self.factors[self.stride * usize::from(job.class) + gear]
     }
@@ -231,6 +231,7 @@ impl Bsld {
 }
 
 impl Gears for Bsld {
+    #[inline]
     fn at(&self, job: Candidate, start_s: f64, others: usize) -> u8 {
         let mut choice = self.choice(others);
         choice.find(|&gear| self.satisfies(job, start_s, gear)).unwrap_or(self.top()) as u8

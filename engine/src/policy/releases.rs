@@ -61,14 +61,19 @@ impl Releases {
         // From the back: most jobs that start are expected to end after most that run.
         self.ends_s.push(end_s);
         self.holders.push(holder);
-        let mut at = self.ends_s.len() - 1;
-        while at > 0 && self.ends_s[at - 1] > end_s {
-            self.ends_s[at] = self.ends_s[at - 1];
-            self.holders[at] = self.holders[at - 1];
+        // Slices of one length, so that no index needs a check.
+        let ends_s = self.ends_s.as_mut_slice();
+        let holders = &mut self.holders[..ends_s.len()];
+        let mut at = ends_s.len() - 1;
+        while let Some(&before_s) = ends_s[..at].last()
+            && before_s > end_s
+        {
+            ends_s[at] = before_s;
+            holders[at] = holders[at - 1];
             at -= 1;
         }
-        self.ends_s[at] = end_s;
-        self.holders[at] = holder;
+        ends_s[at] = end_s;
+        holders[at] = holder;
     }
 
     fn add_to_many(&mut self, holder: Holder, end_s: f64, runs: impl Fn(JobId) -> bool) {
