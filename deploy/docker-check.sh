@@ -176,7 +176,7 @@ backfill = "easy"
 TOML
 "$BINARY" submit "$scratch/compose-check.toml" --coordinator "$address"
 wait_until 120 "a tenth of the sweep done" some_done $((TASKS / 10))
-victim=$(compose ps --quiet worker | head -n 1)
+victim=$(compose ps --quiet worker | sed -n 1p)
 before=$(done_tasks compose-check)
 docker kill "$victim" >/dev/null
 say "killed a worker with $before of $TASKS tasks done"
@@ -186,7 +186,7 @@ status
 [ "$(done_tasks compose-check)" = $TASKS ] || fail "compose-check: $(done_tasks compose-check) of $TASKS tasks done"
 
 coordinator=$(compose ps --quiet coordinator)
-survivor=$(compose ps --quiet worker | grep -v "$victim" | head -n 1)
+survivor=$(compose ps --quiet worker | grep -v "$victim" | sed -n 1p)
 begin=$SECONDS
 compose stop
 say "stopped after $((SECONDS - begin)) s"
