@@ -49,11 +49,14 @@ impl Composed {
     }
 
     /// The policy of a spec on a machine; `series`: what is watched is kept over time.
+    ///
+    /// # Errors
+    /// [`SimError::Invalid`] if a part is not known to the batch policy, or does not fit the machine.
     pub fn new(spec: &SimSpec, machine: &Machine, series: bool) -> Result<Composed, SimError> {
         Ok(Composed {
             batch: Batch::new(spec, machine)?,
             capacity: Capacity::new(spec, machine)?,
-            cap: Cap::new(spec, machine)?,
+            cap: Cap::new(spec)?,
             watch: Composed::is_watched(spec).then(|| Watch::new(spec, series)),
             begun: false,
         })
@@ -104,12 +107,12 @@ impl Policy for Composed {
 
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         self.batch.ended(cluster, ended);
-        self.cap.ended(cluster, ended);
+        self.cap.ended(ended);
     }
 
     fn timer<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, token: u64) {
         if token & CAP_TOKENS != 0 {
-            self.cap.timer(cluster, token);
+            self.cap.timer();
         } else if token & CAPACITY_TOKENS != 0 {
             self.capacity.timer();
         } else {

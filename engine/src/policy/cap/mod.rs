@@ -37,7 +37,6 @@
 //! | cooling | `cooling_w` |
 use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Copied, Ended, Recorder};
-use crate::platform::Machine;
 use crate::registry::{Default, Entry, Param, Slot, Type};
 use crate::spec::SimSpec;
 
@@ -121,7 +120,7 @@ pub(crate) struct Capped {
 
 impl Cap {
     /// The rule of a spec on a machine.
-    pub(crate) fn new(spec: &SimSpec, _machine: &Machine) -> Result<Cap, SimError> {
+    pub(crate) fn new(spec: &SimSpec) -> Result<Cap, SimError> {
         let part = spec.part(Slot::Cap);
         let rule = match part.entry().name {
             "none" => return Ok(Cap::None),
@@ -176,7 +175,7 @@ impl Cap {
     }
 
     /// A job has ended.
-    pub(crate) fn ended<R: Recorder>(&mut self, _cluster: &Cluster<'_, R>, ended: &Ended) {
+    pub(crate) fn ended(&mut self, ended: &Ended) {
         if let Cap::Capped(capped) = self {
             capped.held.remove(ended.job);
             capped.changed = true;
@@ -184,7 +183,7 @@ impl Cap {
     }
 
     /// A timer of the rule has come: the cap changes.
-    pub(crate) fn timer<R: Recorder>(&mut self, _cluster: &Cluster<'_, R>, _token: u64) {
+    pub(crate) fn timer(&mut self) {
         if let Cap::Capped(capped) = self {
             capped.due = true;
         }

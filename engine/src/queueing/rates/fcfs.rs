@@ -1,7 +1,7 @@
 //! First come, first served over all classes.
 use super::super::{Completed, QueuePolicy, Servers, Task};
 use super::changes::Adapts;
-use super::queues::{ClassQueues, longest_free};
+use super::queues::ClassQueues;
 use crate::error::Stop;
 
 /// A server that becomes free takes the earliest task that it can execute (Al-Daoud et al. 2011, section 3).
@@ -31,13 +31,7 @@ impl Adapts for Fcfs {
 impl QueuePolicy for Fcfs {
     #[inline]
     fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
-        match longest_free(servers, |server| servers.rate(task.class, server) > 0.0) {
-            Some(server) => servers.start(server, task),
-            None => {
-                self.queues.push(task);
-                Ok(())
-            }
-        }
+        self.queues.start_or_push(servers, task)
     }
 
     #[inline]

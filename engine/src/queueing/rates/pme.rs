@@ -1,7 +1,7 @@
 //! Pick the most efficient.
 use super::super::{Completed, QueuePolicy, ServerTable, Servers, Task};
 use super::changes::Adapts;
-use super::queues::{ClassQueues, longest_free};
+use super::queues::ClassQueues;
 use crate::error::Stop;
 
 /// Efficiencies that differ by less than this share are equal: they come from products that should be.
@@ -51,13 +51,7 @@ impl Adapts for Pme {
 impl QueuePolicy for Pme {
     #[inline]
     fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
-        match longest_free(servers, |server| servers.rate(task.class, server) > 0.0) {
-            Some(server) => servers.start(server, task),
-            None => {
-                self.queues.push(task);
-                Ok(())
-            }
-        }
+        self.queues.start_or_push(servers, task)
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 use std::collections::VecDeque;
 
 use super::super::{Servers, Task};
+use crate::error::Stop;
 
 /// One queue a class, first come, first served.
 #[derive(Debug, Clone)]
@@ -18,6 +19,19 @@ impl ClassQueues {
     pub(super) fn push(&mut self, task: Task) {
         self.queues[task.class as usize].push_back(task);
         self.waiting += 1;
+    }
+
+    /// Starts a task that arrives on the server that is free for the longest among those that can execute it; without one
+    /// it waits.
+    #[inline]
+    pub(super) fn start_or_push(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+        match longest_free(servers, |server| servers.rate(task.class, server) > 0.0) {
+            Some(server) => servers.start(server, task),
+            None => {
+                self.push(task);
+                Ok(())
+            }
+        }
     }
 
     /// Takes the head of a class that has a waiting task.
