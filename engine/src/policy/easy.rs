@@ -370,6 +370,5 @@ pub(crate) fn pass_without_backfilling<G: Gears, R: Recorder>(
 
 #[inline]
 fn candidate<R: Recorder>(queue: &Queue, at: usize, cluster: &Cluster<'_, R>) -> Candidate {
-    let (submit_s, class) = cluster.submit_and_class(queue.job(at));
-    Candidate { submit_s, estimate_s: queue.estimate_s(at), class }
+    Candidate::estimated(cluster, queue.job(at), queue.estimate_s(at))
 }

@@ -1,6 +1,6 @@
 //! The gear (processor frequency) at which a job starts.
 use crate::kernel::{Cluster, JobId, Recorder};
-use crate::platform::MachineClass;
+use crate::platform::{Gear, MachineClass};
 use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 
 /// Always the top gear.
@@ -94,11 +94,14 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     pub(crate) fn new<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId) -> Candidate {
-        Candidate {
-            submit_s: cluster.submit_s(job),
-            estimate_s: cluster.estimate_s(job),
-            class: cluster.job_class(job),
-        }
+        Candidate::estimated(cluster, job, cluster.estimate_s(job))
+    }
+
+    /// The same where the job's estimate (s) is at hand.
+    #[inline]
+    pub(crate) fn estimated<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, estimate_s: f64) -> Candidate {
+        let (submit_s, class) = cluster.submit_and_class(job);
+        Candidate { submit_s, estimate_s, class }
     }
 }
 
@@ -162,12 +165,10 @@ impl Gears for Top {
 /// gear.
 #[derive(Debug, Clone)]
 pub(crate) struct Bsld {
-    /// Run time at each gear over that at the top gear, one class of jobs after the other.
+    /// Run time at each gear over that at the top gear, of the first class of jobs.
     factors: Vec<f64>,
-    /// Gears.
-    gears: usize,
-    /// From one class of jobs to the next in `factors`; 0 if the class does not matter.
-    stride: usize,
+    /// The same of the other classes, if they differ.
+    more_factors: Vec<Vec<f64>>,
     threshold: f64,
     threshold_inclusive: bool,
     reservation_inclusive: bool,
@@ -179,13 +180,10 @@ pub(crate) struct Bsld {
 
 impl Bsld {
     pub(crate) fn new(part: &Part, class: &MachineClass) -> Bsld {
+        let factors = |gears: &[Gear]| gears.iter().map(|gear| gear.time_factor).collect();
         Bsld {
-            factors: std::iter::once(&class.gears)
-                .chain(&class.more_job_classes)
-                .flat_map(|gears| gears.iter().map(|gear| gear.time_factor))
-                .collect(),
-            gears: class.gears.len(),
-            stride: if class.more_job_classes.is_empty() { 0 } else { class.gears.len() },
+            factors: factors(&class.gears),
+            more_factors: class.more_job_classes.iter().map(|gears| factors(gears)).collect(),
             threshold: part.real("bsld_threshold"),
             threshold_inclusive: part.bool("threshold_inclusive"),
             reservation_inclusive: part.bool("reservation_inclusive"),
@@ -200,7 +198,7 @@ impl Bsld {
     }
 
     fn top(&self) -> usize {
-        self.gears - 1
+        self.factors.len() - 1
     }
 
     /// The gears to try, lowest first.
@@ -210,16 +208,19 @@ impl Bsld {
         if others as f64 > self.others_max { top..=top } else { 0..=top }
     }
 
-    /// Estimated run time of a job at a gear (s).
+    /// Run time of a job at each gear over that at the top gear.
     #[inline(always)]
-    fn scaled_s(&self, job: Candidate, gear: usize) -> f64 {
-        job.estimate_s * self.factors[self.stride * usize::from(job.class) + gear]
+    fn factors(&self, job: Candidate) -> &[f64] {
+        if self.more_factors.is_empty() || job.class == 0 {
+            return &self.factors;
+        }
+        &self.more_factors[usize::from(job.class) - 1]
     }
 
-    /// Whether the bounded slowdown predicted for a start at `start_s` stays below the threshold (eq. 2).
+    /// Whether the bounded slowdown predicted for a start at `start_s` stays below the threshold (eq. 2) if the job takes
+    /// `scaled_s` at the gear.
     #[inline]
-    fn satisfies(&self, job: Candidate, start_s: f64, gear: usize) -> bool {
-        let scaled_s = self.scaled_s(job, gear);
+    fn satisfies(&self, job: Candidate, start_s: f64, scaled_s: f64) -> bool {
         let bsld = (((start_s - job.submit_s) + scaled_s) / self.tau_s.max(job.estimate_s)).max(1.0);
         bsld < self.threshold || (self.threshold_inclusive && bsld == self.threshold)
     }
@@ -233,8 +234,9 @@ impl Bsld {
 impl Gears for Bsld {
     #[inline]
     fn at(&self, job: Candidate, start_s: f64, others: usize) -> u8 {
+        let factors = self.factors(job);
         let mut choice = self.choice(others);
-        choice.find(|&gear| self.satisfies(job, start_s, gear)).unwrap_or(self.top()) as u8
+        choice.find(|&gear| self.satisfies(job, start_s, job.estimate_s * factors[gear])).unwrap_or(self.top()) as u8
     }
 
     #[inline]
@@ -246,14 +248,15 @@ impl Gears for Bsld {
         until_s: f64,
         on_extra: bool,
     ) -> Option<(u8, bool)> {
-        let top = self.top();
+        let (top, factors) = (self.top(), self.factors(job));
         // The top gear is the shortest: if it is too long, all are.
-        if !on_extra && !self.in_time(now_s + self.scaled_s(job, top), until_s) {
+        if !on_extra && !self.in_time(now_s + job.estimate_s * factors[top], until_s) {
             return None;
         }
         for gear in self.choice(others) {
-            let in_time = self.in_time(now_s + self.scaled_s(job, gear), until_s);
-            if (in_time || on_extra) && (gear == top || self.satisfies(job, now_s, gear)) {
+            let scaled_s = job.estimate_s * factors[gear];
+            let in_time = self.in_time(now_s + scaled_s, until_s);
+            if (in_time || on_extra) && (gear == top || self.satisfies(job, now_s, scaled_s)) {
                 return Some((gear as u8, !in_time));
             }
         }
@@ -266,10 +269,11 @@ impl Gears for Bsld {
         others: usize,
         mut earliest: impl FnMut(f64) -> Option<f64>,
     ) -> Option<(u8, f64, f64)> {
+        let factors = self.factors(job);
         for gear in self.choice(others) {
-            let duration_s = self.scaled_s(job, gear);
+            let duration_s = job.estimate_s * factors[gear];
             if let Some(start_s) = earliest(duration_s)
-                && (gear == self.top() || self.satisfies(job, start_s, gear))
+                && (gear == self.top() || self.satisfies(job, start_s, duration_s))
             {
                 return Some((gear as u8, start_s, duration_s));
             }
