@@ -18,7 +18,7 @@ pub fn submission(
     let now = Now { mono: Duration::ZERO, wall_us: 0 };
     let mut farm = Farm::recover(Config::default(), loaded, 0, now);
     let digests = digests.iter().map(|(log, digest)| (log.clone(), *digest.as_bytes())).collect();
-    let submission = Submission { sweep: sweep.clone(), digests, dry_run: true, restart: false };
+    let submission = Submission { sweep: sweep.clone(), digests, dry_run: true, restart: false, priority: None };
     let mut effects = Vec::new();
     farm.handle(Event::Submit { client: 0, submission }, now, &mut effects);
     // Replies leave after the batch that they stand behind; here nothing is written, so every batch is durable.
@@ -32,7 +32,9 @@ pub fn submission(
     match reply {
         Some(Reply::Submitted(reply)) => Ok(reply),
         Some(Reply::Invalid(reason) | Reply::NotFound(reason) | Reply::Refused(reason)) => Err(reason),
-        Some(Reply::Flushed(_)) | None => Err("the coordinator gave no answer: please report it".to_owned()),
+        Some(Reply::Flushed(_) | Reply::Controlled(_)) | None => {
+            Err("the coordinator gave no answer: please report it".to_owned())
+        }
     }
 }
 

@@ -7,12 +7,15 @@
 //! prefix scan reads one kind of one experiment in order; every stored value begins with its format version (the bytes
 //! are in `store::encoding`). This module knows neither time nor storage.
 
-use crate::store::Stored;
+mod loaded;
+
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::fmt;
 use uuid::Uuid;
+
+pub use loaded::Loaded;
 
 /// Task indices in one done chunk: the chunk of task `i` is `i >> 16`, its bit `i & 0xFFFF`. One chunk is one roaring
 /// container, at most 8 KiB.
@@ -115,6 +118,28 @@ pub struct ExperimentRecord {
     pub created_us: i64,
     /// What it is doing.
     pub state: ExperimentState,
+    /// Higher is served first; 0 unless a user said otherwise.
+    pub priority: i32,
+}
+
+/// An experiment that is being deleted or set aside. Until this record goes, recovery goes on with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeavingRecord {
+    /// Experiment.
+    pub experiment: String,
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+/// What becomes of an experiment that leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// Its state goes; its parts stay where they are.
+    Forget,
+    /// Its state goes, and its parts with it.
+    Erase,
+    /// State and parts get this name, and the old one is free.
+    Rename(String),
 }
 
 /// A manifest that an edit replaced: rows, done bits and leases of its generation keep their meaning.
@@ -290,6 +315,8 @@ pub struct FailureRecord {
     pub worker: String,
     /// Time of the last failure, microseconds since 1970 UTC.
     pub at_us: i64,
+    /// Of `attempts`, those before a user asked for more.
+    pub forgiven: u32,
 }
 
 /// Id of a lease: ids of an earlier owner never collide with those of a later one.
@@ -354,6 +381,10 @@ pub enum Record {
     Lease(LeaseRecord),
     /// A stored log.
     Log(LogRecord),
+    /// An experiment that is being deleted or set aside.
+    Leaving(LeavingRecord),
+    /// Greatest generation of any experiment that left: names can come back, generations never do.
+    GenerationFloor(u64),
 }
 
 /// Names a record: at most one record of a key exists.
@@ -422,6 +453,13 @@ pub enum Key {
         /// Digest.
         digest: LogDigest,
     },
+    /// [`Record::Leaving`].
+    Leaving {
+        /// Experiment.
+        experiment: String,
+    },
+    /// [`Record::GenerationFloor`].
+    GenerationFloor,
 }
 
 impl Record {
@@ -442,53 +480,8 @@ impl Record {
             }
             Record::Lease(r) => Key::Lease { id: r.id },
             Record::Log(r) => Key::Log { digest: r.digest },
-        }
-    }
-}
-
-/// The whole state but the bytes of unrolled rows. Every list is in key order.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Loaded {
-    /// Epoch of the last owner; 0 if there was none.
-    pub epoch: u64,
-    /// Experiments by name.
-    pub experiments: Vec<ExperimentRecord>,
-    /// Replaced manifests.
-    pub earlier: Vec<EarlierRecord>,
-    /// Done chunks.
-    pub done: Vec<DoneChunk>,
-    /// Unrolled rows, without the rows.
-    pub rows: Vec<RowsHeader>,
-    /// Publish intents that recovery must repeat.
-    pub intents: Vec<Intent>,
-    /// What has been published.
-    pub totals: Vec<Totals>,
-    /// Failure states.
-    pub failures: Vec<FailureRecord>,
-    /// Leases.
-    pub leases: Vec<LeaseRecord>,
-    /// Logs.
-    pub logs: Vec<LogRecord>,
-}
-
-impl Loaded {
-    /// Adds what was read in key order. Rows keep their header only.
-    pub(crate) fn add_stored(&mut self, stored: Stored) {
-        let record = match stored {
-            Stored::Header(header) => return self.rows.push(header),
-            Stored::Record(record) => record,
-        };
-        match record {
-            Record::Epoch(epoch) => self.epoch = epoch,
-            Record::Experiment(r) => self.experiments.push(r),
-            Record::Earlier(r) => self.earlier.push(r),
-            Record::DoneChunk(r) => self.done.push(r),
-            Record::Rows(r) => self.rows.push(r.header()),
-            Record::Intent(r) => self.intents.push(r),
-            Record::Totals(r) => self.totals.push(r),
-            Record::Failure(r) => self.failures.push(r),
-            Record::Lease(r) => self.leases.push(r),
-            Record::Log(r) => self.logs.push(r),
+            Record::Leaving(r) => Key::Leaving { experiment: r.experiment.clone() },
+            Record::GenerationFloor(_) => Key::GenerationFloor,
         }
     }
 }

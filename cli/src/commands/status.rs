@@ -47,6 +47,9 @@ pub fn state_word(state: v1::ExperimentState) -> &'static str {
         v1::ExperimentState::Running => "running",
         v1::ExperimentState::Finished => "finished",
         v1::ExperimentState::Failed => "failed",
+        v1::ExperimentState::Paused => "paused",
+        v1::ExperimentState::Cancelled => "cancelled",
+        v1::ExperimentState::Leaving => "leaving",
     }
 }
 

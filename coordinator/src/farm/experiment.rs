@@ -171,6 +171,12 @@ impl Experiment {
         self.sweep.is_some() && self.done.len() + self.failed.len() == self.tasks()
     }
 
+    /// Whether no task is run or will be: rows need not wait for more rows.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let stopped = matches!(self.record.state, ExperimentState::Paused | ExperimentState::Cancelled);
+        self.is_complete() || stopped && self.leased.is_empty()
+    }
+
     /// What a worker needs before the first lease of this generation.
     pub(super) fn announcement(&self) -> v1::Experiment {
         v1::Experiment {

@@ -54,7 +54,8 @@ impl Farm {
         let before = experiment.failures.get(&index);
         let attempts = before.map_or(0, |failure| failure.attempts) + 1;
         let crashes = before.map_or(0, |failure| failure.crashes) + u32::from(kind == FailureKind::Crash);
-        let last = is_final(kind) || attempts >= self.config.attempts_max;
+        let forgiven = before.map_or(0, |failure| failure.forgiven);
+        let last = is_final(kind) || attempts - forgiven >= self.config.attempts_max;
         let record = FailureRecord {
             experiment: name.to_owned(),
             generation: experiment.record.generation,
@@ -66,6 +67,7 @@ impl Farm {
             message: cut(message).to_owned(),
             worker: worker_name.to_owned(),
             at_us: now.wall_us,
+            forgiven,
         };
         self.failure_row(name, &record, now);
         let Some(experiment) = self.experiments.get_mut(name) else { return };
@@ -130,7 +132,8 @@ fn cut(message: &str) -> &str {
     &message[..end]
 }
 
-fn kind_of(kind: v1::FailureKind) -> FailureKind {
+/// A kind of failure from a message.
+pub fn kind_of(kind: v1::FailureKind) -> FailureKind {
     match kind {
         v1::FailureKind::Invalid => FailureKind::Invalid,
         v1::FailureKind::Panic | v1::FailureKind::Unspecified => FailureKind::Panic,

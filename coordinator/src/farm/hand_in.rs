@@ -323,7 +323,7 @@ impl Farm {
                 join(&mut ranges, index..index + 1);
             }
             let lease = Some(v1::LeaseId { epoch: id.epoch, counter: id.counter });
-            self.out.send(conn, Body::Revoke(v1::Revoke { lease, ranges: to_wire(&ranges) }));
+            self.out.send(conn, Body::Revoke(v1::Revoke { lease, ranges: to_wire(&ranges), queued_only: false }));
         }
     }
 }

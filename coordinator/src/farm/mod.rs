@@ -16,6 +16,7 @@
 //! What it does not know: how messages travel, where state lies, what a row says.
 
 mod check;
+mod control;
 mod cost;
 mod dispatch;
 mod experiment;
@@ -43,6 +44,8 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
 use uuid::Uuid;
 
+pub use control::{Action, PRIORITIES};
+pub use failure::kind_of;
 pub use index_set::IndexSet;
 pub use pins::{build_versions, parts_of};
 pub use submit::Submission;
@@ -161,6 +164,15 @@ pub enum Event {
         /// Experiment.
         experiment: String,
     },
+    /// A client pauses, resumes, cancels, retries, deletes or reprioritises an experiment.
+    Control {
+        /// Gets the reply.
+        client: ClientId,
+        /// Experiment.
+        experiment: String,
+        /// What to do.
+        action: Action,
+    },
     /// A log is in the store.
     LogStored {
         /// Sha256 of its decompressed bytes.
@@ -249,6 +261,8 @@ pub enum Reply {
     Submitted(v1::SubmitReply),
     /// To a flush.
     Flushed(v1::FlushReply),
+    /// To a pause, resume, cancel, retry, delete or change of priority.
+    Controlled(v1::ControlReply),
     /// The request makes no sense, whatever the state.
     Invalid(String),
     /// There is no such experiment.
@@ -319,6 +333,7 @@ impl Farm {
             Event::Disconnected { conn, abrupt } => self.disconnected(conn, abrupt, now),
             Event::Submit { client, submission } => self.submit(client, submission, now),
             Event::Flush { client, experiment } => self.flush(client, &experiment, now),
+            Event::Control { client, experiment, action } => self.control(client, &experiment, &action, now),
             Event::LogStored { digest, bytes, name } => self.log_stored(digest, bytes, name),
             Event::Committed { token } => self.out.committed(token),
             Event::Published { part_id, result } => self.published(part_id, result, now),

@@ -165,7 +165,11 @@ impl Farm {
     /// Tasks of a lease that still need a row, in the present generation.
     fn open_tasks(&self, record: &LeaseRecord) -> IndexSet {
         let Some(experiment) = self.experiments.get(&record.experiment) else { return IndexSet::new() };
-        let active = matches!(experiment.record.state, ExperimentState::Running | ExperimentState::Waiting);
+        // What ran when it was paused is finished.
+        let active = matches!(
+            experiment.record.state,
+            ExperimentState::Running | ExperimentState::Waiting | ExperimentState::Paused
+        );
         if experiment.sweep.is_none() || !active {
             return IndexSet::new();
         }

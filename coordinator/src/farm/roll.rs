@@ -21,7 +21,7 @@ impl Farm {
     pub(super) fn roll_due(&mut self, name: &str, now: Now) {
         self.retry_parts(name, now);
         let Some(experiment) = self.experiments.get(name) else { return };
-        let all = self.closing || experiment.is_complete() || !experiment.flushes.is_empty();
+        let all = self.closing || experiment.is_at_rest() || !experiment.flushes.is_empty();
         for table in ROLLED {
             while self.is_due(name, table, all, now) && self.roll(name, table, now) {}
         }
@@ -105,8 +105,8 @@ impl Farm {
     /// Ends an experiment when nothing is left to run and all of it is visible.
     pub(super) fn finish(&mut self, name: &str) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        let active = matches!(experiment.record.state, ExperimentState::Running | ExperimentState::Waiting);
-        if !active || !experiment.is_complete() || !experiment.is_rolled() {
+        let ended = matches!(experiment.record.state, ExperimentState::Finished | ExperimentState::Failed);
+        if ended || !experiment.is_complete() || !experiment.is_rolled() {
             return;
         }
         experiment.record.state =

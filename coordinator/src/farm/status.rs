@@ -50,6 +50,8 @@ impl Farm {
             failures: experiment.failures.values().take(failures).map(|f| failure_status(experiment, f)).collect(),
             extra: experiment.extra(),
             reason,
+            priority: experiment.record.priority,
+            generation: experiment.record.generation,
         }
     }
 
@@ -65,14 +67,14 @@ impl Farm {
         (self.slots > 0).then(|| left as f64 * cost_s / self.slots as f64)
     }
 
-    fn state_of(&self, experiment: &Experiment) -> (v1::ExperimentState, String) {
+    pub(super) fn state_of(&self, experiment: &Experiment) -> (v1::ExperimentState, String) {
         let running = v1::ExperimentState::Running;
         let waiting = v1::ExperimentState::Waiting;
         match experiment.record.state {
             ExperimentState::Finished => (v1::ExperimentState::Finished, String::new()),
             ExperimentState::Failed => (v1::ExperimentState::Failed, String::new()),
-            ExperimentState::Paused => (waiting, "it is paused".to_owned()),
-            ExperimentState::Cancelled => (waiting, "it is cancelled".to_owned()),
+            ExperimentState::Paused => (v1::ExperimentState::Paused, String::new()),
+            ExperimentState::Cancelled => (v1::ExperimentState::Cancelled, String::new()),
             ExperimentState::Running | ExperimentState::Waiting => {
                 if let Some(reason) = &experiment.broken {
                     return (waiting, reason.clone());

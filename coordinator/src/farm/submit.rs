@@ -27,6 +27,8 @@ pub struct Submission {
     pub dry_run: bool,
     /// Set an experiment with other pins aside and start anew.
     pub restart: bool,
+    /// Higher is served first; `None`: 0 for a new experiment, unchanged for another.
+    pub priority: Option<i32>,
 }
 
 /// Where an experiment's tasks stand in a new index space.
@@ -51,6 +53,7 @@ impl Farm {
         if sweep.index_count() >= INDICES_MAX {
             return Err(Reply::Invalid(format!("{} indices: fewer than 2^48 are possible", sweep.index_count())));
         }
+        submission.priority.map_or(Ok(()), super::control::check_priority)?;
         let missing = self.missing(submission.digests.values());
         let Some(experiment) = self.experiments.get(&name) else {
             if submission.dry_run {
@@ -62,7 +65,7 @@ impl Farm {
         check_pins(experiment, &submission)?;
         let same = experiment.record.manifest == sweep.manifest().text() && experiment.sweep.is_some();
         if same && !submission.dry_run {
-            self.experiments.get_mut(&name).expect("just found").missing = missing;
+            self.submit_again(&name, submission.priority, missing);
             self.roll_due(&name, now);
             return Ok(Reply::Submitted(self.submitted(&name)));
         }
@@ -82,6 +85,20 @@ impl Farm {
         digests.into_iter().filter(lacks).copied().collect()
     }
 
+    /// The manifest as it is: a cancelled experiment goes on, a paused one stays so.
+    fn submit_again(&mut self, name: &str, priority: Option<i32>, missing: BTreeSet<LogDigest>) {
+        let experiment = self.experiments.get_mut(name).expect("the caller found it");
+        experiment.missing = missing;
+        let before = experiment.record.clone();
+        experiment.record.priority = priority.unwrap_or(before.priority);
+        if before.state == ExperimentState::Cancelled {
+            experiment.record.state = ExperimentState::Running;
+        }
+        if experiment.record != before {
+            self.out.put(Record::Experiment(experiment.record.clone()));
+        }
+    }
+
     fn create(&mut self, name: &str, submission: Submission, missing: BTreeSet<LogDigest>, now: Now) {
         let record = ExperimentRecord {
             name: name.to_owned(),
@@ -93,6 +110,7 @@ impl Farm {
             tables: tables_of(&submission.sweep),
             created_us: now.wall_us,
             state: ExperimentState::Running,
+            priority: submission.priority.unwrap_or(0),
         };
         self.out.put(Record::Experiment(record.clone()));
         let mut experiment = Experiment::new(record, Ok(submission.sweep));
@@ -121,7 +139,8 @@ impl Farm {
             digests: old.digests.iter().chain(&submission.digests).map(|(log, d)| (log.clone(), *d)).collect(),
             pins: old.pins.iter().map(|(p, v)| (p.clone(), *v)).chain(pins::parts_of(&submission.sweep)).collect(),
             tables: tables_of(&submission.sweep),
-            state: ExperimentState::Running,
+            state: if old.state == ExperimentState::Paused { old.state } else { ExperimentState::Running },
+            priority: submission.priority.unwrap_or(old.priority),
             ..old.clone()
         };
         let old_sweep = experiment.sweep.replace(submission.sweep);
@@ -213,6 +232,9 @@ impl Farm {
             failed,
             extra: experiment.extra(),
             missing_logs: experiment.missing.iter().map(|digest| digest.to_vec().into()).collect(),
+            state: self.state_of(experiment).0.into(),
+            priority: experiment.record.priority,
+            set_aside: String::new(),
         }
     }
 
@@ -309,5 +331,6 @@ fn reply_of(
         failed,
         extra: moved.extra.values().map(IndexSet::len).sum(),
         missing_logs: missing.iter().map(|digest| digest.to_vec().into()).collect(),
+        ..v1::SubmitReply::default()
     }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::index_set::IndexSet;
 use super::lease::Return;
 use super::{ConnId, Farm, Now};
-use crate::records::LeaseId;
+use crate::records::{ExperimentState, LeaseId};
 
 /// Longest worker name; it is a column of every row.
 const NAME_BYTES_MAX: usize = 200;
@@ -75,6 +75,11 @@ impl Farm {
         }
     }
 
+    fn paused(&self) -> impl Iterator<Item = &str> {
+        let paused = self.experiments.values().filter(|e| e.record.state == ExperimentState::Paused);
+        paused.map(super::experiment::Experiment::name)
+    }
+
     pub(super) fn worker_name(&self, id: Uuid) -> String {
         self.workers.get(&id).map(|worker| worker.name.clone()).unwrap_or_default()
     }
@@ -111,6 +116,11 @@ impl Farm {
                 adopted,
             }),
         );
+        let paused: BTreeSet<String> = self.paused().map(str::to_owned).collect();
+        if !paused.is_empty() {
+            // It may have missed what it was asked before.
+            self.ask_for_queued(|name| paused.contains(name), Some(id));
+        }
         if self.stopping {
             let drain = v1::Drain { reason: "the coordinator ends".to_owned() };
             self.out.greet(conn, v1::farm_message::Body::Drain(drain));
@@ -211,7 +221,7 @@ impl Farm {
             .flatten()
             .filter_map(|index| experiment.present_index(lease.generation, index).ok().flatten())
             .collect();
-        if let Some(worker) = self.workers.get_mut(&id) {
+        if let Some(worker) = self.workers.get_mut(&id).filter(|_| !back.asked) {
             // It drains, or cannot run these: it says Hello again if it wants more.
             worker.draining = true;
         }

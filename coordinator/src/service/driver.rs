@@ -16,7 +16,7 @@ use tonic::Status;
 
 use super::requests::{Requests, chain};
 use super::{ServeError, ServeOptions};
-use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
+use crate::farm::{Action, ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
 use crate::owner::Lost;
 use crate::publish::make_visible;
 use crate::store::{Store, StoreError};
@@ -51,6 +51,8 @@ pub(super) enum Command {
     Submit { submission: Submission, reply: oneshot::Sender<Reply> },
     /// A flush.
     Flush { experiment: String, reply: oneshot::Sender<Reply> },
+    /// A pause, resume, cancel, retry, delete or change of priority.
+    Control { experiment: String, action: Action, reply: oneshot::Sender<Reply> },
     /// A question.
     Status { request: v1::StatusRequest, reply: oneshot::Sender<v1::StatusReply> },
 }
@@ -239,6 +241,10 @@ impl Driver {
             Command::Flush { experiment, reply } => {
                 let client = self.client(reply);
                 self.event(Event::Flush { client, experiment });
+            }
+            Command::Control { experiment, action, reply } => {
+                let client = self.client(reply);
+                self.event(Event::Control { client, experiment, action });
             }
             Command::Status { request, reply } => {
                 let _ = reply.send(self.farm.status(&request, now(self.started)));

@@ -11,7 +11,7 @@ use tonic::Status;
 
 use super::MANIFEST_BYTES_MAX;
 use super::driver::Command;
-use crate::farm::{Event, Reply, Submission};
+use crate::farm::{Action, Event, Reply, Submission, kind_of};
 use crate::records::LogDigest;
 use crate::store::{Store, StoreError};
 
@@ -75,6 +75,18 @@ impl Requests {
         }
     }
 
+    /// Pauses, resumes, cancels, retries, deletes or reprioritises an experiment.
+    pub async fn control(&self, request: v1::ControlRequest) -> Result<v1::ControlReply, Status> {
+        let action = request.action.ok_or_else(|| Status::invalid_argument("the request names no action"))?;
+        let (send, receive) = oneshot::channel();
+        let (experiment, action) = (request.experiment, action_of(action)?);
+        self.command(Command::Control { experiment, action, reply: send }).await?;
+        match receive.await.map_err(|_| reloading())? {
+            Reply::Controlled(reply) => Ok(reply),
+            other => Err(refusal(other)),
+        }
+    }
+
     /// Size of a stored log. One that lies elsewhere is stored first: a worker of another machine asks for it.
     pub(super) async fn log_bytes(&self, digest: LogDigest) -> Result<u64, Status> {
         if let Some(bytes) = self.store.log_bytes(digest).await.map_err(store_status)? {
@@ -114,7 +126,22 @@ fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
     }
     let typed = digests.iter().map(|(log, digest)| (log.clone(), Digest::from(*digest))).collect();
     let sweep = Sweep::new(manifest, typed).map_err(|error| Status::invalid_argument(error.to_string()))?;
-    Ok(Submission { sweep, digests, dry_run: request.dry_run, restart: request.restart })
+    Ok(Submission { sweep, digests, dry_run: request.dry_run, restart: request.restart, priority: request.priority })
+}
+
+fn action_of(action: v1::control_request::Action) -> Result<Action, Status> {
+    use v1::control_request::Action as Wire;
+    Ok(match action {
+        Wire::Pause(_) => Action::Pause,
+        Wire::Resume(_) => Action::Resume,
+        Wire::Cancel(_) => Action::Cancel,
+        Wire::Retry(retry) => {
+            let kinds = retry.kinds().map(kind_of).collect();
+            Action::Retry { indices: retry.indices.iter().copied().collect(), kinds }
+        }
+        Wire::Delete(delete) => Action::Delete { force: delete.force, data_too: delete.data_too },
+        Wire::SetPriority(set) => Action::SetPriority(set.priority),
+    })
 }
 
 pub(super) fn digest_of(bytes: &[u8]) -> Result<LogDigest, String> {
@@ -126,7 +153,9 @@ fn refusal(reply: Reply) -> Status {
         Reply::Invalid(reason) => Status::invalid_argument(reason),
         Reply::NotFound(reason) => Status::not_found(reason),
         Reply::Refused(reason) => Status::failed_precondition(reason),
-        Reply::Submitted(_) | Reply::Flushed(_) => Status::internal("an answer to another request: this is a bug"),
+        Reply::Submitted(_) | Reply::Flushed(_) | Reply::Controlled(_) => {
+            Status::internal("an answer to another request: this is a bug")
+        }
     }
 }
 

@@ -123,6 +123,11 @@ impl v1::farm_server::Farm for Rpc {
         self.check(&request, Role::Client)?;
         self.requests.flush(request.into_inner()).await.map(Response::new)
     }
+
+    async fn control(&self, request: Request<v1::ControlRequest>) -> Result<Response<v1::ControlReply>, Status> {
+        self.check(&request, Role::Client)?;
+        self.requests.control(request.into_inner()).await.map(Response::new)
+    }
 }
 
 /// Turns a worker's messages into events until its stream ends.

@@ -89,6 +89,11 @@ impl<'a> Reader<'a> {
         Ok(Reader { all: value, at: 1, end })
     }
 
+    /// The format version that the value was written in.
+    pub(super) fn version(&self) -> u8 {
+        self.all[0]
+    }
+
     pub(super) fn raw(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let end = self.at.checked_add(len).filter(|&end| end <= self.end);
         let end = end.ok_or(DecodeError::Malformed("value ends early"))?;

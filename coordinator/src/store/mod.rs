@@ -9,6 +9,7 @@
 //! an object and shows either nothing or the whole of it.
 
 mod codec;
+mod decoding;
 mod encoding;
 mod location;
 mod model;
@@ -16,7 +17,8 @@ mod objects;
 mod open;
 mod slate;
 
-pub use encoding::{DecodeError, FORMAT_VERSION, Pair, Stored, decode, encode_key, encode_record};
+pub use decoding::decode;
+pub use encoding::{DecodeError, FORMAT_VERSION, Pair, Stored, encode_key, encode_record};
 pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
 pub(crate) use objects::blocking;

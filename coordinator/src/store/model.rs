@@ -5,7 +5,7 @@
 //! or a prefix of them survives a crash. It starts no task and reads no clock, so virtual time works.
 
 use super::objects::Objects;
-use super::{Batch, Op, Store, StoreError, encoding};
+use super::{Batch, Op, Store, StoreError, decoding, encoding};
 use crate::records::{Loaded, LogDigest, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -184,7 +184,7 @@ impl Store for ModelStore {
         let mut loaded = Loaded::default();
         for range in encoding::load_ranges() {
             for (key, value) in disk.values.range(range) {
-                loaded.add_stored(encoding::read(key, value)?);
+                loaded.add_stored(decoding::read(key, value)?);
             }
         }
         Ok(loaded)
@@ -228,7 +228,7 @@ impl Store for ModelStore {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        disk.values.range(range).map(|(key, value)| encoding::read_rows_record(key, value)).collect()
+        disk.values.range(range).map(|(key, value)| decoding::read_rows_record(key, value)).collect()
     }
 
     async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {

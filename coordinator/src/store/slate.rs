@@ -8,7 +8,7 @@
 //! watches the time. The newer of two writers wins: the older one's commits fail with `Fenced`.
 
 use super::objects::Objects;
-use super::{Batch, Location, Store, StoreError, encoding, model};
+use super::{Batch, Location, Store, StoreError, decoding, encoding, model};
 use crate::records::{Loaded, LogDigest, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -271,7 +271,7 @@ impl Store for SlateStore {
         for range in encoding::load_ranges() {
             let scan = snapshot.scan_with_options(range, &scan_options()).await.map_err(self.error("read"))?;
             drain(&self.data, scan, |key, value| {
-                loaded.add_stored(encoding::read(key, value)?);
+                loaded.add_stored(decoding::read(key, value)?);
                 Ok(())
             })
             .await?;
@@ -310,7 +310,7 @@ impl Store for SlateStore {
         let scan = self.db.scan_with_options(range, &scan_options()).await.map_err(self.error("read"))?;
         let mut rows = Vec::new();
         drain(&self.data, scan, |key, value| {
-            rows.push(encoding::read_rows_record(key, value)?);
+            rows.push(decoding::read_rows_record(key, value)?);
             Ok(())
         })
         .await?;
@@ -421,7 +421,7 @@ impl ReadOnly {
             let scan = db.scan_with_options(range, &scan_options()).await;
             let scan = scan.map_err(|error| from_slate(&self.data, "read", error))?;
             drain(&self.data, scan, |key, value| {
-                loaded.add_stored(encoding::read(key, value)?);
+                loaded.add_stored(decoding::read(key, value)?);
                 Ok(())
             })
             .await?;
@@ -446,7 +446,7 @@ impl ReadOnly {
         let scan = db.scan_with_options(range, &scan_options()).await;
         let scan = scan.map_err(|error| from_slate(&self.data, "read", error))?;
         drain(&self.data, scan, |key, value| {
-            rows.push(encoding::read_rows_record(key, value)?);
+            rows.push(decoding::read_rows_record(key, value)?);
             Ok(())
         })
         .await?;

@@ -30,6 +30,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             tables: vec![Table::Jobs],
             created_us: 1_790_000_000_000_000,
             state: ExperimentState::Running,
+            priority: -5,
         }),
         Record::Earlier(EarlierRecord {
             experiment: "etinski2010".into(),
@@ -91,6 +92,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             message: "index out of bounds: grün".into(),
             worker: "node7".into(),
             at_us: 1_790_000_000_000_001,
+            forgiven: 2,
         }),
         Record::Lease(LeaseRecord {
             id: LeaseId { epoch: 7, counter: 1_000_000 },
@@ -102,7 +104,21 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             attempt: 2,
         }),
         Record::Log(LogRecord { digest: [0xCD; 32], bytes: 12_345_678, name: "SDSC-SP2".into() }),
+        Record::Leaving(LeavingRecord { experiment: "etinski2010".into(), fate: Fate::Rename("etinski2010@1".into()) }),
+        Record::Leaving(LeavingRecord { experiment: "quickstart".into(), fate: Fate::Erase }),
+        Record::GenerationFloor(12),
     ]
+}
+
+/// The same as version 1 of the format knew it.
+pub(crate) fn one_of_each_in_version_1() -> Vec<Record> {
+    let known = one_of_each().into_iter().filter_map(|record| match record {
+        Record::Experiment(experiment) => Some(Record::Experiment(ExperimentRecord { priority: 0, ..experiment })),
+        Record::Failure(failure) => Some(Record::Failure(FailureRecord { forgiven: 0, ..failure })),
+        Record::Leaving(_) | Record::GenerationFloor(_) => None,
+        other => Some(other),
+    });
+    known.collect()
 }
 
 /// A batch of a stored table; row `id` carries `id` in every column that holds one.

@@ -192,7 +192,7 @@ impl Session {
         }
         if !self.slots[slot].revoked {
             let ranges = vec![v1::IndexRange { start: task.index, end: task.index + 1 }];
-            self.control.push_back(hand_back(task.lease, &task.experiment, ranges));
+            self.control.push_back(hand_back(task.lease, &task.experiment, ranges, false));
         }
         self.settle(task.lease);
     }
@@ -299,7 +299,7 @@ impl Session {
         let Some(id) = lease.id.map(LeaseId::from) else { return };
         let experiment = ExperimentKey { name: lease.experiment.as_str().into(), generation: lease.generation };
         if self.draining.is_some() || self.paused {
-            self.control.push_back(hand_back(id, &experiment, lease.ranges));
+            self.control.push_back(hand_back(id, &experiment, lease.ranges, false));
             return;
         }
         if self.leases.contains_key(&id) {
@@ -338,10 +338,19 @@ impl Session {
         tasks
     }
 
-    /// Tasks of a lease are not wanted any more; no range means all of them. Running ones are stopped.
+    /// Tasks of a lease are not wanted any more; no range means all of them. Running ones are stopped, or go on where
+    /// only the queue is asked for; that is handed back then.
     pub fn revoked(&mut self, revoke: &v1::Revoke) {
         let Some(id) = revoke.lease.map(LeaseId::from) else { return };
         let Some(lease) = self.leases.get_mut(&id) else { return };
+        if revoke.queued_only {
+            let ranges = lease.drop_queue();
+            self.with_queue.remove(&id);
+            if !ranges.is_empty() {
+                self.control.push_back(hand_back(id, &lease.experiment, ranges, true));
+            }
+            return self.settle(id);
+        }
         let everything = [v1::IndexRange { start: 0, end: u64::MAX }];
         let cuts = if revoke.ranges.is_empty() { &everything[..] } else { &revoke.ranges[..] };
         let running: Vec<u64> = cuts.iter().flat_map(|cut| lease.revoke(&(cut.start..cut.end))).collect();
@@ -410,7 +419,7 @@ impl Session {
             let Some(lease) = self.leases.get_mut(&id) else { continue };
             let ranges = lease.drop_queue();
             if !ranges.is_empty() {
-                self.control.push_back(hand_back(id, &lease.experiment, ranges));
+                self.control.push_back(hand_back(id, &lease.experiment, ranges, false));
             }
             self.settle(id);
         }
@@ -473,11 +482,12 @@ impl Session {
     }
 }
 
-fn hand_back(lease: LeaseId, experiment: &ExperimentKey, ranges: Vec<v1::IndexRange>) -> Body {
+fn hand_back(lease: LeaseId, experiment: &ExperimentKey, ranges: Vec<v1::IndexRange>, asked: bool) -> Body {
     Body::HandBack(v1::HandBack {
         lease: Some(lease.into()),
         experiment: experiment.name.to_string(),
         ranges,
         generation: experiment.generation,
+        asked,
     })
 }

@@ -132,14 +132,18 @@ fn revoked_tasks_are_stopped_and_not_reported() {
     grant(&mut s, 1, 0, 4);
     s.take(0);
     s.take(1);
-    s.revoked(&v1::Revoke { lease: Some(id(1)), ranges: vec![v1::IndexRange { start: 1, end: 3 }] });
+    s.revoked(&v1::Revoke {
+        lease: Some(id(1)),
+        ranges: vec![v1::IndexRange { start: 1, end: 3 }],
+        queued_only: false,
+    });
     assert!(!s.stop_flag(0).load(Ordering::Relaxed));
     assert!(s.stop_flag(1).load(Ordering::Relaxed));
     s.stopped(1);
     assert_eq!(s.next_message(), None);
     assert_eq!(index(s.take(1)), 3);
     assert!(!s.stop_flag(1).load(Ordering::Relaxed), "the flag is the task's, not the slot's");
-    s.revoked(&v1::Revoke { lease: Some(id(1)), ranges: vec![] });
+    s.revoked(&v1::Revoke { lease: Some(id(1)), ranges: vec![], queued_only: false });
     s.stopped(0);
     s.stopped(1);
     assert!(s.is_settled());

@@ -236,4 +236,8 @@ impl Farm for Service {
     async fn flush(&self, _: Request<v1::FlushRequest>) -> Result<Response<v1::FlushReply>, Status> {
         Err(Status::unimplemented("not a worker's call"))
     }
+
+    async fn control(&self, _: Request<v1::ControlRequest>) -> Result<Response<v1::ControlReply>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
 }

@@ -165,6 +165,7 @@ impl Worker {
             experiment: lease.experiment,
             ranges: open.into_iter().map(|index| v1::IndexRange { start: index, end: index + 1 }).collect(),
             generation: lease.generation,
+            asked: false,
         };
         self.send(wire, ToFarm::HandBack(back));
     }

@@ -166,6 +166,7 @@ impl Simulation {
             digests: BTreeMap::new(),
             dry_run: self.random.one_in(5),
             restart: false,
+            priority: None,
         };
         self.wire.event(Event::Submit { client: 1, submission });
     }

@@ -304,7 +304,7 @@ impl Wire {
     }
 
     pub(super) fn submit(&mut self, sweep: Sweep) -> Reply {
-        let submission = Submission { sweep, digests: BTreeMap::new(), dry_run: false, restart: false };
+        let submission = Submission { sweep, digests: BTreeMap::new(), dry_run: false, restart: false, priority: None };
         self.event(Event::Submit { client: 1, submission });
         self.commit_all();
         self.replies.pop().expect("a submit is answered")

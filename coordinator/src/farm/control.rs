@@ -1,0 +1,225 @@
+//! What users do with an experiment after its submit: pause, resume, cancel, retry, priority, delete.
+//!
+//! Every action may be repeated: where it is so already, the reply says that nothing changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use powersweep_proto::v1;
+use powersweep_proto::v1::farm_message::Body;
+use uuid::Uuid;
+
+use super::experiment::is_final;
+use super::index_set::IndexSet;
+use super::lease::Return;
+use super::pending::Group;
+use super::{ClientId, Farm, Now, Reply};
+use crate::records::{ExperimentState, FailureKind, LeaseId, Record};
+
+/// Priorities that users can give.
+pub const PRIORITIES: RangeInclusive<i32> = -1000..=1000;
+
+/// What to do with an experiment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Running tasks are finished, nothing more starts.
+    Pause,
+    /// Goes on after a pause or cancellation.
+    Resume,
+    /// Running tasks are stopped, nothing more starts.
+    Cancel,
+    /// Tasks that failed for good are tried again.
+    Retry {
+        /// Only these; all if empty.
+        indices: BTreeSet<u64>,
+        /// Only failures of these kinds; all if empty.
+        kinds: BTreeSet<FailureKind>,
+    },
+    /// The experiment goes away.
+    Delete {
+        /// Also while tasks are to be run.
+        force: bool,
+        /// With its parts.
+        data_too: bool,
+    },
+    /// Higher is served first.
+    SetPriority(i32),
+}
+
+impl Farm {
+    pub(super) fn control(&mut self, client: ClientId, name: &str, action: &Action, now: Now) {
+        let Some(experiment) = self.experiments.get(name) else {
+            return self.out.reply(client, Reply::NotFound(format!("there is no experiment {name}")));
+        };
+        let before = experiment.record.state;
+        let done = match action {
+            Action::Pause => self.pause(name, before, now),
+            Action::Resume => self.resume(name, before, now),
+            Action::Cancel => self.cancel(name, before, now),
+            Action::Retry { indices, kinds } => self.retry(name, indices, kinds, now),
+            Action::SetPriority(priority) => self.set_priority(name, *priority),
+            Action::Delete { .. } => Err(Reply::Refused("this version cannot delete experiments".to_owned())),
+        };
+        let reply = done.map_or_else(|refusal| refusal, |(changed, tasks)| self.controlled(name, changed, tasks));
+        self.out.reply(client, reply);
+        self.wake_all();
+    }
+
+    fn controlled(&self, name: &str, changed: bool, tasks: u64) -> Reply {
+        let experiment = &self.experiments[name];
+        Reply::Controlled(v1::ControlReply {
+            state: self.state_of(experiment).0.into(),
+            tasks,
+            running: experiment.leased.len(),
+            changed,
+            to_run: experiment.tasks() - experiment.done.len() - experiment.failed.len(),
+        })
+    }
+
+    fn pause(&mut self, name: &str, before: ExperimentState, now: Now) -> Result<(bool, u64), Reply> {
+        match before {
+            ExperimentState::Paused => return Ok((false, 0)),
+            ExperimentState::Running | ExperimentState::Waiting => {}
+            ExperimentState::Finished | ExperimentState::Failed => {
+                return Err(Reply::Refused(format!("{name} has ended: nothing of it is left to pause")));
+            }
+            ExperimentState::Cancelled => {
+                return Err(Reply::Refused(format!("{name} is cancelled: it does not run")));
+            }
+        }
+        self.set_state(name, ExperimentState::Paused);
+        self.ask_for_queued(|lease_of| lease_of == name, None);
+        self.roll_due(name, now);
+        Ok((true, 0))
+    }
+
+    fn resume(&mut self, name: &str, before: ExperimentState, now: Now) -> Result<(bool, u64), Reply> {
+        match before {
+            ExperimentState::Running | ExperimentState::Waiting => return Ok((false, 0)),
+            ExperimentState::Paused | ExperimentState::Cancelled => {}
+            ExperimentState::Finished => {
+                return Err(Reply::Refused(format!("{name} has finished: every task has its row")));
+            }
+            ExperimentState::Failed => {
+                return Err(Reply::Refused(format!(
+                    "{name} has ended, some of its tasks failed for good: `retry` tries them again"
+                )));
+            }
+        }
+        self.set_state(name, ExperimentState::Running);
+        self.roll_due(name, now);
+        Ok((true, 0))
+    }
+
+    fn cancel(&mut self, name: &str, before: ExperimentState, now: Now) -> Result<(bool, u64), Reply> {
+        match before {
+            ExperimentState::Cancelled => return Ok((false, 0)),
+            ExperimentState::Running | ExperimentState::Waiting | ExperimentState::Paused => {}
+            ExperimentState::Finished | ExperimentState::Failed => {
+                return Err(Reply::Refused(format!("{name} has ended: nothing of it is left to cancel")));
+            }
+        }
+        self.set_state(name, ExperimentState::Cancelled);
+        self.revoke_all(name, now);
+        self.roll_due(name, now);
+        Ok((true, 0))
+    }
+
+    fn set_priority(&mut self, name: &str, priority: i32) -> Result<(bool, u64), Reply> {
+        check_priority(priority)?;
+        let experiment = self.experiments.get_mut(name).expect("the caller found it");
+        if experiment.record.priority == priority {
+            return Ok((false, 0));
+        }
+        experiment.record.priority = priority;
+        let record = experiment.record.clone();
+        self.out.put(Record::Experiment(record));
+        Ok((true, 0))
+    }
+
+    fn set_state(&mut self, name: &str, state: ExperimentState) {
+        let experiment = self.experiments.get_mut(name).expect("the caller found it");
+        experiment.record.state = state;
+        let record = experiment.record.clone();
+        self.out.put(Record::Experiment(record));
+    }
+
+    /// Opens tasks again that failed for good. Returns whether there were any, and how many.
+    fn retry(
+        &mut self,
+        name: &str,
+        indices: &BTreeSet<u64>,
+        kinds: &BTreeSet<FailureKind>,
+        now: Now,
+    ) -> Result<(bool, u64), Reply> {
+        let experiment = self.experiments.get_mut(name).expect("the caller found it");
+        if let Some(broken) = &experiment.broken {
+            return Err(Reply::Refused(format!("{name} cannot run: {broken}")));
+        }
+        let is_task = |index: &u64| experiment.sweep.as_ref().is_some_and(|sweep| sweep.task(*index).is_some());
+        if let Some(index) = indices.iter().find(|index| !is_task(index)) {
+            return Err(Reply::Invalid(format!("{name} has no task {index}")));
+        }
+        let chosen = |index: u64, kind: FailureKind| {
+            (indices.is_empty() || indices.contains(&index)) && (kinds.is_empty() || kinds.contains(&kind))
+        };
+        // What came after the same number of attempts goes on together; crashes alone, so that one of them is blamed.
+        let mut open: BTreeMap<(u32, bool), IndexSet> = BTreeMap::new();
+        let mut tasks = 0;
+        for failure in experiment.failures.values_mut().filter(|f| f.quarantined && chosen(f.index, f.kind)) {
+            tasks += 1;
+            failure.quarantined = false;
+            failure.forgiven = failure.attempts;
+            experiment.failed.remove(failure.index);
+            experiment.quarantined -= u64::from(!is_final(failure.kind));
+            let alone = failure.kind == FailureKind::Crash;
+            open.entry((failure.attempts + 1, alone)).or_default().insert(failure.index);
+            self.out.put(Record::Failure(failure.clone()));
+        }
+        for ((attempt, alone), indices) in open {
+            let most = if alone { 1 } else { u64::MAX };
+            experiment.pending.give_back(Group { indices, attempt, most, not_before: now.mono, avoid: None });
+        }
+        let ended = matches!(experiment.record.state, ExperimentState::Finished | ExperimentState::Failed);
+        if tasks > 0 && ended {
+            self.set_state(name, ExperimentState::Running);
+        }
+        Ok((tasks > 0, tasks))
+    }
+
+    /// Asks workers for the tasks of leases that have not started: of experiments that `chosen` picks, of one worker or
+    /// of all. They come back in hand-backs.
+    pub(super) fn ask_for_queued(&mut self, chosen: impl Fn(&str) -> bool, of: Option<Uuid>) {
+        let asked = self.leases.iter().filter(|(_, lease)| of.is_none_or(|worker| lease.worker == worker));
+        let asked: Vec<(LeaseId, Uuid)> =
+            asked.filter(|(_, lease)| chosen(&lease.experiment)).map(|(id, lease)| (*id, lease.worker)).collect();
+        for (id, worker) in asked {
+            self.send_revoke(id, worker, true);
+        }
+    }
+
+    /// Takes all tasks of an experiment back, running ones too.
+    pub(super) fn revoke_all(&mut self, name: &str, now: Now) {
+        let leases = self.leases.iter().filter(|(_, lease)| lease.experiment == name);
+        let leases: Vec<(LeaseId, Uuid)> = leases.map(|(id, lease)| (*id, lease.worker)).collect();
+        for (id, worker) in leases {
+            self.send_revoke(id, worker, false);
+            self.give_back_all(id, Return::Blameless, now);
+        }
+    }
+
+    fn send_revoke(&mut self, id: LeaseId, worker: Uuid, queued_only: bool) {
+        let Some(conn) = self.workers.get(&worker).and_then(|worker| worker.conn) else { return };
+        let lease = Some(v1::LeaseId { epoch: id.epoch, counter: id.counter });
+        self.out.send(conn, Body::Revoke(v1::Revoke { lease, ranges: Vec::new(), queued_only }));
+    }
+}
+
+/// Whether users can give this priority.
+pub(super) fn check_priority(priority: i32) -> Result<(), Reply> {
+    if PRIORITIES.contains(&priority) {
+        return Ok(());
+    }
+    let (least, most) = (PRIORITIES.start(), PRIORITIES.end());
+    Err(Reply::Invalid(format!("priority {priority}: from {least} to {most} are possible, higher is served first")))
+}
