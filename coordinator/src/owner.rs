@@ -161,7 +161,8 @@ impl Ownership {
         let found = desk.read().await?;
         match &lock {
             LockState::Busy(_) if !take_over => return Err(desk.held(found.record)),
-            LockState::Mine(_) | LockState::Busy(_) => {}
+            LockState::Mine(_) => {}
+            LockState::Busy(file) => desk.queue_for(file)?,
             LockState::None if take_over => {}
             LockState::None => desk.wait_until_stale(&found).await?,
         }
@@ -176,9 +177,12 @@ impl Ownership {
         let version = match desk.write(&record, &found).await {
             Ok(version) => version,
             Err(ObjectError::Precondition { .. } | ObjectError::AlreadyExists { .. }) => {
-                // Somebody else was as fast.
+                // Somebody else was as fast, or the answer to this write was lost and it was made again.
                 let found = desk.read().await?;
-                return Err(desk.held(found.record));
+                match found.record {
+                    Some(record) if record.uuid == uuid => found.version,
+                    other => return Err(desk.held(other)),
+                }
             }
             Err(error) => return Err(storage(&desk.data, "write the owner record", error)),
         };
@@ -229,7 +233,7 @@ impl Ownership {
 enum LockState {
     /// Held until dropped.
     Mine(#[expect(dead_code, reason = "holds the lock while it lives")] File),
-    /// Another process has it; kept to take it once that process has gone.
+    /// Another process has it; it is this one's once that process has gone.
     Busy(File),
     /// No such thing here.
     None,
@@ -252,6 +256,20 @@ impl Desk {
             }
         }
         unreachable!("the loop ends by returning")
+    }
+
+    /// After a take-over: the lock is this owner's at the moment when the older one leaves, so that nobody comes between.
+    fn queue_for(&self, lock: &File) -> Result<(), OwnerError> {
+        let fail = |error: std::io::Error| storage(&self.data, "wait for .powersweep/owner.lock", error);
+        // A lock belongs to all handles of one opening: the renewer's keeps what this one waits for.
+        let lock = lock.try_clone().map_err(fail)?;
+        // A thread of its own, because nobody knows how long the older owner stays: no runtime may wait for it.
+        let waiting = std::thread::Builder::new().name("owner-lock".to_owned()).spawn(move || {
+            if let Err(error) = lock.lock() {
+                tracing::warn!(%error, "the lock of an owner that was overridden cannot be had");
+            }
+        });
+        waiting.map(|_| ()).map_err(fail)
     }
 
     fn held(&self, owner: Option<OwnerRecord>) -> OwnerError {
@@ -332,6 +350,7 @@ struct Renewer {
     desk: Desk,
     record: OwnerRecord,
     version: UpdateVersion,
+    #[expect(dead_code, reason = "holds the lock while it lives")]
     lock: LockState,
     lost: watch::Sender<Option<Lost>>,
     endpoints: watch::Receiver<String>,
@@ -366,13 +385,6 @@ impl Renewer {
     }
 
     async fn renew(&mut self) -> Result<(), ObjectError> {
-        if let LockState::Busy(file) = &self.lock {
-            // After a take-over: the lock is free once the older owner has left.
-            if file.try_lock().is_ok() {
-                let LockState::Busy(file) = std::mem::replace(&mut self.lock, LockState::None) else { return Ok(()) };
-                self.lock = LockState::Mine(file);
-            }
-        }
         self.record.renewed_us = now_us();
         let seen = if self.desk.conditional {
             Seen { record: Some(self.record.clone()), version: self.version.clone() }

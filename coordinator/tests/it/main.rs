@@ -1,5 +1,6 @@
 //! Tests of the coordinator against real storage and real protocols.
 
+mod lost_answers;
 mod store;
 mod store_faults;
 mod store_golden;

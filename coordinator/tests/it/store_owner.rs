@@ -84,6 +84,14 @@ async fn taking_over_stops_the_older_owner() {
     older_ownership.release().await;
     let seen = owner::look(&location).await.expect("looks").expect("owned");
     assert_eq!(seen.record.map(|record| record.uuid), Some(newer_ownership.uuid()));
+    // The lock is the newer one's as soon as the older one has left, not at its next renewal: a third is refused.
+    let left = std::time::Instant::now();
+    while owner::look(&location).await.expect("looks").expect("owned").alive != Some(true) {
+        assert!(left.elapsed() < owner::RENEW_INTERVAL / 2, "nobody has the lock");
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    let error = open(&location, "", false).await.expect_err("owned");
+    assert!(matches!(error, OpenError::Owner(OwnerError::Held { .. })), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
