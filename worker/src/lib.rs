@@ -12,5 +12,10 @@ pub mod options;
 pub mod session;
 mod slots;
 
+/// Target of the log lines that say which tasks start (`started`, with index, attempt and epoch of the lease) and which
+/// ones the coordinator has answered for (`acknowledged`, with indices and the coordinator's epoch). At level `trace`:
+/// one line a task is too much for every day.
+pub const JOURNAL: &str = "powersweep_worker::journal";
+
 pub use agent::{run, versions};
 pub use options::{LOGS_MEMORY_BYTES, TaskLimits, Tls, WorkerError, WorkerOptions, WorkerReport};

@@ -314,20 +314,21 @@ impl Session {
 
     /// The coordinator has these rows and failures, durably.
     pub fn acknowledged(&mut self, ids: &[u64]) {
-        self.tasks_acknowledged += self.settle_entries(ids);
+        self.tasks_acknowledged += self.settle_entries(ids, "acknowledged");
     }
 
     /// The coordinator does not take these hand-ins: their tasks are not this worker's any more.
     pub fn rejected(&mut self, ids: &[u64]) {
-        self.tasks_rejected += self.settle_entries(ids);
+        self.tasks_rejected += self.settle_entries(ids, "rejected");
     }
 
     /// Forgets entries of the outbox; returns the number of their tasks.
-    fn settle_entries(&mut self, ids: &[u64]) -> u64 {
+    fn settle_entries(&mut self, ids: &[u64], answer: &str) -> u64 {
         let mut tasks = 0;
         for &id in ids {
             for (lease_id, indices) in self.outbox.remove(id) {
                 tasks += indices.len() as u64;
+                tracing::trace!(target: crate::JOURNAL, epoch = self.epoch, ?indices, "{answer}");
                 let Some(lease) = self.leases.get_mut(&lease_id) else { continue };
                 for index in indices {
                     lease.acknowledge(index);

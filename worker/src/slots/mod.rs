@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use powersweep_engine::Details;
 use powersweep_proto::v1;
 
+use crate::JOURNAL;
 use crate::logs::Logs;
 use crate::options::WorkerError;
 use crate::session::{ExperimentKey, Session, Take, TaskRef};
@@ -154,6 +155,8 @@ impl Pool {
             if experiment.as_ref().is_none_or(|e| e.key != task.experiment) {
                 experiment = self.experiment(&task.experiment);
             }
+            let epoch = task.lease.epoch;
+            tracing::trace!(target: JOURNAL, index = task.index, attempt = task.attempt, epoch, "started");
             let outcome = match &experiment {
                 Some(experiment) => runner.run(experiment, &task),
                 // The coordinator sends experiments before their leases; without one the task goes back.
