@@ -59,11 +59,59 @@ excerpt() {
         tail -n $LOG_LINES_SHOWN "$1"
 }
 
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 earlier=0
+
+# With RESUMABLE=1 (.ci/full), a section that has passed is not run again on the same commit with the same settings; the
+# clone must have no changes for that. What passed is kept outside the clone.
+RESUMABLE=0
+STATE=
+
+# find_state: sets STATE, the folder of what passed on this commit; empty if nothing is kept.
+find_state() {
+    local settings
+    STATE=
+    [ "$RESUMABLE" -eq 1 ] || return 0
+    if [ -n "$(git status --porcelain)" ]; then
+        say "the clone has changes that are not committed: every section is run, and none is kept as passed"
+        return 0
+    fi
+    # Where logs and Python lie is no setting of a test.
+    settings=$(env | grep '^POWERSWEEP_' | grep -vE '^POWERSWEEP_(TRACES|PYTHON|BIN)=' | sort | cksum)
+    STATE=$CARGO_TARGET_DIR/ci-state/$(git rev-parse HEAD)-${settings%% *}
+    mkdir -p "$STATE"
+}
+
+# say TEXT: a line on the screen and in the summary, which can be quoted.
+say() {
+    printf '%s\n' "$*" | tee -a "$SUMMARY"
+}
+
+# was_passed NAME: shows the verdict of an earlier run, if the section passed.
+was_passed() {
+    [ -n "$STATE" ] && [ -f "$STATE/$1" ] || return 1
+    passed=$((passed + 1)) earlier=$((earlier + 1))
+    tee -a "$SUMMARY" <"$STATE/$1"
+}
+
+# The verdict, notes and end of a section's log: NAME STATUS SECONDS LOG.
+report() {
+    local name=$1 status=$2 seconds=$3 log=$4 verdict=$5
+    printf '%-8s %-14s %6s' "$verdict" "$name" "$(clock "$seconds")"
+    if [ "$status" -eq 77 ]; then
+        printf '  %s' "$(cat "$SCRATCH/reason" 2>/dev/null || tail -n 1 "$log")"
+    fi
+    printf '\n'
+    [ ! -f "$SCRATCH/notes" ] || sed 's/^/         | /' "$SCRATCH/notes"
+    if [ "$verdict" = FAILED ]; then
+        printf '         status %s, the log is %s; of its end:\n' "$status" "$log"
+        excerpt "$log" | cut -c 1-400 | sed 's/^/         > /'
+    fi
+}
 
 run_section() {
     local name=$1 log=$LOGS/$1.log begin=$SECONDS status verdict
     rm -f "$SCRATCH/reason" "$SCRATCH/notes"
+    [ -z "$STATE" ] || rm -f "$STATE/$name"
     use_python
     printf '%-8s %-14s\n' running "$name"
     (
@@ -76,19 +124,16 @@ run_section() {
     77) verdict=skipped skipped=$((skipped + 1)) ;;
     *) verdict=FAILED failed=$((failed + 1)) ;;
     esac
-    printf '%-8s %-14s %6s' "$verdict" "$name" "$(clock $((SECONDS - begin)))"
-    if [ $status -eq 77 ]; then
-        printf '  %s' "$(cat "$SCRATCH/reason" 2>/dev/null || tail -n 1 "$log")"
-    fi
-    printf '\n'
-    [ ! -f "$SCRATCH/notes" ] || sed 's/^/         | /' "$SCRATCH/notes"
-    if [ $verdict = FAILED ]; then
-        printf '         status %s, the log is %s; of its end:\n' "$status" "$log"
-        excerpt "$log" | cut -c 1-400 | sed 's/^/         > /'
+    report "$name" $status $((SECONDS - begin)) "$log" $verdict | tee "$SCRATCH/report"
+    cat "$SCRATCH/report" >>"$SUMMARY"
+    if [ $status -eq 0 ] && [ -n "$STATE" ]; then
+        # The date tells a verdict of an earlier run from one of this run.
+        sed "1s/\$/  (on $(date -u '+%Y-%m-%d %H:%M') UTC)/" "$SCRATCH/report" >"$STATE/$name"
     fi
 }
 
-# run_sections ALL... -- CHOSEN...: runs the chosen sections, all if none is chosen, in the order of ALL; then counts.
+# run_sections ALL... -- [--again] CHOSEN...: runs the chosen sections, all if none is chosen, in the order of ALL; then
+# counts. --again runs those too that have passed before.
 run_sections() {
     local all=() name wanted
     while [ "$1" != -- ]; do
@@ -96,6 +141,15 @@ run_sections() {
         shift
     done
     shift
+    local again=0
+    if [ "${1:-}" = --again ]; then
+        again=1
+        shift
+    fi
+    SUMMARY=$LOGS/$(basename "$0").summary
+    : >"$SUMMARY"
+    say "$(basename "$0") at $(git describe --always --dirty --abbrev=12), $(date -u '+%Y-%m-%d %H:%M') UTC, $(nproc) processors"
+    find_state
     for wanted in "$@"; do
         case " ${all[*]} " in
         *" $wanted "*) ;;
@@ -109,9 +163,12 @@ run_sections() {
         if [ $# -gt 0 ]; then
             case " $* " in *" $name "*) ;; *) continue ;; esac
         fi
-        run_section "$name"
+        if [ $again -eq 1 ] || ! was_passed "$name"; then
+            run_section "$name"
+        fi
     done
-    printf 'all sections took %s\n' "$(clock $SECONDS)"
-    printf '%d passed, %d failed, %d skipped\n' $passed $failed $skipped
+    say "all sections took $(clock $SECONDS)"
+    say "$passed passed$([ $earlier -eq 0 ] || echo " ($earlier of them before)"), $failed failed, $skipped skipped"
+    printf 'these lines are in %s\n' "$SUMMARY"
     [ $failed -eq 0 ]
 }

@@ -1,1 +1,3 @@
-//! Tests of coordinator, workers and faults together; everything is in `tests/`.
+//! What tests of coordinator, workers and faults share; the tests are in `tests/`, here and in `cli/`.
+
+pub mod dataset;

@@ -4,21 +4,20 @@
 //! `POWERSWEEP_SEED` repeats the moments of a run.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep_farmtest::dataset::assert_undisturbed;
 use powersweep_proto::client::{Address, Client, Target};
 use powersweep_proto::v1::StatusRequest;
 use tokio::runtime::Runtime;
 
+use crate::random::Random;
 use crate::sandbox::{Running, Sandbox};
+use crate::sweeps::four_policies;
 
 /// Kills of a running sweep.
 const KILLS: u32 = 10;
@@ -26,53 +25,6 @@ const KILLS: u32 = 10;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Between two looks at a run.
 const LOOK: Duration = Duration::from_millis(1);
-/// Columns that say who ran a task when, and how long it took.
-const OF_THE_RUN: [&str; 6] = ["worker", "attempt", "started_at", "wall_ms", "engine_ms", "parse_ms"];
-
-/// `tasks` synthetic tasks, a multiple of 4, of `jobs` jobs each.
-fn manifest(tasks: u32, jobs: u32, tables: &str) -> String {
-    let seeds = tasks / 4;
-    format!(
-        r#"
-version = 1
-name = "kill"
-{tables}
-seeds = {{ from = 1, count = {seeds} }}
-[workloads.w]
-source = "lublin"
-synthetic_jobs_count = {jobs}
-synthetic_procs = 64
-[platforms.p]
-[policies.plain]
-queue_order = ["fcfs", "sjf"]
-[policies.slow]
-gear_rule = "bsld"
-bsld_threshold = 2
-wq_threshold = [0, "unlimited"]
-"#
-    )
-}
-
-/// A fixed sequence of pseudo-random numbers (Knuth's MMIX generator).
-struct Random(u64);
-
-impl Random {
-    fn new() -> Random {
-        let seed = std::env::var("POWERSWEEP_SEED").ok().and_then(|s| s.parse().ok());
-        let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
-        println!("POWERSWEEP_SEED={seed}");
-        Random(seed)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-
-    fn ms_below(&mut self, n: u64) -> Duration {
-        Duration::from_micros(self.below(1000 * n))
-    }
-}
 
 /// A folder with a manifest, and a dataset that is killed and one that is not.
 struct Scene {
@@ -165,29 +117,10 @@ impl Scene {
         true
     }
 
-    fn table(&self, data: &str, table: &str) -> RecordBatch {
-        let keys: &[&str] = match table {
-            "jobs" => &["task_id", "job_id"],
-            "series" => &["task_id", "series", "level", "x"],
-            _ => &["task_id"],
-        };
-        read_table(&self.sandbox.path(data).join("kill").join(table), keys)
-    }
-
-    /// Both datasets hold the same rows, each once.
-    fn assert_same(&self, table: &str, rows: usize) {
-        let (left, right) = (self.table("killed", table), self.table("undisturbed", table));
-        assert_eq!((left.num_rows(), right.num_rows()), (rows, rows), "{table}");
-        for (at, field) in right.schema().fields().iter().enumerate() {
-            if !OF_THE_RUN.contains(&field.name().as_str()) {
-                assert_eq!(left.column(at), right.column(at), "{table}: column {}", field.name());
-            }
-        }
-        if table == "tasks" {
-            let ids = arrow::compute::cast(&left["task_id"], &arrow::datatypes::DataType::Utf8).expect("casts");
-            let ids: BTreeSet<&str> = ids.as_string::<i32>().iter().flatten().collect();
-            assert_eq!(ids.len(), rows, "a task has two rows");
-        }
+    /// Both datasets hold the same rows, each once; returns how many.
+    fn assert_same(&self, table: &str) -> usize {
+        let [killed, undisturbed] = ["killed", "undisturbed"].map(|data| self.sandbox.path(data));
+        assert_undisturbed(&killed, &undisturbed, "kill", table)
     }
 }
 
@@ -195,21 +128,6 @@ impl Scene {
 fn files(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|e| if e.file_type().is_ok_and(|t| t.is_dir()) { files(&e.path()) } else { 1 }).sum()
-}
-
-/// All rows of a folder, sorted.
-fn read_table(folder: &Path, keys: &[&str]) -> RecordBatch {
-    let mut batches = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("the table is there") {
-        let file = File::open(entry.expect("it can be listed").path()).expect("a part opens");
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("a part is Parquet");
-        batches.extend(reader.build().expect("a part is readable").map(|batch| batch.expect("a part is whole")));
-    }
-    let all = concat_batches(&batches[0].schema(), &batches).expect("parts have one schema");
-    let columns: Vec<SortColumn> =
-        keys.iter().map(|key| SortColumn { values: Arc::clone(&all[*key]), options: None }).collect();
-    let order = lexsort_to_indices(&columns, None).expect("keys sort");
-    take_record_batch(&all, &order).expect("rows can be taken")
 }
 
 /// Lists the table folders again and again.
@@ -250,7 +168,7 @@ impl Watcher {
 #[test]
 fn ten_kills_leave_the_rows_of_an_undisturbed_run() {
     const TASKS: u64 = 2000;
-    let scene = Scene::new(&manifest(2000, 3000, ""));
+    let scene = Scene::new(&four_policies("kill", 2000, 3000, ""));
     let mut random = Random::new();
     scene.start("undisturbed").wait().exits(0);
 
@@ -279,14 +197,14 @@ fn ten_kills_leave_the_rows_of_an_undisturbed_run() {
     scene.start("killed").wait().exits(0);
     watcher.end();
     assert_eq!(kills, KILLS);
-    scene.assert_same("tasks", TASKS as usize);
+    assert_eq!(scene.assert_same("tasks"), TASKS as usize);
 }
 
 #[test]
 fn kills_while_optional_parts_are_published_leave_each_row_once() {
     const TASKS: u32 = 600;
     const JOBS: u32 = 300;
-    let scene = Scene::new(&manifest(TASKS, JOBS, "tables = [\"jobs\", \"series\"]"));
+    let scene = Scene::new(&four_policies("kill", TASKS, JOBS, "tables = [\"jobs\", \"series\"]"));
     let mut random = Random::new();
     scene.start("undisturbed").wait().exits(0);
 
@@ -306,9 +224,8 @@ fn kills_while_optional_parts_are_published_leave_each_row_once() {
     assert!(kills >= 4, "the sweep was over after {kills} kills");
     scene.start("killed").wait().exits(0);
     watcher.end();
-    scene.assert_same("tasks", TASKS as usize);
-    scene.assert_same("jobs", (TASKS * JOBS) as usize);
-    let points = scene.table("undisturbed", "series").num_rows();
+    assert_eq!(scene.assert_same("tasks"), TASKS as usize);
+    assert_eq!(scene.assert_same("jobs"), (TASKS * JOBS) as usize);
+    let points = scene.assert_same("series");
     assert!(points > TASKS as usize, "{points} points");
-    scene.assert_same("series", points);
 }

@@ -3,11 +3,13 @@
 mod check;
 mod documents;
 mod farm;
+mod fire;
 mod inputs;
 mod kill;
 mod lp;
 mod one_task;
 mod places;
+mod random;
 mod rows;
 mod runs;
 mod sandbox;

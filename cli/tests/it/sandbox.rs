@@ -123,6 +123,11 @@ impl Running {
         ended
     }
 
+    /// The file with what it prints on standard error; it stays when the program is killed.
+    pub(crate) fn log(&self) -> &Path {
+        &self.err
+    }
+
     /// What it has printed on standard error so far.
     pub(crate) fn stderr(&self) -> String {
         read(&self.err)

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::dataset::{assert_same, distinct_ids, sorted, tasks};
 use crate::farm::{Coordinator, Data, SHORT_ABSENCE, Worker};
 use crate::sweeps::{expected, synthetic};
+use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, tasks};
 
 #[test]
 fn a_worker_that_vanishes_mid_lease_loses_nothing() {

@@ -3,9 +3,9 @@
 use arrow::array::RecordBatch;
 use powersweep_worker::WorkerOptions;
 
-use crate::dataset::{assert_same, distinct_ids, sorted, table, tasks, text};
 use crate::farm::{Coordinator, Data, Worker, log_folder};
 use crate::sweeps::{expected, on_a_log, synthetic};
+use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, table, tasks, text};
 
 #[test]
 fn a_small_sweep_equals_the_engine() {

@@ -1,0 +1,170 @@
+//! Storage that fails under a running coordinator: a full disk, one that turned read-only, one that answers nothing.
+//! Dispatch pauses with a clear state, and goes on when it is over.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::farm::{Farm, PATIENCE};
+use super::{is_root, long, step, system, try_system};
+use crate::random::Random;
+use crate::sweeps::four_policies;
+
+const NAME: &str = "disk";
+
+/// A file system of its own on a folder; gone with this value.
+struct Mounted {
+    path: PathBuf,
+    /// What undoes the fault, if there is one.
+    remedy: Option<(&'static str, Vec<String>)>,
+}
+
+impl Mounted {
+    fn new(path: &Path, args: &[&str]) -> Result<Mounted, String> {
+        std::fs::create_dir_all(path).map_err(|error| error.to_string())?;
+        try_system("mount", &[args, &[text(path)]].concat())?;
+        Ok(Mounted { path: path.to_owned(), remedy: None })
+    }
+
+    fn break_with(&mut self, fault: Fault) {
+        let path = text(&self.path).to_owned();
+        match fault {
+            Fault::Full => {
+                let filler = self.path.join("filler");
+                let mut file = std::fs::File::create(&filler).expect("it can be created");
+                let mut size = 1 << 20;
+                // Down to the last block.
+                while size >= 512 {
+                    if file.write_all(&vec![0; size]).and_then(|()| file.sync_data()).is_err() {
+                        size /= 2;
+                    }
+                }
+                self.remedy = Some(("rm", vec![text(&filler).to_owned()]));
+            }
+            Fault::ReadOnly => {
+                // The mount itself is busy with open files: a read-only one is put over it.
+                let data = format!("{path}/data");
+                system("mount", &["--bind", &data, &data]);
+                self.remedy = Some(("umount", vec!["--lazy".to_owned(), data.clone()]));
+                system("mount", &["-o", "remount,bind,ro", &data]);
+            }
+            Fault::Stalled => {
+                self.remedy = Some(("fsfreeze", vec!["--unfreeze".to_owned(), path.clone()]));
+                system("fsfreeze", &["--freeze", &path]);
+            }
+        }
+    }
+
+    fn repair(&mut self) {
+        if let Some((program, args)) = self.remedy.take() {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            if let Err(error) = try_system(program, &args) {
+                eprintln!("{error}");
+            }
+        }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        self.repair();
+        if let Err(error) = try_system("umount", &["--lazy", text(&self.path)]) {
+            eprintln!("{error}");
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Full,
+    ReadOnly,
+    Stalled,
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("test folders have plain names")
+}
+
+/// A file system that can be frozen: ext4 in a file.
+fn ext4(farm: &Farm) -> Result<Mounted, String> {
+    let image = farm.sandbox.path("image");
+    let file = std::fs::File::create(&image).map_err(|error| error.to_string())?;
+    file.set_len(96 << 20).map_err(|error| error.to_string())?;
+    try_system("mkfs.ext4", &["-q", text(&image)])?;
+    Mounted::new(&farm.sandbox.path("disk"), &["-o", "loop", text(&image)])
+}
+
+fn tmpfs(farm: &Farm) -> Result<Mounted, String> {
+    Mounted::new(&farm.sandbox.path("disk"), &["-t", "tmpfs", "-o", "size=48m", "tmpfs"])
+}
+
+/// The coordinator says that its storage fails, and why.
+fn assert_paused(farm: &mut Farm, fault: Fault) -> String {
+    let mut reason = String::new();
+    let paused = farm.wait_status(Duration::from_secs(60), |status| {
+        reason.clone_from(&status.storage_reason);
+        status.storage_stalled
+    });
+    assert!(paused, "{fault:?}: the status does not say that storage fails");
+    assert!(!reason.is_empty(), "{fault:?}: no reason");
+    let shown = farm.sandbox.run(&["status", "--coordinator", &format!("http://127.0.0.1:{}", farm.port)]).exits(0);
+    shown.prints(&["STORAGE STALLED: "]);
+    reason
+}
+
+fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) {
+    if !is_root(&format!("{fault:?} storage")) {
+        return;
+    }
+    let (tasks, rounds) = if long() { (4000_u32, 8) } else { (600, 1) };
+    let mut random = Random::new();
+    let mut farm = Farm::on("disk/data", &[]);
+    let mut mounted = match mount(&farm) {
+        Ok(mounted) => mounted,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    farm.start();
+    farm.submit(NAME, &four_policies(NAME, tasks, 2000, ""));
+    (0..2).for_each(|_| farm.add_worker(1));
+    for round in 0..rounds {
+        let before = farm.wait_done(NAME, 0, PATIENCE);
+        let done = farm.wait_done(NAME, before + 1 + step(&mut random, tasks, rounds), PATIENCE);
+        assert!(done < u64::from(tasks), "the sweep was over in round {round}");
+        mounted.break_with(fault);
+        let reason = assert_paused(&mut farm, fault);
+        println!("{fault:?} with {done} tasks done: {reason}");
+        // A coordinator that dies meanwhile does not come back until it is over, and says why.
+        let killed = fault != Fault::Stalled && round % 2 == 0;
+        if killed {
+            farm.kill_coordinator();
+            farm.spawn_coordinator(farm.port, &[]).wait().exits(5);
+        }
+        std::thread::sleep(random.ms_below(2000));
+        mounted.repair();
+        if killed {
+            farm.start();
+        }
+        let over = farm.wait_status(PATIENCE, |status| !status.storage_stalled);
+        assert!(over, "{fault:?}: it is over, and dispatch does not go on");
+    }
+    farm.wait_finished(NAME);
+    farm.stop();
+    println!("{rounds} times {fault:?} storage in one sweep");
+    assert_eq!(farm.assert_undisturbed(NAME), tasks as usize);
+    println!("{tasks} rows equal the undisturbed run's, 0 lost, 0 twice");
+}
+
+#[test]
+fn a_full_disk() {
+    under_faults(tmpfs, Fault::Full);
+}
+
+#[test]
+fn a_disk_that_turns_read_only() {
+    under_faults(tmpfs, Fault::ReadOnly);
+}
+
+#[test]
+fn a_disk_that_answers_nothing() {
+    under_faults(ext4, Fault::Stalled);
+}

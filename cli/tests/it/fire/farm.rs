@@ -1,0 +1,251 @@
+//! A coordinator and workers as processes, which tests kill, stop and start again.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use powersweep_farmtest::dataset::assert_undisturbed;
+use powersweep_proto::client::{Address, Client, Target};
+use powersweep_proto::v1::{ExperimentState, StatusReply, StatusRequest};
+use tokio::runtime::Runtime;
+
+use crate::sandbox::{BINARY, Ended, Running, Sandbox};
+
+/// Without progress for so long, something hangs.
+pub(super) const PATIENCE: Duration = Duration::from_secs(180);
+/// Between two looks at the farm.
+const LOOK: Duration = Duration::from_millis(5);
+/// A status that does not come in this time: the coordinator is suspended, or cut off.
+const ANSWER: Duration = Duration::from_secs(5);
+/// What processes say: workers keep a journal of what they start and what was acknowledged.
+const LOG: &str = "powersweep=info,warn,powersweep_worker::journal=trace";
+
+/// A port for a coordinator that will come back to it. Below those that the kernel gives to outgoing connections, one of
+/// which could take it meanwhile.
+pub(super) fn port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    const FIRST: u16 = 20_000;
+    const COUNT: u16 = 9_000;
+    // Test processes run at the same time: each begins elsewhere.
+    let begin = (std::process::id() as u16).wrapping_mul(97) % COUNT;
+    loop {
+        let port = FIRST + (begin + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// The processes of a farm with one data folder or store.
+pub(super) struct Farm {
+    pub(super) sandbox: Sandbox,
+    runtime: Runtime,
+    /// DATA as the coordinator is told.
+    data: String,
+    /// Variables of the coordinator's environment.
+    env: Vec<(String, String)>,
+    pub(super) port: u16,
+    /// Where workers connect; the coordinator's own port unless a relay stands between.
+    pub(super) workers_port: u16,
+    pub(super) coordinator: Option<Running>,
+    pub(super) workers: Vec<Running>,
+    names: u32,
+    /// Logs of all workers that ever were.
+    pub(super) logs: Vec<PathBuf>,
+    client: Option<Client>,
+}
+
+impl Farm {
+    /// Nothing runs yet. DATA is the folder `data`, beside `undisturbed`.
+    pub(super) fn new() -> Farm {
+        Farm::on("data", &[])
+    }
+
+    /// The same with another DATA, and variables that its coordinator needs.
+    pub(super) fn on(data: &str, env: &[(&str, &str)]) -> Farm {
+        let port = port();
+        Farm {
+            sandbox: Sandbox::new(),
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts"),
+            data: data.to_owned(),
+            env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            port,
+            workers_port: port,
+            coordinator: None,
+            workers: Vec::new(),
+            names: 0,
+            logs: Vec::new(),
+            client: None,
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Spawns a coordinator at this port without waiting for it.
+    pub(super) fn spawn_coordinator(&self, port: u16, more: &[&str]) -> Running {
+        let mut command = self.sandbox.command(BINARY);
+        command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data", &self.data]).args(more);
+        command.env("POWERSWEEP_LOG", LOG).envs(self.env.iter().map(|(name, value)| (name, value)));
+        self.sandbox.spawn(command)
+    }
+
+    /// Starts the coordinator, at the same address each time, and waits until it serves.
+    pub(super) fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    /// The same with more options.
+    pub(super) fn start_with(&mut self, more: &[&str]) {
+        let mut coordinator = self.spawn_coordinator(self.port, more);
+        coordinator.says("powersweep: serving");
+        self.coordinator = Some(coordinator);
+        self.client = None;
+    }
+
+    /// The same where storage may fail so often that a start gives up: it is tried again, as a service manager would.
+    pub(super) fn start_despite_storage(&mut self, more: &[&str]) {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let mut coordinator = self.spawn_coordinator(self.port, more);
+            while coordinator.runs() {
+                if coordinator.stderr().contains("powersweep: serving") {
+                    self.coordinator = Some(coordinator);
+                    self.client = None;
+                    return;
+                }
+                assert!(begun.elapsed() < PATIENCE, "it does not serve: {}", coordinator.stderr());
+                std::thread::sleep(LOOK);
+            }
+            println!("a start failed: {}", coordinator.wait().exits(5).stderr.trim_end());
+        }
+        panic!("no coordinator starts");
+    }
+
+    /// Kills the coordinator as `kill -9` does.
+    pub(super) fn kill_coordinator(&mut self) {
+        let mut coordinator = self.coordinator.take().expect("it was started");
+        assert!(coordinator.runs(), "it ended by itself: {}", coordinator.stderr());
+        drop(coordinator);
+        self.client = None;
+    }
+
+    /// Starts a worker.
+    pub(super) fn add_worker(&mut self, slots: u32) {
+        self.names += 1;
+        let name = format!("w{}", self.names);
+        let url = format!("http://127.0.0.1:{}", self.workers_port);
+        let mut command = self.sandbox.command(BINARY);
+        command.args(["worker", "--coordinator", &url, "--name", &name, "--slots", &slots.to_string()]);
+        command.env("POWERSWEEP_LOG", LOG);
+        let worker = self.sandbox.spawn(command);
+        self.logs.push(worker.log().to_owned());
+        self.workers.push(worker);
+    }
+
+    /// Kills a worker as `kill -9` does.
+    pub(super) fn kill_worker(&mut self, at: usize) {
+        let mut worker = self.workers.swap_remove(at);
+        assert!(worker.runs(), "it ended by itself: {}", worker.stderr());
+    }
+
+    /// Writes a manifest and submits it.
+    pub(super) fn submit(&self, name: &str, manifest: &str) {
+        let file = format!("{name}.toml");
+        self.sandbox.write(&file, manifest);
+        self.sandbox.run(&["submit", &file, "--coordinator", &self.url()]).exits(0);
+    }
+
+    /// What the coordinator says of itself; `None` if it does not answer.
+    pub(super) fn status(&mut self) -> Option<StatusReply> {
+        let target = Target::new(&Address { url: self.url(), ..Address::default() }).expect("an address");
+        let known = self.client.take();
+        let asked = async {
+            let mut client = match known {
+                Some(client) => client,
+                None => target.connect().await.ok()?,
+            };
+            let reply = client.status(StatusRequest::default()).await.ok()?.into_inner();
+            Some((client, reply))
+        };
+        let (client, reply) = self.runtime.block_on(async { tokio::time::timeout(ANSWER, asked).await }).ok()??;
+        self.client = Some(client);
+        Some(reply)
+    }
+
+    /// Waits until the status is as wanted, at most so long.
+    pub(super) fn wait_status(&mut self, limit: Duration, mut wanted: impl FnMut(&StatusReply) -> bool) -> bool {
+        let begun = Instant::now();
+        loop {
+            if self.status().is_some_and(|status| wanted(&status)) {
+                return true;
+            }
+            if let Some(coordinator) = &mut self.coordinator {
+                assert!(coordinator.runs(), "the coordinator ended by itself: {}", coordinator.stderr());
+            }
+            if begun.elapsed() > limit {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits until so many tasks are done, or all, at most so long; gives how many are.
+    pub(super) fn wait_done(&mut self, name: &str, tasks: u64, limit: Duration) -> u64 {
+        let mut done = 0;
+        self.wait_status(limit, |status| {
+            let experiment = status.experiments.iter().find(|e| e.name == name);
+            assert!(experiment.is_none_or(|e| e.failed + e.quarantined == 0), "{experiment:?}");
+            done = experiment.map_or(done, |e| e.done);
+            done >= tasks || experiment.is_some_and(|e| e.done >= e.tasks)
+        });
+        done
+    }
+
+    /// Waits until an experiment has finished; the limit begins anew with each task that ends.
+    pub(super) fn wait_finished(&mut self, name: &str) {
+        let mut last = (0, Instant::now());
+        let finished = self.wait_status(Duration::MAX, |status| {
+            let Some(experiment) = status.experiments.iter().find(|e| e.name == name) else { return false };
+            assert_eq!((experiment.failed, experiment.quarantined), (0, 0), "{experiment:?}");
+            if experiment.done != last.0 {
+                last = (experiment.done, Instant::now());
+            }
+            assert!(last.1.elapsed() < PATIENCE, "nothing goes on: {status:?}");
+            experiment.state() == ExperimentState::Finished
+        });
+        assert!(finished, "{name} did not finish");
+    }
+
+    /// Stops everybody with SIGTERM: all end well.
+    pub(super) fn stop(&mut self) -> Vec<Ended> {
+        self.workers.iter().for_each(|worker| worker.signal("TERM"));
+        let ended = self.workers.drain(..).map(|worker| worker.wait().exits(0)).collect();
+        if let Some(coordinator) = self.coordinator.take() {
+            coordinator.signal("TERM");
+            coordinator.wait().exits(0);
+        }
+        self.client = None;
+        ended
+    }
+
+    /// Runs the manifest of an experiment that was submitted in a folder of its own, where nothing disturbs it.
+    pub(super) fn run_undisturbed(&self, name: &str) {
+        let file = format!("{name}.toml");
+        let args = ["run", &file, "--quiet", "--show", "0", "--slots", "2", "--data", "undisturbed"];
+        self.sandbox.run(&args).exits(0);
+    }
+
+    /// The check that every test ends with; gives the number of rows of `tasks`.
+    pub(super) fn assert_undisturbed(&self, name: &str) -> usize {
+        self.assert_undisturbed_in(&self.sandbox.path(&self.data), name)
+    }
+
+    /// The same for a dataset that lies elsewhere.
+    pub(super) fn assert_undisturbed_in(&self, data: &std::path::Path, name: &str) -> usize {
+        self.run_undisturbed(name);
+        assert_undisturbed(data, &self.sandbox.path("undisturbed"), name, "tasks")
+    }
+}

@@ -1,0 +1,139 @@
+//! `kill -9` of coordinator and workers at random moments of one sweep. The coordinator comes back at the same address;
+//! workers that live reconnect and hand in what they finished meanwhile.
+
+use std::time::{Duration, Instant};
+
+use super::farm::Farm;
+use super::{journal, long, step};
+use crate::random::Random;
+use crate::sweeps::four_policies;
+
+/// A wait for progress goes on with the next kill after so long: kills also come while nothing goes on.
+const STANDSTILL: Duration = Duration::from_secs(4);
+
+const NAME: &str = "kills";
+
+/// How a sweep is disturbed.
+struct Plan {
+    tasks: u32,
+    jobs: u32,
+    workers: usize,
+    /// At least so many kills.
+    kills: u32,
+    /// Of ten rounds, so many kill the coordinator and so many kill a worker; what adds up to more kills both.
+    of_coordinator: u64,
+    of_worker: u64,
+}
+
+/// What was killed.
+#[derive(Default)]
+struct Kills {
+    coordinator: u32,
+    starting: u32,
+    workers: u32,
+}
+
+impl Kills {
+    fn total(&self) -> u32 {
+        self.coordinator + self.starting + self.workers
+    }
+}
+
+/// Starts the coordinator; now and then it is killed before it serves.
+fn restart(farm: &mut Farm, random: &mut Random, kills: &mut Kills) {
+    while random.below(8) == 0 {
+        let starting = farm.spawn_coordinator(farm.port, &[]);
+        std::thread::sleep(random.ms_below(200));
+        drop(starting);
+        kills.starting += 1;
+    }
+    farm.start();
+}
+
+fn disturb(farm: &mut Farm, plan: &Plan, random: &mut Random) -> Kills {
+    let mut kills = Kills::default();
+    let tasks = u64::from(plan.tasks);
+    while kills.total() < plan.kills {
+        let round = random.below(10);
+        let coordinator = round < plan.of_coordinator || round >= plan.of_coordinator + plan.of_worker;
+        let worker = round >= plan.of_coordinator;
+        let more = step(random, plan.tasks, plan.kills.into());
+        let before = farm.wait_done(NAME, 0, STANDSTILL);
+        let done = farm.wait_done(NAME, before + more, STANDSTILL);
+        assert!(done < tasks, "the sweep was over after {} kills", kills.total());
+        std::thread::sleep(random.ms_below(30));
+        if coordinator {
+            farm.kill_coordinator();
+            kills.coordinator += 1;
+        }
+        if worker {
+            farm.kill_worker(random.below(plan.workers as u64) as usize);
+            kills.workers += 1;
+            farm.add_worker(1);
+        }
+        if coordinator {
+            // Workers go on while it is away.
+            std::thread::sleep(random.ms_below(100));
+            restart(farm, random, &mut kills);
+        }
+    }
+    kills
+}
+
+fn under_kills(plan: &Plan) -> (Kills, journal::Counts) {
+    let mut random = Random::new();
+    let mut farm = Farm::new();
+    farm.start();
+    farm.submit(NAME, &four_policies(NAME, plan.tasks, plan.jobs, ""));
+    (0..plan.workers).for_each(|_| farm.add_worker(1));
+    let begun = Instant::now();
+    let kills = disturb(&mut farm, plan, &mut random);
+    let disturbed = begun.elapsed();
+    farm.wait_finished(NAME);
+    farm.stop();
+    let counts = journal::read(&farm.logs);
+    println!(
+        "{} kills -9 in one sweep ({} of the coordinator, {} of one that was starting, {} of workers) in {:.0} s: \
+         {} tasks, {} starts, {} acknowledgements seen, {} started again after one, {} of these after a kill of the \
+         coordinator",
+        kills.total(),
+        kills.coordinator,
+        kills.starting,
+        kills.workers,
+        disturbed.as_secs_f64(),
+        plan.tasks,
+        counts.started,
+        counts.acknowledged,
+        counts.again,
+        counts.again_after_kill,
+    );
+    assert_eq!(farm.assert_undisturbed(NAME), plan.tasks as usize);
+    println!("{} rows equal the undisturbed run's, 0 lost, 0 twice", plan.tasks);
+    assert_eq!(counts.tasks, u64::from(plan.tasks), "every task was started, and the journal has it");
+    assert_eq!(counts.again_after_kill, 0, "a coordinator forgot what it had acknowledged");
+    (kills, counts)
+}
+
+#[test]
+fn coordinator_and_workers_are_killed_at_random_moments() {
+    let plan = match long() {
+        true => Plan { tasks: 12_000, jobs: 2000, workers: 3, kills: 200, of_coordinator: 5, of_worker: 4 },
+        false => Plan { tasks: 600, jobs: 2000, workers: 3, kills: 8, of_coordinator: 5, of_worker: 4 },
+    };
+    let (kills, _) = under_kills(&plan);
+    assert!(kills.total() >= plan.kills && kills.coordinator > 0);
+}
+
+/// Workers live, so whatever they finished is handed in: a killed coordinator costs no work at all.
+#[test]
+fn a_killed_coordinator_costs_no_task_a_second_run() {
+    let kills = if long() { 20 } else { 4 };
+    let plan = Plan { tasks: 2000, jobs: 1000, workers: 2, kills, of_coordinator: 10, of_worker: 0 };
+    let (_, counts) = under_kills(&plan);
+    println!(
+        "tasks that ran again after kills of the coordinator: {} of {}",
+        counts.started - counts.tasks,
+        counts.tasks
+    );
+    assert_eq!(counts.again, 0);
+}

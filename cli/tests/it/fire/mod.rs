@@ -1,0 +1,59 @@
+//! The farm under fire: real processes, real faults. Every test ends with the same check: the dataset equals that of an
+//! undisturbed run, row for row, and the number of faults is printed.
+//!
+//! `cargo test` runs short versions; `POWERSWEEP_LONG=1` runs the full ones, each a section of `.ci/full`.
+//! `POWERSWEEP_SEED` repeats the moments of a run.
+
+mod disk;
+mod drains;
+mod farm;
+mod journal;
+mod kills;
+mod network;
+mod owners;
+mod proxy;
+mod relay;
+mod s3;
+
+use std::process::{Command, Stdio};
+
+use crate::random::Random;
+
+/// Whether the full versions are asked for.
+fn long() -> bool {
+    std::env::var_os("POWERSWEEP_LONG").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Tasks that go on between two faults: at random, so that most of the sweep is done under faults, and not all of it.
+fn step(random: &mut Random, tasks: u32, faults: u64) -> u64 {
+    // Many random steps add up to about their mean; a few may all be long.
+    let share = if faults >= 40 { 14 } else { 8 };
+    random.below(1 + u64::from(tasks) * share / 10 / faults)
+}
+
+/// Whether this process may mount and make network namespaces; says why not otherwise.
+fn is_root(what: &str) -> bool {
+    let id = Command::new("id").arg("-u").output().expect("id is there");
+    let root = id.stdout == b"0\n";
+    if !root {
+        println!("skipped: {what} needs root");
+    }
+    root
+}
+
+/// Runs a program of the system that must succeed; gives what it printed.
+#[track_caller]
+fn system(program: &str, args: &[&str]) -> String {
+    try_system(program, args).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same; an error says what it printed.
+fn try_system(program: &str, args: &[&str]) -> Result<String, String> {
+    let line = format!("{program} {}", args.join(" "));
+    let output = Command::new(program).args(args).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{line}: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("{line}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}

@@ -1,0 +1,230 @@
+//! Networks that fail: cuts, silence in one direction, loss. With root on hosts of their own (network namespaces), without
+//! through a relay.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+
+use super::farm::{Farm, PATIENCE};
+use super::relay::Relay;
+use super::{is_root, journal, long, step, system, try_system};
+use crate::random::Random;
+use crate::sandbox::{BINARY, Running, Sandbox};
+use crate::sweeps::four_policies;
+
+const NAME: &str = "network";
+
+/// What a relay can do, without root: connections that break or say nothing in one direction or both.
+#[test]
+fn connections_break_and_fall_silent() {
+    let (tasks, rounds) = if long() { (12_000_u32, 60) } else { (1600, 6) };
+    let mut random = Random::new();
+    let mut farm = Farm::new();
+    let relay = Relay::to(farm.port);
+    farm.workers_port = relay.port;
+    farm.start();
+    farm.submit(NAME, &four_policies(NAME, tasks, 2000, ""));
+    (0..2).for_each(|_| farm.add_worker(1));
+    for round in 0..rounds {
+        let before = farm.wait_done(NAME, 0, PATIENCE);
+        let done = farm.wait_done(NAME, before + 1 + step(&mut random, tasks, rounds), PATIENCE);
+        assert!(done < u64::from(tasks), "the sweep was over in round {round}");
+        let (from_workers, to_workers) =
+            [(true, true), (true, false), (false, true), (false, false)][round as usize % 4];
+        relay.hold(from_workers, to_workers);
+        std::thread::sleep(random.ms_below(1000));
+        // Half of them break in the silence: what was under way is lost, whoever sent it.
+        if !(from_workers || to_workers) || random.below(2) == 0 {
+            relay.break_all();
+        }
+        relay.hold(false, false);
+    }
+    farm.wait_finished(NAME);
+    farm.stop();
+    let counts = journal::read(&farm.logs);
+    println!("{rounds} silences and breaks in one sweep: {counts:?}");
+    assert_eq!(farm.assert_undisturbed(NAME), tasks as usize);
+    println!("{tasks} rows equal the undisturbed run's, 0 lost, 0 twice");
+}
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../farmtest/hosts.sh");
+const COORDINATOR: u32 = 1;
+const HOSTS: u32 = 3;
+
+/// Hosts with a coordinator on the first and a worker on each of the others.
+struct Hosts {
+    prefix: String,
+    faults: u32,
+    sandbox: Sandbox,
+    /// Ends before the hosts go.
+    processes: Vec<Running>,
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        self.processes.clear();
+        if let Err(error) = try_system(SCRIPT, &["down", &self.prefix, &HOSTS.to_string()]) {
+            eprintln!("{error}");
+        }
+    }
+}
+
+impl Hosts {
+    /// `None`, with the reason printed, where there can be none.
+    fn up() -> Option<Hosts> {
+        if !is_root("a test with network namespaces") {
+            return None;
+        }
+        let prefix = format!("ps{}x", std::process::id() % 100_000);
+        let hosts = Hosts { prefix, faults: 0, sandbox: Sandbox::new(), processes: Vec::new() };
+        if let Err(reason) = try_system(SCRIPT, &["up", &hosts.prefix, &HOSTS.to_string()]) {
+            println!("skipped: {reason}");
+            return None;
+        }
+        Some(hosts)
+    }
+
+    fn start(&mut self, host: u32, args: &[&str]) {
+        let mut command = self.sandbox.command("ip");
+        command.args(["netns", "exec", &format!("{}{host}", self.prefix), BINARY]).args(args);
+        self.processes.push(self.sandbox.spawn(command));
+    }
+
+    fn ask(&self, args: &[&str]) -> crate::sandbox::Ended {
+        let mut command = self.sandbox.command("ip");
+        command.args(["netns", "exec", &format!("{}{COORDINATOR}", self.prefix), BINARY]).args(args);
+        command.args(["--coordinator", "http://127.0.0.1:7450"]);
+        self.sandbox.spawn(command).wait()
+    }
+
+    fn start_all(&mut self) {
+        self.start(COORDINATOR, &["serve", "--listen", "0.0.0.0:7450", "--insecure", "--data", "data"]);
+        self.processes[0].says("powersweep: serving");
+        for host in 2..=HOSTS {
+            let name = format!("h{host}");
+            self.start(host, &["worker", "--coordinator", "http://10.78.0.1:7450", "--name", &name, "--slots", "1"]);
+        }
+    }
+
+    /// A fault, or the end of one.
+    fn change(&mut self, verb: &str, args: &[u32]) {
+        let args: Vec<String> = args.iter().map(u32::to_string).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        system(SCRIPT, &[&[verb, &self.prefix], &args[..]].concat());
+        self.faults += u32::from(["cut", "drop", "loss"].contains(&verb));
+    }
+
+    fn submit(&self, name: &str, tasks: u32) {
+        let file = format!("{name}.toml");
+        self.sandbox.write(&file, four_policies(name, tasks, 2000, ""));
+        self.ask(&["submit", &file]).exits(0);
+    }
+
+    fn status(&self) -> Json {
+        self.ask(&["status", "--format", "json"]).exits(0).json()
+    }
+
+    /// Waits until the status is as wanted.
+    fn wait(&self, what: &str, wanted: impl Fn(&Json) -> bool) {
+        let begun = Instant::now();
+        loop {
+            let status = self.status();
+            if wanted(&status) {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{what}: {status}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn wait_done(&self, name: &str, tasks: u64) {
+        let done = |e: &Json| e["name"] == name && e["done"].as_u64() >= Some(tasks);
+        self.wait(name, |status| status["experiments"].as_array().is_some_and(|all| all.iter().any(done)));
+    }
+
+    /// Until so many workers are heard of again.
+    fn wait_workers(&self, count: usize) {
+        let near = |w: &&Json| w["seen_s_ago"].as_f64().is_some_and(|s| s < 5.0);
+        let workers = |status: &Json| status["workers"].as_array().map_or(0, |all| all.iter().filter(near).count());
+        self.wait("workers", |status| workers(status) >= count);
+    }
+
+    fn assert_undisturbed(&self, name: &str, tasks: u32) {
+        let file = format!("{name}.toml");
+        let args = ["run", &file, "--quiet", "--show", "0", "--slots", "2", "--data", "undisturbed"];
+        self.sandbox.run(&args).exits(0);
+        let [data, undisturbed] = ["data", "undisturbed"].map(|data| self.sandbox.path(data));
+        let rows = powersweep_farmtest::dataset::assert_undisturbed(&data, &undisturbed, name, "tasks");
+        assert_eq!(rows, tasks as usize);
+    }
+
+    /// A sweep that is disturbed when a tenth of it is done. `during` is whether it ends while the fault lasts.
+    fn sweep(&mut self, name: &str, tasks: u32, faults: &[(&str, &[u32])], ends: &[(&str, &[u32])], lasts: Lasts) {
+        self.submit(name, tasks);
+        self.wait_done(name, u64::from(tasks) / 10);
+        for (verb, args) in faults {
+            self.change(verb, args);
+        }
+        match lasts {
+            Lasts::TillTheEnd => self.wait_done(name, tasks.into()),
+            Lasts::For(time) => std::thread::sleep(time),
+        }
+        for (verb, args) in ends {
+            self.change(verb, args);
+        }
+        self.wait_done(name, tasks.into());
+        self.wait_workers(HOSTS as usize - 1);
+        println!("{name}: {tasks} tasks done, all workers are back");
+    }
+}
+
+enum Lasts {
+    /// The sweep ends all the same.
+    TillTheEnd,
+    For(Duration),
+}
+
+/// Name, faults, what ends them, and how long they last.
+type Case<'a> = (&'a str, &'a [(&'a str, &'a [u32])], &'a [(&'a str, &'a [u32])], Lasts);
+
+#[test]
+fn hosts_are_cut_off_deaf_and_lossy() {
+    let Some(mut hosts) = Hosts::up() else { return };
+    hosts.start_all();
+    let s = Duration::from_secs;
+    let short: Vec<Case<'_>> = vec![
+        ("cut", &[("cut", &[2])], &[("heal", &[2])], Lasts::For(s(2))),
+        ("deaf", &[("drop", &[2, 1]), ("drop", &[1, 3])], &[("calm", &[2]), ("calm", &[1])], Lasts::For(s(2))),
+    ];
+    let full: Vec<Case<'_>> = vec![
+        ("cut", &[("cut", &[2])], &[("heal", &[2])], Lasts::TillTheEnd),
+        // Longer than a coordinator waits for a silent worker, which then comes back with finished tasks.
+        ("cut_long", &[("cut", &[2])], &[("heal", &[2])], Lasts::For(s(50))),
+        ("unheard", &[("drop", &[1, 2])], &[("undrop", &[1, 2])], Lasts::TillTheEnd),
+        ("deaf", &[("drop", &[2, 1])], &[("undrop", &[2, 1])], Lasts::TillTheEnd),
+        ("deaf_long", &[("drop", &[2, 1])], &[("undrop", &[2, 1])], Lasts::For(s(50))),
+        ("alone", &[("cut", &[1])], &[("heal", &[1])], Lasts::For(s(10))),
+        ("alone_long", &[("cut", &[1])], &[("heal", &[1])], Lasts::For(s(50))),
+        ("loss", &[("loss", &[1, 30]), ("loss", &[2, 30])], &[("calm", &[1]), ("calm", &[2])], Lasts::TillTheEnd),
+        ("loss_and_cut", &[("loss", &[1, 30]), ("cut", &[3])], &[("heal", &[3]), ("calm", &[1])], Lasts::For(s(20))),
+    ];
+    let (cases, tasks) = if long() { (full, 2000) } else { (short, 200) };
+    let names: Vec<&str> = cases.iter().map(|case| case.0).collect();
+    for (name, faults, ends, lasts) in cases {
+        hosts.sweep(name, tasks, faults, ends, lasts);
+    }
+    for mut process in std::mem::take(&mut hosts.processes).into_iter().rev() {
+        assert!(process.runs(), "it ended by itself: {}", process.stderr());
+        process.signal("TERM");
+        process.wait().exits(0);
+    }
+    for name in &names {
+        hosts.assert_undisturbed(name, tasks);
+    }
+    println!(
+        "{} faults of the network in {} sweeps: {} rows equal the undisturbed runs', 0 lost, 0 twice",
+        hosts.faults,
+        names.len(),
+        names.len() * tasks as usize
+    );
+}

@@ -1,0 +1,95 @@
+//! Two coordinators on one store by mistake: the second is refused and names the first; with `--take-over` the first
+//! stops with its own exit code, also if it was suspended meanwhile, and nothing is lost or doubled.
+
+use std::time::{Duration, Instant};
+
+use super::farm::{Farm, PATIENCE, port};
+use super::relay::Relay;
+use super::{journal, long};
+use crate::sweeps::four_policies;
+
+const NAME: &str = "owners";
+
+/// How the older coordinator learns that it is one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Older {
+    /// It runs while the newer one takes over.
+    Runs,
+    /// It is suspended (SIGSTOP) before, and continued when the newer one has worked for a while.
+    Suspended,
+}
+
+/// A second coordinator without `--take-over`: refused, with the first's address.
+fn assert_refused(farm: &Farm) {
+    let second = farm.spawn_coordinator(port(), &[]).wait().exits(6);
+    let first = format!("(at http://127.0.0.1:{},", farm.port);
+    second.says(&["another coordinator owns", &first, "--take-over"]);
+}
+
+/// A newer coordinator takes over; the farm's is the newer one afterwards.
+fn take_over(farm: &mut Farm, relay: &Relay, older: Older, more: u64) {
+    let old_port = farm.port;
+    let old = farm.coordinator.take().expect("it was started");
+    if older == Older::Suspended {
+        old.signal("STOP");
+    }
+    farm.port = port();
+    farm.start_with(&["--take-over"]);
+    relay.switch(farm.port);
+    let before = farm.wait_done(NAME, 0, PATIENCE);
+    if older == Older::Suspended {
+        let done = farm.wait_done(NAME, before + more, PATIENCE);
+        assert!(done >= before + more, "the newer one does not work: {done} tasks");
+        old.signal("CONT");
+    }
+    old.wait().exits(9).says(&["another coordinator has taken the data over"]);
+    assert!(farm.coordinator.as_mut().is_some_and(|newer| newer.runs()), "the newer one was disturbed");
+    println!("taken over from the coordinator at port {old_port} with {before} tasks done");
+}
+
+/// A sweep whose coordinator changes again and again. `farm` has nothing running yet; what it leaves can be compared.
+pub(super) fn under_take_overs(farm: &mut Farm, tasks: u32, jobs: u32, rounds: &[Older]) {
+    farm.start();
+    let relay = Relay::to(farm.port);
+    farm.workers_port = relay.port;
+    farm.submit(NAME, &four_policies(NAME, tasks, jobs, ""));
+    (0..2).for_each(|_| farm.add_worker(1));
+    let step = u64::from(tasks) / (8 * rounds.len() as u64);
+    let mut refused = 0;
+    for &older in rounds {
+        let before = farm.wait_done(NAME, 0, PATIENCE);
+        farm.wait_done(NAME, before + step, PATIENCE);
+        let begun = Instant::now();
+        assert_refused(farm);
+        refused += 1;
+        assert!(begun.elapsed() < Duration::from_secs(60), "refused after {:?}", begun.elapsed());
+        take_over(farm, &relay, older, step);
+    }
+    let done = farm.wait_done(NAME, 0, PATIENCE);
+    assert!(done < u64::from(tasks), "the sweep was over before the last take-over");
+    farm.wait_finished(NAME);
+    farm.stop();
+    let counts = journal::read(&farm.logs);
+    let suspended = rounds.iter().filter(|&&older| older == Older::Suspended).count();
+    println!(
+        "{refused} second coordinators refused with exit code 6; {} take-overs, {suspended} of a suspended one, the older \
+         ended with exit code 9 each time: {} tasks, {} starts, {} after an acknowledgement",
+        rounds.len(),
+        counts.tasks,
+        counts.started,
+        counts.again
+    );
+    assert_eq!(counts.again_after_kill, 0, "a coordinator forgot what another had acknowledged");
+}
+
+#[test]
+fn coordinators_on_one_folder() {
+    let mut farm = Farm::new();
+    let (tasks, rounds) = match long() {
+        true => (3000, [Older::Runs, Older::Suspended].repeat(5)),
+        false => (600, vec![Older::Runs, Older::Suspended]),
+    };
+    under_take_overs(&mut farm, tasks, 8000, &rounds);
+    assert_eq!(farm.assert_undisturbed(NAME), tasks as usize);
+    println!("{tasks} rows equal the undisturbed run's, 0 lost, 0 twice");
+}

@@ -1,0 +1,199 @@
+//! An S3 store that fails: errors, time-outs, slow answers, outcomes that nobody knows, a standstill; the coordinator is
+//! killed meanwhile. What is created under a condition is created once.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use futures::TryStreamExt;
+use object_store::ObjectStoreExt;
+use powersweep_coordinator::store::Location;
+
+use super::farm::{Farm, PATIENCE, port};
+use super::owners::{Older, under_take_overs};
+use super::proxy::{Fault, Proxy};
+use super::{journal, long, step};
+use crate::random::Random;
+use crate::sandbox::{Running, Sandbox};
+use crate::sweeps::four_policies;
+
+const NAME: &str = "s3";
+const DATA: &str = "s3://farm/data";
+
+/// Of 1,000 requests.
+const CHANCES: [(Fault, u64); 6] = [
+    (Fault::Refused, 20),
+    (Fault::RefusedAfter, 15),
+    (Fault::Slow, 20),
+    (Fault::CutBefore, 15),
+    (Fault::CutAfter, 20),
+    (Fault::Unanswered, 3),
+];
+
+/// An S3 store in memory whose conditional creations have one winner (moto).
+struct Store {
+    port: u16,
+    server: Running,
+    /// Has the server's log, and stays as long as it runs.
+    _sandbox: Sandbox,
+}
+
+impl Store {
+    /// `None`, with the reason printed, where there can be none.
+    fn start() -> Option<Store> {
+        let Some(python) = std::env::var_os("POWERSWEEP_PYTHON") else {
+            println!("skipped: POWERSWEEP_PYTHON is not set, which runs an S3 store (moto)");
+            return None;
+        };
+        let found = Command::new(&python).args(["-c", "import moto.server"]).output();
+        if !found.is_ok_and(|output| output.status.success()) {
+            println!("skipped: {} has no moto.server", python.display());
+            return None;
+        }
+        let port = port();
+        let sandbox = Sandbox::new();
+        let mut command = sandbox.command(&python.to_string_lossy());
+        command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
+        let store = Store { port, server: sandbox.spawn(command), _sandbox: sandbox };
+        let begun = Instant::now();
+        while !store.makes_bucket() {
+            assert!(begun.elapsed() < PATIENCE, "moto does not answer: {}", store.server.stderr());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(store)
+    }
+
+    fn makes_bucket(&self) -> bool {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
+        let request = "PUT /farm HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        let mut answer = String::new();
+        stream.write_all(request.as_bytes()).is_ok()
+            && stream.read_to_string(&mut answer).is_ok()
+            && answer.starts_with("HTTP/1.1 200")
+    }
+
+    /// Copies an experiment of the dataset into a folder.
+    fn download(&self, into: &Path, experiment: &str) -> PathBuf {
+        // As the program's main does for itself; another test may have done it in this process.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let endpoint = format!("http://127.0.0.1:{}", self.port);
+        let options = environment(&endpoint).map(|(name, value)| (name.to_owned(), value));
+        let location = Location::parse_with(DATA, options).expect("an address");
+        let store = location.object_store().expect("a store");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+        runtime.block_on(async {
+            let prefix = object_store::path::Path::from(experiment);
+            let objects: Vec<_> = store.list(Some(&prefix)).try_collect().await.expect("it lists");
+            for object in objects {
+                let bytes = store.get(&object.location).await.expect("it is there").bytes().await.expect("whole");
+                let path = into.join(object.location.as_ref());
+                std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it can be made");
+                std::fs::write(path, bytes).expect("it can be written");
+            }
+        });
+        into.to_owned()
+    }
+}
+
+/// What a coordinator is told of the store.
+fn environment(endpoint: &str) -> [(&'static str, String); 6] {
+    [
+        ("AWS_ACCESS_KEY_ID", "a".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "s".to_owned()),
+        ("AWS_REGION", "us-east-1".to_owned()),
+        ("AWS_ENDPOINT", endpoint.to_owned()),
+        ("AWS_ALLOW_HTTP", "true".to_owned()),
+        // The time after which a request without answer is made again; 30 s by default.
+        ("AWS_TIMEOUT", "4 seconds".to_owned()),
+    ]
+}
+
+/// A farm on a store behind a proxy.
+fn scene() -> Option<(Store, Proxy, Farm)> {
+    let store = Store::start()?;
+    let proxy = Proxy::before(store.port, &CHANCES);
+    let variables = environment(&format!("http://127.0.0.1:{}", proxy.port));
+    let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let farm = Farm::on(DATA, &variables);
+    Some((store, proxy, farm))
+}
+
+fn assert_dataset(store: &Store, farm: &Farm, name: &str, tasks: u32) {
+    let downloaded = store.download(&farm.sandbox.path("downloaded"), name);
+    assert_eq!(farm.assert_undisturbed_in(&downloaded, name), tasks as usize);
+    println!("{tasks} rows equal the undisturbed run's, 0 lost, 0 twice");
+}
+
+/// Nothing is answered for a while.
+fn stall(farm: &mut Farm, proxy: &Proxy) {
+    proxy.set_stalled(true);
+    let paused = farm.wait_status(Duration::from_secs(60), |status| status.storage_stalled);
+    assert!(paused, "the status does not say that storage stalls");
+    std::thread::sleep(Duration::from_secs(2));
+    proxy.set_stalled(false);
+    assert!(farm.wait_status(PATIENCE, |status| !status.storage_stalled), "it is over, and dispatch does not go on");
+}
+
+#[test]
+fn a_store_that_fails_and_a_coordinator_that_is_killed() {
+    let Some((store, proxy, mut farm)) = scene() else { return };
+    let (tasks, rounds) = if long() { (6000_u32, 20) } else { (600, 2) };
+    let mut random = Random::new();
+    farm.start();
+    farm.submit(NAME, &four_policies(NAME, tasks, 2000, ""));
+    (0..2).for_each(|_| farm.add_worker(1));
+    let (mut kills, mut stalls) = (0, 0);
+    for round in 0..rounds {
+        proxy.set_active(true);
+        let before = farm.wait_done(NAME, 0, PATIENCE);
+        let done = farm.wait_done(NAME, before + 1 + step(&mut random, tasks, rounds), PATIENCE);
+        assert!(done < u64::from(tasks), "the sweep was over in round {round}");
+        if round % 4 == 1 {
+            stall(&mut farm, &proxy);
+            stalls += 1;
+            continue;
+        }
+        farm.kill_coordinator();
+        kills += 1;
+        // Its record looks alive for twenty seconds: waited for once, else overridden.
+        let more: &[&str] = if round == 0 && long() { &[] } else { &["--take-over"] };
+        farm.start_despite_storage(more);
+    }
+    farm.wait_finished(NAME);
+    farm.stop();
+    proxy.set_active(false);
+    let counts = proxy.counts();
+    let faults: u64 = counts.faults.values().sum();
+    let starts = journal::read(&farm.logs);
+    println!(
+        "{faults} faults of {} requests {:?}, {stalls} standstills, {kills} kills -9 of the coordinator: {} tasks, {} \
+         starts, {} after an acknowledgement",
+        counts.requests, counts.faults, starts.tasks, starts.started, starts.again
+    );
+    let twice = counts.created.iter().filter(|(_, times)| **times > 1).collect::<Vec<_>>();
+    println!(
+        "{} objects created under a condition, {} times with an outcome that the coordinator could not know, {} refused: \
+         created twice {}",
+        counts.created.len(),
+        counts.created_unknown,
+        counts.refused_creations,
+        twice.len()
+    );
+    assert!(faults > 0 && counts.created.len() > 10, "{counts:?}");
+    assert!(twice.is_empty(), "{twice:?}");
+    assert_eq!(starts.again_after_kill, 0, "a coordinator forgot what it had acknowledged");
+    assert_dataset(&store, &farm, NAME, tasks);
+}
+
+#[test]
+fn coordinators_on_one_bucket() {
+    let Some((store, _proxy, mut farm)) = scene() else { return };
+    let (tasks, rounds) = match long() {
+        true => (4000, [Older::Runs, Older::Suspended].repeat(3)),
+        false => (800, vec![Older::Suspended]),
+    };
+    under_take_overs(&mut farm, tasks, 12_000, &rounds);
+    assert_dataset(&store, &farm, "owners", tasks);
+}
