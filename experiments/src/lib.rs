@@ -13,6 +13,7 @@ mod exclusion;
 pub mod identity;
 pub mod manifest;
 pub mod manifests;
+mod mapping;
 mod names;
 mod overlap;
 mod pins;
@@ -32,6 +33,7 @@ pub mod reading {
 pub use digest::{Digest, DigestError};
 pub use errors::{ManifestErrors, Problem, SweepError};
 pub use manifest::{LogRef, Manifest, Tables};
+pub use mapping::Mapping;
 pub use pins::part_id;
 pub use plan::{AxisSummary, AxisValue, BlockSummary};
 pub use sweep::{Sweep, TaskSpec};

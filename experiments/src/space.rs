@@ -240,19 +240,28 @@ impl Digit {
         let wanted = |column: &Column| column.parts.first().and_then(|part| parts.get(*part)?.get(column.name));
         let [column] = self.columns.as_slice() else {
             // Zipped: single values repeat, only rows are distinct.
-            return (0..self.len()).find(|row| {
-                self.columns.iter().filter(|column| column.identity).all(|column| {
-                    let here = column.values.get(*row);
-                    wanted(column).is_some_and(|value| {
-                        if column.name == LOG { same_log(&here, value) } else { compare(&here, value).is_eq() }
-                    })
-                })
-            });
+            return (0..self.len()).find(|row| self.row_is(*row, |at| wanted(&self.columns[at]).cloned(), same_log));
         };
         if column.name == LOG {
             let value = wanted(column)?;
             return (0..self.len()).find(|row| same_log(&column.values.get(*row), value));
         }
         column.values.position(wanted(column)?)
+    }
+
+    /// Whether every column that tells tasks apart has the wanted value, by number of column, in this row.
+    pub(crate) fn row_is(
+        &self,
+        row: u64,
+        wanted: impl Fn(usize) -> Option<Value>,
+        same_log: &dyn Fn(&Value, &Value) -> bool,
+    ) -> bool {
+        let same = |(at, column): (usize, &Column)| {
+            let here = column.values.get(row);
+            wanted(at).is_some_and(|value| {
+                if column.name == LOG { same_log(&here, &value) } else { compare(&here, &value).is_eq() }
+            })
+        };
+        self.columns.iter().enumerate().filter(|(_, column)| column.identity).all(same)
     }
 }

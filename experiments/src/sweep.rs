@@ -71,8 +71,21 @@ impl Sweep {
         &self.0.manifest
     }
 
-    fn levels(&self) -> &[Level; LEVELS] {
+    pub(crate) fn levels(&self) -> &[Level; LEVELS] {
         &self.0.manifest.inner().levels
+    }
+
+    /// Number of indices below one position of a level.
+    pub(crate) fn stride(&self, level: usize) -> u64 {
+        self.0.strides[level]
+    }
+
+    /// The digest of a log that a value names.
+    pub(crate) fn digest_of(&self, log: &Value) -> Option<Digest> {
+        match log {
+            Value::Text(log) => self.0.logs.get(log).map(|(digest, _)| *digest),
+            _ => None,
+        }
     }
 
     /// Number of indices: the full product, excluded ones included.
@@ -138,10 +151,7 @@ impl Sweep {
     /// The index at which this sweep has the same simulation (labels and names of logs do not count); `None` if it has
     /// it nowhere, or excludes it.
     pub fn index_of(&self, task: &TaskSpec) -> Option<u64> {
-        let same_log = |mine: &Value, _: &Value| match mine {
-            Value::Text(mine) => self.0.logs.get(mine).map(|(digest, _)| *digest) == task.digest,
-            _ => false,
-        };
+        let same_log = |mine: &Value, _: &Value| matches!(mine, Value::Text(_)) && self.digest_of(mine) == task.digest;
         let parts: Vec<Part> = task.sim.parts().cloned().collect();
         let mut index = 0;
         for (at, level) in self.levels().iter().enumerate() {

@@ -9,9 +9,10 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body;
 use uuid::Uuid;
 
-use super::experiment::is_final;
+use super::experiment::{Experiment, is_final};
 use super::index_set::IndexSet;
 use super::lease::Return;
+use super::leaving::is_aside;
 use super::pending::Group;
 use super::{ClientId, Farm, Now, Reply};
 use crate::records::{ExperimentState, FailureKind, LeaseId, Record};
@@ -52,13 +53,19 @@ impl Farm {
             return self.out.reply(client, Reply::NotFound(format!("there is no experiment {name}")));
         };
         let before = experiment.record.state;
+        if let Action::Delete { force, data_too } = action {
+            return self.delete(client, name, *force, *data_too, now);
+        }
+        if let Some(refusal) = why_never(experiment) {
+            return self.out.reply(client, Reply::Refused(refusal));
+        }
         let done = match action {
             Action::Pause => self.pause(name, before, now),
             Action::Resume => self.resume(name, before, now),
             Action::Cancel => self.cancel(name, before, now),
             Action::Retry { indices, kinds } => self.retry(name, indices, kinds, now),
             Action::SetPriority(priority) => self.set_priority(name, *priority),
-            Action::Delete { .. } => Err(Reply::Refused("this version cannot delete experiments".to_owned())),
+            Action::Delete { .. } => Ok((false, 0)),
         };
         let reply = done.map_or_else(|refusal| refusal, |(changed, tasks)| self.controlled(name, changed, tasks));
         self.out.reply(client, reply);
@@ -72,7 +79,7 @@ impl Farm {
             tasks,
             running: experiment.leased.len(),
             changed,
-            to_run: experiment.tasks() - experiment.done.len() - experiment.failed.len(),
+            to_run: experiment.open_tasks(),
         })
     }
 
@@ -137,7 +144,7 @@ impl Farm {
         Ok((true, 0))
     }
 
-    fn set_state(&mut self, name: &str, state: ExperimentState) {
+    pub(super) fn set_state(&mut self, name: &str, state: ExperimentState) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.record.state = state;
         let record = experiment.record.clone();
@@ -213,6 +220,15 @@ impl Farm {
         let lease = Some(v1::LeaseId { epoch: id.epoch, counter: id.counter });
         self.out.send(conn, Body::Revoke(v1::Revoke { lease, ranges: Vec::new(), queued_only }));
     }
+}
+
+/// Why nothing but a deletion makes sense any more; `None` where something does.
+pub(super) fn why_never(experiment: &Experiment) -> Option<String> {
+    let name = experiment.name();
+    if let Some(leaving) = &experiment.leaving {
+        return Some(format!("{name} is on its way out: {}", leaving.words()));
+    }
+    is_aside(name).then(|| format!("{name} was set aside: it can be looked at and deleted, but does not run again"))
 }
 
 /// Whether users can give this priority.

@@ -54,13 +54,11 @@ impl Farm {
 
     fn feed(&mut self, id: Uuid, now: Now) {
         let mut found = false;
-        for at in 0..self.schedule.len() {
-            let name = self.schedule[at].clone();
-            let Some(experiment) = self.experiments.get(&name) else { continue };
-            if !experiment.can_run() || experiment.is_complete() || !self.fits(id, &name) {
+        for name in self.serving_order(now) {
+            if !self.fits(id, &name) {
                 continue;
             }
-            let (Some(worker), Some(experiment)) = (self.workers.get(&id), self.experiments.get_mut(&name)) else {
+            let (Some(worker), Some(experiment)) = (self.workers.get(&id), self.experiments.get(&name)) else {
                 return;
             };
             if worker.draining || worker.conn.is_none() {
@@ -68,13 +66,15 @@ impl Farm {
             }
             let slots = u64::from(worker.slots);
             let depth = depth(&self.config, experiment, worker.slots, self.slots);
-            if worker.outstanding >= depth || worker.outstanding > slots.max(depth / 2) {
+            let outstanding = self.outstanding_in(worker, experiment);
+            if outstanding >= depth || outstanding > slots.max(depth / 2) {
                 return;
             }
             found |= experiment.pending_tasks() > 0;
-            let want = depth - worker.outstanding;
+            let want = depth - outstanding;
             let alone = self.conns.len() < 2;
             let Some(sweep) = experiment.sweep.clone() else { continue };
+            let experiment = self.experiments.get_mut(&name).expect("just looked at");
             let mut pending = std::mem::take(&mut experiment.pending);
             let taken = pending.take(want, id, alone, now.mono, &sweep, experiment.closed());
             experiment.pending = pending;
@@ -96,6 +96,7 @@ impl Farm {
         for range in &taken.ranges {
             experiment.leased.insert_range(range.clone());
         }
+        experiment.share.granted(now.mono);
         let generation = experiment.record.generation;
         if experiment.record.state == ExperimentState::Waiting {
             experiment.record.state = ExperimentState::Running;

@@ -8,7 +8,9 @@ use uuid::Uuid;
 
 use super::cost::{Cost, Rate};
 use super::index_set::IndexSet;
+use super::leaving::Leaving;
 use super::pending::{Closed, Pending};
+use super::share::Share;
 use super::tables::{FlushWait, OpenIntent, TableRows};
 use crate::records::{DoneChunk, ExperimentRecord, ExperimentState, FailureRecord, Key, LogDigest, Record, Table};
 
@@ -50,6 +52,13 @@ pub(super) struct Experiment {
     pub(super) cost: Cost,
     pub(super) rate: Rate,
     pub(super) spent: v1::TimeSpent,
+    pub(super) share: Share,
+    /// Set while it is being deleted or set aside.
+    pub(super) leaving: Option<Leaving>,
+    /// Done tasks and state as far as they are durable.
+    pub(super) durable: (u64, ExperimentState),
+    /// The same in the batch in flight.
+    in_flight: Option<(u64, ExperimentState)>,
 }
 
 impl Experiment {
@@ -59,6 +68,10 @@ impl Experiment {
             Err(reason) => (None, Some(reason)),
         };
         Experiment {
+            durable: (0, record.state),
+            in_flight: None,
+            share: Share::default(),
+            leaving: None,
             record,
             sweep,
             broken,
@@ -91,7 +104,22 @@ impl Experiment {
 
     /// Tasks that are neither done, nor failed for good, nor leased.
     pub(super) fn pending_tasks(&self) -> u64 {
-        self.tasks() - self.done.len() - self.failed.len() - self.leased.len()
+        self.open_tasks().saturating_sub(self.leased.len())
+    }
+
+    /// Tasks that are neither done nor failed for good; 0 if the manifest cannot be used.
+    pub(super) fn open_tasks(&self) -> u64 {
+        self.tasks().saturating_sub(self.done.len() + self.failed.len())
+    }
+
+    /// What it is now goes into a batch.
+    pub(super) fn committing(&mut self) {
+        self.in_flight = Some((self.done.len(), self.record.state));
+    }
+
+    /// The batch in flight is durable.
+    pub(super) fn committed(&mut self) {
+        self.durable = self.in_flight.take().unwrap_or(self.durable);
     }
 
     /// Rows of tasks that left the manifest.
@@ -102,6 +130,7 @@ impl Experiment {
     /// Whether tasks may be handed out.
     pub(super) fn can_run(&self) -> bool {
         self.broken.is_none()
+            && self.leaving.is_none()
             && self.missing.is_empty()
             && matches!(self.record.state, ExperimentState::Running | ExperimentState::Waiting)
     }
@@ -174,7 +203,7 @@ impl Experiment {
     /// Whether no task is run or will be: rows need not wait for more rows.
     pub(super) fn is_at_rest(&self) -> bool {
         let stopped = matches!(self.record.state, ExperimentState::Paused | ExperimentState::Cancelled);
-        self.is_complete() || stopped && self.leased.is_empty()
+        self.is_complete() || self.leaving.is_some() || stopped && self.leased.is_empty()
     }
 
     /// What a worker needs before the first lease of this generation.

@@ -73,6 +73,9 @@ impl Farm {
         let Some(experiment) = self.experiments.get(name) else {
             return wrong(format!("there is no experiment {name}"));
         };
+        if experiment.leaving.is_some() {
+            return wrong(format!("{name} goes away"));
+        }
         let named: usize = hand_in.done.iter().map(|tasks| tasks.indices.len()).sum();
         if named != rows as usize || rows == 0 || rows > HAND_IN_ROWS_MAX {
             return wrong(format!("{rows} rows for {named} tasks (1 to {HAND_IN_ROWS_MAX} are possible)"));
@@ -210,11 +213,14 @@ impl Farm {
         match spent {
             Some(spent) => {
                 experiment.cost.add(tasks, spent.engine_s + spent.parse_s);
+                experiment.share.add(now.mono, spent.engine_s + spent.parse_s);
                 add_spent(&mut experiment.spent, spent);
             }
             None => {
                 let busy = u64::from(worker.slots).min(tasks.max(1));
-                experiment.cost.add(tasks, since.as_secs_f64() * busy as f64);
+                let seconds = since.as_secs_f64() * busy as f64;
+                experiment.cost.add(tasks, seconds);
+                experiment.share.add(now.mono, seconds);
             }
         }
     }

@@ -24,11 +24,13 @@ mod failure;
 mod hand_in;
 mod index_set;
 mod lease;
+mod leaving;
 mod outgoing;
 mod pending;
 mod pins;
 mod recover;
 mod roll;
+mod share;
 mod status;
 mod submit;
 mod tables;
@@ -50,7 +52,7 @@ pub use index_set::IndexSet;
 pub use pins::{build_versions, parts_of};
 pub use submit::Submission;
 
-use crate::records::{Intent, LeaseId, LogDigest, Table};
+use crate::records::{Fate, Intent, LeaseId, LogDigest, Table};
 use crate::store::Batch;
 use experiment::Experiment;
 use lease::Lease;
@@ -194,6 +196,13 @@ pub enum Event {
         /// Size of the part in bytes, or why not.
         result: Result<u64, PublishFailure>,
     },
+    /// The parts of an experiment that leaves are deleted or moved, or could not be.
+    Left {
+        /// Experiment.
+        experiment: String,
+        /// Why not.
+        result: Result<(), PublishFailure>,
+    },
     /// Storage does not answer (with the reason), or does again.
     Storage {
         /// Why dispatch pauses.
@@ -243,6 +252,13 @@ pub enum Effect {
         /// What to publish.
         intent: Intent,
     },
+    /// Delete or move the parts of an experiment that leaves, then report [`Event::Left`]. May be repeated.
+    Leave {
+        /// Experiment.
+        experiment: String,
+        /// What becomes of it.
+        fate: Fate,
+    },
     /// Delete a staged object that will never be published.
     Discard {
         /// Experiment.
@@ -289,6 +305,8 @@ pub struct Farm {
     /// Slots of connected workers.
     slots: u64,
     logs: BTreeMap<LogDigest, u64>,
+    /// Greatest generation of any experiment that left: a name that comes back begins above it.
+    generation_floor: u64,
     /// Uploads deleted in this life, the latest ones: a hand-in that still names one cannot be taken.
     discarded: BTreeSet<Uuid>,
     stalled: Option<String>,
@@ -335,8 +353,12 @@ impl Farm {
             Event::Flush { client, experiment } => self.flush(client, &experiment, now),
             Event::Control { client, experiment, action } => self.control(client, &experiment, &action, now),
             Event::LogStored { digest, bytes, name } => self.log_stored(digest, bytes, name),
-            Event::Committed { token } => self.out.committed(token),
+            Event::Committed { token } => {
+                self.out.committed(token);
+                self.experiments.values_mut().for_each(Experiment::committed);
+            }
             Event::Published { part_id, result } => self.published(part_id, result, now),
+            Event::Left { experiment, result } => self.left(&experiment, result, now),
             Event::Storage { stalled } => self.storage(stalled),
             Event::Stop => self.stop(),
             Event::Close => {
@@ -373,6 +395,7 @@ impl Farm {
         self.expire_workers(now);
         for name in self.schedule.clone() {
             self.roll_due(&name, now);
+            self.advance_leaving(&name, now);
             if let Some(experiment) = self.experiments.get_mut(&name) {
                 experiment.rate.sample(now.mono, experiment.done.len());
             }
@@ -403,10 +426,14 @@ impl Farm {
     /// with [`Event::Committed`], or drops this farm and loads the state again.
     pub fn take_commit(&mut self) -> Option<(u64, Batch)> {
         let experiments = &self.experiments;
-        self.out.take_commit(|name, chunk| {
+        let taken = self.out.take_commit(|name, chunk| {
             let experiment = experiments.get(name)?;
             Some(experiment.done_chunk(chunk))
-        })
+        });
+        if taken.is_some() {
+            self.experiments.values_mut().for_each(Experiment::committing);
+        }
+        taken
     }
 
     /// Whether a batch is in flight or effects wait for one.
@@ -421,7 +448,10 @@ impl Farm {
 
     /// Whether everything handed in is in visible parts (used when the coordinator ends).
     pub fn is_settled(&self) -> bool {
-        !self.is_busy() && self.experiments.values().all(Experiment::is_rolled)
+        let settled = |experiment: &Experiment| {
+            experiment.is_rolled() || experiment.leaving.as_ref().is_some_and(leaving::Leaving::gives_rows_up)
+        };
+        !self.is_busy() && self.experiments.values().all(settled)
     }
 
     /// The sweep of an experiment, if it is there and this build understands it.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::experiment::{Earlier, Experiment, is_final, sweep_of};
 use super::index_set::IndexSet;
 use super::lease::Lease;
+use super::leaving::Leaving;
 use super::outgoing::Outgoing;
 use super::tables::{Header, OpenIntent, Progress};
 use super::worker::Worker;
@@ -32,6 +33,7 @@ impl Farm {
             hungry: BTreeSet::new(),
             slots: 0,
             logs: loaded.logs.iter().map(|log| (log.digest, log.bytes)).collect(),
+            generation_floor: loaded.generation_floor,
             discarded: BTreeSet::new(),
             stalled: None,
             publish_trouble: None,
@@ -42,6 +44,9 @@ impl Farm {
         farm.out.put(Record::Epoch(epoch));
         farm.load(loaded, now);
         farm.roll_everything(now);
+        for name in farm.schedule.clone() {
+            farm.advance_leaving(&name, now);
+        }
         farm
     }
 
@@ -70,6 +75,12 @@ impl Farm {
                 earlier.extra.set_chunk(chunk.chunk, chunk.bitmap);
             }
         }
+        for leaving in loaded.leaving {
+            match self.experiments.get_mut(&leaving.experiment) {
+                Some(experiment) => experiment.leaving = Some(Leaving::new(leaving.fate)),
+                None => self.out.delete(Key::Leaving { experiment: leaving.experiment }),
+            }
+        }
         for failure in loaded.failures {
             self.load_failure(failure);
         }
@@ -84,6 +95,9 @@ impl Farm {
         }
         for lease in loaded.leases {
             self.load_lease(lease, now);
+        }
+        for experiment in self.experiments.values_mut() {
+            experiment.durable = (experiment.done.len(), experiment.record.state);
         }
     }
 
@@ -170,7 +184,7 @@ impl Farm {
             experiment.record.state,
             ExperimentState::Running | ExperimentState::Waiting | ExperimentState::Paused
         );
-        if experiment.sweep.is_none() || !active {
+        if experiment.sweep.is_none() || experiment.leaving.is_some() || !active {
             return IndexSet::new();
         }
         let most = self.config.lease_tasks_max;
@@ -196,7 +210,8 @@ fn pinned(pins: &BTreeMap<String, u32>, sweep: Sweep) -> Result<Sweep, String> {
         return Ok(sweep);
     }
     Err(format!(
-        "this build would give other rows: {}. Go on with the earlier version of powersweep, or submit under a new name",
+        "this build would give other rows: {}. Go on with the earlier version of powersweep, or submit under a new name \
+         or with --restart",
         changed.join("; ")
     ))
 }

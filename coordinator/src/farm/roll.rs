@@ -5,6 +5,7 @@ use std::time::Duration;
 use powersweep_proto::v1;
 use uuid::Uuid;
 
+use super::leaving::Leaving;
 use super::tables::{FlushWait, OpenIntent, Progress};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply};
 use crate::records::{ExperimentState, Intent, Key, Record, Source, Table, Totals};
@@ -21,6 +22,9 @@ impl Farm {
     pub(super) fn roll_due(&mut self, name: &str, now: Now) {
         self.retry_parts(name, now);
         let Some(experiment) = self.experiments.get(name) else { return };
+        if experiment.leaving.as_ref().is_some_and(Leaving::gives_rows_up) {
+            return;
+        }
         let all = self.closing || experiment.is_at_rest() || !experiment.flushes.is_empty();
         for table in ROLLED {
             while self.is_due(name, table, all, now) && self.roll(name, table, now) {}
@@ -89,8 +93,13 @@ impl Farm {
                 }
                 self.answer_flushes(&name);
                 self.finish(&name);
+                self.advance_leaving(&name, now);
             }
             Err(failure) => {
+                if self.part_failed_while_leaving(&name, part_id, &failure) {
+                    return self.advance_leaving(&name, now);
+                }
+                let experiment = self.experiments.get_mut(&name).expect("just found");
                 let open = experiment.intents.get_mut(&part_id).expect("just found");
                 open.attempts += 1;
                 let wait = if failure.retryable { RETRY_AFTER } else { RETRY_AFTER * 15 };
@@ -106,7 +115,7 @@ impl Farm {
     pub(super) fn finish(&mut self, name: &str) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         let ended = matches!(experiment.record.state, ExperimentState::Finished | ExperimentState::Failed);
-        if ended || !experiment.is_complete() || !experiment.is_rolled() {
+        if ended || experiment.leaving.is_some() || !experiment.is_complete() || !experiment.is_rolled() {
             return;
         }
         experiment.record.state =
@@ -119,6 +128,10 @@ impl Farm {
         let Some(experiment) = self.experiments.get_mut(name) else {
             return self.out.reply(client, Reply::NotFound(format!("there is no experiment {name}")));
         };
+        if let Some(leaving) = &experiment.leaving {
+            let words = leaving.words();
+            return self.out.reply(client, Reply::Refused(format!("{name} cannot be flushed: {words}")));
+        }
         let tasks = experiment.table(Table::Tasks);
         let wait = FlushWait { client, rows_before: tasks.rows_in_parts, parts_before: tasks.parts };
         experiment.flushes.push(wait);

@@ -29,8 +29,10 @@ impl Farm {
     }
 
     fn experiment_status(&self, experiment: &Experiment, failures: usize, now: Now) -> v1::ExperimentStatus {
-        let (tasks, done) = (experiment.tasks(), experiment.done.len());
-        let left = tasks - done - experiment.failed.len();
+        let tasks = experiment.tasks();
+        // What a crash cannot take back.
+        let done = experiment.durable.0.min(experiment.done.len());
+        let left = experiment.open_tasks();
         let rate = experiment.rate.per_s(now.mono, done);
         let rows = experiment.tables.get(&Table::Tasks);
         let (state, reason) = self.state_of(experiment);
@@ -57,7 +59,8 @@ impl Farm {
 
     /// From the measured rate; before there is one, from the cost per task and the slots.
     fn eta_s(&self, experiment: &Experiment, left: u64, rate: f64) -> Option<f64> {
-        if left == 0 {
+        let stopped = matches!(experiment.record.state, ExperimentState::Paused | ExperimentState::Cancelled);
+        if left == 0 || stopped || experiment.leaving.is_some() {
             return None;
         }
         if rate > 0.0 {
@@ -70,9 +73,18 @@ impl Farm {
     pub(super) fn state_of(&self, experiment: &Experiment) -> (v1::ExperimentState, String) {
         let running = v1::ExperimentState::Running;
         let waiting = v1::ExperimentState::Waiting;
+        if let Some(leaving) = &experiment.leaving {
+            return (v1::ExperimentState::Leaving, leaving.words());
+        }
         match experiment.record.state {
+            ExperimentState::Finished | ExperimentState::Failed if experiment.durable.1 != experiment.record.state => {
+                (running, "its end is being stored".to_owned())
+            }
             ExperimentState::Finished => (v1::ExperimentState::Finished, String::new()),
             ExperimentState::Failed => (v1::ExperimentState::Failed, String::new()),
+            ExperimentState::Paused if !experiment.leased.is_empty() => {
+                (v1::ExperimentState::Paused, "tasks that ran when it was paused are finished".to_owned())
+            }
             ExperimentState::Paused => (v1::ExperimentState::Paused, String::new()),
             ExperimentState::Cancelled => (v1::ExperimentState::Cancelled, String::new()),
             ExperimentState::Running | ExperimentState::Waiting => {

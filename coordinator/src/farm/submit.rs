@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_experiments::Sweep;
+use powersweep_experiments::{Mapping, Sweep};
 use powersweep_proto::v1;
 
 use super::experiment::{Earlier, Experiment, is_final};
 use super::index_set::{IndexSet, chunk_of};
+use super::leaving::{aside_name, is_aside};
 use super::pending::Pending;
 use super::{ClientId, Farm, Now, Reply, pins};
 use crate::records::{
@@ -42,14 +43,25 @@ struct Moved {
 
 impl Farm {
     pub(super) fn submit(&mut self, client: ClientId, submission: Submission, now: Now) {
-        let reply = self.try_submit(submission, now).unwrap_or_else(|refusal| refusal);
+        let name = submission.sweep.manifest().name();
+        let aside = self.experiments.get(name).filter(|experiment| {
+            let other = !changed_pins(experiment, &submission).is_empty();
+            submission.restart && other && experiment.leaving.is_none() && !submission.dry_run
+        });
+        if let Some(name) = aside.map(|experiment| experiment.name().to_owned()) {
+            return self.set_aside(client, &name, submission, now);
+        }
+        let reply = self.try_submit(&submission, now).unwrap_or_else(|refusal| refusal);
         self.out.reply(client, reply);
         self.wake_all();
     }
 
-    fn try_submit(&mut self, submission: Submission, now: Now) -> Result<Reply, Reply> {
+    pub(super) fn try_submit(&mut self, submission: &Submission, now: Now) -> Result<Reply, Reply> {
         let sweep = &submission.sweep;
         let name = sweep.manifest().name().to_owned();
+        if is_aside(&name) {
+            return Err(Reply::Invalid(format!("{name}: names with @ are those of experiments that were set aside")));
+        }
         if sweep.index_count() >= INDICES_MAX {
             return Err(Reply::Invalid(format!("{} indices: fewer than 2^48 are possible", sweep.index_count())));
         }
@@ -57,12 +69,21 @@ impl Farm {
         let missing = self.missing(submission.digests.values());
         let Some(experiment) = self.experiments.get(&name) else {
             if submission.dry_run {
-                return Ok(Reply::Submitted(reply_of(&name, 1, sweep, &Moved::default(), &missing)));
+                let generation = self.generation_floor + 1;
+                return Ok(Reply::Submitted(reply_of(&name, generation, sweep, &Moved::default(), &missing)));
             }
             self.create(&name, submission, missing, now);
             return Ok(Reply::Submitted(self.submitted(&name)));
         };
-        check_pins(experiment, &submission)?;
+        if let Some(refusal) = super::control::why_never(experiment) {
+            return Err(Reply::Refused(refusal));
+        }
+        if submission.restart && submission.dry_run && !changed_pins(experiment, submission).is_empty() {
+            let generation = self.generation_floor.max(experiment.record.generation) + 1;
+            let reply = reply_of(&name, generation, sweep, &Moved::default(), &missing);
+            return Ok(Reply::Submitted(v1::SubmitReply { set_aside: aside_name(experiment), ..reply }));
+        }
+        check_pins(experiment, submission)?;
         let same = experiment.record.manifest == sweep.manifest().text() && experiment.sweep.is_some();
         if same && !submission.dry_run {
             self.submit_again(&name, submission.priority, missing);
@@ -99,12 +120,12 @@ impl Farm {
         }
     }
 
-    fn create(&mut self, name: &str, submission: Submission, missing: BTreeSet<LogDigest>, now: Now) {
+    fn create(&mut self, name: &str, submission: &Submission, missing: BTreeSet<LogDigest>, now: Now) {
         let record = ExperimentRecord {
             name: name.to_owned(),
-            generation: 1,
+            generation: self.generation_floor + 1,
             manifest: submission.sweep.manifest().text().to_owned(),
-            digests: submission.digests,
+            digests: submission.digests.clone(),
             pins: pins::parts_of(&submission.sweep),
             tasks_schema: pins::tasks_schema(),
             tables: tables_of(&submission.sweep),
@@ -113,7 +134,7 @@ impl Farm {
             priority: submission.priority.unwrap_or(0),
         };
         self.out.put(Record::Experiment(record.clone()));
-        let mut experiment = Experiment::new(record, Ok(submission.sweep));
+        let mut experiment = Experiment::new(record, Ok(submission.sweep.clone()));
         experiment.missing = missing;
         self.experiments.insert(name.to_owned(), experiment);
         self.schedule.push(name.to_owned());
@@ -121,7 +142,7 @@ impl Farm {
     }
 
     /// Takes in an edited manifest: rows stay with the tasks that they belong to, leases go on.
-    fn edit(&mut self, name: &str, submission: Submission, missing: BTreeSet<LogDigest>, now: Now) {
+    fn edit(&mut self, name: &str, submission: &Submission, missing: BTreeSet<LogDigest>, now: Now) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         let old = experiment.record.clone();
         let moved = move_to(experiment, &submission.sweep);
@@ -143,7 +164,7 @@ impl Farm {
             priority: submission.priority.unwrap_or(old.priority),
             ..old.clone()
         };
-        let old_sweep = experiment.sweep.replace(submission.sweep);
+        let old_sweep = experiment.sweep.replace(submission.sweep.clone());
         experiment.broken = None;
         experiment.missing = missing;
         experiment.record = record.clone();
@@ -196,16 +217,16 @@ impl Farm {
     /// Brings the open tasks of leases into the new index space; those that left it, or are done there, are dropped.
     fn move_leases(&mut self, name: &str, old_generation: u64) {
         let experiment = &self.experiments[name];
-        let (Some(new), Some(old)) = (experiment.sweep.clone(), experiment.earlier.get(&old_generation)) else {
+        let (Some(new), Some(old)) = (&experiment.sweep, experiment.earlier.get(&old_generation)) else {
             return;
         };
-        let old = old.sweep.clone();
+        let mut mapping = Mapping::new(&old.sweep, new);
         let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, l)| l.experiment == name).map(|(id, _)| *id).collect();
         for id in ids {
             let lease = self.leases.get_mut(&id).expect("just listed");
             let experiment = self.experiments.get_mut(name).expect("the caller found it");
             let before = lease.open.len();
-            let moved = lease.open.iter().filter_map(|index| old.task(index)).filter_map(|task| new.index_of(&task));
+            let moved = lease.open.iter().filter_map(|index| mapping.index(index));
             lease.open = moved.filter(|&i| !experiment.done.contains(i) && !experiment.failed.contains(i)).collect();
             for index in lease.open.iter() {
                 if !experiment.leased.insert(index) {
@@ -228,7 +249,7 @@ impl Farm {
             generation: experiment.record.generation,
             tasks: experiment.tasks(),
             done,
-            to_run: experiment.tasks() - done - failed,
+            to_run: experiment.open_tasks(),
             failed,
             extra: experiment.extra(),
             missing_logs: experiment.missing.iter().map(|digest| digest.to_vec().into()).collect(),
@@ -253,7 +274,8 @@ fn tables_of(sweep: &Sweep) -> Vec<Table> {
     sweep.manifest().tables().names().filter_map(Table::from_name).collect()
 }
 
-fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Reply> {
+/// What a submission says otherwise than the experiment is pinned to.
+fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String> {
     let record = &experiment.record;
     let mut changed = pins::changed(&record.pins, &pins::parts_of(&submission.sweep));
     for (log, new) in &submission.digests {
@@ -264,18 +286,21 @@ fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Re
     if record.tasks_schema != pins::tasks_schema() {
         changed.push("the columns of the tasks table are others in this build".to_owned());
     }
+    changed
+}
+
+fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Reply> {
+    let changed = changed_pins(experiment, submission);
     if changed.is_empty() {
         return Ok(());
     }
     let name = experiment.name();
-    let reason = format!(
-        "{name} has rows that were made otherwise: {}. Give the experiment a new name; the rows of {name} stay",
-        changed.join("; ")
-    );
-    if submission.restart {
-        return Err(Reply::Refused(format!("{reason}. This version cannot set old rows aside")));
-    }
-    Err(Reply::Refused(reason))
+    Err(Reply::Refused(format!(
+        "{name} has rows that were made otherwise: {}. Give the experiment a new name; or submit with --restart: the old \
+         one becomes {}, and a new one starts",
+        changed.join("; "),
+        aside_name(experiment)
+    )))
 }
 
 /// Dry run of the manifest as it is.
@@ -295,16 +320,17 @@ fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
     let present = experiment.sweep.iter().map(|sweep| (experiment.record.generation, sweep, &experiment.done));
     for (generation, sweep, rows) in earlier.chain(present) {
         let extra = moved.extra.entry(generation).or_default();
+        let mut mapping = Mapping::new(sweep, new);
         for index in rows.iter() {
-            match sweep.task(index).and_then(|task| new.index_of(&task)) {
+            match mapping.index(index) {
                 Some(there) => drop(moved.done.insert(there)),
                 None => drop(extra.insert(index)),
             }
         }
     }
+    let mut mapping = experiment.sweep.as_ref().map(|sweep| Mapping::new(sweep, new));
     for failure in experiment.failures.values() {
-        let task = experiment.sweep.as_ref().and_then(|sweep| sweep.task(failure.index));
-        let Some(index) = task.and_then(|task| new.index_of(&task)) else { continue };
+        let Some(index) = mapping.as_mut().and_then(|mapping| mapping.index(failure.index)) else { continue };
         if !moved.done.contains(index) {
             moved.failures.push(FailureRecord { generation, index, ..failure.clone() });
         }

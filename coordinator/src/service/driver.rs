@@ -19,6 +19,7 @@ use super::{ServeError, ServeOptions};
 use crate::farm::{Action, ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
 use crate::owner::Lost;
 use crate::publish::make_visible;
+use crate::records::Fate;
 use crate::store::{Store, StoreError};
 
 /// Events that may wait for the driver: then streams are read no further.
@@ -61,6 +62,7 @@ pub(super) enum Command {
 enum Done {
     Commit { life: u64, token: u64, result: Result<(), StoreError> },
     Part { life: u64, part_id: uuid::Uuid, result: Result<u64, PublishFailure> },
+    Left { life: u64, experiment: String, result: Result<(), PublishFailure> },
 }
 
 /// How far a shutdown is.
@@ -284,6 +286,19 @@ impl Driver {
                     let _ = done.send(Done::Part { life, part_id: intent.part_id, result });
                 });
             }
+            Effect::Leave { experiment, fate } => {
+                let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
+                tokio::spawn(async move {
+                    let result = match &fate {
+                        Fate::Forget => Ok(()),
+                        Fate::Erase => store.erase_dataset(&experiment).await,
+                        Fate::Rename(to) => store.rename_dataset(&experiment, to).await,
+                    };
+                    let result = result
+                        .map_err(|error| PublishFailure { reason: chain(&error), retryable: error.is_retryable() });
+                    let _ = done.send(Done::Left { life, experiment, result });
+                });
+            }
             Effect::Discard { experiment, table, part_id } => {
                 let store = Arc::clone(&self.store);
                 tokio::spawn(async move {
@@ -322,7 +337,13 @@ impl Driver {
                 }
                 self.event(Event::Published { part_id, result });
             }
-            Done::Commit { .. } | Done::Part { .. } => {}
+            Done::Left { life, experiment, result } if life == self.life => {
+                if let Err(failure) = &result {
+                    tracing::warn!("the parts of {experiment} could not be taken away: {}", failure.reason);
+                }
+                self.event(Event::Left { experiment, result });
+            }
+            Done::Commit { .. } | Done::Part { .. } | Done::Left { .. } => {}
         }
         None
     }

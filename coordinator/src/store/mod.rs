@@ -9,6 +9,7 @@
 //! an object and shows either nothing or the whole of it.
 
 mod codec;
+mod datasets;
 mod decoding;
 mod encoding;
 mod location;
@@ -220,6 +221,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Deletes a staged object, if it is there.
     async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError>;
+
+    /// Deletes the parts and staged uploads of an experiment. Repeatable.
+    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError>;
+
+    /// Moves the parts of an experiment to the folder of another name, one by one. Repeatable after a failure or crash.
+    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError>;
 
     /// Stores a log by content. Returns false if it was there already. The bytes must have this digest.
     async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError>;

@@ -257,6 +257,16 @@ impl Store for ModelStore {
         self.objects.discard_staged(experiment, table, part_id).await
     }
 
+    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
+        drop(self.open()?);
+        self.objects.erase_dataset(experiment).await
+    }
+
+    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        drop(self.open()?);
+        self.objects.rename_dataset(from, to).await
+    }
+
     async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {
         drop(self.open()?);
         self.objects.put_log(digest, bytes).await

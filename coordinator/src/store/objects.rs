@@ -38,7 +38,7 @@ pub(crate) fn private(parts: &[&str]) -> Path {
 /// Where the objects of one DATA are.
 #[derive(Debug, Clone)]
 pub struct Objects {
-    store: Arc<dyn ObjectStore>,
+    pub(super) store: Arc<dyn ObjectStore>,
     /// DATA itself where it is a directory of this machine.
     directory: Option<PathBuf>,
 }
@@ -210,7 +210,7 @@ impl Objects {
         }
     }
 
-    async fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
+    pub(super) async fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
         let Some(directory) = &self.directory else { return Ok(()) };
         let mut folder = directory.clone();
         folder.extend(path.parts().map(|part| part.as_ref().to_owned()));
@@ -252,7 +252,7 @@ impl Objects {
         }
     }
 
-    async fn remove(&self, path: &Path) -> Result<(), StoreError> {
+    pub(super) async fn remove(&self, path: &Path) -> Result<(), StoreError> {
         match self.store.delete(path).await {
             Ok(()) | Err(ObjectError::NotFound { .. }) => Ok(()),
             Err(error) => Err(unavailable("delete", path, error)),

@@ -168,3 +168,30 @@ fn random_sweeps_agree_with_brute_force() {
     assert!(with_excludes > CASES / 8, "{with_excludes} of {CASES} cases had excludes");
     assert!(all_excluded > 0, "the generator should also leave nothing at times");
 }
+
+/// Pairs of manifests tried as edits.
+const EDITS: u64 = 400;
+
+#[test]
+fn a_mapping_says_what_index_of_says() {
+    let (mut kept, mut lost) = (0_u64, 0_u64);
+    for seed in 0..EDITS {
+        let (from, to) = (manifest(&mut Random(seed)).0, manifest(&mut Random(seed + 7919)).0);
+        // Excluded tasks of the new sweep are nowhere in it.
+        let to = format!("{to}[[exclude]]\npolicy = \"a\"\nhead_gear = \"renew\"\nworkload = \"a\"\n");
+        let parsed = powersweep_experiments::Manifest::parse("to.toml", &to);
+        let (old, Ok(_)) = (sweep(&from), parsed) else { continue };
+        let new = sweep(&to);
+        let mut mapping = powersweep_experiments::Mapping::new(&old, &new);
+        let mut random = Random(seed);
+        let step = 1 + old.index_count() / INDICES_MAX;
+        for index in (0..old.index_count()).step_by(usize::try_from(step).expect("small")) {
+            // In any order: what was learnt from one task must hold for the others.
+            let index = if random.chance(30) { random.next() % old.index_count() } else { index };
+            let expected = new.index_of(&old.task(index).expect("nothing is excluded"));
+            assert_eq!(mapping.index(index), expected, "seed {seed} index {index}\n{from}\n{to}");
+            *(if expected.is_some() { &mut kept } else { &mut lost }) += 1;
+        }
+    }
+    assert!(kept > 1000 && lost > 1000, "{kept} tasks kept, {lost} lost");
+}

@@ -1,5 +1,6 @@
 //! The farm without a network: scripted workers, every message through its wire form, every invariant after each step.
 
+mod lifecycle;
 mod scripted;
 mod simulated_worker;
 mod simulation;

@@ -59,14 +59,25 @@ impl Worker {
                 }
                 for rejected in ack.rejected {
                     // The refusals that a faultless worker may meet.
-                    let known = ["done elsewhere", "uploads were deleted"];
+                    let known = [
+                        "done elsewhere",
+                        "uploads were deleted",
+                        "there is no experiment",
+                        "goes away",
+                        "is not known any more",
+                        "is not in generation",
+                    ];
                     assert!(known.iter().any(|reason| rejected.reason.contains(reason)), "{}", rejected.reason);
                     self.outbox.remove(&rejected.id);
                 }
             }
             ToWorker::Revoke(revoke) => {
                 let id = revoke.lease.expect("revokes name a lease");
-                if let Some((_, open)) = self.open.get_mut(&(id.epoch, id.counter)) {
+                if revoke.queued_only {
+                    self.hand_back_queue(id.epoch, id.counter, wire);
+                } else if revoke.ranges.is_empty() {
+                    self.open.remove(&(id.epoch, id.counter));
+                } else if let Some((_, open)) = self.open.get_mut(&(id.epoch, id.counter)) {
                     open.retain(|index| !revoke.ranges.iter().any(|r| (r.start..r.end).contains(index)));
                 }
             }
@@ -155,6 +166,21 @@ impl Worker {
         for _ in 0..1 + u64::from(random.one_in(10)) {
             self.send(wire, said.body.clone());
         }
+    }
+
+    /// Gives back what it was asked for: all but the task that it is at.
+    fn hand_back_queue(&mut self, epoch: u64, counter: u64, wire: &mut Wire) {
+        let Some((lease, open)) = self.open.get_mut(&(epoch, counter)) else { return };
+        let running = open.pop_first();
+        let queued = std::mem::replace(open, running.into_iter().collect());
+        let back = v1::HandBack {
+            lease: lease.id,
+            experiment: lease.experiment.clone(),
+            ranges: queued.into_iter().map(|index| v1::IndexRange { start: index, end: index + 1 }).collect(),
+            generation: lease.generation,
+            asked: true,
+        };
+        self.send(wire, ToFarm::HandBack(back));
     }
 
     /// Gives one lease back.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::simulated_worker::{Worker, is_hopeless};
 use super::wire::{Wire, sweep_of};
-use crate::farm::{Config, Event, PublishFailure, Submission};
+use crate::farm::{Action, Config, Event, PublishFailure, Submission};
 use crate::store::{Fault, ModelStore};
 
 /// Seeds of an ordinary run; `POWERSWEEP_SEEDS` sets another number, `POWERSWEEP_SEED` runs one.
@@ -43,6 +43,10 @@ struct Simulation {
     jobs: bool,
     /// Whether edits may ask for the jobs table or give it up.
     changes_tables: bool,
+    /// Whether users pause, cancel, retry and delete.
+    lifecycle: bool,
+    /// Deletions that were asked for: what was acknowledged before is gone.
+    deletions: u64,
 }
 
 fn manifest(jobs: bool, seeds: impl Iterator<Item = u64>) -> Sweep {
@@ -71,6 +75,8 @@ impl Simulation {
             edits,
             jobs,
             changes_tables: seed % 8 >= 6,
+            lifecycle: seed % 3 != 0,
+            deletions: 0,
         }
     }
 
@@ -105,7 +111,7 @@ impl Simulation {
 
     fn step(&mut self) {
         let at = self.random.below(self.workers.len() as u64) as usize;
-        match self.random.below(42) {
+        match self.random.below(46) {
             0..=7 => self.read(at),
             8..=19 => self.work(at),
             20..=23 => drop(self.wire.commit(None)),
@@ -130,7 +136,35 @@ impl Simulation {
             35..=38 if self.workers[at].conn.is_none() => self.connect(at),
             39 if self.random.one_in(4) => self.workers[at].hand_back(&mut self.wire),
             40 if self.edits && self.random.one_in(2) => self.edit(),
+            42 if self.lifecycle && self.random.one_in(2) => self.control(),
+            43 if self.lifecycle => self.wire.leave(self.deletions == 0),
+            44 if self.lifecycle && self.random.one_in(3) => self.submit_again(),
             _ => {}
+        }
+    }
+
+    /// A user does something with the experiment, whatever it is doing.
+    fn control(&mut self) {
+        let action = match self.random.below(12) {
+            0..=2 => Action::Pause,
+            3..=6 => Action::Resume,
+            7 | 8 => Action::Cancel,
+            9 => Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() },
+            10 => Action::SetPriority(3),
+            _ if self.edits && self.random.one_in(3) => {
+                self.deletions += 1;
+                self.acknowledged.clear();
+                Action::Delete { force: true, data_too: true }
+            }
+            _ => Action::Resume,
+        };
+        self.wire.event(Event::Control { client: 2, experiment: "e".into(), action });
+    }
+
+    /// After a deletion the name is free again.
+    fn submit_again(&mut self) {
+        if self.deletions > 0 {
+            self.edit();
         }
     }
 
@@ -190,6 +224,11 @@ impl Simulation {
     fn finish(&mut self) {
         // Those that handed something back get nothing before their next hello.
         (0..self.workers.len()).for_each(|at| self.disconnect(at, false));
+        self.wire.settle();
+        if self.wire.farm.sweep("e").is_none() {
+            self.wire.submit(manifest(self.jobs, 1..=60));
+        }
+        self.wire.event(Event::Control { client: 2, experiment: "e".into(), action: Action::Resume });
         for round in 0.. {
             assert!(round < 2000, "stuck: {:?}", self.wire.status("e"));
             for at in 0..self.workers.len() {
@@ -254,7 +293,7 @@ fn simulate(seed: u64) {
         let acknowledged = simulation.acknowledged.len() as u64;
         simulation.step();
         // A row whose task had left the manifest before it came is acknowledged and not kept.
-        let kept = simulation.edits || simulation.wire.status("e").done >= acknowledged;
+        let kept = simulation.edits || simulation.deletions > 0 || simulation.wire.status("e").done >= acknowledged;
         assert!(kept, "an acknowledged task is not done");
     }
     simulation.finish();

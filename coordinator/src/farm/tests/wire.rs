@@ -12,8 +12,10 @@ use powersweep_proto::v1::worker_message::Body as ToFarm;
 use prost::Message;
 use uuid::Uuid;
 
-use crate::farm::{Config, ConnId, Effect, Event, Farm, Now, Reply, Submission, build_versions};
-use crate::records::{Intent, Source, Table};
+use crate::farm::{
+    Action, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission, build_versions,
+};
+use crate::records::{Fate, Intent, Source, Table};
 use crate::store::{Fault, ModelStore, Store};
 
 pub(super) fn sweep(name: &str, seeds: u64) -> Sweep {
@@ -60,6 +62,8 @@ pub(super) struct Wire {
     pub(super) replies: Vec<Reply>,
     /// Intents that the driver was told to publish.
     pub(super) to_publish: Vec<Intent>,
+    /// Experiments whose parts the driver was told to delete or move.
+    pub(super) to_leave: Vec<(String, Fate)>,
     /// Visible parts of the tasks table: identities of tasks.
     pub(super) visible: BTreeMap<Uuid, Vec<Uuid>>,
     /// The same of the jobs table.
@@ -91,6 +95,7 @@ impl Wire {
             closed: Vec::new(),
             replies: Vec::new(),
             to_publish: Vec::new(),
+            to_leave: Vec::new(),
             visible: BTreeMap::new(),
             visible_jobs: BTreeMap::new(),
             staging: BTreeMap::new(),
@@ -136,6 +141,7 @@ impl Wire {
                 }
                 Effect::Reply { reply, .. } => self.replies.push(reply),
                 Effect::Publish { intent } => self.to_publish.push(intent),
+                Effect::Leave { experiment, fate } => self.to_leave.push((experiment, fate)),
                 Effect::Discard { part_id, .. } => drop(self.staging.remove(&part_id)),
             }
         }
@@ -209,6 +215,7 @@ impl Wire {
         self.in_flight = None;
         self.inbox.clear();
         self.to_publish.clear();
+        self.to_leave.clear();
         let loaded = block_on(self.store.load()).expect("the model store loads");
         self.staging.retain(|part_id, _| loaded.intents.iter().any(|intent| intent.part_id == *part_id));
         self.farm = Farm::recover(self.config.clone(), loaded, self.lives, self.now);
@@ -254,9 +261,22 @@ impl Wire {
         assert!(before.is_none_or(|before| before == tasks), "a part changed");
     }
 
+    /// Deletes or moves parts as the driver does, or says that it could not.
+    pub(super) fn leave(&mut self, fails: bool) {
+        let Some((experiment, fate)) = self.to_leave.pop() else { return };
+        if fate == Fate::Erase {
+            self.visible.clear();
+            self.visible_jobs.clear();
+        }
+        let failure = PublishFailure { reason: "test".into(), retryable: true };
+        self.event(Event::Left { experiment, result: if fails { Err(failure) } else { Ok(()) } });
+    }
+
     /// Everything that is due: commits and parts.
     pub(super) fn settle(&mut self) {
         loop {
+            self.commit_all();
+            self.leave(false);
             self.commit_all();
             let Some(intent) = self.to_publish.pop() else { return };
             self.publish(&intent);
@@ -308,6 +328,13 @@ impl Wire {
         self.event(Event::Submit { client: 1, submission });
         self.commit_all();
         self.replies.pop().expect("a submit is answered")
+    }
+
+    /// A client's action, with its answer if there is one yet.
+    pub(super) fn control(&mut self, name: &str, action: Action) -> Option<Reply> {
+        self.event(Event::Control { client: 2, experiment: name.into(), action });
+        self.commit_all();
+        self.replies.pop()
     }
 
     pub(super) fn status(&self, name: &str) -> v1::ExperimentStatus {

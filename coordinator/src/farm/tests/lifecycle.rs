@@ -1,0 +1,368 @@
+//! What users do with an experiment after its submit, one situation a test.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures::executor::block_on;
+use powersweep_proto::v1;
+use powersweep_proto::v1::farm_message::Body as ToWorker;
+use powersweep_proto::v1::worker_message::Body as ToFarm;
+
+use super::wire::{Wire, failure, hand_in, sweep, tasks};
+use crate::farm::{Action, Event, Reply, Submission};
+use crate::records::{FailureKind, Fate, Record};
+use crate::store::{Batch, Fault, Store};
+
+const ALL: Action = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() };
+
+fn controlled(reply: Option<Reply>) -> v1::ControlReply {
+    match reply {
+        Some(Reply::Controlled(reply)) => reply,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refused(reply: Option<Reply>) -> String {
+    match reply {
+        Some(Reply::Refused(reason) | Reply::NotFound(reason) | Reply::Invalid(reason)) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn revokes(messages: Vec<ToWorker>) -> Vec<v1::Revoke> {
+    messages.into_iter().filter_map(|m| if let ToWorker::Revoke(r) = m { Some(r) } else { None }).collect()
+}
+
+/// A farm with an experiment of 100 tasks, and a worker of two slots with its first lease.
+fn running() -> (Wire, u64, v1::Lease) {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 100));
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    let lease = wire.leases(conn).remove(0);
+    (wire, conn, lease)
+}
+
+fn work_off(wire: &mut Wire, conn: u64) {
+    let mut id = 1000;
+    loop {
+        let leases = wire.leases(conn);
+        if leases.is_empty() {
+            return;
+        }
+        for lease in leases {
+            id += 1;
+            wire.send(conn, hand_in(id, &lease, &tasks(&lease)));
+        }
+        wire.settle();
+    }
+}
+
+#[test]
+fn a_pause_lets_running_tasks_finish_and_rolls_their_rows() {
+    let (mut wire, conn, lease) = running();
+    let mut open = tasks(&lease);
+    assert!(open.len() > 2, "{open:?}");
+    let reply = controlled(wire.control("e", Action::Pause));
+    assert_eq!((reply.state(), reply.changed, reply.running), (v1::ExperimentState::Paused, true, open.len() as u64));
+    let asked = revokes(wire.read(conn));
+    assert!(asked.len() == 1 && asked[0].queued_only, "{asked:?}");
+    let queued = open.split_off(2);
+    let ranges = queued.iter().map(|&index| v1::IndexRange { start: index, end: index + 1 }).collect();
+    let back = v1::HandBack { lease: lease.id, experiment: "e".into(), ranges, generation: 1, asked: true };
+    wire.send(conn, ToFarm::HandBack(back));
+    wire.settle();
+    assert!(wire.leases(conn).is_empty(), "nothing is handed out");
+    assert!(wire.visible.is_empty());
+    wire.send(conn, hand_in(1, &lease, &open));
+    wire.settle();
+    let status = wire.status("e");
+    assert_eq!((status.state(), status.done, status.rows_in_parts), (v1::ExperimentState::Paused, 2, 2));
+    assert!(!controlled(wire.control("e", Action::Pause)).changed, "again changes nothing");
+    wire.reload();
+    wire.commit_all();
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Paused, "it is durable");
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    assert!(wire.leases(conn).is_empty());
+    assert!(controlled(wire.control("e", Action::Resume)).changed);
+    assert!(!controlled(wire.control("e", Action::Resume)).changed);
+    work_off(&mut wire, conn);
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Finished);
+    for action in [Action::Pause, Action::Resume, Action::Cancel] {
+        assert!(refused(wire.control("e", action)).contains("e has "), "it has ended");
+    }
+}
+
+#[test]
+fn a_worker_that_was_away_is_asked_again_for_what_is_paused() {
+    let (mut wire, conn, lease) = running();
+    wire.disconnect(conn, true);
+    controlled(wire.control("e", Action::Pause));
+    wire.reload();
+    wire.commit_all();
+    let held = v1::LeaseState { lease: lease.id, experiment: "e".into(), generation: 1, open: lease.ranges.clone() };
+    let conn = wire.connect(1, 2, vec![held]);
+    wire.commit_all();
+    let asked = revokes(wire.read(conn));
+    assert!(asked.len() == 1 && asked[0].queued_only && asked[0].lease == lease.id, "{asked:?}");
+}
+
+#[test]
+fn a_cancelled_experiment_stops_at_once_and_goes_on_when_submitted_again() {
+    let (mut wire, conn, lease) = running();
+    let reply = controlled(wire.control("e", Action::Cancel));
+    assert_eq!((reply.state(), reply.running), (v1::ExperimentState::Cancelled, 0));
+    let told = revokes(wire.read(conn));
+    assert!(told.len() == 1 && !told[0].queued_only && told[0].ranges.is_empty(), "{told:?}");
+    assert!(!controlled(wire.control("e", Action::Cancel)).changed);
+    assert!(refused(wire.control("e", Action::Pause)).contains("cancelled"));
+    // What was finished before the worker heard of it counts.
+    wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
+    wire.settle();
+    assert_eq!((wire.status("e").done, wire.status("e").rows_in_parts), (1, 1));
+    wire.reload();
+    wire.commit_all();
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Cancelled);
+    let conn = wire.connect(1, 2, vec![]);
+    wire.submit(sweep("e", 100));
+    wire.commit_all();
+    work_off(&mut wire, conn);
+    assert_eq!(wire.status("e").done, 100);
+}
+
+#[test]
+fn a_control_is_answered_when_it_is_durable() {
+    let (mut wire, _, _) = running();
+    wire.event(Event::Control { client: 2, experiment: "e".into(), action: Action::Pause });
+    assert!(wire.replies.is_empty());
+    wire.commit(Some(Fault::Lose));
+    assert!(wire.replies.is_empty(), "nobody was promised anything");
+    assert_ne!(wire.status("e").state(), v1::ExperimentState::Paused);
+    assert!(refused(wire.control("x", Action::Pause)).contains("there is no experiment x"));
+}
+
+#[test]
+fn failed_tasks_are_tried_again_all_or_some() {
+    let (mut wire, conn, lease) = running();
+    let open = tasks(&lease);
+    wire.send(conn, failure(1, &lease, open[0], v1::FailureKind::Invalid));
+    wire.send(conn, failure(2, &lease, open[1], v1::FailureKind::Policy));
+    wire.send(conn, failure(3, &lease, open[2], v1::FailureKind::Invalid));
+    wire.send(conn, hand_in(4, &lease, &open[3..]));
+    wire.settle();
+    work_off(&mut wire, conn);
+    assert_eq!((wire.status("e").state(), wire.status("e").failed), (v1::ExperimentState::Failed, 3));
+    assert!(
+        refused(wire.control("e", Action::Retry { indices: BTreeSet::from([100]), kinds: BTreeSet::new() }))
+            .contains("no task 100")
+    );
+    let policy = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::from([FailureKind::Policy]) };
+    assert_eq!(controlled(wire.control("e", policy.clone())).tasks, 1);
+    assert_eq!(controlled(wire.control("e", policy)).tasks, 0, "it is open already");
+    let one = Action::Retry { indices: BTreeSet::from([open[0]]), kinds: BTreeSet::new() };
+    assert_eq!(controlled(wire.control("e", one)).tasks, 1);
+    // Attempts go on counting, and a crash in between forgets nothing.
+    wire.reload();
+    wire.commit_all();
+    let status = wire.status("e");
+    assert_eq!((status.state(), status.failed), (v1::ExperimentState::Waiting, 1));
+    assert_eq!(controlled(wire.control("e", ALL)).tasks, 1);
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    let again = wire.leases(conn);
+    assert_eq!(again.iter().map(|lease| lease.attempt).max(), Some(2), "{again:?}");
+    for lease in again {
+        wire.send(conn, hand_in(lease.id.expect("an id").counter, &lease, &tasks(&lease)));
+    }
+    wire.settle();
+    work_off(&mut wire, conn);
+    let status = wire.status("e");
+    assert_eq!((status.state(), status.done, status.failed), (v1::ExperimentState::Finished, 100, 0));
+}
+
+#[test]
+fn a_deletion_is_refused_while_it_runs_and_goes_on_after_a_crash() {
+    let (mut wire, conn, lease) = running();
+    let delete = |force, data_too| Action::Delete { force, data_too };
+    assert!(refused(wire.control("e", delete(false, true))).contains("cancel it first"));
+    wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
+    assert_eq!(wire.control("e", delete(true, true)), None, "its parts are not deleted yet");
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Leaving);
+    assert!(refused(wire.control("e", Action::Resume)).contains("on its way out"));
+    assert!(matches!(wire.submit(sweep("e", 50)), Reply::Refused(_)));
+    assert_eq!(wire.to_leave, [("e".to_owned(), Fate::Erase)]);
+    wire.reload();
+    wire.commit_all();
+    assert_eq!(wire.to_leave, [("e".to_owned(), Fate::Erase)], "recovery goes on with it");
+    wire.leave(true);
+    wire.commit_all();
+    assert!(wire.to_leave.is_empty() && wire.status("e").reason.contains("tried again"));
+    wire.pass(Duration::from_secs(3));
+    wire.event(Event::Tick);
+    wire.commit_all();
+    assert_eq!(wire.control("e", delete(true, true)), None, "who asks again waits too");
+    wire.leave(false);
+    wire.commit_all();
+    assert_eq!(controlled(wire.replies.pop()).state(), v1::ExperimentState::Leaving);
+    assert!(refused(wire.control("e", delete(true, true))).contains("there is no experiment"));
+    let loaded = block_on(wire.store.load()).expect("loads");
+    let left =
+        (loaded.experiments.len(), loaded.rows.len(), loaded.done.len(), loaded.leases.len(), loaded.leaving.len());
+    assert_eq!(left, (0, 0, 0, 0, 0), "nothing of it is left");
+    // The name is free; rows of the earlier bearer cannot come in under it.
+    let Reply::Submitted(reply) = wire.submit(sweep("e", 5)) else { panic!("refused") };
+    assert_eq!((reply.generation, reply.done), (2, 0));
+    let conn = wire.connect(1, 2, vec![]);
+    wire.send(conn, hand_in(2, &lease, &tasks(&lease)[..2]));
+    wire.settle();
+    assert_eq!(wire.status("e").done, 0);
+    work_off(&mut wire, conn);
+    assert_eq!(wire.status("e").done, 5);
+}
+
+#[test]
+fn a_deletion_without_the_data_puts_all_rows_in_parts_first() {
+    let (mut wire, conn, lease) = running();
+    wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..3]));
+    wire.commit_all();
+    controlled(wire.control("e", Action::Cancel));
+    assert_eq!(wire.control("e", Action::Delete { force: false, data_too: false }), None);
+    wire.settle();
+    assert_eq!(controlled(wire.replies.pop()).state(), v1::ExperimentState::Leaving);
+    assert_eq!(wire.visible.values().flatten().count(), 3, "the rows stay");
+    assert!(wire.to_leave.is_empty(), "nobody touches the parts");
+}
+
+/// The stored experiment gets another version of the kernel, as if another build had begun it.
+fn with_other_pins(wire: &mut Wire) {
+    let mut loaded = block_on(wire.store.load()).expect("loads");
+    let mut record = loaded.experiments.remove(0);
+    record.pins.insert("kernel".to_owned(), 9_999);
+    let mut batch = Batch::new();
+    batch.put(Record::Experiment(record));
+    block_on(wire.store.commit(batch)).expect("commits");
+    wire.reload();
+    wire.commit_all();
+}
+
+fn restart(wire: &mut Wire, dry_run: bool) {
+    let submission =
+        Submission { sweep: sweep("e", 20), digests: BTreeMap::new(), dry_run, restart: true, priority: None };
+    wire.event(Event::Submit { client: 1, submission });
+    wire.commit_all();
+}
+
+#[test]
+fn a_restart_sets_the_rows_of_other_pins_aside() {
+    let (mut wire, conn, lease) = running();
+    wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..3]));
+    wire.settle();
+    with_other_pins(&mut wire);
+    let refusal = wire.submit(sweep("e", 20));
+    assert!(
+        matches!(&refusal, Reply::Refused(reason) if reason.contains("--restart") && reason.contains("e@1")),
+        "{refusal:?}"
+    );
+    restart(&mut wire, true);
+    let Some(Reply::Submitted(plan)) = wire.replies.pop() else { panic!("refused") };
+    assert_eq!((plan.set_aside.as_str(), plan.generation, plan.to_run), ("e@1", 2, 20));
+    restart(&mut wire, false);
+    assert!(wire.replies.is_empty(), "the rows are not in parts yet");
+    wire.reload();
+    wire.settle();
+    // The crash took the submission; what it began is finished all the same.
+    assert_eq!(wire.status("e@1").state(), v1::ExperimentState::Cancelled);
+    assert_eq!(wire.visible.values().flatten().count(), 3);
+    restart(&mut wire, false);
+    let Some(Reply::Submitted(reply)) = wire.replies.pop() else { panic!("refused") };
+    assert_eq!((reply.generation, reply.done, reply.to_run), (2, 0, 20));
+    wire.reload();
+    wire.commit_all();
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    work_off(&mut wire, conn);
+    assert_eq!(wire.status("e").done, 20);
+    let aside = wire.status("e@1");
+    assert_eq!((aside.rows_in_parts, aside.state()), (3, v1::ExperimentState::Cancelled));
+    assert!(refused(wire.control("e@1", Action::Resume)).contains("set aside"));
+    assert_eq!(wire.control("e@1", Action::Delete { force: false, data_too: true }), None);
+    assert_eq!(wire.to_leave, [("e@1".to_owned(), Fate::Erase)]);
+}
+
+#[test]
+fn a_restart_in_one_go_answers_with_both_names() {
+    let (mut wire, _, _) = running();
+    with_other_pins(&mut wire);
+    restart(&mut wire, false);
+    wire.settle();
+    let Some(Reply::Submitted(reply)) = wire.replies.pop() else { panic!("refused") };
+    assert_eq!((reply.set_aside.as_str(), reply.generation, reply.to_run), ("e@1", 2, 20));
+}
+
+#[test]
+fn the_higher_priority_is_served_first() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("low", 50));
+    wire.submit(sweep("high", 50));
+    assert!(refused(wire.control("high", Action::SetPriority(5000))).contains("from -1000 to 1000"));
+    assert!(controlled(wire.control("high", Action::SetPriority(5))).changed);
+    assert!(!controlled(wire.control("high", Action::SetPriority(5))).changed);
+    wire.reload();
+    wire.commit_all();
+    assert_eq!(wire.status("high").priority, 5);
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    let mut order = Vec::new();
+    loop {
+        let leases = wire.leases(conn);
+        if leases.is_empty() {
+            break;
+        }
+        for lease in leases {
+            order.extend(tasks(&lease).iter().map(|_| lease.experiment.clone()));
+            wire.send(conn, hand_in(order.len() as u64, &lease, &tasks(&lease)));
+        }
+        wire.settle();
+    }
+    assert_eq!(order.len(), 100);
+    assert!(order[..50].iter().all(|name| name == "high"), "{order:?}");
+}
+
+#[test]
+fn equal_priorities_share_the_slots_whoever_came_first() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("a", 400));
+    wire.submit(sweep("b", 400));
+    let conn = wire.connect(1, 4, vec![]);
+    wire.commit_all();
+    let mut spent: BTreeMap<String, f64> = BTreeMap::new();
+    let mut id = 0;
+    // Tasks of `a` take four times as long: fair is the same time, so four times as many tasks of `b`.
+    let cost = |name: &str| if name == "a" { 2.0 } else { 0.5 };
+    for _ in 0..60 {
+        for lease in wire.leases(conn) {
+            id += 1;
+            let seconds = cost(&lease.experiment) * tasks(&lease).len() as f64;
+            *spent.entry(lease.experiment.clone()).or_default() += seconds;
+            let ToFarm::HandIn(mut body) = hand_in(id, &lease, &tasks(&lease)) else { unreachable!() };
+            body.spent = Some(v1::TimeSpent { engine_s: seconds, ..Default::default() });
+            wire.pass(Duration::from_secs_f64(seconds / 4.0));
+            wire.send(conn, ToFarm::HandIn(body));
+        }
+        wire.settle();
+    }
+    let (a, b) = (spent["a"], spent["b"]);
+    assert!(a > 20.0 && (0.6..1.7).contains(&(a / b)), "a {a} s, b {b} s");
+}
+
+#[test]
+fn done_counts_what_is_durable() {
+    let (mut wire, conn, lease) = running();
+    wire.send(conn, hand_in(1, &lease, &tasks(&lease)));
+    assert_eq!(wire.status("e").done, 0, "nothing of it is durable");
+    wire.begin_commit(None);
+    assert_eq!(wire.status("e").done, 0);
+    wire.end_commit();
+    assert_eq!(wire.status("e").done, tasks(&lease).len() as u64);
+}

@@ -1,0 +1,178 @@
+//! Where the tasks of one sweep lie in another, for edits of manifests with millions of finished tasks.
+//!
+//! [`Sweep::index_of`] answers for one task from its spec. Here nothing is decoded per task: a level's position in the new
+//! sweep depends on its position in the old one alone, and within a block that kept its axes each digit maps by itself.
+//! So parts and values are compared once a value of an axis (or, where blocks changed their axes, once a position of the
+//! level), and a task costs a few divisions. The answers are those of `index_of`.
+
+use std::collections::HashMap;
+
+use powersweep_engine::{Part, Value};
+
+use crate::Sweep;
+use crate::space::{Digit, LOG, SEED_LEVEL, Variant};
+use crate::values::Values;
+
+/// Comparisons that making one table of zipped values may take; beyond, positions are compared one by one.
+const ZIP_COMPARISONS_MAX: u64 = 1 << 22;
+
+/// Maps indices of one sweep to those of another that simulate the same.
+#[derive(Debug)]
+pub struct Mapping {
+    old: Sweep,
+    new: Sweep,
+    levels: [LevelMap; SEED_LEVEL],
+    last_seed: Option<(u64, Option<u64>)>,
+}
+
+#[derive(Debug, Default)]
+struct LevelMap {
+    /// The last answer: runs of indices share the slower levels.
+    last: Option<(u64, Option<u64>)>,
+    /// By old variant: how its digits map to the variant that has its tasks.
+    tables: HashMap<usize, Tables>,
+    /// Positions that no table answers.
+    single: HashMap<u64, Option<u64>>,
+}
+
+#[derive(Debug)]
+struct Tables {
+    /// Position in the new level of what every offset shares.
+    base: u64,
+    /// By old digit and position: what it adds in the new level; `None` where the new digit lacks the value.
+    digits: Vec<Vec<Option<u64>>>,
+}
+
+impl Tables {
+    fn position(&self, mut offset: u64) -> Option<u64> {
+        let mut position = self.base;
+        for digit in self.digits.iter().rev() {
+            let len = digit.len() as u64;
+            position += digit[(offset % len) as usize]?;
+            offset /= len;
+        }
+        Some(position)
+    }
+}
+
+impl Mapping {
+    /// From the indices of `old` to those of `new`.
+    pub fn new(old: &Sweep, new: &Sweep) -> Mapping {
+        Mapping { old: old.clone(), new: new.clone(), levels: Default::default(), last_seed: None }
+    }
+
+    /// The index at which the new sweep has the old one's task `index`; `None` if it has it nowhere or excludes it.
+    /// `index` must be a task of the old sweep.
+    pub fn index(&mut self, index: u64) -> Option<u64> {
+        let (mut there, mut rest) = (0, index);
+        for at in 0..SEED_LEVEL {
+            let position = rest / self.old.stride(at);
+            rest %= self.old.stride(at);
+            there += self.level(at, position)? * self.new.stride(at);
+        }
+        there += self.seed(rest)?;
+        (!self.new.is_excluded(there)).then_some(there)
+    }
+
+    fn seed(&mut self, position: u64) -> Option<u64> {
+        match self.last_seed {
+            Some((known, answer)) if known == position => answer,
+            _ => {
+                let answer = seeds(&self.new).position(&seeds(&self.old).get(position));
+                self.last_seed = Some((position, answer));
+                answer
+            }
+        }
+    }
+
+    fn level(&mut self, at: usize, position: u64) -> Option<u64> {
+        if let Some((known, answer)) = self.levels[at].last
+            && known == position
+        {
+            return answer;
+        }
+        let (variant, offset) = self.old.levels()[at].locate(position);
+        let by_table = self.levels[at].tables.get(&variant).and_then(|tables| tables.position(offset));
+        let answer = match by_table {
+            Some(position) => Some(position),
+            None => match self.levels[at].single.get(&position) {
+                Some(answer) => *answer,
+                None => self.compare(at, position, variant, offset),
+            },
+        };
+        self.levels[at].last = Some((position, answer));
+        answer
+    }
+
+    /// Compares the parts, and learns how the digits map if the variant has no tables yet.
+    fn compare(&mut self, at: usize, position: u64, variant: usize, offset: u64) -> Option<u64> {
+        let (old, new) = (&self.old.levels()[at], &self.new.levels()[at]);
+        let same_log = |mine: &Value, theirs: &Value| self.new.digest_of(mine) == self.old.digest_of(theirs);
+        let parts: Vec<Part> = old.variants[variant].parts_at(offset);
+        let answer = new.position_of(&parts, &same_log);
+        if let Some(there) = answer {
+            let (found, new_offset) = new.locate(there);
+            let from = (&old.variants[variant], offset);
+            let to = (&new.variants[found], new_offset);
+            if let Some(tables) = tables(from, to, new.start(found), &same_log)
+                && !self.levels[at].tables.contains_key(&variant)
+            {
+                self.levels[at].tables.insert(variant, tables);
+                return answer;
+            }
+        }
+        self.levels[at].single.insert(position, answer);
+        answer
+    }
+}
+
+fn seeds(sweep: &Sweep) -> &Values {
+    &sweep.levels()[SEED_LEVEL].variants[0].digits[0].columns[0].values
+}
+
+/// How the digits of a variant map to those of another that has one of its tasks; `None` if they are other axes.
+fn tables(
+    (old, offset): (&Variant, u64),
+    (new, new_offset): (&Variant, u64),
+    start: u64,
+    same_log: &dyn Fn(&Value, &Value) -> bool,
+) -> Option<Tables> {
+    let names = |digit: &Digit| digit.columns.iter().map(|column| column.name).collect::<Vec<_>>();
+    let mut strides = vec![1; new.digits.len()];
+    for at in (1..new.digits.len()).rev() {
+        strides[at - 1] = strides[at] * new.digits[at].len();
+    }
+    let mut base = start + new_offset;
+    let positions = (old.positions(offset), new.positions(new_offset));
+    let mut digits = Vec::with_capacity(old.digits.len());
+    for (at, digit) in old.digits.iter().enumerate() {
+        let there = new.digits.iter().position(|other| names(other) == names(digit))?;
+        let table = table(digit, &new.digits[there], strides[there], same_log)?;
+        // The task that both have fixes what the table adds.
+        if table[positions.0[at] as usize] != Some(positions.1[there] * strides[there]) {
+            return None;
+        }
+        base -= positions.1[there] * strides[there];
+        digits.push(table);
+    }
+    // Axes that only the new variant has stay where the task is: the old one has one value there.
+    let fixed = |name: &str| old.column(name).is_none();
+    let known = |digit: &Digit| old.digits.iter().any(|other| names(other) == names(digit));
+    let rest_is_fixed = new.digits.iter().filter(|d| !known(d)).all(|d| d.columns.iter().all(|c| fixed(c.name)));
+    rest_is_fixed.then_some(Tables { base, digits })
+}
+
+fn table(old: &Digit, new: &Digit, stride: u64, same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<Vec<Option<u64>>> {
+    let scanned = new.columns.len() > 1 || new.columns.iter().any(|column| column.name == LOG);
+    if scanned && old.len().saturating_mul(new.len()) > ZIP_COMPARISONS_MAX {
+        return None;
+    }
+    let position = |from: u64| {
+        if !scanned {
+            let (mine, theirs) = (new.columns.first()?, old.columns.first()?);
+            return mine.values.position(&theirs.values.get(from));
+        }
+        (0..new.len()).find(|row| new.row_is(*row, |at| Some(old.columns[at].values.get(from)), same_log))
+    };
+    Some((0..old.len()).map(|from| position(from).map(|there| there * stride)).collect())
+}
