@@ -63,6 +63,27 @@ pub enum Command {
     /// else as stored in --data.
     #[command(after_help = examples::STATUS)]
     Status(StatusArgs),
+    /// Let the running tasks of an experiment finish and start no more, until `resume`.
+    #[command(after_help = examples::PAUSE)]
+    Pause(ControlArgs),
+    /// Go on with a paused or cancelled experiment.
+    #[command(after_help = examples::RESUME)]
+    Resume(ControlArgs),
+    /// Stop an experiment, running tasks too, until `resume` or the next submit. Finished rows are kept.
+    #[command(after_help = examples::CANCEL)]
+    Cancel(ControlArgs),
+    /// Try tasks again that failed for good: all, or some.
+    #[command(after_help = examples::RETRY)]
+    Retry(RetryArgs),
+    /// Set which experiment is served first.
+    #[command(after_help = examples::PRIORITY)]
+    Priority(PriorityArgs),
+    /// Put all finished rows of an experiment into Parquet parts now.
+    #[command(after_help = examples::FLUSH)]
+    Flush(ControlArgs),
+    /// Forget an experiment. Its rows stay in DATA, unless --data-too.
+    #[command(after_help = examples::DELETE)]
+    Delete(DeleteArgs),
     /// Print the JSON Schema of manifests, for editors.
     #[command(after_help = examples::SCHEMA)]
     Schema,
@@ -138,6 +159,10 @@ pub struct RunArgs {
     /// Tasks simulated at once; 0 for one a processor.
     #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub slots: u16,
+    /// If the experiment's rows were made by other versions of parts, logs or columns: set it aside as NAME@N, with its
+    /// rows, and start anew. Changes nothing where they are the same.
+    #[arg(long)]
+    pub restart: bool,
     /// Address that other workers and `status` may use; the port is free by default.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
@@ -189,7 +214,9 @@ pub struct PlanArgs {
     pub data: DataArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Explain one task: its parts, parameters, identity, and whether it would run.
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    /// Explain one task: its parts, parameters, identity, and whether it would run. Looks at --data.
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
     /// Table or JSON.
@@ -300,9 +327,88 @@ pub struct SubmitArgs {
     /// Only say what would run.
     #[arg(long)]
     pub dry_run: bool,
-    /// Wait until the sweep has ended.
+    /// Wait until the sweep has ended. A pause is waited out; a cancellation or deletion ends the wait with code 11.
     #[arg(long)]
     pub wait: bool,
+    /// Higher is served first, from -1000 to 1000; 0 for a new experiment, unchanged for another.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub priority: Option<i32>,
+    /// If the experiment's rows were made by other versions of parts, logs or columns: set it aside as NAME@N, with its
+    /// rows, and start anew. Changes nothing where they are the same.
+    #[arg(long)]
+    pub restart: bool,
+}
+
+/// Which experiment, and where its coordinator is.
+#[derive(Debug, Args)]
+pub struct ControlArgs {
+    /// The experiment.
+    pub experiment: String,
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
+}
+
+/// `powersweep retry`
+#[derive(Debug, Args)]
+pub struct RetryArgs {
+    #[command(flatten)]
+    pub control: ControlArgs,
+    /// Only this task; may be repeated.
+    #[arg(long, value_name = "INDEX")]
+    pub index: Vec<u64>,
+    /// Only failures of this kind; may be repeated.
+    #[arg(long, value_name = "KIND")]
+    pub kind: Vec<FailureKind>,
+}
+
+/// Why a task failed, as the `failures` table says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailureKind {
+    /// The task cannot be simulated.
+    Spec,
+    /// The simulation panicked.
+    Panic,
+    /// It took longer than its deadline.
+    Deadline,
+    /// It took more events than allowed.
+    Events,
+    /// It took more memory than allowed.
+    Memory,
+    /// The kernel refused a decision of the policy.
+    Policy,
+    /// The log could not be fetched or read.
+    Workload,
+    /// The worker was lost while it ran the task.
+    Crash,
+}
+
+/// `powersweep priority`
+#[derive(Debug, Args)]
+pub struct PriorityArgs {
+    /// The experiment.
+    pub experiment: String,
+    /// Higher is served first, from -1000 to 1000. Experiments of one priority share the slots.
+    #[arg(allow_negative_numbers = true)]
+    pub priority: i32,
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
+}
+
+/// `powersweep delete`
+#[derive(Debug, Args)]
+pub struct DeleteArgs {
+    #[command(flatten)]
+    pub control: ControlArgs,
+    /// Delete its rows (parts of every table) too. Nothing brings them back.
+    #[arg(long)]
+    pub data_too: bool,
+    /// Also while it has tasks to run: they are stopped first.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `powersweep status`
@@ -314,6 +420,15 @@ pub struct StatusArgs {
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub data: DataArgs,
+    /// Look again and again until interrupted: redrawn on a terminal, elsewhere one line for each change.
+    #[arg(long)]
+    pub watch: bool,
+    /// Failures listed for each experiment.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub failures: u32,
+    /// The same as --format json.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
     /// Table or JSON.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,

@@ -35,12 +35,41 @@ pub const WORKER: &str = "Examples:
 /// `powersweep submit`
 pub const SUBMIT: &str = "Examples:
   powersweep submit sweep.toml --dry-run  only say what would run
-  powersweep submit sweep.toml --wait     hand it in and wait for its end";
+  powersweep submit sweep.toml --wait     hand it in and wait for its end
+  powersweep submit sweep.toml --priority 5  before the others
+  powersweep submit sweep.toml --restart  after a change of versions: old rows go to NAME@N";
 /// `powersweep status`
 pub const STATUS: &str = "Examples:
   powersweep status                                     what ./results/data holds or its coordinator does
-  powersweep status my-sweep --format json              one experiment, for programs
+  powersweep status my-sweep --json                     one experiment, for programs
+  powersweep status --watch                             until interrupted
   powersweep status --coordinator http://head:7450      a coordinator elsewhere";
+/// `powersweep pause`
+pub const PAUSE: &str = "Examples:
+  powersweep pause my-sweep                                    of the coordinator that serves ./results/data
+  powersweep pause my-sweep --coordinator http://head:7450     of a coordinator elsewhere";
+/// `powersweep resume`
+pub const RESUME: &str = "Example:
+  powersweep resume my-sweep";
+/// `powersweep cancel`
+pub const CANCEL: &str = "Example:
+  powersweep cancel my-sweep";
+/// `powersweep retry`
+pub const RETRY: &str = "Examples:
+  powersweep retry my-sweep                         every task that failed for good
+  powersweep retry my-sweep --index 12 --index 40   two of them
+  powersweep retry my-sweep --kind memory           what needed more memory, after workers with more were started";
+/// `powersweep priority`
+pub const PRIORITY: &str = "Examples:
+  powersweep priority my-sweep 10   before experiments of lower priority
+  powersweep priority my-sweep -1   when nothing else wants the slots";
+/// `powersweep flush`
+pub const FLUSH: &str = "Example:
+  powersweep flush my-sweep   before a look at the rows of a sweep that runs";
+/// `powersweep delete`
+pub const DELETE: &str = "Examples:
+  powersweep delete my-sweep              its state; the rows stay
+  powersweep delete my-sweep --data-too   the rows too";
 /// `powersweep schema`
 pub const SCHEMA: &str = "Example:
   powersweep schema > powersweep.schema.json";

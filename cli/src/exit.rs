@@ -29,6 +29,8 @@ pub enum Exit {
     Fenced = 9,
     /// A claim that must hold does not.
     ClaimFails = 10,
+    /// The experiment was cancelled or deleted while this command waited for it.
+    Cancelled = 11,
     /// Interrupted; what was finished is kept, and the same command goes on.
     Interrupted = 130,
 }
@@ -46,6 +48,7 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Refused, "the coordinator refused the request"),
     (Exit::Fenced, "a newer coordinator took the data over; do not restart this one"),
     (Exit::ClaimFails, "a demanded claim of a paper does not hold"),
+    (Exit::Cancelled, "the experiment was cancelled or deleted by someone else; finished rows are kept unless deleted"),
     (Exit::Interrupted, "interrupted; finished tasks are kept, the same command goes on"),
 ];
 

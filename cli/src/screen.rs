@@ -8,10 +8,15 @@ use crate::exit::{Exit, Failure, Outcome};
 
 /// Prints text to standard output. A reader that went away wants no more; what the command does is not affected.
 pub fn print(text: &str) -> Outcome {
+    write(&format!("{text}\n")).map(|_| Exit::Done)
+}
+
+/// Writes text to standard output as it is; false if its reader went away.
+pub fn write(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
-        Ok(()) => Ok(Exit::Done),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::new(Exit::Failure, format!("cannot write to standard output: {error}"))),
     }
 }

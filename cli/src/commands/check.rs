@@ -92,6 +92,7 @@ fn run_args(manifest: &str, args: &CheckArgs) -> RunArgs {
         slots: args.slots,
         listen: std::net::SocketAddr::from(([127, 0, 0, 1], 0)),
         take_over: false,
+        restart: false,
         show: 0,
         quiet: args.quiet,
     }

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod columns;
+pub mod control;
 pub mod health;
 pub mod lp;
 pub mod plan;

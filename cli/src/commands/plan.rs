@@ -22,6 +22,15 @@ pub fn run(args: &PlanArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let digests = inputs::digests(&manifest, &inputs::library(&args.logs))?;
     let sweep = inputs::sweep(&manifest, &digests)?;
+    if args.coordinator.coordinator.is_some() && args.index.is_none() {
+        let address = client::address(&args.coordinator)?;
+        let reply = client::block_on(async {
+            let mut farm = client::connect(&address).await?;
+            let request = v1::SubmitRequest { dry_run: true, ..client::submission(&manifest, &digests) };
+            Ok(farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner())
+        })??;
+        return overview(&sweep, &reply, None, args.format);
+    }
     let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
     let (loaded, live) = client::block_on(async {
         let live = stored::owner_endpoint(&location).await?.is_some();

@@ -138,8 +138,15 @@ impl Run {
         digests: &BTreeMap<String, Digest>,
         logs: Arc<ParsedLogs>,
     ) -> Result<(), Failure> {
-        let request = client::submission(manifest, digests);
-        let reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
+        let request = v1::SubmitRequest { restart: args.restart, ..client::submission(manifest, digests) };
+        let mut reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
+        if reply.state() == v1::ExperimentState::Paused {
+            // Who runs it wants it to go on; nobody else was at work on this data.
+            let resume = v1::control_request::Action::Resume(v1::Resume {});
+            let resume = v1::ControlRequest { experiment: reply.experiment.clone(), action: Some(resume) };
+            let resumed = self.farm.handle().requests().control(resume).await;
+            reply.state = resumed.map_err(|status| client::refused(&status))?.state;
+        }
         if !args.quiet {
             screen::note(&submit::describe(&reply, false));
         }
@@ -157,9 +164,15 @@ impl Run {
     async fn follow(&mut self, args: &RunArgs, experiment: &str, stop: &CancellationToken) -> Result<Ended, Failure> {
         let bar = progress_bar(args.quiet);
         let mut stalled = false;
+        let mut paused = false;
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
         loop {
-            let reply = self.farm.handle().status(request.clone()).await.map_err(|status| client::refused(&status))?;
+            let reply = self.farm.handle().status(request.clone()).await.map_err(|status| match status.code() {
+                tonic::Code::NotFound => {
+                    Failure::new(Exit::Cancelled, format!("{experiment} was deleted by someone else"))
+                }
+                _ => client::refused(&status),
+            })?;
             let Some(found) = reply.experiments.into_iter().next() else {
                 return Err(Failure::new(
                     Exit::Failure,
@@ -174,6 +187,14 @@ impl Run {
             }
             stalled = reply.storage_stalled;
             draw(&bar, &found, reply.storage_stalled.then_some(reply.storage_reason.as_str()));
+            if let Some(failure) = submit::stopped_by_someone(&found) {
+                bar.finish_and_clear();
+                return Err(failure);
+            }
+            if !std::mem::replace(&mut paused, found.state() == v1::ExperimentState::Paused) && paused {
+                let note = format!("powersweep: waiting: {}; Ctrl-C ends", submit::why_waiting(&found));
+                bar.suspend(|| screen::note(&note));
+            }
             if matches!(found.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
                 bar.finish_and_clear();
                 return Ok(Ended::Finished(Box::new(found)));

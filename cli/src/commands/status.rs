@@ -1,5 +1,8 @@
 //! `powersweep status`: experiments, workers and failures.
 
+use std::io::IsTerminal;
+use std::time::Duration;
+
 use comfy_table::{Table, presets};
 use powersweep_coordinator::plan;
 use powersweep_coordinator::store::Location;
@@ -8,35 +11,107 @@ use serde_json::{Value as Json, json};
 
 use crate::args::{Format, StatusArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::{client, screen, stored};
+use crate::{client, interrupt, screen, stored};
 
-/// Failures shown for each experiment.
-const FAILURES_SHOWN: u32 = 20;
+/// How often `--watch` looks.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Asks the coordinator at an address, or the one that owns the data folder, or reads the stored state.
 pub fn run(args: &StatusArgs) -> Outcome {
+    client::block_on(async { if args.watch { watch(args).await } else { show(args, &look(args).await?) } })?
+}
+
+async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
     let mut address = client::address(&args.coordinator)?;
-    let request =
-        v1::StatusRequest { experiment: args.experiment.clone().unwrap_or_default(), max_failures: FAILURES_SHOWN };
-    let status = client::block_on(async {
-        if args.coordinator.coordinator.is_none() {
-            let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
-            match stored::owner_endpoint(&location).await? {
-                Some(endpoint) => address.url = endpoint,
-                None => return Ok(plan::status(stored::read(&location).await?, &request, &location.to_string())),
+    let name = args.experiment.clone().unwrap_or_default();
+    let request = v1::StatusRequest { experiment: name.clone(), max_failures: args.failures };
+    if args.coordinator.coordinator.is_none() {
+        let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+        match stored::owner_endpoint(&location).await? {
+            Some(endpoint) => address.url = endpoint,
+            None => {
+                let status = plan::status(stored::read(&location).await?, &request, &location.to_string());
+                if !name.is_empty() && status.experiments.is_empty() {
+                    let message = format!("there is no experiment {name} in {}", status.data);
+                    return Err(Failure::new(Exit::Usage, message));
+                }
+                return Ok(status);
             }
         }
-        let mut farm = client::connect(&address).await?;
-        let status = farm.status(request.clone()).await.map_err(|status| client::refused(&status))?;
-        Ok(status.into_inner())
-    })??;
-    if let Some(name) = args.experiment.as_ref().filter(|_| status.experiments.is_empty()) {
-        return Err(Failure::new(Exit::Usage, format!("there is no experiment {name} in {}", status.data)));
     }
-    match args.format {
-        Format::Json => screen::print_json(&to_json(&status)),
-        Format::Table => screen::print(&to_text(&status)),
+    let mut farm = client::connect(&address).await?;
+    let status = farm.status(request).await.map_err(|status| client::refused(&status))?;
+    Ok(status.into_inner())
+}
+
+fn show(args: &StatusArgs, status: &v1::StatusReply) -> Outcome {
+    match is_json(args) {
+        true => screen::print_json(&to_json(status)),
+        false => screen::print(&to_text(status)),
     }
+}
+
+fn is_json(args: &StatusArgs) -> bool {
+    args.json || args.format == Format::Json
+}
+
+/// Looks again and again: redraws a terminal, and writes a line for each change elsewhere. A coordinator that does not
+/// answer for a moment is no end; a reader that went away is.
+async fn watch(args: &StatusArgs) -> Outcome {
+    let stop = interrupt::token();
+    let terminal = std::io::stdout().is_terminal() && !is_json(args);
+    let mut last = String::new();
+    let mut known = false;
+    loop {
+        let text = match look(args).await {
+            Ok(status) => {
+                known = true;
+                match (is_json(args), terminal) {
+                    (true, _) => to_json(&status).to_string(),
+                    (false, true) => to_text(&status),
+                    (false, false) => to_lines(&status),
+                }
+            }
+            Err(failure) if known && matches!(failure.exit, Exit::Network | Exit::Storage) => {
+                screen::note(&format!("powersweep: {}", failure.message.trim_end()));
+                last.clone()
+            }
+            Err(failure) => return Err(failure),
+        };
+        let written = match terminal {
+            // Home, the new text with the rest of each line cleared, then all below.
+            true => screen::write(&format!("\x1b[H{}\x1b[K\n\x1b[J", text.replace('\n', "\x1b[K\n"))),
+            false if text != last && !text.is_empty() => screen::write(&format!("{text}\n")),
+            false => Ok(true),
+        };
+        if !written? {
+            return Ok(Exit::Done);
+        }
+        last = text;
+        tokio::select! {
+            () = tokio::time::sleep(WATCH_INTERVAL) => {}
+            () = stop.cancelled() => return Ok(Exit::Done),
+        }
+    }
+}
+
+/// One line for each experiment, without what changes at every look.
+fn to_lines(status: &v1::StatusReply) -> String {
+    let stalled =
+        if status.storage_stalled { format!("; storage stalled: {}", status.storage_reason) } else { String::new() };
+    let line = |e: &v1::ExperimentStatus| {
+        let reason = if e.reason.is_empty() { String::new() } else { format!(" ({})", e.reason) };
+        format!(
+            "{}: {}{reason}, {} of {} done, {} running, {} failed{stalled}",
+            e.name,
+            state_word(e.state()),
+            e.done,
+            screen::count(e.tasks, "task"),
+            e.running,
+            e.failed + e.quarantined
+        )
+    };
+    status.experiments.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// A state in a word.
@@ -53,6 +128,21 @@ pub fn state_word(state: v1::ExperimentState) -> &'static str {
     }
 }
 
+/// A kind of failure in the word of the `failures` table, which `retry --kind` takes.
+fn kind_word(kind: v1::FailureKind) -> &'static str {
+    match kind {
+        v1::FailureKind::Unspecified => "unknown",
+        v1::FailureKind::Invalid => "spec",
+        v1::FailureKind::Panic => "panic",
+        v1::FailureKind::Deadline => "deadline",
+        v1::FailureKind::EventLimit => "events",
+        v1::FailureKind::MemoryLimit => "memory",
+        v1::FailureKind::Policy => "policy",
+        v1::FailureKind::Workload => "workload",
+        v1::FailureKind::Crash => "crash",
+    }
+}
+
 fn to_text(status: &v1::StatusReply) -> String {
     let mut text = if status.workers.is_empty() && status.build.is_empty() {
         format!("no coordinator at work; as stored in {}\n", status.data)
@@ -64,11 +154,12 @@ fn to_text(status: &v1::StatusReply) -> String {
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["experiment", "state", "tasks", "done", "running", "failed", "tasks/s", "ETA"]);
+    table.set_header(["experiment", "state", "priority", "tasks", "done", "running", "failed", "tasks/s", "ETA"]);
     for e in &status.experiments {
         table.add_row([
             e.name.clone(),
             state_word(e.state()).to_owned(),
+            e.priority.to_string(),
             e.tasks.to_string(),
             e.done.to_string(),
             e.running.to_string(),
@@ -133,7 +224,7 @@ fn to_json(status: &v1::StatusReply) -> Json {
         json!({ "engine_s": s.engine_s, "parse_s": s.parse_s, "store_s": s.store_s, "idle_s": s.idle_s })
     };
     let failure = |f: &v1::Failure| {
-        json!({ "index": f.index, "message": f.message, "worker": f.worker, "attempt": f.attempt, "final": f.r#final,
+        json!({ "index": f.index, "kind": kind_word(f.kind()), "message": f.message, "worker": f.worker, "attempt": f.attempt, "final": f.r#final,
                 "reproduce": f.reproduce })
     };
     let experiments: Vec<Json> = status
@@ -141,7 +232,7 @@ fn to_json(status: &v1::StatusReply) -> Json {
         .iter()
         .map(|e| {
             json!({
-                "name": e.name, "state": state_word(e.state()), "reason": e.reason, "tasks": e.tasks, "done": e.done,
+                "name": e.name, "state": state_word(e.state()), "priority": e.priority, "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done,
                 "running": e.running, "failed": e.failed, "quarantined": e.quarantined, "extra": e.extra,
                 "rows_in_parts": e.rows_in_parts, "rows_unrolled": e.rows_unrolled, "tasks_per_s": e.tasks_per_s,
                 "eta_s": e.eta_s, "spent": spent(&e.spent), "failures": e.failures.iter().map(failure).collect::<Vec<_>>(),

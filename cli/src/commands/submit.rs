@@ -27,6 +27,8 @@ pub fn run(args: &SubmitArgs) -> Outcome {
         let mut farm = client::connect(&address).await?;
         let mut request = client::submission(&manifest, &digests);
         request.dry_run = args.dry_run;
+        request.restart = args.restart;
+        request.priority = args.priority;
         let reply = farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner();
         screen::print(&describe(&reply, args.dry_run))?;
         if args.dry_run {
@@ -53,7 +55,38 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
     if reply.extra > 0 {
         text.push_str(&format!("; {} of values that left the manifest kept", screen::count(reply.extra, "row")));
     }
+    if !reply.set_aside.is_empty() {
+        let verb = if dry_run { "would become" } else { "is" };
+        text.push_str(&format!("; the experiment of other versions {verb} {}", reply.set_aside));
+    }
+    if reply.state() == v1::ExperimentState::Paused {
+        text.push_str(&format!("; it is paused: `powersweep resume {}` goes on", reply.experiment));
+    }
     text
+}
+
+/// Why nobody needs to wait any more: someone else stopped the experiment. `None` while it makes sense.
+pub fn stopped_by_someone(found: &v1::ExperimentStatus) -> Option<Failure> {
+    let name = &found.name;
+    let message = match found.state() {
+        v1::ExperimentState::Cancelled => format!(
+            "{name} was cancelled by someone else; {} done and kept. `powersweep resume {name}` goes on",
+            screen::count(found.done, "task")
+        ),
+        v1::ExperimentState::Leaving => format!("{name} was deleted or set aside by someone else: {}", found.reason),
+        _ => return None,
+    };
+    Some(Failure::new(Exit::Cancelled, message))
+}
+
+/// Why nothing happens, where nothing does; empty otherwise.
+pub fn why_waiting(found: &v1::ExperimentStatus) -> String {
+    match found.state() {
+        v1::ExperimentState::Paused => {
+            format!("{0} was paused by someone else; `powersweep resume {0}` goes on", found.name)
+        }
+        _ => found.reason.clone(),
+    }
 }
 
 /// Says why nothing happens, where nothing does, and in the end what failed.
@@ -61,7 +94,14 @@ async fn wait(farm: &mut Client, experiment: &str) -> Outcome {
     let mut said = String::new();
     loop {
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
-        let status = farm.status(request).await.map_err(|status| client::refused(&status))?.into_inner();
+        let status = match farm.status(request).await {
+            Ok(status) => status.into_inner(),
+            Err(status) if status.code() == tonic::Code::NotFound => {
+                let message = format!("{experiment} was deleted by someone else");
+                return Err(Failure::new(Exit::Cancelled, message));
+            }
+            Err(status) => return Err(client::refused(&status)),
+        };
         let Some(found) = status.experiments.first() else {
             return Err(Failure::new(Exit::Refused, format!("the coordinator does not know {experiment}")));
         };
@@ -70,11 +110,14 @@ async fn wait(farm: &mut Client, experiment: &str) -> Outcome {
             v1::ExperimentState::Failed => return Err(Failure::new(Exit::TasksFailed, failures_text(found))),
             _ => {}
         }
-        let reason = if status.storage_stalled { &status.storage_reason } else { &found.reason };
-        if !reason.is_empty() && *reason != said {
+        if let Some(failure) = stopped_by_someone(found) {
+            return Err(failure);
+        }
+        let reason = if status.storage_stalled { status.storage_reason.clone() } else { why_waiting(found) };
+        if !reason.is_empty() && reason != said {
             screen::note(&format!("powersweep: waiting: {reason}"));
         }
-        said.clone_from(reason);
+        said = reason;
         tokio::time::sleep(WAIT_INTERVAL).await;
     }
 }

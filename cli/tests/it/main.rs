@@ -6,6 +6,7 @@ mod farm;
 mod fire;
 mod inputs;
 mod kill;
+mod life;
 mod lp;
 mod one_task;
 mod places;

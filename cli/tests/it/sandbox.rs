@@ -135,14 +135,25 @@ impl Running {
 
     /// Waits until it has printed this on standard error; returns the line with it.
     pub(crate) fn says(&mut self, text: &str) -> String {
+        let err = self.err.clone();
+        self.writes(&err, text)
+    }
+
+    /// Waits until it has printed this on standard output; returns the line with it.
+    pub(crate) fn prints_line(&mut self, text: &str) -> String {
+        let out = self.out.clone();
+        self.writes(&out, text)
+    }
+
+    fn writes(&mut self, file: &Path, text: &str) -> String {
         let begun = Instant::now();
         loop {
-            let said = self.stderr();
+            let said = read(file);
             if let Some(line) = said.split_inclusive('\n').find(|line| line.contains(text) && line.ends_with('\n')) {
                 return line.trim_end().to_owned();
             }
             let ended = self.child.try_wait().expect("it can be waited for");
-            assert!(ended.is_none(), "{} ended ({ended:?}) without saying {text:?}:\n{said}", self.line);
+            assert!(ended.is_none(), "{} ended ({ended:?}) without {text:?}:\n{said}", self.line);
             assert!(begun.elapsed() < PATIENCE, "{} does not say {text:?}:\n{said}", self.line);
             std::thread::sleep(LOOK);
         }
