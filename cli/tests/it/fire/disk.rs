@@ -116,7 +116,7 @@ fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) 
     if !is_root(&format!("{fault:?} storage")) {
         return;
     }
-    let (tasks, rounds) = if long() { (4000_u32, 8) } else { (600, 1) };
+    let (tasks, rounds) = if long() { (4000_u32, 6) } else { (600, 1) };
     let mut random = Random::new();
     let mut farm = Farm::on("disk/data", &[]);
     let mut mounted = match mount(&farm) {
@@ -124,7 +124,7 @@ fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) 
         Err(reason) => return println!("skipped: {reason}"),
     };
     farm.start();
-    farm.submit(NAME, &four_policies(NAME, tasks, 2000, ""));
+    farm.submit(NAME, &four_policies(NAME, tasks, if long() { 8000 } else { 3000 }, ""));
     (0..2).for_each(|_| farm.add_worker(1));
     for round in 0..rounds {
         let before = farm.wait_done(NAME, 0, PATIENCE);

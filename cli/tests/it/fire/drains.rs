@@ -16,7 +16,7 @@ fn workers_and_coordinator_are_drained_in_turn() {
     let mut random = Random::new();
     let mut farm = Farm::new();
     farm.start();
-    farm.submit(NAME, &four_policies(NAME, tasks, 2000, ""));
+    farm.submit(NAME, &four_policies(NAME, tasks, if long() { 6000 } else { 2000 }, ""));
     (0..2).for_each(|_| farm.add_worker(1));
     let (mut workers, mut coordinators) = (0, 0);
     for round in 0..rounds {

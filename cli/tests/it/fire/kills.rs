@@ -117,8 +117,8 @@ fn under_kills(plan: &Plan) -> (Kills, journal::Counts) {
 #[test]
 fn coordinator_and_workers_are_killed_at_random_moments() {
     let plan = match long() {
-        true => Plan { tasks: 12_000, jobs: 2000, workers: 3, kills: 200, of_coordinator: 5, of_worker: 4 },
-        false => Plan { tasks: 600, jobs: 2000, workers: 3, kills: 8, of_coordinator: 5, of_worker: 4 },
+        true => Plan { tasks: 16_000, jobs: 8000, workers: 3, kills: 200, of_coordinator: 5, of_worker: 4 },
+        false => Plan { tasks: 600, jobs: 4000, workers: 3, kills: 8, of_coordinator: 5, of_worker: 4 },
     };
     let (kills, _) = under_kills(&plan);
     assert!(kills.total() >= plan.kills && kills.coordinator > 0);
@@ -127,8 +127,8 @@ fn coordinator_and_workers_are_killed_at_random_moments() {
 /// Workers live, so whatever they finished is handed in: a killed coordinator costs no work at all.
 #[test]
 fn a_killed_coordinator_costs_no_task_a_second_run() {
-    let kills = if long() { 20 } else { 4 };
-    let plan = Plan { tasks: 2000, jobs: 1000, workers: 2, kills, of_coordinator: 10, of_worker: 0 };
+    let (kills, jobs) = if long() { (20, 12_000) } else { (4, 2000) };
+    let plan = Plan { tasks: 2000, jobs, workers: 2, kills, of_coordinator: 10, of_worker: 0 };
     let (_, counts) = under_kills(&plan);
     println!(
         "tasks that ran again after kills of the coordinator: {} of {}",

@@ -17,13 +17,13 @@ const NAME: &str = "network";
 /// What a relay can do, without root: connections that break or say nothing in one direction or both.
 #[test]
 fn connections_break_and_fall_silent() {
-    let (tasks, rounds) = if long() { (12_000_u32, 60) } else { (1600, 6) };
+    let (tasks, rounds) = if long() { (8000_u32, 60) } else { (1600, 6) };
     let mut random = Random::new();
     let mut farm = Farm::new();
     let relay = Relay::to(farm.port);
     farm.workers_port = relay.port;
     farm.start();
-    farm.submit(NAME, &four_policies(NAME, tasks, 2000, ""));
+    farm.submit(NAME, &four_policies(NAME, tasks, if long() { 6000 } else { 2000 }, ""));
     (0..2).for_each(|_| farm.add_worker(1));
     for round in 0..rounds {
         let before = farm.wait_done(NAME, 0, PATIENCE);

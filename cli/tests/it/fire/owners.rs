@@ -86,7 +86,7 @@ pub(super) fn under_take_overs(farm: &mut Farm, tasks: u32, jobs: u32, rounds: &
 fn coordinators_on_one_folder() {
     let mut farm = Farm::new();
     let (tasks, rounds) = match long() {
-        true => (3000, [Older::Runs, Older::Suspended].repeat(5)),
+        true => (4000, [Older::Runs, Older::Suspended].repeat(5)),
         false => (600, vec![Older::Runs, Older::Suspended]),
     };
     under_take_overs(&mut farm, tasks, 8000, &rounds);

@@ -139,10 +139,10 @@ fn stall(farm: &mut Farm, proxy: &Proxy) {
 #[test]
 fn a_store_that_fails_and_a_coordinator_that_is_killed() {
     let Some((store, proxy, mut farm)) = scene() else { return };
-    let (tasks, rounds) = if long() { (6000_u32, 20) } else { (600, 2) };
+    let (tasks, rounds) = if long() { (8000_u32, 16) } else { (600, 2) };
     let mut random = Random::new();
     farm.start();
-    farm.submit(NAME, &four_policies(NAME, tasks, 2000, ""));
+    farm.submit(NAME, &four_policies(NAME, tasks, if long() { 8000 } else { 3000 }, ""));
     (0..2).for_each(|_| farm.add_worker(1));
     let (mut kills, mut stalls) = (0, 0);
     for round in 0..rounds {
@@ -191,7 +191,7 @@ fn a_store_that_fails_and_a_coordinator_that_is_killed() {
 fn coordinators_on_one_bucket() {
     let Some((store, _proxy, mut farm)) = scene() else { return };
     let (tasks, rounds) = match long() {
-        true => (4000, [Older::Runs, Older::Suspended].repeat(3)),
+        true => (5000, [Older::Runs, Older::Suspended].repeat(2)),
         false => (800, vec![Older::Suspended]),
     };
     under_take_overs(&mut farm, tasks, 12_000, &rounds);
