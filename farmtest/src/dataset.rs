@@ -12,7 +12,7 @@ use arrow::compute::{SortOptions, concat_batches, lexsort_to_indices, take_recor
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// Columns that say who ran a task when, and how long it took: they differ between two runs.
-const OF_THE_RUN: [&str; 6] = ["worker", "attempt", "started_at", "wall_ms", "engine_ms", "parse_ms"];
+pub const OF_THE_RUN: [&str; 6] = ["worker", "attempt", "started_at", "wall_ms", "engine_ms", "parse_ms"];
 
 /// All rows of a table, sorted by `keys`. Panics if its folder has anything but readable Parquet files, or none.
 pub fn table(data: &Path, experiment: &str, table: &str, keys: &[&str]) -> RecordBatch {

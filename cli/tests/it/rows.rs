@@ -7,13 +7,11 @@ use std::path::Path;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep_farmtest::dataset::OF_THE_RUN;
 use serde_json::{Value as Json, json};
 
 /// A row by column name; infinity is "unlimited", as the command line prints it.
 pub(crate) type Row = BTreeMap<String, Json>;
-
-/// Columns that tell of the run, not of the task.
-const RUN_FACTS: &[&str] = &["attempt", "worker", "started_at", "wall_ms", "engine_ms", "parse_ms"];
 
 /// Every row of a table's folder; none if there is no folder. Anything in it that is no Parquet file is an error.
 pub(crate) fn read(data: &Path, experiment: &str, table: &str) -> Vec<Row> {
@@ -51,7 +49,7 @@ pub(crate) fn tasks(data: &Path, experiment: &str) -> BTreeMap<u64, Row> {
 
 /// A row without what differs between two runs of the same task.
 pub(crate) fn without_run_facts(row: &Row) -> Row {
-    row.iter().filter(|(name, _)| !RUN_FACTS.contains(&name.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect()
+    row.iter().filter(|(name, _)| !OF_THE_RUN.contains(&name.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect()
 }
 
 fn cell(column: &dyn Array, row: usize) -> Json {
