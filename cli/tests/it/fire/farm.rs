@@ -14,6 +14,8 @@ use crate::sandbox::{BINARY, Ended, Running, Sandbox};
 
 /// Without progress for so long, something hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(180);
+/// Far beyond what a whole sweep takes.
+const UNDISTURBED: Duration = Duration::from_secs(3600);
 /// Between two looks at the farm.
 const LOOK: Duration = Duration::from_millis(5);
 /// A status that does not come in this time: the coordinator is suspended, or cut off.
@@ -35,6 +37,19 @@ pub(super) fn port() -> u16 {
             return port;
         }
     }
+}
+
+/// Runs `NAME.toml` with its data in the folder `undisturbed`, as long as it takes.
+pub(super) fn run_undisturbed(sandbox: &Sandbox, name: &str) {
+    let file = format!("{name}.toml");
+    let args = ["run", &file, "--quiet", "--show", "0", "--slots", "2", "--data", "undisturbed"];
+    let mut running = sandbox.start(&args);
+    let begun = Instant::now();
+    while running.runs() {
+        assert!(begun.elapsed() < UNDISTURBED, "the undisturbed run hangs: {}", running.stderr());
+        std::thread::sleep(LOOK);
+    }
+    running.wait().exits(0);
 }
 
 /// The processes of a farm with one data folder or store.
@@ -233,9 +248,7 @@ impl Farm {
 
     /// Runs the manifest of an experiment that was submitted in a folder of its own, where nothing disturbs it.
     pub(super) fn run_undisturbed(&self, name: &str) {
-        let file = format!("{name}.toml");
-        let args = ["run", &file, "--quiet", "--show", "0", "--slots", "2", "--data", "undisturbed"];
-        self.sandbox.run(&args).exits(0);
+        run_undisturbed(&self.sandbox, name);
     }
 
     /// The check that every test ends with; gives the number of rows of `tasks`.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
-use super::farm::{Farm, PATIENCE};
+use super::farm::{Farm, PATIENCE, run_undisturbed};
 use super::relay::Relay;
 use super::{is_root, journal, long, step, system, try_system};
 use crate::random::Random;
@@ -150,9 +150,7 @@ impl Hosts {
     }
 
     fn assert_undisturbed(&self, name: &str, tasks: u32) {
-        let file = format!("{name}.toml");
-        let args = ["run", &file, "--quiet", "--show", "0", "--slots", "2", "--data", "undisturbed"];
-        self.sandbox.run(&args).exits(0);
+        run_undisturbed(&self.sandbox, name);
         let [data, undisturbed] = ["data", "undisturbed"].map(|data| self.sandbox.path(data));
         let rows = powersweep_farmtest::dataset::assert_undisturbed(&data, &undisturbed, name, "tasks");
         assert_eq!(rows, tasks as usize);
