@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use powersweep_experiments::Sweep;
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body;
 use uuid::Uuid;
@@ -43,13 +44,33 @@ impl Farm {
             return;
         }
         while let Some(id) = self.hungry.pop_first() {
+            if !self.has_work(now) {
+                // One look for all: with thousands of idle workers, each event would cost a look at each of them.
+                self.idle.insert(id);
+                self.idle.append(&mut self.hungry);
+                return;
+            }
             self.feed(id, now);
         }
     }
 
-    /// There may be new work: every connected worker may want some.
+    /// Everything is different now: every connected worker may want tasks.
     pub(super) fn wake_all(&mut self) {
         self.hungry.extend(self.conns.values().copied());
+    }
+
+    /// There may be new work: those that found none may want some.
+    pub(super) fn wake_idle(&mut self) {
+        self.hungry.append(&mut self.idle);
+    }
+
+    /// Whether there is anything to hand out, to whichever worker.
+    fn has_work(&self, now: Now) -> bool {
+        let ready = |experiment: &Experiment| {
+            let end = experiment.sweep.as_ref().map_or(0, Sweep::index_count);
+            experiment.can_run() && experiment.pending.is_ready(end, now.mono)
+        };
+        !self.stragglers.is_empty() || self.experiments.values().any(ready)
     }
 
     fn feed(&mut self, id: Uuid, now: Now) {
@@ -85,8 +106,8 @@ impl Farm {
                 return;
             }
         }
-        if !found {
-            self.duplicate_for(id, now);
+        if found || !self.duplicate_for(id, now) {
+            self.idle.insert(id);
         }
     }
 
@@ -148,14 +169,15 @@ impl Farm {
         }
     }
 
-    /// An idle worker takes over a second copy of tasks whose lease makes no progress; the first result wins.
-    fn duplicate_for(&mut self, id: Uuid, now: Now) {
-        let Some(worker) = self.workers.get(&id) else { return };
+    /// An idle worker takes over a second copy of tasks whose lease makes no progress; the first result wins. False if
+    /// there are none.
+    fn duplicate_for(&mut self, id: Uuid, now: Now) -> bool {
+        let Some(worker) = self.workers.get(&id) else { return false };
         let slots = u64::from(worker.slots);
         if worker.conn.is_none() || worker.draining || worker.outstanding > 0 {
-            return;
+            return false;
         }
-        let Some((name, attempt, indices)) = self.straggler(id, slots, now) else { return };
+        let Some((name, attempt, indices)) = self.straggler(id, slots, now) else { return false };
         let experiment = self.experiments.get_mut(&name).expect("a lease's experiment is there");
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for &index in &indices {
@@ -164,35 +186,49 @@ impl Farm {
         }
         let taken = Taken { ranges, tasks: indices.len() as u64, attempt };
         self.grant(id, &name, taken, true, now);
+        true
+    }
+
+    /// Looks for leases without progress, once for all workers that have nothing to do.
+    pub(super) fn find_stragglers(&mut self, now: Now) {
+        self.stragglers.clear();
+        if self.idle.is_empty() && self.hungry.is_empty() {
+            return;
+        }
+        let late = self.leases.iter().filter(|(_, lease)| self.is_late(lease, now));
+        self.stragglers = late.map(|(id, _)| *id).collect();
+    }
+
+    /// Whether copies of a lease's tasks should be run: it makes no progress, and there is a task without a copy.
+    fn is_late(&self, lease: &Lease, now: Now) -> bool {
+        let Some(experiment) = self.experiments.get(&lease.experiment) else { return false };
+        if lease.duplicate || !experiment.can_run() {
+            return false;
+        }
+        let away = self.workers.get(&lease.worker).is_none_or(|worker| worker.conn.is_none());
+        let long = Duration::try_from_secs_f64(2.0 * experiment.cost.long_s()).unwrap_or(Duration::MAX);
+        let patience = if away { STRAGGLER_AFTER } else { long.max(STRAGGLER_AFTER) };
+        now.mono.saturating_sub(lease.progress_at) > patience
+            && lease.open.iter().any(|index| !experiment.duplicated.contains_key(&index))
     }
 
     fn straggler(&mut self, id: Uuid, most: u64, now: Now) -> Option<(String, u32, Vec<u64>)> {
-        for at in 0..self.schedule.len() {
-            let name = self.schedule[at].clone();
-            let Some(experiment) = self.experiments.get(&name) else { continue };
-            if !experiment.can_run() || experiment.leased.is_empty() || !self.fits(id, &name) {
+        let mut at = 0;
+        while let Some(&lease_id) = self.stragglers.get(at) {
+            let found = self.leases.get(&lease_id).filter(|lease| self.is_late(lease, now));
+            let Some((owner, name)) = found.map(|lease| (lease.worker, lease.experiment.clone())) else {
+                self.stragglers.remove(at);
                 continue;
-            }
-            let experiment = &self.experiments[&name];
-            let long = Duration::try_from_secs_f64(2.0 * experiment.cost.long_s()).unwrap_or(Duration::MAX);
-            let patience = long.max(STRAGGLER_AFTER);
-            let stale = |lease: &&Lease| {
-                let away = self.workers.get(&lease.worker).is_none_or(|worker| worker.conn.is_none());
-                let patience = if away { STRAGGLER_AFTER } else { patience };
-                lease.experiment == name
-                    && lease.worker != id
-                    && !lease.duplicate
-                    && now.mono.saturating_sub(lease.progress_at) > patience
             };
-            for lease in self.leases.values().filter(stale) {
+            if owner != id && self.fits(id, &name) {
+                let (lease, experiment) = (&self.leases[&lease_id], &self.experiments[&name]);
                 let open = lease.open.iter().filter(|index| !experiment.duplicated.contains_key(index));
                 let mut indices: Vec<u64> = open.collect();
                 // The last ones are those that its worker starts last.
                 indices.drain(..indices.len().saturating_sub(most as usize));
-                if !indices.is_empty() {
-                    return Some((name, lease.attempt, indices));
-                }
+                return Some((name, lease.attempt, indices));
             }
+            at += 1;
         }
         None
     }

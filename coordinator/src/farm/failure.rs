@@ -86,7 +86,7 @@ impl Farm {
                 not_before: now.mono + wait,
                 avoid: Some(worker),
             });
-            self.wake_all();
+            self.wake_idle();
         }
     }
 

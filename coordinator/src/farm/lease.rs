@@ -151,7 +151,7 @@ impl Farm {
                 avoid,
             });
         }
-        self.wake_all();
+        self.wake_idle();
     }
 
     /// All open tasks of a lease.

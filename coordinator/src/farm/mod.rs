@@ -38,7 +38,7 @@ mod tables;
 mod tests;
 mod worker;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use powersweep_experiments::Sweep;
@@ -302,6 +302,10 @@ pub struct Farm {
     conns: BTreeMap<ConnId, Uuid>,
     /// Workers that may want tasks now.
     hungry: BTreeSet<Uuid>,
+    /// Workers that found nothing when they wanted tasks: looked at again when there may be some.
+    idle: BTreeSet<Uuid>,
+    /// Leases without progress at the last tick: idle workers may run copies of their tasks.
+    stragglers: VecDeque<LeaseId>,
     /// Slots of connected workers.
     slots: u64,
     logs: BTreeMap<LogDigest, u64>,
@@ -400,7 +404,8 @@ impl Farm {
                 experiment.rate.sample(now.mono, experiment.done.len());
             }
         }
-        self.wake_all();
+        self.find_stragglers(now);
+        self.wake_idle();
     }
 
     fn storage(&mut self, stalled: Option<String>) {
@@ -434,6 +439,11 @@ impl Farm {
             self.experiments.values_mut().for_each(Experiment::committing);
         }
         taken
+    }
+
+    /// Whether [`Farm::take_commit`] would give a batch.
+    pub fn wants_commit(&self) -> bool {
+        self.out.wants_commit()
     }
 
     /// Whether a batch is in flight or effects wait for one.

@@ -125,7 +125,7 @@ impl Outgoing {
     }
 
     pub(super) fn take_commit(&mut self, done: impl Fn(&str, u32) -> Option<DoneChunk>) -> Option<(u64, Batch)> {
-        if self.in_flight.is_some() || !self.has_records() {
+        if !self.wants_commit() {
             return None;
         }
         let mut batch = std::mem::take(&mut self.batch);
@@ -137,6 +137,10 @@ impl Outgoing {
         self.next_token += 1;
         self.in_flight = Some((self.next_token, std::mem::take(&mut self.waiting)));
         Some((self.next_token, batch))
+    }
+
+    pub(super) fn wants_commit(&self) -> bool {
+        self.in_flight.is_none() && self.has_records()
     }
 
     pub(super) fn is_busy(&self) -> bool {

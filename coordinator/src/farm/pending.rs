@@ -94,6 +94,12 @@ impl Pending {
         self.cursor
     }
 
+    /// Whether a lease can be taken now by some worker; `end` is the sweep's number of indices. What is closed above the
+    /// cursor counts: the next take passes over it.
+    pub(super) fn is_ready(&self, end: u64, now: Duration) -> bool {
+        self.cursor < end || self.groups.values().any(|group| group.not_before <= now)
+    }
+
     /// The groups, for checks.
     pub(super) fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.values()

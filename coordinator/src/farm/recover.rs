@@ -1,6 +1,6 @@
 //! The farm from its durable state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use powersweep_experiments::Sweep;
 use uuid::Uuid;
@@ -31,6 +31,8 @@ impl Farm {
             workers: BTreeMap::new(),
             conns: BTreeMap::new(),
             hungry: BTreeSet::new(),
+            idle: BTreeSet::new(),
+            stragglers: VecDeque::new(),
             slots: 0,
             logs: loaded.logs.iter().map(|log| (log.digest, log.bytes)).collect(),
             generation_floor: loaded.generation_floor,

@@ -124,6 +124,9 @@ impl Farm {
     /// Tasks in slots: of each worker's open tasks as many as it has slots.
     fn running(&self, experiment: &Experiment) -> u64 {
         let mut running = 0;
+        if experiment.leased.is_empty() {
+            return running;
+        }
         for worker in self.workers.values().filter(|worker| worker.conn.is_some()) {
             let leases = worker.leases.iter().filter_map(|id| self.leases.get(id));
             let open: u64 = leases.filter(|l| l.experiment == experiment.name()).map(|l| l.open.len()).sum();

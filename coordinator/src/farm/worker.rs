@@ -248,6 +248,7 @@ impl Farm {
     fn unlink(&mut self, conn: ConnId) {
         let Some(id) = self.conns.remove(&conn) else { return };
         self.hungry.remove(&id);
+        self.idle.remove(&id);
         if let Some(worker) = self.workers.get_mut(&id) {
             worker.conn = None;
             self.slots -= u64::from(worker.slots);
@@ -287,5 +288,6 @@ impl Farm {
         }
         self.workers.remove(&id);
         self.hungry.remove(&id);
+        self.idle.remove(&id);
     }
 }

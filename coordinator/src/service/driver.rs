@@ -14,6 +14,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
+use super::pace::Pace;
 use super::requests::{Requests, chain};
 use super::{ServeError, ServeOptions};
 use crate::farm::{Action, ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
@@ -86,6 +87,7 @@ struct Driver {
     done: mpsc::UnboundedSender<Done>,
     effects: Vec<Effect>,
     commit_since: Option<Instant>,
+    pace: Pace,
     stalled: bool,
     parts: Arc<Semaphore>,
     ending: Ending,
@@ -115,6 +117,7 @@ pub(super) async fn start(
         done,
         effects: Vec::new(),
         commit_since: None,
+        pace: Pace::new(started),
         stalled: false,
         parts: Arc::new(Semaphore::new(PARTS_AT_ONCE)),
         ending: Ending::No,
@@ -160,7 +163,7 @@ impl Driver {
         let lost = lost_ownership(lost);
         tokio::pin!(lost);
         loop {
-            self.start_commit();
+            let next_commit = self.start_commit();
             tokio::select! {
                 biased;
                 // Nothing more is written: the state is another's.
@@ -179,6 +182,7 @@ impl Driver {
                         self.command(command);
                     }
                 }
+                () = tokio::time::sleep_until(next_commit.unwrap_or_else(Instant::now).into()), if next_commit.is_some() => {}
                 _ = tick.tick() => {
                     self.watch_storage();
                     self.event(Event::Tick);
@@ -310,14 +314,24 @@ impl Driver {
         }
     }
 
-    fn start_commit(&mut self) {
-        let Some((token, batch)) = self.farm.take_commit() else { return };
-        self.commit_since = Some(Instant::now());
+    /// Starts a commit if there is something to commit, or says when it may start.
+    fn start_commit(&mut self) -> Option<Instant> {
+        if !self.farm.wants_commit() {
+            return None;
+        }
+        let now = Instant::now();
+        if self.pace.next() > now {
+            return Some(self.pace.next());
+        }
+        let (token, batch) = self.farm.take_commit()?;
+        self.pace.started(now);
+        self.commit_since = Some(now);
         let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
         tokio::spawn(async move {
             let result = store.commit(batch).await;
             let _ = done.send(Done::Commit { life, token, result });
         });
+        None
     }
 
     /// Takes in what a task of the driver reports; an error if the state must be loaded again.

@@ -5,6 +5,7 @@
 
 mod auth;
 mod driver;
+mod pace;
 mod requests;
 mod rpc;
 

@@ -17,6 +17,7 @@ mod model;
 mod objects;
 mod open;
 mod slate;
+mod vigil;
 
 pub use decoding::decode;
 pub use encoding::{DecodeError, FORMAT_VERSION, Pair, Stored, encode_key, encode_record};

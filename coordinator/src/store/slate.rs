@@ -8,6 +8,7 @@
 //! watches the time. The newer of two writers wins: the older one's commits fail with `Fenced`.
 
 use super::objects::Objects;
+use super::vigil::Vigil;
 use super::{Batch, Location, Store, StoreError, decoding, encoding, model};
 use crate::records::{Loaded, LogDigest, RowsRecord, Table};
 use async_trait::async_trait;
@@ -30,25 +31,30 @@ use uuid::Uuid;
 const REMOTE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How often garbage is collected. The default of minutes leaves 150,000 files behind on a busy directory.
-const GC_INTERVAL: Duration = Duration::from_secs(10);
+const GC_INTERVAL: Duration = Duration::from_secs(3);
+/// As on a directory; each look is paid for.
+const GC_INTERVAL_REMOTE: Duration = Duration::from_secs(10);
 
-/// Age before garbage is deleted: longer than any read that may still use it.
+/// Age before files are deleted that no durable state names any more: longer than any read that may still use them.
 const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(30);
-/// Age before garbage of the database's own metadata is deleted on a directory. SlateDB cannot fence a writer that was
-/// suspended for longer there: it would take up deleted numbers again. The owner's lock stands in the way of another
-/// writer all that time, unless it is overridden.
-const GC_MIN_AGE_METADATA: Duration = Duration::from_secs(600);
 /// As on a directory; objects are slower to read.
 const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
+/// Age before log files on a directory are deleted whose content is in sorted files. They are read when the state is
+/// opened, and one is written for each flush. See [`super::vigil`] for what follows from deleting them.
+const GC_MIN_AGE_WAL: Duration = Duration::from_secs(10);
 
 /// Size at which SlateDB turns its memory into a sorted file: bounds what is replayed when the state is opened.
-const L0_SST_BYTES: usize = 16 << 20;
+const L0_SST_BYTES: usize = 8 << 20;
 
 /// Flushes after which the same happens whatever the size: each flush is a file, and each file is replayed at opening.
-const FLUSHES_BEFORE_SST: u32 = 512;
+const FLUSHES_BEFORE_SST: u32 = 256;
 
 /// Unflushed bytes at which writers wait: bounds memory while the storage is slow.
-const MAX_UNFLUSHED_BYTES: usize = 256 << 20;
+const MAX_UNFLUSHED_BYTES: usize = 64 << 20;
+
+/// Sorted files that may wait for a compaction before memory is no longer written out. Compaction is slower than a busy
+/// farm for minutes; the default of 8 would hold its data in memory meanwhile.
+const L0_SSTS_MAX: usize = 64;
 
 /// How often an object store is asked for a newer manifest (the default of 1 s is for directories: a request a second
 /// costs money).
@@ -111,7 +117,8 @@ impl SlateStore {
             .map_err(|error| from_slate(&data, "open", error))?;
         let (flushes, waiting) = mpsc::channel(MAX_WAITING_COMMITS);
         let interval = if on_directory { Duration::ZERO } else { REMOTE_FLUSH_INTERVAL };
-        tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval));
+        let vigil = on_directory.then(|| Vigil::new(db.clone(), Arc::clone(&root)));
+        tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, vigil));
         let objects = Objects::new(root, location.path().map(Into::into));
         Ok(SlateStore { db, objects, data, flushes, closed: AtomicBool::new(false) })
     }
@@ -161,22 +168,31 @@ impl SlateStore {
 }
 
 fn settings(on_directory: bool) -> Settings {
-    let min_age = if on_directory { GC_MIN_AGE_DIRECTORY } else { GC_MIN_AGE_REMOTE };
-    let often = GarbageCollectorDirectoryOptions { interval: Some(GC_INTERVAL), min_age, dry_run: false };
-    let metadata_age = if on_directory { GC_MIN_AGE_METADATA } else { min_age };
-    let metadata = GarbageCollectorDirectoryOptions { min_age: metadata_age, ..often };
+    let (interval, min_age, wal_min_age) = if on_directory {
+        (GC_INTERVAL, GC_MIN_AGE_DIRECTORY, GC_MIN_AGE_WAL)
+    } else {
+        (GC_INTERVAL_REMOTE, GC_MIN_AGE_REMOTE, GC_MIN_AGE_REMOTE)
+    };
+    let often = GarbageCollectorDirectoryOptions { interval: Some(interval), min_age, dry_run: false };
     Settings {
         // Flushes are asked for one by one: a timer would write an object each tick while nobody waits.
         flush_interval: None,
         manifest_poll_interval: if on_directory { Duration::from_secs(1) } else { REMOTE_MANIFEST_POLL },
         l0_sst_size_bytes: L0_SST_BYTES,
+        l0_max_ssts: L0_SSTS_MAX,
+        l0_max_ssts_per_key: L0_SSTS_MAX,
         max_unflushed_bytes: MAX_UNFLUSHED_BYTES,
-        compactor_options: Some(CompactorOptions::default()),
+        compactor_options: Some(CompactorOptions {
+            // What a compaction replaced stays so long, and with it the log files of that time. The default of 15
+            // minutes keeps many times the live data.
+            checkpoint_lifetime: min_age,
+            ..CompactorOptions::default()
+        }),
         garbage_collector_options: Some(GarbageCollectorOptions {
-            wal_options: Some(often),
+            wal_options: Some(GarbageCollectorDirectoryOptions { min_age: wal_min_age, ..often }),
             compacted_options: Some(often),
-            manifest_options: Some(metadata),
-            compactions_options: Some(metadata),
+            manifest_options: Some(often),
+            compactions_options: Some(often),
             // A directory has no conditional overwrites: with these files nothing would be deleted there.
             boundary_files_enabled: !on_directory,
             ..GarbageCollectorOptions::default()
@@ -190,11 +206,28 @@ fn scan_options() -> ScanOptions {
 }
 
 /// One flush at a time for everybody who waits when it starts.
-async fn flush_loop(db: Db, data: String, mut waiting: mpsc::Receiver<Waiter>, interval: Duration) {
+async fn flush_loop(
+    db: Db,
+    data: String,
+    mut waiting: mpsc::Receiver<Waiter>,
+    interval: Duration,
+    mut vigil: Option<Vigil>,
+) {
     let mut last_start: Option<Instant> = None;
     let mut since_sst = 0;
     let sst_running = Arc::new(AtomicBool::new(false));
-    while let Some(first) = waiting.recv().await {
+    loop {
+        let first = match &mut vigil {
+            None => waiting.recv().await,
+            Some(vigil) => tokio::select! {
+                first = waiting.recv() => first,
+                () = tokio::time::sleep(super::vigil::LOOK) => {
+                    vigil.look();
+                    continue;
+                }
+            },
+        };
+        let Some(first) = first else { return };
         if let Some(last) = last_start {
             tokio::time::sleep_until(last + interval).await;
         }
@@ -203,11 +236,14 @@ async fn flush_loop(db: Db, data: String, mut waiting: mpsc::Receiver<Waiter>, i
         while let Ok(waiter) = waiting.try_recv() {
             waiters.push(waiter);
         }
-        let result = db.flush().await;
+        let mut result = db.flush().await.map_err(|error| (error.kind(), error.to_string()));
+        if let (Ok(()), Some(vigil)) = (&result, &mut vigil) {
+            result = vigil.confirm().await;
+        }
         for waiter in waiters {
             let answer = match &result {
                 Ok(()) => Ok(()),
-                Err(error) => Err(from_slate_kind(&data, "make durable", error.kind(), error.to_string())),
+                Err((kind, message)) => Err(from_slate_kind(&data, "make durable", *kind, message.clone())),
             };
             // A caller that went away has no use for the answer.
             let _ = waiter.send(answer);

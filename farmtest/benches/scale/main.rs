@@ -1,0 +1,195 @@
+//! The coordinator at size: a sweep of 10^9 tasks, the start on 10^6 finished ones, memory and files over 10^7 tasks and
+//! over minutes of small commits, ten thousand workers. Prints numbers and judges none: what is wanted stands beside them.
+//!
+//!     cargo build --release
+//!     cargo bench -p powersweep-farmtest --bench scale [-- accept recover many small connections]
+//!
+//! The binary is POWERSWEEP_BIN, else the one beside this bench. POWERSWEEP_SCALE_TASKS: tasks of `many` (10,000,000).
+//! POWERSWEEP_SCALE_SECONDS: length of `small` and `connections` (180). POWERSWEEP_SCALE_WORKERS: those of `connections`
+//! (10,000).
+
+mod connections;
+mod server;
+mod worker;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use server::{Files, Server, binary, machine, trivial};
+use tokio::runtime::Runtime;
+use worker::{Load, Workers, serve_as_workers};
+
+/// A part of the bench: the binary, and what to ask it with.
+type Part = fn(&Path, &Runtime);
+
+const PARTS: [(&str, Part); 5] =
+    [("accept", accept), ("recover", recover), ("many", many), ("small", small), ("connections", connections::run)];
+
+fn main() {
+    if serve_as_workers() {
+        return;
+    }
+    let Some(binary) = binary() else {
+        println!("skipped: no powersweep binary; run `cargo build --release` first");
+        return;
+    };
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let runtime = Runtime::new().expect("a runtime starts");
+    for (name, part) in PARTS {
+        if asked.is_empty() || asked.iter().any(|arg| arg == name) {
+            println!("{name}: {}", machine());
+            part(&binary, &runtime);
+        }
+    }
+}
+
+/// A setting of the caller.
+pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// Workers that hand in what they get at once.
+fn fast(url: &str, workers: usize, rows: usize, seconds: u64) -> Workers {
+    Load { url: url.to_owned(), workers, rows, ahead: 4, task_ms: 0, seconds }.start()
+}
+
+fn accept(binary: &Path, runtime: &Runtime) {
+    let data = folder();
+    let server = Server::start(binary, data.path(), runtime);
+    let (before, _) = server.memory_mib();
+    let (reply, took) = server.submit(&trivial("billion", 1_000_000_000), runtime);
+    let (accepted, _) = server.memory_mib();
+    println!(
+        "  {} tasks accepted in {:.1} ms (wanted: under 1,000), resident {before:.1} MiB before, {accepted:.1} MiB then",
+        reply.tasks,
+        took.as_secs_f64() * 1e3
+    );
+    // Sixteen workers with rows of their own: leases and done bits lie far apart.
+    let seen = fast(&server.url, 16, 5, 5).wait();
+    let (now, most) = server.memory_mib();
+    let state = server.experiment(runtime);
+    println!(
+        "  {} tasks done and {} leased: resident {now:.1} MiB, at most {most:.1} MiB (wanted: under 64)",
+        state.done, state.running
+    );
+    println!("  {} rows acknowledged, {} of them lost", seen.rows, seen.rows.saturating_sub(state.done));
+}
+
+fn recover(binary: &Path, runtime: &Runtime) {
+    for (what, tasks, rows) in [
+        ("10^6 done, all rows in parts", 1_000_000, 1000),
+        ("10^6 of 10^7 done, rows of 1,000 a hand-in", 10_000_000, 1000),
+        ("10^6 of 10^7 done, rows of 20 a hand-in", 10_000_000, 20),
+    ] {
+        let data = folder();
+        let server = Server::start(binary, data.path(), runtime);
+        server.submit(&trivial("recover", tasks), runtime);
+        let workers = fast(&server.url, 4, rows, 600);
+        let done = |server: &Server| {
+            let state = server.experiment(runtime);
+            state.done >= 1_000_000 && (tasks > 1_000_000 || state.rows_in_parts >= 1_000_000)
+        };
+        while !done(&server) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let before = server.experiment(runtime);
+        server.kill();
+        drop(workers);
+        let files = Files::of(data.path());
+        let mut starts = Vec::new();
+        let mut lost = 0;
+        for _ in 0..5 {
+            let server = Server::start(binary, data.path(), runtime);
+            starts.push(server.ready_after.as_secs_f64() * 1e3);
+            lost = before.done.saturating_sub(server.experiment(runtime).done);
+            if starts.len() == 1 {
+                println!("  {what}: resident {:.1} MiB after the start", server.memory_mib().0);
+            }
+            server.kill();
+        }
+        let shown: Vec<String> = starts.iter().map(|ms| format!("{ms:.0}")).collect();
+        println!(
+            "  {what}: {} done, {} rows unrolled, {} files, {:.0} MiB; started in ms {} (wanted: under 1,000); {lost} lost",
+            before.done,
+            before.rows_unrolled,
+            files.count(),
+            files.mib(),
+            shown.join(" ")
+        );
+    }
+}
+
+/// Prints memory and files until the workers have ended or `over` says so.
+fn watch(server: &Server, data: &Path, runtime: &Runtime, every: Duration, mut over: impl FnMut(u64) -> bool) {
+    let began = Instant::now();
+    let (mut most_files, mut most_mib, mut printed) = (0, 0.0f64, Instant::now());
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        let files = Files::of(data);
+        most_files = most_files.max(files.count());
+        most_mib = most_mib.max(files.mib());
+        let state = server.experiment(runtime);
+        let ended = over(state.done);
+        if printed.elapsed() > every || ended {
+            printed = Instant::now();
+            let (now, most) = server.memory_mib();
+            println!(
+                "  {:6.1} s: {:9} done, {:7} unrolled, resident {now:6.1} MiB (most {most:6.1}), cpu {:6.1} s, files {:5} (wal \
+                 {} sorted {} meta {} other {}), {:6.1} MiB",
+                began.elapsed().as_secs_f64(),
+                state.done,
+                state.rows_unrolled,
+                server.cpu_s(),
+                files.count(),
+                files.wal,
+                files.sorted,
+                files.meta,
+                files.other,
+                files.mib()
+            );
+        }
+        if ended {
+            break;
+        }
+    }
+    println!("  at most {most_files} files (wanted: under 2,000) and {most_mib:.0} MiB of state");
+}
+
+fn many(binary: &Path, runtime: &Runtime) {
+    let tasks = number("POWERSWEEP_SCALE_TASKS", 10_000_000);
+    let data = folder();
+    let server = Server::start(binary, data.path(), runtime);
+    server.submit(&trivial("many", tasks), runtime);
+    let workers = fast(&server.url, 4, 1000, 3600);
+    watch(&server, data.path(), runtime, Duration::from_secs(10), |done| done >= tasks);
+    while server.experiment(runtime).rows_in_parts < tasks {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    drop(workers);
+    let (now, _) = server.memory_mib();
+    println!(
+        "  all in parts: resident {now:.1} MiB, {:.2} us of coordinator time a task",
+        server.cpu_s() * 1e6 / tasks as f64
+    );
+}
+
+fn small(binary: &Path, runtime: &Runtime) {
+    let seconds = number("POWERSWEEP_SCALE_SECONDS", 180);
+    let data = folder();
+    let server = Server::start(binary, data.path(), runtime);
+    server.submit(&trivial("small", 1_000_000_000), runtime);
+    let began = Instant::now();
+    let load = Load { url: server.url.clone(), workers: 8, rows: 1, ahead: 1, task_ms: 0, seconds };
+    let mut workers = load.start();
+    watch(&server, data.path(), runtime, Duration::from_secs(15), |_| workers.ended());
+    let seen = workers.wait();
+    println!(
+        "  {:.0} hand-ins of one row a second, {:.1} us of coordinator time each",
+        seen.rows as f64 / began.elapsed().as_secs_f64(),
+        server.cpu_s() * 1e6 / seen.rows as f64
+    );
+}

@@ -1,0 +1,199 @@
+//! A coordinator process under load, for the benches of scale: starting it, asking it, looking at its memory and files.
+//!
+//! Workers are processes of their own too (see [`crate::worker`]): what is measured is the coordinator's alone.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use powersweep_proto::client::{Address, Target};
+use powersweep_proto::v1;
+use tokio::runtime::Runtime;
+
+/// Far beyond what a start takes here.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The binary: POWERSWEEP_BIN, else the one beside this bench.
+pub(crate) fn binary() -> Option<PathBuf> {
+    let beside = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("powersweep"));
+    std::env::var_os("POWERSWEEP_BIN").map(PathBuf::from).or_else(beside).filter(|path| path.is_file())
+}
+
+/// A sweep of tasks of one synthetic job each. `tasks` must be a multiple of 4.
+pub(crate) fn trivial(name: &str, tasks: u64) -> String {
+    let seeds = tasks / 4;
+    format!(
+        r#"
+version = 1
+name = "{name}"
+seeds = {{ from = 1, count = {seeds} }}
+[workloads.w]
+source = "lublin"
+synthetic_jobs_count = 1
+synthetic_procs = 64
+[platforms.p]
+[policies.plain]
+queue_order = ["fcfs", "sjf"]
+[policies.slow]
+gear_rule = "bsld"
+bsld_threshold = 2
+wq_threshold = [0, "unlimited"]
+"#
+    )
+}
+
+/// Load of the machine, as numbers of wall time must be read with it.
+pub(crate) fn machine() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    format!("{cores} cores, load {}", load.split(' ').next().unwrap_or("unknown"))
+}
+
+/// A `powersweep serve`. Killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) url: String,
+    /// From the start of the process until it answered a status.
+    pub(crate) ready_after: Duration,
+}
+
+impl Server {
+    /// Starts on a free port and waits until it answers.
+    pub(crate) fn start(binary: &Path, data: &Path, runtime: &Runtime) -> Server {
+        let began = Instant::now();
+        let mut child = Command::new(binary)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut words = String::new();
+        let url = loop {
+            let mut line = String::new();
+            let read = said.read_line(&mut line).expect("its words can be read");
+            assert!(read > 0 && began.elapsed() < PATIENCE, "powersweep serve does not start: {words}{line}");
+            if let Some(url) = line.trim().rsplit_once("--coordinator ").map(|(_, url)| url.to_owned()) {
+                break url;
+            }
+            words.push_str(&line);
+        };
+        std::thread::spawn(move || {
+            let mut rest = String::new();
+            let _ = said.read_to_string(&mut rest);
+            rest.lines().filter(|line| line.contains("WARN") || line.contains("ERROR")).take(20).for_each(|line| {
+                println!("  serve: {line}");
+            });
+        });
+        let mut server = Server { child, url, ready_after: Duration::ZERO };
+        server.status(runtime);
+        server.ready_after = began.elapsed();
+        server
+    }
+
+    /// State of all experiments.
+    pub(crate) fn status(&self, runtime: &Runtime) -> v1::StatusReply {
+        runtime.block_on(async {
+            let mut client = target(&self.url).connect().await.expect("it answers");
+            client.status(v1::StatusRequest::default()).await.expect("it answers").into_inner()
+        })
+    }
+
+    /// State of the only experiment.
+    pub(crate) fn experiment(&self, runtime: &Runtime) -> v1::ExperimentStatus {
+        self.status(runtime).experiments.into_iter().next().expect("an experiment is there")
+    }
+
+    /// Submits; the time is that of the call, connecting included.
+    pub(crate) fn submit(&self, manifest: &str, runtime: &Runtime) -> (v1::SubmitReply, Duration) {
+        let began = Instant::now();
+        let request = v1::SubmitRequest { manifest: manifest.to_owned(), ..Default::default() };
+        let reply = runtime.block_on(async {
+            let mut client = target(&self.url).connect().await.expect("it answers");
+            client.submit(request).await.expect("the manifest is right").into_inner()
+        });
+        (reply, began.elapsed())
+    }
+
+    /// Memory that it has now and had at most, MiB.
+    pub(crate) fn memory_mib(&self) -> (f64, f64) {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let kib = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+            line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(f64::NAN)
+        };
+        (kib("VmRSS:") / 1024.0, kib("VmHWM:") / 1024.0)
+    }
+
+    /// Processor time so far, in seconds.
+    pub(crate) fn cpu_s(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        let fields: Vec<&str> = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').collect()).unwrap_or_default();
+        let ticks = |at: usize| fields.get(at).and_then(|n| n.parse::<f64>().ok()).unwrap_or(f64::NAN);
+        (ticks(11) + ticks(12)) / 100.0
+    }
+
+    /// Ends it without a word, as a crash does.
+    pub(crate) fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn target(url: &str) -> Target {
+    Target::new(&Address { url: url.to_owned(), ..Address::default() }).expect("it is an address")
+}
+
+/// Files of the coordinator's state.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Files {
+    pub(crate) wal: u64,
+    pub(crate) sorted: u64,
+    pub(crate) meta: u64,
+    pub(crate) other: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Files {
+    /// Those below `data/.powersweep`.
+    pub(crate) fn of(data: &Path) -> Files {
+        let mut files = Files::default();
+        files.add(&data.join(".powersweep"));
+        files
+    }
+
+    fn add(&mut self, folder: &Path) {
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        for entry in entries.flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            if meta.is_dir() {
+                self.add(&entry.path());
+                continue;
+            }
+            self.bytes += meta.len();
+            match folder.file_name().and_then(|name| name.to_str()) {
+                Some("wal") => self.wal += 1,
+                Some("compacted") => self.sorted += 1,
+                Some("manifest" | "compactions") => self.meta += 1,
+                _ => self.other += 1,
+            }
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.wal + self.sorted + self.meta + self.other
+    }
+
+    pub(crate) fn mib(&self) -> f64 {
+        self.bytes as f64 / f64::from(1 << 20)
+    }
+}

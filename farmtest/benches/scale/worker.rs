@@ -1,0 +1,375 @@
+//! Workers that compute nothing: they speak the protocol and hand in rows that lie ready. Many in one process.
+//!
+//! A process of them is this bench itself, started again with [`WORD`] and the fields of [`Load`].
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufRead, BufReader};
+use std::ops::Range;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use powersweep_engine::{Details, Limits, simulate, workload};
+use powersweep_experiments::{Manifest, Sweep};
+use powersweep_proto::v1;
+use powersweep_proto::v1::farm_message::Body as FromFarm;
+use powersweep_proto::v1::worker_message::Body as ToFarm;
+use powersweep_results::columns::fingerprint;
+use powersweep_results::identity::RunFacts;
+use powersweep_results::{ipc, tasks};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use uuid::Uuid;
+
+/// First argument of a process of workers.
+pub(crate) const WORD: &str = "--load";
+
+/// What a worker that computes nothing says that a task took, where tasks take no time, in seconds.
+const SAID_S: f64 = 20e-6;
+
+/// What a process of workers does.
+#[derive(Debug, Clone)]
+pub(crate) struct Load {
+    /// Of the coordinator.
+    pub(crate) url: String,
+    /// Workers, one connection and one slot each.
+    pub(crate) workers: usize,
+    /// Rows of a hand-in.
+    pub(crate) rows: usize,
+    /// Hand-ins that may wait for their acknowledgement.
+    pub(crate) ahead: usize,
+    /// What a task takes, on average; 0 for nothing.
+    pub(crate) task_ms: u64,
+    /// All end after this.
+    pub(crate) seconds: u64,
+}
+
+/// What a process of workers saw.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Seen {
+    /// Rows acknowledged.
+    pub(crate) rows: u64,
+    /// Microseconds from each hand-in to the next lease.
+    pub(crate) waits_us: Vec<u32>,
+    /// Connections that were refused or broke.
+    pub(crate) lost: u64,
+}
+
+impl Load {
+    fn args(&self) -> Vec<String> {
+        let numbers = [self.workers as u64, self.rows as u64, self.ahead as u64, self.task_ms, self.seconds];
+        [WORD.to_owned(), self.url.clone()].into_iter().chain(numbers.iter().map(u64::to_string)).collect()
+    }
+
+    fn from_args(args: &[String]) -> Load {
+        let number = |at: usize| args[at].parse::<u64>().expect("the bench starts itself with numbers");
+        Load {
+            url: args[1].clone(),
+            workers: number(2) as usize,
+            rows: number(3) as usize,
+            ahead: number(4) as usize,
+            task_ms: number(5),
+            seconds: number(6),
+        }
+    }
+
+    /// Starts the process.
+    pub(crate) fn start(&self) -> Workers {
+        let child = Command::new(std::env::current_exe().expect("this bench has a path"))
+            .args(self.args())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the bench starts itself");
+        Workers(child)
+    }
+}
+
+/// A process of workers.
+pub(crate) struct Workers(Child);
+
+impl Workers {
+    /// Whether it has ended.
+    pub(crate) fn ended(&mut self) -> bool {
+        self.0.try_wait().is_ok_and(|status| status.is_some())
+    }
+
+    /// Waits for its end and what it saw.
+    pub(crate) fn wait(mut self) -> Seen {
+        let mut seen = Seen::default();
+        let lines = BufReader::new(self.0.stdout.take().expect("it is piped")).lines();
+        for line in lines.map_while(Result::ok) {
+            let Some((word, value)) = line.split_once(' ') else { continue };
+            match word {
+                "rows" => seen.rows = value.parse().unwrap_or(0),
+                "lost" => seen.lost = value.parse().unwrap_or(0),
+                "waits" => seen.waits_us = value.split(' ').filter_map(|n| n.parse().ok()).collect(),
+                _ => println!("{line}"),
+            }
+        }
+        let _ = self.0.wait();
+        seen
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs the workers, if this process was started for that.
+pub(crate) fn serve_as_workers() -> bool {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().map(String::as_str) != Some(WORD) {
+        return false;
+    }
+    let load = Arc::new(Load::from_args(&args));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let seen = runtime.expect("a runtime starts").block_on(run(load));
+    println!("rows {}\nlost {}", seen.rows, seen.lost);
+    let waits: Vec<String> = seen.waits_us.iter().map(u32::to_string).collect();
+    println!("waits {}", waits.join(" "));
+    true
+}
+
+async fn run(load: Arc<Load>) -> Seen {
+    let rows = Arc::new(Rows::default());
+    let until = Instant::now() + Duration::from_secs(load.seconds);
+    let mut workers = tokio::task::JoinSet::new();
+    for number in 0..load.workers {
+        let (load, rows) = (Arc::clone(&load), Arc::clone(&rows));
+        workers.spawn(async move {
+            // Ten thousand at once would overflow the queue of connections.
+            tokio::time::sleep(Duration::from_millis(number as u64 * 8)).await;
+            let mut worker = Worker::new(load, rows, number);
+            if let Err(why) = worker.work(until).await {
+                // Not to the pipe, which nobody reads before the end.
+                eprintln!("  worker {number}: {why}");
+                worker.seen.lost += 1;
+            }
+            worker.seen
+        });
+    }
+    let mut all = Seen::default();
+    while let Some(seen) = workers.join_next().await {
+        let seen = seen.expect("a worker does not panic");
+        all.rows += seen.rows;
+        all.lost += seen.lost;
+        all.waits_us.extend(seen.waits_us);
+    }
+    all
+}
+
+/// Encoded rows by their number, made once.
+#[derive(Default)]
+struct Rows(Mutex<HashMap<usize, Bytes>>);
+
+impl Rows {
+    fn of(&self, count: usize) -> Bytes {
+        let mut made = self.0.lock().expect("no worker panics");
+        made.entry(count).or_insert_with(|| encode(count)).clone()
+    }
+}
+
+/// Rows of the first tasks of a sweep of trivial tasks.
+fn encode(count: usize) -> Bytes {
+    let text = crate::server::trivial("rows", (count as u64 + 4) / 4 * 4);
+    let manifest = Manifest::parse("bench", &text).expect("the manifest is right");
+    let sweep = Sweep::new(manifest, std::collections::BTreeMap::new()).expect("it needs no logs");
+    let mut rows = tasks::Builder::new();
+    for index in 0..count as u64 {
+        let spec = sweep.task(index).expect("nothing is excluded");
+        let built = workload::build(&spec.sim, None).expect("a workload");
+        let measured = simulate(&spec.sim, &built, &Limits::NONE, &mut Details::default()).expect("it simulates");
+        let facts = RunFacts {
+            attempt: 1,
+            worker: "load".to_owned(),
+            started_at_us: index as i64 * 37,
+            wall_ms: index as f64 * 0.01,
+            engine_ms: 0.01,
+            parse_ms: 0.0,
+        };
+        rows.push(&spec, &built.counts, &measured, &facts);
+    }
+    ipc::encode(&rows.finish()).expect("it is small enough")
+}
+
+struct Worker {
+    load: Arc<Load>,
+    rows: Arc<Rows>,
+    number: usize,
+    seen: Seen,
+    /// What is leased and not handed in.
+    queue: VecDeque<(v1::LeaseId, Range<u64>)>,
+    generation: u64,
+    experiment: String,
+    next_id: u64,
+    /// Rows of hand-ins on their way, by id.
+    on_the_way: HashMap<u64, u64>,
+    handed_in: Option<Instant>,
+    /// When the task in the slot is done.
+    busy_until: Option<tokio::time::Instant>,
+    random: u64,
+}
+
+impl Worker {
+    fn new(load: Arc<Load>, rows: Arc<Rows>, number: usize) -> Worker {
+        let random = Uuid::new_v4().as_u64_pair().0;
+        Worker {
+            load,
+            rows,
+            number,
+            seen: Seen::default(),
+            queue: VecDeque::new(),
+            generation: 1,
+            experiment: String::new(),
+            next_id: 0,
+            on_the_way: HashMap::new(),
+            handed_in: None,
+            busy_until: None,
+            random,
+        }
+    }
+
+    async fn work(&mut self, until: Instant) -> Result<(), String> {
+        let words = |error: &dyn std::error::Error| powersweep_proto::client::chain(error);
+        let target = crate::server::target(&self.load.url);
+        let mut client = loop {
+            match target.connect().await {
+                Ok(client) => break client,
+                Err(_) if Instant::now() < until => tokio::time::sleep(Duration::from_secs(1)).await,
+                Err(error) => return Err(words(&error)),
+            }
+        };
+        let (send, receive) = mpsc::channel(64);
+        send.send(message(ToFarm::Hello(self.hello()))).await.map_err(|e| words(&e))?;
+        let mut inbound = client.work(ReceiverStream::new(receive)).await.map_err(|e| words(&e))?.into_inner();
+        let beat = Duration::from_secs(2);
+        let first = tokio::time::Instant::now() + beat.mul_f64(self.spread());
+        let mut heartbeat = tokio::time::interval_at(first, beat);
+        let end = tokio::time::sleep_until(until.into());
+        tokio::pin!(end);
+        loop {
+            let idle = tokio::time::Instant::now() + Duration::from_secs(3600);
+            let done = tokio::time::sleep_until(self.busy_until.unwrap_or(idle));
+            tokio::select! {
+                said = inbound.message() => match said.map_err(|e| words(&e))? {
+                    Some(said) => if self.hear(said.body)? { return Ok(()) },
+                    None => return Err("the coordinator closed the stream".to_owned()),
+                },
+                () = done, if self.busy_until.is_some() => self.busy_until = None,
+                _ = heartbeat.tick() => {
+                    let queued = self.queue.iter().map(|(_, range)| range.end - range.start).sum();
+                    let body = v1::Heartbeat { busy_slots: 1, queued_tasks: queued, spent: None };
+                    send.send(message(ToFarm::Heartbeat(body))).await.map_err(|e| words(&e))?;
+                    continue;
+                }
+                () = &mut end => {
+                    send.send(message(ToFarm::Goodbye(v1::Goodbye::default()))).await.ok();
+                    return Ok(());
+                }
+            }
+            while let Some(hand_in) = self.next_hand_in() {
+                send.send(message(ToFarm::HandIn(hand_in))).await.map_err(|e| words(&e))?;
+            }
+        }
+    }
+
+    fn hello(&self) -> v1::Hello {
+        v1::Hello {
+            worker: format!("load-{}-{}", std::process::id(), self.number),
+            worker_id: Uuid::new_v4().as_bytes().to_vec().into(),
+            slots: 1,
+            versions: Some(powersweep_proto::versions("bench", fingerprint(&tasks::schema()))),
+            ..Default::default()
+        }
+    }
+
+    /// True when the worker may go.
+    fn hear(&mut self, body: Option<FromFarm>) -> Result<bool, String> {
+        match body {
+            Some(FromFarm::Experiment(experiment)) => {
+                self.experiment = experiment.name;
+                self.generation = experiment.generation;
+            }
+            Some(FromFarm::Lease(lease)) => {
+                if let Some(since) = self.handed_in.take() {
+                    self.seen.waits_us.push(u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX));
+                }
+                let id = lease.id.ok_or("a lease without id")?;
+                self.queue.extend(lease.ranges.iter().map(|range| (id, range.start..range.end)));
+                if self.busy_until.is_none() && self.load.task_ms > 0 {
+                    self.begin_task();
+                }
+            }
+            Some(FromFarm::Ack(ack)) => {
+                if let Some(rejected) = ack.rejected.first() {
+                    return Err(rejected.reason.clone());
+                }
+                self.seen.rows += ack.ids.iter().filter_map(|id| self.on_the_way.remove(id)).sum::<u64>();
+            }
+            Some(FromFarm::Refused(refused)) => return Err(refused.reason),
+            Some(FromFarm::Drain(_)) => return Ok(true),
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    fn begin_task(&mut self) {
+        let took = Duration::from_millis(self.load.task_ms).mul_f64(0.5 + self.spread());
+        self.busy_until = Some(tokio::time::Instant::now() + took);
+    }
+
+    fn next_hand_in(&mut self) -> Option<v1::HandIn> {
+        if self.on_the_way.len() >= self.load.ahead || self.queue.is_empty() || self.busy_until.is_some() {
+            return None;
+        }
+        let mut left = self.load.rows as u64;
+        let mut done: Vec<v1::LeaseTasks> = Vec::new();
+        while left > 0
+            && let Some((lease, range)) = self.queue.front_mut()
+        {
+            let taken = range.start..range.end.min(range.start + left);
+            left -= taken.end - taken.start;
+            match done.last_mut() {
+                Some(last) if last.lease == Some(*lease) => last.indices.extend(taken.clone()),
+                _ => done.push(v1::LeaseTasks { lease: Some(*lease), indices: taken.clone().collect() }),
+            }
+            range.start = taken.end;
+            if range.start >= range.end {
+                self.queue.pop_front();
+            }
+        }
+        let count = self.load.rows as u64 - left;
+        self.next_id += 1;
+        self.on_the_way.insert(self.next_id, count);
+        let each_s = if self.load.task_ms > 0 { self.load.task_ms as f64 / 1e3 } else { SAID_S };
+        if self.load.task_ms > 0 {
+            self.handed_in = Some(Instant::now());
+            if !self.queue.is_empty() {
+                self.begin_task();
+            }
+        }
+        Some(v1::HandIn {
+            id: self.next_id,
+            experiment: self.experiment.clone(),
+            generation: self.generation,
+            done,
+            rows: self.rows.of(count as usize),
+            spent: Some(v1::TimeSpent { engine_s: each_s * count as f64, ..Default::default() }),
+            ..Default::default()
+        })
+    }
+
+    /// From 0 to 1 (a step of Knuth's MMIX generator).
+    fn spread(&mut self) -> f64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 40) as f64 / f64::from(1 << 24)
+    }
+}
+
+fn message(body: ToFarm) -> v1::WorkerMessage {
+    v1::WorkerMessage { body: Some(body) }
+}
