@@ -68,7 +68,7 @@ impl Farm {
     fn has_work(&self, now: Now) -> bool {
         let ready = |experiment: &Experiment| {
             let end = experiment.sweep.as_ref().map_or(0, Sweep::index_count);
-            experiment.can_run() && experiment.pending.is_ready(end, now.mono)
+            experiment.can_run() && experiment.pending_tasks() > 0 && experiment.pending.is_ready(end, now.mono)
         };
         !self.stragglers.is_empty() || self.experiments.values().any(ready)
     }

@@ -117,7 +117,7 @@ impl SlateStore {
             .map_err(|error| from_slate(&data, "open", error))?;
         let (flushes, waiting) = mpsc::channel(MAX_WAITING_COMMITS);
         let interval = if on_directory { Duration::ZERO } else { REMOTE_FLUSH_INTERVAL };
-        let vigil = on_directory.then(|| Vigil::new(db.clone(), Arc::clone(&root)));
+        let vigil = on_directory.then(|| Vigil::new(&db, Arc::clone(&root)));
         tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, vigil));
         let objects = Objects::new(root, location.path().map(Into::into));
         Ok(SlateStore { db, objects, data, flushes, closed: AtomicBool::new(false) })

@@ -21,16 +21,18 @@ const GAP: Duration = Duration::from_secs(4);
 
 /// See the module.
 pub(super) struct Vigil {
-    db: Db,
+    /// Under which this process opened the state.
+    epoch: u64,
     admin: Admin,
     last: (Instant, SystemTime),
     doubtful: bool,
 }
 
 impl Vigil {
-    pub(super) fn new(db: Db, root: Arc<dyn ObjectStore>) -> Vigil {
+    pub(super) fn new(db: &Db, root: Arc<dyn ObjectStore>) -> Vigil {
         let admin = AdminBuilder::new(super::slate::state_dir(), root).build();
-        Vigil { db, admin, last: (Instant::now(), SystemTime::now()), doubtful: false }
+        let epoch = db.manifest().writer_epoch();
+        Vigil { epoch, admin, last: (Instant::now(), SystemTime::now()), doubtful: false }
     }
 
     /// Looks at the clock: both that of this machine's run and that of the world, as the former stands still while a
@@ -49,12 +51,39 @@ impl Vigil {
             return Ok(());
         }
         let newest = self.admin.read_manifest(None).await.map_err(|error| (error.kind(), error.to_string()))?;
-        if newest.is_some_and(|manifest| manifest.writer_epoch() > self.db.manifest().writer_epoch()) {
+        if newest.is_some_and(|manifest| manifest.writer_epoch() > self.epoch) {
             let fenced = "a newer owner has written while this process stood still".to_owned();
             return Err((ErrorKind::Closed(CloseReason::Fenced), fenced));
         }
         // What came after the flush had begun is later than the manifest that was read.
         self.doubtful = false;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    async fn open(root: &Arc<dyn ObjectStore>) -> Db {
+        Db::builder(super::super::slate::state_dir(), Arc::clone(root)).build().await.expect("it opens")
+    }
+
+    #[tokio::test]
+    async fn after_a_gap_a_newer_owner_is_seen() {
+        let root: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let first = open(&root).await;
+        let mut vigil = Vigil::new(&first, Arc::clone(&root));
+        vigil.last.0 -= GAP;
+        assert_eq!(vigil.confirm().await, Ok(()), "nobody else was there");
+        assert!(!vigil.doubtful);
+        let _second = open(&root).await;
+        assert_eq!(vigil.confirm().await, Ok(()), "without a gap nobody asks");
+        vigil.last.1 -= GAP;
+        let (kind, _) = vigil.confirm().await.expect_err("the second has it");
+        assert_eq!(kind, ErrorKind::Closed(CloseReason::Fenced));
+        assert!(vigil.confirm().await.is_err(), "and keeps it");
     }
 }
