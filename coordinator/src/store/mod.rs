@@ -17,6 +17,7 @@ mod model;
 mod objects;
 mod open;
 mod slate;
+mod tuning;
 mod vigil;
 
 pub use decoding::decode;

@@ -9,16 +9,13 @@
 
 use super::objects::Objects;
 use super::vigil::Vigil;
-use super::{Batch, Location, Store, StoreError, decoding, encoding, model};
+use super::{Batch, Location, Store, StoreError, decoding, encoding, model, tuning};
 use crate::records::{Loaded, LogDigest, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use slatedb::config::{
-    CompactorOptions, DbReaderOptions, FlushOptions, FlushType, GarbageCollectorDirectoryOptions,
-    GarbageCollectorOptions, ScanOptions, Settings,
-};
+use slatedb::config::{DbReaderOptions, FlushOptions, FlushType, ScanOptions};
 use slatedb::{CloseReason, Db, DbIterator, DbReader, DbReaderMode, ErrorKind, WriteBatch};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,35 +27,8 @@ use uuid::Uuid;
 /// Shortest time between the starts of two flushes on an object store: 20 objects a second bound what it costs.
 const REMOTE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How often garbage is collected. The default of minutes leaves 150,000 files behind on a busy directory.
-const GC_INTERVAL: Duration = Duration::from_secs(3);
-/// As on a directory; each look is paid for.
-const GC_INTERVAL_REMOTE: Duration = Duration::from_secs(10);
-
-/// Age before files are deleted that no durable state names any more: longer than any read that may still use them.
-const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(30);
-/// As on a directory; objects are slower to read.
-const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
-/// Age before log files on a directory are deleted whose content is in sorted files. They are read when the state is
-/// opened, and one is written for each flush. See [`super::vigil`] for what follows from deleting them.
-const GC_MIN_AGE_WAL: Duration = Duration::from_secs(10);
-
-/// Size at which SlateDB turns its memory into a sorted file: bounds what is replayed when the state is opened.
-const L0_SST_BYTES: usize = 8 << 20;
-
-/// Flushes after which the same happens whatever the size: each flush is a file, and each file is replayed at opening.
+/// Flushes after which SlateDB's memory is turned into a sorted file whatever its size: each flush is a file, and each file is replayed at opening.
 const FLUSHES_BEFORE_SST: u32 = 256;
-
-/// Unflushed bytes at which writers wait: bounds memory while the storage is slow.
-const MAX_UNFLUSHED_BYTES: usize = 64 << 20;
-
-/// Sorted files that may wait for a compaction before memory is no longer written out. Compaction is slower than a busy
-/// farm for minutes; the default of 8 would hold its data in memory meanwhile.
-const L0_SSTS_MAX: usize = 64;
-
-/// How often an object store is asked for a newer manifest (the default of 1 s is for directories: a request a second
-/// costs money).
-const REMOTE_MANIFEST_POLL: Duration = Duration::from_secs(5);
 
 /// Bytes that a scan fetches at once.
 const SCAN_READ_AHEAD_BYTES: usize = 1 << 20;
@@ -111,7 +81,7 @@ impl SlateStore {
         let data = location.to_string();
         let on_directory = location.path().is_some();
         let db = Db::builder(state_dir(), Arc::clone(&root))
-            .with_settings(settings(on_directory))
+            .with_settings(tuning::settings(on_directory))
             .build()
             .await
             .map_err(|error| from_slate(&data, "open", error))?;
@@ -164,40 +134,6 @@ impl SlateStore {
         let closed = || StoreError::Closed { data: self.data.clone() };
         self.flushes.send(reply).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
-    }
-}
-
-fn settings(on_directory: bool) -> Settings {
-    let (interval, min_age, wal_min_age) = if on_directory {
-        (GC_INTERVAL, GC_MIN_AGE_DIRECTORY, GC_MIN_AGE_WAL)
-    } else {
-        (GC_INTERVAL_REMOTE, GC_MIN_AGE_REMOTE, GC_MIN_AGE_REMOTE)
-    };
-    let often = GarbageCollectorDirectoryOptions { interval: Some(interval), min_age, dry_run: false };
-    Settings {
-        // Flushes are asked for one by one: a timer would write an object each tick while nobody waits.
-        flush_interval: None,
-        manifest_poll_interval: if on_directory { Duration::from_secs(1) } else { REMOTE_MANIFEST_POLL },
-        l0_sst_size_bytes: L0_SST_BYTES,
-        l0_max_ssts: L0_SSTS_MAX,
-        l0_max_ssts_per_key: L0_SSTS_MAX,
-        max_unflushed_bytes: MAX_UNFLUSHED_BYTES,
-        compactor_options: Some(CompactorOptions {
-            // What a compaction replaced stays so long, and with it the log files of that time. The default of 15
-            // minutes keeps many times the live data.
-            checkpoint_lifetime: min_age,
-            ..CompactorOptions::default()
-        }),
-        garbage_collector_options: Some(GarbageCollectorOptions {
-            wal_options: Some(GarbageCollectorDirectoryOptions { min_age: wal_min_age, ..often }),
-            compacted_options: Some(often),
-            manifest_options: Some(often),
-            compactions_options: Some(often),
-            // A directory has no conditional overwrites: with these files nothing would be deleted there.
-            boundary_files_enabled: !on_directory,
-            ..GarbageCollectorOptions::default()
-        }),
-        ..Settings::default()
     }
 }
 
