@@ -9,6 +9,7 @@
 //! | rows -> Arrow batch | [`tasks::Builder`], [`jobs::Builder`], [`series::Builder`], [`failures::Builder`] |
 //! | batch -> bytes on the wire and back | [`ipc`] |
 //! | batches -> one Parquet part with its footer | [`part`] |
+//! | parts of workers -> one part | [`merge`] |
 //! | where files lie | [`layout`] |
 //!
 //! This crate does no input or output and owns no clock.
@@ -22,6 +23,7 @@ pub mod identity;
 pub mod ipc;
 pub mod jobs;
 pub mod layout;
+pub mod merge;
 pub mod part;
 mod rows;
 pub mod series;

@@ -1,13 +1,15 @@
 //! Parts: immutable Parquet files, each with a footer that says whose it is.
 
+use std::io::Write;
+
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use uuid::Uuid;
 
 use crate::ResultsError;
@@ -17,6 +19,9 @@ use crate::columns::fingerprint;
 const ZSTD_LEVEL: i32 = 3;
 /// Rows of a row group: a full `tasks` part has four, so that readers can use several cores.
 const ROW_GROUP_ROWS: usize = 65_536;
+
+/// Rows of a row group of an exported table: nobody writes to it any more, so larger ones than those of parts.
+const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
 
 const KEY_EXPERIMENT: &str = "powersweep.experiment";
 const KEY_PART_ID: &str = "powersweep.part_id";
@@ -48,20 +53,7 @@ pub fn encode_from(
     batches: impl IntoIterator<Item = Result<RecordBatch, ResultsError>>,
     footer: &Footer,
 ) -> Result<Bytes, ResultsError> {
-    let key_value = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_created_by(concat!("powersweep ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_key_value_metadata(Some(vec![
-            key_value(KEY_EXPERIMENT, footer.experiment.clone()),
-            key_value(KEY_PART_ID, footer.part_id.to_string()),
-            key_value(KEY_ROWS, footer.rows.to_string()),
-            key_value(KEY_SCHEMA, format!("{:016x}", fingerprint(schema))),
-            key_value(KEY_VERSION, env!("CARGO_PKG_VERSION").to_owned()),
-        ]))
-        .build();
+    let properties = properties(schema, footer)?;
     let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;
     let mut rows = 0;
     for batch in batches {
@@ -73,6 +65,45 @@ pub fn encode_from(
         return Err(ResultsError::Footer("row count"));
     }
     Ok(writer.into_inner()?.into())
+}
+
+/// How every part is written.
+pub(crate) fn properties(schema: &Schema, footer: &Footer) -> Result<WriterProperties, ResultsError> {
+    let mut pairs = origin(schema, &footer.experiment);
+    pairs.push(key_value(KEY_PART_ID, footer.part_id.to_string()));
+    pairs.push(key_value(KEY_ROWS, footer.rows.to_string()));
+    Ok(builder(pairs)?.set_max_row_group_row_count(Some(ROW_GROUP_ROWS)).build())
+}
+
+/// A writer of a table that is no part: an export, or rows on their way to another tool.
+pub fn export_writer<W: Write + Send>(
+    schema: &SchemaRef,
+    experiment: &str,
+    out: W,
+) -> Result<ArrowWriter<W>, ResultsError> {
+    let properties = builder(origin(schema, experiment))?.set_max_row_group_row_count(Some(EXPORT_ROW_GROUP_ROWS));
+    Ok(ArrowWriter::try_new(out, schema.clone(), Some(properties.build()))?)
+}
+
+fn key_value(key: &str, value: String) -> KeyValue {
+    KeyValue::new(key.to_owned(), value)
+}
+
+/// What all our Parquet files say of themselves.
+fn origin(schema: &Schema, experiment: &str) -> Vec<KeyValue> {
+    vec![
+        key_value(KEY_EXPERIMENT, experiment.to_owned()),
+        key_value(KEY_SCHEMA, format!("{:016x}", fingerprint(schema))),
+        key_value(KEY_VERSION, env!("CARGO_PKG_VERSION").to_owned()),
+    ]
+}
+
+fn builder(pairs: Vec<KeyValue>) -> Result<WriterPropertiesBuilder, ResultsError> {
+    Ok(WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_created_by(concat!("powersweep ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(pairs)))
 }
 
 /// The footer of a part, from the file's bytes.

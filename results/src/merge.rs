@@ -1,0 +1,90 @@
+//! One part from many objects: the uploads of workers become few large parts.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, parquet_to_arrow_schema};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::writer::SerializedFileWriter;
+
+use crate::ResultsError;
+use crate::part::{self, Footer};
+
+/// Mean rows of the inputs' row groups from which they are copied as they are, without decoding. Smaller ones are
+/// decoded and gathered: a row group of some ninety columns costs a reader about 10 KB of footer whatever it holds.
+pub const COPY_ROWS_MIN: u64 = 8_192;
+
+/// One part with the rows of these parts, in order. All must have the columns of the first.
+///
+/// Every error is final: the same bytes fail again.
+pub fn merge(inputs: &[Bytes], footer: &Footer) -> Result<Bytes, ResultsError> {
+    let metadata = inputs
+        .iter()
+        .map(|bytes| Ok(ParquetMetaDataReader::new().parse_and_finish(bytes)?))
+        .collect::<Result<Vec<_>, ResultsError>>()?;
+    let first = metadata.first().ok_or(ResultsError::Footer("row count"))?;
+    let columns = first.file_metadata().schema();
+    if metadata.iter().any(|other| other.file_metadata().schema() != columns) {
+        return Err(ResultsError::Footer("columns"));
+    }
+    let rows: u64 = metadata.iter().map(|m| m.file_metadata().num_rows().unsigned_abs()).sum();
+    if rows != footer.rows {
+        return Err(ResultsError::Footer("row count"));
+    }
+    let groups: u64 = metadata.iter().map(|m| m.num_row_groups() as u64).sum();
+    if rows >= groups * COPY_ROWS_MIN { copy(inputs, &metadata, footer) } else { gather(inputs, first, footer) }
+}
+
+fn copy(inputs: &[Bytes], metadata: &[ParquetMetaData], footer: &Footer) -> Result<Bytes, ResultsError> {
+    let first = metadata[0].file_metadata();
+    let schema = parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?;
+    let properties = part::properties(&schema, footer)?;
+    let mut writer = SerializedFileWriter::new(Vec::new(), first.schema_descr().root_schema_ptr(), properties.into())?;
+    // What an Arrow reader takes the types from; the other keys are the merged part's own.
+    let types = first.key_value_metadata().into_iter().flatten().find(|pair| pair.key == ARROW_SCHEMA_META_KEY);
+    if let Some(KeyValue { key, value }) = types {
+        writer.append_key_value_metadata(KeyValue { key: key.clone(), value: value.clone() });
+    }
+    for (input, metadata) in inputs.iter().zip(metadata) {
+        for group in metadata.row_groups() {
+            let mut out = writer.next_row_group()?;
+            for column in group.columns() {
+                let copied = ColumnCloseResult {
+                    bytes_written: column.compressed_size().unsigned_abs(),
+                    rows_written: group.num_rows().unsigned_abs(),
+                    metadata: column.clone(),
+                    bloom_filter: None,
+                    column_index: None,
+                    offset_index: None,
+                };
+                out.append_column(input, copied)?;
+            }
+            out.close()?;
+        }
+    }
+    Ok(writer.into_inner()?.into())
+}
+
+fn gather(inputs: &[Bytes], first: &ParquetMetaData, footer: &Footer) -> Result<Bytes, ResultsError> {
+    let first = first.file_metadata();
+    let schema = Arc::new(parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?);
+    // The reader's schema may carry metadata that no other has.
+    let schema = Arc::new(schema.as_ref().clone().with_metadata(Default::default()));
+    let batches = inputs.iter().flat_map(|bytes| match batches(bytes) {
+        Ok(batches) => batches,
+        Err(error) => vec![Err(error)],
+    });
+    let plain = batches.map(|batch| {
+        let batch = batch?;
+        Ok(RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?)
+    });
+    part::encode_from(&schema, plain, footer)
+}
+
+fn batches(bytes: &Bytes) -> Result<Vec<Result<RecordBatch, ResultsError>>, ResultsError> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())?.build()?;
+    Ok(reader.map(|batch| Ok(batch?)).collect())
+}
