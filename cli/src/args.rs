@@ -7,6 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::examples;
 
+mod tables;
+
+pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat};
+
 /// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate them, rows land in
 /// Parquet.
 #[derive(Debug, Parser)]
@@ -84,6 +88,15 @@ pub enum Command {
     /// Forget an experiment. Its rows stay in DATA, unless --data-too.
     #[command(after_help = examples::DELETE)]
     Delete(DeleteArgs),
+    /// Show or write the rows of an experiment, also those that are in no Parquet file yet.
+    #[command(after_help = examples::RESULTS)]
+    Results(ResultsArgs),
+    /// Copy an experiment's tables into one sorted Parquet file each.
+    #[command(after_help = examples::EXPORT)]
+    Export(ExportArgs),
+    /// Rebuild the lost state of an experiment from the rows that are there.
+    #[command(after_help = examples::ADOPT)]
+    Adopt(AdoptArgs),
     /// Print the JSON Schema of manifests, for editors.
     #[command(after_help = examples::SCHEMA)]
     Schema,

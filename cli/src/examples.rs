@@ -70,6 +70,19 @@ pub const FLUSH: &str = "Example:
 pub const DELETE: &str = "Examples:
   powersweep delete my-sweep              its state; the rows stay
   powersweep delete my-sweep --data-too   the rows too";
+/// `powersweep results`
+pub const RESULTS: &str = "Examples:
+  powersweep results my-sweep                                       the first tasks, with what varies
+  powersweep results my-sweep --columns task_index,policy,wait_s_mean --format csv
+  powersweep results my-sweep --table failures                      every failed attempt
+  powersweep results my-sweep --format parquet --output tasks.parquet  all rows in one file";
+/// `powersweep export`
+pub const EXPORT: &str = "Examples:
+  powersweep export my-sweep --output my-sweep-2026                 one file a table, in a new folder
+  powersweep export my-sweep --table tasks --output tasks.parquet   one table";
+/// `powersweep adopt`
+pub const ADOPT: &str = "Example:
+  powersweep adopt sweep.toml --data ./results/data && powersweep run sweep.toml";
 /// `powersweep schema`
 pub const SCHEMA: &str = "Example:
   powersweep schema > powersweep.schema.json";

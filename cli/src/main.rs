@@ -11,10 +11,12 @@ mod exit;
 mod farm;
 mod inputs;
 mod interrupt;
+mod reading;
 mod results_table;
 mod rows;
 mod screen;
 mod stored;
+mod writing;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -56,6 +58,9 @@ fn dispatch(command: &Command) -> Outcome {
         Command::Priority(args) => commands::control::priority(args),
         Command::Flush(args) => commands::control::flush(args),
         Command::Delete(args) => commands::control::delete(args),
+        Command::Results(args) => commands::results::run(args),
+        Command::Export(args) => commands::export::run(args),
+        Command::Adopt(args) => commands::adopt::run(args),
         Command::Schema => commands::schema::run(),
         Command::Policies(args) => commands::policies::run(args),
         Command::Columns(args) => commands::columns::run(args),

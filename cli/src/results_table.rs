@@ -46,7 +46,7 @@ const NOT_AXES: &[&str] = &[
 const LABELS: &[&str] = &["workload", "platform", "policy"];
 
 /// Rows above this are not read for the screen: that is what query tools are for.
-const ROWS_MAX: u64 = 100_000;
+pub const ROWS_MAX: u64 = 100_000;
 
 /// The first rows of an experiment by task index, as a table. `None` if there are none, or too many to read.
 pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> Result<Option<String>, Failure> {
@@ -54,13 +54,18 @@ pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> R
         return Ok(None);
     }
     let batches = read(location, experiment).await?;
-    let mut found: Vec<Vec<(String, Json)>> =
+    let found: Vec<Vec<(String, Json)>> =
         batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|row| rows::pairs(batch, row))).collect();
+    Ok(table(found, rows_shown))
+}
+
+/// Rows with the columns of [`wanted`], by task index; `None` if there are none.
+pub fn table(mut found: Vec<Vec<(String, Json)>>, rows_shown: usize) -> Option<String> {
     if found.is_empty() {
-        return Ok(None);
+        return None;
     }
     found.sort_by_key(|row| value(row, "task_index").and_then(Json::as_i64));
-    Ok(Some(render(&found, rows_shown)))
+    Some(render(&found, rows_shown))
 }
 
 /// Whether an experiment's folder of tasks has no file at all.
@@ -115,11 +120,15 @@ fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
 }
 
 async fn read(location: &Location, experiment: &str) -> Result<Vec<RecordBatch>, Failure> {
+    Ok(batches(location, experiment, "tasks", &wanted(), ROWS_MAX).await?.unwrap_or_default())
+}
+
+/// The columns of `tasks` that the table on the screen is made from: all axes, and the metrics shown.
+pub fn wanted() -> BTreeSet<String> {
     let schema = tasks::schema();
     let last_axis = schema.index_of("records_count").unwrap_or(schema.fields().len());
     let axes = schema.fields().iter().take(last_axis).map(|f| f.name().clone());
-    let wanted = axes.chain(METRICS.iter().map(|(name, _)| (*name).to_owned())).collect();
-    Ok(batches(location, experiment, "tasks", &wanted, ROWS_MAX).await?.unwrap_or_default())
+    axes.chain(METRICS.iter().map(|(name, _)| (*name).to_owned())).collect()
 }
 
 /// Some columns of all rows of a table.

@@ -8,6 +8,7 @@ pub mod publish;
 pub mod records;
 pub mod service;
 pub mod store;
+pub mod view;
 
 pub use farm::Config;
 pub use service::{Handle, LogSource, Requests, ServeError, ServeOptions, Tls, Tokens, serve};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, parquet_to_arrow_schema};
@@ -70,9 +71,9 @@ fn copy(inputs: &[Bytes], metadata: &[ParquetMetaData], footer: &Footer) -> Resu
 
 fn gather(inputs: &[Bytes], first: &ParquetMetaData, footer: &Footer) -> Result<Bytes, ResultsError> {
     let first = first.file_metadata();
-    let schema = Arc::new(parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?);
-    // The reader's schema may carry metadata that no other has.
-    let schema = Arc::new(schema.as_ref().clone().with_metadata(Default::default()));
+    let found = parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?;
+    // Fields alone: the reader's schema may carry metadata that no other has.
+    let schema = Arc::new(Schema::new(found.fields().clone()));
     let batches = inputs.iter().flat_map(|bytes| match batches(bytes) {
         Ok(batches) => batches,
         Err(error) => vec![Err(error)],

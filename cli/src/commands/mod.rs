@@ -1,12 +1,15 @@
 //! One file a command.
 
+pub mod adopt;
 pub mod check;
 pub mod columns;
 pub mod control;
+pub mod export;
 pub mod health;
 pub mod lp;
 pub mod plan;
 pub mod policies;
+pub mod results;
 pub mod run;
 pub mod schema;
 pub mod serve;

@@ -14,11 +14,10 @@ use powersweep_experiments::{Digest, TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
 use powersweep_results::{jobs, part, series, tasks};
 use powersweep_workloads::Library;
-use serde_json::Value as Json;
 
 use crate::args::{Format, SimulateArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::{inputs, rows, screen};
+use crate::{inputs, rows, screen, writing};
 
 /// Most memory of one workload's jobs (bytes): beyond it a parameter is a slip of the pen.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
@@ -214,7 +213,7 @@ fn write(option: &str, path: &Path, task: &TaskSpec, batch: RecordBatch) -> Resu
             };
             part::encode(&batch.schema(), &[batch], &footer).or_exit(Exit::Failure)?.to_vec()
         }
-        Some("csv") => csv(&batch).into_bytes(),
+        Some("csv") => writing::csv(&batch)?.into_bytes(),
         _ => return Err(Failure::new(Exit::Usage, format!("{option} {}: end it in .parquet or .csv", path.display()))),
     };
     let partial = path.with_extension(format!("partial-{}", std::process::id()));
@@ -222,23 +221,4 @@ fn write(option: &str, path: &Path, task: &TaskSpec, batch: RecordBatch) -> Resu
         let _ = std::fs::remove_file(&partial);
         Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
     })
-}
-
-/// RFC 4180 text, null as nothing.
-fn csv(batch: &RecordBatch) -> String {
-    let quoted = |text: String| {
-        if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
-    };
-    let mut out = batch.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(",");
-    out.push('\n');
-    for row in 0..batch.num_rows() {
-        let cells = batch.columns().iter().map(|column| match rows::cell(column, row) {
-            Json::Null => String::new(),
-            Json::String(text) => quoted(text),
-            other => quoted(other.to_string()),
-        });
-        out.push_str(&cells.collect::<Vec<_>>().join(","));
-        out.push('\n');
-    }
-    out
 }

@@ -24,8 +24,8 @@ pub use decoding::decode;
 pub use encoding::{DecodeError, FORMAT_VERSION, Pair, Stored, encode_key, encode_record};
 pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
-pub(crate) use objects::blocking;
 pub use objects::{MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};
+pub(crate) use objects::{blocking, staged_object};
 pub use open::{OpenError, open};
 pub use slate::{ReadOnly, SlateStore};
 

@@ -299,7 +299,12 @@ fn names_part(file_name: &str, parts: &BTreeSet<Uuid>) -> bool {
 
 fn staged_path(experiment: &str, table: Table, part_id: Uuid) -> Result<Path, StoreError> {
     check_name(experiment)?;
-    Ok(private(&["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())]))
+    Ok(staged_object(experiment, table, part_id))
+}
+
+/// Where an upload lies, below DATA, for those who only look. The name must be one that a record has.
+pub(crate) fn staged_object(experiment: &str, table: Table, part_id: Uuid) -> Path {
+    private(&["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())])
 }
 
 fn log_path(digest: LogDigest) -> Path {

@@ -1,0 +1,221 @@
+//! `powersweep export`: one compacted copy of an experiment's tables, sorted by task.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
+use arrow::datatypes::{Int64Type, Schema, SchemaRef};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+use powersweep_coordinator::records::Table;
+use powersweep_coordinator::store::Location;
+use powersweep_results::part;
+
+use crate::args::ExportArgs;
+use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::reading::{Reading, partial_beside, relaxed, schema_of};
+use crate::{client, screen};
+
+/// Rows that are sorted in memory at once: about 100 MB of the widest table.
+const BUCKET_ROWS: u64 = 65_536;
+/// Most files that rows are spread over before they are sorted: far below a usual limit of open files.
+const BUCKETS_MAX: u64 = 256;
+/// Task indices that are kept to find the borders of buckets.
+const SAMPLE_MAX: usize = 1 << 20;
+
+/// Copies one table or all of them.
+pub fn run(args: &ExportArgs) -> Outcome {
+    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+    let is_file = args.output.extension().is_some_and(|extension| extension == "parquet");
+    if is_file && args.table.is_none() {
+        let hint = "name a folder for all tables, or choose one with --table";
+        return Err(Failure::new(Exit::Usage, format!("{} is one file; {hint}", args.output.display())));
+    }
+    refuse_existing(&args.output)?;
+    let partial = partial_beside(&args.output);
+    std::fs::create_dir_all(&partial).map_err(|error| cannot_write(&args.output, &error))?;
+    // Whatever happens, nothing but a whole export stays.
+    let scratch = Scratch(partial.clone());
+    let tables = args.table.map_or(Table::ALL.to_vec(), |table| vec![table.table()]);
+    let mut copied = Vec::new();
+    for table in tables {
+        let target = partial.join(format!("{table}.parquet"));
+        let rows = client::block_on(copy(&location, &args.experiment, table, &target, &partial.join("spill")))??;
+        if rows > 0 || args.table.is_some() {
+            copied.push((table, rows));
+        }
+    }
+    if copied.iter().all(|(_, rows)| *rows == 0) {
+        return Err(Failure::new(Exit::Usage, format!("{} has no rows to export yet", args.experiment)));
+    }
+    publish(&partial, &args.output, is_file.then_some(copied[0].0))?;
+    drop(scratch);
+    for (table, rows) in copied {
+        screen::print(&format!("{table}: {}", screen::count(rows, "row")))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A folder that goes when this does.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn refuse_existing(output: &Path) -> Result<(), Failure> {
+    match output.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(cannot_write(output, &error)),
+        Ok(_) => {
+            let reason = format!("{} exists already: an export overwrites nothing", output.display());
+            Err(Failure::new(Exit::Refused, reason))
+        }
+    }
+}
+
+/// Gives the finished export its name, which must still be free.
+fn publish(partial: &Path, output: &Path, file: Option<Table>) -> Result<(), Failure> {
+    let named = match file {
+        // A link never replaces a file, a rename would.
+        Some(table) => std::fs::hard_link(partial.join(format!("{table}.parquet")), output),
+        None => refuse_existing(output).and_then(|()| Ok(std::fs::rename(partial, output)))?,
+    };
+    named.map_err(|error| cannot_write(output, &error))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
+}
+
+/// Copies a table, sorted by task index and identity; rows of one task keep their order. Returns the rows; no file is
+/// made of a table without any. Rows beyond one bucket are spread over files by index first, so that memory does not
+/// grow with the table.
+async fn copy(
+    location: &Location,
+    experiment: &str,
+    table: Table,
+    target: &Path,
+    spill: &Path,
+) -> Result<u64, Failure> {
+    let reading = Reading::open(location, experiment, table).await?;
+    if !reading.has_rows() {
+        return Ok(0);
+    }
+    let (rows, borders, lacks) = survey(&reading, table).await?;
+    let schema = if lacks { relaxed(&schema_of(table)) } else { schema_of(table) };
+    let failed = |error: io::Error| cannot_write(target, &error);
+    let out = File::create(target).map_err(failed)?;
+    let sync = out.try_clone().map_err(failed)?;
+    let mut writer = part::export_writer(&schema, experiment, BufWriter::new(out)).or_exit(Exit::Storage)?;
+    if borders.is_empty() {
+        let mut batches = Vec::new();
+        reading
+            .each(&schema, |batch| {
+                batches.push(batch);
+                Ok(true)
+            })
+            .await?;
+        writer.write(&sorted(&schema, &batches)?).or_exit(Exit::Storage)?;
+    } else {
+        std::fs::create_dir_all(spill).map_err(failed)?;
+        let scratch = Scratch(spill.to_owned());
+        spread(&reading, &schema, &borders, spill).await?;
+        for bucket in 0..=borders.len() {
+            let file = File::open(bucket_path(spill, bucket)).map_err(failed)?;
+            let read = StreamReader::try_new(BufReader::new(file), None).or_exit(Exit::Storage)?;
+            let batches = read.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?;
+            writer.write(&sorted(&schema, &batches)?).or_exit(Exit::Storage)?;
+        }
+        drop(scratch);
+    }
+    writer.close().or_exit(Exit::Storage)?;
+    sync.sync_all().map_err(failed)?;
+    Ok(rows)
+}
+
+/// Counts rows, finds the task indices at which buckets begin (none if one bucket is enough), and whether a part lacks
+/// a column.
+async fn survey(reading: &Reading, table: Table) -> Result<(u64, Vec<i64>, bool), Failure> {
+    let narrow = Arc::new(Schema::new(vec![index_field(table)?]));
+    let (mut rows, mut sample, mut step) = (0_u64, Vec::new(), 1_u64);
+    reading
+        .each(&narrow, |batch| {
+            for index in batch.column(0).as_primitive::<Int64Type>().iter() {
+                if rows % step == 0 {
+                    sample.push(index.unwrap_or(i64::MAX));
+                }
+                rows += 1;
+                if sample.len() == SAMPLE_MAX {
+                    // Every second stays: they are the multiples of the doubled step.
+                    sample = sample.iter().copied().step_by(2).collect();
+                    step *= 2;
+                }
+            }
+            Ok(true)
+        })
+        .await?;
+    sample.sort_unstable();
+    let buckets = rows.div_ceil(BUCKET_ROWS).clamp(1, BUCKETS_MAX);
+    let borders = (1..buckets).map(|n| sample[(n as usize * sample.len()) / buckets as usize]);
+    let mut borders: Vec<i64> = borders.collect();
+    borders.dedup();
+    Ok((rows, borders, reading.lacks_columns().await?))
+}
+
+fn index_field(table: Table) -> Result<arrow::datatypes::Field, Failure> {
+    let schema = relaxed(&schema_of(table));
+    let field = schema.field_with_name("task_index").or_exit(Exit::Failure)?;
+    Ok(field.clone())
+}
+
+fn bucket_path(spill: &Path, bucket: usize) -> PathBuf {
+    spill.join(format!("{bucket}.arrow"))
+}
+
+/// Writes each row to the file of its bucket.
+async fn spread(reading: &Reading, schema: &SchemaRef, borders: &[i64], spill: &Path) -> Result<(), Failure> {
+    let mut files = Vec::new();
+    for bucket in 0..=borders.len() {
+        let path = bucket_path(spill, bucket);
+        let file = File::create(&path).map_err(|error| cannot_write(&path, &error))?;
+        files.push(StreamWriter::try_new(BufWriter::new(file), schema).or_exit(Exit::Storage)?);
+    }
+    reading
+        .each(schema, |batch| {
+            let mut of_bucket: Vec<Vec<u32>> = vec![Vec::new(); files.len()];
+            let column = index_column(&batch)?;
+            for (row, index) in column.iter().enumerate() {
+                let index = index.unwrap_or(i64::MAX);
+                of_bucket[borders.partition_point(|border| *border <= index)].push(row as u32);
+            }
+            for (file, rows) in files.iter_mut().zip(of_bucket).filter(|(_, rows)| !rows.is_empty()) {
+                let taken = take_record_batch(&batch, &UInt32Array::from(rows)).or_exit(Exit::Failure)?;
+                file.write(&taken).or_exit(Exit::Storage)?;
+            }
+            Ok(true)
+        })
+        .await?;
+    files.iter_mut().try_for_each(|file| file.finish().or_exit(Exit::Storage))
+}
+
+fn index_column(batch: &RecordBatch) -> Result<&arrow::array::Int64Array, Failure> {
+    let column = batch.column_by_name("task_index").and_then(|column| column.as_primitive_opt::<Int64Type>());
+    column.ok_or_else(|| Failure::new(Exit::Storage, "a part has no column `task_index`"))
+}
+
+fn sorted(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, Failure> {
+    let all = concat_batches(schema, batches).or_exit(Exit::Failure)?;
+    let index = index_column(&all)?;
+    let ids = all.column_by_name("task_id").and_then(|column| column.as_string_opt::<i32>());
+    let ids = ids.ok_or_else(|| Failure::new(Exit::Storage, "a part has no column `task_id`"))?;
+    let mut order: Vec<u32> = (0..all.num_rows() as u32).collect();
+    // Stable: the jobs of a task stay in their order.
+    order.sort_by_key(|&row| (index.value(row as usize), ids.value(row as usize)));
+    take_record_batch(&all, &UInt32Array::from(order)).or_exit(Exit::Failure)
+}

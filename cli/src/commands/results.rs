@@ -1,0 +1,138 @@
+//! `powersweep results`: the rows of an experiment, those in no part yet included.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use comfy_table::{Table as Shown, presets};
+use powersweep_coordinator::records::Table;
+use powersweep_coordinator::store::Location;
+use serde_json::Value as Json;
+
+use crate::args::{ResultsArgs, RowFormat};
+use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::reading::{Reading, relaxed, schema_of};
+use crate::writing::{Encoding, Writing};
+use crate::{client, results_table, rows, screen};
+
+/// Columns shown of tables other than `tasks` where none are chosen.
+const SHOWN: &[(Table, &[&str])] = &[
+    (Table::Failures, &["task_index", "task_id", "attempt", "worker", "failed_at", "failure_kind", "message"]),
+    (Table::Jobs, &["task_index", "job_id", "submit_s", "start_s", "finish_s", "wait_s", "run_s", "procs", "energy_j"]),
+    (Table::Series, &["task_index", "series", "level", "x", "value"]),
+];
+
+/// Shows the first rows, or writes all of them.
+pub fn run(args: &ResultsArgs) -> Outcome {
+    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+    let table = args.table.table();
+    let all = relaxed(&schema_of(table));
+    let chosen = chosen(&all, &args.columns, table)?;
+    let encoding = match args.format {
+        RowFormat::Table => None,
+        RowFormat::Csv => Some(Encoding::Csv),
+        RowFormat::Json => Some(Encoding::Json),
+        RowFormat::Parquet => Some(Encoding::Parquet),
+        RowFormat::Arrow => Some(Encoding::Arrow),
+    };
+    if encoding.is_none() && args.output.is_some() {
+        return Err(Failure::new(Exit::Usage, "--output needs --format csv, json, parquet or arrow"));
+    }
+    client::block_on(async {
+        let reading = Reading::open(&location, &args.experiment, table).await?;
+        if reading.is_without_state() {
+            screen::note(&format!(
+                "powersweep: {location} has no state of {}: only rows in parts are seen; `powersweep adopt` rebuilds it",
+                args.experiment
+            ));
+        }
+        match encoding {
+            None => shown(&reading, &all, chosen, args).await,
+            Some(encoding) => {
+                let schema = chosen.unwrap_or(all);
+                let mut out = Writing::begin(args.output.as_deref(), encoding, &schema, &args.experiment)?;
+                reading.each(&schema, |batch| out.write(&batch)).await?;
+                out.finish()?;
+                Ok(Exit::Done)
+            }
+        }
+    })?
+}
+
+/// The columns asked for, in their order; `None` if none were.
+fn chosen(all: &SchemaRef, columns: &[String], table: Table) -> Result<Option<SchemaRef>, Failure> {
+    if columns.is_empty() {
+        return Ok(None);
+    }
+    let known: Vec<&str> = all.fields().iter().map(|field| field.name().as_str()).collect();
+    let mut seen = BTreeSet::new();
+    let mut fields = Vec::new();
+    for name in columns.iter().map(|name| name.trim()) {
+        let Some((_, field)) = all.column_with_name(name) else {
+            let near = screen::nearest(name, &known);
+            let hint = match near.is_empty() {
+                false => format!("did you mean {}?", near.join(" or ")),
+                true => format!("`powersweep columns {table}` lists them"),
+            };
+            return Err(Failure::new(Exit::Usage, format!("{table} has no column `{name}`; {hint}")));
+        };
+        if !seen.insert(name) {
+            return Err(Failure::new(Exit::Usage, format!("--columns names `{name}` twice")));
+        }
+        fields.push(field.clone());
+    }
+    Ok(Some(Arc::new(Schema::new(fields))))
+}
+
+async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, args: &ResultsArgs) -> Outcome {
+    let table = args.table.table();
+    if chosen.is_none() && table == Table::Tasks {
+        let (mut found, mut read) = (Vec::new(), 0);
+        let schema = narrowed(all, &results_table::wanted());
+        reading
+            .each(&schema, |batch| {
+                read += batch.num_rows() as u64;
+                found.extend((0..batch.num_rows()).map(|row| rows::pairs(&batch, row)));
+                Ok(read < results_table::ROWS_MAX)
+            })
+            .await?;
+        let text = results_table::table(found, args.rows);
+        return screen::print(text.as_deref().unwrap_or("no rows yet"));
+    }
+    let default = SHOWN.iter().find(|(t, _)| *t == table).map_or(&[][..], |(_, columns)| columns);
+    let schema = chosen.unwrap_or_else(|| {
+        Arc::new(Schema::new(default.iter().filter_map(|c| all.column_with_name(c)).map(|(_, f)| f.clone()).collect::<Vec<_>>()))
+    });
+    let mut text = Shown::new();
+    text.load_style(presets::NOTHING);
+    text.set_header(schema.fields().iter().map(|field| field.name().clone()));
+    let (mut count, mut more) = (0, false);
+    reading
+        .each(&schema, |batch| {
+            for row in 0..batch.num_rows() {
+                if count == args.rows {
+                    more = true;
+                    return Ok(false);
+                }
+                count += 1;
+                text.add_row(cells(&batch, row));
+            }
+            Ok(true)
+        })
+        .await?;
+    match (count, more) {
+        (0, false) => screen::print("no rows yet"),
+        (_, false) => screen::print(&text.to_string()),
+        (_, true) => screen::print(&format!("{text}\n… and more: --rows, or --format csv for all")),
+    }
+}
+
+fn cells(batch: &RecordBatch, row: usize) -> Vec<String> {
+    rows::pairs(batch, row).into_iter().map(|(_, value): (String, Json)| rows::text(&value)).collect()
+}
+
+fn narrowed(all: &SchemaRef, wanted: &BTreeSet<String>) -> SchemaRef {
+    let fields = all.fields().iter().filter(|field| wanted.contains(field.name()));
+    Arc::new(Schema::new(fields.map(|field| field.as_ref().clone()).collect::<Vec<_>>()))
+}

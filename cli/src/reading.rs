@@ -1,0 +1,181 @@
+//! The rows of one table, batch by batch: of its parts, and of the state where they are in no part yet.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, new_null_array};
+use arrow::datatypes::{Schema, SchemaRef};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep_coordinator::publish::{live_batch, rolled_schema};
+use powersweep_coordinator::records::Table;
+use powersweep_coordinator::store::Location;
+use powersweep_coordinator::view::{self, View, ViewError};
+use powersweep_results::{failures, jobs, series, tasks};
+
+use crate::exit::{Exit, Failure, OrExit};
+use crate::screen;
+
+/// Rows of a batch: enough to share the fixed costs, few enough to hold.
+const BATCH_ROWS: usize = 8_192;
+
+/// One table of one experiment as it is now.
+pub struct Reading {
+    store: Arc<dyn ObjectStore>,
+    view: View,
+    experiment: String,
+    table: Table,
+}
+
+/// The columns of a table in this build.
+pub fn schema_of(table: Table) -> SchemaRef {
+    match table {
+        Table::Tasks => tasks::schema(),
+        Table::Failures => failures::schema(),
+        Table::Jobs => jobs::schema(),
+        Table::Series => series::schema(),
+    }
+}
+
+impl Reading {
+    /// Looks at a table. An experiment of which nothing is known is an error; a table without rows is not.
+    pub async fn open(location: &Location, experiment: &str, table: Table) -> Result<Reading, Failure> {
+        if location.path().is_some_and(|path| !path.exists()) {
+            return Err(Failure::new(Exit::Usage, format!("there is no {location}: name the data with --data")));
+        }
+        let view = view::look(location, experiment, table).await.map_err(|error| match &error {
+            ViewError::Restless { .. } => Failure::new(Exit::Failure, error.to_string()),
+            _ => Failure::new(Exit::Storage, powersweep_proto::client::chain(&error)),
+        })?;
+        let reading = Reading {
+            store: location.object_store().or_exit(Exit::Storage)?,
+            view,
+            experiment: experiment.to_owned(),
+            table,
+        };
+        if !reading.view.known && !reading.has_rows() {
+            let found = known_experiments(location).await?;
+            let known: Vec<&str> = found.iter().map(String::as_str).collect();
+            let reason = match known.is_empty() {
+                true => format!("there is no experiment in {location}"),
+                false => format!("{} in {location}", screen::unknown("experiment", experiment, &known)),
+            };
+            return Err(Failure::new(Exit::Usage, reason));
+        }
+        Ok(reading)
+    }
+
+    /// Whether anything is there to read.
+    pub fn has_rows(&self) -> bool {
+        !(self.view.parts.is_empty() && self.view.staged.is_empty() && self.view.rows.is_empty())
+    }
+
+    /// Whether only parts could be seen, as the state is lost.
+    pub fn is_without_state(&self) -> bool {
+        !self.view.known
+    }
+
+    /// Hands every batch to `each`, with the columns of `schema`: those of [`schema_of`] or some of them. `each` says
+    /// whether it wants more.
+    pub async fn each(
+        &self,
+        schema: &SchemaRef,
+        mut each: impl FnMut(RecordBatch) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        for path in self.view.parts.iter().chain(&self.view.staged) {
+            let bytes = self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)?;
+            let damaged = |what: &dyn std::error::Error| {
+                Failure::new(Exit::Storage, format!("{path} cannot be read: {}", powersweep_proto::client::chain(what)))
+            };
+            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(&error))?;
+            self.note_unknown(path, reader.schema());
+            let names = schema.fields().iter().map(|field| field.name().as_str());
+            let mask = ProjectionMask::columns(reader.parquet_schema(), names);
+            let reader = reader.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+            for batch in reader.map_err(|error| damaged(&error))? {
+                let batch = batch.map_err(|error| damaged(&error))?;
+                if !each(fitted(&batch, schema, path)?)? {
+                    return Ok(());
+                }
+            }
+        }
+        let Some(stored) = rolled_schema(self.table) else { return Ok(()) };
+        for rows in &self.view.rows {
+            let batch = live_batch(rows, &stored).map_err(|error| {
+                let place = format!("rows {} of {}/{} in the state", rows.seq, self.experiment, self.table);
+                Failure::new(Exit::Storage, format!("{place} cannot be read: {}", powersweep_proto::client::chain(&error)))
+            })?;
+            if !each(fitted(&batch, schema, &Path::from("the state"))?)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a part has fewer columns than this version.
+    pub async fn lacks_columns(&self) -> Result<bool, Failure> {
+        let known = schema_of(self.table);
+        for path in &self.view.parts {
+            let bytes = self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)?;
+            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).or_exit(Exit::Storage)?;
+            if known.fields().iter().any(|field| reader.schema().column_with_name(field.name()).is_none()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Columns that this build has no name for are left out, but not silently.
+    fn note_unknown(&self, path: &Path, found: &Schema) {
+        let known = schema_of(self.table);
+        let unknown: Vec<&str> = found
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .filter(|name| known.column_with_name(name).is_none())
+            .collect();
+        if !unknown.is_empty() {
+            let columns = unknown.join(", ");
+            screen::note(&format!("powersweep: {path} has columns that this version does not know: {columns}"));
+        }
+    }
+}
+
+/// A batch with exactly these columns; one that it lacks is null.
+fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<RecordBatch, Failure> {
+    let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
+        Some(column) => Arc::clone(column),
+        None => new_null_array(field.data_type(), batch.num_rows()),
+    });
+    let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect(), &options).map_err(|error| {
+        Failure::new(Exit::Storage, format!("{place} does not have the columns of this version: {error}"))
+    })
+}
+
+/// The same columns, null allowed in each: a part of an earlier version may lack some.
+pub fn relaxed(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Experiments that the state knows or that have a folder.
+async fn known_experiments(location: &Location) -> Result<Vec<String>, Failure> {
+    let loaded = crate::stored::read(location).await?;
+    let mut names: Vec<String> = loaded.experiments.into_iter().map(|record| record.name).collect();
+    let store = location.object_store().or_exit(Exit::Storage)?;
+    let folders = store.list_with_delimiter(None).await.or_exit(Exit::Storage)?.common_prefixes;
+    names.extend(folders.iter().filter_map(|folder| folder.filename().map(str::to_owned)));
+    names.retain(|name| !name.starts_with('.'));
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// Where a command writes a file; the folder must exist.
+pub fn partial_beside(path: &std::path::Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(format!("{name}.partial-{}", std::process::id()))
+}

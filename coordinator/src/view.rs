@@ -1,0 +1,126 @@
+//! What a reader sees of one table: every durable row once, whether it is in a part yet or not.
+//!
+//! A row is in the state until the commit that closes its part's intent, and visible in the part from some moment
+//! before that commit. So neither "state, then listing" nor "listing, then state" is safe: the first doubles rows whose
+//! part becomes visible in between, the second loses rows whose intent is closed in between. The order here is: state,
+//! its unrolled rows, listing, state again. If no intent of the table was closed between the two looks at the state,
+//! then every row is unrolled or in an open intent at both looks, or was in a closed part at the first: so the rows
+//! that were read, and the listed parts but those of intents open at either look, are the table. Otherwise it looks
+//! again; intents are closed minutes apart, or seconds apart on the busiest farm.
+//!
+//! Looking needs no coordinator and disturbs none: the state is opened for reading only.
+
+use crate::publish::part_path;
+use crate::records::{Intent, Loaded, RowsRecord, Source, Table, Totals};
+use crate::store::{Location, ReadOnly, StoreError};
+use futures::TryStreamExt;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use powersweep_results::layout;
+use std::collections::BTreeSet;
+
+/// Looks before it gives up: each fails only if a part was published during it.
+const LOOKS_MAX: u32 = 20;
+
+/// Every row of a table, by where it lies.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// Published parts, by name, which is by age.
+    pub parts: Vec<Path>,
+    /// Objects of workers that are accepted and not published: Parquet, of an optional table.
+    pub staged: Vec<Path>,
+    /// Rows as workers handed them in.
+    pub rows: Vec<RowsRecord>,
+    /// Whether the state knows the experiment. Where the state is lost, only parts are seen.
+    pub known: bool,
+}
+
+/// Why a table could not be looked at.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// The state or the rows in it could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The parts could not be listed.
+    #[error("the parts in {folder} cannot be listed")]
+    List {
+        /// The table's folder.
+        folder: String,
+        /// The cause.
+        #[source]
+        source: object_store::Error,
+    },
+    /// Parts were published faster than they could be looked at. Retryable.
+    #[error("parts of {experiment}/{table} are published faster than they can be listed: try again")]
+    Restless {
+        /// Experiment.
+        experiment: String,
+        /// Table.
+        table: Table,
+    },
+}
+
+/// Looks at one table. See the module for the order.
+pub async fn look(location: &Location, experiment: &str, table: Table) -> Result<View, ViewError> {
+    let folder = layout::table_dir(experiment, table.name());
+    let failed = |source| ViewError::List { folder: folder.to_string(), source };
+    let objects = location.object_store().map_err(failed)?;
+    for _ in 0..LOOKS_MAX {
+        let state = ReadOnly::open(location).await?;
+        let before = state.load().await?;
+        let rows = state.rows(experiment, table, 0, u64::MAX).await?;
+        state.close().await?;
+        let listed = list(&*objects, &folder).await.map_err(failed)?;
+        let state = ReadOnly::open(location).await?;
+        let after = state.load().await?;
+        state.close().await?;
+        if totals(&before, experiment, table) == totals(&after, experiment, table) {
+            let open: Vec<&Intent> =
+                intents(&before, experiment, table).chain(intents(&after, experiment, table)).collect();
+            let known = after.experiments.iter().any(|record| record.name == experiment);
+            return Ok(joined(experiment, table, rows, listed, &open, known));
+        }
+    }
+    Err(ViewError::Restless { experiment: experiment.to_owned(), table })
+}
+
+fn joined(
+    experiment: &str,
+    table: Table,
+    rows: Vec<RowsRecord>,
+    listed: BTreeSet<Path>,
+    open: &[&Intent],
+    known: bool,
+) -> View {
+    let mut view = View { parts: Vec::new(), staged: Vec::new(), rows, known };
+    let mut twice = BTreeSet::new();
+    for intent in open {
+        let part = part_path(experiment, table, intent.part_id);
+        match intent.source {
+            // Its rows were read from the state.
+            Source::Rows { .. } => drop(twice.insert(part)),
+            // One object under either name.
+            Source::Staged if listed.contains(&part) => {}
+            Source::Staged => view.staged.push(crate::store::staged_object(experiment, table, intent.part_id)),
+        }
+    }
+    view.staged.sort();
+    view.staged.dedup();
+    view.parts = listed.into_iter().filter(|part| !twice.contains(part)).collect();
+    view
+}
+
+async fn list(objects: &dyn ObjectStore, folder: &Path) -> Result<BTreeSet<Path>, object_store::Error> {
+    let parquet = |path: &Path| path.filename().is_some_and(|name| name.ends_with(".parquet"));
+    let found: Vec<_> = objects.list(Some(folder)).try_collect().await?;
+    Ok(found.into_iter().map(|object| object.location).filter(parquet).collect())
+}
+
+fn intents<'a>(loaded: &'a Loaded, experiment: &'a str, table: Table) -> impl Iterator<Item = &'a Intent> {
+    loaded.intents.iter().filter(move |intent| intent.experiment == experiment && intent.table == table)
+}
+
+fn totals<'a>(loaded: &'a Loaded, experiment: &str, table: Table) -> Option<&'a Totals> {
+    loaded.totals.iter().find(|totals| totals.experiment == experiment && totals.table == table)
+}
