@@ -154,7 +154,7 @@ fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
 }
 
 /// Why DATA could not be opened, with its exit code.
-fn opening(error: OpenError) -> Failure {
+pub fn opening(error: OpenError) -> Failure {
     let exit = match &error {
         OpenError::Owner(OwnerError::Held { .. }) => Exit::Owned,
         OpenError::Store(StoreError::Fenced { .. }) => Exit::Fenced,

@@ -84,8 +84,13 @@ impl Reading {
         schema: &SchemaRef,
         mut each: impl FnMut(RecordBatch) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
-        for path in self.view.parts.iter().chain(&self.view.staged) {
-            let bytes = self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)?;
+        let parts = self.view.parts.iter().map(|path| (path, None));
+        let staged = self.view.staged.iter().map(|(path, bytes)| (path, Some(bytes)));
+        for (path, bytes) in parts.chain(staged) {
+            let bytes = match bytes {
+                Some(bytes) => bytes.clone(),
+                None => self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)?,
+            };
             let damaged = |what: &dyn std::error::Error| {
                 Failure::new(Exit::Storage, format!("{path} cannot be read: {}", powersweep_proto::client::chain(what)))
             };

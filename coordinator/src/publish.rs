@@ -6,8 +6,9 @@
 //! the same name, which either creates the part or finds its own. Readers see a part once, whole, and never see a row
 //! twice.
 //!
-//! Objects that workers uploaded take the same way: the commit that accepts a hand-in also holds the intent, and
-//! `make_visible` gives the object its name.
+//! Objects that workers uploaded take the same way: the commit that accepts a hand-in also holds a record of each, the
+//! objects stay where they are until there are enough of them for a part, and are deleted after the commit that closes
+//! its intent.
 
 use crate::records::{Intent, RowsRecord, Source, Table};
 use crate::store::{Store, StoreError};
@@ -16,7 +17,7 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use object_store::path::Path;
 use powersweep_results::part::{self, Footer};
-use powersweep_results::{ResultsError, failures, ipc, layout, tasks};
+use powersweep_results::{ResultsError, failures, ipc, layout, merge, tasks};
 use uuid::Uuid;
 
 /// Why a part could not be published.
@@ -72,8 +73,8 @@ pub fn part_path(experiment: &str, table: Table, part_id: Uuid) -> Path {
 pub async fn make_visible(store: &dyn Store, intent: &Intent) -> Result<u64, PublishError> {
     let Intent { experiment, table, part_id, source, .. } = intent;
     let path = part_path(experiment, *table, *part_id);
-    match *source {
-        Source::Rows { first_seq, last_seq } => {
+    match source {
+        &Source::Rows { first_seq, last_seq } => {
             let rows = store.rows(experiment, *table, first_seq, last_seq).await?;
             let owned = intent.clone();
             let part = crate::store::blocking(move || encode(&owned, &rows)).await?;
@@ -82,7 +83,40 @@ pub async fn make_visible(store: &dyn Store, intent: &Intent) -> Result<u64, Pub
             Ok(bytes)
         }
         Source::Staged => Ok(store.publish_staged(experiment, *table, *part_id, &path).await?),
+        Source::Merged { uploads } => {
+            let mut inputs = Vec::with_capacity(uploads.len());
+            for upload in uploads {
+                inputs.push(store.staged(experiment, *table, *upload).await?);
+            }
+            let owned = intent.clone();
+            let part = crate::store::blocking(move || merged(&owned, &inputs)).await?;
+            let bytes = part.len() as u64;
+            store.create(&path, part, *part_id).await?;
+            Ok(bytes)
+        }
     }
+}
+
+/// The bytes of a part made of uploads.
+fn merged(intent: &Intent, inputs: &[Bytes]) -> Result<Bytes, PublishError> {
+    let Intent { experiment, table, part_id, .. } = intent;
+    let wrong = |source: ResultsError| PublishError::Rows {
+        experiment: experiment.clone(),
+        table: *table,
+        seq: "of workers' uploads".to_owned(),
+        part_id: *part_id,
+        source,
+    };
+    let mut rows = 0;
+    for input in inputs {
+        rows += part::read_footer(input).map_err(wrong)?.rows;
+    }
+    if rows != intent.rows {
+        // What is there is published: a worker's count must not hold everything up.
+        tracing::warn!("part {part_id} of {experiment}/{table} has {rows} rows, its workers said {}", intent.rows);
+    }
+    let footer = Footer { experiment: experiment.clone(), part_id: *part_id, rows };
+    merge::merge(inputs, &footer).map_err(wrong)
 }
 
 /// Schema of the tables whose rows the coordinator keeps.

@@ -8,14 +8,17 @@
 //! are in `store::encoding`). This module knows neither time nor storage.
 
 mod loaded;
+mod staged;
+mod table;
 
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
-use std::fmt;
 use uuid::Uuid;
 
 pub use loaded::Loaded;
+pub use staged::{CoveredRecord, UploadRecord};
+pub use table::Table;
 
 /// Task indices in one done chunk: the chunk of task `i` is `i >> 16`, its bit `i & 0xFFFF`. One chunk is one roaring
 /// container, at most 8 KiB.
@@ -26,59 +29,6 @@ pub const MAX_NAME_BYTES: usize = 200;
 
 /// Sha256 of a log's decompressed bytes.
 pub type LogDigest = [u8; 32];
-
-/// A table of the dataset, by its folder name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Table {
-    /// One row a finished task.
-    Tasks,
-    /// One row a failed attempt.
-    Failures,
-    /// One row a simulated job.
-    Jobs,
-    /// One row a point of a series.
-    Series,
-}
-
-impl Table {
-    /// All tables.
-    pub const ALL: [Table; 4] = [Table::Tasks, Table::Failures, Table::Jobs, Table::Series];
-
-    /// The folder's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Table::Tasks => "tasks",
-            Table::Failures => "failures",
-            Table::Jobs => "jobs",
-            Table::Series => "series",
-        }
-    }
-
-    /// The table of a folder name.
-    pub fn from_name(name: &str) -> Option<Table> {
-        Table::ALL.into_iter().find(|table| table.name() == name)
-    }
-
-    /// Number in stored keys and values; never reused.
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            Table::Tasks => 1,
-            Table::Failures => 2,
-            Table::Jobs => 3,
-            Table::Series => 4,
-        }
-    }
-
-    pub(crate) fn from_code(code: u8) -> Option<Table> {
-        Table::ALL.into_iter().find(|table| table.code() == code)
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// What an experiment is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -228,7 +178,7 @@ pub struct RowsHeader {
 }
 
 /// Where the rows of an open publish intent come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// Unrolled rows `first_seq..=last_seq` of the experiment's table; deleted when the intent is closed.
     Rows {
@@ -237,8 +187,13 @@ pub enum Source {
         /// Last number, included.
         last_seq: u64,
     },
-    /// An object that a worker uploaded below the staging prefix under the part's id.
+    /// An object that a worker uploaded below the staging prefix under the part's id. Written by earlier versions.
     Staged,
+    /// Accepted uploads, in order; their records and objects are deleted when the intent is closed.
+    Merged {
+        /// Ids of the uploads.
+        uploads: Vec<Uuid>,
+    },
 }
 
 /// A Parquet part that is being published. Open until a commit deletes it.
@@ -381,6 +336,10 @@ pub enum Record {
     Lease(LeaseRecord),
     /// A stored log.
     Log(LogRecord),
+    /// An accepted upload.
+    Upload(UploadRecord),
+    /// Tasks that an optional table covers.
+    Covered(CoveredRecord),
     /// An experiment that is being deleted or set aside.
     Leaving(LeavingRecord),
     /// Greatest generation of any experiment that left: names can come back, generations never do.
@@ -453,6 +412,18 @@ pub enum Key {
         /// Digest.
         digest: LogDigest,
     },
+    /// [`Record::Upload`].
+    Upload {
+        /// Id of the upload.
+        part_id: Uuid,
+    },
+    /// [`Record::Covered`].
+    Covered {
+        /// Experiment.
+        experiment: String,
+        /// Table.
+        table: Table,
+    },
     /// [`Record::Leaving`].
     Leaving {
         /// Experiment.
@@ -480,6 +451,8 @@ impl Record {
             }
             Record::Lease(r) => Key::Lease { id: r.id },
             Record::Log(r) => Key::Log { digest: r.digest },
+            Record::Upload(r) => Key::Upload { part_id: r.part_id },
+            Record::Covered(r) => Key::Covered { experiment: r.experiment.clone(), table: r.table },
             Record::Leaving(r) => Key::Leaving { experiment: r.experiment.clone() },
             Record::GenerationFloor(_) => Key::GenerationFloor,
         }

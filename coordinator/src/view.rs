@@ -12,12 +12,14 @@
 
 use crate::publish::part_path;
 use crate::records::{Intent, Loaded, RowsRecord, Source, Table, Totals};
-use crate::store::{Location, ReadOnly, StoreError};
+use crate::store::{Location, ReadOnly, StoreError, staged_object};
+use bytes::Bytes;
 use futures::TryStreamExt;
-use object_store::ObjectStore;
 use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 use powersweep_results::layout;
 use std::collections::BTreeSet;
+use uuid::Uuid;
 
 /// Looks before it gives up: each fails only if a part was published during it.
 const LOOKS_MAX: u32 = 20;
@@ -27,8 +29,9 @@ const LOOKS_MAX: u32 = 20;
 pub struct View {
     /// Published parts, by name, which is by age.
     pub parts: Vec<Path>,
-    /// Objects of workers that are accepted and not published: Parquet, of an optional table.
-    pub staged: Vec<Path>,
+    /// Objects of workers that are accepted and in no part: Parquet, of an optional table. Their bytes, as the objects
+    /// go when their part is there.
+    pub staged: Vec<(Path, Bytes)>,
     /// Rows as workers handed them in.
     pub rows: Vec<RowsRecord>,
     /// Whether the state knows the experiment. Where the state is lost, only parts are seen.
@@ -71,6 +74,8 @@ pub async fn look(location: &Location, experiment: &str, table: Table) -> Result
         let before = state.load().await?;
         let rows = state.rows(experiment, table, 0, u64::MAX).await?;
         state.close().await?;
+        let uploads = uploads(&before, experiment, table);
+        let Some(mut staged) = fetch(&*objects, uploads).await.map_err(failed)? else { continue };
         let listed = list(&*objects, &folder).await.map_err(failed)?;
         let state = ReadOnly::open(location).await?;
         let after = state.load().await?;
@@ -78,37 +83,48 @@ pub async fn look(location: &Location, experiment: &str, table: Table) -> Result
         if totals(&before, experiment, table) == totals(&after, experiment, table) {
             let open: Vec<&Intent> =
                 intents(&before, experiment, table).chain(intents(&after, experiment, table)).collect();
+            let single = |intent: &&Intent| intent.source == Source::Staged;
+            let paths =
+                open.iter().copied().filter(single).map(|i| (part_path(experiment, table, i.part_id), i.part_id));
+            // An intent of an earlier version: one object under either name.
+            let alone: BTreeSet<Uuid> = paths.filter(|(part, _)| !listed.contains(part)).map(|(_, id)| id).collect();
+            let alone = alone.into_iter().map(|id| staged_object(experiment, table, id)).collect();
+            let Some(alone) = fetch(&*objects, alone).await.map_err(failed)? else { continue };
+            staged.extend(alone);
             let known = after.experiments.iter().any(|record| record.name == experiment);
-            return Ok(joined(experiment, table, rows, listed, &open, known));
+            let twice: BTreeSet<Path> = open
+                .iter()
+                .filter(|intent| intent.source != Source::Staged)
+                .map(|intent| part_path(experiment, table, intent.part_id))
+                .collect();
+            let parts = listed.into_iter().filter(|part| !twice.contains(part)).collect();
+            return Ok(View { parts, staged, rows, known });
         }
     }
     Err(ViewError::Restless { experiment: experiment.to_owned(), table })
 }
 
-fn joined(
-    experiment: &str,
-    table: Table,
-    rows: Vec<RowsRecord>,
-    listed: BTreeSet<Path>,
-    open: &[&Intent],
-    known: bool,
-) -> View {
-    let mut view = View { parts: Vec::new(), staged: Vec::new(), rows, known };
-    let mut twice = BTreeSet::new();
-    for intent in open {
-        let part = part_path(experiment, table, intent.part_id);
-        match intent.source {
-            // Its rows were read from the state.
-            Source::Rows { .. } => drop(twice.insert(part)),
-            // One object under either name.
-            Source::Staged if listed.contains(&part) => {}
-            Source::Staged => view.staged.push(crate::store::staged_object(experiment, table, intent.part_id)),
+/// Accepted uploads in no part, those of open intents included.
+fn uploads(loaded: &Loaded, experiment: &str, table: Table) -> Vec<Path> {
+    let of_table = loaded.uploads.iter().filter(|upload| upload.experiment == experiment && upload.table == table);
+    of_table.map(|upload| staged_object(experiment, table, upload.part_id)).collect()
+}
+
+/// `None` if one of them went meanwhile: its part is published.
+async fn fetch(objects: &dyn ObjectStore, paths: Vec<Path>) -> Result<Option<Vec<(Path, Bytes)>>, object_store::Error> {
+    let mut found = Vec::with_capacity(paths.len());
+    for path in paths {
+        let bytes = match objects.get(&path).await {
+            Ok(result) => result.bytes().await,
+            Err(error) => Err(error),
+        };
+        match bytes {
+            Ok(bytes) => found.push((path, bytes)),
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
         }
     }
-    view.staged.sort();
-    view.staged.dedup();
-    view.parts = listed.into_iter().filter(|part| !twice.contains(part)).collect();
-    view
+    Ok(Some(found))
 }
 
 async fn list(objects: &dyn ObjectStore, folder: &Path) -> Result<BTreeSet<Path>, object_store::Error> {

@@ -104,9 +104,11 @@ fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, l
                     "values_count": axis.values_count, "values": values })
         })
         .collect();
+    let lacking: serde_json::Map<String, Json> =
+        reply.lacking.iter().map(|gap| (gap.table.clone(), json!(gap.tasks))).collect();
     json!({ "experiment": reply.experiment, "generation": reply.generation, "indices": sweep.index_count(),
             "tasks": reply.tasks, "done": reply.done, "to_run": reply.to_run, "failed": reply.failed,
-            "extra": reply.extra, "coordinator_at_work": live, "axes": axes })
+            "extra": reply.extra, "lacking": lacking, "coordinator_at_work": live, "axes": axes })
 }
 
 fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, format: Format) -> Outcome {

@@ -14,6 +14,7 @@ use powersweep_experiments::{Digest, TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
 use powersweep_results::{jobs, part, series, tasks};
 use powersweep_workloads::Library;
+use serde_json::Value as Json;
 
 use crate::args::{Format, SimulateArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};

@@ -2,6 +2,7 @@
 
 use super::index_set::IndexSet;
 use super::{Farm, Now};
+use crate::records::Table;
 
 impl Farm {
     /// Says which invariant does not hold.
@@ -53,12 +54,15 @@ impl Farm {
             ensure(known, || format!("{name}: task {index} is forgotten"))?;
             at = index + 1;
         }
-        let rows: u64 = experiment
-            .tables
-            .get(&crate::records::Table::Tasks)
-            .map_or(0, |t| t.unrolled_rows + t.rolling_rows + t.rows_in_parts);
+        let rows: u64 =
+            experiment.tables.get(&Table::Tasks).map_or(0, |t| t.unrolled_rows + t.rolling_rows + t.rows_in_parts);
         let done = experiment.done.len() + experiment.extra();
-        ensure(rows == done, || format!("{name}: {rows} rows for {done} done tasks"))
+        ensure(rows == done, || format!("{name}: {rows} rows for {done} done tasks"))?;
+        for table in [Table::Jobs, Table::Series] {
+            let covered = experiment.tables.get(&table).map_or(0, |t| t.covered);
+            ensure(covered <= done, || format!("{name}: {table} covers {covered} tasks, {done} are done"))?;
+        }
+        Ok(())
     }
 
     fn check_workers(&self) -> Result<(), String> {

@@ -12,7 +12,9 @@ use super::leaving::Leaving;
 use super::pending::{Closed, Pending};
 use super::share::Share;
 use super::tables::{FlushWait, OpenIntent, TableRows};
-use crate::records::{DoneChunk, ExperimentRecord, ExperimentState, FailureRecord, Key, LogDigest, Record, Table};
+use crate::records::{
+    DoneChunk, ExperimentRecord, ExperimentState, FailureRecord, Key, LogDigest, Record, Source, Table,
+};
 
 /// A generation of the manifest before the present one.
 #[derive(Debug)]
@@ -188,6 +190,21 @@ impl Experiment {
 
     pub(super) fn table(&mut self, table: Table) -> &mut TableRows {
         self.tables.entry(table).or_default()
+    }
+
+    /// Whether an upload was accepted and is still needed.
+    pub(super) fn keeps(&self, table: Table, part_id: Uuid) -> bool {
+        let merged = |open: &OpenIntent| match &open.intent.source {
+            Source::Merged { uploads } => uploads.contains(&part_id),
+            Source::Rows { .. } | Source::Staged => open.intent.part_id == part_id,
+        };
+        self.tables.get(&table).is_some_and(|rows| rows.holds_upload(part_id)) || self.intents.values().any(merged)
+    }
+
+    /// Tasks with a row that have none in an optional table because they ran before it was asked for.
+    pub(super) fn lacking(&self, table: Table) -> u64 {
+        let covered = self.tables.get(&table).map_or(0, |rows| rows.covered);
+        (self.done.len() + self.extra()).saturating_sub(covered)
     }
 
     /// Whether all rows are in visible parts.

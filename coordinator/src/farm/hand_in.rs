@@ -11,9 +11,10 @@ use super::dispatch::to_wire;
 use super::experiment::{Experiment, add_spent};
 use super::index_set::{IndexSet, chunk_of, join};
 use super::lease::{Return, Revoked};
-use super::tables::{Header, OpenIntent, Progress};
+use super::submit::tables_of;
+use super::tables::{Header, Upload};
 use super::{ConnId, Effect, Farm, Now};
-use crate::records::{FailureKind, Intent, LeaseId, Record, RowsRecord, Source, Table};
+use crate::records::{CoveredRecord, FailureKind, LeaseId, Record, RowsRecord, Table, UploadRecord};
 
 /// Most rows of one hand-in.
 pub(super) const HAND_IN_ROWS_MAX: u32 = 65_536;
@@ -29,9 +30,18 @@ struct Checked {
     /// Per row: its task, if the row is wanted, and the lease it came under.
     rows: Vec<(Option<u64>, LeaseId)>,
     wanted: u64,
-    staged: Vec<(Table, Uuid, u64)>,
+    staged: Vec<Staged>,
     /// Uploads of tables that an edit gave up after the tasks were leased.
-    unasked: Vec<(Table, Uuid, u64)>,
+    unasked: Vec<Staged>,
+}
+
+/// An uploaded object as its hand-in names it.
+#[derive(Clone, Copy)]
+struct Staged {
+    table: Table,
+    part_id: Uuid,
+    rows: u64,
+    bytes: u64,
 }
 
 /// Why a hand-in is not taken.
@@ -62,7 +72,7 @@ impl Farm {
         self.store_rows(&hand_in, &checked, rows, now);
         self.measure(worker, name, checked.wanted, hand_in.spent.as_ref(), now);
         self.settle_leases(name, &checked, now);
-        self.stage(name, &checked.staged);
+        self.stage(&hand_in, &checked, now);
         self.out.ack(conn, hand_in.id);
         self.roll_due(name, now);
     }
@@ -119,9 +129,11 @@ impl Farm {
             let known = (Table::from_name(&part.table), Uuid::from_slice(&part.part_id));
             match known {
                 (Some(table), Ok(part_id)) if experiment.record.tables.contains(&table) => {
-                    checked.staged.push((table, part_id, part.rows));
+                    checked.staged.push(Staged { table, part_id, rows: part.rows, bytes: part.bytes });
                 }
-                (Some(table), Ok(part_id)) if earlier => checked.unasked.push((table, part_id, part.rows)),
+                (Some(table), Ok(part_id)) if earlier => {
+                    checked.unasked.push(Staged { table, part_id, rows: part.rows, bytes: part.bytes });
+                }
                 _ => {
                     let table = &part.table;
                     return wrong(format!("a staged part of table {table:?}, which nobody asked for, or without id"));
@@ -134,7 +146,7 @@ impl Farm {
         if checked.wanted < checked.rows.len() as u64 {
             return Err(Trouble::Overtaken);
         }
-        if checked.staged.iter().any(|(_, part_id, _)| self.discarded.contains(part_id)) {
+        if checked.staged.iter().any(|staged| self.discarded.contains(&staged.part_id)) {
             return Err(Trouble::Discarded);
         }
         Ok(())
@@ -283,30 +295,41 @@ impl Farm {
             }
         }
         for part in hand_in.staged.iter().take(STAGED_MAX) {
-            if let (Some(table), Ok(id)) = (Table::from_name(&part.table), Uuid::from_slice(&part.part_id)) {
-                self.discard_unknown(&hand_in.experiment, &[(table, id, part.rows)]);
+            if let (Some(table), Ok(part_id)) = (Table::from_name(&part.table), Uuid::from_slice(&part.part_id)) {
+                let staged = Staged { table, part_id, rows: part.rows, bytes: part.bytes };
+                self.discard_unknown(&hand_in.experiment, &[staged]);
             }
         }
     }
 
-    /// Opens publish intents for staged objects, in the batch of their tasks' rows.
-    fn stage(&mut self, name: &str, staged: &[(Table, Uuid, u64)]) {
-        for &(table, part_id, rows) in staged {
-            let intent = Intent { experiment: name.to_owned(), table, part_id, source: Source::Staged, rows };
-            let experiment = self.experiments.get_mut(name).expect("checked");
-            experiment.table(table).rolling_rows += rows;
-            let open = OpenIntent { intent: intent.clone(), progress: Progress::Running, attempts: 0 };
-            experiment.intents.insert(part_id, open);
-            self.out.put(Record::Intent(intent.clone()));
-            self.out.later(Effect::Publish { intent });
+    /// Keeps staged objects for a part, in the batch of their tasks' rows.
+    fn stage(&mut self, hand_in: &v1::HandIn, checked: &Checked, now: Now) {
+        let name = hand_in.experiment.as_str();
+        let experiment = self.experiments.get_mut(name).expect("checked");
+        let ran_with = |table: &Table| match experiment.earlier.get(&hand_in.generation) {
+            Some(earlier) => tables_of(&earlier.sweep).contains(table),
+            None => true,
+        };
+        let covered: Vec<Table> = experiment.record.tables.iter().copied().filter(ran_with).collect();
+        for table in covered {
+            let rows = experiment.table(table);
+            rows.covered += checked.wanted;
+            let tasks = rows.covered;
+            self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table, tasks }));
+        }
+        for &Staged { table, part_id, rows, bytes } in &checked.staged {
+            let received_us = now.wall_us;
+            experiment.table(table).push_upload(Upload { part_id, rows, bytes, received_us });
+            let experiment = name.to_owned();
+            self.out.put(Record::Upload(UploadRecord { experiment, table, part_id, rows, bytes, received_us }));
         }
     }
 
-    /// Deletes staged objects of a hand-in that is not taken, unless they are being published already.
-    fn discard_unknown(&mut self, name: &str, staged: &[(Table, Uuid, u64)]) {
+    /// Deletes staged objects of a hand-in that is not taken, unless they were accepted before.
+    fn discard_unknown(&mut self, name: &str, staged: &[Staged]) {
         let Some(experiment) = self.experiments.get(name) else { return };
-        for &(table, part_id, _) in staged {
-            if !experiment.intents.contains_key(&part_id) {
+        for &Staged { table, part_id, .. } in staged {
+            if !experiment.keeps(table, part_id) {
                 // Identities begin with the time: the first is the oldest.
                 if self.discarded.insert(part_id) && self.discarded.len() > DISCARDED_MAX {
                     self.discarded.pop_first();

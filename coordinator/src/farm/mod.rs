@@ -15,6 +15,7 @@
 //!
 //! What it does not know: how messages travel, where state lies, what a row says.
 
+mod adopt;
 mod check;
 mod control;
 mod cost;
@@ -48,6 +49,7 @@ use uuid::Uuid;
 
 pub use control::{Action, PRIORITIES};
 pub use failure::kind_of;
+pub use adopt::{Adoption, Row};
 pub use index_set::IndexSet;
 pub use pins::{build_versions, parts_of};
 pub use submit::Submission;
@@ -97,8 +99,10 @@ pub struct Config {
     pub part_rows: u64,
     /// Encoded bytes that make a part.
     pub part_bytes: u64,
-    /// Age at which rows are put in a part however few they are.
+    /// Age at which rows are put in a part however few they are, while the experiment is young.
     pub part_age: Duration,
+    /// The same of an old experiment: in between it grows with the experiment's age.
+    pub part_age_max: Duration,
     /// Drop the leases found in the state at start: their workers lived in the process that is gone (local mode).
     pub forget_leases: bool,
     /// Logs that lie where the coordinator can read them (local mode): tasks do not wait for their upload.
@@ -123,6 +127,7 @@ impl Default for Config {
             part_rows: 262_144,
             part_bytes: 64 << 20,
             part_age: Duration::from_secs(600),
+            part_age_max: Duration::from_secs(6 * 3600),
             forget_leases: false,
             logs_at_hand: BTreeSet::new(),
             data: String::new(),

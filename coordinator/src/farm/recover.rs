@@ -10,10 +10,13 @@ use super::index_set::IndexSet;
 use super::lease::Lease;
 use super::leaving::Leaving;
 use super::outgoing::Outgoing;
-use super::tables::{Header, OpenIntent, Progress};
+use super::tables::{Header, OpenIntent, Progress, Upload};
 use super::worker::Worker;
 use super::{Config, Effect, Farm, Now, PartIds, pins};
-use crate::records::{ExperimentState, FailureRecord, Intent, Key, LeaseRecord, Loaded, Record, RowsHeader, Source};
+use crate::records::{
+    CoveredRecord, ExperimentState, FailureRecord, Intent, Key, LeaseRecord, Loaded, Record, RowsHeader, Source,
+    UploadRecord,
+};
 
 impl Farm {
     /// The farm of a loaded state. Its first batch holds the new epoch: nothing comes out before that is durable.
@@ -92,6 +95,8 @@ impl Farm {
             (table.parts, table.rows_in_parts, table.bytes_in_parts) = (totals.parts, totals.rows, totals.bytes);
         }
         self.load_rows(&loaded.intents, &loaded.rows);
+        self.load_uploads(&loaded.intents, loaded.uploads);
+        self.load_covered(loaded.covered);
         for intent in loaded.intents {
             self.load_intent(intent);
         }
@@ -133,6 +138,35 @@ impl Farm {
                     received_us: header.received_us,
                 });
             }
+        }
+    }
+
+    /// Uploads of an open intent are on their way already.
+    fn load_uploads(&mut self, intents: &[Intent], uploads: Vec<UploadRecord>) {
+        let rolling: BTreeSet<Uuid> = intents
+            .iter()
+            .filter_map(|intent| if let Source::Merged { uploads } = &intent.source { Some(uploads) } else { None })
+            .flatten()
+            .copied()
+            .collect();
+        for upload in uploads.into_iter().filter(|upload| !rolling.contains(&upload.part_id)) {
+            let Some(experiment) = self.experiments.get_mut(&upload.experiment) else { continue };
+            let UploadRecord { table, part_id, rows, bytes, received_us, .. } = upload;
+            experiment.table(table).push_upload(Upload { part_id, rows, bytes, received_us });
+        }
+    }
+
+    /// A state of an earlier version does not count what tables cover: all tasks, as far as one knows.
+    fn load_covered(&mut self, covered: Vec<CoveredRecord>) {
+        for experiment in self.experiments.values_mut() {
+            let rows = experiment.done.len() + experiment.extra();
+            for table in experiment.record.tables.clone() {
+                experiment.table(table).covered = rows;
+            }
+        }
+        for record in covered {
+            let Some(experiment) = self.experiments.get_mut(&record.experiment) else { continue };
+            experiment.table(record.table).covered = record.tasks;
         }
     }
 

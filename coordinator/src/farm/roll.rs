@@ -13,8 +13,9 @@ use crate::records::{ExperimentState, Intent, Key, Record, Source, Table, Totals
 /// Wait before a part is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// Tables whose rows lie in the coordinator's state until they are rolled.
-const ROLLED: [Table; 2] = [Table::Tasks, Table::Failures];
+/// Rows wait for a part at most this fraction of their experiment's age, where that is longer than
+/// [`Config::part_age`](super::Config::part_age): parts by age then grow with the logarithm of the time.
+const AGE_FRACTION: u32 = 12;
 
 impl Farm {
     /// Makes parts of rows that are due: enough of them, old enough, or nothing more to come. Finishes an experiment
@@ -26,7 +27,7 @@ impl Farm {
             return;
         }
         let all = self.closing || experiment.is_at_rest() || !experiment.flushes.is_empty();
-        for table in ROLLED {
+        for table in Table::ALL {
             while self.is_due(name, table, all, now) && self.roll(name, table, now) {}
         }
         self.finish(name);
@@ -39,24 +40,36 @@ impl Farm {
     }
 
     fn is_due(&self, name: &str, table: Table, all: bool, now: Now) -> bool {
-        let Some(rows) = self.experiments.get(name).and_then(|e| e.tables.get(&table)) else { return false };
-        let Some(oldest) = rows.unrolled.front() else { return false };
-        let age_us = now.wall_us.saturating_sub(oldest.received_us);
-        all || rows.unrolled_rows >= self.config.part_rows
-            || rows.unrolled_bytes >= self.config.part_bytes
-            || age_us > i64::try_from(self.config.part_age.as_micros()).unwrap_or(i64::MAX)
+        let Some(experiment) = self.experiments.get(name) else { return false };
+        let Some(rows) = experiment.tables.get(&table) else { return false };
+        let Some(oldest_us) = rows.oldest_us() else { return false };
+        let age_us = now.wall_us.saturating_sub(oldest_us);
+        let late = self.roll_age(experiment.record.created_us, now);
+        all || rows.is_full(self.config.part_rows, self.config.part_bytes)
+            || age_us > i64::try_from(late.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    /// How old rows become in the state at most.
+    fn roll_age(&self, created_us: i64, now: Now) -> Duration {
+        let age = Duration::from_micros(u64::try_from(now.wall_us.saturating_sub(created_us)).unwrap_or(0));
+        let (least, most) = (self.config.part_age, self.config.part_age_max.max(self.config.part_age));
+        (age / AGE_FRACTION).clamp(least, most)
     }
 
     /// Opens the intent of one part; its rows are in this batch or in an earlier one.
     fn roll(&mut self, name: &str, table: Table, now: Now) -> bool {
         let (rows_max, bytes_max) = (self.config.part_rows, self.config.part_bytes);
         let Some(experiment) = self.experiments.get_mut(name) else { return false };
-        let Some((first_seq, last_seq, rows)) = experiment.table(table).take_part(rows_max, bytes_max) else {
+        let waiting = experiment.table(table);
+        let (source, rows) = if let Some((first_seq, last_seq, rows)) = waiting.take_part(rows_max, bytes_max) {
+            (Source::Rows { first_seq, last_seq }, rows)
+        } else if let Some((uploads, rows)) = waiting.take_uploads(bytes_max) {
+            (Source::Merged { uploads }, rows)
+        } else {
             return false;
         };
-        experiment.table(table).rolling_rows += rows;
+        waiting.rolling_rows += rows;
         let part_id = self.ids.next(now);
-        let source = Source::Rows { first_seq, last_seq };
         let intent = Intent { experiment: name.to_owned(), table, part_id, source, rows };
         let open = OpenIntent { intent: intent.clone(), progress: Progress::Running, attempts: 0 };
         experiment.intents.insert(part_id, open);
@@ -86,10 +99,21 @@ impl Farm {
                 let totals = close(experiment.table(open.intent.table), &open.intent, bytes);
                 self.out.put(Record::Totals(totals));
                 self.out.delete(Key::Intent { part_id });
-                if let Source::Rows { first_seq, last_seq } = open.intent.source {
-                    for seq in first_seq..=last_seq {
-                        self.out.delete(Key::Rows { experiment: name.clone(), table: open.intent.table, seq });
+                let table = open.intent.table;
+                match open.intent.source {
+                    Source::Rows { first_seq, last_seq } => {
+                        for seq in first_seq..=last_seq {
+                            self.out.delete(Key::Rows { experiment: name.clone(), table, seq });
+                        }
                     }
+                    Source::Merged { uploads } => {
+                        for part_id in uploads {
+                            self.out.delete(Key::Upload { part_id });
+                            // Only when the closing is durable: until then recovery needs them.
+                            self.out.later(Effect::Discard { experiment: name.clone(), table, part_id });
+                        }
+                    }
+                    Source::Staged => {}
                 }
                 self.answer_flushes(&name);
                 self.finish(&name);

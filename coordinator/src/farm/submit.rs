@@ -93,7 +93,9 @@ impl Farm {
         if submission.dry_run {
             let generation = experiment.record.generation + u64::from(!same);
             let moved = if same { moved_nowhere(experiment) } else { move_to(experiment, sweep) };
-            return Ok(Reply::Submitted(reply_of(&name, generation, sweep, &moved, &missing)));
+            let lacking = lacking(experiment, &tables_of(sweep));
+            let reply = reply_of(&name, generation, sweep, &moved, &missing);
+            return Ok(Reply::Submitted(v1::SubmitReply { lacking, ..reply }));
         }
         self.edit(&name, submission, missing, now);
         Ok(Reply::Submitted(self.submitted(&name)))
@@ -256,6 +258,7 @@ impl Farm {
             state: self.state_of(experiment).0.into(),
             priority: experiment.record.priority,
             set_aside: String::new(),
+            lacking: lacking(experiment, &experiment.record.tables),
         }
     }
 
@@ -270,7 +273,7 @@ impl Farm {
     }
 }
 
-fn tables_of(sweep: &Sweep) -> Vec<Table> {
+pub(super) fn tables_of(sweep: &Sweep) -> Vec<Table> {
     sweep.manifest().tables().names().filter_map(Table::from_name).collect()
 }
 
@@ -336,6 +339,12 @@ fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
         }
     }
     moved
+}
+
+/// The optional tables that lack rows of tasks with a row in `tasks`.
+fn lacking(experiment: &Experiment, tables: &[Table]) -> Vec<v1::TableGap> {
+    let gaps = tables.iter().map(|table| v1::TableGap { table: table.name().to_owned(), tasks: experiment.lacking(*table) });
+    gaps.filter(|gap| gap.tasks > 0).collect()
 }
 
 fn reply_of(

@@ -26,6 +26,10 @@ pub struct Loaded {
     pub leases: Vec<LeaseRecord>,
     /// Logs.
     pub logs: Vec<LogRecord>,
+    /// Accepted uploads, those of open intents included.
+    pub uploads: Vec<UploadRecord>,
+    /// Tasks that optional tables cover.
+    pub covered: Vec<CoveredRecord>,
     /// Experiments that are being deleted or set aside.
     pub leaving: Vec<LeavingRecord>,
     /// Greatest generation of any experiment that left; 0 if none did.
@@ -50,6 +54,8 @@ impl Loaded {
             Record::Failure(r) => self.failures.push(r),
             Record::Lease(r) => self.leases.push(r),
             Record::Log(r) => self.logs.push(r),
+            Record::Upload(r) => self.uploads.push(r),
+            Record::Covered(r) => self.covered.push(r),
             Record::Leaving(r) => self.leaving.push(r),
             Record::GenerationFloor(generation) => self.generation_floor = generation,
         }

@@ -68,6 +68,12 @@ pub fn decode(key: &[u8], value: &Bytes) -> Result<Stored, DecodeError> {
     } else if let Some(rest) = key.strip_prefix(LOG) {
         let digest = exact(rest)?;
         Stored::Record(Record::Log(LogRecord { digest, bytes: input.uint()?, name: input.string()? }))
+    } else if let Some(rest) = key.strip_prefix(UPLOAD) {
+        Stored::Record(Record::Upload(read_upload(&mut input, Uuid::from_bytes(exact(rest)?))?))
+    } else if let Some(rest) = key.strip_prefix(COVERED) {
+        let (experiment, rest) = read_name(rest)?;
+        let table = read_table(exact::<1>(rest)?[0])?;
+        Stored::Record(Record::Covered(CoveredRecord { experiment, table, tasks: input.uint()? }))
     } else if let Some(rest) = key.strip_prefix(LEAVING) {
         let name = std::str::from_utf8(rest).map_err(|_| DecodeError::Malformed("experiment name is not UTF-8"))?;
         let fate = read_fate(&mut input)?;
@@ -137,9 +143,23 @@ fn read_intent(input: &mut Reader<'_>, part_id: Uuid) -> Result<Intent, DecodeEr
     let source = match input.byte()? {
         1 => Source::Rows { first_seq: input.uint()?, last_seq: input.uint()? },
         2 => Source::Staged,
+        3 => {
+            let mut uploads = Vec::new();
+            for _ in 0..input.count()? {
+                uploads.push(Uuid::from_bytes(exact(input.raw(16)?)?));
+            }
+            Source::Merged { uploads }
+        }
         _ => return Err(DecodeError::Malformed("unknown source of a part")),
     };
     Ok(Intent { experiment, table, part_id, source, rows: input.uint()? })
+}
+
+fn read_upload(input: &mut Reader<'_>, part_id: Uuid) -> Result<UploadRecord, DecodeError> {
+    let experiment = input.string()?;
+    let table = read_table(input.byte()?)?;
+    let (rows, bytes, received_us) = (input.uint()?, input.uint()?, input.int()?);
+    Ok(UploadRecord { experiment, table, part_id, rows, bytes, received_us })
 }
 
 fn read_failure(input: &mut Reader<'_>, key: &[u8]) -> Result<FailureRecord, DecodeError> {

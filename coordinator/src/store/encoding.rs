@@ -27,6 +27,8 @@ pub(super) const TOTALS: &[u8] = b"total/";
 pub(super) const FAILURE: &[u8] = b"fail/";
 pub(super) const LEASE: &[u8] = b"lease/";
 pub(super) const LOG: &[u8] = b"log/";
+pub(super) const UPLOAD: &[u8] = b"upload/";
+pub(super) const COVERED: &[u8] = b"cover/";
 pub(super) const LEAVING: &[u8] = b"leave/";
 pub(super) const FLOOR: &[u8] = b"floor";
 
@@ -78,9 +80,15 @@ pub fn encode_key(key: &Key) -> Result<(Vec<u8>, Option<Vec<u8>>), StoreError> {
         | Key::DoneChunk { experiment, .. }
         | Key::Rows { experiment, .. }
         | Key::Totals { experiment, .. }
+        | Key::Covered { experiment, .. }
         | Key::Failure { experiment, .. }
         | Key::Leaving { experiment } => check_name(experiment)?,
-        Key::Epoch | Key::Intent { .. } | Key::Lease { .. } | Key::Log { .. } | Key::GenerationFloor => {}
+        Key::Epoch
+        | Key::Intent { .. }
+        | Key::Upload { .. }
+        | Key::Lease { .. }
+        | Key::Log { .. }
+        | Key::GenerationFloor => {}
     }
     let bytes = match key {
         Key::Epoch => EPOCH.to_vec(),
@@ -114,6 +122,12 @@ pub fn encode_key(key: &Key) -> Result<(Vec<u8>, Option<Vec<u8>>), StoreError> {
         }
         Key::Lease { id } => [LEASE, &id.epoch.to_be_bytes(), &id.counter.to_be_bytes()].concat(),
         Key::Log { digest } => [LOG, digest].concat(),
+        Key::Upload { part_id } => [UPLOAD, part_id.as_bytes()].concat(),
+        Key::Covered { experiment, table } => {
+            let mut bytes = name_key(COVERED, experiment);
+            bytes.push(table.code());
+            bytes
+        }
         Key::Leaving { experiment } => [LEAVING, experiment.as_bytes()].concat(),
         Key::GenerationFloor => FLOOR.to_vec(),
     };
@@ -202,6 +216,14 @@ pub fn encode_record(record: &Record) -> Result<Vec<Pair>, StoreError> {
             out.uint(r.bytes);
             out.str(&r.name);
         }
+        Record::Upload(r) => {
+            out.str(&r.experiment);
+            out.byte(r.table.code());
+            out.uint(r.rows);
+            out.uint(r.bytes);
+            out.int(r.received_us);
+        }
+        Record::Covered(r) => out.uint(r.tasks),
         Record::Leaving(r) => write_fate(&mut out, &r.fate),
         Record::GenerationFloor(generation) => out.uint(*generation),
     }
@@ -263,13 +285,18 @@ fn write_fate(out: &mut Writer, fate: &Fate) {
 fn write_intent(out: &mut Writer, r: &Intent) {
     out.str(&r.experiment);
     out.byte(r.table.code());
-    match r.source {
+    match &r.source {
         Source::Rows { first_seq, last_seq } => {
             out.byte(1);
-            out.uint(first_seq);
-            out.uint(last_seq);
+            out.uint(*first_seq);
+            out.uint(*last_seq);
         }
         Source::Staged => out.byte(2),
+        Source::Merged { uploads } => {
+            out.byte(3);
+            out.uint(uploads.len() as u64);
+            uploads.iter().for_each(|id| out.raw(id.as_bytes()));
+        }
     }
     out.uint(r.rows);
 }

@@ -211,6 +211,9 @@ pub trait Store: Send + Sync + 'static {
     /// Stores an uploaded object of an optional table below the staging prefix. Invisible to readers.
     async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError>;
 
+    /// Reads a staged object. [`StoreError::Missing`] if it is not there.
+    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError>;
+
     /// Publishes a staged object under `path`, with the rule of [`Store::create`], and returns its size in bytes.
     /// Missing both here and there: [`StoreError::Missing`].
     async fn publish_staged(

@@ -241,6 +241,11 @@ impl Store for ModelStore {
         self.objects.stage(experiment, table, part_id, bytes).await
     }
 
+    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
+        drop(self.open()?);
+        self.objects.staged(experiment, table, part_id).await
+    }
+
     async fn publish_staged(
         &self,
         experiment: &str,

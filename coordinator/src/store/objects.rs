@@ -99,6 +99,12 @@ impl Objects {
         }
     }
 
+    /// See [`super::Store::staged`].
+    pub async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
+        let path = staged_path(experiment, table, part_id)?;
+        self.get(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })
+    }
+
     /// See [`super::Store::publish_staged`].
     pub async fn publish_staged(
         &self,

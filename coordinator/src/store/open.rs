@@ -41,7 +41,9 @@ pub async fn open(location: &Location, endpoint: &str, take_over: bool) -> Resul
 
 async fn open_state(location: &Location) -> Result<SlateStore, StoreError> {
     let store = SlateStore::open(location).await?;
-    let open_parts: BTreeSet<_> = store.load().await?.intents.into_iter().map(|intent| intent.part_id).collect();
+    let loaded = store.load().await?;
+    let uploads = loaded.uploads.into_iter().map(|upload| upload.part_id);
+    let open_parts: BTreeSet<_> = loaded.intents.into_iter().map(|intent| intent.part_id).chain(uploads).collect();
     let deleted = store.objects().clean_staging(&open_parts, SystemTime::now()).await?;
     if deleted > 0 {
         tracing::info!(deleted, "deleted staging files of earlier runs");

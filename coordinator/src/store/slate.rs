@@ -299,6 +299,11 @@ impl Store for SlateStore {
         self.objects.stage(experiment, table, part_id, bytes).await
     }
 
+    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
+        self.check_open()?;
+        self.objects.staged(experiment, table, part_id).await
+    }
+
     async fn publish_staged(
         &self,
         experiment: &str,

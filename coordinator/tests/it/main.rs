@@ -8,3 +8,4 @@ mod store_owner;
 mod store_publish;
 mod store_samples;
 mod store_speed;
+mod store_view;

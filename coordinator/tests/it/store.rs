@@ -119,6 +119,8 @@ async fn committed_records_survive_a_crash(place: Place) {
             Record::Failure(r) => expected.failures.push(r),
             Record::Lease(r) => expected.leases.push(r),
             Record::Log(r) => expected.logs.push(r),
+            Record::Upload(r) => expected.uploads.push(r),
+            Record::Covered(r) => expected.covered.push(r),
             Record::Leaving(r) => expected.leaving.push(r),
             Record::GenerationFloor(generation) => expected.generation_floor = generation,
         }

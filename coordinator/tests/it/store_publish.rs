@@ -44,10 +44,16 @@ async fn finish(store: &dyn Store, intent: &Intent) -> Result<(), PublishError> 
     let bytes = make_visible(store, intent).await?;
     let mut batch = Batch::new();
     batch.delete(Key::Intent { part_id: intent.part_id });
-    if let Source::Rows { first_seq, last_seq } = intent.source {
-        for seq in first_seq..=last_seq {
-            batch.delete(Key::Rows { experiment: "e".into(), table: intent.table, seq });
+    match &intent.source {
+        Source::Rows { first_seq, last_seq } => {
+            for seq in *first_seq..=*last_seq {
+                batch.delete(Key::Rows { experiment: "e".into(), table: intent.table, seq });
+            }
         }
+        Source::Merged { uploads } => {
+            uploads.iter().for_each(|part_id| drop(batch.delete(Key::Upload { part_id: *part_id })))
+        }
+        Source::Staged => {}
     }
     let (experiment, table, rows) = ("e".into(), intent.table, intent.rows);
     batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes }));
@@ -209,6 +215,43 @@ async fn staged_parts_survive_a_crash_between_acceptance_and_publication() {
     let Place::Slate { location, .. } = &place else { panic!("a directory") };
     let (files, ids) = read_table(location.path().expect("a directory"), Table::Jobs);
     assert_eq!((files.len(), ids), (1, (0..5).collect()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accepted_uploads_become_one_part_also_after_a_crash() {
+    let place = Place::directory();
+    let store = place.open().await;
+    let uploads: Vec<Uuid> = (0..3).map(|_| Uuid::now_v7()).collect();
+    let mut batch = Batch::new();
+    for (n, &part_id) in (0..).zip(&uploads) {
+        store.stage("e", Table::Jobs, part_id, a_part("e", part_id, n * 5..n * 5 + 5)).await.expect("uploaded");
+        let (experiment, table) = ("e".into(), Table::Jobs);
+        batch.put(Record::Upload(UploadRecord { experiment, table, part_id, rows: 5, bytes: 1, received_us: 0 }));
+    }
+    store.commit(batch).await.expect("durable");
+    place.kill();
+    // Nothing names the objects but their records; they are young, so age alone proves nothing here.
+    let store = place.open().await;
+    let loaded = store.load().await.expect("loads");
+    assert_eq!(loaded.uploads.iter().map(|upload| upload.part_id).collect::<Vec<_>>(), uploads);
+    let (part_id, source) = (Uuid::now_v7(), Source::Merged { uploads: uploads.clone() });
+    let intent = Intent { experiment: "e".into(), table: Table::Jobs, part_id, source, rows: 15 };
+    let mut batch = Batch::new();
+    batch.put(Record::Intent(intent.clone()));
+    store.commit(batch).await.expect("durable");
+    make_visible(&*store, &intent).await.expect("merged");
+    place.kill();
+    let store = place.open().await;
+    assert_eq!(store.load().await.expect("loads").intents, std::slice::from_ref(&intent));
+    finish(&*store, &intent).await.expect("recovers");
+    assert_eq!(store.load().await.expect("loads").uploads, []);
+    for upload in &uploads {
+        store.discard_staged("e", Table::Jobs, *upload).await.expect("deleted");
+        assert!(store.staged("e", Table::Jobs, *upload).await.is_err(), "it is gone");
+    }
+    let Place::Slate { location, .. } = &place else { panic!("a directory") };
+    let (files, ids) = read_table(location.path().expect("a directory"), Table::Jobs);
+    assert_eq!((files.len(), ids), (1, (0..15).collect()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -74,6 +74,22 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             source: Source::Staged,
             rows: 64,
         }),
+        Record::Intent(Intent {
+            experiment: "etinski2010".into(),
+            table: Table::Series,
+            part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0003),
+            source: Source::Merged { uploads: vec![Uuid::from_u128(5), Uuid::from_u128(6)] },
+            rows: 128,
+        }),
+        Record::Upload(UploadRecord {
+            experiment: "etinski2010".into(),
+            table: Table::Jobs,
+            part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0004),
+            rows: 5_000,
+            bytes: 123_456,
+            received_us: 1_790_000_000_000_002,
+        }),
+        Record::Covered(CoveredRecord { experiment: "etinski2010".into(), table: Table::Jobs, tasks: 1_000_000 }),
         Record::Totals(Totals {
             experiment: "etinski2010".into(),
             table: Table::Tasks,
@@ -115,7 +131,8 @@ pub(crate) fn one_of_each_in_version_1() -> Vec<Record> {
     let known = one_of_each().into_iter().filter_map(|record| match record {
         Record::Experiment(experiment) => Some(Record::Experiment(ExperimentRecord { priority: 0, ..experiment })),
         Record::Failure(failure) => Some(Record::Failure(FailureRecord { forgiven: 0, ..failure })),
-        Record::Leaving(_) | Record::GenerationFloor(_) => None,
+        Record::Leaving(_) | Record::GenerationFloor(_) | Record::Upload(_) | Record::Covered(_) => None,
+        Record::Intent(Intent { source: Source::Merged { .. }, .. }) => None,
         other => Some(other),
     });
     known.collect()

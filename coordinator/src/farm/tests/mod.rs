@@ -1,7 +1,10 @@
 //! The farm without a network: scripted workers, every message through its wire form, every invariant after each step.
 
 mod lifecycle;
+mod parts;
 mod scripted;
 mod simulated_worker;
 mod simulation;
 mod wire;
+
+pub(in crate::farm) use wire::sweep;

@@ -18,7 +18,7 @@ use crate::farm::{
 use crate::records::{Fate, Intent, Source, Table};
 use crate::store::{Fault, ModelStore, Store};
 
-pub(super) fn sweep(name: &str, seeds: u64) -> Sweep {
+pub(in crate::farm) fn sweep(name: &str, seeds: u64) -> Sweep {
     sweep_of(&format!("version = 1\nname = \"{name}\"\nseeds = {{ from = 1, count = {seeds} }}\n{BLOCKS}"))
 }
 
@@ -217,14 +217,14 @@ impl Wire {
         self.to_publish.clear();
         self.to_leave.clear();
         let loaded = block_on(self.store.load()).expect("the model store loads");
-        self.staging.retain(|part_id, _| loaded.intents.iter().any(|intent| intent.part_id == *part_id));
+        self.staging.retain(|part_id, _| loaded.uploads.iter().any(|upload| upload.part_id == *part_id));
         self.farm = Farm::recover(self.config.clone(), loaded, self.lives, self.now);
         self.check();
     }
 
     /// Makes a part visible, as the driver does; again is possible any number of times.
     pub(super) fn publish(&mut self, intent: &Intent) {
-        match intent.source {
+        match &intent.source {
             Source::Staged => match self.staging.remove(&intent.part_id) {
                 Some(tasks) => {
                     let before = self.visible_jobs.insert(intent.part_id, tasks.clone());
@@ -234,7 +234,15 @@ impl Wire {
                     assert!(self.visible_jobs.contains_key(&intent.part_id), "an upload went before it was visible")
                 }
             },
-            Source::Rows { first_seq, last_seq } => self.publish_rows(intent, first_seq, last_seq),
+            Source::Rows { first_seq, last_seq } => self.publish_rows(intent, *first_seq, *last_seq),
+            Source::Merged { uploads } => {
+                let there =
+                    |id: &Uuid| self.staging.get(id).expect("an upload went before its part was closed").clone();
+                let tasks: Vec<Uuid> = uploads.iter().flat_map(there).collect();
+                assert_eq!(tasks.len() as u64, intent.rows);
+                let before = self.visible_jobs.insert(intent.part_id, tasks.clone());
+                assert!(before.is_none_or(|before| before == tasks), "a part changed");
+            }
         }
     }
 
@@ -335,6 +343,12 @@ impl Wire {
         self.event(Event::Control { client: 2, experiment: name.into(), action });
         self.commit_all();
         self.replies.pop()
+    }
+
+    /// Rows of a table that are in no part.
+    pub(super) fn store_rows(&self, table: Table) -> u64 {
+        let loaded = block_on(self.store.load()).expect("it loads");
+        loaded.rows.iter().filter(|rows| rows.table == table).map(|rows| u64::from(rows.live_rows)).sum()
     }
 
     pub(super) fn status(&self, name: &str) -> v1::ExperimentStatus {

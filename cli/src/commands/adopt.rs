@@ -1,0 +1,268 @@
+//! `powersweep adopt`: a lost state from the rows that are there.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{Int64Type, Schema};
+use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep_coordinator::farm::{Adoption, Row};
+use powersweep_coordinator::owner::Ownership;
+use powersweep_coordinator::probe::probe;
+use powersweep_coordinator::records::{Table, UploadRecord};
+use powersweep_coordinator::store::{Location, PRIVATE_DIR, SlateStore, Store};
+use powersweep_experiments::{Digest, Sweep};
+use powersweep_proto::client::chain;
+use powersweep_results::{columns, layout, part, tasks};
+use uuid::Uuid;
+
+use crate::args::AdoptArgs;
+use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::{client, farm, inputs, screen, stored};
+
+/// A state that cannot be read within this time is taken as unreadable.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+/// Files named in a complaint.
+const NAMED: usize = 5;
+
+/// Rebuilds the state, or says why not and changes nothing.
+pub fn run(args: &AdoptArgs) -> Outcome {
+    let manifest = inputs::manifest(&args.manifest)?;
+    let digests = inputs::digests(&manifest, &inputs::library(&args.logs))?;
+    let sweep = inputs::sweep(&manifest, &digests)?;
+    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+    if location.path().is_some_and(|path| !path.exists()) {
+        return Err(Failure::new(Exit::Usage, format!("there is no {location}: name the data with --data")));
+    }
+    client::block_on(async {
+        probe(&location).await.or_exit(Exit::Storage)?;
+        let owner = Ownership::take(&location, "", args.take_over).await;
+        let owner = owner.map_err(|error| farm::opening(error.into()))?;
+        let adopted = adopt(args, &location, &sweep, &digests).await;
+        owner.release().await;
+        adopted
+    })?
+}
+
+async fn adopt(
+    args: &AdoptArgs,
+    location: &Location,
+    sweep: &Sweep,
+    digests: &BTreeMap<String, Digest>,
+) -> Outcome {
+    let name = sweep.manifest().name();
+    make_way(args, location).await?;
+    let mut scan = Scan::new(location, sweep)?;
+    scan.everything().await?;
+    let Scan { adoption, troubles, left, .. } = scan;
+    if !troubles.is_empty() && !args.accept {
+        let reason = troubles.join("\n");
+        return Err(Failure::new(
+            Exit::Refused,
+            format!(
+                "{reason}\nnothing was changed. Rows of values that left the manifest do no harm; doubled rows stay \
+                 doubled for every reader. To go on all the same: --accept"
+            ),
+        ));
+    }
+    troubles.iter().for_each(|trouble| screen::note(&format!("powersweep: {trouble}")));
+    if left > 0 {
+        let left = screen::count(left, "upload");
+        screen::note(&format!("powersweep: {left} of tasks without a row left alone: those tasks run again"));
+    }
+    let store = SlateStore::open(location).await.or_exit(Exit::Storage)?;
+    let loaded = store.load().await.or_exit(Exit::Storage)?;
+    if loaded.experiments.iter().any(|record| record.name == name) {
+        let _ = store.close().await;
+        let hint = "it needs no adoption: `powersweep run` or `powersweep submit` goes on";
+        return Err(Failure::new(Exit::Refused, format!("the state in {location} knows {name}: {hint}")));
+    }
+    let (done, tasks, uploads) = (adoption.done(), adoption.tasks(), adoption.uploads());
+    let digests = digests.iter().map(|(log, digest)| (log.clone(), *digest.as_bytes())).collect();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_us = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+    store.commit(adoption.batch(digests, &loaded, now_us)).await.or_exit(Exit::Storage)?;
+    store.close().await.or_exit(Exit::Storage)?;
+    let more = if uploads > 0 { format!(", {} in no part yet taken too", screen::count(uploads as u64, "upload")) } else { String::new() };
+    screen::print(&format!("{name}: {done} of {} have rows{more}; {} to run", screen::count(tasks, "task"), tasks - done))
+}
+
+/// The state must be readable, or gone.
+async fn make_way(args: &AdoptArgs, location: &Location) -> Result<(), Failure> {
+    let trouble = match tokio::time::timeout(READ_LIMIT, stored::read(location)).await {
+        Ok(Ok(_)) => return Ok(()),
+        Ok(Err(failure)) => failure.message,
+        Err(_) => format!("it does not answer within {} s", READ_LIMIT.as_secs()),
+    };
+    let unreadable = format!("the state in {location} cannot be read: {trouble}");
+    let Some(data) = location.path() else {
+        let hint = format!("move what is below {PRIVATE_DIR}/state away, then adopt again");
+        return Err(Failure::new(Exit::Storage, format!("{unreadable}\n{hint}")));
+    };
+    if !args.set_aside {
+        let hint = "--set-aside moves it out of the way: every experiment of this data must then be adopted";
+        return Err(Failure::new(Exit::Storage, format!("{unreadable}\n{hint}")));
+    }
+    let state = data.join(PRIVATE_DIR).join("state");
+    let aside = data.join(PRIVATE_DIR).join(format!("state-unreadable-{}", Uuid::now_v7().simple()));
+    std::fs::rename(&state, &aside)
+        .map_err(|error| Failure::new(Exit::Storage, format!("cannot move {}: {error}", state.display())))?;
+    screen::note(&format!("powersweep: the unreadable state is in {} now", aside.display()));
+    Ok(())
+}
+
+/// What is read of the dataset.
+struct Scan {
+    store: std::sync::Arc<dyn ObjectStore>,
+    experiment: String,
+    adoption: Adoption,
+    /// What a user should know before the rows are taken.
+    troubles: Vec<String>,
+    doubled_in: Vec<String>,
+    /// Uploads that belong to no task with a row.
+    left: u64,
+}
+
+impl Scan {
+    fn new(location: &Location, sweep: &Sweep) -> Result<Scan, Failure> {
+        Ok(Scan {
+            store: location.object_store().or_exit(Exit::Storage)?,
+            experiment: sweep.manifest().name().to_owned(),
+            adoption: Adoption::new(sweep.clone()),
+            troubles: Vec::new(),
+            doubled_in: Vec::new(),
+            left: 0,
+        })
+    }
+
+    async fn everything(&mut self) -> Result<(), Failure> {
+        self.table(Table::Tasks).await?;
+        self.adoption.find_moved();
+        if self.adoption.doubled() > 0 {
+            let doubled = screen::count(self.adoption.doubled(), "row");
+            let files = self.doubled_in.join(", ");
+            self.troubles.push(format!("{doubled} of tasks that have a row already: {files}"));
+        }
+        if self.adoption.foreign() > 0 {
+            let foreign = screen::count(self.adoption.foreign(), "row");
+            self.troubles.push(format!("{foreign} of no task of this manifest (values that an edit took out, or another kernel version)"));
+        }
+        for table in [Table::Jobs, Table::Series] {
+            self.table(table).await?;
+            self.uploads(table).await?;
+        }
+        self.table(Table::Failures).await
+    }
+
+    async fn list(&self, folder: &Path) -> Result<Vec<Path>, Failure> {
+        let found: Vec<_> = self.store.list(Some(folder)).try_collect().await.or_exit(Exit::Storage)?;
+        let mut paths: Vec<Path> = found.into_iter().map(|object| object.location).collect();
+        paths.retain(|path| path.filename().is_some_and(|name| name.ends_with(".parquet")));
+        paths.sort();
+        Ok(paths)
+    }
+
+    async fn get(&self, path: &Path) -> Result<Bytes, Failure> {
+        self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)
+    }
+
+    /// Reads the published parts of a table, one after the other.
+    async fn table(&mut self, table: Table) -> Result<(), Failure> {
+        for path in self.list(&layout::table_dir(&self.experiment, table.name())).await? {
+            let bytes = self.get(&path).await?;
+            let footer = match part::read_footer(&bytes) {
+                Ok(footer) if footer.experiment == self.experiment => footer,
+                Ok(footer) => {
+                    self.troubles.push(format!("{path} is a part of {}: its rows are not counted", footer.experiment));
+                    continue;
+                }
+                Err(error) => {
+                    self.troubles.push(format!("{path} is no part: {}: its rows are not counted", chain(&error)));
+                    continue;
+                }
+            };
+            self.adoption.part(table, footer.rows, bytes.len() as u64);
+            let (adoption, doubled_in) = (&mut self.adoption, &mut self.doubled_in);
+            match table {
+                Table::Tasks => rows(&path, bytes, |row| {
+                    let name = path.to_string();
+                    if adoption.task(row) && doubled_in.len() < NAMED && !doubled_in.contains(&name) {
+                        doubled_in.push(name);
+                    }
+                })?,
+                Table::Jobs | Table::Series => {
+                    let mut last = None;
+                    rows(&path, bytes, |row| {
+                        // The rows of a task are together.
+                        if last.replace(row.task_id) != Some(row.task_id) {
+                            adoption.detail(table, row);
+                        }
+                    })?;
+                }
+                Table::Failures => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Objects that the lost state knew as accepted lie in the staging folder, beside some that it had refused.
+    async fn uploads(&mut self, table: Table) -> Result<(), Failure> {
+        let folder = Path::from_iter([PRIVATE_DIR, "staging", "upload", self.experiment.as_str(), table.name()]);
+        for path in self.list(&folder).await? {
+            let bytes = self.get(&path).await?;
+            // Half an upload, or not ours.
+            let Ok(footer) = part::read_footer(&bytes) else { continue };
+            let mut tasks: Vec<Row> = Vec::new();
+            let size = bytes.len() as u64;
+            rows(&path, bytes, |row| {
+                if tasks.last().map(|last| last.task_id) != Some(row.task_id) {
+                    tasks.push(row);
+                }
+            })?;
+            let upload = UploadRecord {
+                experiment: self.experiment.clone(),
+                table,
+                part_id: footer.part_id,
+                rows: footer.rows,
+                bytes: size,
+                received_us: 0,
+            };
+            self.left += u64::from(!self.adoption.upload(upload, &tasks));
+        }
+        Ok(())
+    }
+}
+
+/// Hands the identity and index of every row of a Parquet object to `each`.
+fn rows(path: &Path, bytes: Bytes, mut each: impl FnMut(Row)) -> Result<(), Failure> {
+    let damaged = |what: String| Failure::new(Exit::Storage, format!("{path} cannot be read: {what}"));
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(chain(&error)))?;
+    let of_tasks = path.parts().nth(1).is_some_and(|folder| folder.as_ref() == Table::Tasks.name());
+    if of_tasks && columns::fingerprint(&plain(reader.schema())) != columns::fingerprint(&tasks::schema()) {
+        let hint = "adopt and go on with the version that made it, or give the experiment a new name";
+        return Err(Failure::new(Exit::Refused, format!("{path} has the columns of another version: {hint}")));
+    }
+    let mask = ProjectionMask::columns(reader.parquet_schema(), ["task_id", "task_index"]);
+    for batch in reader.with_projection(mask).build().map_err(|error| damaged(chain(&error)))? {
+        let batch = batch.map_err(|error| damaged(chain(&error)))?;
+        let ids = batch.column_by_name("task_id").and_then(|column| column.as_string_opt::<i32>());
+        let ids = ids.ok_or_else(|| damaged("it has no column `task_id`".to_owned()))?;
+        let indices = batch.column_by_name("task_index").and_then(|column| column.as_primitive_opt::<Int64Type>());
+        for (at, id) in ids.iter().enumerate() {
+            let id = id.and_then(|id| Uuid::parse_str(id).ok());
+            let task_id = id.ok_or_else(|| damaged(format!("row {at} has no task_id")))?;
+            let index = indices.filter(|column| column.is_valid(at)).and_then(|column| u64::try_from(column.value(at)).ok());
+            each(Row { task_id, index });
+        }
+    }
+    Ok(())
+}
+
+fn plain(schema: &Schema) -> Schema {
+    Schema::new(schema.fields().clone())
+}

@@ -1,0 +1,164 @@
+//! Few parts, however long an experiment runs.
+
+use std::time::Duration;
+
+use powersweep_proto::v1::worker_message::Body as ToFarm;
+use powersweep_proto::v1;
+use uuid::Uuid;
+
+use super::wire::{Wire, failure, hand_in, sweep_of, tasks};
+use crate::farm::{Config, Event, Reply};
+use crate::records::Table;
+use crate::store::ModelStore;
+
+/// One task that ends at a time, with its jobs.
+struct Slow {
+    wire: Wire,
+    conn: u64,
+    waiting: Vec<(v1::Lease, u64)>,
+    said: u64,
+}
+
+impl Slow {
+    fn begin(seeds: u64) -> Slow {
+        let config = Config { silence: Duration::from_secs(1 << 40), ..Config::default() };
+        let mut wire = Wire::with(config, ModelStore::new());
+        wire.submit(sweep_of(&format!(
+            "version = 1\nname = \"e\"\ntables = [\"jobs\"]\nseeds = {{ from = 1, count = {seeds} }}\n[workloads.w]\n\
+             source = \"lublin\"\n[platforms.p]\n[policies.q]\n"
+        )));
+        let conn = wire.connect(1, 4, vec![]);
+        wire.commit_all();
+        Slow { wire, conn, waiting: Vec::new(), said: 0 }
+    }
+
+    fn next(&mut self) -> (v1::Lease, u64) {
+        let leases = self.wire.leases(self.conn);
+        self.waiting.extend(leases.into_iter().flat_map(|l| tasks(&l).into_iter().map(move |t| (l.clone(), t))));
+        self.waiting.pop().expect("there are tasks")
+    }
+
+    /// One task's rows and jobs, then `pause`.
+    fn task(&mut self, bytes: u64, pause: Duration) {
+        let (lease, task) = self.next();
+        self.said += 1;
+        let ToFarm::HandIn(mut body) = hand_in(self.said, &lease, &[task]) else { panic!("a hand-in") };
+        let part_id = Uuid::from_u128(u128::from(self.said));
+        let rows = self.wire.identities("e", lease.generation, &[task]);
+        self.wire.staging.insert(part_id, rows);
+        let part_id = part_id.as_bytes().to_vec().into();
+        body.staged.push(v1::StagedPart { table: "jobs".into(), part_id, rows: 1, bytes });
+        self.wire.send(self.conn, ToFarm::HandIn(body));
+        self.pass(pause);
+    }
+
+    fn pass(&mut self, pause: Duration) {
+        self.wire.settle();
+        self.wire.pass(pause);
+        self.wire.event(Event::Tick);
+        self.wire.settle();
+    }
+
+    /// Parts of tasks and of jobs.
+    fn parts(&self) -> (usize, usize) {
+        (self.wire.visible.len(), self.wire.visible_jobs.len())
+    }
+}
+
+#[test]
+fn a_month_of_slow_tasks_gives_a_part_now_and_then() {
+    let minutes = 10;
+    let count = 30 * 24 * 60 / minutes;
+    let mut slow = Slow::begin(count + 1);
+    let mut oldest = Duration::ZERO;
+    for n in 0..count {
+        slow.task(1_000, Duration::from_secs(60 * minutes));
+        let visible: usize = slow.wire.visible.values().map(Vec::len).sum();
+        oldest = oldest.max(Duration::from_secs(60 * minutes * (n + 1 - visible as u64)));
+        if n == 12 {
+            assert!(slow.parts().0 >= 5, "the first hours are seen soon: {:?}", slow.parts());
+        }
+    }
+    let (tasks, jobs) = slow.parts();
+    println!("{count} hand-ins in 30 days: {tasks} parts of tasks, {jobs} of jobs");
+    assert!((50..170).contains(&tasks) && (50..170).contains(&jobs), "{tasks} and {jobs} parts");
+    assert!(oldest <= Duration::from_secs(6 * 3600 + 1200), "rows were {oldest:?} late");
+    slow.task(1_000, Duration::ZERO);
+    let rows: usize = slow.wire.visible.values().map(Vec::len).sum();
+    assert_eq!(rows as u64, count + 1, "the end shows all");
+    assert_eq!(slow.wire.visible_jobs.values().map(Vec::len).sum::<usize>(), rows);
+    assert!(slow.wire.staging.is_empty(), "merged uploads are deleted");
+    assert!(futures::executor::block_on(crate::store::Store::load(&slow.wire.store)).expect("loads").uploads.is_empty());
+}
+
+#[test]
+fn uploads_gather_until_they_are_worth_a_part() {
+    let mut slow = Slow::begin(100);
+    let second = Duration::from_secs(1);
+    for _ in 0..63 {
+        slow.task(1 << 20, second);
+    }
+    assert_eq!(slow.parts().1, 0, "63 MB are not enough");
+    slow.task(1 << 20, second);
+    assert_eq!(slow.parts().1, 1, "64 MB are");
+    for _ in 0..5 {
+        slow.task(1 << 20, second);
+    }
+    assert_eq!(slow.parts(), (0, 1));
+    slow.wire.event(Event::Flush { client: 7, experiment: "e".into() });
+    slow.wire.settle();
+    assert_eq!(slow.parts(), (1, 2), "a flush shows everything");
+    assert!(matches!(slow.wire.replies.pop(), Some(Reply::Flushed(reply)) if reply.rows == 69));
+    // Forgotten memory loses nothing: uploads are records.
+    slow.task(1, second);
+    slow.wire.reload();
+    slow.wire.commit_all();
+    slow.wire.event(Event::Flush { client: 8, experiment: "e".into() });
+    slow.wire.settle();
+    assert_eq!(slow.parts(), (2, 3));
+}
+
+#[test]
+fn failed_attempts_gather_too() {
+    let mut slow = Slow::begin(60);
+    for n in 0..20 {
+        let (lease, task) = slow.next();
+        slow.wire.send(slow.conn, failure(1_000 + n, &lease, task, v1::FailureKind::Invalid));
+        slow.pass(Duration::from_secs(20));
+    }
+    let rows = |wire: &Wire| wire.store_rows(Table::Failures);
+    assert_eq!(rows(&slow.wire), 20, "one row an attempt");
+    slow.pass(Duration::from_secs(600));
+    assert_eq!(rows(&slow.wire), 0, "old rows are in a part");
+}
+
+#[test]
+fn tasks_done_before_a_table_was_asked_for_are_counted() {
+    let sweep = |seeds: &str, tables: &str| {
+        sweep_of(&format!(
+            "version = 1\nname = \"e\"\n{tables}\nseeds = [{seeds}]\n[workloads.w]\nsource = \"lublin\"\n\
+             [platforms.p]\n[policies.q]\n"
+        ))
+    };
+    let lacking = |reply: Reply| match reply {
+        Reply::Submitted(reply) => reply.lacking.into_iter().map(|gap| (gap.table, gap.tasks)).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    let mut wire = Wire::new();
+    assert_eq!(lacking(wire.submit(sweep("1, 2", ""))), []);
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    let leases = wire.leases(conn);
+    for (n, lease) in (1..).zip(&leases) {
+        wire.send(conn, hand_in(n, lease, &tasks(lease)));
+    }
+    wire.settle();
+    let gap = vec![("jobs".to_owned(), 2)];
+    assert_eq!(lacking(wire.submit(sweep("1, 2, 3", "tables = [\"jobs\"]"))), gap);
+    // Without an edit, and by another life, it is the same.
+    assert_eq!(lacking(wire.submit(sweep("1, 2, 3", "tables = [\"jobs\"]"))), gap);
+    wire.reload();
+    wire.commit_all();
+    assert_eq!(lacking(wire.submit(sweep("1, 2, 3", "tables = [\"jobs\"]"))), gap);
+    assert_eq!(lacking(wire.submit(sweep("1, 2, 3", ""))), []);
+}
