@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use super::submit;
 use crate::args::{Format, PlanArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::{client, inputs, screen, stored};
+use crate::{client, inputs, results_table, screen, stored};
 
 /// Values of an axis shown in a row.
 const VALUES_SHOWN: usize = 12;
@@ -32,10 +32,20 @@ pub fn run(args: &PlanArgs) -> Outcome {
         return overview(&sweep, &reply, None, args.format);
     }
     let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
-    let (loaded, live) = client::block_on(async {
+    let (loaded, live, lost) = client::block_on(async {
         let live = stored::owner_endpoint(&location).await?.is_some();
-        Ok((stored::read(&location).await?, live))
+        let loaded = stored::read(&location).await?;
+        let known = loaded.experiments.iter().any(|record| record.name == manifest.name());
+        let lost = !known && location.path().is_none_or(|path| path.exists());
+        let lost = lost && !results_table::is_empty(&location, manifest.name()).await?;
+        Ok((loaded, live, lost))
     })??;
+    if lost {
+        screen::note(&format!(
+            "powersweep: {location} has rows of {} that no state knows: `powersweep adopt` takes them in first",
+            manifest.name()
+        ));
+    }
     match args.index {
         Some(index) => explain(&sweep, index, &loaded, &location, args.format),
         None => {

@@ -16,4 +16,5 @@ mod runs;
 mod sandbox;
 mod sweeps;
 mod table;
+mod tables;
 mod tls;

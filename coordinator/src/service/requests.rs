@@ -45,12 +45,27 @@ impl Requests {
         let submission = tokio::task::spawn_blocking(move || submission(request))
             .await
             .map_err(|_| Status::internal("checking the manifest failed: this is a bug"))??;
+        let name = submission.sweep.manifest().name();
+        if !submission.dry_run && !self.knows(name).await? && self.store.has_parts(name).await.map_err(store_status)? {
+            // A lost state, or an experiment that was deleted without its data: computed again, its rows would be double.
+            return Err(Status::failed_precondition(format!(
+                "the data has rows of {name}, and the state knows no such experiment. `powersweep adopt` takes them in; \
+                 otherwise move them away, or give the experiment another name"
+            )));
+        }
         let (send, receive) = oneshot::channel();
         self.command(Command::Submit { submission, reply: send }).await?;
         match receive.await.map_err(|_| reloading())? {
             Reply::Submitted(reply) => Ok(reply),
             other => Err(refusal(other)),
         }
+    }
+
+    async fn knows(&self, experiment: &str) -> Result<bool, Status> {
+        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: 0 };
+        let (send, receive) = oneshot::channel();
+        self.command(Command::Status { request, reply: send }).await?;
+        Ok(!receive.await.map_err(|_| gone())?.experiments.is_empty())
     }
 
     /// State of one experiment, or of all if the name is empty.

@@ -208,6 +208,9 @@ pub trait Store: Send + Sync + 'static {
     /// there already, that is success only if its footer carries `part_id`.
     async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError>;
 
+    /// Whether the `tasks` table of an experiment has a part, whatever the state knows.
+    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError>;
+
     /// Stores an uploaded object of an optional table below the staging prefix. Invisible to readers.
     async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError>;
 

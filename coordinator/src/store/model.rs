@@ -236,6 +236,11 @@ impl Store for ModelStore {
         self.objects.create(path, bytes, part_id).await
     }
 
+    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
+        drop(self.open()?);
+        self.objects.has_parts(experiment).await
+    }
+
     async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
         drop(self.open()?);
         self.objects.stage(experiment, table, part_id, bytes).await

@@ -80,6 +80,14 @@ impl Objects {
         linked
     }
 
+    /// See [`super::Store::has_parts`].
+    pub async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
+        check_name(experiment)?;
+        let folder = powersweep_results::layout::tasks_dir(experiment);
+        let first = self.store.list(Some(&folder)).try_next().await;
+        first.map(|found| found.is_some()).map_err(|error| unavailable("list", &folder, error))
+    }
+
     /// See [`super::Store::stage`].
     pub async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
         let path = staged_path(experiment, table, part_id)?;

@@ -294,6 +294,11 @@ impl Store for SlateStore {
         self.objects.create(path, bytes, part_id).await
     }
 
+    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
+        self.check_open()?;
+        self.objects.has_parts(experiment).await
+    }
+
     async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
         self.check_open()?;
         self.objects.stage(experiment, table, part_id, bytes).await

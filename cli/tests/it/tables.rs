@@ -1,0 +1,259 @@
+//! Reading, copying and rebuilding tables.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
+
+use arrow::ipc::reader::StreamReader;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::Value as Json;
+
+use crate::rows::{self, without_run_facts};
+use crate::sandbox::{Running, Sandbox, contents};
+use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
+
+/// Tasks that take some milliseconds each, so that a sweep of them can be stopped in between.
+const SLOW: &str = r#"version = 1
+name = "slow"
+seeds = { from = 1, count = 250 }
+[workloads.synthetic]
+source = "lublin"
+synthetic_jobs_count = 6000
+synthetic_procs = 64
+[platforms.cluster]
+[policies.plain]
+queue_order = ["fcfs", "sjf"]
+"#;
+
+const SLOW_TASKS: usize = 500;
+
+/// Starts the slow sweep and waits until some of it is done.
+fn begun(sandbox: &Sandbox) -> Running {
+    sandbox.write("slow.toml", SLOW);
+    let mut run = sandbox.start(&["run", "slow.toml", "--data", "data", "--show", "0", "-j", "1", "--quiet"]);
+    loop {
+        assert!(run.runs(), "it ended by itself: {}", run.stderr());
+        if done(sandbox) >= 20 {
+            return run;
+        }
+    }
+}
+
+fn done(sandbox: &Sandbox) -> u64 {
+    let status = sandbox.run(&["status", "slow", "--data", "data", "--format", "json"]);
+    if status.code() != Some(0) {
+        return 0;
+    }
+    status.json()["experiments"][0]["done"].as_u64().expect("a number")
+}
+
+/// Identities of the rows that `results` gives.
+fn seen(sandbox: &Sandbox) -> Vec<String> {
+    let lines = sandbox.run(&["results", "slow", "--data", "data", "--format", "csv", "--columns", "task_id"]).exits(0);
+    let mut ids: Vec<String> = lines.stdout.lines().skip(1).map(str::to_owned).collect();
+    let count = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "a row was there twice");
+    ids
+}
+
+#[test]
+fn rows_in_no_part_are_shown_too() {
+    let sandbox = Sandbox::new();
+    let run = begun(&sandbox);
+    let before = done(&sandbox);
+    let live = seen(&sandbox);
+    assert!(live.len() as u64 >= before.min(20), "{} rows of {before} done tasks", live.len());
+    run.signal("KILL");
+    drop(run);
+    let stored = seen(&sandbox);
+    assert!(rows::read(&sandbox.path("data"), "slow", "tasks").is_empty(), "nothing is in a part yet");
+    assert_eq!(stored.len() as u64, done(&sandbox));
+    let (live, stored): (BTreeSet<_>, BTreeSet<_>) = (live.into_iter().collect(), stored.into_iter().collect());
+    assert!(live.is_subset(&stored), "rows were seen and went");
+    sandbox.run(&["results", "slow", "--data", "data", "--rows", "3"]).exits(0).prints(&["mean wait (s)", "rows more"]);
+}
+
+#[test]
+fn a_lost_state_is_rebuilt_and_the_sweep_goes_on() {
+    let sandbox = Sandbox::new();
+    let run = begun(&sandbox);
+    run.signal("INT");
+    run.wait().exits(130);
+    let half = rows::tasks(&sandbox.path("data"), "slow").len();
+    assert!((20..SLOW_TASKS).contains(&half), "{half} rows");
+    std::fs::remove_dir_all(sandbox.path("data/.powersweep/state")).expect("it is there");
+    let run = ["run", "slow.toml", "--data", "data", "--quiet", "--show", "0"];
+    let refused = sandbox.run(&run).exits(8).says(&["powersweep adopt"]);
+    assert!(refused.stderr.contains("slow"), "{refused}");
+    sandbox.run(&["plan", "slow.toml", "--data", "data"]).exits(0).says(&["powersweep adopt"]);
+    // The refused run left a state without the experiment.
+    let adopt = ["adopt", "slow.toml", "--data", "data"];
+    let words = format!("slow: {half} of {SLOW_TASKS} tasks have rows; {} to run", SLOW_TASKS - half);
+    sandbox.run(&adopt).exits(0).prints(&[&words]);
+    sandbox.run(&adopt).exits(8).says(&["needs no adoption"]);
+    sandbox.run(&run).exits(0);
+    let undisturbed = Sandbox::new();
+    undisturbed.write("slow.toml", SLOW);
+    undisturbed.run(&run).exits(0);
+    let (adopted, whole) = (rows::tasks(&sandbox.path("data"), "slow"), rows::tasks(&undisturbed.path("data"), "slow"));
+    assert_eq!(adopted.len(), SLOW_TASKS);
+    for (index, row) in &whole {
+        assert_eq!(without_run_facts(&adopted[index]), without_run_facts(row), "task {index}");
+    }
+}
+
+/// The manifest was edited after its first half: its tasks have other indices now.
+#[test]
+fn adopted_rows_are_found_by_identity() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.toml", synthetic("s", 3));
+    let run = ["run", "s.toml", "--quiet", "--show", "0"];
+    sandbox.run(&run).exits(0);
+    std::fs::remove_dir_all(sandbox.path("results/data/.powersweep")).expect("it is there");
+    sandbox.write("s.toml", synthetic("s", 2));
+    let refused = sandbox.run(&["adopt", "s.toml"]).exits(8).says(&["2 rows of no task of this manifest", "--accept"]);
+    assert!(refused.stdout.is_empty(), "{refused}");
+    sandbox.write("s.toml", synthetic("s", 5));
+    sandbox.run(&["adopt", "s.toml"]).exits(0).prints(&["s: 6 of 10 tasks have rows; 4 to run"]);
+    sandbox.run(&run).exits(0);
+    let found = rows::read(&sandbox.path("results/data"), "s", "tasks");
+    let ids: BTreeSet<_> = found.iter().map(|row| row["task_id"].to_string()).collect();
+    assert_eq!((found.len(), ids.len()), (10, 10));
+}
+
+#[test]
+fn doubled_rows_and_unreadable_states_are_reported() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.toml", synthetic("s", 3));
+    sandbox.run(&["run", "s.toml", "--quiet", "--show", "0"]).exits(0);
+    let state = sandbox.path("results/data/.powersweep/state");
+    for file in contents(&state.join("manifest")).keys() {
+        std::fs::write(file, "no manifest").expect("it is writable");
+    }
+    sandbox.run(&["adopt", "s.toml"]).exits(5).says(&["cannot be read", "--set-aside"]);
+    let tasks = sandbox.path("results/data/s/tasks");
+    let part = contents(&tasks).into_iter().next().expect("a part");
+    std::fs::write(tasks.join("copy.parquet"), &part.1).expect("it is writable");
+    sandbox.write("results/data/s/tasks/other.parquet", "no part");
+    let complaints = ["6 rows of tasks that have a row already", "other.parquet is no part"];
+    sandbox.run(&["adopt", "s.toml", "--set-aside"]).exits(8).says(&complaints);
+    assert!(!state.exists(), "nothing was written");
+    sandbox.run(&["adopt", "s.toml", "--accept"]).exits(0).prints(&["s: 6 of 6 tasks have rows; 0 to run"]);
+}
+
+#[test]
+fn every_format_has_every_row() {
+    let sandbox = Sandbox::new();
+    sandbox.write("jobs.toml", JOBS);
+    sandbox.write("logs/tiny.swf", TINY_LOG);
+    sandbox.run(&["run", "jobs.toml", "--traces", "logs", "--quiet", "--show", "0"]).exits(0);
+    let results = |args: &[&str]| sandbox.run(&[&["results", "jobs"][..], args].concat());
+    let csv = results(&["--table", "jobs", "--format", "csv", "--columns", "job_id,task_id,wait_s"]).exits(0).stdout;
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (1 + 4 * 3, "job_id,task_id,wait_s"));
+    let json = results(&["--format", "json"]).exits(0).stdout;
+    let parsed: Vec<Json> = json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let stored = rows::tasks(&sandbox.path("results/data"), "jobs");
+    assert_eq!(parsed.len(), stored.len());
+    for row in &parsed {
+        let stored = &stored[&row["task_index"].as_u64().expect("an index")];
+        assert_eq!(row.as_object().expect("a row").len(), stored.len());
+        let started = row["started_at"].as_str().expect("a text");
+        assert!(started.starts_with("20") && started.ends_with('Z'), "{started}");
+        for name in ["task_id", "queue_order", "wait_s_mean", "gears_ghz", "bsld_threshold"] {
+            assert_eq!(row[name], stored[name], "{name}");
+        }
+    }
+    results(&["--table", "jobs", "--format", "parquet", "--output", "j.parquet"]).exits(0);
+    assert_eq!(file_rows(&sandbox.path("j.parquet")), 12);
+    results(&["--format", "arrow", "--output", "t.arrow"]).exits(0);
+    let stream = StreamReader::try_new(File::open(sandbox.path("t.arrow")).expect("there"), None).expect("a stream");
+    assert_eq!(stream.map(|batch| batch.expect("whole").num_rows()).sum::<usize>(), 4);
+    results(&["--table", "jobs"]).exits(0).prints(&["job_id", "energy_j"]);
+    results(&["--table", "failures"]).exits(0).prints(&["no rows yet"]);
+    results(&["--columns", "wait_s_men"]).exits(2).says(&["did you mean `wait_s_mean`"]);
+    results(&["--output", "x.csv"]).exits(2).says(&["--output needs --format"]);
+    results(&["--format", "csv", "--output", "none/x.csv"]).exits(5).says(&["cannot write none/x.csv"]);
+    sandbox.run(&["results", "job"]).exits(2).says(&["did you mean `jobs`"]);
+    let left: Vec<_> = std::fs::read_dir(sandbox.path("")).expect("there").flatten().map(|e| e.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("partial")), "{left:?}");
+}
+
+#[test]
+fn every_failed_attempt_has_a_row() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wide.toml", WIDE);
+    sandbox.write("logs/tiny.swf", TINY_LOG);
+    sandbox.run(&["run", "wide.toml", "--traces", "logs", "--quiet", "--show", "0"]).exits(3);
+    let json = sandbox.run(&["results", "wide", "--table", "failures", "--format", "json"]).exits(0).stdout;
+    let rows: Vec<Json> = json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!((&row["attempt"], &row["failure_kind"]), (&1.into(), &"spec".into()), "{row}");
+        assert!(row["message"].as_str().is_some_and(|message| message.contains("procs")), "{row}");
+    }
+}
+
+#[test]
+fn an_export_is_one_sorted_file_a_table() {
+    let sandbox = Sandbox::new();
+    // More rows than are sorted at once.
+    let text = synthetic("big", 60).replace("synthetic_jobs_count = 60", "synthetic_jobs_count = 600");
+    sandbox.write("big.toml", text.replace("version = 1\n", "version = 1\ntables = [\"jobs\"]\n"));
+    sandbox.run(&["run", "big.toml", "--quiet", "--show", "0"]).exits(0);
+    let export = ["export", "big", "--output", "copy"];
+    sandbox.run(&export).exits(0).prints(&["tasks: 120 rows", "jobs: 72000 rows"]);
+    sandbox.run(&export).exits(8).says(&["exists already"]);
+    let names: BTreeSet<String> = contents(&sandbox.path("copy")).keys().map(|path| path.display().to_string()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    let order = |path: &Path| -> Vec<(i64, i64)> {
+        let file = File::open(path).expect("there");
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
+        assert!(reader.metadata().num_row_groups() <= 2);
+        let number = |batch: &arrow::array::RecordBatch, name: &str, row: usize| {
+            let column = batch.column_by_name(name).expect("there");
+            arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(column).value(row)
+        };
+        let batches = reader.build().expect("readable").map(|batch| batch.expect("whole"));
+        batches
+            .flat_map(|batch| {
+                let keys = (0..batch.num_rows()).map(|row| (number(&batch, "task_index", row), number(&batch, "job_id", row)));
+                keys.collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    let jobs = order(&sandbox.path("copy/jobs.parquet"));
+    let sorted: BTreeSet<_> = jobs.iter().copied().collect();
+    assert_eq!(jobs.len(), 72_000);
+    assert!(jobs.iter().eq(&sorted), "by task, and the jobs of a task in their order");
+    sandbox.run(&["export", "big", "--table", "tasks", "--output", "t.parquet"]).exits(0).prints(&["tasks: 120 rows"]);
+    assert_eq!(file_rows(&sandbox.path("t.parquet")), 120);
+    sandbox.run(&["export", "big", "--table", "tasks", "--output", "t.parquet"]).exits(8).says(&["exists already"]);
+    sandbox.run(&["export", "big", "--output", "all.parquet"]).exits(2).says(&["--table"]);
+    sandbox.run(&["export", "none", "--output", "x"]).exits(2);
+    let left: Vec<_> = std::fs::read_dir(sandbox.path("")).expect("there").flatten().map(|e| e.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("partial")), "{left:?}");
+    assert!(!sandbox.path("x").exists());
+}
+
+/// A table that an edit adds: what is done has no rows of it, and that is said.
+#[test]
+fn tasks_done_before_a_table_was_asked_for_are_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.toml", synthetic("s", 2));
+    sandbox.run(&["run", "s.toml", "--quiet", "--show", "0"]).exits(0);
+    sandbox.write("s.toml", synthetic("s", 3).replace("version = 1\n", "version = 1\ntables = [\"jobs\"]\n"));
+    let gap = "4 tasks with a row have nothing in `jobs`";
+    sandbox.run(&["plan", "s.toml"]).exits(0).prints(&["4 done already, 2 would run", gap]);
+    sandbox.run(&["run", "s.toml", "--show", "0"]).exits(0).says(&[gap]);
+    let plan = sandbox.run(&["plan", "s.toml", "--format", "json"]).exits(0).json();
+    assert_eq!(plan["lacking"]["jobs"], 4, "{plan}");
+    assert_eq!(rows::read(&sandbox.path("results/data"), "s", "jobs").len(), 2 * 60);
+}
+
+fn file_rows(path: &Path) -> i64 {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).expect("there")).expect("Parquet");
+    reader.metadata().file_metadata().num_rows()
+}
