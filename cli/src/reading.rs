@@ -110,7 +110,10 @@ impl Reading {
         for rows in &self.view.rows {
             let batch = live_batch(rows, &stored).map_err(|error| {
                 let place = format!("rows {} of {}/{} in the state", rows.seq, self.experiment, self.table);
-                Failure::new(Exit::Storage, format!("{place} cannot be read: {}", powersweep_proto::client::chain(&error)))
+                Failure::new(
+                    Exit::Storage,
+                    format!("{place} cannot be read: {}", powersweep_proto::client::chain(&error)),
+                )
             })?;
             if !each(fitted(&batch, schema, &Path::from("the state"))?)? {
                 return Ok(());

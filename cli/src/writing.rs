@@ -31,9 +31,14 @@ pub enum Encoding {
 
 /// Where rows go.
 enum Place {
-    Stdout { gone: Arc<AtomicBool> },
+    Stdout {
+        gone: Arc<AtomicBool>,
+    },
     /// The file and its name while it grows; removed unless it is finished.
-    File { path: PathBuf, partial: PathBuf },
+    File {
+        path: PathBuf,
+        partial: PathBuf,
+    },
 }
 
 /// Standard output that remembers that nobody reads it any more.
@@ -147,7 +152,9 @@ impl Writing {
     fn checked<T>(&self, result: Result<T, String>) -> Result<T, Failure> {
         result.map_err(|error| match &self.place {
             Place::Stdout { .. } => Failure::new(Exit::Failure, format!("cannot write to standard output: {error}")),
-            Place::File { path, .. } => Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display())),
+            Place::File { path, .. } => {
+                Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
+            }
         })
     }
 }

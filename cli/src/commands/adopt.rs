@@ -49,12 +49,7 @@ pub fn run(args: &AdoptArgs) -> Outcome {
     })?
 }
 
-async fn adopt(
-    args: &AdoptArgs,
-    location: &Location,
-    sweep: &Sweep,
-    digests: &BTreeMap<String, Digest>,
-) -> Outcome {
+async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &BTreeMap<String, Digest>) -> Outcome {
     let name = sweep.manifest().name();
     make_way(args, location).await?;
     let mut scan = Scan::new(location, sweep)?;
@@ -88,8 +83,16 @@ async fn adopt(
     let now_us = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
     store.commit(adoption.batch(digests, &loaded, now_us)).await.or_exit(Exit::Storage)?;
     store.close().await.or_exit(Exit::Storage)?;
-    let more = if uploads > 0 { format!(", {} in no part yet taken too", screen::count(uploads as u64, "upload")) } else { String::new() };
-    screen::print(&format!("{name}: {done} of {} have rows{more}; {} to run", screen::count(tasks, "task"), tasks - done))
+    let more = if uploads > 0 {
+        format!(", {} in no part yet taken too", screen::count(uploads as u64, "upload"))
+    } else {
+        String::new()
+    };
+    screen::print(&format!(
+        "{name}: {done} of {} have rows{more}; {} to run",
+        screen::count(tasks, "task"),
+        tasks - done
+    ))
 }
 
 /// The state must be readable, or gone.
@@ -150,7 +153,9 @@ impl Scan {
         }
         if self.adoption.foreign() > 0 {
             let foreign = screen::count(self.adoption.foreign(), "row");
-            self.troubles.push(format!("{foreign} of no task of this manifest (values that an edit took out, or another kernel version)"));
+            self.troubles.push(format!(
+                "{foreign} of no task of this manifest (values that an edit took out, or another kernel version)"
+            ));
         }
         for table in [Table::Jobs, Table::Series] {
             self.table(table).await?;
@@ -256,7 +261,8 @@ fn rows(path: &Path, bytes: Bytes, mut each: impl FnMut(Row)) -> Result<(), Fail
         for (at, id) in ids.iter().enumerate() {
             let id = id.and_then(|id| Uuid::parse_str(id).ok());
             let task_id = id.ok_or_else(|| damaged(format!("row {at} has no task_id")))?;
-            let index = indices.filter(|column| column.is_valid(at)).and_then(|column| u64::try_from(column.value(at)).ok());
+            let index =
+                indices.filter(|column| column.is_valid(at)).and_then(|column| u64::try_from(column.value(at)).ok());
             each(Row { task_id, index });
         }
     }

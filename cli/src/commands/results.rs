@@ -102,7 +102,9 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
     }
     let default = SHOWN.iter().find(|(t, _)| *t == table).map_or(&[][..], |(_, columns)| columns);
     let schema = chosen.unwrap_or_else(|| {
-        Arc::new(Schema::new(default.iter().filter_map(|c| all.column_with_name(c)).map(|(_, f)| f.clone()).collect::<Vec<_>>()))
+        Arc::new(Schema::new(
+            default.iter().filter_map(|c| all.column_with_name(c)).map(|(_, f)| f.clone()).collect::<Vec<_>>(),
+        ))
     });
     let mut text = Shown::new();
     text.load_style(presets::NOTHING);

@@ -63,7 +63,11 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
         text.push_str(&format!("; it is paused: `powersweep resume {}` goes on", reply.experiment));
     }
     for gap in &reply.lacking {
-        let tasks = if gap.tasks == 1 { "1 task with a row has".to_owned() } else { format!("{} tasks with a row have", gap.tasks) };
+        let tasks = if gap.tasks == 1 {
+            "1 task with a row has".to_owned()
+        } else {
+            format!("{} tasks with a row have", gap.tasks)
+        };
         text.push_str(&format!(
             "\n{tasks} nothing in `{}`: they ran before the manifest asked for it. To get them, give the experiment a new \
              name, or submit it with --restart, which computes everything again",

@@ -206,7 +206,8 @@ fn an_export_is_one_sorted_file_a_table() {
     let export = ["export", "big", "--output", "copy"];
     sandbox.run(&export).exits(0).prints(&["tasks: 120 rows", "jobs: 72000 rows"]);
     sandbox.run(&export).exits(8).says(&["exists already"]);
-    let names: BTreeSet<String> = contents(&sandbox.path("copy")).keys().map(|path| path.display().to_string()).collect();
+    let names: BTreeSet<String> =
+        contents(&sandbox.path("copy")).keys().map(|path| path.display().to_string()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     let order = |path: &Path| -> Vec<(i64, i64)> {
         let file = File::open(path).expect("there");
@@ -219,7 +220,8 @@ fn an_export_is_one_sorted_file_a_table() {
         let batches = reader.build().expect("readable").map(|batch| batch.expect("whole"));
         batches
             .flat_map(|batch| {
-                let keys = (0..batch.num_rows()).map(|row| (number(&batch, "task_index", row), number(&batch, "job_id", row)));
+                let keys =
+                    (0..batch.num_rows()).map(|row| (number(&batch, "task_index", row), number(&batch, "job_id", row)));
                 keys.collect::<Vec<_>>()
             })
             .collect()

@@ -47,9 +47,9 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
 use uuid::Uuid;
 
+pub use adopt::{Adoption, Row};
 pub use control::{Action, PRIORITIES};
 pub use failure::kind_of;
-pub use adopt::{Adoption, Row};
 pub use index_set::IndexSet;
 pub use pins::{build_versions, parts_of};
 pub use submit::Submission;

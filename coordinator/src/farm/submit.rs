@@ -11,7 +11,8 @@ use super::leaving::{aside_name, is_aside};
 use super::pending::Pending;
 use super::{ClientId, Farm, Now, Reply, pins};
 use crate::records::{
-    DoneChunk, EarlierRecord, ExperimentRecord, ExperimentState, FailureRecord, Key, LeaseId, LogDigest, Record, Table,
+    CoveredRecord, DoneChunk, EarlierRecord, ExperimentRecord, ExperimentState, FailureRecord, Key, LeaseId, LogDigest,
+    Record, Table,
 };
 
 /// Most indices of a sweep: chunk numbers have 32 bits.
@@ -140,6 +141,7 @@ impl Farm {
         experiment.missing = missing;
         self.experiments.insert(name.to_owned(), experiment);
         self.schedule.push(name.to_owned());
+        self.note_covered(name);
         self.finish(name);
     }
 
@@ -181,6 +183,7 @@ impl Farm {
         }
         self.out.put(Record::Experiment(record));
         self.store_moved(name, moved);
+        self.note_covered(name);
         self.move_leases(name, old.generation);
         self.roll_due(name, now);
     }
@@ -213,6 +216,15 @@ impl Farm {
         }
         for (chunk, _) in experiment.done.chunks() {
             self.out.touch(name, chunk);
+        }
+    }
+
+    /// Says how far the tables asked for go back: from now on their tasks are counted.
+    fn note_covered(&mut self, name: &str) {
+        let experiment = self.experiments.get_mut(name).expect("the caller found it");
+        for table in experiment.record.tables.clone() {
+            let tasks = experiment.table(table).covered;
+            self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table, tasks }));
         }
     }
 
@@ -343,7 +355,8 @@ fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
 
 /// The optional tables that lack rows of tasks with a row in `tasks`.
 fn lacking(experiment: &Experiment, tables: &[Table]) -> Vec<v1::TableGap> {
-    let gaps = tables.iter().map(|table| v1::TableGap { table: table.name().to_owned(), tasks: experiment.lacking(*table) });
+    let gaps =
+        tables.iter().map(|table| v1::TableGap { table: table.name().to_owned(), tasks: experiment.lacking(*table) });
     gaps.filter(|gap| gap.tasks > 0).collect()
 }
 

@@ -18,8 +18,8 @@ impl FlushRule {
     /// eighty columns, a durable write) is shared by many rows where tasks are short.
     pub const TASKS: FlushRule = FlushRule { rows: 1_000, bytes: 256 << 10, age: Duration::from_millis(100) };
 
-    /// With an optional table each batch becomes one published object of it, so batches are larger and later: few
-    /// objects matter more than the seconds of work that a kill repeats.
+    /// With an optional table each batch is one uploaded object of it (the coordinator makes parts of many), so batches
+    /// are larger and later: an upload costs a few writes and a look-up, and small objects must be decoded again.
     pub const PARTS: FlushRule = FlushRule { rows: 1_000, bytes: 64 << 20, age: Duration::from_secs(5) };
 
     /// Whether a batch has to go now.

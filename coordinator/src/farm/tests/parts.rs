@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use powersweep_proto::v1::worker_message::Body as ToFarm;
 use powersweep_proto::v1;
+use powersweep_proto::v1::worker_message::Body as ToFarm;
 use uuid::Uuid;
 
 use super::wire::{Wire, failure, hand_in, sweep_of, tasks};
@@ -88,7 +88,9 @@ fn a_month_of_slow_tasks_gives_a_part_now_and_then() {
     assert_eq!(rows as u64, count + 1, "the end shows all");
     assert_eq!(slow.wire.visible_jobs.values().map(Vec::len).sum::<usize>(), rows);
     assert!(slow.wire.staging.is_empty(), "merged uploads are deleted");
-    assert!(futures::executor::block_on(crate::store::Store::load(&slow.wire.store)).expect("loads").uploads.is_empty());
+    assert!(
+        futures::executor::block_on(crate::store::Store::load(&slow.wire.store)).expect("loads").uploads.is_empty()
+    );
 }
 
 #[test]
