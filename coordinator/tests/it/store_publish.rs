@@ -51,7 +51,9 @@ async fn finish(store: &dyn Store, intent: &Intent) -> Result<(), PublishError> 
             }
         }
         Source::Merged { uploads } => {
-            uploads.iter().for_each(|part_id| drop(batch.delete(Key::Upload { part_id: *part_id })))
+            for &part_id in uploads {
+                batch.delete(Key::Upload { part_id });
+            }
         }
         Source::Staged => {}
     }

@@ -62,7 +62,10 @@ async fn rows_are_seen_once_at_every_step_of_their_part() {
     assert_eq!(seen(location, Table::Failures).await, [100]);
     let (part_id, source) = (Uuid::now_v7(), Source::Rows { first_seq: 0, last_seq: 0 });
     let intent = Intent { experiment: "e".into(), table: Table::Tasks, part_id, source, rows: 4 };
-    commit(&*store, |batch| drop(batch.put(Record::Intent(intent.clone())))).await;
+    commit(&*store, |batch| {
+        batch.put(Record::Intent(intent.clone()));
+    })
+    .await;
     assert_eq!(seen(location, Table::Tasks).await, all, "an open intent without a part");
     make_visible(&*store, &intent).await.expect("visible");
     assert_eq!(seen(location, Table::Tasks).await, all, "an open intent with its part");
