@@ -10,7 +10,8 @@ use super::experiment::Experiment;
 use super::tables::Progress;
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply, Submission};
 use crate::records::{
-    DoneChunk, EarlierRecord, ExperimentState, FailureRecord, Fate, Key, LeavingRecord, Record, Totals,
+    CoveredRecord, DoneChunk, EarlierRecord, ExperimentState, FailureRecord, Fate, Key, LeavingRecord, Record, Source,
+    Table, Totals,
 };
 use powersweep_proto::v1;
 use std::time::Duration;
@@ -211,14 +212,32 @@ impl Farm {
                 self.out.delete(Key::Rows { experiment: name(), table: *table, seq: header.seq });
             }
             self.out.delete(Key::Totals { experiment: name(), table: *table });
-        }
-        for open in experiment.intents.values() {
-            if let crate::records::Source::Rows { first_seq, last_seq } = open.intent.source {
-                for seq in first_seq..=last_seq {
-                    self.out.delete(Key::Rows { experiment: name(), table: open.intent.table, seq });
-                }
+            self.out.delete(Key::Covered { experiment: name(), table: *table });
+            for upload in &rows.uploads {
+                self.forget_upload(name(), *table, upload.part_id);
             }
         }
+        for open in experiment.intents.values() {
+            let table = open.intent.table;
+            match &open.intent.source {
+                Source::Rows { first_seq, last_seq } => {
+                    for seq in *first_seq..=*last_seq {
+                        self.out.delete(Key::Rows { experiment: name(), table, seq });
+                    }
+                }
+                Source::Merged { uploads } => {
+                    for part_id in uploads {
+                        self.forget_upload(name(), table, *part_id);
+                    }
+                }
+                Source::Staged => {}
+            }
+        }
+    }
+
+    fn forget_upload(&mut self, experiment: String, table: Table, part_id: Uuid) {
+        self.out.delete(Key::Upload { part_id });
+        self.out.later(Effect::Discard { experiment, table, part_id });
     }
 
     /// Stores an experiment without rows under another name.
@@ -261,6 +280,8 @@ impl Farm {
                 rows: rows.rows_in_parts,
                 bytes: rows.bytes_in_parts,
             }));
+            let tasks = rows.covered;
+            self.out.put(Record::Covered(CoveredRecord { experiment: name(), table: *table, tasks }));
         }
         self.schedule.push(name());
         self.experiments.insert(name(), experiment);
