@@ -1,6 +1,7 @@
 //! `powersweep adopt`: a lost state from the rows that are there.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arrow::array::{Array, AsArray};
@@ -51,7 +52,7 @@ pub fn run(args: &AdoptArgs) -> Outcome {
 
 async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &BTreeMap<String, Digest>) -> Outcome {
     let name = sweep.manifest().name();
-    make_way(args, location).await?;
+    let unreadable = unreadable(args, location).await?;
     let mut scan = Scan::new(location, sweep)?;
     scan.everything().await?;
     let Scan { adoption, troubles, left, .. } = scan;
@@ -69,6 +70,9 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
     if left > 0 {
         let left = screen::count(left, "upload");
         screen::note(&format!("powersweep: {left} of tasks without a row left alone: those tasks run again"));
+    }
+    if let Some(data) = unreadable {
+        set_aside(&data)?;
     }
     let store = SlateStore::open(location).await.or_exit(Exit::Storage)?;
     let loaded = store.load().await.or_exit(Exit::Storage)?;
@@ -95,10 +99,10 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
     ))
 }
 
-/// The state must be readable, or gone.
-async fn make_way(args: &AdoptArgs, location: &Location) -> Result<(), Failure> {
+/// The state must be readable, or gone, or the user wants it out of the way: then in this folder.
+async fn unreadable(args: &AdoptArgs, location: &Location) -> Result<Option<PathBuf>, Failure> {
     let trouble = match tokio::time::timeout(READ_LIMIT, stored::read(location)).await {
-        Ok(Ok(_)) => return Ok(()),
+        Ok(Ok(_)) => return Ok(None),
         Ok(Err(failure)) => failure.message,
         Err(_) => format!("it does not answer within {} s", READ_LIMIT.as_secs()),
     };
@@ -111,6 +115,10 @@ async fn make_way(args: &AdoptArgs, location: &Location) -> Result<(), Failure> 
         let hint = "--set-aside moves it out of the way: every experiment of this data must then be adopted";
         return Err(Failure::new(Exit::Storage, format!("{unreadable}\n{hint}")));
     }
+    Ok(Some(data.to_owned()))
+}
+
+fn set_aside(data: &std::path::Path) -> Result<(), Failure> {
     let state = data.join(PRIVATE_DIR).join("state");
     let aside = data.join(PRIVATE_DIR).join(format!("state-unreadable-{}", Uuid::now_v7().simple()));
     std::fs::rename(&state, &aside)
