@@ -308,6 +308,38 @@ async fn parts_hold_their_rows(place: Place) {
     assert_eq!(ids_in(place.get(&path).await.expect("there")), [5, 6, 7, 8]);
 }
 
+async fn a_dataset_is_renamed_and_erased_in_any_number_of_attempts(place: Place) {
+    let store = place.open().await;
+    let ids: Vec<Uuid> = (1..=3).map(Uuid::from_u128).collect();
+    for (id, table) in ids.iter().zip([Table::Tasks, Table::Tasks, Table::Jobs]) {
+        store.create(&part_path("e", table, *id), a_part("e", *id, 0..3), *id).await.expect("created");
+        store.create(&part_path("ee", table, *id), a_part("ee", *id, 0..3), *id).await.expect("created");
+    }
+    // As after a crash in the middle: one part is there already, and not here any more.
+    store.rename_dataset("e", "e@1").await.expect("moved");
+    store.create(&part_path("e", Table::Tasks, ids[0]), a_part("e", ids[0], 0..3), ids[0]).await.expect("created");
+    for _ in 0..2 {
+        store.rename_dataset("e", "e@1").await.expect("moved");
+    }
+    place.kill();
+    let store = place.open().await;
+    for (id, table) in ids.iter().zip([Table::Tasks, Table::Tasks, Table::Jobs]) {
+        assert!(place.get(&part_path("e", table, *id)).await.is_none());
+        assert_eq!(ids_in(place.get(&part_path("e@1", table, *id)).await.expect("moved")), [0, 1, 2]);
+    }
+    store.stage("e@1", Table::Jobs, ids[0], a_part("e@1", ids[0], 0..3)).await.expect("uploaded");
+    for _ in 0..2 {
+        store.erase_dataset("e@1").await.expect("deleted");
+    }
+    let uploaded = store.publish_staged("e@1", Table::Jobs, ids[0], &part_path("e@1", Table::Jobs, ids[0])).await;
+    uploaded.expect_err("uploads go too");
+    for (id, table) in ids.iter().zip([Table::Tasks, Table::Tasks, Table::Jobs]) {
+        assert!(place.get(&part_path("e@1", table, *id)).await.is_none());
+        assert!(place.get(&part_path("ee", table, *id)).await.is_some(), "others stay");
+    }
+    store.erase_dataset("nosuch").await.expect("nothing to do");
+}
+
 macro_rules! promises {
     ($place:ident => $($promise:ident)*) => {
         $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -331,6 +363,7 @@ macro_rules! promises {
                 many_callers_at_once_are_all_served
                 impossible_requests_are_refused
                 parts_hold_their_rows
+                a_dataset_is_renamed_and_erased_in_any_number_of_attempts
             }
         })*
     };
