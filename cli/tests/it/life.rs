@@ -34,7 +34,7 @@ fn paused_by_someone_else_then_resumed_then_deleted() {
     assert_eq!((found["state"].as_str(), found["priority"].as_i64()), (Some("paused"), Some(7)), "{status}");
     sandbox.run(&["plan", "sweep.toml", "--coordinator", &url]).exits(0).prints(&["40 would run"]);
     sandbox.run(&["delete", "sweep", "--data-too"]).exits(0);
-    waiting.wait().exits(11).says(&["by someone else"]);
+    waiting.wait().exits(11).says(&["sweep was deleted by someone else"]);
 
     sandbox.run(&submit).exits(0).prints(&["0 done already, 40 to run"]);
     sandbox.run(&["submit", "sweep.toml", "--wait", "--coordinator", &url]).exits(0);

@@ -170,28 +170,54 @@ fn random_sweeps_agree_with_brute_force() {
 }
 
 /// Pairs of manifests tried as edits.
-const EDITS: u64 = 400;
+const EDITS: u64 = 60;
+
+/// The manifest with values left out or in another order, axes turned into one value, other seeds, and perhaps an
+/// exclude: excluded tasks are nowhere in a sweep.
+fn edited(text: &str, random: &mut Random) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let Some((name, values)) = line.split_once(" = [").filter(|_| random.chance(70)) else {
+            lines.push(line.to_owned());
+            continue;
+        };
+        let values: Vec<&str> = values.trim_end_matches(']').split(", ").collect();
+        let mut values = random.some(&values);
+        if random.chance(50) {
+            values.reverse();
+        }
+        lines.push(format!("{name} = {}", list(&values)));
+    }
+    if random.chance(30) {
+        lines.push("[[exclude]]\npolicy = \"a\"\nworkload = \"a\"".to_owned());
+    }
+    lines.join("\n") + "\n"
+}
 
 #[test]
 fn a_mapping_says_what_index_of_says() {
     let (mut kept, mut lost) = (0_u64, 0_u64);
     for seed in 0..EDITS {
-        let (from, to) = (manifest(&mut Random(seed)).0, manifest(&mut Random(seed + 7919)).0);
-        // Excluded tasks of the new sweep are nowhere in it.
-        let to = format!("{to}[[exclude]]\npolicy = \"a\"\nhead_gear = \"renew\"\nworkload = \"a\"\n");
-        let parsed = powersweep_experiments::Manifest::parse("to.toml", &to);
-        let (old, Ok(_)) = (sweep(&from), parsed) else { continue };
-        let new = sweep(&to);
-        let mut mapping = powersweep_experiments::Mapping::new(&old, &new);
         let mut random = Random(seed);
-        let step = 1 + old.index_count() / INDICES_MAX;
+        let from = manifest(&mut random).0;
+        // From few values to many, or the other way round.
+        let to = edited(&from, &mut random);
+        let (from, to) = if random.chance(50) { (from, to) } else { (edited(&to, &mut random), from) };
+        let usable = |text: &str| powersweep_experiments::Manifest::parse("test.toml", text).is_ok();
+        if !usable(&from) || !usable(&to) {
+            continue;
+        }
+        let (old, new) = (sweep(&from), sweep(&to));
+        let mut mapping = powersweep_experiments::Mapping::new(&old, &new);
+        let step = 1 + old.index_count() / 200;
         for index in (0..old.index_count()).step_by(usize::try_from(step).expect("small")) {
             // In any order: what was learnt from one task must hold for the others.
             let index = if random.chance(30) { random.next() % old.index_count() } else { index };
-            let expected = new.index_of(&old.task(index).expect("nothing is excluded"));
+            let Some(task) = old.task(index) else { continue };
+            let expected = new.index_of(&task);
             assert_eq!(mapping.index(index), expected, "seed {seed} index {index}\n{from}\n{to}");
             *(if expected.is_some() { &mut kept } else { &mut lost }) += 1;
         }
     }
-    assert!(kept > 1000 && lost > 1000, "{kept} tasks kept, {lost} lost");
+    assert!(kept > 500 && lost > 500, "{kept} tasks kept, {lost} lost");
 }
