@@ -48,7 +48,7 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Refused, "the coordinator refused the request"),
     (Exit::Fenced, "a newer coordinator took the data over; do not restart this one"),
     (Exit::ClaimFails, "a demanded claim of a paper does not hold"),
-    (Exit::Cancelled, "the experiment was cancelled or deleted by someone else; finished rows are kept unless deleted"),
+    (Exit::Cancelled, "the experiment was cancelled or deleted by someone else"),
     (Exit::Interrupted, "interrupted; finished tasks are kept, the same command goes on"),
 ];
 
