@@ -164,7 +164,9 @@ impl Farm {
         }
         if let Some((client, submission)) = leaving.next {
             let reply = match self.try_submit(&submission, now) {
-                Ok(Reply::Submitted(reply)) => Reply::Submitted(v1::SubmitReply { set_aside: aside, ..reply }),
+                Ok(Reply::Submitted(reply)) => {
+                    Reply::Submitted(Box::new(v1::SubmitReply { set_aside: aside, ..*reply }))
+                }
                 Ok(other) | Err(other) => other,
             };
             self.out.reply(client, reply);

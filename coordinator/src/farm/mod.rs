@@ -279,7 +279,7 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// To a submit.
-    Submitted(v1::SubmitReply),
+    Submitted(Box<v1::SubmitReply>),
     /// To a flush.
     Flushed(v1::FlushReply),
     /// To a pause, resume, cancel, retry, delete or change of priority.

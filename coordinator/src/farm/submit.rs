@@ -71,10 +71,10 @@ impl Farm {
         let Some(experiment) = self.experiments.get(&name) else {
             if submission.dry_run {
                 let generation = self.generation_floor + 1;
-                return Ok(Reply::Submitted(reply_of(&name, generation, sweep, &Moved::default(), &missing)));
+                return Ok(submitted(reply_of(&name, generation, sweep, &Moved::default(), &missing)));
             }
             self.create(&name, submission, missing, now);
-            return Ok(Reply::Submitted(self.submitted(&name)));
+            return Ok(submitted(self.submitted(&name)));
         };
         if let Some(refusal) = super::control::why_never(experiment) {
             return Err(Reply::Refused(refusal));
@@ -82,24 +82,24 @@ impl Farm {
         if submission.restart && submission.dry_run && !changed_pins(experiment, submission).is_empty() {
             let generation = self.generation_floor.max(experiment.record.generation) + 1;
             let reply = reply_of(&name, generation, sweep, &Moved::default(), &missing);
-            return Ok(Reply::Submitted(v1::SubmitReply { set_aside: aside_name(experiment), ..reply }));
+            return Ok(submitted(v1::SubmitReply { set_aside: aside_name(experiment), ..reply }));
         }
         check_pins(experiment, submission)?;
         let same = experiment.record.manifest == sweep.manifest().text() && experiment.sweep.is_some();
         if same && !submission.dry_run {
             self.submit_again(&name, submission.priority, missing);
             self.roll_due(&name, now);
-            return Ok(Reply::Submitted(self.submitted(&name)));
+            return Ok(submitted(self.submitted(&name)));
         }
         if submission.dry_run {
             let generation = experiment.record.generation + u64::from(!same);
             let moved = if same { moved_nowhere(experiment) } else { move_to(experiment, sweep) };
             let lacking = lacking(experiment, &tables_of(sweep));
             let reply = reply_of(&name, generation, sweep, &moved, &missing);
-            return Ok(Reply::Submitted(v1::SubmitReply { lacking, ..reply }));
+            return Ok(submitted(v1::SubmitReply { lacking, ..reply }));
         }
         self.edit(&name, submission, missing, now);
-        Ok(Reply::Submitted(self.submitted(&name)))
+        Ok(submitted(self.submitted(&name)))
     }
 
     /// The logs that have to be uploaded before tasks can run.
@@ -283,6 +283,10 @@ impl Farm {
         }
         self.wake_all();
     }
+}
+
+fn submitted(reply: v1::SubmitReply) -> Reply {
+    Reply::Submitted(Box::new(reply))
 }
 
 pub(super) fn tables_of(sweep: &Sweep) -> Vec<Table> {

@@ -56,7 +56,7 @@ impl Requests {
         let (send, receive) = oneshot::channel();
         self.command(Command::Submit { submission, reply: send }).await?;
         match receive.await.map_err(|_| reloading())? {
-            Reply::Submitted(reply) => Ok(reply),
+            Reply::Submitted(reply) => Ok(*reply),
             other => Err(refusal(other)),
         }
     }

@@ -75,7 +75,7 @@ impl Simulation {
             edits,
             jobs,
             changes_tables: seed % 8 >= 6,
-            lifecycle: seed % 3 != 0,
+            lifecycle: !seed.is_multiple_of(3),
             deletions: 0,
         }
     }
