@@ -84,7 +84,7 @@ fn publish(partial: &Path, output: &Path, file: Option<Table>) -> Result<(), Fai
     let named = match file {
         // A link never replaces a file, a rename would.
         Some(table) => std::fs::hard_link(partial.join(format!("{table}.parquet")), output),
-        None => refuse_existing(output).and_then(|()| Ok(std::fs::rename(partial, output)))?,
+        None => refuse_existing(output).map(|()| std::fs::rename(partial, output))?,
     };
     named.map_err(|error| cannot_write(output, &error))
 }
