@@ -77,7 +77,7 @@ pub async fn make_visible(store: &dyn Store, intent: &Intent) -> Result<u64, Pub
         &Source::Rows { first_seq, last_seq } => {
             let rows = store.rows(experiment, *table, first_seq, last_seq).await?;
             let owned = intent.clone();
-            let part = crate::store::blocking(move || encode(&owned, &rows)).await?;
+            let part = crate::store::blocking(move || encode_timed(&owned, &rows)).await?;
             let bytes = part.len() as u64;
             store.create(&path, part, *part_id).await?;
             Ok(bytes)
@@ -140,6 +140,24 @@ pub fn live_batch(rows: &RowsRecord, schema: &SchemaRef) -> Result<RecordBatch, 
         }
     }
     part::filter(&batch, &keep)
+}
+
+/// [`encode`], with a word on what it took: the one work of a coordinator that grows with the columns of a row.
+fn encode_timed(intent: &Intent, rows: &[RowsRecord]) -> Result<Bytes, PublishError> {
+    let before = thread_cpu_ms();
+    let part = encode(intent, rows)?;
+    if let (Some(before), Some(after)) = (before, thread_cpu_ms()) {
+        let (rows, bytes, encoding_cpu_ms) = (intent.rows, part.len(), after - before);
+        tracing::debug!(part_id = %intent.part_id, rows, bytes, encoding_cpu_ms, "part encoded");
+    }
+    Ok(part)
+}
+
+/// CPU time of this thread so far (ms), where the system tells (Linux).
+fn thread_cpu_ms() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: u64 = stat.split(' ').next()?.parse().ok()?;
+    Some(nanoseconds as f64 / 1e6)
 }
 
 /// The bytes of an intent's part.
