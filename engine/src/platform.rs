@@ -1,7 +1,7 @@
 //! Machines: classes of equal processors and their gears.
 use crate::error::SimError;
 use crate::power;
-use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use crate::registry::{Default, Entry, Param, Slot, Type};
 use crate::spec::SimSpec;
 
 /// Greatest machine: processor counts and their sums stay far from the end of `u32`.
@@ -266,7 +266,7 @@ pub(crate) fn gear_problems(spec: &SimSpec) -> Vec<String> {
     let by_table = power.entry().name == power::table::ENTRY.name;
     let (ghz, volts) = (part.reals("gears_ghz"), part.reals("gear_volts"));
     let mut problems = Vec::new();
-    let scales = |name: &str| part.get(name) != Part::new(part.entry()).get(name);
+    let scales = |name: &str| !part.is_default(name);
     if scales("beta") && part.get("class_betas").is_some() {
         problems.push("`beta` and `class_betas` both say how run times scale: give one of them".to_owned());
     }

@@ -352,6 +352,12 @@ impl Part {
         self.entry.params.iter().filter(|p| p.default == Default::Required && !self.values.contains_key(p.name))
     }
 
+    /// Whether a parameter is as in [`Part::new`]: at its default, or unset where it has none.
+    pub fn is_default(&self, name: &str) -> bool {
+        let param = self.entry.params.iter().find(|p| p.name == name);
+        self.get(name) == param.and_then(|p| p.default.value()).as_ref()
+    }
+
     /// A set value; `None` when unset.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
