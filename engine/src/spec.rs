@@ -1,13 +1,15 @@
 //! One simulation, fully specified: a part for every slot, and a seed.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use crate::registry::{self, Part, Slot};
 
 /// The parts of one simulation with all their parameter values. Together with the log's digest it is a task's identity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimSpec {
-    parts: BTreeMap<Slot, Part>,
+    /// Shared between the tasks of a sweep that differ in the seed alone; copied when a part changes.
+    parts: Arc<BTreeMap<Slot, Part>>,
     /// Seed of every random stream (generators, tie breaks). Explicit, never drawn.
     pub seed: u64,
 }
@@ -15,19 +17,24 @@ pub struct SimSpec {
 impl SimSpec {
     /// Every slot with its default part, seed 1: EASY at the top gear on a Lublin-Feitelson workload.
     pub fn new() -> SimSpec {
-        let parts = Slot::ALL
-            .into_iter()
-            .map(|slot| {
+        static DEFAULTS: LazyLock<Arc<BTreeMap<Slot, Part>>> = LazyLock::new(|| {
+            let part = |slot: Slot| {
                 let entry = registry::find(slot, slot.default_part()).expect("default parts are registered (tested)");
                 (slot, Part::new(entry))
-            })
-            .collect();
-        SimSpec { parts, seed: 1 }
+            };
+            Arc::new(Slot::ALL.into_iter().map(part).collect())
+        });
+        SimSpec { parts: Arc::clone(&DEFAULTS), seed: 1 }
+    }
+
+    /// Whether two specs are copies of one, their seeds aside. `false` says nothing: they may be equal all the same.
+    pub fn shares_parts(&self, other: &SimSpec) -> bool {
+        Arc::ptr_eq(&self.parts, &other.parts)
     }
 
     /// Fills a slot.
     pub fn choose(&mut self, part: Part) {
-        self.parts.insert(part.entry().slot, part);
+        Arc::make_mut(&mut self.parts).insert(part.entry().slot, part);
     }
 
     /// The part of a slot.
@@ -37,7 +44,7 @@ impl SimSpec {
 
     /// The part of a slot, to change its parameters.
     pub fn part_mut(&mut self, slot: Slot) -> &mut Part {
-        self.parts.get_mut(&slot).expect("every slot is filled from the start")
+        Arc::make_mut(&mut self.parts).get_mut(&slot).expect("every slot is filled from the start")
     }
 
     /// All parts in slot order.

@@ -25,11 +25,15 @@ pub const NAMESPACE: Uuid = Uuid::from_u128(0x6f0d_3c5e_92a1_4b77_8e35_b1c4_70d9
 /// First bytes of every canonical spec: the version of this encoding.
 const MAGIC: &[u8] = b"powersweep task 1\n";
 
+/// Where the seed stands in the canonical bytes: behind the magic and the kernel's version.
+const SEED_AT: usize = MAGIC.len() + size_of_val(&KERNEL_VERSION);
+
 /// The canonical bytes of a spec: equal exactly when two specs are the same task.
 pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&KERNEL_VERSION.to_le_bytes());
+    debug_assert_eq!(out.len(), SEED_AT);
     out.extend_from_slice(&sim.seed.to_le_bytes());
     match digest {
         None => out.push(0),
@@ -47,6 +51,13 @@ pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
 /// The id of a task: UUIDv5 of [`canonical`] in [`NAMESPACE`].
 pub fn task_id(sim: &SimSpec, digest: Option<Digest>) -> Uuid {
     Uuid::new_v5(&NAMESPACE, &canonical(sim, digest))
+}
+
+/// The id of the task that [`canonical`] gave these bytes for, were its seed this one. The bytes then are that task's.
+pub(crate) fn task_id_with_seed(canonical: &mut [u8], seed: u64) -> Uuid {
+    let seed = seed.to_le_bytes();
+    canonical[SEED_AT..SEED_AT + seed.len()].copy_from_slice(&seed);
+    Uuid::new_v5(&NAMESPACE, canonical)
 }
 
 fn push_part(out: &mut Vec<u8>, part: &Part) {
@@ -160,6 +171,18 @@ mod tests {
         ];
         let ids: std::collections::BTreeSet<Uuid> = specs.iter().map(|s| task_id(s, None)).collect();
         assert_eq!(ids.len(), specs.len());
+    }
+
+    #[test]
+    fn another_seed_in_the_bytes_is_another_seed_in_the_spec() {
+        let mut sim = with(Slot::Order, "sjf", &[]);
+        for digest in [None, Some(Digest::of(b"log"))] {
+            sim.seed = 1;
+            let mut bytes = canonical(&sim, digest);
+            sim.seed = u64::MAX - 5;
+            assert_eq!(task_id_with_seed(&mut bytes, sim.seed), task_id(&sim, digest));
+            assert_eq!(bytes, canonical(&sim, digest));
+        }
     }
 
     #[test]

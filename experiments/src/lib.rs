@@ -36,4 +36,4 @@ pub use manifest::{LogRef, Manifest, Tables};
 pub use mapping::Mapping;
 pub use pins::part_id;
 pub use plan::{AxisSummary, AxisValue, BlockSummary};
-pub use sweep::{Sweep, TaskSpec};
+pub use sweep::{Decoder, Sweep, TaskSpec};

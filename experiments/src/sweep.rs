@@ -112,40 +112,45 @@ impl Sweep {
 
     /// The task of an index; `None` if it is excluded or beyond the last.
     pub fn task(&self, index: u64) -> Option<TaskSpec> {
-        if index >= self.0.index_count || self.is_excluded(index) {
-            return None;
-        }
-        let levels = self.levels();
+        Decoder::new(self.clone()).task(index)
+    }
+
+    /// The task of an index that is included, but for its seed and what depends on it.
+    fn seedless(&self, index: u64) -> TaskSpec {
         let mut sim = SimSpec::new();
         let mut labels: [Option<Arc<str>>; SEED_LEVEL] = [const { None }; SEED_LEVEL];
         let mut rest = index;
-        for (at, level) in levels.iter().enumerate() {
+        for (at, level) in self.levels()[..SEED_LEVEL].iter().enumerate() {
             let (variant, offset) = level.locate(rest / self.0.strides[at]);
             rest %= self.0.strides[at];
             let variant = &level.variants[variant];
-            if at == SEED_LEVEL {
-                if let Value::Int(seed) = variant.digits[0].columns[0].values.get(offset) {
-                    sim.seed = seed.unsigned_abs();
-                }
-                continue;
-            }
             labels[at] = Some(variant.label.clone());
             variant.parts_at(offset).into_iter().for_each(|part| sim.choose(part));
         }
         let log = sim.part(Slot::Source).opt_text(LOG).map(|log| self.0.logs[log].clone());
         let digest = log.as_ref().map(|(digest, _)| *digest);
         let [workload, platform, policy, _] = labels.map(|label| label.unwrap_or_default());
-        Some(TaskSpec {
+        TaskSpec {
             experiment: self.0.manifest.inner().name.clone(),
             index,
-            task_id: identity::task_id(&sim, digest),
+            task_id: Uuid::nil(),
             workload,
             platform,
             policy,
             digest,
             log: log.map(|(_, name)| name),
             sim,
-        })
+        }
+    }
+
+    /// The seed at a position of the fastest level.
+    fn seed(&self, position: u64) -> u64 {
+        let level = &self.levels()[SEED_LEVEL];
+        let (variant, offset) = level.locate(position);
+        match level.variants[variant].digits[0].columns[0].values.get(offset) {
+            Value::Int(seed) => seed.unsigned_abs(),
+            other => unreachable!("seeds are integers, which the manifest's reader checks: {other:?}"),
+        }
     }
 
     /// The index at which this sweep has the same simulation (labels and names of logs do not count); `None` if it has
@@ -167,6 +172,47 @@ impl Sweep {
             index += position * self.0.strides[at];
         }
         (!self.is_excluded(index)).then_some(index)
+    }
+}
+
+/// Decodes tasks of a sweep one after the other. Neighbours mostly differ in the seed alone, the fastest digit of the
+/// index: what they share is decoded once, and their specs share their parts ([`SimSpec::shares_parts`]).
+#[derive(Debug)]
+pub struct Decoder {
+    sweep: Sweep,
+    /// The task decoded last, with its canonical bytes.
+    last: Option<(TaskSpec, Vec<u8>)>,
+}
+
+impl Decoder {
+    /// A decoder that has decoded nothing yet.
+    pub fn new(sweep: Sweep) -> Decoder {
+        Decoder { sweep, last: None }
+    }
+
+    /// The sweep.
+    pub fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    /// The task of an index; `None` if it is excluded or beyond the last.
+    pub fn task(&mut self, index: u64) -> Option<TaskSpec> {
+        if index >= self.sweep.index_count() || self.sweep.is_excluded(index) {
+            return None;
+        }
+        let seeds = self.sweep.levels()[SEED_LEVEL].count;
+        let (task, canonical) = match &mut self.last {
+            Some(last) if last.0.index / seeds == index / seeds => last,
+            last => {
+                let task = self.sweep.seedless(index);
+                let canonical = identity::canonical(&task.sim, task.digest);
+                last.insert((task, canonical))
+            }
+        };
+        task.index = index;
+        task.sim.seed = self.sweep.seed(index % seeds);
+        task.task_id = identity::task_id_with_seed(canonical, task.sim.seed);
+        Some(task.clone())
     }
 }
 

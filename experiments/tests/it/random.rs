@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use powersweep_engine::{Slot, Value};
-use powersweep_experiments::TaskSpec;
+use powersweep_experiments::{Decoder, TaskSpec};
 
 use crate::{Random, sweep};
 
@@ -150,7 +150,10 @@ fn random_sweeps_agree_with_brute_force() {
         let sweep = sweep(&text);
         assert_eq!(sweep.task_count(), excluded.iter().filter(|e| !**e).count() as u64, "seed {seed}\n{text}");
         let mut next = None;
+        let mut decoder = Decoder::new(sweep.clone());
         for index in (0..sweep.index_count()).rev() {
+            // One decoder for all: what it keeps of the task before must not show.
+            assert_eq!(decoder.task(index), sweep.task(index), "seed {seed} index {index}\n{text}");
             let out = excluded[usize::try_from(index).expect("small")];
             assert_eq!(sweep.is_excluded(index), out, "seed {seed} index {index}\n{text}");
             assert_eq!(sweep.task(index).is_none(), out);

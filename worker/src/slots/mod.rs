@@ -18,6 +18,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use powersweep_engine::Details;
+use powersweep_experiments::Decoder;
 use powersweep_proto::v1;
 
 use crate::JOURNAL;
@@ -150,21 +151,24 @@ impl Pool {
         let stop = self.session().stop_flag(slot);
         let clock = &self.slots[slot].clock;
         let mut runner = Runner { worker: &self.name, logs: &self.logs, clock, stop, details: Details::default() };
-        let mut experiment: Option<Arc<Experiment>> = None;
+        let mut experiment: Option<(Arc<Experiment>, Decoder)> = None;
         while let Some(task) = self.next(slot) {
-            if experiment.as_ref().is_none_or(|e| e.key != task.experiment) {
-                experiment = self.experiment(&task.experiment);
+            if experiment.as_ref().is_none_or(|(e, _)| e.key != task.experiment) {
+                experiment = self.experiment(&task.experiment).map(|e| {
+                    let decoder = Decoder::new(e.sweep.clone());
+                    (e, decoder)
+                });
             }
             let epoch = task.lease.epoch;
             tracing::trace!(target: JOURNAL, index = task.index, attempt = task.attempt, epoch, "started");
-            let outcome = match &experiment {
-                Some(experiment) => runner.run(experiment, &task),
+            let outcome = match &mut experiment {
+                Some((experiment, decoder)) => runner.run(experiment, decoder, &task),
                 // The coordinator sends experiments before their leases; without one the task goes back.
                 None => Outcome::Stopped,
             };
             match outcome {
                 Outcome::Row(row) => {
-                    let tables = experiment.as_ref().map(|e| e.tables).unwrap_or_default();
+                    let tables = experiment.as_ref().map(|(e, _)| e.tables).unwrap_or_default();
                     // First, because from the push on the flusher may hand it in, and the answer may come at once.
                     self.session().finished(slot);
                     self.keep(slot, &task, &row, &runner.details, tables);

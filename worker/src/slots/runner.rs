@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_engine::workload::WorkloadError;
 use powersweep_engine::{Details, Limits, SimError, simulate};
-use powersweep_experiments::{Sweep, Tables};
+use powersweep_experiments::{Decoder, Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
 use powersweep_results::identity::RunFacts;
 
@@ -59,12 +59,12 @@ pub(crate) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs one task. The slot's clock is in [`Phase::Store`] afterwards.
-    pub(crate) fn run(&mut self, experiment: &Experiment, task: &TaskRef) -> Outcome {
+    /// Runs one task of the experiment whose sweep `decoder` decodes. The slot's clock is in [`Phase::Store`] afterwards.
+    pub(crate) fn run(&mut self, experiment: &Experiment, decoder: &mut Decoder, task: &TaskRef) -> Outcome {
         let started_at_us = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_micros() as i64);
         let begun = Instant::now();
         self.clock.enter(Phase::Parse);
-        let outcome = panics::catch(|| self.attempt(experiment, task, begun, started_at_us));
+        let outcome = panics::catch(|| self.attempt(experiment, decoder, task, begun, started_at_us));
         self.clock.enter(Phase::Store);
         match outcome {
             Ok(outcome) => outcome,
@@ -72,8 +72,15 @@ impl Runner<'_> {
         }
     }
 
-    fn attempt(&mut self, experiment: &Experiment, task: &TaskRef, begun: Instant, started_at_us: i64) -> Outcome {
-        let Some(spec) = experiment.sweep.task(task.index) else {
+    fn attempt(
+        &mut self,
+        experiment: &Experiment,
+        decoder: &mut Decoder,
+        task: &TaskRef,
+        begun: Instant,
+        started_at_us: i64,
+    ) -> Outcome {
+        let Some(spec) = decoder.task(task.index) else {
             return Outcome::Excluded { next: experiment.sweep.next_included(task.index).unwrap_or(u64::MAX) };
         };
         let workload = match self.logs.workload(&spec, &self.stop) {
