@@ -1,5 +1,5 @@
 //! Values by key in memory, each made once, the least recently used given up when a budget of bytes is exceeded.
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +14,8 @@ pub(crate) struct Memo<K, V> {
 
 struct Table<K, V> {
     slots: HashMap<K, Slot<V>>,
+    /// Keys of the counted slots by their last use: the first is the next victim, however many there are.
+    by_use: BTreeMap<u64, K>,
     used_bytes: usize,
     clock: u64,
 }
@@ -22,12 +24,16 @@ struct Slot<V> {
     value: Arc<Mutex<Option<Arc<V>>>>,
     /// 0 while the value is being made; then it is not counted and not given up.
     bytes: usize,
+    /// Unique: the clock advances with every use.
     last_use: u64,
 }
 
 impl<K: Hash + Eq + Clone, V> Memo<K, V> {
     pub(crate) fn new(budget_bytes: usize) -> Memo<K, V> {
-        Memo { table: Mutex::new(Table { slots: HashMap::new(), used_bytes: 0, clock: 0 }), budget_bytes }
+        Memo {
+            table: Mutex::new(Table { slots: HashMap::new(), by_use: BTreeMap::new(), used_bytes: 0, clock: 0 }),
+            budget_bytes,
+        }
     }
 
     /// The value of a key, made if it is not there. `size` gives its bytes.
@@ -65,28 +71,36 @@ impl<K: Hash + Eq + Clone, V> Memo<K, V> {
 
     fn cell(&self, key: &K) -> Arc<Mutex<Option<Arc<V>>>> {
         let mut table = unpoisoned(self.table.lock());
-        table.clock += 1;
-        let now = table.clock;
-        let slot = table.slots.entry(key.clone()).or_insert_with(|| Slot {
-            value: Arc::new(Mutex::new(None)),
-            bytes: 0,
-            last_use: now,
-        });
-        slot.last_use = now;
-        Arc::clone(&slot.value)
+        let Table { slots, by_use, clock, .. } = &mut *table;
+        *clock += 1;
+        if let Some(slot) = slots.get_mut(key) {
+            if let Some(key) = by_use.remove(&slot.last_use) {
+                by_use.insert(*clock, key);
+            }
+            slot.last_use = *clock;
+            return Arc::clone(&slot.value);
+        }
+        let slot = Slot { value: Arc::new(Mutex::new(None)), bytes: 0, last_use: *clock };
+        let value = Arc::clone(&slot.value);
+        slots.insert(key.clone(), slot);
+        value
     }
 
     /// Counts a value and gives up others until the budget holds. A value beyond the whole budget is not kept.
     fn made(&self, key: &K, cell: &Arc<Mutex<Option<Arc<V>>>>, bytes: usize) {
         let mut table = unpoisoned(self.table.lock());
-        let Some(slot) = table.slots.get_mut(key).filter(|s| Arc::ptr_eq(&s.value, cell)) else { return };
+        let Table { slots, by_use, used_bytes, .. } = &mut *table;
+        let Some(slot) = slots.get_mut(key).filter(|s| Arc::ptr_eq(&s.value, cell)) else { return };
         slot.bytes = bytes;
-        table.used_bytes += bytes;
-        while table.used_bytes > self.budget_bytes {
-            let oldest = table.slots.iter().filter(|(k, s)| s.bytes > 0 && *k != key).min_by_key(|(_, s)| s.last_use);
-            let victim = oldest.map_or_else(|| key.clone(), |(k, _)| k.clone());
-            let gone = table.slots.remove(&victim).expect("the victim is in the table");
-            table.used_bytes -= gone.bytes;
+        *used_bytes += bytes;
+        // The new value is the last to go, whatever was used while it was made.
+        while *used_bytes > self.budget_bytes {
+            let victim = by_use.pop_first().map_or_else(|| key.clone(), |(_, victim)| victim);
+            let gone = slots.remove(&victim).expect("the victim is in the table");
+            *used_bytes -= gone.bytes;
+        }
+        if let Some(slot) = slots.get(key) {
+            by_use.insert(slot.last_use, key.clone());
         }
     }
 

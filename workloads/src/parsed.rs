@@ -31,6 +31,10 @@ impl std::fmt::Debug for ParsedLogs {
 /// Greatest memory of one workload unless the caller says otherwise: some 40 million jobs.
 const MAX_WORKLOAD_BYTES: u64 = 4 << 30;
 
+/// Workloads of so few generated jobs are made for each task: that takes no longer than to look one up, and a sweep over
+/// seeds has a workload for each task.
+const MADE_EACH_TIME_JOBS: u64 = 16;
+
 /// What a workload depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct WorkloadKey {
@@ -77,7 +81,7 @@ impl ParsedLogs {
         drop(kept);
     }
 
-    /// The workload of a spec; `digest` is that of its log, `None` for a generator.
+    /// The workload of a spec; `digest` is that of its log, `None` for a generator. Very small ones are not kept.
     pub fn workload<E: From<SwfError> + From<WorkloadError>>(
         &self,
         spec: &SimSpec,
@@ -85,11 +89,14 @@ impl ParsedLogs {
         file: &str,
         fetch: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Arc<Workload>, E> {
-        let key = WorkloadKey {
-            digest: digest.copied(),
-            seed: digest.is_none().then_some(spec.seed),
-            parts: [Slot::Source, Slot::Rules].into_iter().flat_map(|slot| encode(spec.part(slot))).collect(),
-        };
+        if workload::generated_jobs(spec).is_some_and(|jobs| jobs <= MADE_EACH_TIME_JOBS) {
+            return Ok(Arc::new(workload::build_within(spec, None, self.max_workload_bytes)?));
+        }
+        let mut parts = Vec::with_capacity(512);
+        encode(spec.part(Slot::Source), &mut parts);
+        encode(spec.part(Slot::Rules), &mut parts);
+        let seed = digest.is_none().then_some(spec.seed);
+        let key = WorkloadKey { digest: digest.copied(), seed, parts };
         self.workloads.get_or_make(&key, Workload::memory_bytes, || {
             let log = digest.map(|digest| self.log(digest, file, fetch)).transpose()?;
             Ok(workload::build_within(spec, log.as_deref(), self.max_workload_bytes)?)
@@ -102,32 +109,30 @@ impl ParsedLogs {
     }
 }
 
-/// A part with the values that its workload depends on, unambiguously: every text is preceded by its length.
-fn encode(part: &Part) -> Vec<u8> {
+/// Appends a part with the values that its workload depends on, unambiguously: every text is preceded by its length.
+fn encode(part: &Part, out: &mut Vec<u8>) {
     fn put(out: &mut Vec<u8>, bytes: &[u8]) {
-        out.extend((bytes.len() as u64).to_le_bytes());
-        out.extend(bytes);
+        out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        out.extend_from_slice(bytes);
     }
     let entry = part.entry();
-    let mut out = Vec::new();
-    put(&mut out, entry.name.as_bytes());
+    put(out, entry.name.as_bytes());
     let matters = |name: &str| entry.params.iter().any(|p| p.name == name && p.identity);
     for (name, value) in part.values() {
         if !matters(name) || NOT_OF_THE_WORKLOAD.contains(name) {
             continue;
         }
-        put(&mut out, name.as_bytes());
+        put(out, name.as_bytes());
         match value {
-            Value::Bool(v) => put(&mut out, &[b'b', u8::from(*v)]),
-            Value::Int(v) => put(&mut out, &[b"i", &v.to_le_bytes()[..]].concat()),
-            Value::Real(v) => put(&mut out, &[b"r", &v.to_bits().to_le_bytes()[..]].concat()),
-            Value::Text(v) => put(&mut out, &[b"t", v.as_bytes()].concat()),
+            Value::Bool(v) => put(out, &[b'b', u8::from(*v)]),
+            Value::Int(v) => put(out, &[b"i", &v.to_le_bytes()[..]].concat()),
+            Value::Real(v) => put(out, &[b"r", &v.to_bits().to_le_bytes()[..]].concat()),
+            Value::Text(v) => put(out, &[b"t", v.as_bytes()].concat()),
             Value::Reals(v) => {
                 let bits: Vec<u8> = v.iter().flat_map(|x| x.to_bits().to_le_bytes()).collect();
-                put(&mut out, &[b"v", &bits[..]].concat());
+                put(out, &[b"v", &bits[..]].concat());
             }
         }
     }
     out.push(b'.');
-    out
 }

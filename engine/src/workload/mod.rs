@@ -181,12 +181,11 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     let generator = GENERATORS.iter().find(|(n, _)| *n == name);
     let (origin, native_procs, (jobs, counts)) = if let Some((_, generate)) = generator {
         // Checked before the first job: running out of memory would end the process, not the task.
-        let int = |names: [&str; 2]| names.into_iter().find_map(|name| source.opt_int(name));
-        let count = int(COUNTS).unwrap_or(0).unsigned_abs();
+        let count = one_of(source, COUNTS).unwrap_or(0).unsigned_abs();
         check_size(count, size_of::<GeneratedJob>() + size_of::<Job>(), max_bytes)?;
         let generated = generate(source, spec.seed);
         check_generated(name, &generated)?;
-        let native = int(SIZES).and_then(|n| u32::try_from(n).ok());
+        let native = one_of(source, SIZES).and_then(|n| u32::try_from(n).ok());
         (name, native, rules.apply(generated.iter().enumerate().map(|(i, job)| job.raw(i))))
     } else {
         let log = log
@@ -201,6 +200,18 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     let stated = spec.part(Slot::Rules).opt_int("native_procs").and_then(|n| u32::try_from(n).ok());
     let log_waits_s = if generator.is_some() { Vec::new() } else { log.map_or_else(Vec::new, |log| waits(log, &jobs)) };
     Ok(Workload { jobs, native_procs: stated.or(native_procs), counts, log_waits_s })
+}
+
+/// How many jobs the source of a spec generates; `None` where it is a log or a queueing model.
+pub fn generated_jobs(spec: &SimSpec) -> Option<u64> {
+    let source = spec.part(Slot::Source);
+    let generates = GENERATORS.iter().any(|(name, _)| *name == source.entry().name);
+    generates.then(|| one_of(source, COUNTS).unwrap_or(0).unsigned_abs())
+}
+
+/// The parameter that a generator has of these.
+fn one_of(source: &Part, names: [&str; 2]) -> Option<i64> {
+    names.into_iter().find_map(|name| source.opt_int(name))
 }
 
 /// The waits that a log has for its jobs (s).
