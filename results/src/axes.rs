@@ -4,6 +4,8 @@
 //! value where its part was chosen and sets it, defaults included, and is null elsewhere. A slot that does not apply to a
 //! simulation, such as the queue order to a queueing model, is null with all its parameters.
 
+use std::ops::Range;
+
 use powersweep_engine::facts::Datum;
 use powersweep_engine::registry::{self, Entry, Param, Slot, Type, Value};
 use powersweep_experiments::TaskSpec;
@@ -52,24 +54,38 @@ impl Axes {
         labels.chain(self.slots.iter().map(|s| slot_column(s.slot))).chain(self.params.iter().cloned()).collect()
     }
 
-    /// Pushes the axes of a task into the columns from `first` on, for `n` rows. Parameters that do not apply are left
-    /// to [`Arrays::end_rows`].
-    pub(crate) fn push(&self, arrays: &mut Arrays, first: usize, task: &TaskSpec, texts: &Texts, n: usize) {
-        for (i, label) in self.labels.iter().enumerate() {
+    /// Pushes what each task has for itself into the columns from `first` on, for the next `n` rows.
+    pub(crate) fn push_own(&self, arrays: &mut Arrays, first: usize, task: &TaskSpec, texts: &Texts, n: usize) {
+        for (i, label) in self.labels.iter().enumerate().filter(|(_, label)| label.of_each_task) {
             arrays.push(first + i, (label.get)(task, texts), n);
+        }
+    }
+
+    /// Pushes what neighbours share into the columns from `first` on, for these rows. Parameters that do not apply are
+    /// left to become nulls.
+    pub(crate) fn push_shared(
+        &self,
+        arrays: &mut Arrays,
+        first: usize,
+        task: &TaskSpec,
+        texts: &Texts,
+        rows: &Range<usize>,
+    ) {
+        for (i, label) in self.labels.iter().enumerate().filter(|(_, label)| !label.of_each_task) {
+            arrays.push_rows(first + i, (label.get)(task, texts), rows);
         }
         let first_slot = first + self.labels.len();
         let first_param = first_slot + self.slots.len();
         for (i, plan) in self.slots.iter().enumerate().filter(|(_, plan)| task.sim.applies(plan.slot)) {
             let part = task.sim.part(plan.slot);
-            arrays.push(first_slot + i, Datum::Text(part.entry().name), n);
+            arrays.push_rows(first_slot + i, Datum::Text(part.entry().name), rows);
             let known = plan.entries.iter().find(|e| e.entry == part.entry());
             let mut params = known.expect("a part comes from the registry").params.iter();
             // Both sides are sorted by name, and a part sets no parameter that its entry lacks.
             for (name, value) in part.values() {
                 let (_, index) =
                     params.by_ref().find(|(param, _)| param == name).expect("a part sets only its entry's parameters");
-                arrays.push(first_param + index, datum(value), n);
+                arrays.push_rows(first_param + index, datum(value), rows);
             }
         }
     }
@@ -166,7 +182,8 @@ fn labels() -> Vec<TaskColumn> {
     vec![
         shared("task_index", Int, "farm", "Index of the task in the sweep of the manifest it ran under.", |t, _| {
             Datum::Int(i64::try_from(t.index).unwrap_or(i64::MAX))
-        }),
+        })
+        .of_each_task(),
         shared("workload", Text, "manifest", "Name of the manifest's workload block.", |t, _| Datum::Text(&t.workload)),
         shared("platform", Text, "manifest", "Name of the manifest's platform block.", |t, _| Datum::Text(&t.platform)),
         shared("policy", Text, "manifest", "Name of the manifest's policy block.", |t, _| Datum::Text(&t.policy)),
@@ -176,7 +193,8 @@ fn labels() -> Vec<TaskColumn> {
             "manifest",
             "Seed of every random stream; seeds above 2^63 - 1 are stored as their two's complement.",
             |t, _| Datum::Int(t.sim.seed.cast_signed()),
-        ),
+        )
+        .of_each_task(),
         log_digest,
     ]
 }

@@ -1,5 +1,6 @@
 //! Typed array builders, one a column, filled by position.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -12,10 +13,16 @@ use powersweep_engine::facts::Datum;
 use crate::columns::{Column, ColumnType};
 
 /// The growing arrays of one table.
+///
+/// A column may lag behind: rows in which nothing is pushed get nulls when something is, or at the end.
 pub(crate) struct Arrays {
     schema: SchemaRef,
     arrays: Vec<Array>,
     rows: usize,
+    /// Approximate bytes of a row without texts and elements of lists.
+    row_bytes: usize,
+    /// Bytes of texts and elements of lists so far.
+    more_bytes: usize,
 }
 
 struct Array {
@@ -35,8 +42,10 @@ enum Values {
 
 impl Arrays {
     pub(crate) fn new(schema: SchemaRef, columns: &[Column]) -> Arrays {
-        let arrays = columns.iter().map(|c| Array { values: Values::new(c.ty), nullable: c.nullable }).collect();
-        Arrays { schema, arrays, rows: 0 }
+        let arrays: Vec<_> =
+            columns.iter().map(|c| Array { values: Values::new(c.ty), nullable: c.nullable }).collect();
+        let row_bytes = columns.iter().map(|c| row_bytes(c.ty)).sum();
+        Arrays { schema, arrays, rows: 0, row_bytes, more_bytes: 0 }
     }
 
     /// Finished rows.
@@ -44,37 +53,76 @@ impl Arrays {
         self.rows
     }
 
-    /// Appends `n` equal values to the column at `position`.
+    /// Appends a value for each of the next `n` rows to the column at `position`. May be called several times before
+    /// [`Arrays::end_rows`] with different values of one column.
     pub(crate) fn push(&mut self, position: usize, datum: Datum<'_>, n: usize) {
-        self.arrays[position].push(datum, n);
+        self.more_bytes += n * more_bytes(&datum);
+        let array = &mut self.arrays[position];
+        array.fill_nulls(self.rows);
+        array.push(datum, n);
     }
 
-    /// Ends `n` rows: columns in which nothing was pushed get nulls.
+    /// Sets rows of the column at `position` to one value. Nothing may have been pushed there for them or for later rows.
+    pub(crate) fn push_rows(&mut self, position: usize, datum: Datum<'_>, rows: &Range<usize>) {
+        self.more_bytes += rows.len() * more_bytes(&datum);
+        let array = &mut self.arrays[position];
+        array.fill_nulls(rows.start);
+        debug_assert_eq!(array.values.len(), rows.start, "rows are set in order");
+        array.push(datum, rows.len());
+    }
+
+    /// Ends `n` rows.
     pub(crate) fn end_rows(&mut self, n: usize) {
         self.rows += n;
-        for array in &mut self.arrays {
-            let missing = self.rows - array.values.len();
-            if missing > 0 {
-                array.push(Datum::Null, missing);
-            }
-        }
     }
 
     /// Approximate bytes of the rows so far.
     pub(crate) fn bytes(&self) -> usize {
-        self.arrays.iter().map(|a| a.values.bytes()).sum()
+        self.rows * self.row_bytes + self.more_bytes
     }
 
     /// The rows as a batch; the builder is empty afterwards.
     pub(crate) fn finish(&mut self) -> RecordBatch {
-        self.rows = 0;
-        let arrays = self.arrays.iter_mut().map(|a| a.values.finish()).collect();
+        let rows = std::mem::take(&mut self.rows);
+        self.more_bytes = 0;
+        let finish = |array: &mut Array| {
+            array.fill_nulls(rows);
+            array.values.finish()
+        };
+        let arrays = self.arrays.iter_mut().map(finish).collect();
         RecordBatch::try_new(Arc::clone(&self.schema), arrays)
             .expect("schema and builders come from the same columns, and rows end in all of them")
     }
 }
 
+/// Approximate bytes of one value, without what is in a text or a list.
+fn row_bytes(ty: ColumnType) -> usize {
+    match ty {
+        ColumnType::Bool => 1,
+        ColumnType::Int | ColumnType::Real | ColumnType::Instant => 8,
+        ColumnType::Text | ColumnType::Ints | ColumnType::Reals => 4,
+    }
+}
+
+/// Bytes of what is in a text or a list.
+fn more_bytes(datum: &Datum<'_>) -> usize {
+    match datum {
+        Datum::Text(text) => text.len(),
+        Datum::Counts(values) => 8 * values.len(),
+        Datum::Reals(values) => 8 * values.len(),
+        Datum::Null | Datum::Bool(_) | Datum::Int(_) | Datum::Real(_) => 0,
+    }
+}
+
 impl Array {
+    /// Appends nulls until there are so many rows.
+    fn fill_nulls(&mut self, rows: usize) {
+        let missing = rows.saturating_sub(self.values.len());
+        if missing > 0 {
+            self.push(Datum::Null, missing);
+        }
+    }
+
     fn push(&mut self, datum: Datum<'_>, n: usize) {
         match (&mut self.values, datum) {
             (Values::Real(b), Datum::Real(v)) if v.is_nan() && self.nullable => b.append_nulls(n),
@@ -132,16 +180,6 @@ impl Values {
             Values::Instant(b) => b.len(),
             Values::Ints(b) => b.len(),
             Values::Reals(b) => b.len(),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Values::Bool(b) => b.len() / 4,
-            Values::Int(_) | Values::Real(_) | Values::Instant(_) => 8 * self.len(),
-            Values::Text(b) => 4 * b.len() + b.values_slice().len(),
-            Values::Ints(b) => 4 * b.len() + 8 * b.values_ref().len(),
-            Values::Reals(b) => 4 * b.len() + 8 * b.values_ref().len(),
         }
     }
 

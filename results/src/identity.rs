@@ -47,11 +47,15 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Makes the texts of this task. The digest's is kept while the digest stays the same.
+    /// Makes the texts that are this task's own.
     pub(crate) fn set(&mut self, task: &TaskSpec) {
         let mut buffer = Uuid::encode_buffer();
         self.task_id.clear();
         self.task_id.push_str(task.task_id.hyphenated().encode_lower(&mut buffer));
+    }
+
+    /// Makes the texts that neighbours share. The digest's is kept while the digest stays the same.
+    pub(crate) fn set_shared(&mut self, task: &TaskSpec) {
         if self.digest != task.digest {
             self.digest = task.digest;
             self.digest_text = task.digest.map(|d| d.to_string()).unwrap_or_default();
@@ -66,7 +70,16 @@ impl Texts {
 /// A column that all rows of a task share, with its getter.
 pub(crate) struct TaskColumn {
     pub(crate) column: Column,
+    /// Whether neighbours of a sweep, which share everything but the seed, differ in it.
+    pub(crate) of_each_task: bool,
     pub(crate) get: for<'a> fn(&'a TaskSpec, &'a Texts) -> Datum<'a>,
+}
+
+impl TaskColumn {
+    /// The same column, with a value of its own for each task.
+    pub(crate) fn of_each_task(self) -> TaskColumn {
+        TaskColumn { of_each_task: true, ..self }
+    }
 }
 
 /// Shorthand of [`TaskColumn`] declarations.
@@ -78,7 +91,8 @@ pub(crate) fn shared(
     get: for<'a> fn(&'a TaskSpec, &'a Texts) -> Datum<'a>,
 ) -> TaskColumn {
     let (name, doc, source) = (name.to_owned(), doc.to_owned(), source.to_owned());
-    TaskColumn { column: Column { name, ty, unit: "", nullable: false, doc, source }, get }
+    let column = Column { name, ty, unit: "", nullable: false, doc, source };
+    TaskColumn { column, of_each_task: false, get }
 }
 
 /// Experiment, task and kernel version: what every table begins with.
@@ -93,7 +107,8 @@ pub(crate) fn origin() -> Vec<TaskColumn> {
             "farm",
             "UUID (version 5) of the task's canonical spec: equal for equal simulations.",
             |_, texts| Datum::Text(&texts.task_id),
-        ),
+        )
+        .of_each_task(),
         shared(
             "kernel_version",
             ColumnType::Int,

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::concat_batches;
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep_experiments::TaskSpec;
 use powersweep_results::failures::Failure;
 use powersweep_results::part::{self, Footer};
 use powersweep_results::{ResultsError, failures, jobs, series, tasks};
@@ -37,6 +39,53 @@ fn real(batch: &RecordBatch, name: &str, row: usize) -> Option<f64> {
 fn int(batch: &RecordBatch, name: &str, row: usize) -> Option<i64> {
     let array = column(batch, name).as_primitive::<Int64Type>();
     array.is_valid(row).then(|| array.value(row))
+}
+
+/// Tasks as a sweep gives them: neighbours share all but the seed.
+fn neighbours() -> Vec<TaskSpec> {
+    let runs = [(0, 3), (1, 1), (2, 2), (0, 2), (3, 4)];
+    let run = |(kind, tasks): (u64, u64)| {
+        let first = sample::task(kind);
+        (0..tasks).map(move |i| {
+            let mut task = TaskSpec { index: 10 * kind + i, task_id: sample::task(100 + i).task_id, ..first.clone() };
+            task.sim.seed = i;
+            task
+        })
+    };
+    runs.into_iter().flat_map(run).collect()
+}
+
+#[test]
+fn rows_of_neighbours_are_those_of_tasks_alone() {
+    let mut together = tasks::Builder::new();
+    let mut alone = Vec::new();
+    for (i, task) in (0..).zip(neighbours()) {
+        let mut builder = tasks::Builder::new();
+        for builder in [&mut together, &mut builder] {
+            builder.push(&task, &sample::counts(i), &sample::summary(i), &sample::run(i));
+        }
+        alone.push((builder.bytes(), builder.finish()));
+    }
+    let bytes: usize = alone.iter().map(|(bytes, _)| bytes).sum();
+    assert_eq!(together.bytes(), bytes);
+    let batches: Vec<RecordBatch> = alone.into_iter().map(|(_, batch)| batch).collect();
+    assert_eq!(together.finish(), concat_batches(&tasks::schema(), &batches).expect("of one schema"));
+    assert_eq!(together.finish().num_rows(), 0, "nothing is left of the run");
+}
+
+#[test]
+fn jobs_of_neighbours_are_those_of_tasks_alone() {
+    let mut together = jobs::Builder::new();
+    let mut alone = Vec::new();
+    // Some tasks have no jobs, the first of a run too.
+    for (count, task) in [0, 2, 3, 0, 1, 0, 4, 1, 0, 0, 2, 1].into_iter().zip(neighbours()) {
+        let mut builder = jobs::Builder::new();
+        for builder in [&mut together, &mut builder] {
+            builder.push(&task, &sample::jobs(count));
+        }
+        alone.push(builder.finish());
+    }
+    assert_eq!(together.finish(), concat_batches(&jobs::schema(), &alone).expect("of one schema"));
 }
 
 #[test]
