@@ -153,8 +153,8 @@ async fn read(requests: Requests, conn: ConnId, address: String, mut stream: Str
 /// The rows that a hand-in's batch holds; 0 if it cannot be decoded, which the farm refuses.
 fn rows_of(body: &Body) -> u32 {
     let Body::HandIn(hand_in) = body else { return 0 };
-    match ipc::decode(&hand_in.rows, &tasks::schema()) {
-        Ok(batch) => u32::try_from(batch.num_rows()).unwrap_or(u32::MAX),
+    match ipc::rows(&hand_in.rows, &tasks::schema()) {
+        Ok(rows) => u32::try_from(rows).unwrap_or(u32::MAX),
         Err(error) => {
             tracing::warn!("a hand-in of {} cannot be read: {error}", hand_in.experiment);
             0

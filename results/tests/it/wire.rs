@@ -9,8 +9,10 @@ use proptest::prelude::*;
 use crate::roundtrip::tasks_batch;
 use crate::sample;
 
-static ROWS: LazyLock<RecordBatch> = LazyLock::new(|| tasks_batch(0, 3));
-static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| ipc::encode(&ROWS).expect("encodes").to_vec());
+/// Too few rows for constant columns to be encoded apart, and enough.
+static ROWS: LazyLock<[RecordBatch; 2]> = LazyLock::new(|| [tasks_batch(0, 3), tasks_batch(0, 20)]);
+static BYTES: LazyLock<[Vec<u8>; 2]> =
+    LazyLock::new(|| ROWS.each_ref().map(|rows| ipc::encode(rows).expect("encodes").to_vec()));
 
 #[test]
 fn batches_come_back_as_they_were() {
@@ -37,36 +39,54 @@ fn a_batch_is_read_with_its_own_schema_only() {
 
 #[test]
 fn cut_bytes_are_errors() {
-    for length in 0..BYTES.len() {
-        assert!(ipc::decode(&BYTES[..length], &tasks::schema()).is_err(), "{length} bytes");
+    for bytes in &*BYTES {
+        for length in 0..bytes.len() {
+            assert!(ipc::decode(&bytes[..length], &tasks::schema()).is_err(), "{length} bytes");
+        }
     }
 }
 
+/// And batches without them, such as earlier builds stored, are read all the same.
+#[test]
+fn constant_columns_take_no_room() {
+    let rows = tasks_batch(0, 500);
+    let bytes = ipc::encode(&rows).expect("encodes");
+    assert_eq!(bytes[..4], *b"PSB2");
+    assert_eq!(ipc::decode(&bytes, &rows.schema()).expect("decodes"), rows);
+    assert_eq!(BYTES[0][..4], *b"PSB1");
+    let inside = zstd::decode_all(&bytes[16..]).expect("a zstd frame");
+    let all_columns = 8 * rows.num_rows() * rows.num_columns();
+    assert!(inside.len() < all_columns / 2, "{} bytes of {all_columns}", inside.len());
+}
+
 /// Decompresses, damages the inside and packs it again, so that the checksum does not protect the decoder.
-fn with_damaged_inside(damage: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
-    let mut content = zstd::decode_all(&BYTES[16..]).expect("a zstd frame");
+fn with_damaged_inside(bytes: &[u8], damage: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+    let mut content = zstd::decode_all(&bytes[16..]).expect("a zstd frame");
     damage(&mut content);
     let frame = zstd::bulk::compress(&content, 1).expect("compresses");
-    [&BYTES[..16], &frame].concat()
+    [&bytes[..16], &frame].concat()
 }
 
 #[test]
 fn an_inside_that_is_honest_is_read() {
-    let bytes = with_damaged_inside(|_| ());
-    assert_eq!(ipc::decode(&bytes, &tasks::schema()).expect("decodes"), *ROWS);
+    for (bytes, rows) in BYTES.iter().zip(&*ROWS) {
+        let bytes = with_damaged_inside(bytes, |_| ());
+        assert_eq!(ipc::decode(&bytes, &tasks::schema()).expect("decodes"), *rows);
+        assert_eq!(ipc::rows(&bytes, &tasks::schema()).expect("decodes"), rows.num_rows());
+    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn flipped_bytes_are_errors(at in 0_usize..10_000, xor in 1_u8..) {
-        let mut bytes = BYTES.clone();
+    fn flipped_bytes_are_errors(which in 0_usize..2, at in 0_usize..10_000, xor in 1_u8..) {
+        let mut bytes = BYTES[which].clone();
         let at = at % bytes.len();
         bytes[at] ^= xor;
         // Either refused, or (an unused bit of the frame's header) the same rows: never other rows.
         if let Ok(read) = ipc::decode(&bytes, &tasks::schema()) {
-            prop_assert_eq!(&read, &*ROWS);
+            prop_assert_eq!(&read, &ROWS[which]);
         }
     }
 
@@ -74,8 +94,9 @@ proptest! {
     fn hostile_insides_never_panic(
         cells in prop::collection::vec((0_usize..1 << 16, any::<u64>(), 0_u32..64), 1..6),
         from_end in any::<bool>(),
+        which in 0_usize..2,
     ) {
-        let bytes = with_damaged_inside(|content| {
+        let bytes = with_damaged_inside(&BYTES[which], |content| {
             for (at, value, shift) in &cells {
                 // The message lies at the end; aim at it half of the time.
                 let at = if from_end { content.len() - 8 - at % 8192.min(content.len() - 8) } else { at % (content.len() - 8) };
