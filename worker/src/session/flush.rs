@@ -15,8 +15,9 @@ pub struct FlushRule {
 
 impl FlushRule {
     /// `tasks` only: a kill costs a tenth of a second of work, and a hand-in's fixed cost (building and reading some
-    /// eighty columns, a durable write) is shared by many rows where tasks are short.
-    pub const TASKS: FlushRule = FlushRule { rows: 1_000, bytes: 256 << 10, age: Duration::from_millis(100) };
+    /// three hundred columns, a durable write) is shared by many rows where tasks are short. A thousand rows have some
+    /// 2.5 MB before they are encoded, and a twentieth of that afterwards.
+    pub const TASKS: FlushRule = FlushRule { rows: 1_000, bytes: 8 << 20, age: Duration::from_millis(100) };
 
     /// With an optional table each batch is one uploaded object of it (the coordinator makes parts of many), so batches
     /// are larger and later: an upload costs a few writes and a look-up, and small objects must be decoded again.
