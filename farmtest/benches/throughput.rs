@@ -244,8 +244,8 @@ impl Process {
     /// What a coordinator says of the CPU that parts took.
     fn encoding_s(&self) -> f64 {
         let said = self.said();
-        let ms = said.lines().filter_map(|line| line.split_once("encoding_cpu_ms=")?.1.split(' ').next()?.parse().ok());
-        ms.sum::<f64>() / 1e3
+        let ms = |line: &str| line.split_once("encoding_cpu_ms=")?.1.split(' ').next()?.parse::<f64>().ok();
+        said.lines().filter_map(ms).sum::<f64>() / 1e3
     }
 }
 
