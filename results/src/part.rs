@@ -1,15 +1,19 @@
 //! Parts: immutable Parquet files, each with a footer that says whose it is.
 
+use std::collections::HashSet;
 use std::io::Write;
 
-use arrow::array::{BooleanArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{
+    DataType, Float64Type, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType, ToByteSlice,
+};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::ColumnPath;
 use uuid::Uuid;
 
 use crate::ResultsError;
@@ -22,6 +26,11 @@ const ROW_GROUP_ROWS: usize = 65_536;
 
 /// Rows of a row group of an exported table: nobody writes to it any more, so larger ones than those of parts.
 const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
+
+/// Rows of one batch that say whether a column's values are worth a dictionary.
+const UNLIKE_ROWS: usize = 100;
+/// First batches in which so many rows are looked for.
+const UNLIKE_BATCHES_MAX: usize = 64;
 
 const KEY_EXPERIMENT: &str = "powersweep.experiment";
 const KEY_PART_ID: &str = "powersweep.part_id";
@@ -54,9 +63,21 @@ pub fn encode_from(
     footer: &Footer,
 ) -> Result<Bytes, ResultsError> {
     let properties = properties(schema, footer)?;
+    let mut batches = batches.into_iter();
+    // The first hand-ins of a sweep are small.
+    let mut head = Vec::new();
+    while head.len() < UNLIKE_BATCHES_MAX && head.last().is_none_or(|last: &RecordBatch| last.num_rows() < UNLIKE_ROWS)
+    {
+        let Some(batch) = batches.next() else { break };
+        head.push(batch?);
+    }
+    let unlike = head.last().map(columns_of_unlike_values).unwrap_or_default();
+    let without_dictionary =
+        |builder: WriterPropertiesBuilder, column| builder.set_column_dictionary_enabled(column, false);
+    let properties = unlike.into_iter().fold(properties.into_builder(), without_dictionary).build();
     let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;
     let mut rows = 0;
-    for batch in batches {
+    for batch in head.into_iter().map(Ok).chain(batches) {
         let batch = batch?;
         rows += batch.num_rows() as u64;
         writer.write(&batch)?;
@@ -104,6 +125,37 @@ fn builder(pairs: Vec<KeyValue>) -> Result<WriterPropertiesBuilder, ResultsError
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_created_by(concat!("powersweep ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(pairs)))
+}
+
+/// Columns whose values nearly all differ in the first rows, such as ids, instants and most means. A dictionary of
+/// them is as long as the column, and looking each value up in it is most of what encoding costs.
+fn columns_of_unlike_values(batch: &RecordBatch) -> Vec<ColumnPath> {
+    let rows = batch.num_rows().min(UNLIKE_ROWS);
+    let most = |distinct: usize| 2 * distinct > rows;
+    let unlike = |column: &ArrayRef| match column.data_type() {
+        DataType::Utf8 => most(column.as_string::<i32>().iter().take(rows).collect::<HashSet<_>>().len()),
+        DataType::Int64 => most(distinct(column.as_primitive::<Int64Type>(), rows)),
+        DataType::Float64 => most(distinct(column.as_primitive::<Float64Type>(), rows)),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            most(distinct(column.as_primitive::<TimestampMicrosecondType>(), rows))
+        }
+        _ => false,
+    };
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns());
+    let names = columns.filter(|(_, column)| unlike(column)).map(|(field, _)| ColumnPath::from(field.name().as_str()));
+    // Few rows tell little, and cost little.
+    if rows < UNLIKE_ROWS { Vec::new() } else { names.collect() }
+}
+
+/// Different values among the first rows.
+fn distinct<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, rows: usize) -> usize {
+    column
+        .iter()
+        .take(rows)
+        .map(|value| value.map(|value| value.to_byte_slice().to_vec()))
+        .collect::<HashSet<_>>()
+        .len()
 }
 
 /// The footer of a part, from the file's bytes.
