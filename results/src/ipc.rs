@@ -197,14 +197,23 @@ impl Split {
         let Some((constants, constant)) = self.constants else { return Ok(self.varying) };
         let rows = self.varying.num_rows();
         let first_row = UInt32Array::from(vec![0; rows]);
-        let repeat = |column: &ArrayRef| match column.null_count() {
+        // Most constant columns are null: one array of nulls serves all columns of a type.
+        let mut nulls: HashMap<DataType, ArrayRef> = HashMap::new();
+        let mut repeat = |column: &ArrayRef| match column.null_count() {
             0 => take(column, &first_row, None),
-            _ => Ok(new_null_array(column.data_type(), rows)),
+            _ => {
+                let of_type = nulls.entry(column.data_type().clone());
+                Ok(Arc::clone(of_type.or_insert_with_key(|ty| new_null_array(ty, rows))))
+            }
         };
         let mut varying = self.varying.columns().iter();
         let mut constants = constants.columns().iter();
         let column = |&constant: &bool| {
-            if constant { constants.next().map(repeat) } else { varying.next().map(|column| Ok(Arc::clone(column))) }
+            if constant {
+                constants.next().map(&mut repeat)
+            } else {
+                varying.next().map(|column| Ok(Arc::clone(column)))
+            }
         };
         let columns = constant.iter().filter_map(column).collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));

@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::Float64Type;
+use powersweep_engine::Measured;
 use powersweep_results::{ResultsError, failures, ipc, jobs, tasks};
 use proptest::prelude::*;
 
@@ -57,6 +59,23 @@ fn constant_columns_take_no_room() {
     let inside = zstd::decode_all(&bytes[16..]).expect("a zstd frame");
     let all_columns = 8 * rows.num_rows() * rows.num_columns();
     assert!(inside.len() < all_columns / 2, "{} bytes of {all_columns}", inside.len());
+}
+
+/// Columns are constant bit by bit: a zero of another sign is another value.
+#[test]
+fn zeros_keep_their_sign() {
+    let waits = [0.0, -0.0, 0.0, -0.0, -0.0];
+    let mut rows = tasks::Builder::new();
+    for (i, wait) in (0..).zip(waits) {
+        let mut measured = sample::summary(i);
+        let Measured::Jobs(summary) = &mut measured else { unreachable!("sample rows are of jobs") };
+        summary.wait_s_mean = wait;
+        rows.push(&sample::task(i), &sample::counts(i), &measured, &sample::run(i));
+    }
+    let bytes = ipc::encode(&rows.finish()).expect("encodes");
+    let batch = ipc::decode(&bytes, &tasks::schema()).expect("decodes");
+    let read = batch.column_by_name("wait_s_mean").expect("a column").as_primitive::<Float64Type>();
+    assert_eq!(read.values().iter().map(|v| v.to_bits()).collect::<Vec<_>>(), waits.map(f64::to_bits));
 }
 
 /// Decompresses, damages the inside and packs it again, so that the checksum does not protect the decoder.
