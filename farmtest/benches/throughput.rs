@@ -7,9 +7,9 @@
 //! POWERSWEEP_PYTHON has it, else by the footers of the parts. CPU times are those of the processes while the clock
 //! runs; on a loaded machine they tell more than the rate. The coordinator says how much CPU the encoding of parts took.
 //!
-//! THROUGHPUT_TASKS (default 500,000) sets the tasks of a sweep, THROUGHPUT_ROUNDS (default 3) the rounds, and
-//! THROUGHPUT_SETUPS the workers and slots (default `16x1,1x2`). The binary is POWERSWEEP_BIN, else the one beside this
-//! bench.
+//! POWERSWEEP_THROUGHPUT_TASKS (default 500,000) sets the tasks of a sweep, POWERSWEEP_THROUGHPUT_ROUNDS (default 3) the
+//! rounds, and POWERSWEEP_THROUGHPUT_SETUPS the workers and slots (default `16x1,1x2`). The binary is POWERSWEEP_BIN,
+//! else the one beside this bench.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -58,7 +58,7 @@ fn main() {
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")))
     };
-    let (tasks, rounds) = (number("THROUGHPUT_TASKS", 500_000), number("THROUGHPUT_ROUNDS", 3));
+    let (tasks, rounds) = (number("POWERSWEEP_THROUGHPUT_TASKS", 500_000), number("POWERSWEEP_THROUGHPUT_ROUNDS", 3));
     println!("{tasks} tasks of one job; {OTHERS}");
     for setup in setups() {
         for round in 0..rounds {
@@ -74,7 +74,7 @@ fn binary() -> Option<PathBuf> {
 }
 
 fn setups() -> Vec<Setup> {
-    let text = std::env::var("THROUGHPUT_SETUPS").unwrap_or_else(|_| "16x1,1x2".to_owned());
+    let text = std::env::var("POWERSWEEP_THROUGHPUT_SETUPS").unwrap_or_else(|_| "16x1,1x2".to_owned());
     let setup = |word: &str| {
         let (workers, slots) = word.split_once('x')?;
         let (workers, slots) = (workers.parse().ok()?, slots.parse().ok()?);
@@ -262,7 +262,7 @@ struct Counter(Option<Child>);
 impl Counter {
     fn start(folder: &Path) -> Counter {
         let script = "import sys, duckdb\nprint('ready', flush=True)\nsys.stdin.readline()\n\
-                      print(duckdb.sql(f\"select count(*) from '{sys.argv[1]}/*.parquet'\").fetchone()[0])";
+                      print(duckdb.sql(f\"select count(*) from '{sys.argv[1]}/*.parquet'\").fetchall()[0][0])";
         let Some(python) = std::env::var_os("POWERSWEEP_PYTHON") else { return Counter(None) };
         let mut command = Command::new(python);
         command.args(["-c", script]).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
