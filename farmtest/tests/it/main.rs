@@ -2,5 +2,6 @@
 
 mod farm;
 mod faults;
+mod simulation;
 mod sweeps;
 mod undisturbed;

@@ -1,0 +1,153 @@
+//! Manifests of the simulation, and what is known of their tasks. Parsed once a process, whatever the number of seeds.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use powersweep_coordinator::records::LogDigest;
+use powersweep_experiments::{Digest, Manifest, Sweep};
+use uuid::Uuid;
+
+use super::random::{Random, mix};
+
+/// The log that some manifests need.
+pub(super) const LOG: LogDigest = [7; 32];
+
+/// How a task behaves wherever it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nature {
+    Good,
+    /// Cannot be simulated.
+    Hopeless,
+    /// Takes its worker along, if the seed has poison.
+    Poison,
+}
+
+/// One task of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fact {
+    pub(super) id: Uuid,
+    pub(super) nature: Nature,
+}
+
+/// One manifest.
+#[derive(Debug)]
+pub(super) struct Generation {
+    pub(super) sweep: Sweep,
+    /// By index; `None` where it is excluded.
+    pub(super) facts: Vec<Option<Fact>>,
+    pub(super) jobs: bool,
+    pub(super) digests: BTreeMap<String, LogDigest>,
+}
+
+impl Generation {
+    fn new(text: &str) -> Generation {
+        let manifest = Manifest::parse("simulated", text).unwrap_or_else(|errors| panic!("{errors}"));
+        let logs = manifest.logs();
+        let digests: BTreeMap<String, LogDigest> = logs.iter().map(|log| (log.log.clone(), LOG)).collect();
+        let jobs = manifest.tables().names().any(|table| table == "jobs");
+        let typed = digests.iter().map(|(log, digest)| (log.clone(), Digest::from(*digest))).collect();
+        let sweep = Sweep::new(manifest, typed).expect("the digests are given");
+        let facts = (0..sweep.index_count()).map(|index| {
+            let task = sweep.task(index)?;
+            let nature = match task.sim.seed % 29 {
+                7 => Nature::Hopeless,
+                11 => Nature::Poison,
+                _ => Nature::Good,
+            };
+            Some(Fact { id: task.task_id, nature })
+        });
+        Generation { facts: facts.collect(), jobs, digests, sweep }
+    }
+
+    pub(super) fn fact(&self, index: u64) -> Option<Fact> {
+        *self.facts.get(usize::try_from(index).ok()?)?
+    }
+
+    pub(super) fn tasks(&self) -> impl Iterator<Item = Fact> {
+        self.facts.iter().flatten().copied()
+    }
+}
+
+/// The manifest of a text.
+pub(super) fn generation(text: &str) -> Rc<Generation> {
+    thread_local! {
+        static KNOWN: RefCell<BTreeMap<String, Rc<Generation>>> = const { RefCell::new(BTreeMap::new()) };
+    }
+    KNOWN.with_borrow_mut(|known| match known.get(text) {
+        Some(generation) => Rc::clone(generation),
+        None => {
+            let generation = Rc::new(Generation::new(text));
+            known.insert(text.to_owned(), Rc::clone(&generation));
+            generation
+        }
+    })
+}
+
+/// A manifest: which of a few ranges of seeds it has, and what else it asks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Choice {
+    pub(super) seeds: u64,
+    pub(super) jobs: bool,
+    pub(super) log: bool,
+}
+
+/// Ranges of seeds to choose from: few, so that they are parsed once.
+const RANGES: u64 = 12;
+
+impl Choice {
+    pub(super) fn any(random: &mut Random, jobs: bool, log: bool) -> Choice {
+        Choice { seeds: random.below(RANGES), jobs, log }
+    }
+
+    pub(super) fn text(self, name: &str) -> String {
+        let mut random = Random::new(self.seeds);
+        let (from, count, out) = (random.between(1, 10), random.between(16, 36), random.between(3, 9));
+        let mut seeds: Vec<u64> = (from..from + count).filter(|seed| seed % out != 0).collect();
+        if self.seeds % 3 == 1 {
+            seeds.reverse();
+        }
+        let tables = if self.jobs { "tables = [\"jobs\"]\n" } else { "" };
+        let workload = if self.log { "source = \"swf\"\nlog = \"simulated\"" } else { "source = \"lublin\"" };
+        let mut text =
+            format!("version = 1\nname = \"{name}\"\n{tables}seeds = {seeds:?}\n[workloads.w]\n{workload}\n");
+        if self.seeds % 4 == 3 {
+            // Excluded indices in the middle of the sweep.
+            text.push_str("[platforms.p]\n[platforms.q]\nwake_s = 7\n[policies.r]\nbackfill = \"none\"\n");
+            text.push_str("[policies.s]\nbackfill = \"easy\"\n");
+            text.push_str("[[exclude]]\nplatform = \"p\"\npolicy = \"s\"\n");
+        } else {
+            text.push_str("[platforms.p]\n[policies.r]\n");
+        }
+        text
+    }
+}
+
+/// What a task's row says, besides whose it is: the same wherever and whenever it ran.
+pub(super) fn outcome(task: Uuid) -> u64 {
+    mix(task.as_u128() as u64)
+}
+
+/// Rows as the simulated workers encode them: (task, outcome) each.
+pub(super) fn encode(tasks: &[Uuid]) -> Bytes {
+    let mut bytes = Vec::with_capacity(tasks.len() * ROW_BYTES);
+    for task in tasks {
+        bytes.extend_from_slice(task.as_bytes());
+        bytes.extend_from_slice(&outcome(*task).to_le_bytes());
+    }
+    bytes.into()
+}
+
+const ROW_BYTES: usize = 24;
+
+/// The tasks of such rows, whose outcomes are checked.
+pub(super) fn decode(rows: &[u8]) -> Vec<Uuid> {
+    assert_eq!(rows.len() % ROW_BYTES, 0, "rows are cut");
+    let row = |row: &[u8]| {
+        let task = Uuid::from_slice(&row[..16]).expect("16 bytes");
+        assert_eq!(row[16..], outcome(task).to_le_bytes(), "a row changed on its way");
+        task
+    };
+    rows.chunks(ROW_BYTES).map(row).collect()
+}

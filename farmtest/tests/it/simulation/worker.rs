@@ -1,0 +1,443 @@
+//! A worker process: the real session, with slots and connections that behave as the threads and the agent do.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use powersweep_proto::v1;
+use powersweep_proto::v1::farm_message::Body as FromFarm;
+use powersweep_proto::v1::worker_message::Body as ToFarm;
+use powersweep_worker::session::{
+    ExperimentKey, FinishedBatch, Identity, LeaseId, Part, Session, Take, TaskRef, Upload,
+};
+use prost::Message;
+use uuid::Uuid;
+
+use super::catalogue::{Generation, Nature, decode, encode, generation};
+use super::random::mix;
+use super::world::{Happening, World};
+
+const GREETING_TIMEOUT_US: u64 = 10_000_000;
+const LAST_WORDS_US: u64 = 2_000_000;
+const UPLOADS_MAX: usize = 2;
+/// A batch goes at this many rows or at this age.
+const BATCH_ROWS: usize = 5;
+const BATCH_AGE_US: u64 = 100_000;
+const BATCH_AGE_JOBS_US: u64 = 700_000;
+
+/// Reasons for which a faultless worker's hand-in may be refused.
+const REFUSALS: [&str; 2] = ["done elsewhere", "uploads were deleted"];
+
+#[derive(Debug)]
+struct Batch {
+    experiment: ExperimentKey,
+    done: Vec<(LeaseId, Vec<u64>)>,
+    tasks: Vec<Uuid>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    running: Option<TaskRef>,
+    /// Counts tasks, so that an end is that of the present one.
+    stamp: u64,
+    stopping: bool,
+    batch: Option<Batch>,
+    batches: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) place: usize,
+    pub(super) alive: bool,
+    pub(super) session: Session,
+    slots: Vec<Slot>,
+    known: BTreeMap<ExperimentKey, Rc<Generation>>,
+    pub(super) link: Option<u64>,
+    greeted: bool,
+    uploads: usize,
+    parts: u64,
+    /// What hand-ins said: experiment and tasks, by id.
+    pub(super) said: BTreeMap<u64, (String, Vec<Uuid>)>,
+    /// Its tasks take so many times their time.
+    pub(super) slowness: u64,
+    attempts: u64,
+}
+
+impl World {
+    /// A new process at a place.
+    pub(super) fn start_worker(&mut self, place: usize) {
+        let w = self.workers.len();
+        let slots = self.random.between(1, 3) as usize;
+        let identity = Identity {
+            name: format!("w{w}"),
+            worker_id: Uuid::from_u128(1 + w as u128),
+            versions: self.versions.clone(),
+        };
+        self.workers.push(Worker {
+            place,
+            alive: true,
+            session: Session::new(identity, slots),
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            known: BTreeMap::new(),
+            link: None,
+            greeted: false,
+            uploads: 0,
+            parts: 0,
+            said: BTreeMap::new(),
+            slowness: 1,
+            attempts: 0,
+        });
+        self.at_place[place] = w;
+        self.after(0, Happening::Connect { w });
+    }
+
+    /// The process is gone; another one follows.
+    pub(super) fn end_worker(&mut self, w: usize, abrupt: bool) {
+        let worker = &mut self.workers[w];
+        if !std::mem::replace(&mut worker.alive, false) {
+            return;
+        }
+        let place = worker.place;
+        if let Some(link) = worker.link.take() {
+            self.worker_closes(link, abrupt);
+        }
+        let delay = if self.quiet { 1_000 } else { self.random.delay_us(1_000, 5_000_000) };
+        self.after(delay, Happening::StartWorker { place });
+    }
+
+    // ---- connection
+
+    pub(super) fn connect(&mut self, w: usize) {
+        if !self.workers[w].alive || self.workers[w].link.is_some() {
+            return;
+        }
+        let alive: Vec<usize> = (0..self.coordinators.len()).filter(|&c| self.coordinators[c].is_alive()).collect();
+        let partition = self.partitions[self.workers[w].place];
+        let blocked = partition.up_until_us.max(partition.down_until_us) > self.now_us;
+        if alive.is_empty() || blocked {
+            return self.connect_later(w);
+        }
+        let newest = alive[alive.len() - 1];
+        let older = !self.quiet && self.random.one_in(4);
+        let c = if older { alive[self.random.below(alive.len() as u64) as usize] } else { newest };
+        let link = self.open_link(w, c);
+        self.workers[w].link = Some(link);
+        self.workers[w].greeted = false;
+        let hello = self.workers[w].session.hello(None);
+        self.note(|| format!("worker {w} greets coordinator {c} over {link}: holds {:?}", hello.held));
+        let delay = self.network_delay();
+        self.after(delay, Happening::Attach { link });
+        self.send_up_after(link, delay, ToFarm::Hello(hello));
+        self.after(GREETING_TIMEOUT_US, Happening::GreetingTimeout { w, link });
+    }
+
+    fn connect_later(&mut self, w: usize) {
+        self.workers[w].attempts += 1;
+        let most = if self.quiet { 100_000 } else { 3_000_000 };
+        let delay = self.random.delay_us(50_000, most);
+        self.after(delay, Happening::Connect { w });
+    }
+
+    /// The worker's side of its connection is over.
+    fn hang_up(&mut self, w: usize, abrupt: bool) {
+        let Some(link) = self.workers[w].link.take() else { return };
+        self.workers[w].session.disconnected();
+        self.workers[w].greeted = false;
+        self.workers[w].uploads = 0;
+        self.worker_closes(link, abrupt);
+        self.connect_later(w);
+    }
+
+    pub(super) fn greeting_timeout(&mut self, w: usize, link: u64) {
+        if self.workers[w].alive && self.workers[w].link == Some(link) && !self.workers[w].greeted {
+            self.hang_up(w, true);
+        }
+    }
+
+    pub(super) fn worker_sees_end(&mut self, link: u64) {
+        let w = self.links[link as usize].worker;
+        if self.workers[w].alive && self.workers[w].link == Some(link) {
+            let abrupt = self.random.one_in(2);
+            self.hang_up(w, abrupt);
+            self.pump(w);
+        }
+    }
+
+    pub(super) fn heartbeat(&mut self, link: u64) {
+        let w = self.links[link as usize].worker;
+        if self.workers[w].alive && self.workers[w].link == Some(link) {
+            let heartbeat = self.workers[w].session.heartbeat(v1::TimeSpent::default());
+            self.send_up(link, ToFarm::Heartbeat(heartbeat));
+            self.after(self.config.heartbeat.as_micros() as u64, Happening::Heartbeat { link });
+        }
+    }
+
+    pub(super) fn to_worker(&mut self, link: u64, bytes: &[u8]) {
+        if !self.arrives_down(link) {
+            return;
+        }
+        let w = self.links[link as usize].worker;
+        if self.workers[w].link != Some(link) {
+            return;
+        }
+        let body = v1::FarmMessage::decode(bytes).expect("just encoded").body.expect("it has one");
+        let worker = &mut self.workers[w];
+        match body {
+            FromFarm::Welcome(welcome) => {
+                worker.session.welcome(&welcome);
+                worker.greeted = true;
+                self.after(0, Happening::Heartbeat { link });
+            }
+            FromFarm::Experiment(experiment) => {
+                let key = ExperimentKey { name: experiment.name.as_str().into(), generation: experiment.generation };
+                let told = generation(&experiment.manifest);
+                let before = worker.known.insert(key, Rc::clone(&told));
+                // What a worker was told of a generation holds for ever, whatever was lost in between.
+                assert!(before.is_none_or(|before| Rc::ptr_eq(&before, &told)), "a generation changed its manifest");
+            }
+            FromFarm::Lease(lease) => worker.session.lease(lease),
+            FromFarm::Ack(ack) => {
+                worker.session.acknowledged(&ack.ids);
+                for rejected in &ack.rejected {
+                    let known = REFUSALS.iter().any(|reason| rejected.reason.contains(reason));
+                    assert!(known, "a faultless hand-in is refused: {}", rejected.reason);
+                }
+                worker.session.rejected(&ack.rejected.iter().map(|rejected| rejected.id).collect::<Vec<_>>());
+                for id in ack.ids.iter().chain(ack.rejected.iter().map(|rejected| &rejected.id)) {
+                    worker.said.remove(id);
+                }
+            }
+            FromFarm::Revoke(revoke) => worker.session.revoked(&revoke),
+            FromFarm::Drain(_) => worker.session.pause(),
+            FromFarm::Refused(refused) => panic!("a faultless worker is refused: {}", refused.reason),
+        }
+        self.pump(w);
+    }
+
+    // ---- whatever is due
+
+    /// Feeds idle slots, stops those that are told to stop, starts uploads, sends what is to be sent, ends the worker.
+    pub(super) fn pump(&mut self, w: usize) {
+        if !self.workers[w].alive {
+            return;
+        }
+        for slot in 0..self.workers[w].slots.len() {
+            self.serve(w, slot);
+        }
+        let Some(link) = self.workers[w].link else { return self.look_at_end(w) };
+        while self.workers[w].uploads < UPLOADS_MAX
+            && let Some(upload) = self.workers[w].session.next_upload()
+        {
+            self.workers[w].uploads += 1;
+            let delay = self.network_delay();
+            self.after(delay, Happening::Upload { link, upload });
+        }
+        while let Some(message) = self.workers[w].session.next_message() {
+            if let ToFarm::HandIn(hand_in) = &message {
+                let tasks = decode(&hand_in.rows);
+                self.workers[w].said.insert(hand_in.id, (hand_in.experiment.clone(), tasks));
+            }
+            self.note(|| format!("worker {w} sends over {link}: {}", brief(&message)));
+            self.send_up(link, message);
+        }
+        self.check_worker(w);
+        self.look_at_end(w);
+    }
+
+    fn look_at_end(&mut self, w: usize) {
+        let now = Duration::from_micros(self.now_us);
+        let session = &mut self.workers[w].session;
+        session.tick(now);
+        let let_go = session.is_let_go();
+        let over = session
+            .draining()
+            .is_some_and(|(_, stop_at)| session.is_settled() || now >= stop_at + Duration::from_micros(LAST_WORDS_US));
+        if !over && !let_go {
+            return;
+        }
+        let greeted = self.workers[w].greeted;
+        if let Some(link) = self.workers[w].link.filter(|_| greeted) {
+            self.send_up(link, ToFarm::Goodbye(v1::Goodbye::default()));
+        }
+        if over {
+            self.note(|| format!("worker {w} has drained"));
+            self.end_worker(w, false);
+        } else {
+            self.hang_up(w, false);
+        }
+    }
+
+    pub(super) fn drain_worker(&mut self, w: usize) {
+        let now = Duration::from_micros(self.now_us);
+        let limit = Duration::from_micros(self.random.delay_us(1_000, 5_000_000));
+        self.workers[w].session.drain(now, limit, "simulated");
+        self.after(limit.as_micros() as u64, Happening::Pump { w });
+        self.after(limit.as_micros() as u64 + LAST_WORDS_US, Happening::Pump { w });
+        self.pump(w);
+    }
+
+    /// Memory of a worker is what it has not been told to forget.
+    fn check_worker(&self, w: usize) {
+        let worker = &self.workers[w];
+        let batches = worker.slots.iter().filter(|slot| slot.batch.is_some()).count();
+        let unacknowledged = worker.session.unacknowledged();
+        assert!(unacknowledged + batches <= 4000, "the outbox holds {unacknowledged} entries");
+        assert!(worker.said.len() <= unacknowledged, "more hand-ins were said than are kept");
+    }
+
+    // ---- slots
+
+    fn serve(&mut self, w: usize, s: usize) {
+        let flag = self.workers[w].session.stop_flag(s);
+        let slot = &mut self.workers[w].slots[s];
+        if slot.running.is_some() {
+            if flag.load(Ordering::Relaxed) && !std::mem::replace(&mut slot.stopping, true) {
+                let stamp = slot.stamp;
+                let delay = self.random.delay_us(10, 20_000);
+                self.after(delay, Happening::SlotDone { w, s, stamp, early: true });
+            }
+            return;
+        }
+        loop {
+            match self.workers[w].session.take(s) {
+                Take::Task(task) => return self.begin(w, s, task),
+                // The slot has nothing to do: what it holds goes now.
+                _ if self.workers[w].slots[s].batch.is_some() => self.hand_in(w, s),
+                _ => return,
+            }
+        }
+    }
+
+    fn begin(&mut self, w: usize, s: usize, task: TaskRef) {
+        let slowness = self.workers[w].slowness;
+        let base = 1_000 << (mix(task.index ^ task.lease.counter) % 10);
+        let slot = &mut self.workers[w].slots[s];
+        slot.running = Some(task);
+        slot.stopping = false;
+        slot.stamp += 1;
+        let stamp = slot.stamp;
+        let time = base * slowness + self.random.below(2_000);
+        self.after(time, Happening::SlotDone { w, s, stamp, early: false });
+    }
+
+    pub(super) fn slot_done(&mut self, w: usize, s: usize, stamp: u64, early: bool) {
+        let poison = self.poison;
+        let flaky = !self.quiet && self.random.one_in(self.rates.task_fails);
+        let worker = &mut self.workers[w];
+        if !worker.alive || worker.slots[s].stamp != stamp {
+            return;
+        }
+        let Some(task) = worker.slots[s].running.take() else { return };
+        let known = worker.known.get(&task.experiment).cloned();
+        let session = &mut worker.session;
+        match known.as_ref().map(|known| known.fact(task.index)) {
+            _ if early => session.stopped(s),
+            // The coordinator sends experiments before their leases; without one the task goes back.
+            None => session.stopped(s),
+            Some(None) => {
+                let sweep = &known.as_ref().expect("just found").sweep;
+                session.excluded(s, sweep.next_included(task.index).unwrap_or(u64::MAX));
+            }
+            Some(Some(fact)) => match fact.nature {
+                Nature::Poison if poison => {
+                    self.note(|| format!("task {} of {:?} kills worker {w}", task.index, task.experiment));
+                    return self.end_worker(w, true);
+                }
+                Nature::Hopeless => session.failed(s, v1::FailureKind::Invalid, "it cannot be".to_owned()),
+                _ if flaky => session.failed(s, v1::FailureKind::Panic, "it panicked".to_owned()),
+                _ => {
+                    session.finished(s);
+                    self.keep(w, s, &task, fact.id);
+                }
+            },
+        }
+        self.pump(w);
+    }
+
+    fn keep(&mut self, w: usize, s: usize, task: &TaskRef, id: Uuid) {
+        if self.workers[w].slots[s].batch.as_ref().is_some_and(|batch| batch.experiment != task.experiment) {
+            self.hand_in(w, s);
+        }
+        let jobs = self.workers[w].known[&task.experiment].jobs;
+        let slot = &mut self.workers[w].slots[s];
+        let first = slot.batch.is_none();
+        let batch = slot.batch.get_or_insert_with(|| Batch {
+            experiment: task.experiment.clone(),
+            done: Vec::new(),
+            tasks: Vec::new(),
+        });
+        match batch.done.last_mut() {
+            Some((lease, indices)) if *lease == task.lease => indices.push(task.index),
+            _ => batch.done.push((task.lease, vec![task.index])),
+        }
+        batch.tasks.push(id);
+        if batch.tasks.len() >= BATCH_ROWS {
+            self.hand_in(w, s);
+        } else if first {
+            slot.batches += 1;
+            let batch = slot.batches;
+            self.after(if jobs { BATCH_AGE_JOBS_US } else { BATCH_AGE_US }, Happening::FlushDue { w, s, batch });
+        }
+    }
+
+    pub(super) fn flush_due(&mut self, w: usize, s: usize, batch: u64) {
+        let slot = &self.workers[w].slots[s];
+        if self.workers[w].alive && slot.batches == batch && slot.batch.is_some() {
+            self.hand_in(w, s);
+            self.pump(w);
+        }
+    }
+
+    fn hand_in(&mut self, w: usize, s: usize) {
+        let now_us = self.now_us;
+        let worker = &mut self.workers[w];
+        let Some(batch) = worker.slots[s].batch.take() else { return };
+        let rows = encode(&batch.tasks);
+        let mut parts = Vec::new();
+        if worker.known[&batch.experiment].jobs {
+            worker.parts += 1;
+            // Identities begin with the time, as those of workers do.
+            let part_id = Uuid::from_u128(u128::from(now_us) << 64 | (w as u128) << 32 | u128::from(worker.parts));
+            parts.push(Part { table: "jobs", part_id, rows: batch.tasks.len() as u64, bytes: rows.clone() });
+        }
+        let spent = v1::TimeSpent { engine_s: 0.05 * batch.tasks.len() as f64, ..Default::default() };
+        let Batch { experiment, done, .. } = batch;
+        worker.session.hand_in(FinishedBatch { experiment, done, rows, parts, spent });
+    }
+
+    // ---- uploads
+
+    pub(super) fn upload(&mut self, link: u64, upload: Upload) {
+        let c = self.links[link as usize].coordinator;
+        let away = self.now_us < self.storage_away_until_us;
+        let arrives = self.arrives_up(link) && !away;
+        if arrives && self.coordinators[c].is_alive() {
+            self.disk.stage(upload.part.part_id, &decode(&upload.part.bytes));
+        }
+        let ok = arrives && (self.quiet || !self.random.one_in(8));
+        let delay = self.network_delay();
+        self.after(delay, Happening::Uploaded { link, upload, ok });
+    }
+
+    pub(super) fn uploaded(&mut self, link: u64, upload: &Upload, ok: bool) {
+        let w = self.links[link as usize].worker;
+        let worker = &mut self.workers[w];
+        // An upload ends with its connection.
+        if worker.alive && worker.link == Some(link) {
+            worker.uploads -= 1;
+            worker.session.uploaded(upload, ok);
+            self.pump(w);
+        }
+    }
+}
+
+fn brief(message: &ToFarm) -> String {
+    match message {
+        ToFarm::HandIn(hand_in) => {
+            format!("hand-in {} of {:?}, staged {}", hand_in.id, hand_in.done, hand_in.staged.len())
+        }
+        other => format!("{other:?}"),
+    }
+}
