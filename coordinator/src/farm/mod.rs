@@ -182,6 +182,8 @@ pub enum Event {
     },
     /// A log is in the store.
     LogStored {
+        /// Gets the reply, once the log is known for good.
+        client: ClientId,
         /// Sha256 of its decompressed bytes.
         digest: LogDigest,
         /// Decompressed size.
@@ -282,6 +284,8 @@ pub enum Reply {
     Submitted(Box<v1::SubmitReply>),
     /// To a flush.
     Flushed(v1::FlushReply),
+    /// To a stored log.
+    LogStored,
     /// To a pause, resume, cancel, retry, delete or change of priority.
     Controlled(v1::ControlReply),
     /// The request makes no sense, whatever the state.
@@ -361,7 +365,10 @@ impl Farm {
             Event::Submit { client, submission } => self.submit(client, submission, now),
             Event::Flush { client, experiment } => self.flush(client, &experiment, now),
             Event::Control { client, experiment, action } => self.control(client, &experiment, &action, now),
-            Event::LogStored { digest, bytes, name } => self.log_stored(digest, bytes, name),
+            Event::LogStored { client, digest, bytes, name } => {
+                self.log_stored(digest, bytes, name);
+                self.out.reply(client, Reply::LogStored);
+            }
             Event::Committed { token } => {
                 self.out.committed(token);
                 self.experiments.values_mut().for_each(Experiment::committed);

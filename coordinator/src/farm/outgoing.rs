@@ -21,6 +21,7 @@ pub(super) struct Outgoing {
     waiting: Waiting,
     in_flight: Option<(u64, Waiting)>,
     next_token: u64,
+    epoch: u64,
     /// A batch of this life is durable, and so is its epoch.
     epoch_durable: bool,
     ready: Vec<Effect>,
@@ -46,6 +47,13 @@ impl Waiting {
 }
 
 impl Outgoing {
+    /// Nothing to say yet but the new owner's epoch, which goes with the first batch.
+    pub(super) fn new(epoch: u64) -> Outgoing {
+        let mut out = Outgoing { epoch, ..Outgoing::default() };
+        out.put(Record::Epoch(epoch));
+        out
+    }
+
     pub(super) fn put(&mut self, record: Record) {
         self.batch.put(record);
     }
@@ -71,7 +79,10 @@ impl Outgoing {
         self.later(Effect::Send { conn, message });
     }
 
+    /// An answer to a client comes with a durable batch even if nothing changed: whoever is fenced without knowing it
+    /// must not speak for the state (a flush that finds nothing to do, while the new owner has rows).
     pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {
+        self.batch.put(Record::Epoch(self.epoch));
         self.later(Effect::Reply { client, reply });
     }
 

@@ -14,8 +14,7 @@ use super::tables::{Header, OpenIntent, Progress, Upload};
 use super::worker::Worker;
 use super::{Config, Effect, Farm, Now, PartIds, pins};
 use crate::records::{
-    CoveredRecord, ExperimentState, FailureRecord, Intent, Key, LeaseRecord, Loaded, Record, RowsHeader, Source,
-    UploadRecord,
+    CoveredRecord, ExperimentState, FailureRecord, Intent, Key, LeaseRecord, Loaded, RowsHeader, Source, UploadRecord,
 };
 
 impl Farm {
@@ -44,9 +43,8 @@ impl Farm {
             publish_trouble: None,
             stopping: false,
             closing: false,
-            out: Outgoing::default(),
+            out: Outgoing::new(epoch),
         };
-        farm.out.put(Record::Epoch(epoch));
         farm.load(loaded, now);
         farm.roll_everything(now);
         for name in farm.schedule.clone() {

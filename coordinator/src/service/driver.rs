@@ -20,7 +20,7 @@ use super::{ServeError, ServeOptions};
 use crate::farm::{Action, ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
 use crate::owner::Lost;
 use crate::publish::make_visible;
-use crate::records::Fate;
+use crate::records::{Fate, LogDigest};
 use crate::store::{Store, StoreError};
 
 /// Events that may wait for the driver: then streams are read no further.
@@ -51,6 +51,8 @@ pub(super) enum Command {
     Event(Event),
     /// A submit.
     Submit { submission: Submission, reply: oneshot::Sender<Reply> },
+    /// A log's bytes are in the store.
+    LogStored { digest: LogDigest, bytes: u64, reply: oneshot::Sender<Reply> },
     /// A flush.
     Flush { experiment: String, reply: oneshot::Sender<Reply> },
     /// A pause, resume, cancel, retry, delete or change of priority.
@@ -243,6 +245,10 @@ impl Driver {
             Command::Submit { submission, reply } => {
                 let client = self.client(reply);
                 self.event(Event::Submit { client, submission });
+            }
+            Command::LogStored { digest, bytes, reply } => {
+                let client = self.client(reply);
+                self.event(Event::LogStored { client, digest, bytes, name: String::new() });
             }
             Command::Flush { experiment, reply } => {
                 let client = self.client(reply);

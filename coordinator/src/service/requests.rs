@@ -11,7 +11,7 @@ use tonic::Status;
 
 use super::MANIFEST_BYTES_MAX;
 use super::driver::Command;
-use crate::farm::{Action, Event, Reply, Submission, kind_of};
+use crate::farm::{Action, Reply, Submission, kind_of};
 use crate::records::LogDigest;
 use crate::store::{Store, StoreError};
 
@@ -118,9 +118,13 @@ impl Requests {
     pub async fn put_log(&self, digest: LogDigest, data: Bytes) -> Result<v1::UploadLogReply, Status> {
         let bytes = data.len() as u64;
         let new = self.store.put_log(digest, data).await.map_err(store_status)?;
-        let event = Event::LogStored { digest, bytes, name: String::new() };
-        self.command(Command::Event(event)).await?;
-        Ok(v1::UploadLogReply { bytes, already_there: !new })
+        // Tasks wait for it until its record is durable: an answer before that could leave them waiting for ever.
+        let (send, receive) = oneshot::channel();
+        self.command(Command::LogStored { digest, bytes, reply: send }).await?;
+        match receive.await.map_err(|_| reloading())? {
+            Reply::LogStored => Ok(v1::UploadLogReply { bytes, already_there: !new }),
+            other => Err(refusal(other)),
+        }
     }
 }
 
@@ -168,7 +172,7 @@ fn refusal(reply: Reply) -> Status {
         Reply::Invalid(reason) => Status::invalid_argument(reason),
         Reply::NotFound(reason) => Status::not_found(reason),
         Reply::Refused(reason) => Status::failed_precondition(reason),
-        Reply::Submitted(_) | Reply::Flushed(_) | Reply::Controlled(_) => {
+        Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::Controlled(_) => {
             Status::internal("an answer to another request: this is a bug")
         }
     }

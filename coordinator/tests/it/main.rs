@@ -2,8 +2,10 @@
 
 mod lost_answers;
 mod store;
+mod store_crashes;
 mod store_faults;
 mod store_golden;
+mod store_ill;
 mod store_owner;
 mod store_publish;
 mod store_samples;

@@ -296,3 +296,29 @@ fn a_deleted_upload_is_not_counted_on() {
     assert!(ids.is_empty() && rejected[0].contains("deleted"), "{ids:?} {rejected:?}");
     assert_eq!(wire.status("e").done, 0, "the task runs again");
 }
+
+#[test]
+fn an_owner_that_is_fenced_answers_nothing() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 10));
+    wire.commit_all();
+    wire.replies.clear();
+    wire.event(Event::Flush { client: 2, experiment: "e".into() });
+    assert!(wire.replies.is_empty(), "nothing is to be flushed, but is the state still this owner's?");
+    wire.commit_all();
+    assert!(matches!(wire.replies[..], [Reply::Flushed(_)]));
+}
+
+#[test]
+fn a_log_is_confirmed_when_no_crash_can_forget_it() {
+    let mut wire = Wire::new();
+    let stored = Event::LogStored { client: 3, digest: [7; 32], bytes: 1, name: String::new() };
+    wire.event(stored.clone());
+    wire.commit(Some(Fault::Lose));
+    assert!(wire.replies.is_empty(), "it was lost with its batch");
+    wire.commit_all();
+    wire.event(stored);
+    assert!(wire.replies.is_empty());
+    wire.commit_all();
+    assert_eq!(wire.replies, [Reply::LogStored]);
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use powersweep_coordinator::farm::{Event, Reply, Submission};
+use powersweep_coordinator::farm::{Action, Event, Reply, Submission};
 
 use super::catalogue::{LOG, generation};
 use super::world::{Happening, World};
@@ -16,6 +16,7 @@ pub(super) enum Wish {
     Submit { manifest: String, dry_run: bool },
     PutLog,
     Flush { experiment: String },
+    Control { experiment: String, action: Action },
 }
 
 /// See the module.
@@ -72,16 +73,17 @@ impl World {
             Wish::Submit { manifest, dry_run } => {
                 let known = generation(&manifest);
                 let (sweep, digests) = (known.sweep.clone(), known.digests.clone());
-                let submission = Submission { sweep, digests, dry_run, restart: false };
+                let submission = Submission { sweep, digests, dry_run, restart: false, priority: None };
                 self.farm_event(c, Event::Submit { client: id, submission });
             }
             Wish::Flush { experiment } => self.farm_event(c, Event::Flush { client: id, experiment }),
+            Wish::Control { experiment, action } => {
+                self.farm_event(c, Event::Control { client: id, experiment, action });
+            }
             Wish::PutLog => {
                 self.disk.logs.insert(LOG);
-                self.farm_event(c, Event::LogStored { digest: LOG, bytes: 1, name: String::new() });
-                if self.coordinators[c].clients.remove(&id) {
-                    self.answered(id, None);
-                }
+                let event = Event::LogStored { client: id, digest: LOG, bytes: 1, name: String::new() };
+                self.farm_event(c, event);
             }
         }
     }
@@ -102,10 +104,10 @@ impl World {
             }
             _ => {}
         }
-        self.answered(id, Some(reply));
+        self.answered(id, reply);
     }
 
-    fn answered(&mut self, id: u64, reply: Option<Reply>) {
+    fn answered(&mut self, id: u64, reply: Reply) {
         // The answer may be lost on its way.
         if self.quiet || !self.random.one_in(10) {
             let delay = self.network_delay();
@@ -113,18 +115,19 @@ impl World {
         }
     }
 
-    pub(super) fn client_hears(&mut self, id: u64, reply: Option<Reply>) {
+    pub(super) fn client_hears(&mut self, id: u64, reply: Reply) {
         if self.client.waiting != Some(id) {
             return;
         }
         self.client.waiting = None;
         let wish = self.client.wishes.pop_front().expect("it waits for an answer to the first");
         match (reply, &wish) {
-            (Some(Reply::Submitted(reply)), Wish::Submit { dry_run: false, .. }) if !reply.missing_logs.is_empty() => {
+            (Reply::Submitted(reply), Wish::Submit { dry_run: false, .. }) if !reply.missing_logs.is_empty() => {
                 self.client.wishes.push_front(Wish::PutLog);
             }
             // An experiment that is not there yet.
-            (Some(Reply::Submitted(_) | Reply::Flushed(_) | Reply::NotFound(_)) | None, _) => {}
+            (Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::NotFound(_), _) => {}
+            (Reply::Controlled(_) | Reply::Refused(_), Wish::Control { .. }) => {}
             (other, _) => panic!("{wish:?} is answered with {other:?}"),
         }
         let most = if self.quiet { 1_000 } else { 8_000_000 };

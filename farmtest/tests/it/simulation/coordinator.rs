@@ -382,8 +382,8 @@ impl World {
     }
 
     pub(super) fn publish(&mut self, c: usize, life: u64, intent: &Intent) {
-        let of_the_present =
-            self.coordinators[c].is_up() && self.coordinators[c].life == life && self.newest() == Some(c);
+        let owns = c + 1 == self.coordinators.len();
+        let of_the_present = owns && self.coordinators[c].is_up() && self.coordinators[c].life == life;
         // A process that died may have sent the request before.
         if !self.coordinators[c].is_alive() && self.random.one_in(2) {
             return;

@@ -19,9 +19,10 @@ mod random;
 mod worker;
 mod world;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use powersweep_coordinator::farm::Action;
 use powersweep_coordinator::records::{ExperimentState, Table};
 use powersweep_proto::v1;
 use uuid::Uuid;
@@ -58,19 +59,12 @@ impl Scenario {
             .iter()
             .map(|name| Wish::Submit { manifest: Choice::any(random, jobs, log).text(name), dry_run: false })
             .collect();
-        for _ in 0..random.below(6) {
+        for _ in 0..random.below(7) {
             let name = names[random.below(names.len() as u64) as usize];
-            let asks_jobs = jobs != (changes_tables && random.one_in(3));
-            wishes.push(match random.below(4) {
-                0 => Wish::Flush { experiment: name.to_owned() },
-                1 if edits => {
-                    let asks_log = log || random.one_in(8);
-                    Wish::Submit { manifest: Choice::any(random, asks_jobs, asks_log).text(name), dry_run: true }
-                }
-                _ if edits => Wish::Submit { manifest: Choice::any(random, asks_jobs, log).text(name), dry_run: false },
-                _ => Wish::Flush { experiment: name.to_owned() },
-            });
+            wishes.push(any_wish(random, name, edits, jobs, changes_tables, log));
         }
+        // Whatever was stopped goes on in the end.
+        wishes.extend(names.iter().map(|name| Wish::Control { experiment: name.to_string(), action: Action::Resume }));
         let rates = Rates {
             crash_after_effect: [0, 100, 400, 2_000][random.below(4) as usize],
             commit_fails: [0, 20, 100][random.below(3) as usize],
@@ -95,6 +89,26 @@ impl Scenario {
         };
         self
     }
+}
+
+/// Something that a user may ask for while an experiment runs.
+fn any_wish(random: &mut Random, name: &str, edits: bool, jobs: bool, changes_tables: bool, log: bool) -> Wish {
+    let experiment = name.to_owned();
+    if edits && random.one_in(2) {
+        let asks_jobs = jobs != (changes_tables && random.one_in(3));
+        let dry_run = random.one_in(4);
+        let asks_log = log || dry_run && random.one_in(4);
+        return Wish::Submit { manifest: Choice::any(random, asks_jobs, asks_log).text(name), dry_run };
+    }
+    let action = match random.below(8) {
+        0 | 1 => return Wish::Flush { experiment },
+        2 => Action::Pause,
+        3 | 4 => Action::Resume,
+        5 => Action::Cancel,
+        6 => Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() },
+        _ => Action::SetPriority(random.below(5) as i32),
+    };
+    Wish::Control { experiment, action }
 }
 
 thread_local! {

@@ -46,7 +46,7 @@ pub(super) enum Happening {
     Discard { part_id: Uuid },
     ClientActs,
     ClientAsks { c: usize, id: u64 },
-    ClientHears { id: u64, reply: Option<Reply> },
+    ClientHears { id: u64, reply: Reply },
     ClientGivesUp { id: u64 },
     Fault,
     Quiet,
