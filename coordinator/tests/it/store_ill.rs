@@ -188,7 +188,7 @@ impl ObjectStore for Ailing {
             .and_then(move |location| {
                 let ill = Arc::clone(&ill);
                 async move {
-                    let one = futures::stream::once(async { Ok(location.clone()) }).boxed();
+                    let one = futures::stream::iter([Ok(location.clone())]).boxed();
                     let deleted = async { ill.inner.delete_stream(one).try_collect::<Vec<_>>().await.map(|_| ()) };
                     ill.operation(true, deleted).await.map(|()| location.clone())
                 }

@@ -351,7 +351,7 @@ impl World {
                     return;
                 }
                 match &message {
-                    ToWorker::Ack(ack) => self.check_ack(c, conn, ack),
+                    ToWorker::Ack(ack) => self.check_ack(conn, ack),
                     ToWorker::Welcome(welcome) => self.check_welcome(c, welcome),
                     _ => {}
                 }
@@ -425,10 +425,23 @@ impl World {
         let c = self.links[link as usize].coordinator;
         let body = v1::WorkerMessage::decode(bytes).expect("just encoded").body.expect("it has one");
         let rows = match &body {
-            ToFarm::HandIn(hand_in) => super::catalogue::decode(&hand_in.rows).len() as u32,
+            ToFarm::HandIn(hand_in) => self.note_unwanted(c, link, hand_in),
             _ => 0,
         };
         self.farm_event(c, Event::Message { conn: link, address: "simulated".into(), body, rows });
+    }
+
+    /// Notes the tasks of a hand-in that are not in the manifest now. Returns the number of its rows.
+    fn note_unwanted(&mut self, c: usize, link: u64, hand_in: &v1::HandIn) -> u32 {
+        let tasks = super::catalogue::decode(&hand_in.rows);
+        let count = tasks.len() as u32;
+        let farm = self.coordinators[c].farm.as_ref();
+        if let Some(sweep) = farm.and_then(|farm| farm.sweep(&hand_in.experiment)) {
+            let present = super::catalogue::generation(sweep.manifest().text());
+            let worker = &mut self.workers[self.links[link as usize].worker];
+            worker.unwanted.extend(tasks.into_iter().filter(|task| present.tasks().all(|fact| fact.id != *task)));
+        }
+        count
     }
 
     pub(super) fn farm_sees_end(&mut self, link: u64, abrupt: bool) {
@@ -443,8 +456,7 @@ impl World {
     // ---- what a coordinator says has to be true
 
     /// Acknowledged tasks have a durable row, unless their tasks are not in the manifest any more.
-    fn check_ack(&mut self, c: usize, link: u64, ack: &v1::Ack) {
-        let farm = self.coordinators[c].farm.as_ref().expect("it is up");
+    fn check_ack(&mut self, link: u64, ack: &v1::Ack) {
         let worker = &self.workers[self.links[link as usize].worker];
         for (experiment, tasks) in ack.ids.iter().filter_map(|id| worker.said.get(id)) {
             for task in tasks {
@@ -452,10 +464,9 @@ impl World {
                     self.acknowledged.push((experiment.clone(), *task));
                     continue;
                 }
-                let sweep = farm.sweep(experiment).expect("it acknowledges rows of it");
-                let present = super::catalogue::generation(sweep.manifest().text());
-                let wanted = present.tasks().any(|fact| fact.id == *task);
-                assert!(!wanted, "task {task} of {experiment} is acknowledged and has no durable row");
+                // It had left the manifest when its row came.
+                let unwanted = worker.unwanted.contains(task);
+                assert!(unwanted, "task {task} of {experiment} is acknowledged and has no durable row");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A worker process: the real session, with slots and connections that behave as the threads and the agent do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -60,6 +60,8 @@ pub(super) struct Worker {
     parts: u64,
     /// What hand-ins said: experiment and tasks, by id.
     pub(super) said: BTreeMap<u64, (String, Vec<Uuid>)>,
+    /// Tasks that a coordinator need not keep the row of: they were in no manifest when it came.
+    pub(super) unwanted: BTreeSet<Uuid>,
     /// Its tasks take so many times their time.
     pub(super) slowness: u64,
     attempts: u64,
@@ -86,6 +88,7 @@ impl World {
             uploads: 0,
             parts: 0,
             said: BTreeMap::new(),
+            unwanted: BTreeSet::new(),
             slowness: 1,
             attempts: 0,
         });
