@@ -1,4 +1,4 @@
-//! A coordinator process: the real farm, driven as the service's driver drives it, one step at a time.
+//! A coordinator process: the real farm, driven as the service's driver drives it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -372,6 +372,7 @@ impl World {
                 let delay = self.storage_delay();
                 self.after(delay, Happening::Publish { c, life, intent });
             }
+            Effect::Leave { experiment, .. } => panic!("nobody wants {experiment} to go"),
             Effect::Discard { part_id, .. } => {
                 if self.quiet || !self.random.one_in(5) {
                     let delay = self.storage_delay();
