@@ -369,14 +369,14 @@ fn ill_of(seed: u64, n: u64) -> Option<Ill> {
 
 #[test]
 fn random_faults_lose_and_double_nothing() {
-    let seeds = match number("POWERSWEEP_SEED") {
+    let seeds = match number("POWERSWEEP_STORE_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..if all() { 200 } else { 16 },
     };
     let check = tokio::runtime::Runtime::new().expect("a runtime");
     for seed in seeds {
-        println!("seed {seed} (again: POWERSWEEP_SEED={seed})");
-        let case = format!("POWERSWEEP_SEED={seed}");
+        println!("seed {seed} (again: POWERSWEEP_STORE_SEED={seed})");
+        let case = format!("POWERSWEEP_STORE_SEED={seed}");
         let folder = tempfile::tempdir().expect("a folder");
         let (location, root) = if seed % 2 == 0 { directory(folder.path()) } else { memory() };
         let (told, _) = run_ill(&location, Arc::clone(&root), Box::new(move |n| ill_of(seed, n)));

@@ -15,7 +15,7 @@ use super::wire::{Wire, sweep_of};
 use crate::farm::{Action, Config, Event, PublishFailure, Submission};
 use crate::store::{Fault, ModelStore};
 
-/// Seeds of an ordinary run; `POWERSWEEP_SEEDS` sets another number, `POWERSWEEP_SEED` runs one.
+/// Seeds of an ordinary run; `POWERSWEEP_FARM_SEEDS` sets another number, `POWERSWEEP_FARM_SEED` runs one.
 const SEEDS: u64 = 100;
 const STEPS: u64 = 400;
 
@@ -303,13 +303,13 @@ fn simulate(seed: u64) {
 #[test]
 fn every_task_has_one_row_whatever_happens() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
-    let seeds = match number("POWERSWEEP_SEED") {
+    let seeds = match number("POWERSWEEP_FARM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("POWERSWEEP_SEEDS").unwrap_or(SEEDS),
+        None => 0..number("POWERSWEEP_FARM_SEEDS").unwrap_or(SEEDS),
     };
     for seed in seeds {
         if let Err(panic) = std::panic::catch_unwind(|| simulate(seed)) {
-            eprintln!("the simulation fails with POWERSWEEP_SEED={seed}");
+            eprintln!("the simulation fails with POWERSWEEP_FARM_SEED={seed}");
             std::panic::resume_unwind(panic);
         }
     }

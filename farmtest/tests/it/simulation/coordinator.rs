@@ -395,7 +395,7 @@ impl World {
         let mut result = if fails { failure("simulated", true) } else { Ok(1) };
         if !away && (!fails || self.random.one_in(2)) {
             let cleans_up = !fails || self.random.one_in(2);
-            if let Shown::Gone(what) = self.disk.publish(intent, cleans_up) {
+            if let Shown::Gone(what) = self.disk.publish(intent, cleans_up, of_the_present) {
                 assert!(!of_the_present, "{what} went before part {} was visible", intent.part_id);
                 result = failure(what, false);
             }
