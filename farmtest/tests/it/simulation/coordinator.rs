@@ -454,8 +454,6 @@ impl World {
         }
     }
 
-    // ---- what a coordinator says has to be true
-
     /// Acknowledged tasks have a durable row, unless their tasks are not in the manifest any more.
     fn check_ack(&mut self, link: u64, ack: &v1::Ack) {
         let worker = &self.workers[self.links[link as usize].worker];
