@@ -28,7 +28,8 @@ pub(super) struct Disk {
     pub(super) logs: BTreeSet<LogDigest>,
     pub(super) experiments: BTreeMap<String, ExperimentRecord>,
     pub(super) intents: BTreeMap<Uuid, Intent>,
-    pub(super) leases: usize,
+    /// Accepted uploads whose part is not closed.
+    uploads: BTreeSet<Uuid>,
     epoch: u64,
     /// Rows of tasks in the state.
     unrolled: BTreeMap<(String, u64), Vec<Uuid>>,
@@ -110,7 +111,7 @@ impl Disk {
                 touched.insert(rows.experiment.clone());
             }
             Record::Intent(intent) => drop(self.intents.insert(intent.part_id, intent.clone())),
-            Record::Lease(_) => self.leases += 1,
+            Record::Upload(upload) => drop(self.uploads.insert(upload.part_id)),
             _ => {}
         }
     }
@@ -128,6 +129,7 @@ impl Disk {
                     assert!(shown, "the row of {task} left the state before it was visible");
                 }
             }
+            Key::Upload { part_id } => drop(self.uploads.remove(part_id)),
             Key::Intent { part_id } => {
                 if let Some(intent) = self.intents.remove(part_id) {
                     assert!(self.is_visible(&intent), "part {part_id} is closed and not visible");
@@ -143,8 +145,16 @@ impl Disk {
 
     /// Makes a part visible, or finds its own there; again is possible any number of times. `owns`: for the present owner.
     pub(super) fn publish(&mut self, intent: &Intent, cleans_up: bool, owns: bool) -> Shown {
-        match intent.source {
-            Source::Rows { first_seq, last_seq } => self.publish_rows(intent, first_seq, last_seq, owns),
+        match &intent.source {
+            Source::Rows { first_seq, last_seq } => self.publish_rows(intent, *first_seq, *last_seq, owns),
+            Source::Merged { uploads } => {
+                let there: Option<Vec<&Vec<Uuid>>> = uploads.iter().map(|id| self.staging.get(id)).collect();
+                let Some(there) = there else { return Shown::Gone("an upload") };
+                let tasks: Vec<Uuid> = there.into_iter().flatten().copied().collect();
+                assert_eq!(tasks.len() as u64, intent.rows, "part {} would have other rows", intent.part_id);
+                self.create(intent, tasks, owns);
+                Shown::Yes
+            }
             Source::Staged => {
                 let Some(tasks) = self.staging.get(&intent.part_id).cloned() else {
                     let there = self.parts.contains_key(&intent.part_id);
@@ -196,8 +206,9 @@ impl Disk {
 
     /// What a start deletes of earlier uploads: none that an open intent names.
     pub(super) fn clean_staging(&mut self, mut delete: impl FnMut() -> bool) {
-        let intents = &self.intents;
-        self.staging.retain(|part_id, _| intents.contains_key(part_id) || !delete());
+        let (intents, uploads) = (&self.intents, &self.uploads);
+        let named = |part_id| intents.contains_key(part_id) || uploads.contains(part_id);
+        self.staging.retain(|part_id, _| named(part_id) || !delete());
     }
 
     /// Whether a task has a durable row.
