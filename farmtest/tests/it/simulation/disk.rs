@@ -207,7 +207,7 @@ impl Disk {
     /// What a start deletes of earlier uploads: none that an open intent names.
     pub(super) fn clean_staging(&mut self, mut delete: impl FnMut() -> bool) {
         let (intents, uploads) = (&self.intents, &self.uploads);
-        let named = |part_id| intents.contains_key(part_id) || uploads.contains(part_id);
+        let named = |part_id: &Uuid| intents.contains_key(part_id) || uploads.contains(part_id);
         self.staging.retain(|part_id, _| named(part_id) || !delete());
     }
 
