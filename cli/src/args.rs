@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::examples;
+use crate::quantities::bytes;
+pub use crate::worker_args::{TaskLimitArgs, WorkerArgs};
 
 mod tables;
 
@@ -123,6 +125,9 @@ pub struct LogArgs {
     /// Folder that keeps downloaded logs.
     #[arg(long, value_name = "DIR", env = "POWERSWEEP_CACHE")]
     pub cache: Option<PathBuf>,
+    /// Most that this folder may take, such as 20GiB: beyond it the logs that were not used for longest are deleted.
+    #[arg(long, value_name = "SIZE", env = "POWERSWEEP_CACHE_SIZE", value_parser = bytes)]
+    pub cache_size: Option<u64>,
 }
 
 /// Where results and state live.
@@ -311,21 +316,6 @@ pub struct ServeArgs {
     /// Take the data over from a coordinator that seems alive.
     #[arg(long)]
     pub take_over: bool,
-}
-
-/// `powersweep worker`
-#[derive(Debug, Args)]
-pub struct WorkerArgs {
-    #[command(flatten)]
-    pub coordinator: CoordinatorArgs,
-    #[command(flatten)]
-    pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one a processor.
-    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub slots: u16,
-    /// Name in the results' `worker` column; host name and process id by default.
-    #[arg(long)]
-    pub name: Option<String>,
 }
 
 /// `powersweep submit`

@@ -31,7 +31,9 @@ pub const SERVE: &str = "Examples:
 /// `powersweep worker`
 pub const WORKER: &str = "Examples:
   powersweep worker                                              for a coordinator on this machine
-  powersweep worker --coordinator https://head:7450 --token-file token --ca cert.pem --slots 8";
+  powersweep worker --coordinator https://head:7450 --token-file token --ca cert.pem --slots 8
+  powersweep worker --time-limit 3:55:00 --idle-limit 10m        in a batch job of four hours
+  powersweep worker --task-deadline 1h --task-max-memory 4GiB    give longer or larger tasks up";
 /// `powersweep submit`
 pub const SUBMIT: &str = "Examples:
   powersweep submit sweep.toml --dry-run  only say what would run

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use powersweep_coordinator::owner::{OwnerError, Ownership};
-use powersweep_coordinator::store::{Location, OpenError, SlateStore, Store, StoreError, open};
+use powersweep_coordinator::store::{Location, OPEN_TIME, OpenError, SlateStore, Store, StoreError, open};
 use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions, Tls, Tokens, serve};
 use powersweep_proto::client::chain;
 use tokio_util::sync::CancellationToken;
@@ -59,7 +59,10 @@ impl LocalFarm {
             tokio::select! {
                 farm = &mut opening => return farm,
                 () = &mut patience, if !patience.is_elapsed() => {
-                    screen::note(&format!("powersweep: still opening {data}; if it never ends, its state may be damaged"));
+                    let limit = OPEN_TIME.as_secs();
+                    screen::note(&format!(
+                        "powersweep: still opening {data}: its storage is slow, or its state is damaged; given up after {limit} s"
+                    ));
                 }
                 () = interrupt.cancelled() => {
                     return Err(Failure::new(Exit::Interrupted, format!("interrupted while opening {data}")));
@@ -100,7 +103,7 @@ impl LocalFarm {
                 Ok(LocalFarm { location, handle, ownership, stop })
             }
             Err(error) => {
-                let _ = store.close().await;
+                let _ = tokio::time::timeout(ENDING_PATIENCE, store.close()).await;
                 ownership.release().await;
                 Err(serving_failed(&error))
             }
@@ -172,7 +175,7 @@ fn serving_failed(error: &ServeError) -> Failure {
         ServeError::Listen { .. } | ServeError::Server(_) => Exit::Network,
         ServeError::Unprotected { .. } | ServeError::Tls(_) => Exit::Usage,
         ServeError::Store(_) if error.is_lost_ownership() => Exit::Fenced,
-        ServeError::Store(_) => Exit::Storage,
+        ServeError::Store(_) | ServeError::Unfinished { .. } => Exit::Storage,
         _ => Exit::Failure,
     };
     let hint = if exit == Exit::Network { "; choose another address with --listen" } else { "" };

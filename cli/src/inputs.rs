@@ -58,7 +58,7 @@ pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
 /// The log library of the command line.
 pub fn library(args: &LogArgs) -> Library {
     let folders = args.traces.iter().filter(|p| !p.as_os_str().is_empty()).cloned().collect();
-    Library::new(folders, args.cache.clone().or_else(default_cache))
+    Library::new(folders, args.cache.clone().or_else(default_cache)).with_cache_limit(args.cache_size)
 }
 
 /// `$XDG_CACHE_HOME/powersweep` or `~/.cache/powersweep`; none without a home.

@@ -1,29 +1,31 @@
-//! Ctrl-C and SIGTERM: the first asks for an orderly end, a second Ctrl-C ends at once.
+//! Ctrl-C and SIGTERM: the first asks for an orderly end, a second one ends at once.
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// A token that is cancelled by the first signal. Needs a tokio runtime.
 pub fn token() -> CancellationToken {
     let token = CancellationToken::new();
     let cancelled = token.clone();
+    // Listened to from now on: one that comes while the first is looked at counts.
+    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+        tracing::warn!("signals cannot be handled here: they end this program at once");
+        return token;
+    };
     tokio::spawn(async move {
-        first_signal().await;
+        either(&mut interrupt, &mut terminate).await;
         cancelled.cancel();
-        first_signal().await;
+        either(&mut interrupt, &mut terminate).await;
         // What is durable stays; the next run goes on from it.
         std::process::exit(crate::exit::Exit::Interrupted as i32);
     });
     token
 }
 
-async fn first_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        let _ = tokio::signal::ctrl_c().await;
-        return;
-    };
+async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
     tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
+        _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
 }

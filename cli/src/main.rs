@@ -11,11 +11,13 @@ mod exit;
 mod farm;
 mod inputs;
 mod interrupt;
+mod quantities;
 mod reading;
 mod results_table;
 mod rows;
 mod screen;
 mod stored;
+mod worker_args;
 mod writing;
 
 use std::io::IsTerminal;

@@ -24,6 +24,9 @@ pub const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// A record unchanged for this long belongs to nobody: three renewals may fail.
 pub const STALE_AFTER: Duration = Duration::from_secs(20);
 
+/// Longest time for giving DATA back; a record that stays does what a crash's does.
+const RELEASE_TIME: Duration = Duration::from_secs(5);
+
 /// How often a found record is looked at while deciding.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -46,7 +49,10 @@ pub struct OwnerRecord {
     pub pid: u32,
     /// Host name.
     pub host: String,
-    /// Last renewal by the owner's clock, microseconds since 1970 UTC.
+    /// Which start of which system counts `pid`, and in which of its name spaces; empty where that cannot be known.
+    #[serde(default)]
+    pub processes: String,
+    /// Last renewal by the owner's clock, microseconds since 1970 UTC. Only for people: nothing is decided by it.
     pub renewed_us: i64,
 }
 
@@ -56,6 +62,13 @@ impl OwnerRecord {
         let at =
             if self.endpoint.is_empty() { "not listening yet".to_owned() } else { format!("at {}", self.endpoint) };
         format!("{at}, process {} on {}", self.pid, self.host)
+    }
+
+    /// Whether its process was of the very same system and name space as this one, and is not there any more. Nothing
+    /// else proves that an owner has gone: a silent one may be on the other side of a broken network.
+    fn is_provably_gone(&self) -> bool {
+        let here = processes();
+        !here.is_empty() && self.processes == here && !std::path::PathBuf::from(format!("/proc/{}", self.pid)).exists()
     }
 }
 
@@ -134,6 +147,13 @@ fn host() -> String {
     from_kernel.ok().filter(|name| !name.is_empty()).or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default()
 }
 
+/// The kernel's boot and this process's name space of process ids; empty where they cannot be read.
+fn processes() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+    let space = std::fs::read_link("/proc/self/ns/pid").ok();
+    boot.zip(space).map_or_else(String::new, |(boot, space)| format!("{} {}", boot.trim(), space.display()))
+}
+
 impl Ownership {
     /// Takes DATA, which a probe has found usable. `endpoint` is where this process listens, or "" for not yet.
     /// `take_over` overrides a live owner.
@@ -172,6 +192,7 @@ impl Ownership {
             endpoint: endpoint.to_owned(),
             pid: std::process::id(),
             host: host(),
+            processes: processes(),
             renewed_us: now_us(),
         };
         let version = match desk.write(&record, &found).await {
@@ -222,8 +243,10 @@ impl Ownership {
     pub async fn release(self) {
         // A renewer that has ended already has nothing left to give back.
         let _ = self.stop.send(()).await;
-        if let Err(error) = self.renewing.await {
-            tracing::warn!(%error, "owner record not given back");
+        match tokio::time::timeout(RELEASE_TIME, self.renewing).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "owner record not given back"),
+            Err(_) => tracing::warn!("owner record not given back: storage does not answer"),
         }
     }
 }
@@ -289,7 +312,18 @@ impl Desk {
         if found.version.e_tag.is_none() && found.record.is_none() {
             return Ok(());
         }
-        tracing::info!(data = self.data, "found an owner record; watching whether its owner lives");
+        let owner = found.record.as_ref();
+        if owner.is_some_and(OwnerRecord::is_provably_gone) {
+            tracing::info!(data = self.data, "the owner's process has ended without giving the data back");
+            return Ok(());
+        }
+        // A warning, because whoever waits has to know what for.
+        tracing::warn!(
+            "waiting up to {} s to see whether the owner of {} lives ({}); --take-over does not wait",
+            STALE_AFTER.as_secs(),
+            self.data,
+            owner.map_or_else(|| "its record cannot be read".to_owned(), OwnerRecord::describe)
+        );
         while started.elapsed() < STALE_AFTER {
             tokio::time::sleep(WATCH_INTERVAL).await;
             let now = self.read().await?;

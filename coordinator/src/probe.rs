@@ -15,8 +15,11 @@ use uuid::Uuid;
 /// Longest time for the whole probe: a store that takes longer for five small operations is not fit for commits.
 pub const PROBE_TIME: Duration = Duration::from_secs(5);
 
-/// Bytes written: one block, so that a full disk is noticed.
+/// Bytes written to an object store.
 const PROBE_BYTES: usize = 4096;
+
+/// Bytes written to a directory: what opening and the first commits need, so that a nearly full disk is noticed too.
+const ROOM_BYTES: usize = 1 << 20;
 
 /// Why DATA cannot be used. All but [`ProbeError::Slow`] stay until somebody changes something.
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +157,7 @@ fn probe_directory(data: &Path) -> Result<(), ProbeError> {
 fn probe_file(data: &Path, name: &Path, link: &Path) -> Result<(), ProbeError> {
     let fail = |error| classify(data, error);
     let mut file = std::fs::File::create_new(name).map_err(fail)?;
-    file.write_all(&[0; PROBE_BYTES]).map_err(fail)?;
+    file.write_all(&vec![0; ROOM_BYTES]).map_err(fail)?;
     file.sync_all().map_err(fail)?;
     drop(file);
     match std::fs::File::create_new(name) {

@@ -42,7 +42,9 @@ pub const KERNEL_VERSION: u32 = 1;
 pub struct Limits<'a> {
     /// Greatest number of events; `u64::MAX` for none.
     pub max_events: u64,
-    /// Greatest number of bytes that the simulation's own growing state may hold; `usize::MAX` for none.
+    /// Greatest number of bytes that the simulation's own growing state may hold; `usize::MAX` for none. Counted are
+    /// running jobs, events, power, sleeping procs, what is recorded, and waiting jobs of queue models; not the workload,
+    /// nor what a policy keeps for itself (some tens of bytes a waiting job).
     pub max_bytes: usize,
     /// Asked every 1,024 events; `true` ends the run with [`SimError::Deadline`]. The caller owns the clock.
     pub deadline_passed: &'a dyn Fn() -> bool,

@@ -11,6 +11,7 @@ mod digest;
 mod errors;
 mod exclusion;
 pub mod identity;
+pub mod limits;
 pub mod manifest;
 pub mod manifests;
 mod mapping;
@@ -32,6 +33,7 @@ pub mod reading {
 
 pub use digest::{Digest, DigestError};
 pub use errors::{ManifestErrors, Problem, SweepError};
+pub use limits::TaskLimits;
 pub use manifest::{LogRef, Manifest, Tables};
 pub use mapping::Mapping;
 pub use pins::part_id;

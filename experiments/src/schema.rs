@@ -7,6 +7,7 @@
 use powersweep_engine::registry::{self, Param, Section, Slot, Type};
 use serde_json::{Map, Value as Json, json};
 
+use crate::limits::{self, DEADLINE, EVENTS};
 use crate::manifest::block::{params, section_key, slots};
 use crate::manifest::exclude::LABELS;
 use crate::manifest::top::SEEDS;
@@ -45,6 +46,7 @@ pub fn json_schema() -> Json {
                 "uniqueItems": true,
                 "items": { "enum": Tables::NAMES },
             },
+            "limits": limits(),
             "seeds": axis(&SEEDS),
             "workloads": blocks(Section::Workloads, "Where jobs come from."),
             "platforms": blocks(Section::Platforms, "Machines and their power."),
@@ -61,6 +63,25 @@ pub fn json_schema() -> Json {
                 "items": { "type": "array", "minItems": 2, "uniqueItems": true, "items": { "enum": LABELS } },
             },
         },
+    })
+}
+
+/// The limits of a task.
+fn limits() -> Json {
+    let one = |param: &Param| {
+        let mut schema = value(&param.ty);
+        bound(&mut schema, "description", Some(json!(format!("{} [{}]", param.doc, param.unit))));
+        schema
+    };
+    let memory = json!({
+        "description": limits::MEMORY_DOC,
+        "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": "^ *[0-9.]+ *([kKmMgGtT]?[iI]?[bB])? *$" }],
+    });
+    json!({
+        "description": "When an attempt at one task is given up. Not part of a task's identity.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": { DEADLINE.name: one(&DEADLINE), EVENTS.name: one(&EVENTS), limits::MEMORY: memory },
     })
 }
 

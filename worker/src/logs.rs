@@ -44,7 +44,9 @@ pub(crate) struct Logs {
 impl Logs {
     /// Fails if the cache folder cannot be used.
     pub(crate) fn new(options: &WorkerOptions, elsewhere: Box<dyn Fetch>) -> Result<Logs, WorkerError> {
-        let open = |folder: &std::path::PathBuf| Cache::open(folder);
+        let open = |folder: &std::path::PathBuf| -> Result<Cache, LoadError> {
+            Ok(Cache::open(folder)?.with_limit(options.cache_bytes_max))
+        };
         let cache =
             options.cache_dir.as_ref().map(open).transpose().map_err(|e| WorkerError::Options(e.to_string()))?;
         let library = Library::new(options.search_path.clone(), None);

@@ -21,6 +21,8 @@ pub struct WorkerOptions {
     pub cache_dir: Option<PathBuf>,
     /// Directories that logs are looked for in before the coordinator is asked.
     pub search_path: Vec<PathBuf>,
+    /// Bytes that the cache folder may take; `None` for no limit.
+    pub cache_bytes_max: Option<u64>,
     /// Bytes of parsed logs and built workloads kept in memory. A task whose workload alone may take more fails.
     pub memory_bytes: usize,
     /// Logs that this process has parsed already, in place of an empty memory of `memory_bytes`.
@@ -41,6 +43,19 @@ pub struct WorkerOptions {
     pub idle_limit: Option<Duration>,
     /// The worker ends with an error if no coordinator has answered for so long; `None` tries for ever.
     pub connect_limit: Option<Duration>,
+    /// Called before each simulation: tests make tasks misbehave with it.
+    pub before_task: Option<TaskHook>,
+}
+
+/// Called on the slot's thread with experiment and index when a task's workload is there, under the task's deadline and
+/// within what catches its panics.
+#[derive(Clone)]
+pub struct TaskHook(pub Arc<dyn Fn(&str, u64) + Send + Sync>);
+
+impl std::fmt::Debug for TaskHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TaskHook")
+    }
 }
 
 /// Bytes of parsed logs and built workloads that a worker keeps in memory, unless it is told otherwise.
@@ -49,11 +64,12 @@ pub const LOGS_MEMORY_BYTES: usize = 1 << 30;
 /// Limits of one task.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TaskLimits {
-    /// Wall time.
+    /// Wall time of its simulation. Getting and reading its log does not count.
     pub deadline: Option<Duration>,
     /// Simulated events.
     pub max_events: Option<u64>,
-    /// Bytes of the simulation's state.
+    /// Bytes of its workload and of its simulation's state, as far as the kernel counts it (see
+    /// [`powersweep_engine::Limits::max_bytes`]).
     pub max_bytes: Option<usize>,
 }
 
@@ -65,6 +81,7 @@ impl WorkerOptions {
             slots,
             name: name.into(),
             cache_dir: None,
+            cache_bytes_max: None,
             search_path: Vec::new(),
             memory_bytes: LOGS_MEMORY_BYTES,
             parsed: None,
@@ -76,6 +93,7 @@ impl WorkerOptions {
             time_limit: None,
             idle_limit: None,
             connect_limit: None,
+            before_task: None,
         }
     }
 }
@@ -99,6 +117,9 @@ pub struct WorkerReport {
     pub store_s: f64,
     /// Nothing to do (s, over all slots).
     pub idle_s: f64,
+    /// Tasks that ignored their deadline for as long again. Their threads still run: a process that wants to go on
+    /// starts itself anew.
+    pub stuck_tasks: usize,
     /// Why it ended.
     pub reason: String,
 }

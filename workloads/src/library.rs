@@ -45,6 +45,7 @@ pub struct LogBytes {
 pub struct Library {
     search_path: Vec<PathBuf>,
     cache_folder: Option<PathBuf>,
+    cache_limit_bytes: Option<u64>,
     limits: Limits,
 }
 
@@ -52,12 +53,17 @@ impl Library {
     /// A library over folders, searched in order. With a cache folder, a URL is downloaded once; the folder is created
     /// at the first download.
     pub fn new(search_path: Vec<PathBuf>, cache_folder: Option<PathBuf>) -> Library {
-        Library { search_path, cache_folder, limits: Limits::default() }
+        Library { search_path, cache_folder, cache_limit_bytes: None, limits: Limits::default() }
     }
 
     /// The same with other limits.
     pub fn with_limits(self, limits: Limits) -> Library {
         Library { limits, ..self }
+    }
+
+    /// The same with a limit of what the cache folder may take (bytes).
+    pub fn with_cache_limit(self, limit_bytes: Option<u64>) -> Library {
+        Library { cache_limit_bytes: limit_bytes, ..self }
     }
 
     /// The folders of a search path variable such as `POWERSWEEP_TRACES`: separated as in `PATH`, empty ones left out.
@@ -128,6 +134,7 @@ impl Library {
 
     fn load_url(&self, url: &str, expected: &Sha256) -> Result<LogBytes, LoadError> {
         let cache = self.cache_folder.as_ref().map(Cache::open).transpose()?;
+        let cache = cache.map(|cache| cache.with_limit(self.cache_limit_bytes));
         let cached = match &cache {
             Some(cache) => cache.get(expected)?,
             None => None,

@@ -122,6 +122,23 @@ struct Run {
     reading_s: f64,
 }
 
+/// Threads that `run` leaves behind before it gives up: each takes a core.
+const STUCK_TASKS_MAX: usize = 16;
+
+/// Runs a worker. A task that ignores its deadline ends it, and another one takes its place beside the thread that does
+/// not come back: there is no other process that the sweep could go on in, and the thread ends with this one.
+async fn working(options: WorkerOptions, stop: CancellationToken) -> Result<WorkerReport, WorkerError> {
+    let mut stuck = 0;
+    loop {
+        let report = powersweep_worker::run(options.clone(), stop.clone()).await?;
+        stuck += report.stuck_tasks;
+        if report.stuck_tasks == 0 || stop.is_cancelled() || stuck > STUCK_TASKS_MAX {
+            return Ok(report);
+        }
+        tracing::warn!("a task ignores its deadline: its thread is left behind, another worker takes over");
+    }
+}
+
 /// How following a sweep ended.
 enum Ended {
     Finished(Box<v1::ExperimentStatus>),
@@ -156,7 +173,7 @@ impl Run {
         options.search_path = args.logs.traces.clone();
         options.parsed = Some(logs);
         let stop = CancellationToken::new();
-        self.worker = Some((tokio::spawn(powersweep_worker::run(options, stop.clone())), stop));
+        self.worker = Some((tokio::spawn(working(options, stop.clone())), stop));
         Ok(())
     }
 

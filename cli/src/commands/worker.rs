@@ -1,10 +1,17 @@
 //! `powersweep worker`: runs tasks for a coordinator until it is told to stop.
 
-use powersweep_worker::{WorkerError, WorkerOptions};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use crate::args::WorkerArgs;
+use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions};
+
+use crate::args::{TaskLimitArgs, WorkerArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{client, interrupt, screen};
+
+/// A worker with less time left does not start anew.
+const RESTART_WORTH: Duration = Duration::from_secs(10);
 
 /// Tasks at once when the command line does not say: one a processor.
 pub fn slots_or_all(slots: u16) -> usize {
@@ -21,16 +28,33 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     options.tls = address.tls;
     options.search_path = args.logs.traces.clone();
     options.cache_dir = args.logs.cache.clone();
-    let report = client::block_on(async {
+    options.cache_bytes_max = args.logs.cache_size;
+    options.limits = limits(&args.limits)?;
+    options.drain_limit = args.drain_limit;
+    options.time_limit = args.time_limit.map(|limit| limit.saturating_sub(args.time_used.unwrap_or_default()));
+    options.idle_limit = args.idle_limit;
+    options.connect_limit = args.connect_limit;
+    let started = Instant::now();
+    let (report, stopped) = client::block_on(async {
         let stop = interrupt::token();
-        powersweep_worker::run(options, stop).await
+        let report = powersweep_worker::run(options, stop.clone()).await;
+        (report, stop.is_cancelled())
     })?;
+    let used = args.time_used.unwrap_or_default() + started.elapsed();
+    let time_is_up = args.time_limit.is_some_and(|limit| used + args.drain_limit + RESTART_WORTH >= limit);
+    if report.as_ref().is_ok_and(|report| report.stuck_tasks > 0) && !stopped && !time_is_up {
+        return Err(start_anew(used));
+    }
     match report {
         Ok(report) => screen::print(&format!(
-            "worker ended ({}): {} tasks done, {} failed attempts, engine {}, parse {}, store {}, idle {}",
+            "worker ended ({}): {} tasks done, {} failed attempts{}, engine {}, parse {}, store {}, idle {}",
             report.reason,
             report.tasks_acknowledged,
             report.failures,
+            match report.unacknowledged {
+                0 => String::new(),
+                n => format!(", {} that nobody took (their tasks run again)", screen::count(n as u64, "hand-in")),
+            },
             screen::duration(report.engine_s),
             screen::duration(report.parse_s),
             screen::duration(report.store_s),
@@ -38,6 +62,30 @@ pub fn run(args: &WorkerArgs) -> Outcome {
         )),
         Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
     }
+}
+
+/// The limits of one task on this machine.
+fn limits(args: &TaskLimitArgs) -> Result<TaskLimits, Failure> {
+    let max_bytes = args.task_max_memory.map(usize::try_from).transpose();
+    let max_bytes =
+        max_bytes.map_err(|_| Failure::new(Exit::Usage, "--task-max-memory is beyond this machine's reach"))?;
+    Ok(TaskLimits { deadline: args.task_deadline, max_events: args.task_max_events, max_bytes })
+}
+
+/// The same command in the same process: the only way to be rid of a thread that does not come back from its task.
+/// Returns if it cannot.
+fn start_anew(used: Duration) -> Failure {
+    screen::note("powersweep: a task ignores its deadline: this worker starts itself anew");
+    let mut command = match std::env::current_exe() {
+        Ok(program) => Command::new(program),
+        Err(error) => {
+            return Failure::new(Exit::Failure, format!("cannot find this program to start it anew: {error}"));
+        }
+    };
+    command.args(std::env::args_os().skip(1));
+    command.env("POWERSWEEP_TIME_USED", format!("{}s", used.as_secs()));
+    let error = command.exec();
+    Failure::new(Exit::Failure, format!("cannot start this worker anew: {error}; start it again by hand"))
 }
 
 fn default_name() -> String {

@@ -7,6 +7,7 @@ mod fire;
 mod inputs;
 mod kill;
 mod life;
+mod limits;
 mod lp;
 mod one_task;
 mod places;

@@ -12,6 +12,7 @@ use super::experiment::Experiment;
 use super::index_set::IndexSet;
 use super::lease::Lease;
 use super::pending::Taken;
+use super::worker::Worker;
 use super::{Config, Farm, Now};
 use crate::records::{ExperimentState, LeaseId};
 
@@ -35,6 +36,13 @@ fn depth(config: &Config, experiment: &Experiment, worker_slots: u32, all_slots:
     let most = worth(config.lease_work).max(1);
     let least = worth(config.lease_work_min).min(most);
     (slots + share.clamp(least, most)).min(config.lease_tasks_max.max(slots))
+}
+
+/// How many tasks of usual cost a worker can finish before it must stop.
+fn in_time(worker: &Worker, experiment: &Experiment, now: Now) -> u64 {
+    let (Some(ends_at), Some(cost_s)) = (worker.ends_at, experiment.cost.mean_s()) else { return u64::MAX };
+    let each_slot = (ends_at.saturating_sub(now.mono).as_secs_f64() / cost_s) as u64;
+    each_slot.saturating_mul(worker.slots.into())
 }
 
 impl Farm {
@@ -86,7 +94,11 @@ impl Farm {
                 return;
             }
             let slots = u64::from(worker.slots);
-            let depth = depth(&self.config, experiment, worker.slots, self.slots);
+            let in_time = in_time(worker, experiment, now);
+            if in_time == 0 {
+                continue;
+            }
+            let depth = depth(&self.config, experiment, worker.slots, self.slots).min(in_time);
             let outstanding = self.outstanding_in(worker, experiment);
             if outstanding >= depth || outstanding > slots.max(depth / 2) {
                 return;
@@ -153,7 +165,7 @@ impl Farm {
 
     /// Whether a worker's build gives the rows that an experiment is pinned to. The reason why not is remembered for
     /// status.
-    fn fits(&mut self, id: Uuid, name: &str) -> bool {
+    pub(super) fn fits(&mut self, id: Uuid, name: &str) -> bool {
         let (Some(worker), Some(experiment)) = (self.workers.get_mut(&id), self.experiments.get(name)) else {
             return false;
         };
@@ -220,7 +232,8 @@ impl Farm {
                 self.stragglers.remove(at);
                 continue;
             };
-            if owner != id && self.fits(id, &name) {
+            let has_time = |worker: &Worker| in_time(worker, &self.experiments[&name], now) > 0;
+            if owner != id && self.workers.get(&id).is_some_and(has_time) && self.fits(id, &name) {
                 let (lease, experiment) = (&self.leases[&lease_id], &self.experiments[&name]);
                 let open = lease.open.iter().filter(|index| !experiment.duplicated.contains_key(index));
                 let mut indices: Vec<u64> = open.collect();

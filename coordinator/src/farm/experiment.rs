@@ -225,15 +225,16 @@ impl Experiment {
 
     /// What a worker needs before the first lease of this generation.
     pub(super) fn announcement(&self) -> v1::Experiment {
+        let limits = self.sweep.as_ref().map(|sweep| sweep.manifest().limits()).unwrap_or_default();
         v1::Experiment {
             name: self.record.name.clone(),
             generation: self.record.generation,
             manifest: self.record.manifest.clone(),
             digests: self.record.digests.iter().map(|(log, d)| (log.clone(), d.to_vec().into())).collect(),
             tables: self.record.tables.iter().map(|table| table.name().to_owned()).collect(),
-            task_deadline_s: 0.0,
-            task_max_events: 0,
-            task_max_bytes: 0,
+            task_deadline_s: limits.task_deadline_s.unwrap_or_default(),
+            task_max_events: limits.task_max_events.unwrap_or_default(),
+            task_max_bytes: limits.task_max_memory_bytes.unwrap_or_default(),
         }
     }
 }

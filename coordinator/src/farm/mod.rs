@@ -375,7 +375,7 @@ impl Farm {
             }
             Event::Published { part_id, result } => self.published(part_id, result, now),
             Event::Left { experiment, result } => self.left(&experiment, result, now),
-            Event::Storage { stalled } => self.storage(stalled),
+            Event::Storage { stalled } => self.storage(stalled, now),
             Event::Stop => self.stop(),
             Event::Close => {
                 self.stop();
@@ -408,7 +408,9 @@ impl Farm {
     }
 
     fn tick(&mut self, now: Now) {
-        self.expire_workers(now);
+        if self.stalled.is_none() {
+            self.expire_workers(now);
+        }
         for name in self.schedule.clone() {
             self.roll_due(&name, now);
             self.advance_leaving(&name, now);
@@ -420,10 +422,14 @@ impl Farm {
         self.wake_idle();
     }
 
-    fn storage(&mut self, stalled: Option<String>) {
+    fn storage(&mut self, stalled: Option<String>, now: Now) {
         let resumed = self.stalled.is_some() && stalled.is_none();
         self.stalled = stalled;
         if resumed {
+            // Workers may have said much meanwhile that nobody read.
+            for worker in self.workers.values_mut() {
+                worker.seen = now.mono;
+            }
             self.wake_all();
         }
     }
@@ -456,6 +462,12 @@ impl Farm {
     /// Whether [`Farm::take_commit`] would give a batch.
     pub fn wants_commit(&self) -> bool {
         self.out.wants_commit()
+    }
+
+    /// Bytes of rows that wait for the next batch. The driver takes no more events in while they are many: else rows of
+    /// workers would pile up here as long as storage does not answer.
+    pub fn waiting_bytes(&self) -> usize {
+        self.out.waiting_bytes()
     }
 
     /// Whether a batch is in flight or effects wait for one.

@@ -16,6 +16,8 @@ use crate::store::Batch;
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     batch: Batch,
+    /// Rows in `batch` (bytes).
+    batch_bytes: usize,
     /// Done chunks to store: once a batch, however many hand-ins touched them.
     dirty: BTreeMap<String, BTreeSet<u32>>,
     waiting: Waiting,
@@ -55,7 +57,15 @@ impl Outgoing {
     }
 
     pub(super) fn put(&mut self, record: Record) {
+        if let Record::Rows(rows) = &record {
+            self.batch_bytes += rows.ipc.len();
+        }
         self.batch.put(record);
+    }
+
+    /// Bytes of rows that wait for the next batch.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.batch_bytes
     }
 
     pub(super) fn delete(&mut self, key: Key) {
@@ -84,6 +94,11 @@ impl Outgoing {
     pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {
         self.batch.put(Record::Epoch(self.epoch));
         self.later(Effect::Reply { client, reply });
+    }
+
+    /// A refusal: nothing was done, so it need not wait.
+    pub(super) fn reply_now(&mut self, client: ClientId, reply: Reply) {
+        self.ready.push(Effect::Reply { client, reply });
     }
 
     /// Promises nothing: needs no durable batch.
@@ -140,6 +155,7 @@ impl Outgoing {
             return None;
         }
         let mut batch = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
         for (name, chunks) in std::mem::take(&mut self.dirty) {
             for record in chunks.into_iter().filter_map(|chunk| done(&name, chunk)) {
                 batch.put(Record::DoneChunk(record));

@@ -55,6 +55,13 @@ pub(super) struct Closed<'a> {
     pub leased: &'a IndexSet,
 }
 
+impl Closed<'_> {
+    /// Whether a task is still to be handed out.
+    pub(super) fn is_pending(&self, index: u64) -> bool {
+        !self.done.contains(index) && !self.failed.contains(index) && !self.leased.contains(index)
+    }
+}
+
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Pending {

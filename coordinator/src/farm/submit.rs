@@ -44,6 +44,11 @@ struct Moved {
 
 impl Farm {
     pub(super) fn submit(&mut self, client: ClientId, submission: Submission, now: Now) {
+        if let Some(reason) = self.stalled.as_ref().filter(|_| !submission.dry_run) {
+            // It could wait for hours, and its caller would not know what for.
+            let refusal = format!("the coordinator cannot store it now ({reason}); submit it again when storage works");
+            return self.out.reply_now(client, Reply::Refused(refusal));
+        }
         let name = submission.sweep.manifest().name();
         let aside = self.experiments.get(name).filter(|experiment| {
             let other = !changed_pins(experiment, &submission).is_empty();

@@ -1,13 +1,15 @@
 //! Workers: hello, heartbeat, loss and return.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use powersweep_proto::{PROTOCOL, v1};
 use uuid::Uuid;
 
+use super::dispatch::to_wire;
 use super::index_set::IndexSet;
-use super::lease::Return;
+use super::lease::{Lease, Return};
 use super::{ConnId, Farm, Now};
 use crate::records::{ExperimentState, LeaseId};
 
@@ -38,6 +40,8 @@ pub(super) struct Worker {
     /// Why it gets no tasks of an experiment, with the generation that this was found for.
     pub(super) fits: BTreeMap<String, (u64, Option<String>)>,
     pub(super) draining: bool,
+    /// When it must have stopped (a batch system's limit), where it said so.
+    pub(super) ends_at: Option<Duration>,
     pub(super) busy_slots: u32,
     pub(super) spent: v1::TimeSpent,
     pub(super) tasks_done: u64,
@@ -60,6 +64,7 @@ impl Worker {
             announced: BTreeSet::new(),
             fits: BTreeMap::new(),
             draining: false,
+            ends_at: None,
             busy_slots: 0,
             spent: v1::TimeSpent::default(),
             tasks_done: 0,
@@ -104,6 +109,8 @@ impl Farm {
         worker.announced.clear();
         worker.fits.clear();
         worker.draining = false;
+        let left = hello.seconds_left.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
+        worker.ends_at = left.and_then(|left| now.mono.checked_add(left));
         self.slots += u64::from(hello.slots);
         self.conns.insert(conn, id);
         let adopted = self.adopt(id, hello, now);
@@ -194,7 +201,66 @@ impl Farm {
                 adopted.push(v1::LeaseId { epoch: lease_id.epoch, counter: lease_id.counter });
             }
         }
+        for (lease_id, state) in held {
+            if !self.leases.contains_key(&lease_id) && self.take_up(id, lease_id, state, now) {
+                adopted.push(v1::LeaseId { epoch: lease_id.epoch, counter: lease_id.counter });
+            }
+        }
         adopted
+    }
+
+    /// Takes up a lease that is over here, as far as its tasks still wait: their rows may come right behind this hello,
+    /// and need not be computed again.
+    fn take_up(&mut self, id: Uuid, lease_id: LeaseId, state: &v1::LeaseState, now: Now) -> bool {
+        let LeaseId { epoch, counter } = lease_id;
+        let was_granted = epoch > 0 && (epoch < self.epoch || epoch == self.epoch && counter <= self.next_lease);
+        if self.stopping || !was_granted || !self.fits(id, &state.experiment) {
+            return false;
+        }
+        let granted: Vec<Range<u64>> = state.open.iter().map(|range| range.start..range.end).collect();
+        let in_order = granted.iter().all(|range| range.start < range.end)
+            && granted.windows(2).all(|pair| pair[0].end <= pair[1].start);
+        let tasks = granted.iter().fold(0_u64, |sum, range| sum.saturating_add(range.end.saturating_sub(range.start)));
+        let Some(experiment) = self.experiments.get_mut(&state.experiment).filter(|e| e.can_run()) else {
+            return false;
+        };
+        if !in_order || tasks > self.config.lease_tasks_max {
+            return false;
+        }
+        let (mut open, mut others) = (IndexSet::new(), Vec::new());
+        for index in granted.iter().cloned().flatten() {
+            let present = experiment.present_index(state.generation, index).ok().flatten();
+            match present.filter(|&i| experiment.closed().is_pending(i)) {
+                Some(present) => drop(open.insert(present)),
+                None => super::index_set::join(&mut others, index..index + 1),
+            }
+        }
+        if open.is_empty() {
+            return false;
+        }
+        for index in open.iter() {
+            experiment.pending.forget(index);
+            experiment.leased.insert(index);
+        }
+        let lease = Lease {
+            experiment: state.experiment.clone(),
+            generation: state.generation,
+            granted,
+            open,
+            worker: id,
+            attempt: 1,
+            progress_at: now.mono,
+            duplicate: false,
+        };
+        self.add_lease(lease_id, lease);
+        if let Some(conn) = self.workers.get(&id).and_then(|worker| worker.conn).filter(|_| !others.is_empty()) {
+            let lease = Some(v1::LeaseId { epoch, counter });
+            self.out.send(
+                conn,
+                v1::farm_message::Body::Revoke(v1::Revoke { lease, ranges: to_wire(&others), queued_only: false }),
+            );
+        }
+        true
     }
 
     pub(super) fn heartbeat(&mut self, id: Uuid, heartbeat: &v1::Heartbeat) {
@@ -238,7 +304,9 @@ impl Farm {
         let Some(&id) = self.conns.get(&conn) else { return };
         self.unlink(conn);
         let worker = self.workers.get_mut(&id).expect("a connection's worker is known");
-        worker.abrupt = abrupt;
+        // The kernel ends the connections of a process that dies (after its core dump, if it writes one). One that had
+        // said nothing for long before was behind a network that was lost, and no task of its is to blame.
+        worker.abrupt = abrupt && now.mono.saturating_sub(worker.seen) <= self.config.silence / 2;
         worker.seen = now.mono;
         if worker.leases.is_empty() {
             self.workers.remove(&id);

@@ -37,6 +37,13 @@ const STALL_AFTER: Duration = Duration::from_secs(2);
 const RELOAD_AFTER: Duration = Duration::from_secs(1);
 /// How long finished rows may take to become parts at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(60);
+/// The same where storage does not answer, and how long the last write may then take: nobody knows whether it ever will.
+const STALLED_CLOSE_LIMIT: Duration = Duration::from_secs(5);
+/// Wait until stalled storage is asked again what is wrong with it, at first and at most: twice as long each time, as each
+/// question to a disk that never answers takes a thread for as long.
+const ASK_AFTER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
+/// Bytes of rows that wait for a commit at which no more are taken in: flow control then holds the workers back.
+const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Parts encoded at once: each takes a core, and as much memory as its rows.
 const PARTS_AT_ONCE: usize = 1;
 
@@ -66,6 +73,7 @@ enum Done {
     Commit { life: u64, token: u64, result: Result<(), StoreError> },
     Part { life: u64, part_id: uuid::Uuid, result: Result<u64, PublishFailure> },
     Left { life: u64, experiment: String, result: Result<(), PublishFailure> },
+    Trouble { life: u64, trouble: Option<String> },
 }
 
 /// How far a shutdown is.
@@ -73,7 +81,13 @@ enum Done {
 enum Ending {
     No,
     Draining { until: Instant },
-    Closing { until: Instant },
+    Closing { since: Instant },
+}
+
+/// What the services send: commands, and questions that are answered also while no command is taken in.
+struct Inbox {
+    commands: mpsc::Receiver<Command>,
+    questions: mpsc::Receiver<Command>,
 }
 
 struct Driver {
@@ -91,6 +105,9 @@ struct Driver {
     commit_since: Option<Instant>,
     pace: Pace,
     stalled: bool,
+    /// What is wrong with stalled storage, where it can be found out, and when it was asked last.
+    trouble: Option<String>,
+    asked: Option<(Instant, Duration)>,
     parts: Arc<Semaphore>,
     ending: Ending,
     drain_limit: Duration,
@@ -103,6 +120,7 @@ pub(super) async fn start(
     shutdown: CancellationToken,
 ) -> Result<(JoinHandle<Result<(), ServeError>>, Requests), ServeError> {
     let (commands, receiver) = mpsc::channel(WAITING_MAX);
+    let (questions, asked) = mpsc::channel(WAITING_MAX);
     let (done, finished) = mpsc::unbounded_channel();
     let started = Instant::now();
     let loaded = options.store.load().await?;
@@ -121,13 +139,15 @@ pub(super) async fn start(
         commit_since: None,
         pace: Pace::new(started),
         stalled: false,
+        trouble: None,
+        asked: None,
         parts: Arc::new(Semaphore::new(PARTS_AT_ONCE)),
         ending: Ending::No,
         drain_limit: options.drain_limit,
     };
     let log_source = options.log_source.clone();
-    let requests = Requests { commands, store: Arc::clone(&options.store), log_source };
-    Ok((tokio::spawn(driver.run(receiver, finished, lost, shutdown)), requests))
+    let requests = Requests { commands, questions, store: Arc::clone(&options.store), log_source };
+    Ok((tokio::spawn(driver.run(Inbox { commands: receiver, questions: asked }, finished, lost, shutdown)), requests))
 }
 
 /// Ends when ownership is lost; never where there is none.
@@ -154,7 +174,7 @@ fn now(started: Instant) -> Now {
 impl Driver {
     async fn run(
         mut self,
-        mut commands: mpsc::Receiver<Command>,
+        mut inbox: Inbox,
         mut finished: mpsc::UnboundedReceiver<Done>,
         lost: Option<watch::Receiver<Option<Lost>>>,
         shutdown: CancellationToken,
@@ -172,10 +192,11 @@ impl Driver {
                 lost = &mut lost => return Err(ServeError::TakenOver(lost)),
                 Some(done) = finished.recv() => {
                     if let Some(error) = self.done(done) {
-                        self.reload(error, &mut commands).await?;
+                        self.reload(error, &mut inbox).await?;
                     }
                 }
-                taken = commands.recv_many(&mut burst, BURST_MAX) => {
+                Some(question) = inbox.questions.recv() => self.command(question),
+                taken = inbox.commands.recv_many(&mut burst, BURST_MAX), if self.takes_more() => {
                     if taken == 0 {
                         // Nobody can ask any more: the server is gone.
                         shutdown.cancel();
@@ -199,7 +220,27 @@ impl Driver {
             }
         }
         self.conns.clear();
-        Ok(self.store.close().await?)
+        self.close().await
+    }
+
+    /// Whether events are taken in: not while the rows of earlier ones pile up before a commit that takes long. One that
+    /// is not in flight is started before the next event.
+    fn takes_more(&self) -> bool {
+        self.commit_since.is_none() || self.farm.waiting_bytes() < WAITING_BYTES_MAX
+    }
+
+    /// Closes the store, without waiting for ever for storage that does not answer.
+    async fn close(&self) -> Result<(), ServeError> {
+        let limit = if self.stalled { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT };
+        match tokio::time::timeout(limit, self.store.close()).await {
+            Ok(result) => Ok(result?),
+            Err(_) => {
+                let waited = format!("it has not confirmed the last writes for {} s", limit.as_secs());
+                let trouble = self.store.trouble().await.map(|trouble| format!(": {trouble}"));
+                let reason = waited + &trouble.unwrap_or_default();
+                Err(ServeError::Unfinished { data: self.config.data.clone(), reason })
+            }
+        }
     }
 
     /// Moves a shutdown on; true when everything is done.
@@ -208,17 +249,19 @@ impl Driver {
         if let Ending::Draining { until } = self.ending
             && (!self.farm.has_workers() && !self.farm.is_busy() || late(until))
         {
-            self.ending = Ending::Closing { until: Instant::now() + CLOSE_LIMIT };
+            self.ending = Ending::Closing { since: Instant::now() };
             self.event(Event::Close);
         }
         // Looked at in the same round: where nothing is left to do, no event but the next tick would come.
         match self.ending {
             Ending::No | Ending::Draining { .. } => false,
-            Ending::Closing { until } => {
-                if late(until) {
+            Ending::Closing { since } => {
+                let limit = if self.stalled { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT };
+                let late = late(since + limit);
+                if late && !self.farm.is_settled() {
                     tracing::warn!("some rows are not in parts yet: the next start puts them there");
                 }
-                self.farm.is_settled() || late(until)
+                self.farm.is_settled() || late
             }
         }
     }
@@ -363,7 +406,11 @@ impl Driver {
                 }
                 self.event(Event::Left { experiment, result });
             }
-            Done::Commit { .. } | Done::Part { .. } | Done::Left { .. } => {}
+            Done::Trouble { life, trouble } if life == self.life => {
+                self.trouble = trouble;
+                self.watch_storage();
+            }
+            Done::Commit { .. } | Done::Part { .. } | Done::Left { .. } | Done::Trouble { .. } => {}
         }
         None
     }
@@ -373,16 +420,42 @@ impl Driver {
         let waited = self.commit_since.map(|since| since.elapsed()).unwrap_or_default();
         let stalled = waited > STALL_AFTER;
         if stalled {
-            let reason = format!("storage has not confirmed a write for {} s", waited.as_secs());
+            let mut reason = format!("storage has not confirmed a write for {} s", waited.as_secs());
+            self.trouble.iter().for_each(|trouble| reason = format!("{reason}: {trouble}"));
+            if !self.stalled {
+                tracing::warn!("{reason}; nothing is handed out until it does");
+            }
             self.event(Event::Storage { stalled: Some(reason) });
+            self.ask_storage();
         } else if self.stalled {
+            tracing::warn!("storage works again");
+            (self.trouble, self.asked) = (None, None);
             self.event(Event::Storage { stalled: None });
         }
         self.stalled = stalled;
     }
 
+    /// Finds out what is wrong with the storage, now and then.
+    fn ask_storage(&mut self) {
+        let (first, last) = ASK_AFTER;
+        let wait = match self.asked {
+            Some((at, wait)) if at.elapsed() < wait => return,
+            Some((_, wait)) => (wait * 2).min(last),
+            None => first,
+        };
+        self.asked = Some((Instant::now(), wait));
+        let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
+        tokio::spawn(async move {
+            let trouble = store.trouble().await;
+            if let Some(trouble) = &trouble {
+                tracing::warn!("storage: {trouble}");
+            }
+            let _ = done.send(Done::Trouble { life, trouble });
+        });
+    }
+
     /// Drops the state in memory and loads what is durable. Streams are closed: workers come back and are adopted.
-    async fn reload(&mut self, error: StoreError, commands: &mut mpsc::Receiver<Command>) -> Result<(), ServeError> {
+    async fn reload(&mut self, error: StoreError, inbox: &mut Inbox) -> Result<(), ServeError> {
         tracing::warn!("a write failed, the state is loaded again: {}", chain(&error));
         self.life += 1;
         self.conns.clear();
@@ -414,10 +487,8 @@ impl Driver {
             loop {
                 tokio::select! {
                     () = &mut wait => break,
-                    command = commands.recv() => match command {
-                        Some(Command::Status { request, reply }) => {
-                            let _ = reply.send(self.farm.status(&request, now(self.started)));
-                        }
+                    Some(question) = inbox.questions.recv() => self.command(question),
+                    command = inbox.commands.recv() => match command {
                         // Dropped senders tell the askers that nothing was stored.
                         Some(_) => {}
                         None => return Err(error.into()),

@@ -129,6 +129,15 @@ pub enum ServeError {
     /// The state cannot be used; the store's error says whether it is retryable, lost to another owner, or damaged.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Storage did not answer at the end. What was acknowledged is stored; rows that were not come again from their
+    /// workers, or their tasks run again.
+    #[error("{data}: {reason}; everything acknowledged is stored, the next start goes on from there")]
+    Unfinished {
+        /// DATA.
+        data: String,
+        /// What was waited for.
+        reason: String,
+    },
     /// Another coordinator owns the state now. Final: this one must not come back by itself.
     #[error("another coordinator has taken over ({0:?}): this one has stopped")]
     TakenOver(Lost),

@@ -19,6 +19,8 @@ use crate::store::{Store, StoreError};
 #[derive(Clone)]
 pub struct Requests {
     pub(super) commands: mpsc::Sender<Command>,
+    /// Questions go past everything else: they are answered while storage stalls and nothing else is taken in.
+    pub(super) questions: mpsc::Sender<Command>,
     pub(super) store: Arc<dyn Store>,
     pub(super) log_source: Option<Arc<dyn LogSource>>,
 }
@@ -34,7 +36,9 @@ pub trait LogSource: Send + Sync {
 
 impl Requests {
     pub(super) async fn command(&self, command: Command) -> Result<(), Status> {
-        self.commands.send(command).await.map_err(|_| gone())
+        let ask = matches!(command, Command::Status { .. });
+        let channel = if ask { &self.questions } else { &self.commands };
+        channel.send(command).await.map_err(|_| gone())
     }
 
     /// Adds an experiment, or an edited manifest to an existing one.

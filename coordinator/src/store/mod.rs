@@ -26,7 +26,7 @@ pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
 pub use objects::{MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};
 pub(crate) use objects::{blocking, staged_object};
-pub use open::{OpenError, open};
+pub use open::{OPEN_TIME, OpenError, open};
 pub use slate::{ReadOnly, SlateStore};
 
 use crate::records::{Key, Loaded, LogDigest, Record, RowsRecord, Table};
@@ -244,6 +244,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Bytes `start..end` of a stored log (`end` is cut at its size).
     async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError>;
+
+    /// Tries the storage, and says what is wrong with it; `None` if nothing is, or nobody knows. For messages: commits may
+    /// take long without any error of their own.
+    async fn trouble(&self) -> Option<String> {
+        None
+    }
 
     /// Makes what is pending durable and closes; later calls fail with [`StoreError::Closed`].
     async fn close(&self) -> Result<(), StoreError>;

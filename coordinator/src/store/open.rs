@@ -4,7 +4,7 @@ use super::{Location, SlateStore, Store, StoreError};
 use crate::owner::{OwnerError, Ownership};
 use crate::probe::{ProbeError, probe};
 use std::collections::BTreeSet;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Why DATA could not be opened for writing. The command line gives each its own exit code.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,23 @@ pub enum OpenError {
     /// The state could not be opened or read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The state did not open in time. Retryable, if only its storage is slow. Nothing was changed.
+    #[error(
+        "the state in {data} did not open within {} s: its storage does not answer, or files below .powersweep/state are \
+         missing or damaged; nothing was changed. To go on without it, move .powersweep/state away", OPEN_TIME.as_secs()
+    )]
+    Hangs {
+        /// DATA.
+        data: String,
+    },
 }
+
+/// Longest time for opening the state: the database below waits for ever for what is not there. A state of 10^7 tasks
+/// opens in seconds.
+pub const OPEN_TIME: Duration = Duration::from_secs(120);
+
+/// How often storage is tried again while the state opens: it may fail in between, and the database would only wait.
+const PROBE_AGAIN: Duration = Duration::from_secs(10);
 
 /// Opens DATA for writing. `endpoint` is where this process listens ("" for not yet, see
 /// [`Ownership::set_endpoint`]); `take_over` overrides a live owner. The ownership's `lost` also tells of fencing.
@@ -27,19 +43,35 @@ pub enum OpenError {
 pub async fn open(location: &Location, endpoint: &str, take_over: bool) -> Result<(SlateStore, Ownership), OpenError> {
     probe(location).await?;
     let ownership = Ownership::take(location, endpoint, take_over).await?;
-    match open_state(location).await {
+    let opened = tokio::select! {
+        opened = open_state(location) => opened,
+        error = fails(location) => Err(error.into()),
+        () = tokio::time::sleep(OPEN_TIME) => Err(OpenError::Hangs { data: location.to_string() }),
+    };
+    match opened {
         Ok(store) => {
             ownership.watch_fence(store.fenced());
             Ok((store, ownership))
         }
         Err(error) => {
             ownership.release().await;
-            Err(error.into())
+            Err(error)
         }
     }
 }
 
-async fn open_state(location: &Location) -> Result<SlateStore, StoreError> {
+/// Ends when storage that was good turns out to be unusable. One that is only slow gets its time.
+async fn fails(location: &Location) -> ProbeError {
+    loop {
+        tokio::time::sleep(PROBE_AGAIN).await;
+        match probe(location).await {
+            Ok(()) | Err(ProbeError::Slow { .. }) => {}
+            Err(error) => return error,
+        }
+    }
+}
+
+async fn open_state(location: &Location) -> Result<SlateStore, OpenError> {
     let store = SlateStore::open(location).await?;
     let loaded = store.load().await?;
     let uploads = loaded.uploads.into_iter().map(|upload| upload.part_id);

@@ -54,6 +54,7 @@ pub struct SlateStore {
     db: Db,
     objects: Objects,
     data: String,
+    location: Location,
     flushes: mpsc::Sender<Waiter>,
     closed: AtomicBool,
 }
@@ -90,7 +91,8 @@ impl SlateStore {
         let vigil = on_directory.then(|| Vigil::new(&db, Arc::clone(&root)));
         tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, vigil));
         let objects = Objects::new(root, location.path().map(Into::into));
-        Ok(SlateStore { db, objects, data, flushes, closed: AtomicBool::new(false) })
+        let location = location.clone();
+        Ok(SlateStore { db, objects, data, location, flushes, closed: AtomicBool::new(false) })
     }
 
     /// The objects beside the state.
@@ -348,6 +350,11 @@ impl Store for SlateStore {
     async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError> {
         self.check_open()?;
         self.objects.log_range(digest, start, end).await
+    }
+
+    async fn trouble(&self) -> Option<String> {
+        let error = crate::probe::probe(&self.location).await.err()?;
+        Some(powersweep_proto::client::chain(&error))
     }
 
     async fn close(&self) -> Result<(), StoreError> {

@@ -1,6 +1,7 @@
 //! Tests of the coordinator against real storage and real protocols.
 
 mod lost_answers;
+mod storage_stalls;
 mod store;
 mod store_crashes;
 mod store_faults;

@@ -1,7 +1,9 @@
 //! Ownership and the probe: who may open DATA, and where.
 
+use crate::store_faults::{Mortal, Stop};
+use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
-use powersweep_coordinator::owner::{self, Lost, OwnerError, Ownership, STALE_AFTER};
+use powersweep_coordinator::owner::{self, Lost, OwnerError, OwnerRecord, Ownership, STALE_AFTER};
 use powersweep_coordinator::probe::{ProbeError, probe};
 use powersweep_coordinator::records::Record;
 use powersweep_coordinator::store::{
@@ -127,6 +129,40 @@ async fn on_an_object_store_the_record_decides() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_owner_whose_process_has_ended_is_not_waited_for() {
+    let store = Arc::new(InMemory::new());
+    let location = Location::remote("s3://bucket/".parse().expect("a URL"), store.clone());
+    let place = object_store::path::Path::from(".powersweep/owner.json");
+    let mut process = std::process::Command::new("true").spawn().expect("it starts");
+    process.wait().expect("it ends");
+    for (elsewhere, waits) in [(false, false), (true, true)] {
+        drop(Ownership::take(&location, "http://a:1", true).await.expect("taken over"));
+        let bytes = store.get(&place).await.expect("there").bytes().await.expect("read");
+        let mut record: OwnerRecord = serde_json::from_slice(&bytes).expect("a record");
+        record.pid = process.id();
+        if elsewhere {
+            record.processes.push_str(" of another machine");
+        }
+        let bytes = serde_json::to_vec(&record).expect("JSON");
+        store.put(&place, bytes.into()).await.expect("written");
+        let started = tokio::time::Instant::now();
+        Ownership::take(&location, "http://b:1", false).await.expect("nobody else has it");
+        assert_eq!(started.elapsed() >= STALE_AFTER, waits, "elsewhere: {elsewhere}");
+    }
+}
+
+/// Storage that stops answering while the state is opened: after the probe's three writes and that of the owner's record.
+#[tokio::test(start_paused = true)]
+async fn a_start_that_hangs_ends_with_our_own_error() {
+    let store = Mortal::new(Arc::new(InMemory::new()));
+    store.arm(4, Stop::Before);
+    let location = Location::remote("s3://bucket/".parse().expect("a URL"), store.clone());
+    let error = open(&location, "", false).await.expect_err("it hangs");
+    assert!(matches!(error, OpenError::Hangs { .. }), "{error}");
+    assert!(error.to_string().contains("did not open within"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_two_that_take_a_stale_record_one_wins() {
     let location = memory();
     drop(Ownership::take(&location, "http://a:1", false).await.expect("free"));
@@ -204,13 +240,13 @@ async fn a_read_only_or_full_file_system_is_said_to_be_one() {
         let status = std::process::Command::new("mount").args(arguments).arg(folder.path()).status();
         status.is_ok_and(|status| status.success())
     };
-    if !mount(&["-t", "tmpfs", "-o", "size=64k", "tmpfs"]) {
+    if !mount(&["-t", "tmpfs", "-o", "size=4m", "tmpfs"]) {
         println!("skipped: this user cannot mount a tmpfs");
         return;
     }
     let location = directory(folder.path());
     probe(&location).await.expect("small but usable");
-    let filler = std::fs::write(folder.path().join("filler"), vec![0; 1 << 20]);
+    let filler = std::fs::write(folder.path().join("filler"), vec![0; 8 << 20]);
     let full = probe(&location).await;
     std::fs::remove_file(folder.path().join("filler")).expect("removed");
     assert!(mount(&["-o", "remount,ro"]), "the tmpfs can be made read-only");

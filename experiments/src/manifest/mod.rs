@@ -50,6 +50,7 @@ use powersweep_engine::Value;
 
 use crate::errors::{ManifestErrors, Problem};
 use crate::exclusion::{Exclusion, Rule};
+use crate::limits::TaskLimits;
 use crate::space::{LEVELS, LOG, Level};
 
 /// Greatest size of a manifest (bytes).
@@ -68,6 +69,7 @@ pub(crate) struct Inner {
     pub(crate) name: Arc<str>,
     pub(crate) description: String,
     pub(crate) tables: Tables,
+    pub(crate) limits: TaskLimits,
     pub(crate) text: Arc<str>,
     pub(crate) levels: [Level; LEVELS],
     pub(crate) logs: Vec<LogRef>,
@@ -148,6 +150,11 @@ impl Manifest {
     /// The optional tables it asks for.
     pub fn tables(&self) -> Tables {
         self.0.tables
+    }
+
+    /// The limits of each task.
+    pub fn limits(&self) -> TaskLimits {
+        self.0.limits
     }
 
     /// The exact text it was read from.

@@ -20,11 +20,12 @@ use super::values::{integer, kind, read as read_values};
 use super::{Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, unique};
 
 /// The keys at the top of a manifest.
-pub(crate) const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 12] = [
     "version",
     "name",
     "description",
     "tables",
+    "limits",
     "workloads",
     "platforms",
     "policies",
@@ -75,6 +76,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     let name = name(table, problems);
     let description = description(table, problems);
     let tables = tables(table, problems);
+    let limits = crate::limits::limits(table, problems);
     let workloads = section(table, Section::Workloads, problems);
     let platforms = section(table, Section::Platforms, problems);
     let policies = section(table, Section::Policies, problems);
@@ -97,6 +99,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         name: name?.into(),
         description,
         tables,
+        limits,
         text: text.clone(),
         levels,
         logs,

@@ -129,6 +129,13 @@ impl Coordinator {
         }
     }
 
+    /// Workers that are connected or expected back.
+    pub(crate) fn workers(&self) -> usize {
+        let requests = self.requests();
+        let reply = self.runtime.block_on(requests.status(v1::StatusRequest::default())).expect("it answers");
+        reply.workers.len()
+    }
+
     /// Waits until so many tasks are done.
     pub(crate) fn wait_done(&self, experiment: &str, tasks: u64) {
         let begun = Instant::now();
@@ -187,6 +194,16 @@ impl Worker {
     pub(crate) fn stop(self) -> WorkerReport {
         self.shutdown.cancel();
         self.runtime.block_on(self.task).expect("it does not panic").expect("a good end")
+    }
+
+    /// Waits until it ends by itself.
+    pub(crate) fn ended(self) -> WorkerReport {
+        let Worker { runtime, task, .. } = self;
+        let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, task).await });
+        let report = ended.expect("it ends").expect("it does not panic").expect("a good end");
+        // Its tasks may hold threads.
+        runtime.shutdown_background();
+        report
     }
 
     /// It vanishes without a word.

@@ -2,6 +2,7 @@
 
 mod farm;
 mod faults;
+mod hazards;
 mod simulation;
 mod sweeps;
 mod undisturbed;

@@ -39,6 +39,8 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 const UPLOADS_MAX: usize = 2;
 /// How long a drained worker waits for its last acknowledgements beyond its drain limit.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How often it is looked whether a task ignores its deadline; a look costs a lock a slot.
+const WATCH_INTERVAL: Duration = Duration::from_millis(20);
 /// Heartbeats when the coordinator asks for none or for absurd ones.
 const HEARTBEAT_BOUNDS_S: (f64, f64) = (0.05, 60.0);
 
@@ -56,6 +58,14 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
     if options.slots == 0 || options.slots > 4096 {
         return Err(WorkerError::Options(format!("{} slots: a worker has 1 to 4096", options.slots)));
     }
+    let ending = options.drain_limit + LAST_WORDS;
+    if let Some(limit) = options.time_limit.filter(|limit| *limit <= ending) {
+        let (limit, ending) = (limit.as_secs_f64(), ending.as_secs_f64());
+        let message = format!(
+            "a time limit of {limit} s leaves no time to work: the drain limit and the last hand-in take {ending} s of it"
+        );
+        return Err(WorkerError::Options(message));
+    }
     let targets = Targets::new(&options)?;
     let worker_id = Uuid::new_v4();
     let identity = Identity { name: options.name.clone(), worker_id, versions: versions() };
@@ -65,7 +75,8 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
     let waker = Arc::clone(&wake);
     let session = Session::new(identity, options.slots);
     let wake_agent = Box::new(move || waker.notify_one());
-    let pool = Arc::new(Pool::new(&options.name, session, options.slots, logs, wake_agent));
+    let pool = Pool::new(&options.name, session, options.slots, logs, wake_agent);
+    let pool = Arc::new(pool.with_hook(options.before_task.clone()));
     let threads = pool.start()?;
 
     let clients = watch::Sender::new(None);
@@ -81,6 +92,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
         back_off: BackOff::new(worker_id),
         last_contact: now,
         last_busy: now,
+        last_watch: now,
         started: now,
     };
     let end = EndOfSlots(Arc::clone(&pool));
@@ -120,6 +132,7 @@ fn report(pool: &Pool, reason: String) -> WorkerReport {
         tasks_rejected: session.tasks_rejected(),
         failures: session.failures(),
         unacknowledged: session.unacknowledged(),
+        stuck_tasks: session.lost_slots(),
         engine_s: spent.engine_s,
         parse_s: spent.parse_s,
         store_s: spent.store_s,
@@ -139,6 +152,7 @@ struct Agent {
     back_off: BackOff,
     last_contact: Instant,
     last_busy: Instant,
+    last_watch: Instant,
     started: Instant,
 }
 
@@ -216,6 +230,10 @@ impl Agent {
     fn is_over(&mut self) -> Option<String> {
         let pool = Arc::clone(&self.pool);
         let now = pool.now();
+        if self.last_watch.elapsed() >= WATCH_INTERVAL {
+            self.last_watch = Instant::now();
+            pool.give_up_overdue();
+        }
         let mut session = pool.session();
         if session.busy_slots() > 0 || session.queued_tasks() > 0 {
             self.last_busy = Instant::now();
@@ -225,6 +243,8 @@ impl Agent {
             let time_limit = self.options.time_limit.map(|l| l.saturating_sub(self.options.drain_limit + LAST_WORDS));
             let reason = if self.shutdown.is_cancelled() {
                 Some("asked to stop")
+            } else if session.lost_slots() > 0 {
+                Some("a task ignores its deadline")
             } else if due(time_limit, self.started) {
                 Some("its time limit is near")
             } else if due(self.options.idle_limit, self.last_busy) {
@@ -445,6 +465,7 @@ impl Agent {
             sweep,
             tables,
             limits: TaskLimits {
+                // A limit that no clock or memory reaches is none.
                 deadline: least(own.deadline, deadline.and_then(Result::ok)),
                 max_events: least(own.max_events, max_events),
                 max_bytes: least(own.max_bytes, max_bytes.and_then(Result::ok)),

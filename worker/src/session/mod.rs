@@ -12,6 +12,7 @@
 //! - `Hello` lists everything not acknowledged. Control messages that were not sent are dropped with the connection,
 //!   because the next `Hello` says the same.
 
+mod facts;
 mod flush;
 mod lease;
 mod outbox;
@@ -34,8 +35,8 @@ pub use lease::{ExperimentKey, LeaseId, TaskRef};
 use outbox::Outbox;
 pub use outbox::{FinishedBatch, Part, Upload};
 
-/// Bytes of unacknowledged rows and parts beyond which no new task starts: the coordinator is away or slow, and memory
-/// has to stay bounded.
+/// Bytes of unacknowledged rows, parts and failures beyond which no new task starts: the coordinator is away or slow, and
+/// memory has to stay bounded. What runs may still finish, so that a slot's batch comes on top.
 const OUTBOX_BYTES_MAX: usize = 256 << 20;
 
 /// What a slot does next.
@@ -66,6 +67,8 @@ struct Slot {
     stop: Arc<AtomicBool>,
     /// The running task was revoked: its early end concerns nobody.
     revoked: bool,
+    /// Its thread does not come back from a task that was given up: the slot is used no more.
+    lost: bool,
 }
 
 #[derive(Debug)]
@@ -109,7 +112,7 @@ pub struct Session {
 impl Session {
     /// A worker with no lease and no connection.
     pub fn new(identity: Identity, slots: usize) -> Session {
-        let slot = || Slot { running: None, stop: Arc::new(AtomicBool::new(false)), revoked: false };
+        let slot = || Slot { running: None, stop: Arc::new(AtomicBool::new(false)), revoked: false, lost: false };
         Session {
             identity,
             slots: (0..slots).map(|_| slot()).collect(),
@@ -137,7 +140,7 @@ impl Session {
     /// The next task of an idle slot: the oldest lease first, in the order that it was granted in.
     pub fn take(&mut self, slot: usize) -> Take {
         debug_assert!(self.slots[slot].running.is_none(), "a slot runs one task at a time");
-        if self.draining.is_some() {
+        if self.draining.is_some() || self.slots[slot].lost {
             return Take::Stop;
         }
         if self.paused {
@@ -163,21 +166,38 @@ impl Session {
         Take::Idle
     }
 
-    fn end_task(&mut self, slot: usize) -> TaskRef {
-        self.slots[slot].running.take().expect("only a running task ends")
+    /// The slot's task; `None` if it was given up before it ended.
+    fn end_task(&mut self, slot: usize) -> Option<TaskRef> {
+        let slot = &mut self.slots[slot];
+        let task = slot.running.take();
+        assert!(task.is_some() || slot.lost, "only a running task ends");
+        task
     }
 
-    /// The slot's task gave a row, which the slot keeps until [`Session::hand_in`].
-    pub fn finished(&mut self, slot: usize) {
-        let task = self.end_task(slot);
+    /// The slot's task gave a row, which the slot keeps until [`Session::hand_in`]; false if nobody wants it, because the
+    /// task was given up before.
+    pub fn finished(&mut self, slot: usize) -> bool {
+        let Some(task) = self.end_task(slot) else { return false };
         if let Some(lease) = self.leases.get_mut(&task.lease) {
             lease.finish(task.index);
         }
+        true
+    }
+
+    /// The slot's task ignores its deadline: it is reported as failed, and the slot is lost with its thread. The worker
+    /// ends as soon as it can, because a thread cannot be stopped.
+    pub fn give_up(&mut self, slot: usize, message: String) {
+        if self.slots[slot].running.is_none() {
+            return;
+        }
+        self.slots[slot].stop.store(true, Ordering::Relaxed);
+        self.failed(slot, v1::FailureKind::Deadline, message);
+        self.slots[slot].lost = true;
     }
 
     /// The slot's task failed.
     pub fn failed(&mut self, slot: usize, kind: v1::FailureKind, message: String) {
-        let task = self.end_task(slot);
+        let Some(task) = self.end_task(slot) else { return };
         if let Some(lease) = self.leases.get_mut(&task.lease) {
             lease.finish(task.index);
         }
@@ -186,7 +206,7 @@ impl Session {
 
     /// The slot's task ended because it was told to stop: forgotten if it was revoked, handed back otherwise.
     pub fn stopped(&mut self, slot: usize) {
-        let task = self.end_task(slot);
+        let Some(task) = self.end_task(slot) else { return };
         if let Some(lease) = self.leases.get_mut(&task.lease) {
             lease.forget_running(task.index);
         }
@@ -199,7 +219,7 @@ impl Session {
 
     /// The slot's index is excluded from the sweep, and so are the following ones below `next`.
     pub fn excluded(&mut self, slot: usize, next: u64) {
-        let task = self.end_task(slot);
+        let Some(task) = self.end_task(slot) else { return };
         if let Some(lease) = self.leases.get_mut(&task.lease) {
             lease.forget_running(task.index);
             lease.skip_below(next);
@@ -443,43 +463,6 @@ impl Session {
     /// Whether nothing is running and everything finished was acknowledged.
     pub fn is_settled(&self) -> bool {
         self.outbox.is_empty() && self.leases.is_empty() && self.busy_slots() == 0 && self.control.is_empty()
-    }
-
-    // ---- facts
-
-    /// Slots that run a task.
-    pub fn busy_slots(&self) -> u32 {
-        self.slots.iter().filter(|s| s.running.is_some()).count() as u32
-    }
-
-    /// Leased tasks that have not started.
-    pub fn queued_tasks(&self) -> u64 {
-        self.with_queue.iter().filter_map(|id| self.leases.get(id)).map(Lease::queued_count).sum()
-    }
-
-    /// Whether a connection is accepted.
-    pub fn is_connected(&self) -> bool {
-        self.link == Link::Up
-    }
-
-    /// Tasks whose row or failure was acknowledged.
-    pub fn tasks_acknowledged(&self) -> u64 {
-        self.tasks_acknowledged
-    }
-
-    /// Finished tasks that the coordinator did not take.
-    pub fn tasks_rejected(&self) -> u64 {
-        self.tasks_rejected
-    }
-
-    /// Attempts that failed.
-    pub fn failures(&self) -> u64 {
-        self.failures
-    }
-
-    /// Hand-ins and failures that nobody acknowledged.
-    pub fn unacknowledged(&self) -> usize {
-        self.outbox.len()
     }
 }
 

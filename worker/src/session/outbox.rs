@@ -182,11 +182,20 @@ impl Outbox {
     }
 }
 
+/// What an entry takes beside its rows, parts and texts, and each of its tasks here and in its lease: else a task whose
+/// row is nothing, or that only fails, would cost nothing.
+const ENTRY_BYTES: usize = 512;
+const TASK_BYTES: usize = 32;
+
 fn size(body: &Body) -> usize {
-    match body {
-        Body::HandIn(batch) => batch.rows.len() + batch.parts.iter().map(|p| p.bytes.len()).sum::<usize>(),
-        Body::Failure(failure) => failure.message.len(),
-    }
+    let content = match body {
+        Body::HandIn(batch) => {
+            let tasks: usize = batch.done.iter().map(|(_, indices)| indices.len()).sum();
+            batch.rows.len() + batch.parts.iter().map(|p| p.bytes.len()).sum::<usize>() + tasks * TASK_BYTES
+        }
+        Body::Failure(failure) => failure.message.len() + TASK_BYTES,
+    };
+    content + ENTRY_BYTES
 }
 
 fn message(id: u64, batch: &FinishedBatch) -> v1::HandIn {

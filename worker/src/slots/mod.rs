@@ -23,12 +23,12 @@ use powersweep_proto::v1;
 
 use crate::JOURNAL;
 use crate::logs::Logs;
-use crate::options::WorkerError;
+use crate::options::{TaskHook, WorkerError};
 use crate::session::{ExperimentKey, Session, Take, TaskRef};
 use batch::{Batch, Row};
 use clock::{Clock, Phase, minus, plus};
 pub(crate) use runner::Experiment;
-use runner::{Outcome, Runner};
+use runner::{Outcome, Overdue, Runner};
 
 /// Stack of a slot's thread. The engine does not recurse; this leaves room for policies that solve small programs.
 const STACK_BYTES: usize = 4 << 20;
@@ -39,6 +39,8 @@ const FLUSHER_GRACE: Duration = Duration::from_millis(5);
 struct Slot {
     batch: Mutex<Batch>,
     clock: Clock,
+    /// When its task is given up.
+    overdue: Mutex<Option<Overdue>>,
     /// What earlier batches reported of the clock.
     reported: Mutex<v1::TimeSpent>,
 }
@@ -51,6 +53,7 @@ pub(crate) struct Pool {
     work: Condvar,
     experiments: RwLock<HashMap<ExperimentKey, Arc<Experiment>>>,
     logs: Logs,
+    hook: Option<TaskHook>,
     slots: Vec<Slot>,
     flusher: Mutex<Flusher>,
     flush: Condvar,
@@ -75,19 +78,51 @@ impl Pool {
         logs: Logs,
         wake: Box<dyn Fn() + Send + Sync>,
     ) -> Pool {
-        let slot = || Slot { batch: Mutex::default(), clock: Clock::new(), reported: Mutex::default() };
+        let slot = || Slot {
+            batch: Mutex::default(),
+            clock: Clock::new(),
+            overdue: Mutex::default(),
+            reported: Mutex::default(),
+        };
         Pool {
             name: name.to_owned(),
             session: Mutex::new(session),
             work: Condvar::new(),
             experiments: RwLock::default(),
             logs,
+            hook: None,
             slots: (0..slots).map(|_| slot()).collect(),
             flusher: Mutex::default(),
             flush: Condvar::new(),
             wake,
             started: Instant::now(),
         }
+    }
+
+    /// The same, calling this before each simulation.
+    pub(crate) fn with_hook(self, hook: Option<TaskHook>) -> Pool {
+        Pool { hook, ..self }
+    }
+
+    /// Gives up tasks that ignored their deadline for as long again; says whether there were any. The thread of such a
+    /// task cannot be stopped: its slot is lost.
+    pub(crate) fn give_up_overdue(&self) -> bool {
+        let mut any = false;
+        for (number, slot) in self.slots.iter().enumerate() {
+            // Held while the task is given up: meanwhile its slot cannot go on to another one.
+            let mut overdue = lock(&slot.overdue);
+            let Some(Overdue { deadline, .. }) = overdue.filter(|overdue| Instant::now() >= overdue.at) else {
+                continue;
+            };
+            *overdue = None;
+            let seconds = deadline.as_secs_f64();
+            tracing::error!("slot {number}: its task ignores its deadline of {seconds} s and is given up");
+            let message =
+                format!("it went on for as long again after its deadline of {seconds} s, without a look at it");
+            self.session().give_up(number, message);
+            any = true;
+        }
+        any
     }
 
     /// Time since the pool was made: the session's clock.
@@ -149,8 +184,16 @@ impl Pool {
 
     fn serve(&self, slot: usize) {
         let stop = self.session().stop_flag(slot);
-        let clock = &self.slots[slot].clock;
-        let mut runner = Runner { worker: &self.name, logs: &self.logs, clock, stop, details: Details::default() };
+        let Slot { clock, overdue, .. } = &self.slots[slot];
+        let mut runner = Runner {
+            worker: &self.name,
+            logs: &self.logs,
+            clock,
+            stop,
+            overdue,
+            hook: self.hook.as_ref(),
+            details: Details::default(),
+        };
         let mut experiment: Option<(Arc<Experiment>, Decoder)> = None;
         while let Some(task) = self.next(slot) {
             if experiment.as_ref().is_none_or(|(e, _)| e.key != task.experiment) {
@@ -170,8 +213,10 @@ impl Pool {
                 Outcome::Row(row) => {
                     let tables = experiment.as_ref().map(|(e, _)| e.tables).unwrap_or_default();
                     // First, because from the push on the flusher may hand it in, and the answer may come at once.
-                    self.session().finished(slot);
-                    self.keep(slot, &task, &row, &runner.details, tables);
+                    let wanted = self.session().finished(slot);
+                    if wanted {
+                        self.keep(slot, &task, &row, &runner.details, tables);
+                    }
                 }
                 Outcome::Excluded { next } => self.session().excluded(slot, next),
                 Outcome::Stopped => {

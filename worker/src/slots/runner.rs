@@ -1,10 +1,10 @@
 //! One task from its index to its row, on a slot's thread.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use powersweep_engine::workload::WorkloadError;
+use powersweep_engine::workload::{Workload, WorkloadError};
 use powersweep_engine::{Details, Limits, SimError, simulate};
 use powersweep_experiments::{Decoder, Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
@@ -12,9 +12,9 @@ use powersweep_results::identity::RunFacts;
 
 use super::batch::Row;
 use super::clock::{Clock, Phase};
-use super::panics;
+use super::{lock, panics};
 use crate::logs::{LogError, Logs};
-use crate::options::TaskLimits;
+use crate::options::{TaskHook, TaskLimits};
 use crate::session::{ExperimentKey, TaskRef};
 
 /// What a worker knows of one generation of an experiment.
@@ -54,6 +54,9 @@ pub(crate) struct Runner<'a> {
     pub(crate) logs: &'a Logs,
     pub(crate) clock: &'a Clock,
     pub(crate) stop: Arc<AtomicBool>,
+    /// When the running task is given up; kept up to date here, looked at by [`super::Pool::give_up_overdue`].
+    pub(crate) overdue: &'a Mutex<Option<Overdue>>,
+    pub(crate) hook: Option<&'a TaskHook>,
     /// Rows of the last task for the optional tables that its experiment has.
     pub(crate) details: Details,
 }
@@ -65,6 +68,7 @@ impl Runner<'_> {
         let begun = Instant::now();
         self.clock.enter(Phase::Parse);
         let outcome = panics::catch(|| self.attempt(experiment, decoder, task, begun, started_at_us));
+        *lock(self.overdue) = None;
         self.clock.enter(Phase::Store);
         match outcome {
             Ok(outcome) => outcome,
@@ -94,12 +98,24 @@ impl Runner<'_> {
         };
         let parse = self.clock.enter(Phase::Engine);
 
+        let max_bytes = match self.memory_left(experiment, &workload) {
+            Ok(bytes) => bytes,
+            Err(message) => return Outcome::failed(FailureKind::MemoryLimit, message),
+        };
         let deadline = experiment.limits.deadline;
-        let late = || deadline.is_some_and(|d| begun.elapsed() >= d);
+        // Not from the begin of the task: its log may come over a slow network, which is not the task's fault.
+        let simulating = Instant::now();
+        let late = || deadline.is_some_and(|d| simulating.elapsed() >= d);
+        if let Some(deadline) = deadline {
+            *lock(self.overdue) = Overdue::after(simulating, deadline);
+        }
+        if let Some(TaskHook(hook)) = self.hook {
+            hook(&experiment.key.name, task.index);
+        }
         let deadline_passed = || self.stop.load(Ordering::Relaxed) || late();
         let limits = Limits {
             max_events: experiment.limits.max_events.unwrap_or(u64::MAX),
-            max_bytes: experiment.limits.max_bytes.unwrap_or(usize::MAX),
+            max_bytes,
             deadline_passed: &deadline_passed,
         };
         self.details.jobs = experiment.tables.jobs.then(|| self.details.jobs.take().unwrap_or_default());
@@ -109,6 +125,12 @@ impl Runner<'_> {
         let measured = match result {
             Ok(measured) => measured,
             Err(SimError::Deadline) if !late() => return Outcome::Stopped,
+            Err(SimError::MemoryLimit(_)) => {
+                let max_bytes = experiment.limits.max_bytes.unwrap_or_default();
+                let message =
+                    format!("its workload and the simulation's state take more than {max_bytes} bytes of memory");
+                return Outcome::failed(FailureKind::MemoryLimit, message);
+            }
             Err(e) => return failure(&e, deadline),
         };
         let facts = RunFacts {
@@ -120,6 +142,31 @@ impl Runner<'_> {
             parse_ms: ms(parse),
         };
         Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts }))
+    }
+
+    /// What the simulation's state may take beside its workload.
+    fn memory_left(&self, experiment: &Experiment, workload: &Workload) -> Result<usize, String> {
+        let Some(max_bytes) = experiment.limits.max_bytes else { return Ok(usize::MAX) };
+        let takes = workload.memory_bytes();
+        max_bytes.checked_sub(takes).ok_or_else(|| {
+            let jobs = workload.jobs.len();
+            format!("its workload of {jobs} jobs takes {takes} bytes of memory, a task may take {max_bytes}")
+        })
+    }
+}
+
+/// A task that is still there at `at` has ignored its deadline for as long again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Overdue {
+    pub(crate) at: Instant,
+    pub(crate) deadline: Duration,
+}
+
+impl Overdue {
+    /// `None` where no clock gets so far.
+    fn after(begin: Instant, deadline: Duration) -> Option<Overdue> {
+        let at = begin.checked_add(deadline.checked_mul(2)?)?;
+        Some(Overdue { at, deadline })
     }
 }
 

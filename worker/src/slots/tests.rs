@@ -282,6 +282,29 @@ fn deadline_and_event_limit_are_failures_of_their_own() {
 }
 
 #[test]
+fn memory_is_that_of_workload_and_simulation() {
+    let farm = Farm::start(LUBLIN, 1, TaskLimits::default(), Default::default());
+    let task = farm.sweep.task(0).expect("a task");
+    let workload = workload::build(&task.sim, None).expect("a workload").memory_bytes();
+    farm.end();
+    assert!(workload > 2000 * 40, "{workload}");
+    for (max_bytes, said) in [(workload - 1, "its workload of 2000 jobs takes"), (workload + 100, "take more than")] {
+        let limits = TaskLimits { max_bytes: Some(max_bytes), ..TaskLimits::default() };
+        let farm = Farm::start(LUBLIN, 1, limits, Default::default());
+        farm.lease(0, 1);
+        let (kind, message) = failure(&farm.collect(1).0);
+        assert!(kind == FailureKind::MemoryLimit && message.contains(said), "{message}");
+        assert!(message.contains(&max_bytes.to_string()), "{message}");
+        farm.end();
+    }
+    let limits = TaskLimits { max_bytes: Some(workload + (1 << 20)), ..TaskLimits::default() };
+    let farm = Farm::start(LUBLIN, 1, limits, Default::default());
+    farm.lease(0, 1);
+    assert_eq!(rows(&farm.collect(1).0).len(), 1);
+    farm.end();
+}
+
+#[test]
 fn a_spec_that_cannot_be_simulated_is_final() {
     let narrow = SWF.replace("procs = 4", "procs = 1");
     let farm = Farm::start(&narrow, 1, TaskLimits::default(), Default::default());

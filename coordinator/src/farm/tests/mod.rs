@@ -5,6 +5,7 @@ mod parts;
 mod scripted;
 mod simulated_worker;
 mod simulation;
+mod weather;
 mod wire;
 
 pub(in crate::farm) use wire::sweep;

@@ -303,6 +303,16 @@ impl Wire {
     }
 
     pub(super) fn connect(&mut self, worker: u128, slots: u32, held: Vec<v1::LeaseState>) -> ConnId {
+        self.connect_for(worker, slots, held, None)
+    }
+
+    pub(super) fn connect_for(
+        &mut self,
+        worker: u128,
+        slots: u32,
+        held: Vec<v1::LeaseState>,
+        seconds_left: Option<f64>,
+    ) -> ConnId {
         self.next_conn += 1;
         self.inbox.insert(self.next_conn, Vec::new());
         let hello = v1::Hello {
@@ -311,7 +321,7 @@ impl Wire {
             slots,
             versions: Some(build_versions("test")),
             held,
-            seconds_left: None,
+            seconds_left,
         };
         self.send(self.next_conn, ToFarm::Hello(hello));
         self.next_conn

@@ -1,0 +1,80 @@
+//! Times and sizes of the command line.
+
+use std::time::Duration;
+
+use powersweep_experiments::limits;
+
+/// Longest time that is taken: ten years.
+const LONGEST_S: f64 = 3.2e8;
+
+/// A time: `90`, `90s`, `1.5m`, `2h`, `1d`, or as Slurm writes its limits: `MM:SS`, `HH:MM:SS`, `D-HH:MM:SS`.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let expected = || format!("`{text}` is no time; expected such as 90s, 15m, 2h, 1d or D-HH:MM:SS");
+    let seconds = if text.contains(':') { clock(text) } else { with_unit(text) };
+    let seconds = seconds.filter(|seconds| (0.0..=LONGEST_S).contains(seconds)).ok_or_else(expected)?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// The same, above 0.
+pub fn positive_time(text: &str) -> Result<Duration, String> {
+    time(text).and_then(|time| if time.is_zero() { Err("expected more than 0".to_owned()) } else { Ok(time) })
+}
+
+/// Bytes: `4096`, `512MiB`, `1.5GB`.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    limits::bytes(text).map_err(|expected| format!("expected {expected}"))
+}
+
+fn digits(text: &str) -> Option<f64> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    text.parse().ok().filter(|_| plain)
+}
+
+fn with_unit(text: &str) -> Option<f64> {
+    const UNITS: [(&str, f64); 5] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
+    let found = UNITS.iter().find_map(|(unit, factor)| text.strip_suffix(unit).map(|number| (number, *factor)));
+    let (number, factor) = found.unwrap_or((text, 1.0));
+    Some(digits(number.trim_end())? * factor)
+}
+
+fn clock(text: &str) -> Option<f64> {
+    let (days, rest) = match text.split_once('-') {
+        Some((days, rest)) => (digits(days)?, rest),
+        None => (0.0, text),
+    };
+    let fields: Vec<f64> = rest.split(':').map(digits).collect::<Option<_>>()?;
+    let seconds = match fields[..] {
+        [m, s] => 60.0 * m + s,
+        [h, m, s] => 3600.0 * h + 60.0 * m + s,
+        _ => return None,
+    };
+    Some(86_400.0 * days + seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        let good = [
+            ("90", 90.0),
+            ("90s", 90.0),
+            ("250ms", 0.25),
+            ("1.5m", 90.0),
+            ("2h", 7200.0),
+            ("1d", 86_400.0),
+            ("01:30", 90.0),
+            ("3:55:00", 14_100.0),
+            ("1-00:00:01", 86_401.0),
+        ];
+        for (text, seconds) in good {
+            assert_eq!(time(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
+        }
+        for text in ["", "s", "-1", "1w", "1:2:3:4", "a:b", "1e9", "inf", "nan", "99999999999", "1-2"] {
+            assert!(time(text).expect_err(text).contains("D-HH:MM:SS"), "{text}");
+        }
+        assert!(positive_time("0").is_err());
+        assert!(positive_time("1").is_ok());
+    }
+}

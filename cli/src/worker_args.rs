@@ -1,0 +1,55 @@
+//! The command line of `powersweep worker`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::args::{CoordinatorArgs, LogArgs};
+use crate::quantities::{bytes, positive_time, time};
+
+/// `powersweep worker`
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    /// Tasks simulated at once; 0 for one a processor.
+    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub slots: u16,
+    /// Name in the results' `worker` column; host name and process id by default.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// After SIGTERM or Ctrl-C, how long running tasks may go on; what is not done then is handed back.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub drain_limit: Duration,
+    /// End after this time, such as 3:55:00 in a job of four hours; tasks that cannot be done by then go elsewhere.
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub time_limit: Option<Duration>,
+    /// End after so long without a task; waits for ever by default.
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub idle_limit: Option<Duration>,
+    /// End (exit code 7) if no coordinator has answered for so long; tries for ever by default.
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub connect_limit: Option<Duration>,
+    #[command(flatten)]
+    pub limits: TaskLimitArgs,
+    /// Part of the time limit that was over before this process started itself anew.
+    #[arg(long, hide = true, env = "POWERSWEEP_TIME_USED", value_parser = time)]
+    pub time_used: Option<Duration>,
+}
+
+/// Limits of one task on this machine; those of the experiment's manifest apply as well, whichever is less.
+#[derive(Debug, Clone, Args)]
+pub struct TaskLimitArgs {
+    /// Longest simulation of one task, without getting its log. One that ignores it for as long again makes this worker
+    /// start itself anew.
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub task_deadline: Option<Duration>,
+    /// Most simulated events of one task.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub task_max_events: Option<u64>,
+    /// Most memory of one task's workload and simulation, such as 2GiB.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub task_max_memory: Option<u64>,
+}

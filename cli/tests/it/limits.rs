@@ -1,0 +1,58 @@
+//! Limits of tasks and of workers, with processes of their own.
+
+use std::time::Duration;
+
+use crate::sandbox::Sandbox;
+use crate::sweeps::synthetic;
+
+#[test]
+fn a_task_beyond_a_limit_is_given_up_with_the_reason() {
+    let sandbox = Sandbox::new();
+    let task = |name: &str| synthetic(name, 1).replace("= 60", "= 3000");
+    let limited = |name: &str, limit: &str| {
+        sandbox.write(&format!("{name}.toml"), format!("limits = {{ {limit} }}\n{}", task(name)));
+    };
+    limited("memory", "task_max_memory = \"1 KiB\"");
+    limited("events", "task_max_events = 1");
+    for (name, said) in [("memory", "a task may take 1024"), ("events", "more than 1 events")] {
+        let ended = sandbox.run(&["run", &format!("{name}.toml"), "--data", "data", "--quiet"]).exits(3);
+        assert!(ended.stderr.contains(said), "{ended}");
+        assert!(ended.stderr.contains("attempt 3"), "{ended}");
+    }
+}
+
+fn worker<'a>(url: &'a str, args: &[&'a str]) -> Vec<&'a str> {
+    [&["worker", "--slots", "1", "--coordinator", url], args].concat()
+}
+
+#[test]
+fn a_worker_ends_when_its_own_limits_say_so() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["worker", "--time-limit", "5s"]).exits(2).says(&["leaves no time to work"]);
+    for wrong in [["--time-limit", "5 parsecs"], ["--task-max-memory", "much"], ["--idle-limit", "0"]] {
+        sandbox.run(&[&["worker"][..], &wrong].concat()).exits(2);
+    }
+    let nobody = ["worker", "--connect-limit", "300ms", "--coordinator", "http://127.0.0.1:1"];
+    sandbox.run(&nobody).exits(7).says(&["powersweep: no coordinator at http://127.0.0.1:1"]);
+    let (_served, url) = sandbox.serve(&[]);
+    sandbox.run(&worker(&url, &["--idle-limit", "300ms"])).exits(0).prints(&["nothing to do for its idle limit"]);
+    let short = worker(&url, &["--time-limit", "2500ms", "--drain-limit", "0"]);
+    sandbox.run(&short).exits(0).prints(&["its time limit is near"]);
+    // Tasks that no drain waits for, and a second signal.
+    sandbox.write("long.toml", synthetic("long", 50).replace("= 60", "= 200000"));
+    sandbox.run(&["submit", "long.toml", "--coordinator", &url]).exits(0);
+    let mut busy = sandbox.start(&worker(&url, &["--drain-limit", "1h"]));
+    busy.says("connected to");
+    std::thread::sleep(Duration::from_millis(500));
+    busy.signal("TERM");
+    busy.signal("INT");
+    busy.wait().exits(130);
+    let mut handed_back = sandbox.start(&worker(&url, &["--drain-limit", "0"]));
+    handed_back.says("connected to");
+    std::thread::sleep(Duration::from_millis(500));
+    handed_back.signal("INT");
+    let ended = handed_back.wait().exits(0).prints(&["worker ended (asked to stop)"]);
+    assert!(!ended.stdout.contains("run again"), "{ended}");
+    let status = sandbox.run(&["status", "long", "--format", "json", "--coordinator", &url]).exits(0).json();
+    assert_eq!(status["experiments"][0]["failed"], 0, "nobody is blamed: {status}");
+}

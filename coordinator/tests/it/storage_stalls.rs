@@ -1,0 +1,179 @@
+//! A coordinator whose storage does not answer: it says so, hands nothing out, and goes on afterwards.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use object_store::path::Path;
+use powersweep_coordinator::records::{Loaded, LogDigest, Record, RowsRecord, Table};
+use powersweep_coordinator::service::{Handle, ServeError, ServeOptions, serve};
+use powersweep_coordinator::store::{Batch, Fault, Location, ModelStore, OpenError, Store, StoreError, open};
+use powersweep_proto::v1;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// Far beyond what anything here takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const MANIFEST: &str = "version = 1\nname = \"NAME\"\n[workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 10\n\
+                        [policies.q]\n";
+
+fn submit(name: &str) -> v1::SubmitRequest {
+    v1::SubmitRequest { manifest: MANIFEST.replace("NAME", name), ..Default::default() }
+}
+
+async fn status(farm: &Handle) -> v1::StatusReply {
+    let answer = farm.status(v1::StatusRequest::default());
+    tokio::time::timeout(PATIENCE, answer).await.expect("questions are answered").expect("it answers")
+}
+
+async fn until_stalled(farm: &Handle, stalled: bool) -> v1::StatusReply {
+    let begun = Instant::now();
+    loop {
+        let reply = status(farm).await;
+        if reply.storage_stalled == stalled {
+            return reply;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{reply:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn start(store: &Arc<ModelStore>) -> (Handle, CancellationToken) {
+    let shutdown = CancellationToken::new();
+    let options =
+        ServeOptions { drain_limit: Duration::ZERO, ..ServeOptions::local(Arc::clone(store) as Arc<dyn Store>) };
+    (serve(options, shutdown.clone()).await.expect("it serves"), shutdown)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stall_is_told_and_gone_on_from() {
+    let store = Arc::new(ModelStore::new());
+    let (farm, shutdown) = start(&store).await;
+    farm.submit(submit("first")).await.expect("taken");
+    store.plan([Some(Fault::Hold)]);
+    let requests = farm.requests().clone();
+    let second = tokio::spawn(async move { requests.submit(submit("second")).await });
+    let reply = until_stalled(&farm, true).await;
+    assert!(reply.storage_reason.contains("has not confirmed a write"), "{reply:?}");
+    let refused = farm.submit(submit("third")).await.expect_err("nothing can be stored");
+    assert!(refused.message().contains("when storage works"), "{refused:?}");
+    assert!(!second.is_finished(), "nobody is told of what is not durable");
+    store.release(1);
+    second.await.expect("no panic").expect("taken in the end");
+    let reply = until_stalled(&farm, false).await;
+    assert_eq!(reply.experiments.len(), 2, "{reply:?}");
+    shutdown.cancel();
+    farm.wait().await.expect("a good end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_does_not_wait_for_storage_for_ever() {
+    let store = Arc::new(Stuck(ModelStore::new()));
+    let shutdown = CancellationToken::new();
+    let options =
+        ServeOptions { drain_limit: Duration::ZERO, ..ServeOptions::local(Arc::clone(&store) as Arc<dyn Store>) };
+    let farm = serve(options, shutdown.clone()).await.expect("it serves");
+    store.0.plan([Some(Fault::Hold)]);
+    let requests = farm.requests().clone();
+    let waiting = tokio::spawn(async move { requests.submit(submit("first")).await });
+    until_stalled(&farm, true).await;
+    shutdown.cancel();
+    let error = tokio::time::timeout(PATIENCE, farm.wait()).await.expect("it ends").expect_err("not in good order");
+    assert!(matches!(error, ServeError::Unfinished { .. }), "{error}");
+    assert!(error.to_string().contains("the disk is full"), "{error}");
+    assert!(waiting.await.expect("no panic").is_err(), "what was not stored is not acknowledged");
+}
+
+/// A store that never closes, because something waits for its storage.
+struct Stuck(ModelStore);
+
+#[async_trait::async_trait]
+impl Store for Stuck {
+    async fn load(&self) -> Result<Loaded, StoreError> {
+        self.0.load().await
+    }
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        self.0.commit(batch).await
+    }
+    async fn rows(&self, e: &str, table: Table, first: u64, last: u64) -> Result<Vec<RowsRecord>, StoreError> {
+        self.0.rows(e, table, first, last).await
+    }
+    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
+        self.0.create(path, bytes, part_id).await
+    }
+    async fn stage(&self, e: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
+        self.0.stage(e, table, part_id, bytes).await
+    }
+    async fn publish_staged(&self, e: &str, table: Table, part_id: Uuid, path: &Path) -> Result<u64, StoreError> {
+        self.0.publish_staged(e, table, part_id, path).await
+    }
+    async fn discard_staged(&self, e: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
+        self.0.discard_staged(e, table, part_id).await
+    }
+    async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {
+        self.0.put_log(digest, bytes).await
+    }
+    async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError> {
+        self.0.log_bytes(digest).await
+    }
+    async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError> {
+        self.0.log_range(digest, start, end).await
+    }
+    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
+        self.0.erase_dataset(experiment).await
+    }
+    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        self.0.rename_dataset(from, to).await
+    }
+    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
+        self.0.has_parts(experiment).await
+    }
+    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
+        self.0.staged(experiment, table, part_id).await
+    }
+    async fn trouble(&self) -> Option<String> {
+        Some("the disk is full".to_owned())
+    }
+    async fn close(&self) -> Result<(), StoreError> {
+        std::future::pending().await
+    }
+}
+
+fn files(folder: &std::path::Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("it can be listed").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            let bytes = std::fs::read(&path).expect("it can be read");
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_state_is_told_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = Location::directory(folder.path()).expect("a path");
+    let (store, ownership) = open(&location, "", false).await.expect("free");
+    let mut batch = Batch::new();
+    batch.put(Record::Epoch(1));
+    store.commit(batch).await.expect("durable");
+    store.close().await.expect("closes");
+    ownership.release().await;
+    let state = folder.path().join(".powersweep/state");
+    let newest = files(&state.join("manifest")).into_keys().next_back().expect("there is one");
+    std::fs::write(newest, b"no manifest at all").expect("it is ours");
+    let before = files(&state);
+    let error = open(&location, "", false).await.expect_err("it is damaged");
+    assert!(matches!(error, OpenError::Store(StoreError::Corrupt { .. })), "{error}");
+    assert!(error.to_string().contains("damaged"), "{error}");
+    assert_eq!(files(&state), before);
+    // It was given back: whoever puts it right can start at once.
+    assert_eq!(powersweep_coordinator::owner::look(&location).await.expect("looks"), None);
+}
