@@ -37,10 +37,9 @@ const STALL_AFTER: Duration = Duration::from_secs(2);
 const RELOAD_AFTER: Duration = Duration::from_secs(1);
 /// How long finished rows may take to become parts at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(60);
-/// The same where storage does not answer, and how long the last write may then take: nobody knows whether it ever will.
+/// The same where storage does not answer, and how long the last write may then take.
 const STALLED_CLOSE_LIMIT: Duration = Duration::from_secs(5);
-/// Wait until stalled storage is asked again what is wrong with it, at first and at most: twice as long each time, as each
-/// question to a disk that never answers takes a thread for as long.
+/// Wait until stalled storage is asked again, at first and at most; each question may cost a thread for good.
 const ASK_AFTER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
 /// Bytes of rows that wait for a commit at which no more are taken in: flow control then holds the workers back.
 const WAITING_BYTES_MAX: usize = 64 << 20;
@@ -84,7 +83,7 @@ enum Ending {
     Closing { since: Instant },
 }
 
-/// What the services send: commands, and questions that are answered also while no command is taken in.
+/// What the services send; questions are answered also while no command is taken in.
 struct Inbox {
     commands: mpsc::Receiver<Command>,
     questions: mpsc::Receiver<Command>,
@@ -105,7 +104,7 @@ struct Driver {
     commit_since: Option<Instant>,
     pace: Pace,
     stalled: bool,
-    /// What is wrong with stalled storage, where it can be found out, and when it was asked last.
+    /// What is wrong with stalled storage, and when it was asked last.
     trouble: Option<String>,
     asked: Option<(Instant, Duration)>,
     parts: Arc<Semaphore>,
@@ -223,8 +222,7 @@ impl Driver {
         self.close().await
     }
 
-    /// Whether events are taken in: not while the rows of earlier ones pile up before a commit that takes long. One that
-    /// is not in flight is started before the next event.
+    /// Whether events are taken in: not while the rows of earlier ones pile up behind a commit that takes long.
     fn takes_more(&self) -> bool {
         self.commit_since.is_none() || self.farm.waiting_bytes() < WAITING_BYTES_MAX
     }
@@ -435,21 +433,18 @@ impl Driver {
         self.stalled = stalled;
     }
 
-    /// Finds out what is wrong with the storage, now and then.
+    /// Asks what is wrong with the storage.
     fn ask_storage(&mut self) {
-        let (first, last) = ASK_AFTER;
         let wait = match self.asked {
             Some((at, wait)) if at.elapsed() < wait => return,
-            Some((_, wait)) => (wait * 2).min(last),
-            None => first,
+            Some((_, wait)) => (wait * 2).min(ASK_AFTER.1),
+            None => ASK_AFTER.0,
         };
         self.asked = Some((Instant::now(), wait));
         let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
         tokio::spawn(async move {
             let trouble = store.trouble().await;
-            if let Some(trouble) = &trouble {
-                tracing::warn!("storage: {trouble}");
-            }
+            trouble.iter().for_each(|trouble| tracing::warn!("storage: {trouble}"));
             let _ = done.send(Done::Trouble { life, trouble });
         });
     }

@@ -128,6 +128,10 @@ impl World {
             // An experiment that is not there yet.
             (Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::NotFound(_), _) => {}
             (Reply::Controlled(_) | Reply::Refused(_), Wish::Control { .. }) => {}
+            // Storage stalled: it asks again.
+            (Reply::Refused(reason), Wish::Submit { .. }) if reason.contains("when storage works") => {
+                self.client.wishes.push_front(wish.clone());
+            }
             (other, _) => panic!("{wish:?} is answered with {other:?}"),
         }
         let most = if self.quiet { 1_000 } else { 8_000_000 };
