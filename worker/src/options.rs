@@ -50,7 +50,10 @@ pub struct WorkerOptions {
 /// Called on the slot's thread with experiment and index when a task's workload is there, under the task's deadline and
 /// within what catches its panics.
 #[derive(Clone)]
-pub struct TaskHook(pub Arc<dyn Fn(&str, u64) + Send + Sync>);
+pub struct TaskHook(pub Arc<BeforeTask>);
+
+/// Takes an experiment and an index.
+type BeforeTask = dyn Fn(&str, u64) + Send + Sync;
 
 impl std::fmt::Debug for TaskHook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

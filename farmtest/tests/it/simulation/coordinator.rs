@@ -419,7 +419,7 @@ impl World {
         }
     }
 
-    pub(super) fn to_farm(&mut self, link: u64, bytes: &[u8]) {
+    pub(super) fn farm_hears(&mut self, link: u64, bytes: &[u8]) {
         if !self.arrives_up(link) {
             return;
         }

@@ -51,9 +51,9 @@ struct Scenario {
 
 impl Scenario {
     fn new(seed: u64, random: &mut Random) -> Scenario {
-        let (jobs, edits, log) = (seed % 2 == 1, seed % 4 >= 2, seed % 5 == 0);
+        let (jobs, edits, log) = (seed % 2 == 1, seed % 4 >= 2, seed.is_multiple_of(5));
         let changes_tables = edits && seed % 8 >= 6;
-        let poison = seed % 3 == 0;
+        let poison = seed.is_multiple_of(3);
         let names: &[&str] = if seed % 7 == 6 { &["e", "f"] } else { &["e"] };
         let mut wishes: Vec<Wish> = names
             .iter()

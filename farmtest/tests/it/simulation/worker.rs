@@ -177,7 +177,7 @@ impl World {
         }
     }
 
-    pub(super) fn to_worker(&mut self, link: u64, bytes: &[u8]) {
+    pub(super) fn worker_hears(&mut self, link: u64, bytes: &[u8]) {
         if !self.arrives_down(link) {
             return;
         }

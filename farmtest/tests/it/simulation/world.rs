@@ -161,8 +161,8 @@ impl World {
         self.now_us = at_us;
         self.steps += 1;
         match happening {
-            Happening::ToFarm { link, bytes } => self.to_farm(link, &bytes),
-            Happening::ToWorker { link, bytes } => self.to_worker(link, &bytes),
+            Happening::ToFarm { link, bytes } => self.farm_hears(link, &bytes),
+            Happening::ToWorker { link, bytes } => self.worker_hears(link, &bytes),
             Happening::Attach { link } => self.attach(link),
             Happening::FarmSeesEnd { link, abrupt } => self.farm_sees_end(link, abrupt),
             Happening::WorkerSeesEnd { link } => self.worker_sees_end(link),
