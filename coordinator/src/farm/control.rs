@@ -185,7 +185,8 @@ impl Farm {
         }
         for ((attempt, alone), indices) in open {
             let most = if alone { 1 } else { u64::MAX };
-            experiment.pending.give_back(Group { indices, attempt, most, not_before: now.mono, avoid: None });
+            let group = Group { indices, attempt, most, not_before: now.mono, avoid: None, suspect: alone };
+            experiment.pending.give_back(group);
         }
         let ended = matches!(experiment.record.state, ExperimentState::Finished | ExperimentState::Failed);
         if tasks > 0 && ended {

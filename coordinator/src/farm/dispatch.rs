@@ -11,13 +11,17 @@ use uuid::Uuid;
 use super::experiment::Experiment;
 use super::index_set::IndexSet;
 use super::lease::Lease;
-use super::pending::Taken;
+use super::pending::{Taken, Taker};
 use super::worker::Worker;
 use super::{Config, Farm, Now};
 use crate::records::{ExperimentState, LeaseId};
 
 /// A task is not duplicated before its lease made no progress for so long.
 const STRAGGLER_AFTER: Duration = Duration::from_secs(1);
+
+/// Tasks that may have killed a worker wait so long at most for one that has nothing to do; then workers get no new
+/// tasks before they have finished what they hold.
+const SUSPECTS_WAIT: Duration = Duration::from_secs(30);
 
 /// How many tasks a worker should hold of an experiment: one running in each slot, and a queue behind them.
 ///
@@ -105,11 +109,16 @@ impl Farm {
             }
             found |= experiment.pending_tasks() > 0;
             let want = depth - outstanding;
-            let alone = self.conns.len() < 2;
+            let holds_nothing = worker.outstanding == 0;
+            let since = now.mono.saturating_sub(SUSPECTS_WAIT);
+            if !holds_nothing && (self.holds_suspects(worker) || experiment.pending.suspects_wait(since)) {
+                return;
+            }
+            let taker = Taker { worker: id, alone: self.conns.len() < 2, holds_nothing };
             let Some(sweep) = experiment.sweep.clone() else { continue };
             let experiment = self.experiments.get_mut(&name).expect("just looked at");
             let mut pending = std::mem::take(&mut experiment.pending);
-            let taken = pending.take(want, id, alone, now.mono, &sweep, experiment.closed());
+            let taken = pending.take(want, taker, now.mono, &sweep, experiment.closed());
             experiment.pending = pending;
             if let Some(taken) = taken {
                 self.grant(id, &name, taken, false, now);
@@ -121,6 +130,11 @@ impl Farm {
         if found || !self.duplicate_for(id, now) {
             self.idle.insert(id);
         }
+    }
+
+    /// Whether a worker runs tasks that may have killed another one: it gets nothing else meanwhile.
+    fn holds_suspects(&self, worker: &Worker) -> bool {
+        worker.leases.iter().any(|id| self.leases.get(id).is_some_and(|lease| lease.suspect))
     }
 
     /// Makes a lease of tasks that are pending no more.
@@ -145,6 +159,7 @@ impl Farm {
             attempt: taken.attempt,
             progress_at: now.mono,
             duplicate,
+            suspect: taken.suspect,
         };
         self.add_lease(lease_id, lease);
         let worker = self.workers.get_mut(&id).expect("leases are granted to known workers");
@@ -189,14 +204,14 @@ impl Farm {
         if worker.conn.is_none() || worker.draining || worker.outstanding > 0 {
             return false;
         }
-        let Some((name, attempt, indices)) = self.straggler(id, slots, now) else { return false };
+        let Some((name, attempt, suspect, indices)) = self.straggler(id, slots, now) else { return false };
         let experiment = self.experiments.get_mut(&name).expect("a lease's experiment is there");
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for &index in &indices {
             experiment.duplicated.insert(index, 2);
             super::index_set::join(&mut ranges, index..index + 1);
         }
-        let taken = Taken { ranges, tasks: indices.len() as u64, attempt };
+        let taken = Taken { ranges, tasks: indices.len() as u64, attempt, suspect };
         self.grant(id, &name, taken, true, now);
         true
     }
@@ -224,7 +239,7 @@ impl Farm {
             && lease.open.iter().any(|index| !experiment.duplicated.contains_key(&index))
     }
 
-    fn straggler(&mut self, id: Uuid, most: u64, now: Now) -> Option<(String, u32, Vec<u64>)> {
+    fn straggler(&mut self, id: Uuid, most: u64, now: Now) -> Option<(String, u32, bool, Vec<u64>)> {
         let mut at = 0;
         while let Some(&lease_id) = self.stragglers.get(at) {
             let found = self.leases.get(&lease_id).filter(|lease| self.is_late(lease, now));
@@ -239,7 +254,7 @@ impl Farm {
                 let mut indices: Vec<u64> = open.collect();
                 // The last ones are those that its worker starts last.
                 indices.drain(..indices.len().saturating_sub(most as usize));
-                return Some((name, lease.attempt, indices));
+                return Some((name, lease.attempt, lease.suspect, indices));
             }
             at += 1;
         }

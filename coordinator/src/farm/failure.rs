@@ -85,6 +85,7 @@ impl Farm {
                 most: 1,
                 not_before: now.mono + wait,
                 avoid: Some(worker),
+                suspect: kind == FailureKind::Crash,
             });
             self.wake_idle();
         }

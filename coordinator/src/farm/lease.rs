@@ -27,6 +27,8 @@ pub(super) struct Lease {
     pub(super) progress_at: Duration,
     /// Of tasks that are leased elsewhere too.
     pub(super) duplicate: bool,
+    /// Of tasks that may have killed a worker: this one holds nothing else.
+    pub(super) suspect: bool,
 }
 
 /// A task that a worker need not run any more.
@@ -42,8 +44,11 @@ pub(super) struct Revoked {
 pub(super) enum Return {
     /// Nobody is to blame: handed back, drained, silent network.
     Blameless,
-    /// The worker was lost without a word: one of them may have killed it.
-    Crash,
+    /// The worker was lost without a word: one of the tasks that it held may have killed it.
+    Crash {
+        /// So many it held.
+        suspects: u64,
+    },
 }
 
 impl Lease {
@@ -125,8 +130,7 @@ impl Farm {
     /// Ends tasks of a lease that will not be handed in under it, and puts them up again.
     pub(super) fn give_back(&mut self, id: LeaseId, indices: &IndexSet, why: Return, now: Now) {
         let Some(lease) = self.leases.get(&id) else { return };
-        let (name, worker, attempt, was_open) =
-            (lease.experiment.clone(), lease.worker, lease.attempt, lease.open.len());
+        let (name, worker, attempt) = (lease.experiment.clone(), lease.worker, lease.attempt);
         let returned: Vec<u64> = indices.iter().filter(|&index| lease.open.contains(index)).collect();
         for &index in &returned {
             self.remove_from_lease(id, index);
@@ -134,21 +138,24 @@ impl Farm {
         self.drop_if_empty(id);
         let Some(experiment) = self.experiments.get_mut(&name) else { return };
         let indices: IndexSet = returned.into_iter().filter(|&index| !experiment.leased.contains(index)).collect();
-        let crashed = why == Return::Crash;
-        if crashed && was_open == 1 && indices.len() == 1 {
-            let index = indices.iter().next().expect("it has one");
+        if why == (Return::Crash { suspects: 1 })
+            && let Some(index) = indices.iter().next()
+        {
             let worker_name = self.worker_name(worker);
             self.attempt_failed(&name, index, FailureKind::Crash, CRASHED, &worker_name, worker, now);
         } else {
-            // A lease that was lost with its worker is halved, until a single task takes the blame.
-            let most = if crashed { (was_open / 2).max(1) } else { u64::MAX };
-            let avoid = crashed.then_some(worker);
+            // What was lost with a worker is halved, until a single task takes the blame.
+            let (suspect, most) = match why {
+                Return::Crash { suspects } => (true, (suspects / 2).max(1)),
+                Return::Blameless => (false, u64::MAX),
+            };
             experiment.pending.give_back(Group {
                 indices,
-                attempt: attempt + u32::from(crashed),
+                attempt: attempt + u32::from(suspect),
                 most,
                 not_before: now.mono,
-                avoid,
+                avoid: suspect.then_some(worker),
+                suspect,
             });
         }
         self.wake_idle();

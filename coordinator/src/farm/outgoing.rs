@@ -124,7 +124,9 @@ impl Outgoing {
         self.waiting.acks.entry(conn).or_default().ids.push(id);
     }
 
+    /// The worker throws its rows away: only an owner may say so, which the durable record proves.
     pub(super) fn reject(&mut self, conn: ConnId, id: u64, reason: String) {
+        self.batch.put(Record::Epoch(self.epoch));
         self.waiting.acks.entry(conn).or_default().rejected.push(v1::Rejected { id, reason });
     }
 

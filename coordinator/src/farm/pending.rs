@@ -31,6 +31,9 @@ pub(super) struct Group {
     pub not_before: Duration,
     /// Better leased to another worker, if there is one.
     pub avoid: Option<Uuid>,
+    /// One of them may have killed its worker: leased only to a worker that holds nothing else, so that the next death
+    /// makes no others suspect.
+    pub suspect: bool,
 }
 
 /// A run of tasks taken for a lease.
@@ -42,6 +45,19 @@ pub(super) struct Taken {
     pub tasks: u64,
     /// Times they were leased, this one included.
     pub attempt: u32,
+    /// Of a suspect group.
+    pub suspect: bool,
+}
+
+/// Who takes tasks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taker {
+    /// The worker.
+    pub worker: Uuid,
+    /// No other worker could take what this one should avoid.
+    pub alone: bool,
+    /// It has no task.
+    pub holds_nothing: bool,
 }
 
 /// What is not to be handed out.
@@ -107,35 +123,40 @@ impl Pending {
         self.cursor < end || self.groups.values().any(|group| group.not_before <= now)
     }
 
+    /// Whether a suspect group has been ready since an instant.
+    pub(super) fn suspects_wait(&self, since: Duration) -> bool {
+        self.groups.values().any(|group| group.suspect && group.not_before <= since)
+    }
+
     /// The groups, for checks.
     pub(super) fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.values()
     }
 
-    /// Takes up to `most` tasks for a worker: first from what came back, then at the cursor. `alone`: no other worker
-    /// could take what this one should avoid.
+    /// Takes up to `most` tasks for a worker: first from what came back, then at the cursor.
     pub(super) fn take(
         &mut self,
         most: u64,
-        worker: Uuid,
-        alone: bool,
+        taker: Taker,
         now: Duration,
         sweep: &Sweep,
         closed: Closed<'_>,
     ) -> Option<Taken> {
-        let ready =
-            self.groups.iter().find(|(_, group)| group.not_before <= now && (alone || group.avoid != Some(worker)));
+        let fits = |group: &Group| {
+            (taker.holds_nothing || !group.suspect) && (taker.alone || group.avoid != Some(taker.worker))
+        };
+        let ready = self.groups.iter().find(|(_, group)| group.not_before <= now && fits(group));
         if let Some((&id, _)) = ready {
             let group = self.groups.get_mut(&id).expect("just found");
             let ranges = group.indices.take_first(most.min(group.most), LEASE_RANGES_MAX);
-            let attempt = group.attempt;
+            let (attempt, suspect) = (group.attempt, group.suspect);
             if group.indices.is_empty() {
                 self.groups.remove(&id);
             }
-            return Some(taken(ranges, attempt));
+            return Some(taken(ranges, attempt, suspect));
         }
         let ranges = self.take_fresh(most, sweep, closed);
-        (!ranges.is_empty()).then(|| taken(ranges, 1))
+        (!ranges.is_empty()).then(|| taken(ranges, 1, false))
     }
 
     fn take_fresh(&mut self, most: u64, sweep: &Sweep, closed: Closed<'_>) -> Vec<Range<u64>> {
@@ -167,9 +188,9 @@ impl Pending {
     }
 }
 
-fn taken(ranges: Vec<Range<u64>>, attempt: u32) -> Taken {
+fn taken(ranges: Vec<Range<u64>>, attempt: u32, suspect: bool) -> Taken {
     let tasks = ranges.iter().map(|range| range.end - range.start).sum();
-    Taken { ranges, tasks, attempt }
+    Taken { ranges, tasks, attempt, suspect }
 }
 
 /// The first run of indices in `start..end` (one chunk) that are not closed.

@@ -206,6 +206,7 @@ impl Farm {
             attempt: record.attempt,
             progress_at: now.mono,
             duplicate,
+            suspect: false,
         };
         self.leases.insert(id, lease);
     }

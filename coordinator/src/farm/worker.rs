@@ -251,6 +251,7 @@ impl Farm {
             attempt: 1,
             progress_at: now.mono,
             duplicate: false,
+            suspect: false,
         };
         self.add_lease(lease_id, lease);
         if let Some(conn) = self.workers.get(&id).and_then(|worker| worker.conn).filter(|_| !others.is_empty()) {
@@ -297,7 +298,7 @@ impl Farm {
     pub(super) fn goodbye(&mut self, conn: ConnId, id: Uuid, now: Now) {
         self.unlink(conn);
         self.out.close_now(conn);
-        self.lose(id, Return::Blameless, now);
+        self.lose(id, false, now);
     }
 
     pub(super) fn disconnected(&mut self, conn: ConnId, abrupt: bool, now: Now) {
@@ -334,7 +335,7 @@ impl Farm {
         for (id, conn) in silent {
             self.unlink(conn);
             self.out.close_now(conn);
-            self.lose(id, Return::Blameless, now);
+            self.lose(id, false, now);
         }
         let absent: Vec<(Uuid, bool)> = self
             .workers
@@ -343,14 +344,15 @@ impl Farm {
             .map(|(id, worker)| (*id, worker.abrupt))
             .collect();
         for (id, abrupt) in absent {
-            self.lose(id, if abrupt { Return::Crash } else { Return::Blameless }, now);
+            self.lose(id, abrupt, now);
         }
     }
 
     /// Puts all tasks of a worker up again and forgets it.
-    fn lose(&mut self, id: Uuid, why: Return, now: Now) {
-        let leases: Vec<LeaseId> =
-            self.workers.get(&id).map(|w| w.leases.iter().copied().collect()).unwrap_or_default();
+    fn lose(&mut self, id: Uuid, abrupt: bool, now: Now) {
+        let Some(worker) = self.workers.get(&id) else { return };
+        let why = if abrupt { Return::Crash { suspects: worker.outstanding } } else { Return::Blameless };
+        let leases: Vec<LeaseId> = worker.leases.iter().copied().collect();
         for lease in leases {
             self.give_back_all(lease, why, now);
         }

@@ -23,7 +23,7 @@ fn connections_break_and_fall_silent() {
     let relay = Relay::to(farm.port);
     farm.workers_port = relay.port;
     farm.start();
-    farm.submit(NAME, &four_policies(NAME, tasks, if long() { 6000 } else { 2000 }, ""));
+    farm.submit(NAME, &four_policies(NAME, tasks, 6000, ""));
     (0..2).for_each(|_| farm.add_worker(1));
     for round in 0..rounds {
         let before = farm.wait_done(NAME, 0, PATIENCE);

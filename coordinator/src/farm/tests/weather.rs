@@ -106,6 +106,45 @@ fn a_task_is_blamed_for_a_death_and_not_for_a_lost_network() {
     assert_eq!((cut.quarantined, cut.failures.len()), (0, 0), "{cut:?}");
 }
 
+/// Two workers share 40 tasks; whichever holds task 7 dies, and another process takes its place.
+#[test]
+fn a_task_that_kills_its_worker_takes_no_other_with_it() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 40));
+    let mut conns = [wire.connect(1, 4, vec![]), wire.connect(2, 4, vec![])];
+    let (mut next_worker, mut deaths) = (2, 0);
+    for round in 0.. {
+        assert!(round < 200, "stuck: {:?}", wire.status("e"));
+        for conn in &mut conns {
+            wire.settle();
+            let leases = wire.leases(*conn);
+            if leases.iter().flat_map(tasks).any(|task| task == 7) {
+                deaths += 1;
+                wire.disconnect(*conn, true);
+                next_worker += 1;
+                *conn = wire.connect(next_worker, 4, vec![]);
+                continue;
+            }
+            for (at, lease) in leases.iter().enumerate() {
+                wire.send(*conn, hand_in(round * 100 + at as u64 + 1, lease, &tasks(lease)));
+            }
+            wire.send(*conn, ToFarm::Heartbeat(v1::Heartbeat::default()));
+        }
+        wire.settle();
+        wire.pass(Duration::from_secs(5));
+        wire.event(Event::Tick);
+        wire.settle();
+        if wire.status("e").state() == v1::ExperimentState::Failed {
+            break;
+        }
+    }
+    let status = wire.status("e");
+    assert_eq!((status.done, status.quarantined), (39, 1), "{status:?}");
+    assert_eq!((status.failures[0].index, status.failures[0].attempt), (7, 3));
+    // A copy of what a dead worker held kills once more each time.
+    assert!(deaths <= 16, "{deaths} deaths");
+}
+
 #[test]
 fn while_storage_stalls_nobody_loses_a_lease_and_submits_are_refused() {
     let mut wire = Wire::new();
