@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 BINARY=$(realpath -m "${1:-${CARGO_TARGET_DIR:-target}/release/powersweep}")
-TASKS=20000
+TASKS=100000
 
 cannot() {
     echo "skipped: $*"
