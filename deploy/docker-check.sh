@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 BINARY=$(realpath -m "${1:-${CARGO_TARGET_DIR:-target}/release/powersweep}")
-TASKS=100000
+TASKS=20000
 
 cannot() {
     echo "skipped: $*"
@@ -105,9 +105,9 @@ status() {
     "$BINARY" status --coordinator "$address" --insecure "$@"
 }
 
-# done_tasks EXPERIMENT: tasks done, from the table of `status`.
+# done_tasks EXPERIMENT: tasks done.
 done_tasks() {
-    status "$1" | awk -v name="$1" '$1 == name { print $4; exit }'
+    status "$1" --json | awk '$1 == "\"done\":" { print $2 + 0; exit }'
 }
 
 # wait_until SECONDS WHAT COMMAND...: tries until the command succeeds.
