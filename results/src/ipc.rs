@@ -13,16 +13,18 @@
 //! Decoding trusts nothing: damaged or hostile bytes give an error, never a panic, and memory is bounded by
 //! [`MAX_BATCH_BYTES`].
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
-use arrow::buffer::{Buffer, MutableBuffer};
+use arrow::buffer::Buffer;
 use arrow::compute::take;
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::ipc::reader::read_record_batch;
 use arrow::ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
-use arrow::ipc::{MessageHeader, MetadataVersion, root_as_message};
+use arrow::ipc::{FieldNode, MessageHeader, MetadataVersion, root_as_message};
+use arrow::util::bit_chunk_iterator::UnalignedBitChunk;
 use bytes::Bytes;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::CParameter;
@@ -58,7 +60,7 @@ pub fn encode(batch: &RecordBatch) -> Result<Bytes, ResultsError> {
         }
     }
     let (content, message_bytes) = to_content(batch)?;
-    frame(MARK, message_bytes, &batch.schema(), &content)
+    frame(MARK, message_bytes, batch.schema_ref(), &content)
 }
 
 /// Encodes a batch whose constant columns are encoded already, with their message's length.
@@ -76,7 +78,7 @@ fn encode_constants(
     content.extend(constant.chunks(8).map(|bits| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit))));
     content.extend_from_slice(&second_message_bytes.to_le_bytes());
     content.extend_from_slice(&body_bytes.to_le_bytes());
-    frame(MARK_CONSTANTS, message_bytes, &batch.schema(), &content)
+    frame(MARK_CONSTANTS, message_bytes, batch.schema_ref(), &content)
 }
 
 /// Whether all rows are equal, bit by bit.
@@ -110,7 +112,7 @@ fn length_u32(bytes: usize) -> Result<u32, ResultsError> {
     Ok(u32::try_from(bytes).expect("below MAX_BATCH_BYTES"))
 }
 
-fn frame(mark: &[u8; 4], message_bytes: u32, schema: &Schema, content: &[u8]) -> Result<Bytes, ResultsError> {
+fn frame(mark: &[u8; 4], message_bytes: u32, schema: &SchemaRef, content: &[u8]) -> Result<Bytes, ResultsError> {
     check_size(content.len() as u64)?;
     let mut compressor = Compressor::new(ZSTD_LEVEL)?;
     compressor.set_parameter(CParameter::ChecksumFlag(true))?;
@@ -118,7 +120,7 @@ fn frame(mark: &[u8; 4], message_bytes: u32, schema: &Schema, content: &[u8]) ->
     let mut bytes = Vec::with_capacity(HEADER_BYTES + frame.len());
     bytes.extend_from_slice(mark);
     bytes.extend_from_slice(&message_bytes.to_le_bytes());
-    bytes.extend_from_slice(&fingerprint(schema).to_le_bytes());
+    bytes.extend_from_slice(&fingerprint_of(schema).to_le_bytes());
     bytes.extend_from_slice(&frame);
     Ok(bytes.into())
 }
@@ -127,23 +129,31 @@ fn frame(mark: &[u8; 4], message_bytes: u32, schema: &Schema, content: &[u8]) ->
 ///
 /// Every error is final: the bytes are damaged, or come from a build with other columns.
 pub fn decode(bytes: &[u8], schema: &SchemaRef) -> Result<RecordBatch, ResultsError> {
-    Split::read(bytes, schema)?.join(schema)
+    let Frame { varying, constants } = Frame::read(bytes, schema)?;
+    let constants = constants.map(|(content, constant)| Ok::<_, ResultsError>((content.batch()?, constant)));
+    Split { varying: varying.batch()?, constants: constants.transpose()? }.join(schema)
 }
 
 /// The number of rows of a batch that [`decode`] can decode, without making its columns.
 pub fn rows(bytes: &[u8], schema: &SchemaRef) -> Result<usize, ResultsError> {
-    Ok(Split::read(bytes, schema)?.varying.num_rows())
+    Frame::read(bytes, schema)?.varying.rows()
 }
 
-/// A decoded batch with its constant columns, if it has them, apart.
-struct Split {
-    varying: RecordBatch,
-    /// One row of the constant columns, and which they are.
-    constants: Option<(RecordBatch, Vec<bool>)>,
+/// An Arrow message with its body in front.
+struct Content {
+    bytes: Buffer,
+    body_bytes: usize,
+    schema: SchemaRef,
 }
 
-impl Split {
-    fn read(bytes: &[u8], schema: &SchemaRef) -> Result<Split, ResultsError> {
+/// What is in a frame; the constant columns, if they are apart, are of one row, and the bits say which they are.
+struct Frame {
+    varying: Content,
+    constants: Option<(Content, Vec<bool>)>,
+}
+
+impl Frame {
+    fn read(bytes: &[u8], schema: &SchemaRef) -> Result<Frame, ResultsError> {
         let (header, frame) = bytes.split_at_checked(HEADER_BYTES).ok_or(ResultsError::NotABatch("too short"))?;
         let has_constants = header[..4] == *MARK_CONSTANTS;
         if header[..4] != *MARK && !has_constants {
@@ -151,23 +161,23 @@ impl Split {
         }
         let message_bytes = u32::from_le_bytes(header[4..8].try_into().expect("4 bytes")) as usize;
         let found = u64::from_le_bytes(header[8..16].try_into().expect("8 bytes"));
-        let expected = fingerprint(schema);
+        let expected = fingerprint_of(schema);
         if found != expected {
             return Err(ResultsError::OtherSchema { found, expected });
         }
-        let content = decompress(frame)?;
+        let bytes = decompress(frame)?;
         if has_constants {
-            return Split::read_constants(&content, message_bytes, schema);
+            return Frame::with_constants(&bytes, message_bytes, schema);
         }
-        let body_bytes = content.len().checked_sub(message_bytes).ok_or(ResultsError::NotABatch("wrong length"))?;
-        Ok(Split { varying: read_content(&content, body_bytes, schema)?, constants: None })
+        let body_bytes = bytes.len().checked_sub(message_bytes).ok_or(ResultsError::NotABatch("wrong length"))?;
+        Ok(Frame { varying: Content { bytes, body_bytes, schema: Arc::clone(schema) }, constants: None })
     }
 
-    fn read_constants(content: &Buffer, message_bytes: usize, schema: &SchemaRef) -> Result<Split, ResultsError> {
+    fn with_constants(bytes: &Buffer, message_bytes: usize, schema: &SchemaRef) -> Result<Frame, ResultsError> {
         let wrong = || ResultsError::NotABatch("wrong length");
         let columns = schema.fields().len();
-        let bits_at = content.len().checked_sub(LENGTHS_BYTES + columns.div_ceil(8)).ok_or_else(wrong)?;
-        let (bits, lengths) = content[bits_at..].split_at(columns.div_ceil(8));
+        let bits_at = bytes.len().checked_sub(LENGTHS_BYTES + columns.div_ceil(8)).ok_or_else(wrong)?;
+        let (bits, lengths) = bytes[bits_at..].split_at(columns.div_ceil(8));
         let length = |at: usize| u32::from_le_bytes(lengths[at..at + 4].try_into().expect("4 bytes")) as usize;
         let (second_message_bytes, body_bytes) = (length(0), length(4));
         let second_at = body_bytes.checked_add(message_bytes).filter(|&at| at <= bits_at).ok_or_else(wrong)?;
@@ -180,18 +190,28 @@ impl Split {
         if !constant.contains(&false) {
             return Err(ResultsError::NotABatch("no column varies"));
         }
-        let part = |wanted: bool| Ok::<_, ResultsError>(Arc::new(schema.project(&positions(&constant, wanted))?));
-        let first = content.slice_with_length(0, second_at);
-        let second = content.slice_with_length(second_at, bits_at - second_at);
-        let varying = read_content(&first, body_bytes, &part(false)?)?;
-        let constants = read_content(&second, second_body_bytes, &part(true)?)?;
-        if constants.num_rows() != 1 {
+        let part = |wanted: bool, at: usize, end: usize, body_bytes: usize| {
+            let schema = Arc::new(schema.project(&positions(&constant, wanted))?);
+            Ok::<_, ResultsError>(Content { bytes: bytes.slice_with_length(at, end - at), body_bytes, schema })
+        };
+        let varying = part(false, 0, second_at, body_bytes)?;
+        let constants = part(true, second_at, bits_at, second_body_bytes)?;
+        if constants.rows()? != 1 {
             return Err(ResultsError::NotABatch("constants of other than one row"));
         }
-        check_repeated(varying.num_rows(), second_body_bytes)?;
-        Ok(Split { varying, constants: Some((constants, constant)) })
+        check_repeated(varying.rows()?, second_body_bytes)?;
+        Ok(Frame { varying, constants: Some((constants, constant)) })
     }
+}
 
+/// A decoded batch with its constant columns, if it has them, apart.
+struct Split {
+    varying: RecordBatch,
+    /// One row of the constant columns, and which they are.
+    constants: Option<(RecordBatch, Vec<bool>)>,
+}
+
+impl Split {
     /// The batch with all its columns.
     fn join(self, schema: &SchemaRef) -> Result<RecordBatch, ResultsError> {
         let Some((constants, constant)) = self.constants else { return Ok(self.varying) };
@@ -221,6 +241,20 @@ impl Split {
     }
 }
 
+thread_local! {
+    /// The schema that was asked for last, and its fingerprint: a small batch takes less time than one fingerprint.
+    static LAST: RefCell<Option<(SchemaRef, u64)>> = const { RefCell::new(None) };
+    /// Making one is most of the cost of a small batch.
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn fingerprint_of(schema: &SchemaRef) -> u64 {
+    LAST.with_borrow_mut(|last| match last {
+        Some((known, found)) if Arc::ptr_eq(known, schema) => *found,
+        _ => last.insert((Arc::clone(schema), fingerprint(schema))).1,
+    })
+}
+
 /// Decompresses into aligned memory.
 fn decompress(frame: &[u8]) -> Result<Buffer, ResultsError> {
     let size = zstd::zstd_safe::get_frame_content_size(frame)
@@ -228,63 +262,132 @@ fn decompress(frame: &[u8]) -> Result<Buffer, ResultsError> {
         .flatten()
         .ok_or(ResultsError::NotABatch("no size in the zstd frame"))?;
     check_size(size)?;
-    let mut content = MutableBuffer::from_len_zeroed(usize::try_from(size).expect("below MAX_BATCH_BYTES"));
-    let written = Decompressor::new()?.decompress_to_buffer(frame, content.as_slice_mut())?;
+    let mut content = Vec::with_capacity(usize::try_from(size).expect("below MAX_BATCH_BYTES"));
+    let written = DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(Decompressor::new()?),
+        };
+        decompressor.decompress_to_buffer(frame, &mut content)
+    })?;
     if written as u64 != size {
         return Err(ResultsError::NotABatch("wrong size in the zstd frame"));
     }
-    Ok(content.into())
+    let content = Buffer::from_vec(content);
+    // Allocators align more than a vector of bytes asks for; Arrow's own buffers always do.
+    if content.as_ptr().align_offset(ALIGNMENT) == 0 { Ok(content) } else { Ok(Buffer::from(content.as_slice())) }
 }
 
-fn read_content(content: &Buffer, body_bytes: usize, schema: &SchemaRef) -> Result<RecordBatch, ResultsError> {
-    let damaged = |what: &str| ResultsError::Message(what.to_owned());
-    let (body, message) = content.split_at(body_bytes);
-    let message = root_as_message(message).map_err(|e| ResultsError::Message(e.to_string()))?;
-    if message.header_type() != MessageHeader::RecordBatch || message.version() != MetadataVersion::V5 {
-        return Err(damaged("not a record batch"));
+impl Content {
+    /// The rows of a batch that can be decoded.
+    fn rows(&self) -> Result<usize, ResultsError> {
+        Ok(self.message()?.1)
     }
-    let batch = message.header_as_record_batch().ok_or_else(|| damaged("no record batch"))?;
-    check_sizes(&batch, body.len() as u64, schema).ok_or_else(|| damaged("column sizes do not fit the bytes"))?;
-    if batch.compression().is_some() {
-        return Err(damaged("compressed twice"));
-    }
-    let body = content.slice_with_length(0, body_bytes);
-    Ok(read_record_batch(&body, batch, schema.clone(), &HashMap::new(), None, &MetadataVersion::V5)?)
-}
 
-/// Whether every buffer lies inside the body, begins aligned and holds whole elements: Arrow's reader slices and casts
-/// by these numbers and panics if they are wrong. What the buffers hold, Arrow validates itself.
-fn check_sizes(batch: &arrow::ipc::RecordBatch<'_>, body_bytes: u64, schema: &SchemaRef) -> Option<()> {
-    let mut widths = Vec::new();
-    schema.fields().iter().for_each(|field| buffer_widths(field.data_type(), &mut widths));
-    let buffers = batch.buffers()?;
-    let inside = |(buffer, width): (&arrow::ipc::Buffer, &u64)| {
-        let (offset, length) = (u64::try_from(buffer.offset()).ok()?, u64::try_from(buffer.length()).ok()?);
-        let fits = offset.checked_add(length)? <= body_bytes;
-        (fits && offset.is_multiple_of(ALIGNMENT as u64) && length.is_multiple_of(*width)).then_some(())
-    };
-    let sane = |rows: i64| u64::try_from(rows).is_ok_and(|rows| rows <= MAX_BATCH_BYTES);
-    let nodes = batch.nodes()?;
-    let sane_nodes = nodes.iter().all(|n| sane(n.length()) && (0..=n.length()).contains(&n.null_count()));
-    if buffers.len() != widths.len() || !sane_nodes || !sane(batch.length()) {
-        return None;
+    fn batch(&self) -> Result<RecordBatch, ResultsError> {
+        let (message, _) = self.message()?;
+        let body = self.bytes.slice_with_length(0, self.body_bytes);
+        let schema = Arc::clone(&self.schema);
+        Ok(read_record_batch(&body, message, schema, &HashMap::new(), None, &MetadataVersion::V5)?)
     }
-    buffers.iter().zip(&widths).try_for_each(inside)
-}
 
-/// Bytes of an element in each buffer of a column, in the order of the format.
-fn buffer_widths(ty: &DataType, widths: &mut Vec<u64>) {
-    const BITS: u64 = 1;
-    const OFFSETS: u64 = 4;
-    match ty {
-        DataType::Boolean => widths.extend([BITS, BITS]),
-        DataType::Utf8 => widths.extend([BITS, OFFSETS, 1]),
-        DataType::List(item) => {
-            widths.extend([BITS, OFFSETS]);
-            buffer_widths(item.data_type(), widths);
+    /// The message, checked, and its rows.
+    fn message(&self) -> Result<(arrow::ipc::RecordBatch<'_>, usize), ResultsError> {
+        let damaged = |what: &str| ResultsError::Message(what.to_owned());
+        let (body, message) = self.bytes.split_at(self.body_bytes);
+        let message = root_as_message(message).map_err(|e| ResultsError::Message(e.to_string()))?;
+        if message.header_type() != MessageHeader::RecordBatch || message.version() != MetadataVersion::V5 {
+            return Err(damaged("not a record batch"));
         }
-        // Every other column type is a 64-bit number.
-        _ => widths.extend([BITS, 8]),
+        let batch = message.header_as_record_batch().ok_or_else(|| damaged("no record batch"))?;
+        if batch.compression().is_some() {
+            return Err(damaged("compressed twice"));
+        }
+        let rows = check(&batch, body, &self.schema).ok_or_else(|| damaged("columns do not fit the bytes"))?;
+        Ok((batch, rows))
+    }
+}
+
+/// Whether columns can be made of a body: that every buffer lies inside it, begins aligned, holds whole elements and
+/// enough of them; that there are as many nulls as it says, none where none may be; that texts and lists begin where the
+/// one before ends, and texts are UTF-8. Arrow's reader panics at some of what this refuses, and making columns only to
+/// see that it can be done is most of what accepting a row costs.
+struct Check<'a, N, B> {
+    nodes: N,
+    buffers: B,
+    body: &'a [u8],
+}
+
+/// The rows of a batch that passes the [`Check`].
+fn check(batch: &arrow::ipc::RecordBatch<'_>, body: &[u8], schema: &Schema) -> Option<usize> {
+    let rows = usize::try_from(batch.length()).ok()?;
+    let mut check = Check { nodes: batch.nodes()?.iter(), buffers: batch.buffers()?.iter(), body };
+    for field in schema.fields() {
+        if check.column(field)? != rows {
+            return None;
+        }
+    }
+    (check.nodes.next().is_none() && check.buffers.next().is_none()).then_some(rows)
+}
+
+impl<'a, 'm, N, B> Check<'a, N, B>
+where
+    N: Iterator<Item = &'m FieldNode>,
+    B: Iterator<Item = &'m arrow::ipc::Buffer>,
+{
+    /// The elements of a column.
+    fn column(&mut self, field: &Field) -> Option<usize> {
+        let node = self.nodes.next()?;
+        let (rows, nulls) = (usize::try_from(node.length()).ok()?, usize::try_from(node.null_count()).ok()?);
+        if rows as u64 > MAX_BATCH_BYTES || nulls > rows || (nulls > 0 && !field.is_nullable()) {
+            return None;
+        }
+        let validity = self.buffer(1, 0)?;
+        if nulls > 0
+            && (validity.len() < rows.div_ceil(8)
+                || UnalignedBitChunk::new(validity, 0, rows).count_ones() != rows - nulls)
+        {
+            return None;
+        }
+        match field.data_type() {
+            DataType::Boolean => drop(self.buffer(1, rows.div_ceil(8))?),
+            DataType::Utf8 => {
+                let offsets = self.offsets(rows)?;
+                let data = self.buffer(1, 0)?;
+                let text = std::str::from_utf8(data.get(..*offsets.last()?)?).ok()?;
+                if !offsets.iter().all(|&offset| text.is_char_boundary(offset)) {
+                    return None;
+                }
+            }
+            DataType::List(item) => {
+                let end = *self.offsets(rows)?.last()?;
+                if self.column(item)? < end {
+                    return None;
+                }
+            }
+            // Every other column type is a 64-bit number.
+            _ => drop(self.buffer(8, rows * 8)?),
+        }
+        Some(rows)
+    }
+
+    /// Where so many elements begin, and where the last one ends.
+    fn offsets(&mut self, elements: usize) -> Option<Vec<usize>> {
+        let bytes = self.buffer(4, 0)?;
+        if elements == 0 && bytes.is_empty() {
+            return Some(vec![0]);
+        }
+        let offset = |bytes: &[u8]| usize::try_from(i32::from_le_bytes(bytes.try_into().ok()?)).ok();
+        let offsets: Vec<usize> = bytes.chunks_exact(4).take(elements + 1).map(offset).collect::<Option<_>>()?;
+        (offsets.len() == elements + 1 && offsets.is_sorted()).then_some(offsets)
+    }
+
+    /// The next buffer, of elements of so many bytes and at least so long.
+    fn buffer(&mut self, width: usize, least: usize) -> Option<&'a [u8]> {
+        let buffer = self.buffers.next()?;
+        let (offset, length) = (usize::try_from(buffer.offset()).ok()?, usize::try_from(buffer.length()).ok()?);
+        let whole = offset.is_multiple_of(ALIGNMENT) && length.is_multiple_of(width);
+        self.body.get(offset..offset.checked_add(length)?).filter(|_| whole && length >= least)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray, RecordBatch};
-use arrow::compute::filter_record_batch;
+use arrow::compute::{BatchCoalescer, filter_record_batch};
 use arrow::datatypes::{
     DataType, Float64Type, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType, ToByteSlice,
 };
@@ -27,10 +27,10 @@ const ROW_GROUP_ROWS: usize = 65_536;
 /// Rows of a row group of an exported table: nobody writes to it any more, so larger ones than those of parts.
 const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
 
-/// Rows of one batch that say whether a column's values are worth a dictionary.
+/// Rows given to the writer at once: hand-ins of few rows cost it as much each.
+const WRITE_ROWS: usize = 1024;
+/// First rows that say whether a column's values are worth a dictionary.
 const UNLIKE_ROWS: usize = 100;
-/// First batches in which so many rows are looked for.
-const UNLIKE_BATCHES_MAX: usize = 64;
 
 const KEY_EXPERIMENT: &str = "powersweep.experiment";
 const KEY_PART_ID: &str = "powersweep.part_id";
@@ -63,21 +63,15 @@ pub fn encode_from(
     footer: &Footer,
 ) -> Result<Bytes, ResultsError> {
     let properties = properties(schema, footer)?;
-    let mut batches = batches.into_iter();
-    // The first hand-ins of a sweep are small.
-    let mut head = Vec::new();
-    while head.len() < UNLIKE_BATCHES_MAX && head.last().is_none_or(|last: &RecordBatch| last.num_rows() < UNLIKE_ROWS)
-    {
-        let Some(batch) = batches.next() else { break };
-        head.push(batch?);
-    }
-    let unlike = head.last().map(columns_of_unlike_values).unwrap_or_default();
+    let mut batches = Coalesced { rows: batches.into_iter(), waiting: BatchCoalescer::new(schema.clone(), WRITE_ROWS) };
+    let first = batches.next().transpose()?;
+    let unlike = first.as_ref().map(columns_of_unlike_values).unwrap_or_default();
     let without_dictionary =
         |builder: WriterPropertiesBuilder, column| builder.set_column_dictionary_enabled(column, false);
     let properties = unlike.into_iter().fold(properties.into_builder(), without_dictionary).build();
     let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;
     let mut rows = 0;
-    for batch in head.into_iter().map(Ok).chain(batches) {
+    for batch in first.into_iter().map(Ok).chain(batches) {
         let batch = batch?;
         rows += batch.num_rows() as u64;
         writer.write(&batch)?;
@@ -86,6 +80,33 @@ pub fn encode_from(
         return Err(ResultsError::Footer("row count"));
     }
     Ok(writer.into_inner()?.into())
+}
+
+/// Batches of [`WRITE_ROWS`] rows made of any.
+struct Coalesced<I> {
+    rows: I,
+    waiting: BatchCoalescer,
+}
+
+impl<I: Iterator<Item = Result<RecordBatch, ResultsError>>> Iterator for Coalesced<I> {
+    type Item = Result<RecordBatch, ResultsError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.waiting.next_completed_batch() {
+                return Some(Ok(batch));
+            }
+            let more = match self.rows.next() {
+                Some(Ok(batch)) => self.waiting.push_batch(batch),
+                Some(Err(error)) => return Some(Err(error)),
+                None if self.waiting.is_empty() => return None,
+                None => self.waiting.finish_buffered_batch(),
+            };
+            if let Err(error) = more {
+                return Some(Err(error.into()));
+            }
+        }
+    }
 }
 
 /// How every part is written.
