@@ -63,6 +63,17 @@ impl PublishError {
     }
 }
 
+/// Parts encoded at once, at most: each takes a core, and as much memory as its rows.
+const AT_ONCE_MAX: usize = 4;
+/// Cores for each of them: the others run tasks, or serve.
+const CORES_EACH: usize = 4;
+
+/// How many parts this machine should encode at once.
+pub(crate) fn at_once() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores / CORES_EACH).clamp(1, AT_ONCE_MAX)
+}
+
 /// Final name of a part, below DATA.
 pub fn part_path(experiment: &str, table: Table, part_id: Uuid) -> Path {
     layout::table_dir(experiment, table.name()).join(layout::part_name(part_id))

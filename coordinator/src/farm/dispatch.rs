@@ -52,7 +52,7 @@ fn in_time(worker: &Worker, experiment: &Experiment, now: Now) -> u64 {
 impl Farm {
     /// Feeds the workers that may want tasks.
     pub(super) fn dispatch(&mut self, now: Now) {
-        if self.stalled.is_some() || self.stopping {
+        if self.hungry.is_empty() || self.stalled.is_some() || self.stopping || self.is_behind_with_parts() {
             return;
         }
         while let Some(id) = self.hungry.pop_first() {
@@ -135,6 +135,11 @@ impl Farm {
     /// Whether a worker runs tasks that may have killed another one: it gets nothing else meanwhile.
     fn holds_suspects(&self, worker: &Worker) -> bool {
         worker.leases.iter().any(|id| self.leases.get(id).is_some_and(|lease| lease.suspect))
+    }
+
+    /// Whether a lease can have been granted, by this owner or an earlier one.
+    pub(super) fn was_granted(&self, LeaseId { epoch, counter }: LeaseId) -> bool {
+        epoch > 0 && (epoch < self.epoch || epoch == self.epoch && counter <= self.next_lease)
     }
 
     /// Makes a lease of tasks that are pending no more.

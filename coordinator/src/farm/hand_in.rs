@@ -157,9 +157,11 @@ impl Farm {
         let id = tasks.lease.ok_or("tasks without a lease")?;
         let id = LeaseId { epoch: id.epoch, counter: id.counter };
         let Some(lease) = self.leases.get(&id) else {
-            let granted =
-                id.epoch > 0 && (id.epoch < self.epoch || id.epoch == self.epoch && id.counter <= self.next_lease);
-            return if granted { Ok(id) } else { Err(format!("lease {}.{} was never granted", id.epoch, id.counter)) };
+            return if self.was_granted(id) {
+                Ok(id)
+            } else {
+                Err(format!("lease {}.{} was never granted", id.epoch, id.counter))
+            };
         };
         if lease.worker != worker {
             return Err(format!("lease {}.{} is another worker's", id.epoch, id.counter));

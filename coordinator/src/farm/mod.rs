@@ -99,6 +99,8 @@ pub struct Config {
     pub part_rows: u64,
     /// Encoded bytes that make a part.
     pub part_bytes: u64,
+    /// Rows of parts being made at which nothing more is handed out: else the state would grow with the sweep.
+    pub part_rows_waiting: u64,
     /// Age at which rows are put in a part however few they are, while the experiment is young.
     pub part_age: Duration,
     /// The same of an old experiment: in between it grows with the experiment's age.
@@ -126,6 +128,7 @@ impl Default for Config {
             retry_after: Duration::from_secs(1),
             part_rows: 262_144,
             part_bytes: 64 << 20,
+            part_rows_waiting: 2 * 262_144,
             part_age: Duration::from_secs(600),
             part_age_max: Duration::from_secs(6 * 3600),
             forget_leases: false,
@@ -427,9 +430,7 @@ impl Farm {
         self.stalled = stalled;
         if resumed {
             // Workers may have said much meanwhile that nobody read.
-            for worker in self.workers.values_mut() {
-                worker.seen = now.mono;
-            }
+            self.workers.values_mut().for_each(|worker| worker.seen = now.mono);
             self.wake_all();
         }
     }
@@ -482,9 +483,7 @@ impl Farm {
 
     /// Whether everything handed in is in visible parts (used when the coordinator ends).
     pub fn is_settled(&self) -> bool {
-        let settled = |experiment: &Experiment| {
-            experiment.is_rolled() || experiment.leaving.as_ref().is_some_and(leaving::Leaving::gives_rows_up)
-        };
+        let settled = |e: &Experiment| e.is_rolled() || e.leaving.as_ref().is_some_and(leaving::Leaving::gives_rows_up);
         !self.is_busy() && self.experiments.values().all(settled)
     }
 

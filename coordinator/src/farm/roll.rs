@@ -78,6 +78,16 @@ impl Farm {
         true
     }
 
+    /// Whether so many rows wait for their parts that no more should come. Parts that storage refuses do not count: they
+    /// must not hold up what works.
+    pub(super) fn is_behind_with_parts(&self) -> bool {
+        let intents = self.experiments.values().flat_map(|experiment| experiment.intents.values());
+        let made = |open: &&OpenIntent| {
+            open.progress == Progress::Running && matches!(open.intent.source, Source::Rows { .. })
+        };
+        intents.filter(made).map(|open| open.intent.rows).sum::<u64>() >= self.config.part_rows_waiting
+    }
+
     fn retry_parts(&mut self, name: &str, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         for open in experiment.intents.values_mut() {

@@ -103,6 +103,7 @@ impl Farm {
                 }
                 match self.why_no_worker_fits(experiment) {
                     Some(reason) => (waiting, reason),
+                    None if self.is_behind_with_parts() => (running, "waits for its parts to be written".to_owned()),
                     None => (running, self.stalled.clone().unwrap_or_default()),
                 }
             }

@@ -213,8 +213,7 @@ impl Farm {
     /// and need not be computed again.
     fn take_up(&mut self, id: Uuid, lease_id: LeaseId, state: &v1::LeaseState, now: Now) -> bool {
         let LeaseId { epoch, counter } = lease_id;
-        let was_granted = epoch > 0 && (epoch < self.epoch || epoch == self.epoch && counter <= self.next_lease);
-        if self.stopping || !was_granted || !self.fits(id, &state.experiment) {
+        if self.stopping || !self.was_granted(lease_id) || !self.fits(id, &state.experiment) {
             return false;
         }
         let granted: Vec<Range<u64>> = state.open.iter().map(|range| range.start..range.end).collect();

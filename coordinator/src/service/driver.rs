@@ -19,7 +19,7 @@ use super::requests::{Requests, chain};
 use super::{ServeError, ServeOptions};
 use crate::farm::{Action, ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
 use crate::owner::Lost;
-use crate::publish::make_visible;
+use crate::publish::{self, make_visible};
 use crate::records::{Fate, LogDigest};
 use crate::store::{Store, StoreError};
 
@@ -42,9 +42,7 @@ const STALLED_CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// Wait until stalled storage is asked again, at first and at most; each question may cost a thread for good.
 const ASK_AFTER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
 /// Bytes of rows that wait for a commit at which no more are taken in: flow control then holds the workers back.
-const WAITING_BYTES_MAX: usize = 64 << 20;
-/// Parts encoded at once: each takes a core, and as much memory as its rows.
-const PARTS_AT_ONCE: usize = 1;
+const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// Messages to one worker.
 pub(super) type Outbox = mpsc::Sender<Result<v1::FarmMessage, Status>>;
@@ -140,7 +138,7 @@ pub(super) async fn start(
         stalled: false,
         trouble: None,
         asked: None,
-        parts: Arc::new(Semaphore::new(PARTS_AT_ONCE)),
+        parts: Arc::new(Semaphore::new(publish::at_once())),
         ending: Ending::No,
         drain_limit: options.drain_limit,
     };

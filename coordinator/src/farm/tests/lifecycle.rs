@@ -43,21 +43,6 @@ fn running() -> (Wire, u64, v1::Lease) {
     (wire, conn, lease)
 }
 
-fn work_off(wire: &mut Wire, conn: u64) {
-    let mut id = 1000;
-    loop {
-        let leases = wire.leases(conn);
-        if leases.is_empty() {
-            return;
-        }
-        for lease in leases {
-            id += 1;
-            wire.send(conn, hand_in(id, &lease, &tasks(&lease)));
-        }
-        wire.settle();
-    }
-}
-
 #[test]
 fn a_pause_lets_running_tasks_finish_and_rolls_their_rows() {
     let (mut wire, conn, lease) = running();
@@ -87,7 +72,7 @@ fn a_pause_lets_running_tasks_finish_and_rolls_their_rows() {
     assert!(wire.leases(conn).is_empty());
     assert!(controlled(wire.control("e", Action::Resume)).changed);
     assert!(!controlled(wire.control("e", Action::Resume)).changed);
-    work_off(&mut wire, conn);
+    wire.work_off(conn);
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Finished);
     for action in [Action::Pause, Action::Resume, Action::Cancel] {
         assert!(refused(wire.control("e", action)).contains("e has "), "it has ended");
@@ -127,7 +112,7 @@ fn a_cancelled_experiment_stops_at_once_and_goes_on_when_submitted_again() {
     let conn = wire.connect(1, 2, vec![]);
     wire.submit(sweep("e", 100));
     wire.commit_all();
-    work_off(&mut wire, conn);
+    wire.work_off(conn);
     assert_eq!(wire.status("e").done, 100);
 }
 
@@ -151,7 +136,7 @@ fn failed_tasks_are_tried_again_all_or_some() {
     wire.send(conn, failure(3, &lease, open[2], v1::FailureKind::Invalid));
     wire.send(conn, hand_in(4, &lease, &open[3..]));
     wire.settle();
-    work_off(&mut wire, conn);
+    wire.work_off(conn);
     assert_eq!((wire.status("e").state(), wire.status("e").failed), (v1::ExperimentState::Failed, 3));
     assert!(
         refused(wire.control("e", Action::Retry { indices: BTreeSet::from([100]), kinds: BTreeSet::new() }))
@@ -175,7 +160,7 @@ fn failed_tasks_are_tried_again_all_or_some() {
         wire.send(conn, hand_in(lease.id.expect("an id").counter, &lease, &tasks(&lease)));
     }
     wire.settle();
-    work_off(&mut wire, conn);
+    wire.work_off(conn);
     let status = wire.status("e");
     assert_eq!((status.state(), status.done, status.failed), (v1::ExperimentState::Finished, 100, 0));
 }
@@ -216,7 +201,7 @@ fn a_deletion_is_refused_while_it_runs_and_goes_on_after_a_crash() {
     wire.send(conn, hand_in(2, &lease, &tasks(&lease)[..2]));
     wire.settle();
     assert_eq!(wire.status("e").done, 0);
-    work_off(&mut wire, conn);
+    wire.work_off(conn);
     assert_eq!(wire.status("e").done, 5);
 }
 
@@ -280,7 +265,7 @@ fn a_restart_sets_the_rows_of_other_pins_aside() {
     wire.commit_all();
     let conn = wire.connect(1, 2, vec![]);
     wire.commit_all();
-    work_off(&mut wire, conn);
+    wire.work_off(conn);
     assert_eq!(wire.status("e").done, 20);
     let aside = wire.status("e@1");
     assert_eq!((aside.rows_in_parts, aside.state()), (3, v1::ExperimentState::Cancelled));

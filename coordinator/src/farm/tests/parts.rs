@@ -6,8 +6,8 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 use uuid::Uuid;
 
-use super::wire::{Wire, failure, hand_in, sweep_of, tasks};
-use crate::farm::{Config, Event, Reply};
+use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
+use crate::farm::{Config, Event, PublishFailure, Reply};
 use crate::records::Table;
 use crate::store::ModelStore;
 
@@ -163,4 +163,42 @@ fn tasks_done_before_a_table_was_asked_for_are_counted() {
     wire.commit_all();
     assert_eq!(lacking(wire.submit(sweep("1, 2, 3", "tables = [\"jobs\"]"))), gap);
     assert_eq!(lacking(wire.submit(sweep("1, 2, 3", ""))), []);
+}
+
+#[test]
+fn nothing_is_handed_out_while_parts_fall_behind() {
+    let config = Config { part_rows: 4, part_rows_waiting: 8, lease_tasks_max: 4, ..Config::default() };
+    let config = Config { silence: Duration::from_secs(3600), ..config };
+    let mut wire = Wire::with(config, ModelStore::new());
+    wire.submit(sweep("e", 100));
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    let mut handed_in = 0;
+    // Parts are begun, and none is written.
+    for id in 1..50 {
+        for lease in wire.leases(conn) {
+            handed_in += tasks(&lease).len() as u64;
+            wire.send(conn, hand_in(id, &lease, &tasks(&lease)));
+        }
+        wire.commit_all();
+    }
+    let status = wire.status("e");
+    assert!((8..20).contains(&handed_in), "{handed_in}");
+    assert_eq!((status.done, status.running), (handed_in, 0));
+    assert_eq!((status.state(), &*status.reason), (v1::ExperimentState::Running, "waits for its parts to be written"));
+    // A part that storage refuses holds nothing up.
+    let failed = PublishFailure { reason: "no room".to_owned(), retryable: true };
+    for intent in std::mem::take(&mut wire.to_publish) {
+        wire.event(Event::Published { part_id: intent.part_id, result: Err(failed.clone()) });
+    }
+    wire.commit_all();
+    let leases = wire.leases(conn);
+    assert!(!leases.is_empty());
+    leases.iter().for_each(|lease| wire.send(conn, hand_in(100, lease, &tasks(lease))));
+    wire.pass(Duration::from_secs(60));
+    wire.event(Event::Tick);
+    wire.settle();
+    wire.work_off(conn);
+    let status = wire.status("e");
+    assert_eq!((status.state(), status.rows_in_parts), (v1::ExperimentState::Finished, 100));
 }

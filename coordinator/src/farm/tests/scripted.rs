@@ -21,22 +21,6 @@ fn acks(messages: Vec<ToWorker>) -> (Vec<u64>, Vec<String>) {
     (ids, rejected)
 }
 
-/// Runs everything on one worker.
-fn work_off(wire: &mut Wire, conn: u64) {
-    let mut id = 1000;
-    loop {
-        let leases = wire.leases(conn);
-        if leases.is_empty() {
-            return;
-        }
-        for lease in leases {
-            id += 1;
-            wire.send(conn, hand_in(id, &lease, &tasks(&lease)));
-        }
-        wire.settle();
-    }
-}
-
 #[test]
 fn a_sweep_is_worked_off_and_finished_when_its_part_is_visible() {
     let mut wire = Wire::new();
@@ -46,7 +30,7 @@ fn a_sweep_is_worked_off_and_finished_when_its_part_is_visible() {
     let conn = wire.connect(1, 2, vec![]);
     assert!(wire.leases(conn).is_empty(), "a lease goes out before it is durable");
     wire.commit_all();
-    work_off(&mut wire, conn);
+    wire.work_off(conn);
     let status = wire.status("e");
     assert_eq!((status.state(), status.done, status.rows_in_parts), (v1::ExperimentState::Finished, 100, 100));
     assert_eq!(wire.visible.len(), 1);
@@ -105,7 +89,7 @@ fn a_returning_worker_is_adopted_and_an_absent_one_loses_its_leases() {
     wire.commit_all();
     let other = wire.connect(2, 1, vec![]);
     wire.commit_all();
-    work_off(&mut wire, other);
+    wire.work_off(other);
     assert_eq!(wire.status("e").done, 100);
 }
 

@@ -341,6 +341,22 @@ impl Wire {
         messages.filter_map(|message| if let ToWorker::Lease(lease) = message { Some(lease) } else { None }).collect()
     }
 
+    /// Runs on one worker whatever it gets, until it gets nothing.
+    pub(super) fn work_off(&mut self, conn: ConnId) {
+        let mut id = 1000;
+        loop {
+            let leases = self.leases(conn);
+            if leases.is_empty() {
+                return;
+            }
+            for lease in leases {
+                id += 1;
+                self.send(conn, hand_in(id, &lease, &tasks(&lease)));
+            }
+            self.settle();
+        }
+    }
+
     pub(super) fn submit(&mut self, sweep: Sweep) -> Reply {
         let submission = Submission { sweep, digests: BTreeMap::new(), dry_run: false, restart: false, priority: None };
         self.event(Event::Submit { client: 1, submission });
