@@ -28,6 +28,10 @@ use clap::Parser;
 use crate::args::{Cli, Command, TraceCommand};
 use crate::exit::Outcome;
 
+/// Rows come and go in large pieces on many threads; this allocator returns what is free.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     start_log(&cli);

@@ -9,6 +9,7 @@ use crate::{client, farm, inputs, interrupt, screen};
 
 /// Serves.
 pub fn run(args: &ServeArgs) -> Outcome {
+    allow_many_connections();
     let token = inputs::token(args.token_file.as_deref())?;
     let worker = match &args.worker_token_file {
         Some(file) => inputs::token(Some(file))?,
@@ -43,6 +44,15 @@ pub fn run(args: &ServeArgs) -> Outcome {
         }
         ended.map(|()| Exit::Done)
     })?
+}
+
+/// Each worker is an open file. Most systems allow 1,024 unless a program asks for what it may have.
+fn allow_many_connections() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }) {
+        tracing::debug!("the limit of open files stays {:?}: {error}", limit.current);
+    }
 }
 
 fn tls(args: &ServeArgs) -> Result<Option<Tls>, Failure> {

@@ -6,6 +6,8 @@ use roaring::RoaringBitmap;
 
 /// Size of the checksum at a value's end.
 const CHECK_BYTES: usize = 4;
+/// Longest encoding of a length.
+const LEN_BYTES_MAX: usize = 10;
 
 /// Builds a value.
 pub(super) struct Writer(Vec<u8>);
@@ -36,6 +38,8 @@ impl Writer {
     }
 
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        // Rows are most of what is written, and the last field: no growing by doubling.
+        self.0.reserve_exact(bytes.len() + LEN_BYTES_MAX + CHECK_BYTES);
         self.uint(bytes.len() as u64);
         self.raw(bytes);
     }

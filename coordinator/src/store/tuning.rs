@@ -2,30 +2,44 @@
 
 use std::time::Duration;
 
-use slatedb::config::{CompactorOptions, GarbageCollectorDirectoryOptions, GarbageCollectorOptions, Settings};
+use slatedb::config::{
+    CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions, GarbageCollectorOptions, Settings,
+    SizeTieredCompactionSchedulerOptions,
+};
 
 /// How often garbage is collected. The default of minutes leaves 150,000 files behind on a busy directory.
-const GC_INTERVAL: Duration = Duration::from_secs(3);
+const GC_INTERVAL: Duration = Duration::from_secs(2);
 /// As on a directory; each look is paid for.
 const GC_INTERVAL_REMOTE: Duration = Duration::from_secs(10);
 
 /// Age before files are deleted that no durable state names any more: longer than any read that may still use them.
-const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(30);
+const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(6);
 /// As on a directory; objects are slower to read.
 const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
 /// Age before log files on a directory are deleted whose content is in sorted files. They are read when the state is
 /// opened, and one is written for each flush. See [`super::vigil`] for what follows from deleting them.
-const GC_MIN_AGE_WAL: Duration = Duration::from_secs(10);
+const GC_MIN_AGE_WAL: Duration = Duration::from_secs(6);
 
 /// Size at which SlateDB turns its memory into a sorted file: bounds what is replayed when the state is opened.
 const L0_SST_BYTES: usize = 8 << 20;
 
 /// Unflushed bytes at which writers wait: bounds memory while the storage is slow.
-const MAX_UNFLUSHED_BYTES: usize = 64 << 20;
+const MAX_UNFLUSHED_BYTES: usize = 32 << 20;
 
 /// Sorted files that may wait for a compaction before memory is no longer written out. Compaction is slower than a busy
 /// farm for minutes; the default of 8 would hold its data in memory meanwhile.
 const L0_SSTS_MAX: usize = 64;
+
+/// How often it is looked whether files should be merged. The default of 5 s lets a busy farm write dozens meanwhile,
+/// most of it rows that are in parts by then.
+const COMPACTION_POLL: Duration = Duration::from_secs(1);
+/// As on a directory; each look is paid for.
+const COMPACTION_POLL_REMOTE: Duration = Duration::from_secs(5);
+/// Files that are merged at least. With the default of 4 most of the state are rows that are in parts by now.
+const COMPACTION_SOURCES_MIN: usize = 3;
+/// What a merge reads ahead of each of its files, and how many such reads at once: the defaults take 8 MiB a file.
+const COMPACTION_READ_BYTES: usize = 512 << 10;
+const COMPACTION_READS: usize = 2;
 
 /// How often an object store is asked for a newer manifest (the default of 1 s is for directories: a request a second
 /// costs money).
@@ -38,6 +52,7 @@ pub(super) fn settings(on_directory: bool) -> Settings {
     } else {
         (GC_INTERVAL_REMOTE, GC_MIN_AGE_REMOTE, GC_MIN_AGE_REMOTE)
     };
+    let compaction_poll = if on_directory { COMPACTION_POLL } else { COMPACTION_POLL_REMOTE };
     let often = GarbageCollectorDirectoryOptions { interval: Some(interval), min_age, dry_run: false };
     Settings {
         // Flushes are asked for one by one: a timer would write an object each tick while nobody waits.
@@ -51,6 +66,18 @@ pub(super) fn settings(on_directory: bool) -> Settings {
             // What a compaction replaced stays so long, and with it the log files of that time. The default of 15
             // minutes keeps many times the live data.
             checkpoint_lifetime: min_age,
+            poll_interval: compaction_poll,
+            scheduler_options: SizeTieredCompactionSchedulerOptions {
+                min_compaction_sources: COMPACTION_SOURCES_MIN,
+                ..SizeTieredCompactionSchedulerOptions::default()
+            }
+            .into(),
+            worker: Some(CompactionWorkerOptions {
+                compactions_poll_interval: compaction_poll,
+                bytes_to_fetch: COMPACTION_READ_BYTES,
+                max_fetch_tasks: COMPACTION_READS,
+                ..CompactionWorkerOptions::default()
+            }),
             ..CompactorOptions::default()
         }),
         garbage_collector_options: Some(GarbageCollectorOptions {
