@@ -6,7 +6,7 @@
 //! Needs POWERSWEEP_TRACES. The binary is POWERSWEEP_BIN, else the one beside this bench.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
+use powersweep_farmtest::bench_binary;
 use powersweep_workloads::Library;
 
 const THREADS: usize = 2;
@@ -51,7 +52,7 @@ fn main() {
         println!("skipped: POWERSWEEP_TRACES is not set");
         return;
     };
-    let Some(binary) = binary() else {
+    let Some(binary) = bench_binary() else {
         println!("skipped: no powersweep binary; run `cargo build --release` first");
         return;
     };
@@ -61,11 +62,6 @@ fn main() {
     for (name, text, allowed, fixed_s) in [("etinski2010", etinski, 1.25, 0.5), ("slices", &slices, 1.1, 0.0)] {
         compare(&binary, &library, name, text, allowed, fixed_s);
     }
-}
-
-fn binary() -> Option<PathBuf> {
-    let beside = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("powersweep"));
-    std::env::var_os("POWERSWEEP_BIN").map(PathBuf::from).or_else(beside).filter(|path| path.is_file())
 }
 
 fn compare(binary: &Path, library: &Library, name: &str, text: &str, allowed: f64, fixed_s: f64) {

@@ -19,6 +19,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use parquet::file::metadata::ParquetMetaDataReader;
+use powersweep_farmtest::bench_binary;
 
 /// Between two looks at the dataset's folder.
 const LOOK: Duration = Duration::from_millis(20);
@@ -51,7 +52,7 @@ struct Measured {
 }
 
 fn main() {
-    let Some(binary) = binary() else {
+    let Some(binary) = bench_binary() else {
         println!("skipped: no powersweep binary; run `cargo build --release` first");
         return;
     };
@@ -66,11 +67,6 @@ fn main() {
             print(&setup, round, tasks, &measured);
         }
     }
-}
-
-fn binary() -> Option<PathBuf> {
-    let beside = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("powersweep"));
-    std::env::var_os("POWERSWEEP_BIN").map(PathBuf::from).or_else(beside).filter(|path| path.is_file())
 }
 
 fn setups() -> Vec<Setup> {

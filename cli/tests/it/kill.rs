@@ -11,13 +11,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use powersweep_farmtest::dataset::assert_undisturbed;
+use powersweep_farmtest::sweeps::four_policies;
 use powersweep_proto::client::{Address, Client, Target};
 use powersweep_proto::v1::StatusRequest;
 use tokio::runtime::Runtime;
 
 use crate::random::Random;
 use crate::sandbox::{Running, Sandbox};
-use crate::sweeps::four_policies;
 
 /// Kills of a running sweep.
 const KILLS: u32 = 10;
@@ -204,7 +204,7 @@ fn ten_kills_leave_the_rows_of_an_undisturbed_run() {
 fn kills_while_optional_parts_are_published_leave_each_row_once() {
     const TASKS: u32 = 600;
     const JOBS: u32 = 300;
-    let scene = Scene::new(&four_policies("kill", TASKS, JOBS, "tables = [\"jobs\", \"series\"]"));
+    let scene = Scene::new(&four_policies("kill", TASKS.into(), JOBS, "tables = [\"jobs\", \"series\"]"));
     let mut random = Random::new();
     scene.start("undisturbed").wait().exits(0);
 

@@ -17,30 +17,6 @@ queue_order = ["fcfs", "sjf"]
     )
 }
 
-/// `tasks` synthetic tasks, a multiple of 4, of `jobs` jobs each; `more` are further keys of the manifest.
-pub(crate) fn four_policies(name: &str, tasks: u32, jobs: u32, more: &str) -> String {
-    let seeds = tasks / 4;
-    format!(
-        r#"
-version = 1
-name = "{name}"
-{more}
-seeds = {{ from = 1, count = {seeds} }}
-[workloads.w]
-source = "lublin"
-synthetic_jobs_count = {jobs}
-synthetic_procs = 64
-[platforms.p]
-[policies.plain]
-queue_order = ["fcfs", "sjf"]
-[policies.slow]
-gear_rule = "bsld"
-bsld_threshold = 2
-wq_threshold = [0, "unlimited"]
-"#
-    )
-}
-
 /// Three jobs on four processors; the second needs them all.
 pub(crate) const TINY_LOG: &str = "; MaxProcs: 4
 1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1

@@ -15,7 +15,8 @@ mod worker;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use server::{Files, Server, binary, machine, trivial};
+use powersweep_farmtest::bench_binary;
+use server::{Files, Server, machine, trivial};
 use tokio::runtime::Runtime;
 use worker::{Load, Workers, serve_as_workers};
 
@@ -29,7 +30,7 @@ fn main() {
     if serve_as_workers() {
         return;
     }
-    let Some(binary) = binary() else {
+    let Some(binary) = bench_binary() else {
         println!("skipped: no powersweep binary; run `cargo build --release` first");
         return;
     };

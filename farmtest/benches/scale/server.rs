@@ -3,10 +3,11 @@
 //! Workers are processes of their own too (see [`crate::worker`]): what is measured is the coordinator's alone.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use powersweep_farmtest::sweeps::four_policies;
 use powersweep_proto::client::{Address, Target};
 use powersweep_proto::v1;
 use tokio::runtime::Runtime;
@@ -14,33 +15,9 @@ use tokio::runtime::Runtime;
 /// Far beyond what a start takes here.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The binary: POWERSWEEP_BIN, else the one beside this bench.
-pub(crate) fn binary() -> Option<PathBuf> {
-    let beside = || Some(std::env::current_exe().ok()?.parent()?.parent()?.join("powersweep"));
-    std::env::var_os("POWERSWEEP_BIN").map(PathBuf::from).or_else(beside).filter(|path| path.is_file())
-}
-
 /// A sweep of tasks of one synthetic job each. `tasks` must be a multiple of 4.
 pub(crate) fn trivial(name: &str, tasks: u64) -> String {
-    let seeds = tasks / 4;
-    format!(
-        r#"
-version = 1
-name = "{name}"
-seeds = {{ from = 1, count = {seeds} }}
-[workloads.w]
-source = "lublin"
-synthetic_jobs_count = 1
-synthetic_procs = 64
-[platforms.p]
-[policies.plain]
-queue_order = ["fcfs", "sjf"]
-[policies.slow]
-gear_rule = "bsld"
-bsld_threshold = 2
-wq_threshold = [0, "unlimited"]
-"#
-    )
+    four_policies(name, tasks, 1, "")
 }
 
 /// Load of the machine, as numbers of wall time must be read with it.

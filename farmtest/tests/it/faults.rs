@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use crate::farm::{Coordinator, Data, SHORT_ABSENCE, Worker};
-use crate::sweeps::{expected, synthetic};
+use crate::sweeps::expected;
 use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, tasks};
+use powersweep_farmtest::sweeps::four_policies;
 
 #[test]
 fn a_worker_that_vanishes_mid_lease_loses_nothing() {
     let data = Data::new();
-    let manifest = synthetic("vanish", 400, 400);
+    let manifest = four_policies("vanish", 400, 400, "");
     let coordinator = Coordinator::start_with(&data, 0, SHORT_ABSENCE);
     let first = Worker::start(coordinator.port(), "first");
     coordinator.submit(&manifest);
@@ -27,7 +28,7 @@ fn a_worker_that_vanishes_mid_lease_loses_nothing() {
 #[test]
 fn a_worker_keeps_computing_while_the_coordinator_crashes_and_returns() {
     let data = Data::new();
-    let manifest = synthetic("restart", 800, 400);
+    let manifest = four_policies("restart", 800, 400, "");
     let mut coordinator = Coordinator::start(&data, 0);
     let worker = Worker::start(coordinator.port(), "w");
     coordinator.submit(&manifest);
@@ -50,7 +51,7 @@ fn a_worker_keeps_computing_while_the_coordinator_crashes_and_returns() {
 #[test]
 fn workers_and_coordinator_crash_in_turn() {
     let data = Data::new();
-    let manifest = synthetic("turns", 1200, 300);
+    let manifest = four_policies("turns", 1200, 300, "");
     let mut coordinator = Coordinator::start_with(&data, 0, SHORT_ABSENCE);
     let mut workers = vec![Worker::start(coordinator.port(), "w0"), Worker::start(coordinator.port(), "w1")];
     coordinator.submit(&manifest);

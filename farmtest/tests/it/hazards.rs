@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use powersweep_farmtest::sweeps::four_policies;
 use powersweep_proto::v1;
 use powersweep_worker::{TaskHook, WorkerOptions};
 
 use crate::farm::{Coordinator, Data, SHORT_ABSENCE, Worker};
-use crate::sweeps::{expected, synthetic};
+use crate::sweeps::expected;
 use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, tasks};
 
 /// Far beyond what anything here takes.
@@ -33,7 +34,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 #[test]
 fn a_task_that_ignores_its_deadline_ends_its_worker_and_runs_elsewhere() {
     let data = Data::new();
-    let manifest = synthetic("deaf", 40, 40).replace("seeds", "limits = { task_deadline_s = 0.2 }\nseeds");
+    let manifest = four_policies("deaf", 40, 40, "limits = { task_deadline_s = 0.2 }");
     let coordinator = Coordinator::start(&data, 0);
     coordinator.submit(&manifest);
     let over = Arc::new(AtomicBool::new(false));
@@ -61,7 +62,7 @@ fn a_task_that_ignores_its_deadline_ends_its_worker_and_runs_elsewhere() {
 #[test]
 fn a_straggler_is_run_by_an_idle_worker_too_and_the_first_row_counts() {
     let data = Data::new();
-    let manifest = synthetic("slow", 16, 40);
+    let manifest = four_policies("slow", 16, 40, "");
     let coordinator = Coordinator::start(&data, 0);
     coordinator.submit(&manifest);
     let over = Arc::new(AtomicBool::new(false));
@@ -136,7 +137,7 @@ fn clone(stream: &TcpStream) -> TcpStream {
 #[test]
 fn what_was_finished_while_the_network_was_away_is_neither_lost_nor_run_again() {
     let data = Data::new();
-    let manifest = synthetic("away", 400, 400);
+    let manifest = four_policies("away", 400, 400, "");
     let coordinator = Coordinator::start_with(&data, 0, SHORT_ABSENCE);
     let network = Network::to(coordinator.port());
     let begun = Arc::new(AtomicU64::new(0));

@@ -8,29 +8,6 @@ use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_results::identity::RunFacts;
 use powersweep_results::{jobs, series, tasks};
 
-/// Short synthetic tasks: `tasks` must be a multiple of 4.
-pub(crate) fn synthetic(name: &str, tasks: u32, jobs_each: u32) -> String {
-    let seeds = tasks / 4;
-    format!(
-        r#"
-version = 1
-name = "{name}"
-seeds = {{ from = 1, count = {seeds} }}
-[workloads.w]
-source = "lublin"
-synthetic_jobs_count = {jobs_each}
-synthetic_procs = 64
-[platforms.p]
-[policies.plain]
-queue_order = ["fcfs", "sjf"]
-[policies.slow]
-gear_rule = "bsld"
-bsld_threshold = 2
-wq_threshold = [0, "unlimited"]
-"#
-    )
-}
-
 /// A log of a few jobs.
 pub(crate) const TINY_LOG: &[u8] = b"; MaxProcs: 4
 1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1

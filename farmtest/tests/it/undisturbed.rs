@@ -1,16 +1,17 @@
 //! Nothing goes wrong: the dataset equals a plain loop over the engine.
 
 use arrow::array::RecordBatch;
+use powersweep_farmtest::sweeps::four_policies;
 use powersweep_worker::WorkerOptions;
 
 use crate::farm::{Coordinator, Data, Worker, log_folder};
-use crate::sweeps::{expected, on_a_log, synthetic};
+use crate::sweeps::{expected, on_a_log};
 use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, table, tasks, text};
 
 #[test]
 fn a_small_sweep_equals_the_engine() {
     let data = Data::new();
-    let manifest = synthetic("small", 40, 100);
+    let manifest = four_policies("small", 40, 100, "");
     let coordinator = Coordinator::start(&data, 0);
     let worker = Worker::start(coordinator.port(), "ada");
     let reply = coordinator.submit(&manifest);
@@ -75,7 +76,7 @@ fn optional_tables_have_every_job_and_every_point_of_every_task_once() {
 #[test]
 fn two_workers_share_a_sweep() {
     let data = Data::new();
-    let manifest = synthetic("shared", 400, 400);
+    let manifest = four_policies("shared", 400, 400, "");
     let coordinator = Coordinator::start(&data, 0);
     let workers = ["ada", "bob"].map(|name| Worker::start(coordinator.port(), name));
     // One alone may be done before the other is there.

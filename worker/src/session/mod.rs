@@ -348,7 +348,7 @@ impl Session {
         for &id in ids {
             for (lease_id, indices) in self.outbox.remove(id) {
                 tasks += indices.len() as u64;
-                tracing::trace!(target: crate::JOURNAL, epoch = self.epoch, ?indices, "{answer}");
+                tracing::trace!(target: crate::JOURNAL, epoch = self.epoch, lease = %lease_id, ?indices, "{answer}");
                 let Some(lease) = self.leases.get_mut(&lease_id) else { continue };
                 for index in indices {
                     lease.acknowledge(index);

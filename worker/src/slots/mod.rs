@@ -202,8 +202,8 @@ impl Pool {
                     (e, decoder)
                 });
             }
-            let epoch = task.lease.epoch;
-            tracing::trace!(target: JOURNAL, index = task.index, attempt = task.attempt, epoch, "started");
+            let generation = task.experiment.generation;
+            tracing::trace!(target: JOURNAL, lease = %task.lease, generation, index = task.index, "started");
             let outcome = match &mut experiment {
                 Some((experiment, decoder)) => runner.run(experiment, decoder, &task),
                 // The coordinator sends experiments before their leases; without one the task goes back.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::farm::{Farm, PATIENCE};
 use super::{is_root, long, step, system, try_system};
 use crate::random::Random;
-use crate::sweeps::four_policies;
 
 const NAME: &str = "disk";
 
@@ -124,12 +123,10 @@ fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) 
         Err(reason) => return println!("skipped: {reason}"),
     };
     farm.start();
-    farm.submit(NAME, &four_policies(NAME, tasks, if long() { 8000 } else { 3000 }, ""));
+    farm.submit(NAME, tasks, if long() { 8000 } else { 3000 });
     (0..2).for_each(|_| farm.add_worker(1));
     for round in 0..rounds {
-        let before = farm.wait_done(NAME, 0, PATIENCE);
-        let done = farm.wait_done(NAME, before + 1 + step(&mut random, tasks, rounds), PATIENCE);
-        assert!(done < u64::from(tasks), "the sweep was over in round {round}");
+        let done = farm.wait_more(1 + step(&mut random, tasks, rounds), PATIENCE);
         mounted.break_with(fault);
         let reason = assert_paused(&mut farm, fault);
         println!("{fault:?} with {done} tasks done: {reason}");
@@ -147,11 +144,10 @@ fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) 
         let over = farm.wait_status(PATIENCE, |status| !status.storage_stalled);
         assert!(over, "{fault:?}: it is over, and dispatch does not go on");
     }
-    farm.wait_finished(NAME);
+    farm.wait_finished();
     farm.stop();
     println!("{rounds} times {fault:?} storage in one sweep");
-    assert_eq!(farm.assert_undisturbed(NAME), tasks as usize);
-    println!("{tasks} rows equal the undisturbed run's, 0 lost, 0 twice");
+    farm.assert_undisturbed();
 }
 
 #[test]

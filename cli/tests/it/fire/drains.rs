@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::farm::{Farm, PATIENCE};
 use super::{journal, long, step};
 use crate::random::Random;
-use crate::sweeps::four_policies;
 
 const NAME: &str = "drains";
 
@@ -16,15 +15,13 @@ fn workers_and_coordinator_are_drained_in_turn() {
     let mut random = Random::new();
     let mut farm = Farm::new();
     farm.start();
-    farm.submit(NAME, &four_policies(NAME, tasks, if long() { 6000 } else { 2000 }, ""));
+    farm.submit(NAME, tasks, if long() { 6000 } else { 2000 });
     (0..2).for_each(|_| farm.add_worker(1));
     let (mut workers, mut coordinators) = (0, 0);
     for round in 0..rounds {
-        let before = farm.wait_done(NAME, 0, PATIENCE);
-        let done = farm.wait_done(NAME, before + 1 + step(&mut random, tasks, rounds), PATIENCE);
-        assert!(done < u64::from(tasks), "the sweep was over in round {round}");
+        let done = farm.wait_more(1 + step(&mut random, tasks, rounds), PATIENCE);
         std::thread::sleep(random.ms_below(30));
-        println!("round {round}: {done} of {tasks} tasks done");
+        println!("round {round}: {done} of {} tasks done", farm.tasks());
         if round % 2 == 0 {
             let worker = farm.workers.remove(0);
             worker.signal("TERM");
@@ -40,7 +37,7 @@ fn workers_and_coordinator_are_drained_in_turn() {
             coordinators += 1;
         }
     }
-    farm.wait_finished(NAME);
+    farm.wait_finished();
     farm.stop();
     let counts = journal::read(&farm.logs);
     println!(
@@ -49,6 +46,5 @@ fn workers_and_coordinator_are_drained_in_turn() {
         counts.tasks, counts.started, counts.again
     );
     assert_eq!(counts.again, 0);
-    assert_eq!(farm.assert_undisturbed(NAME), tasks as usize);
-    println!("{tasks} rows equal the undisturbed run's, 0 lost, 0 twice");
+    farm.assert_undisturbed();
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use powersweep_farmtest::dataset::assert_undisturbed;
+use powersweep_farmtest::dataset::assert_undisturbed_but;
+use powersweep_farmtest::sweeps::four_policies;
 use powersweep_proto::client::{Address, Client, Target};
 use powersweep_proto::v1::{ExperimentState, StatusReply, StatusRequest};
 use tokio::runtime::Runtime;
@@ -52,6 +53,14 @@ pub(super) fn run_undisturbed(sandbox: &Sandbox, name: &str) {
     running.wait().exits(0);
 }
 
+/// What a farm works at: tasks of so many jobs each.
+pub(super) struct Sweep {
+    name: &'static str,
+    tasks: u32,
+    jobs: u32,
+    edits: u32,
+}
+
 /// The processes of a farm with one data folder or store.
 pub(super) struct Farm {
     pub(super) sandbox: Sandbox,
@@ -69,6 +78,7 @@ pub(super) struct Farm {
     /// Logs of all workers that ever were.
     pub(super) logs: Vec<PathBuf>,
     client: Option<Client>,
+    sweep: Sweep,
 }
 
 impl Farm {
@@ -92,6 +102,7 @@ impl Farm {
             names: 0,
             logs: Vec::new(),
             client: None,
+            sweep: Sweep { name: "", tasks: 0, jobs: 0, edits: 0 },
         }
     }
 
@@ -166,11 +177,29 @@ impl Farm {
         assert!(worker.runs(), "it ended by itself: {}", worker.stderr());
     }
 
-    /// Writes a manifest and submits it.
-    pub(super) fn submit(&self, name: &str, manifest: &str) {
+    /// Submits the sweep of this test; `tasks` and all that is added later are multiples of 4.
+    pub(super) fn submit(&mut self, name: &'static str, tasks: u32, jobs: u32) {
+        self.sweep = Sweep { name, tasks, jobs, edits: 0 };
+        self.submit_again();
+    }
+
+    /// Edits the manifest to have more tasks, and submits it again.
+    pub(super) fn add_tasks(&mut self, more: u32) {
+        self.sweep.tasks += more;
+        self.sweep.edits += 1;
+        self.submit_again();
+    }
+
+    fn submit_again(&self) {
+        let Sweep { name, tasks, jobs, .. } = self.sweep;
         let file = format!("{name}.toml");
-        self.sandbox.write(&file, manifest);
+        self.sandbox.write(&file, four_policies(name, tasks.into(), jobs, ""));
         self.sandbox.run(&["submit", &file, "--coordinator", &self.url()]).exits(0);
+    }
+
+    /// Tasks of the sweep as it was submitted last.
+    pub(super) fn tasks(&self) -> u32 {
+        self.sweep.tasks
     }
 
     /// What the coordinator says of itself; `None` if it does not answer.
@@ -208,8 +237,8 @@ impl Farm {
     }
 
     /// Waits until so many tasks are done, or all, at most so long; gives how many are.
-    pub(super) fn wait_done(&mut self, name: &str, tasks: u64, limit: Duration) -> u64 {
-        let mut done = 0;
+    pub(super) fn wait_done(&mut self, tasks: u64, limit: Duration) -> u64 {
+        let (mut done, name) = (0, self.sweep.name);
         self.wait_status(limit, |status| {
             let experiment = status.experiments.iter().find(|e| e.name == name);
             assert!(experiment.is_none_or(|e| e.failed + e.quarantined == 0), "{experiment:?}");
@@ -219,9 +248,26 @@ impl Farm {
         done
     }
 
-    /// Waits until an experiment has finished; the limit begins anew with each task that ends.
-    pub(super) fn wait_finished(&mut self, name: &str) {
-        let mut last = (0, Instant::now());
+    /// Waits until so many more tasks are done and gives how many are; others are left, whatever the machine's speed: the
+    /// sweep gets more where it needs them.
+    pub(super) fn wait_more(&mut self, more: u64, limit: Duration) -> u64 {
+        loop {
+            let before = self.wait_done(0, limit);
+            if before + 4 * (more + 8) > self.sweep.tasks.into() {
+                let needed = 8 * (more + 8);
+                self.add_tasks(u32::try_from(needed.next_multiple_of(4)).expect("a small sweep"));
+            }
+            let done = self.wait_done(before + more, limit);
+            assert!(done >= before + more, "nothing goes on: {done} tasks done, {before} before");
+            if done < self.sweep.tasks.into() {
+                return done;
+            }
+        }
+    }
+
+    /// Waits until the sweep has finished; the limit begins anew with each task that ends.
+    pub(super) fn wait_finished(&mut self) {
+        let (mut last, name) = ((0, Instant::now()), self.sweep.name);
         let finished = self.wait_status(Duration::MAX, |status| {
             let Some(experiment) = status.experiments.iter().find(|e| e.name == name) else { return false };
             assert_eq!((experiment.failed, experiment.quarantined), (0, 0), "{experiment:?}");
@@ -246,19 +292,19 @@ impl Farm {
         ended
     }
 
-    /// Runs the manifest of an experiment that was submitted in a folder of its own, where nothing disturbs it.
-    pub(super) fn run_undisturbed(&self, name: &str) {
-        run_undisturbed(&self.sandbox, name);
-    }
-
-    /// The check that every test ends with; gives the number of rows of `tasks`.
-    pub(super) fn assert_undisturbed(&self, name: &str) -> usize {
-        self.assert_undisturbed_in(&self.sandbox.path(&self.data), name)
+    /// The check that every test ends with: the rows are those of an undisturbed run of the manifest.
+    pub(super) fn assert_undisturbed(&self) {
+        self.assert_undisturbed_in(&self.sandbox.path(&self.data));
     }
 
     /// The same for a dataset that lies elsewhere.
-    pub(super) fn assert_undisturbed_in(&self, data: &std::path::Path, name: &str) -> usize {
-        self.run_undisturbed(name);
-        assert_undisturbed(data, &self.sandbox.path("undisturbed"), name, "tasks")
+    pub(super) fn assert_undisturbed_in(&self, data: &std::path::Path) {
+        let name = self.sweep.name;
+        run_undisturbed(&self.sandbox, name);
+        let undisturbed = self.sandbox.path("undisturbed");
+        let but: &[&str] = if self.sweep.edits > 0 { &["task_index"] } else { &[] };
+        let rows = assert_undisturbed_but(data, &undisturbed, name, "tasks", but);
+        assert_eq!(rows, self.sweep.tasks as usize);
+        println!("{rows} rows equal the undisturbed run's, 0 lost, 0 twice");
     }
 }

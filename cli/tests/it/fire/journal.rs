@@ -1,6 +1,6 @@
 //! What workers wrote down: which tasks they started, and which ones a coordinator acknowledged.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 /// Counts over all workers of a farm with one experiment.
@@ -25,50 +25,57 @@ struct Acknowledged {
     epoch: u64,
 }
 
+/// A task, as long as it is of one generation: an edit numbers tasks anew.
+type Task = (u64, u64);
+
 struct Started {
     at: String,
-    index: u64,
+    task: Task,
     epoch: u64,
 }
 
 /// Reads the logs of all workers, also of those that were killed.
 pub(super) fn read(logs: &[PathBuf]) -> Counts {
-    let mut acknowledged: HashMap<u64, Acknowledged> = HashMap::new();
     let mut started = Vec::new();
+    let mut answers = Vec::new();
+    let mut generations: HashMap<String, u64> = HashMap::new();
     for log in logs {
         let text = std::fs::read(log).expect("the log is there");
         for line in String::from_utf8_lossy(&text).split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             let Some((head, event)) = line.trim_end().split_once("powersweep_worker::journal: ") else { continue };
             // Times of one machine's clock, all of one length.
             let at = head.split_whitespace().next().expect("a line begins with its time").to_owned();
-            let epoch = number(event, "epoch=").expect("events have an epoch");
+            let lease = word(event, "lease=").to_owned();
             match event.split_whitespace().next() {
                 Some("started") => {
-                    let index = number(event, "index=").expect("a task has an index");
-                    started.push(Started { at, index, epoch });
+                    let generation = number(word(event, "generation="));
+                    let epoch = number(lease.split('.').next().expect("a lease has an epoch"));
+                    started.push(Started { at, task: (generation, number(word(event, "index="))), epoch });
+                    generations.insert(lease, generation);
                 }
-                Some("acknowledged") => {
-                    for index in indices(event) {
-                        let new = Acknowledged { at: at.clone(), epoch };
-                        let first = acknowledged.entry(index).or_insert_with(|| new.clone());
-                        if new.at < first.at {
-                            *first = new;
-                        }
-                    }
-                }
+                Some("acknowledged") => answers.push((at, number(word(event, "epoch=")), lease, indices(event))),
                 _ => {}
+            }
+        }
+    }
+    let mut acknowledged: HashMap<Task, Acknowledged> = HashMap::new();
+    for (at, epoch, lease, indices) in answers {
+        let generation = generations[&lease];
+        for index in indices {
+            let new = Acknowledged { at: at.clone(), epoch };
+            let first = acknowledged.entry((generation, index)).or_insert_with(|| new.clone());
+            if new.at < first.at {
+                *first = new;
             }
         }
     }
     count(&started, &acknowledged)
 }
 
-fn count(started: &[Started], acknowledged: &HashMap<u64, Acknowledged>) -> Counts {
-    let mut tasks: Vec<u64> = started.iter().map(|s| s.index).collect();
-    tasks.sort_unstable();
-    tasks.dedup();
-    let again = |s: &&Started| acknowledged.get(&s.index).is_some_and(|a| s.at > a.at);
-    let forgotten = |s: &&Started| acknowledged.get(&s.index).is_some_and(|a| s.at > a.at && s.epoch > a.epoch);
+fn count(started: &[Started], acknowledged: &HashMap<Task, Acknowledged>) -> Counts {
+    let tasks: BTreeSet<Task> = started.iter().map(|s| s.task).collect();
+    let again = |s: &&Started| acknowledged.get(&s.task).is_some_and(|a| s.at > a.at);
+    let forgotten = |s: &&Started| acknowledged.get(&s.task).is_some_and(|a| s.at > a.at && s.epoch > a.epoch);
     Counts {
         started: started.len() as u64,
         tasks: tasks.len() as u64,
@@ -78,9 +85,13 @@ fn count(started: &[Started], acknowledged: &HashMap<u64, Acknowledged>) -> Coun
     }
 }
 
-fn number(event: &str, key: &str) -> Option<u64> {
-    let (_, rest) = event.split_once(key)?;
-    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+fn word<'a>(event: &'a str, key: &str) -> &'a str {
+    let (_, rest) = event.split_once(key).unwrap_or_else(|| panic!("no {key} in {event:?}"));
+    rest.split_whitespace().next().unwrap_or_default()
+}
+
+fn number(word: &str) -> u64 {
+    word.parse().unwrap_or_else(|_| panic!("{word:?} is no number"))
 }
 
 fn indices(event: &str) -> Vec<u64> {
@@ -101,10 +112,10 @@ fn starts_after_an_acknowledgement_are_counted() {
     let first = write(
         "a",
         &[
-            format!("{} started index=1 attempt=1 epoch=1\n", at(1)),
-            format!("{} started index=2 attempt=1 epoch=1\n", at(2)),
-            format!("{} started index=3 attempt=1 epoch=1\n", at(3)),
-            format!("{} acknowledged epoch=1 indices=[1, 2]\n", at(4)),
+            format!("{} started lease=1.1 generation=1 index=1\n", at(1)),
+            format!("{} started lease=1.1 generation=1 index=2\n", at(2)),
+            format!("{} started lease=1.1 generation=1 index=3\n", at(3)),
+            format!("{} acknowledged epoch=1 lease=1.1 indices=[1, 2]\n", at(4)),
             "torn".to_owned(),
         ],
     );
@@ -112,11 +123,11 @@ fn starts_after_an_acknowledgement_are_counted() {
         "b",
         &[
             // A duplicate that began before, one after the acknowledgement, one of the next coordinator, one unanswered.
-            format!("{} started index=1 attempt=1 epoch=1\n", at(3)),
-            format!("{} started index=1 attempt=1 epoch=1\n", at(5)),
-            format!("{} started index=2 attempt=2 epoch=2\n", at(6)),
-            format!("{} started index=3 attempt=2 epoch=2\n", at(6)),
-            format!("{} acknowledged epoch=2 indices=[2]\n", at(7)),
+            format!("{} started lease=1.1 generation=1 index=1\n", at(3)),
+            format!("{} started lease=1.1 generation=1 index=1\n", at(5)),
+            format!("{} started lease=2.1 generation=1 index=2\n", at(6)),
+            format!("{} started lease=2.1 generation=1 index=3\n", at(6)),
+            format!("{} acknowledged epoch=2 lease=2.1 indices=[2]\n", at(7)),
         ],
     );
     let expected = Counts { started: 7, tasks: 3, acknowledged: 2, again: 2, again_after_kill: 1 };

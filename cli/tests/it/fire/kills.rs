@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use super::farm::Farm;
 use super::{journal, long, step};
 use crate::random::Random;
-use crate::sweeps::four_policies;
 
 /// A wait for progress goes on with the next kill after so long: kills also come while nothing goes on.
 const STANDSTILL: Duration = Duration::from_secs(4);
@@ -52,15 +51,12 @@ fn restart(farm: &mut Farm, random: &mut Random, kills: &mut Kills) {
 
 fn disturb(farm: &mut Farm, plan: &Plan, random: &mut Random) -> Kills {
     let mut kills = Kills::default();
-    let tasks = u64::from(plan.tasks);
     while kills.total() < plan.kills {
         let round = random.below(10);
         let coordinator = round < plan.of_coordinator || round >= plan.of_coordinator + plan.of_worker;
         let worker = round >= plan.of_coordinator;
         let more = step(random, plan.tasks, plan.kills.into());
-        let before = farm.wait_done(NAME, 0, STANDSTILL);
-        let done = farm.wait_done(NAME, before + more, STANDSTILL);
-        assert!(done < tasks, "the sweep was over after {} kills", kills.total());
+        farm.wait_more(more, STANDSTILL);
         std::thread::sleep(random.ms_below(30));
         if coordinator {
             farm.kill_coordinator();
@@ -84,12 +80,12 @@ fn under_kills(plan: &Plan) -> (Kills, journal::Counts) {
     let mut random = Random::new();
     let mut farm = Farm::new();
     farm.start();
-    farm.submit(NAME, &four_policies(NAME, plan.tasks, plan.jobs, ""));
+    farm.submit(NAME, plan.tasks, plan.jobs);
     (0..plan.workers).for_each(|_| farm.add_worker(1));
     let begun = Instant::now();
     let kills = disturb(&mut farm, plan, &mut random);
     let disturbed = begun.elapsed();
-    farm.wait_finished(NAME);
+    farm.wait_finished();
     farm.stop();
     let counts = journal::read(&farm.logs);
     println!(
@@ -101,15 +97,14 @@ fn under_kills(plan: &Plan) -> (Kills, journal::Counts) {
         kills.starting,
         kills.workers,
         disturbed.as_secs_f64(),
-        plan.tasks,
+        farm.tasks(),
         counts.started,
         counts.acknowledged,
         counts.again,
         counts.again_after_kill,
     );
-    assert_eq!(farm.assert_undisturbed(NAME), plan.tasks as usize);
-    println!("{} rows equal the undisturbed run's, 0 lost, 0 twice", plan.tasks);
-    assert_eq!(counts.tasks, u64::from(plan.tasks), "every task was started, and the journal has it");
+    farm.assert_undisturbed();
+    assert_eq!(counts.tasks, u64::from(farm.tasks()), "every task was started, and the journal has it");
     assert_eq!(counts.again_after_kill, 0, "a coordinator forgot what it had acknowledged");
     (kills, counts)
 }
