@@ -69,11 +69,20 @@ pub async fn look(location: &Location, experiment: &str, table: Table) -> Result
     let folder = layout::table_dir(experiment, table.name());
     let failed = |source| ViewError::List { folder: folder.to_string(), source };
     let objects = location.object_store().map_err(failed)?;
+    let mut gone = None;
     for _ in 0..LOOKS_MAX {
-        let state = ReadOnly::open(location).await?;
-        let before = state.load().await?;
-        let rows = state.rows(experiment, table, 0, u64::MAX).await?;
-        state.close().await?;
+        let (before, rows) = match unrolled(location, experiment, table).await {
+            Ok(found) => {
+                gone = None;
+                found
+            }
+            // The owner deletes files of the state seconds after it needs them no more; this look was slower.
+            Err(error @ StoreError::Corrupt { .. }) => {
+                gone = Some(error);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         let uploads = uploads(&before, experiment, table);
         let Some(mut staged) = fetch(&*objects, uploads).await.map_err(failed)? else { continue };
         let listed = list(&*objects, &folder).await.map_err(failed)?;
@@ -101,7 +110,23 @@ pub async fn look(location: &Location, experiment: &str, table: Table) -> Result
             return Ok(View { parts, staged, rows, known });
         }
     }
-    Err(ViewError::Restless { experiment: experiment.to_owned(), table })
+    match gone {
+        Some(error) => Err(error.into()),
+        None => Err(ViewError::Restless { experiment: experiment.to_owned(), table }),
+    }
+}
+
+/// The state, and the rows of a table that it holds.
+async fn unrolled(
+    location: &Location,
+    experiment: &str,
+    table: Table,
+) -> Result<(Loaded, Vec<RowsRecord>), StoreError> {
+    let state = ReadOnly::open(location).await?;
+    let loaded = state.load().await?;
+    let rows = state.rows(experiment, table, 0, u64::MAX).await?;
+    state.close().await?;
+    Ok((loaded, rows))
 }
 
 /// Accepted uploads in no part, those of open intents included.

@@ -27,7 +27,8 @@ use uuid::Uuid;
 /// Shortest time between the starts of two flushes on an object store: 20 objects a second bound what it costs.
 const REMOTE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Flushes after which SlateDB's memory is turned into a sorted file whatever its size: each flush is a file, and each file is replayed at opening.
+/// Flushes after which SlateDB's memory is turned into a sorted file whatever its size: each flush is a file, and each
+/// file is replayed at opening.
 const FLUSHES_BEFORE_SST: u32 = 256;
 
 /// Bytes that a scan fetches at once.
@@ -224,11 +225,11 @@ fn from_slate_kind(data: &str, op: &'static str, kind: ErrorKind, message: Strin
 
 /// Reads what is behind an iterator into `each`.
 async fn drain(
-    data: &str,
     mut iterator: DbIterator,
+    failed: impl Fn(slatedb::Error) -> StoreError,
     mut each: impl FnMut(&[u8], &Bytes) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    while let Some(pair) = iterator.next().await.map_err(|error| from_slate(data, "read", error))? {
+    while let Some(pair) = iterator.next().await.map_err(&failed)? {
         each(&pair.key, &pair.value)?;
     }
     Ok(())
@@ -244,10 +245,14 @@ impl Store for SlateStore {
         let mut loaded = Loaded::default();
         for range in encoding::load_ranges() {
             let scan = snapshot.scan_with_options(range, &scan_options()).await.map_err(self.error("read"))?;
-            drain(&self.data, scan, |key, value| {
-                loaded.add_stored(decoding::read(key, value)?);
-                Ok(())
-            })
+            drain(
+                scan,
+                |error| from_slate(&self.data, "read", error),
+                |key, value| {
+                    loaded.add_stored(decoding::read(key, value)?);
+                    Ok(())
+                },
+            )
             .await?;
         }
         Ok(loaded)
@@ -281,9 +286,17 @@ impl Store for SlateStore {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        let scan = self.db.scan_with_options(range, &scan_options()).await.map_err(self.error("read"))?;
+        // A file that is deleted while a slow scan still needs it looks like damage; another scan reads newer files.
+        let failed = |error: slatedb::Error| match error.kind() {
+            ErrorKind::Data => {
+                let path = format!("the state in {}", self.data);
+                StoreError::Unavailable { op: "read", path, source: error.into() }
+            }
+            _ => from_slate(&self.data, "read", error),
+        };
+        let scan = self.db.scan_with_options(range, &scan_options()).await.map_err(failed)?;
         let mut rows = Vec::new();
-        drain(&self.data, scan, |key, value| {
+        drain(scan, failed, |key, value| {
             rows.push(decoding::read_rows_record(key, value)?);
             Ok(())
         })
@@ -419,10 +432,14 @@ impl ReadOnly {
         for range in encoding::load_ranges() {
             let scan = db.scan_with_options(range, &scan_options()).await;
             let scan = scan.map_err(|error| from_slate(&self.data, "read", error))?;
-            drain(&self.data, scan, |key, value| {
-                loaded.add_stored(decoding::read(key, value)?);
-                Ok(())
-            })
+            drain(
+                scan,
+                |error| from_slate(&self.data, "read", error),
+                |key, value| {
+                    loaded.add_stored(decoding::read(key, value)?);
+                    Ok(())
+                },
+            )
             .await?;
         }
         Ok(loaded)
@@ -444,10 +461,14 @@ impl ReadOnly {
         }
         let scan = db.scan_with_options(range, &scan_options()).await;
         let scan = scan.map_err(|error| from_slate(&self.data, "read", error))?;
-        drain(&self.data, scan, |key, value| {
-            rows.push(decoding::read_rows_record(key, value)?);
-            Ok(())
-        })
+        drain(
+            scan,
+            |error| from_slate(&self.data, "read", error),
+            |key, value| {
+                rows.push(decoding::read_rows_record(key, value)?);
+                Ok(())
+            },
+        )
         .await?;
         Ok(rows)
     }

@@ -493,6 +493,7 @@ pub(super) fn config() -> Config {
         lease_work: Duration::from_millis(600),
         retry_after: Duration::from_millis(200),
         part_rows: 12,
+        part_rows_waiting: 24,
         part_age: Duration::from_secs(10),
         ..Config::default()
     }
