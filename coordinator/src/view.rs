@@ -66,67 +66,53 @@ pub enum ViewError {
 
 /// Looks at one table. See the module for the order.
 pub async fn look(location: &Location, experiment: &str, table: Table) -> Result<View, ViewError> {
+    let mut last = ViewError::Restless { experiment: experiment.to_owned(), table };
+    for _ in 0..LOOKS_MAX {
+        match look_once(location, experiment, table).await {
+            Ok(Some(view)) => return Ok(view),
+            Ok(None) => last = ViewError::Restless { experiment: experiment.to_owned(), table },
+            // The owner deletes files of the state seconds after it needs them no more; this look was slower.
+            Err(error @ ViewError::Store(StoreError::Corrupt { .. })) => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// One look; `None` if a part was published during it.
+async fn look_once(location: &Location, experiment: &str, table: Table) -> Result<Option<View>, ViewError> {
     let folder = layout::table_dir(experiment, table.name());
     let failed = |source| ViewError::List { folder: folder.to_string(), source };
     let objects = location.object_store().map_err(failed)?;
-    let mut gone = None;
-    for _ in 0..LOOKS_MAX {
-        let (before, rows) = match unrolled(location, experiment, table).await {
-            Ok(found) => {
-                gone = None;
-                found
-            }
-            // The owner deletes files of the state seconds after it needs them no more; this look was slower.
-            Err(error @ StoreError::Corrupt { .. }) => {
-                gone = Some(error);
-                continue;
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let uploads = uploads(&before, experiment, table);
-        let Some(mut staged) = fetch(&*objects, uploads).await.map_err(failed)? else { continue };
-        let listed = list(&*objects, &folder).await.map_err(failed)?;
-        let state = ReadOnly::open(location).await?;
-        let after = state.load().await?;
-        state.close().await?;
-        if totals(&before, experiment, table) == totals(&after, experiment, table) {
-            let open: Vec<&Intent> =
-                intents(&before, experiment, table).chain(intents(&after, experiment, table)).collect();
-            let single = |intent: &&Intent| intent.source == Source::Staged;
-            let paths =
-                open.iter().copied().filter(single).map(|i| (part_path(experiment, table, i.part_id), i.part_id));
-            // An intent of an earlier version: one object under either name.
-            let alone: BTreeSet<Uuid> = paths.filter(|(part, _)| !listed.contains(part)).map(|(_, id)| id).collect();
-            let alone = alone.into_iter().map(|id| staged_object(experiment, table, id)).collect();
-            let Some(alone) = fetch(&*objects, alone).await.map_err(failed)? else { continue };
-            staged.extend(alone);
-            let known = after.experiments.iter().any(|record| record.name == experiment);
-            let twice: BTreeSet<Path> = open
-                .iter()
-                .filter(|intent| intent.source != Source::Staged)
-                .map(|intent| part_path(experiment, table, intent.part_id))
-                .collect();
-            let parts = listed.into_iter().filter(|part| !twice.contains(part)).collect();
-            return Ok(View { parts, staged, rows, known });
-        }
-    }
-    match gone {
-        Some(error) => Err(error.into()),
-        None => Err(ViewError::Restless { experiment: experiment.to_owned(), table }),
-    }
-}
-
-/// The state, and the rows of a table that it holds.
-async fn unrolled(
-    location: &Location,
-    experiment: &str,
-    table: Table,
-) -> Result<(Loaded, Vec<RowsRecord>), StoreError> {
     let state = ReadOnly::open(location).await?;
-    let loaded = state.load().await?;
+    let before = state.load().await?;
     let rows = state.rows(experiment, table, 0, u64::MAX).await?;
     state.close().await?;
-    Ok((loaded, rows))
+    let uploads = uploads(&before, experiment, table);
+    let Some(mut staged) = fetch(&*objects, uploads).await.map_err(failed)? else { return Ok(None) };
+    let listed = list(&*objects, &folder).await.map_err(failed)?;
+    let state = ReadOnly::open(location).await?;
+    let after = state.load().await?;
+    state.close().await?;
+    if totals(&before, experiment, table) != totals(&after, experiment, table) {
+        return Ok(None);
+    }
+    let open: Vec<&Intent> = intents(&before, experiment, table).chain(intents(&after, experiment, table)).collect();
+    let single = |intent: &&Intent| intent.source == Source::Staged;
+    let paths = open.iter().copied().filter(single).map(|i| (part_path(experiment, table, i.part_id), i.part_id));
+    // An intent of an earlier version: one object under either name.
+    let alone: BTreeSet<Uuid> = paths.filter(|(part, _)| !listed.contains(part)).map(|(_, id)| id).collect();
+    let alone = alone.into_iter().map(|id| staged_object(experiment, table, id)).collect();
+    let Some(alone) = fetch(&*objects, alone).await.map_err(failed)? else { return Ok(None) };
+    staged.extend(alone);
+    let known = after.experiments.iter().any(|record| record.name == experiment);
+    let twice: BTreeSet<Path> = open
+        .iter()
+        .filter(|intent| intent.source != Source::Staged)
+        .map(|intent| part_path(experiment, table, intent.part_id))
+        .collect();
+    let parts = listed.into_iter().filter(|part| !twice.contains(part)).collect();
+    Ok(Some(View { parts, staged, rows, known }))
 }
 
 /// Accepted uploads in no part, those of open intents included.

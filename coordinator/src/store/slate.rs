@@ -223,16 +223,28 @@ fn from_slate_kind(data: &str, op: &'static str, kind: ErrorKind, message: Strin
     }
 }
 
-/// Reads what is behind an iterator into `each`.
-async fn drain(
+/// Adds what is behind an iterator over one of the [`encoding::load_ranges`].
+async fn read_state(
     mut iterator: DbIterator,
     failed: impl Fn(slatedb::Error) -> StoreError,
-    mut each: impl FnMut(&[u8], &Bytes) -> Result<(), StoreError>,
+    loaded: &mut Loaded,
 ) -> Result<(), StoreError> {
     while let Some(pair) = iterator.next().await.map_err(&failed)? {
-        each(&pair.key, &pair.value)?;
+        loaded.add_stored(decoding::read(&pair.key, &pair.value)?);
     }
     Ok(())
+}
+
+/// The rows behind an iterator over an [`encoding::rows_range`].
+async fn read_rows(
+    mut iterator: DbIterator,
+    failed: impl Fn(slatedb::Error) -> StoreError,
+) -> Result<Vec<RowsRecord>, StoreError> {
+    let mut rows = Vec::new();
+    while let Some(pair) = iterator.next().await.map_err(&failed)? {
+        rows.push(decoding::read_rows_record(&pair.key, &pair.value)?);
+    }
+    Ok(rows)
 }
 
 #[async_trait]
@@ -245,15 +257,7 @@ impl Store for SlateStore {
         let mut loaded = Loaded::default();
         for range in encoding::load_ranges() {
             let scan = snapshot.scan_with_options(range, &scan_options()).await.map_err(self.error("read"))?;
-            drain(
-                scan,
-                |error| from_slate(&self.data, "read", error),
-                |key, value| {
-                    loaded.add_stored(decoding::read(key, value)?);
-                    Ok(())
-                },
-            )
-            .await?;
+            read_state(scan, self.error("read"), &mut loaded).await?;
         }
         Ok(loaded)
     }
@@ -295,13 +299,7 @@ impl Store for SlateStore {
             _ => from_slate(&self.data, "read", error),
         };
         let scan = self.db.scan_with_options(range, &scan_options()).await.map_err(failed)?;
-        let mut rows = Vec::new();
-        drain(scan, failed, |key, value| {
-            rows.push(decoding::read_rows_record(key, value)?);
-            Ok(())
-        })
-        .await?;
-        Ok(rows)
+        read_rows(scan, failed).await
     }
 
     async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
@@ -429,18 +427,10 @@ impl ReadOnly {
     pub async fn load(&self) -> Result<Loaded, StoreError> {
         let mut loaded = Loaded::default();
         let Some(db) = &self.db else { return Ok(loaded) };
+        let failed = |error| from_slate(&self.data, "read", error);
         for range in encoding::load_ranges() {
-            let scan = db.scan_with_options(range, &scan_options()).await;
-            let scan = scan.map_err(|error| from_slate(&self.data, "read", error))?;
-            drain(
-                scan,
-                |error| from_slate(&self.data, "read", error),
-                |key, value| {
-                    loaded.add_stored(decoding::read(key, value)?);
-                    Ok(())
-                },
-            )
-            .await?;
+            let scan = db.scan_with_options(range, &scan_options()).await.map_err(failed)?;
+            read_state(scan, failed, &mut loaded).await?;
         }
         Ok(loaded)
     }
@@ -453,24 +443,14 @@ impl ReadOnly {
         first_seq: u64,
         last_seq: u64,
     ) -> Result<Vec<RowsRecord>, StoreError> {
-        let mut rows = Vec::new();
-        let Some(db) = &self.db else { return Ok(rows) };
+        let Some(db) = &self.db else { return Ok(Vec::new()) };
         let range = encoding::rows_range(experiment, table, first_seq, last_seq)?;
         if range.is_empty() {
-            return Ok(rows);
+            return Ok(Vec::new());
         }
-        let scan = db.scan_with_options(range, &scan_options()).await;
-        let scan = scan.map_err(|error| from_slate(&self.data, "read", error))?;
-        drain(
-            scan,
-            |error| from_slate(&self.data, "read", error),
-            |key, value| {
-                rows.push(decoding::read_rows_record(key, value)?);
-                Ok(())
-            },
-        )
-        .await?;
-        Ok(rows)
+        let failed = |error| from_slate(&self.data, "read", error);
+        let scan = db.scan_with_options(range, &scan_options()).await.map_err(failed)?;
+        read_rows(scan, failed).await
     }
 
     /// Ends its background work.
