@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the image as the Dockerfile says, with its own build stage, and looks at the result. Where no registry with the
-# default BUILDER may be reachable, the builder is made here: Debian with a C compiler, and this machine's Rust. It
+# default BUILDER may be reachable, the builder is made here: Debian with a C compiler, make and this machine's Rust. It
 # optimises little, since what is checked is the Dockerfile, and an optimised build takes several times as long.
 #   deploy/image-check.sh
 # Needs root and the network; Docker and debootstrap are installed where apt can. Exit status 77: it cannot.
@@ -30,7 +30,7 @@ fi
 begin=$SECONDS
 root=$(mktemp -d "${TMPDIR:-/tmp}/powersweep-builder.XXXXXX")
 trap 'rm -rf "$root"' EXIT
-debootstrap --variant=minbase --include=gcc,libc6-dev,ca-certificates bookworm "$root" "$MIRROR" >/dev/null ||
+debootstrap --variant=minbase --include=gcc,libc6-dev,make,ca-certificates bookworm "$root" "$MIRROR" >/dev/null ||
     cannot "debootstrap fails"
 toolchain=$(rustc --print sysroot)
 mkdir -p "$root/opt/rust"

@@ -47,13 +47,26 @@ pub(crate) fn hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>
     nearest(name, candidates).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// "did you mean `x`?" for the nearest candidate, else the list of valid ones.
+/// "did you mean `x`?" for the nearest candidate, else for those that it is a part of, else the list of valid ones.
 pub fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     if let Some(hint) = hint(name, candidates.clone()) {
         return hint;
     }
-    let all: Vec<String> = candidates.into_iter().take(40).map(|c| format!("`{c}`")).collect();
-    format!("valid here: {}", all.join(", "))
+    let mut all = Vec::new();
+    for candidate in candidates {
+        // Keys that several parts share come once for each.
+        if !all.contains(&candidate) {
+            all.push(candidate);
+        }
+    }
+    let quoted = |names: &[&str]| names.iter().take(40).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    let holding: Vec<&str> =
+        all.iter().copied().filter(|candidate| name.len() > 2 && candidate.contains(name)).collect();
+    if holding.is_empty() {
+        format!("valid here: {}", quoted(&all).join(", "))
+    } else {
+        format!("did you mean {}?", quoted(&holding).join(" or "))
+    }
 }
 
 #[cfg(test)]
@@ -76,5 +89,8 @@ mod tests {
         assert_eq!(nearest("Gear-Rule", ["gear_rule", "queue_order"]), Some("gear_rule"));
         assert_eq!(nearest("sfj", ["fcfs", "sjf"]), Some("sjf"));
         assert_eq!(nearest("zzz", ["gear_rule", "queue_order"]), None);
+        let keys = ["lublin_jobs_max", "factor_max", "factor_max", "poisson_jobs_count"];
+        assert_eq!(suggestion("jobs", keys), "did you mean `lublin_jobs_max` or `poisson_jobs_count`?");
+        assert_eq!(suggestion("zz", keys), "valid here: `lublin_jobs_max`, `factor_max`, `poisson_jobs_count`");
     }
 }

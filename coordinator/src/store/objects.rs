@@ -14,6 +14,7 @@ use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, P
 use powersweep_results::part::read_footer;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -333,7 +334,7 @@ fn check_part(path: &Path, bytes: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(crate) fn unavailable(op: &'static str, path: &Path, error: impl Into<BoxError>) -> StoreError {
+pub(crate) fn unavailable(op: &'static str, path: &impl Display, error: impl Into<BoxError>) -> StoreError {
     StoreError::Unavailable { op, path: path.to_string(), source: error.into() }
 }
 

@@ -7,7 +7,7 @@
 //! SlateDB retries a failing storage for ever, so a commit can take as long as the storage is away; whoever calls it
 //! watches the time. The newer of two writers wins: the older one's commits fail with `Fenced`.
 
-use super::objects::Objects;
+use super::objects::{Objects, unavailable};
 use super::vigil::Vigil;
 use super::{Batch, Location, Store, StoreError, decoding, encoding, model, tuning};
 use crate::records::{Loaded, LogDigest, RowsRecord, Table};
@@ -70,11 +70,7 @@ impl SlateStore {
     /// Opens the state for writing, which fences every earlier writer. Callers probe and take ownership first; prefer
     /// [`super::open`], which does.
     pub async fn open(location: &Location) -> Result<SlateStore, StoreError> {
-        let root = location.object_store().map_err(|source| StoreError::Unavailable {
-            op: "open",
-            path: location.to_string(),
-            source: source.into(),
-        })?;
+        let root = location.object_store().map_err(|error| unavailable("open", location, error))?;
         SlateStore::open_on(location, root).await
     }
 
@@ -202,24 +198,32 @@ async fn flush_loop(
     }
 }
 
+/// What SlateDB says when the next number of one of its own records is taken. Its kind is that of damage, and there is no
+/// other mark.
+const RECORD_EXISTS: &str = "version already exists";
+
 fn from_slate(data: &str, op: &'static str, error: slatedb::Error) -> StoreError {
     match error.kind() {
-        ErrorKind::Unavailable | ErrorKind::Transaction => {
-            StoreError::Unavailable { op, path: format!("the state in {data}"), source: error.into() }
-        }
+        ErrorKind::Unavailable | ErrorKind::Transaction => unavailable(op, &state_in(data), error),
+        // Its own write, done and reported as failed, or another owner's: the next look decides. Nothing is damaged.
+        ErrorKind::Data if error.to_string().contains(RECORD_EXISTS) => unavailable(op, &state_in(data), error),
         kind => from_slate_kind(data, op, kind, error.to_string()),
     }
 }
 
+fn state_in(data: &str) -> String {
+    format!("the state in {data}")
+}
+
 fn from_slate_kind(data: &str, op: &'static str, kind: ErrorKind, message: String) -> StoreError {
-    let data = data.to_owned();
+    let owned = || data.to_owned();
     match kind {
-        ErrorKind::Closed(CloseReason::Fenced) => StoreError::Fenced { data },
-        ErrorKind::Closed(CloseReason::Clean) => StoreError::Closed { data },
-        ErrorKind::Closed(_) | ErrorKind::Internal => StoreError::Broken { data, reason: message },
-        ErrorKind::Data => StoreError::Corrupt { path: format!("the state in {data}"), reason: message },
+        ErrorKind::Closed(CloseReason::Fenced) => StoreError::Fenced { data: owned() },
+        ErrorKind::Closed(CloseReason::Clean) => StoreError::Closed { data: owned() },
+        ErrorKind::Closed(_) | ErrorKind::Internal => StoreError::Broken { data: owned(), reason: message },
+        ErrorKind::Data => StoreError::Corrupt { path: state_in(data), reason: message },
         ErrorKind::Invalid => StoreError::Invalid { reason: message },
-        _ => StoreError::Unavailable { op, path: format!("the state in {data}"), source: message.into() },
+        _ => unavailable(op, &state_in(data), message),
     }
 }
 
@@ -292,10 +296,7 @@ impl Store for SlateStore {
         }
         // A file that is deleted while a slow scan still needs it looks like damage; another scan reads newer files.
         let failed = |error: slatedb::Error| match error.kind() {
-            ErrorKind::Data => {
-                let path = format!("the state in {}", self.data);
-                StoreError::Unavailable { op: "read", path, source: error.into() }
-            }
+            ErrorKind::Data => unavailable("read", &state_in(&self.data), error),
             _ => from_slate(&self.data, "read", error),
         };
         let scan = self.db.scan_with_options(range, &scan_options()).await.map_err(failed)?;
@@ -395,13 +396,9 @@ impl ReadOnly {
         if location.path().is_some_and(|path| !path.join(super::PRIVATE_DIR).join("state").is_dir()) {
             return Ok(ReadOnly { db: None, data });
         }
-        let unavailable = |source: object_store::Error| StoreError::Unavailable {
-            op: "read",
-            path: data.clone(),
-            source: source.into(),
-        };
-        let root = location.object_store().map_err(unavailable)?;
-        let found = root.list_with_delimiter(Some(&state_dir())).await.map_err(unavailable)?;
+        let failed = |error| unavailable("read", location, error);
+        let root = location.object_store().map_err(failed)?;
+        let found = root.list_with_delimiter(Some(&state_dir())).await.map_err(failed)?;
         if found.common_prefixes.is_empty() {
             return Ok(ReadOnly { db: None, data });
         }

@@ -44,6 +44,9 @@ fn main() {
     }
 }
 
+/// What the state may hold besides three times the live rows: 256 MB.
+const ALLOWED_MIB: f64 = 256e6 / (1 << 20) as f64;
+
 /// A setting of the caller.
 pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -124,16 +127,29 @@ fn recover(binary: &Path, runtime: &Runtime) {
     }
 }
 
-/// Prints memory and files until the workers have ended or `over` says so.
-fn watch(server: &Server, data: &Path, runtime: &Runtime, every: Duration, mut over: impl FnMut(u64) -> bool) {
+/// Prints memory and files until the workers have ended or `over` says so. Rows come in hand-ins of so many.
+fn watch(
+    server: &Server,
+    data: &Path,
+    runtime: &Runtime,
+    (rows, every): (usize, Duration),
+    mut over: impl FnMut(u64) -> bool,
+) {
+    let row_bytes = worker::encode(rows).len() as f64 / rows as f64;
     let began = Instant::now();
     let (mut most_files, mut most_mib, mut printed) = (0, 0.0f64, Instant::now());
+    let (mut most_of_allowed, mut at) = (0.0f64, (0.0, 0.0));
     loop {
         std::thread::sleep(Duration::from_millis(500));
         let files = Files::of(data);
         most_files = most_files.max(files.count());
         most_mib = most_mib.max(files.mib());
         let state = server.experiment(runtime);
+        let live_mib = state.rows_unrolled as f64 * row_bytes / f64::from(1 << 20);
+        let of_allowed = files.mib() / (3.0 * live_mib + ALLOWED_MIB);
+        if of_allowed > most_of_allowed {
+            (most_of_allowed, at) = (of_allowed, (files.mib(), live_mib));
+        }
         let ended = over(state.done);
         if printed.elapsed() > every || ended {
             printed = Instant::now();
@@ -157,7 +173,11 @@ fn watch(server: &Server, data: &Path, runtime: &Runtime, every: Duration, mut o
             break;
         }
     }
-    println!("  at most {most_files} files (wanted: under 2,000) and {most_mib:.0} MiB of state");
+    println!(
+        "  at most {most_files} files (wanted: under 2,000) and {most_mib:.0} MiB of state; at most {most_of_allowed:.2} of \
+         three times the live rows + 256 MB (wanted: under 1): {:.0} MiB with {:.0} MiB of live rows",
+        at.0, at.1
+    );
 }
 
 fn many(binary: &Path, runtime: &Runtime) {
@@ -166,7 +186,7 @@ fn many(binary: &Path, runtime: &Runtime) {
     let server = Server::start(binary, data.path(), runtime);
     server.submit(&trivial("many", tasks), runtime);
     let workers = fast(&server.url, 4, 1000, 3600);
-    watch(&server, data.path(), runtime, Duration::from_secs(10), |done| done >= tasks);
+    watch(&server, data.path(), runtime, (1000, Duration::from_secs(10)), |done| done >= tasks);
     while server.experiment(runtime).rows_in_parts < tasks {
         std::thread::sleep(Duration::from_millis(200));
     }
@@ -186,7 +206,7 @@ fn small(binary: &Path, runtime: &Runtime) {
     let began = Instant::now();
     let load = Load { url: server.url.clone(), workers: 8, rows: 1, ahead: 1, task_ms: 0, seconds };
     let mut workers = load.start();
-    watch(&server, data.path(), runtime, Duration::from_secs(15), |_| workers.ended());
+    watch(&server, data.path(), runtime, (1, Duration::from_secs(15)), |_| workers.ended());
     let seen = workers.wait();
     println!(
         "  {:.0} hand-ins of one row a second, {:.1} us of coordinator time each",

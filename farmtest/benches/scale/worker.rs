@@ -174,7 +174,7 @@ impl Rows {
 }
 
 /// Rows of the first tasks of a sweep of trivial tasks.
-fn encode(count: usize) -> Bytes {
+pub(crate) fn encode(count: usize) -> Bytes {
     let text = crate::server::trivial("rows", (count as u64 + 4) / 4 * 4);
     let manifest = Manifest::parse("bench", &text).expect("the manifest is right");
     let sweep = Sweep::new(manifest, std::collections::BTreeMap::new()).expect("it needs no logs");
