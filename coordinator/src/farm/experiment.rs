@@ -6,6 +6,7 @@ use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1;
 use uuid::Uuid;
 
+use super::Now;
 use super::cost::{Cost, Rate};
 use super::index_set::IndexSet;
 use super::leaving::Leaving;
@@ -93,6 +94,12 @@ impl Experiment {
             rate: Rate::default(),
             spent: v1::TimeSpent::default(),
         }
+    }
+
+    /// So many tasks took so much slot time together, whether they finished or failed.
+    pub(super) fn took(&mut self, tasks: u64, seconds: f64, now: Now) {
+        self.cost.add(tasks, seconds);
+        self.share.add(now.mono, seconds);
     }
 
     pub(super) fn name(&self) -> &str {

@@ -31,6 +31,11 @@ impl Farm {
             lease.progress_at = now.mono;
         }
         self.drop_if_empty(id);
+        if let (Some(worker), Some(experiment)) = (self.workers.get_mut(&worker), self.experiments.get_mut(&name)) {
+            // Without it, leases of a sweep whose tasks all fail would stay as small as the first.
+            let seconds = worker.slot_seconds(worker.outstanding + 1, now);
+            experiment.took(1, seconds, now);
+        }
         let worker_name = self.worker_name(worker);
         self.attempt_failed(&name, index, kind_of(failure.kind()), &failure.message, &worker_name, worker, now);
     }

@@ -218,24 +218,16 @@ impl Farm {
     }
 
     fn measure(&mut self, worker: Uuid, name: &str, tasks: u64, spent: Option<&v1::TimeSpent>, now: Now) {
-        let (Some(worker), Some(experiment)) = (self.workers.get_mut(&worker), self.experiments.get_mut(name)) else {
-            return;
-        };
+        let Some(worker) = self.workers.get_mut(&worker) else { return };
         worker.tasks_done += tasks;
-        let since = now.mono.saturating_sub(worker.last_hand_in);
-        worker.last_hand_in = now.mono;
+        let seconds = worker.slot_seconds(tasks, now);
+        let Some(experiment) = self.experiments.get_mut(name) else { return };
         match spent {
             Some(spent) => {
-                experiment.cost.add(tasks, spent.engine_s + spent.parse_s);
-                experiment.share.add(now.mono, spent.engine_s + spent.parse_s);
+                experiment.took(tasks, spent.engine_s + spent.parse_s, now);
                 add_spent(&mut experiment.spent, spent);
             }
-            None => {
-                let busy = u64::from(worker.slots).min(tasks.max(1));
-                let seconds = since.as_secs_f64() * busy as f64;
-                experiment.cost.add(tasks, seconds);
-                experiment.share.add(now.mono, seconds);
-            }
+            None => experiment.took(tasks, seconds, now),
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) struct Worker {
     pub(super) busy_slots: u32,
     pub(super) spent: v1::TimeSpent,
     pub(super) tasks_done: u64,
-    pub(super) last_hand_in: Duration,
+    pub(super) last_report: Duration,
 }
 
 impl Worker {
@@ -68,8 +68,14 @@ impl Worker {
             busy_slots: 0,
             spent: v1::TimeSpent::default(),
             tasks_done: 0,
-            last_hand_in: now,
+            last_report: now,
         }
+    }
+
+    /// Slot seconds since it last finished something or failed, where so many tasks may have run at once.
+    pub(super) fn slot_seconds(&mut self, at_once: u64, now: Now) -> f64 {
+        let since = now.mono.saturating_sub(std::mem::replace(&mut self.last_report, now.mono));
+        since.as_secs_f64() * u64::from(self.slots).min(at_once.max(1)) as f64
     }
 }
 
@@ -105,7 +111,7 @@ impl Farm {
         worker.address = address;
         worker.conn = Some(conn);
         worker.seen = now.mono;
-        worker.last_hand_in = now.mono;
+        worker.last_report = now.mono;
         worker.announced.clear();
         worker.fits.clear();
         worker.draining = false;

@@ -35,9 +35,9 @@ use bytes::Bytes;
 use object_store::path::Path;
 use uuid::Uuid;
 
-/// Most records in one batch: a hand-in has a few, closing a part deletes one key a hand-in (262,144 one-row hand-ins at
-/// worst).
-pub const MAX_BATCH_RECORDS: usize = 1 << 19;
+/// Most records in one batch. A hand-in has a few, closing a part deletes one key a hand-in (262,144 at worst); retrying
+/// or forgetting an experiment writes one a failed task, and there may be millions of them.
+pub const MAX_BATCH_RECORDS: usize = 1 << 24;
 
 /// Puts and deletes that become durable together. Later entries win over earlier ones of the same key.
 #[derive(Debug, Clone, Default, PartialEq)]

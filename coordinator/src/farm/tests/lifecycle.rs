@@ -44,6 +44,28 @@ fn running() -> (Wire, u64, v1::Lease) {
 }
 
 #[test]
+fn leases_grow_where_every_task_fails_at_once() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 100_000));
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    let (mut most, mut failed) = (0, 0);
+    for _ in 0..20 {
+        for lease in wire.leases(conn) {
+            most = most.max(tasks(&lease).len());
+            for index in tasks(&lease) {
+                wire.pass(Duration::from_micros(100));
+                failed += 1;
+                wire.send(conn, failure(failed, &lease, index, v1::FailureKind::Invalid));
+            }
+        }
+        wire.commit_all();
+    }
+    assert!(most > 1_000, "of tasks of 0.1 ms a lease has {most} at most");
+    assert_eq!(wire.status("e").failed, failed);
+}
+
+#[test]
 fn a_pause_lets_running_tasks_finish_and_rolls_their_rows() {
     let (mut wire, conn, lease) = running();
     let mut open = tasks(&lease);
