@@ -451,8 +451,8 @@ impl Farm {
     pub fn take_commit(&mut self) -> Option<(u64, Batch)> {
         let experiments = &self.experiments;
         let taken = self.out.take_commit(|name, chunk| {
-            let experiment = experiments.get(name)?;
-            Some(experiment.done_chunk(chunk))
+            // None where an edit in this batch moved all bits away: nothing would ever delete the empty record.
+            Some(experiments.get(name).filter(|e| e.done.chunk(chunk).is_some())?.done_chunk(chunk))
         });
         if taken.is_some() {
             self.experiments.values_mut().for_each(Experiment::committing);

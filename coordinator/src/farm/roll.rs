@@ -21,11 +21,13 @@ impl Farm {
     /// Makes parts of rows that are due: enough of them, old enough, or nothing more to come. Finishes an experiment
     /// whose parts are all visible.
     pub(super) fn roll_due(&mut self, name: &str, now: Now) {
-        self.retry_parts(name, now);
         let Some(experiment) = self.experiments.get(name) else { return };
         if experiment.leaving.as_ref().is_some_and(Leaving::gives_rows_up) {
+            // Nor is a part tried again that failed before: it would come back after its deletion.
             return;
         }
+        self.retry_parts(name, now);
+        let Some(experiment) = self.experiments.get(name) else { return };
         let all = self.closing || experiment.is_at_rest() || !experiment.flushes.is_empty();
         for table in Table::ALL {
             while self.is_due(name, table, all, now) && self.roll(name, table, now) {}

@@ -8,8 +8,8 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 
-use super::wire::{Wire, failure, hand_in, sweep, tasks};
-use crate::farm::{Action, Event, Reply, Submission};
+use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
+use crate::farm::{Action, Event, PublishFailure, Reply, Submission};
 use crate::records::{FailureKind, Fate, Record};
 use crate::store::{Batch, Fault, Store};
 
@@ -225,6 +225,41 @@ fn a_deletion_is_refused_while_it_runs_and_goes_on_after_a_crash() {
     assert_eq!(wire.status("e").done, 0);
     wire.work_off(conn);
     assert_eq!(wire.status("e").done, 5);
+}
+
+#[test]
+fn a_part_that_failed_before_a_deletion_does_not_come_back_during_it() {
+    let (mut wire, conn, lease) = running();
+    wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
+    wire.event(Event::Flush { client: 1, experiment: "e".into() });
+    wire.commit_all();
+    let part_id = wire.to_publish.remove(0).part_id;
+    let failure = PublishFailure { reason: "test".into(), retryable: true };
+    wire.event(Event::Published { part_id, result: Err(failure) });
+    wire.commit_all();
+    let flush = wire.control("e", Action::Delete { force: true, data_too: true });
+    assert!(refused(flush).contains("not flushed"), "the deletion itself is not answered yet");
+    assert_eq!(wire.to_leave, [("e".to_owned(), Fate::Erase)]);
+    wire.pass(Duration::from_secs(3));
+    wire.event(Event::Tick);
+    wire.commit_all();
+    assert!(wire.to_publish.is_empty(), "its parts are being deleted");
+}
+
+#[test]
+fn an_edit_that_moves_all_done_bits_away_leaves_no_record_behind() {
+    let (mut wire, conn, lease) = running();
+    wire.send(conn, hand_in(1, &lease, &[0]));
+    // In the batch of the row: its task, that of seed 1, is in the manifest no more.
+    let edited = sweep_of(
+        "version = 1\nname = \"e\"\nseeds = [2, 3]\n[workloads.w]\nsource = \"lublin\"\n[platforms.p]\n[policies.q]\n",
+    );
+    assert!(matches!(wire.submit(edited), Reply::Submitted(_)));
+    assert_eq!((wire.status("e").done, wire.status("e").extra), (0, 1));
+    wire.control("e", Action::Delete { force: true, data_too: true });
+    wire.settle();
+    let loaded = block_on(wire.store.load()).expect("loads");
+    assert!(loaded.experiments.is_empty() && loaded.done.is_empty(), "{:?}", loaded.done);
 }
 
 #[test]

@@ -11,8 +11,15 @@ use uuid::Uuid;
 
 use super::random::{Random, mix};
 
-/// The log that some manifests need.
-pub(super) const LOG: LogDigest = [7; 32];
+/// The content of the log that some manifests need. Each pin is another content: rows made of one fit no other.
+pub(super) fn log_of(pin: u8) -> LogDigest {
+    [7 + pin; 32]
+}
+
+/// The content that a manifest without a log is filed under, and one with it by its digests.
+pub(super) fn pinned(digests: &BTreeMap<String, LogDigest>) -> LogDigest {
+    digests.values().next().copied().unwrap_or(log_of(0))
+}
 
 /// How a task behaves wherever it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +49,10 @@ pub(super) struct Generation {
 }
 
 impl Generation {
-    fn new(text: &str) -> Generation {
+    fn new(text: &str, log: LogDigest) -> Generation {
         let manifest = Manifest::parse("simulated", text).unwrap_or_else(|errors| panic!("{errors}"));
         let logs = manifest.logs();
-        let digests: BTreeMap<String, LogDigest> = logs.iter().map(|log| (log.log.clone(), LOG)).collect();
+        let digests: BTreeMap<String, LogDigest> = logs.iter().map(|found| (found.log.clone(), log)).collect();
         let jobs = manifest.tables().names().any(|table| table == "jobs");
         let typed = digests.iter().map(|(log, digest)| (log.clone(), Digest::from(*digest))).collect();
         let sweep = Sweep::new(manifest, typed).expect("the digests are given");
@@ -70,18 +77,20 @@ impl Generation {
     }
 }
 
-/// The manifest of a text.
-pub(super) fn generation(text: &str) -> Rc<Generation> {
+/// The manifest of a text and of its log's content.
+pub(super) fn generation(text: &str, log: LogDigest) -> Rc<Generation> {
     thread_local! {
-        static KNOWN: RefCell<BTreeMap<String, Rc<Generation>>> = const { RefCell::new(BTreeMap::new()) };
+        static KNOWN: RefCell<BTreeMap<LogDigest, BTreeMap<String, Rc<Generation>>>> =
+            const { RefCell::new(BTreeMap::new()) };
     }
-    KNOWN.with_borrow_mut(|known| match known.get(text) {
-        Some(generation) => Rc::clone(generation),
-        None => {
-            let generation = Rc::new(Generation::new(text));
-            known.insert(text.to_owned(), Rc::clone(&generation));
-            generation
+    KNOWN.with_borrow_mut(|known| {
+        let known = known.entry(log).or_default();
+        if let Some(generation) = known.get(text) {
+            return Rc::clone(generation);
         }
+        let generation = Rc::new(Generation::new(text, log));
+        known.insert(text.to_owned(), Rc::clone(&generation));
+        generation
     })
 }
 

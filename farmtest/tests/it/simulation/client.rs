@@ -3,28 +3,72 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use powersweep_coordinator::farm::{Action, Event, Reply, Submission};
+use powersweep_coordinator::records::LogDigest;
+use powersweep_proto::v1;
 
-use super::catalogue::{LOG, generation};
+use super::catalogue::{generation, log_of};
 use super::world::{Happening, World};
 
 /// It asks again when there is no answer for so long.
 const PATIENCE_US: u64 = 5_000_000;
 
+/// The service's refusal of a submission where parts lie of an experiment that the state does not know.
+const PARTS_OF_UNKNOWN: &str = "the data has rows of it";
+
+/// Refusals of a submission after which it asks again.
+const AGAIN: [&str; 3] = ["when storage works", "is on its way out", PARTS_OF_UNKNOWN];
+
 /// One thing to do.
 #[derive(Debug, Clone)]
 pub(super) enum Wish {
-    Submit { manifest: String, dry_run: bool },
-    PutLog,
-    Flush { experiment: String },
-    Control { experiment: String, action: Action },
+    /// `pin`: the content that it has for the log.
+    Submit {
+        manifest: String,
+        pin: u8,
+        dry_run: bool,
+        restart: bool,
+    },
+    PutLog {
+        digest: LogDigest,
+    },
+    Flush {
+        experiment: String,
+    },
+    Control {
+        experiment: String,
+        action: Action,
+    },
+}
+
+impl Wish {
+    fn experiment(&self) -> &str {
+        match self {
+            Wish::Flush { experiment } | Wish::Control { experiment, .. } => experiment,
+            Wish::Submit { .. } | Wish::PutLog { .. } => "",
+        }
+    }
+
+    fn deletes(&self) -> bool {
+        matches!(self, Wish::Control { action: Action::Delete { .. }, .. })
+    }
+}
+
+/// A request on its way.
+#[derive(Debug, Clone)]
+struct Request {
+    wish: Wish,
+    /// How many rows were acknowledged before it arrived.
+    acknowledged: usize,
+    /// The history of its experiment when it arrived.
+    history: Option<usize>,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub(super) wishes: VecDeque<Wish>,
-    /// Requests on their way, those given up too: what was asked, and how many rows were acknowledged before.
-    asked: BTreeMap<u64, (Wish, usize)>,
+    /// Those given up too.
+    asked: BTreeMap<u64, Request>,
     /// The request whose answer is waited for.
     waiting: Option<u64>,
     last: u64,
@@ -49,7 +93,7 @@ impl World {
         self.client.last += 1;
         let id = self.client.last;
         let delay = self.network_delay();
-        self.client.asked.insert(id, (wish, 0));
+        self.client.asked.insert(id, Request { wish, acknowledged: 0, history: None });
         self.client.waiting = Some(id);
         let alive: Vec<usize> = (0..self.coordinators.len()).filter(|&c| self.coordinators[c].is_alive()).collect();
         if !alive.is_empty() {
@@ -60,47 +104,64 @@ impl World {
     }
 
     pub(super) fn client_asks(&mut self, c: usize, id: u64) {
-        let acknowledged = self.acknowledged.len();
         if !self.coordinators[c].is_up() {
             return;
         }
-        let Some((wish, before)) = self.client.asked.get_mut(&id) else { return };
-        *before = acknowledged;
-        let wish = wish.clone();
+        let Some(request) = self.client.asked.get_mut(&id) else { return };
+        request.acknowledged = self.acknowledged.len();
+        request.history = self.disk.histories.number_of(request.wish.experiment());
+        let wish = request.wish.clone();
         self.note(|| format!("client asks coordinator {c}: {wish:?}"));
         self.coordinators[c].clients.insert(id);
         match wish {
-            Wish::Submit { manifest, dry_run } => {
-                let known = generation(&manifest);
+            Wish::Submit { manifest, pin, dry_run, restart } => {
+                let known = generation(&manifest, log_of(pin));
                 let (sweep, digests) = (known.sweep.clone(), known.digests.clone());
-                let submission = Submission { sweep, digests, dry_run, restart: false, priority: None };
+                if !dry_run && self.has_parts_of_unknown(c, sweep.manifest().name()) {
+                    self.coordinators[c].clients.remove(&id);
+                    return self.answered(id, Reply::Refused(PARTS_OF_UNKNOWN.to_owned()));
+                }
+                let submission = Submission { sweep, digests, dry_run, restart, priority: None };
                 self.farm_event(c, Event::Submit { client: id, submission });
             }
             Wish::Flush { experiment } => self.farm_event(c, Event::Flush { client: id, experiment }),
             Wish::Control { experiment, action } => {
                 self.farm_event(c, Event::Control { client: id, experiment, action });
             }
-            Wish::PutLog => {
-                self.disk.logs.insert(LOG);
-                let event = Event::LogStored { client: id, digest: LOG, bytes: 1, name: String::new() };
+            Wish::PutLog { digest } => {
+                self.disk.logs.insert(digest);
+                let event = Event::LogStored { client: id, digest, bytes: 1, name: String::new() };
                 self.farm_event(c, event);
             }
         }
     }
 
+    /// Whether there are parts of an experiment that a coordinator does not know: the service refuses such a submission.
+    fn has_parts_of_unknown(&self, c: usize, name: &str) -> bool {
+        let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: 0 };
+        let farm = self.coordinators[c].farm().expect("it is up");
+        let unknown = farm.status(&request, Default::default()).experiments.is_empty() && self.disk.has_parts(name);
+        // An owner of the past does not know what came after it.
+        assert!(!unknown || c + 1 < self.coordinators.len(), "parts of {name} were left behind");
+        unknown
+    }
+
     pub(super) fn answer_client(&mut self, id: u64, reply: Reply) {
-        let (wish, before) = self.client.asked[&id].clone();
+        let Request { wish, acknowledged, history } = self.client.asked[&id].clone();
         match (&reply, &wish) {
             (Reply::Submitted(reply), Wish::Submit { dry_run: false, .. }) => {
-                let durable = self.disk.experiments.get(&reply.experiment);
-                let promised = durable.is_some_and(|record| record.generation >= reply.generation);
-                assert!(promised, "a submit of {} is answered and not durable", reply.experiment);
+                let durable = self.disk.histories.of(&reply.experiment, reply.generation);
+                assert!(durable.is_some(), "a submit of {} is answered and not durable", reply.experiment);
+                let aside =
+                    reply.set_aside.is_empty() || self.disk.histories.all().iter().any(|h| h.name == reply.set_aside);
+                assert!(aside, "{} is said to be set aside", reply.set_aside);
             }
             (Reply::Flushed(_), Wish::Flush { experiment }) => {
-                let missing = self.acknowledged[..before]
-                    .iter()
-                    .find(|(name, task)| name == experiment && !self.disk.is_shown(name, *task));
-                assert_eq!(missing, None, "a flush is answered before a row was visible");
+                self.check_acknowledged(acknowledged, Some(experiment));
+            }
+            (Reply::Controlled(_), Wish::Control { experiment, .. }) if wish.deletes() => {
+                let there = history.is_some() && self.disk.histories.number_of(experiment) == history;
+                assert!(!there, "{experiment} is said to be deleted");
             }
             _ => {}
         }
@@ -123,13 +184,15 @@ impl World {
         let wish = self.client.wishes.pop_front().expect("it waits for an answer to the first");
         match (reply, &wish) {
             (Reply::Submitted(reply), Wish::Submit { dry_run: false, .. }) if !reply.missing_logs.is_empty() => {
-                self.client.wishes.push_front(Wish::PutLog);
+                let digests = reply.missing_logs.iter().map(|digest| digest[..].try_into().expect("32 bytes"));
+                digests.for_each(|digest| self.client.wishes.push_front(Wish::PutLog { digest }));
             }
             // An experiment that is not there yet.
             (Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::NotFound(_), _) => {}
-            (Reply::Controlled(_) | Reply::Refused(_), Wish::Control { .. }) => {}
-            // Storage stalled: it asks again.
-            (Reply::Refused(reason), Wish::Submit { .. }) if reason.contains("when storage works") => {
+            (Reply::Controlled(_), Wish::Control { .. }) => {}
+            (Reply::Refused(_), Wish::Control { .. }) if !wish.deletes() => {}
+            // Storage stalled, an experiment is not gone yet, or it is an owner of the past that says so.
+            (Reply::Refused(reason), Wish::Submit { .. }) if AGAIN.iter().any(|again| reason.contains(again)) => {
                 self.client.wishes.push_front(wish.clone());
             }
             (other, _) => panic!("{wish:?} is answered with {other:?}"),

@@ -70,6 +70,11 @@ impl Coordinator {
     pub(super) fn farm(&self) -> Option<&Farm> {
         self.farm.as_ref()
     }
+
+    /// Counts the farms of this process.
+    pub(super) fn life(&self) -> u64 {
+        self.life
+    }
 }
 
 impl World {
@@ -372,7 +377,7 @@ impl World {
                 let delay = self.storage_delay();
                 self.after(delay, Happening::Publish { c, life, intent });
             }
-            Effect::Leave { experiment, .. } => panic!("nobody wants {experiment} to go"),
+            Effect::Leave { experiment, fate } => self.leave(c, experiment, fate),
             Effect::Discard { part_id, .. } => {
                 if self.quiet || !self.random.one_in(5) {
                     let delay = self.storage_delay();
@@ -396,7 +401,9 @@ impl World {
         if !away && (!fails || self.random.one_in(2)) {
             let cleans_up = !fails || self.random.one_in(2);
             if let Shown::Gone(what) = self.disk.publish(intent, cleans_up, of_the_present) {
-                assert!(!of_the_present, "{what} went before part {} was visible", intent.part_id);
+                // Where parts are erased, uploads go before the record that a new owner begins with.
+                let late = !of_the_present || self.disk.is_erased(&intent.experiment);
+                assert!(late, "{what} went before part {} was visible", intent.part_id);
                 result = failure(what, false);
             }
         }
@@ -432,19 +439,6 @@ impl World {
         self.farm_event(c, Event::Message { conn: link, address: "simulated".into(), body, rows });
     }
 
-    /// Notes the tasks of a hand-in that are not in the manifest now. Returns the number of its rows.
-    fn note_unwanted(&mut self, c: usize, link: u64, hand_in: &v1::HandIn) -> u32 {
-        let tasks = super::catalogue::decode(&hand_in.rows);
-        let count = tasks.len() as u32;
-        let farm = self.coordinators[c].farm.as_ref();
-        if let Some(sweep) = farm.and_then(|farm| farm.sweep(&hand_in.experiment)) {
-            let present = super::catalogue::generation(sweep.manifest().text());
-            let worker = &mut self.workers[self.links[link as usize].worker];
-            worker.unwanted.extend(tasks.into_iter().filter(|task| present.tasks().all(|fact| fact.id != *task)));
-        }
-        count
-    }
-
     pub(super) fn farm_sees_end(&mut self, link: u64, abrupt: bool) {
         let state = &mut self.links[link as usize];
         let c = state.coordinator;
@@ -452,29 +446,6 @@ impl World {
             self.coordinators[c].conns.remove(&link);
             self.farm_event(c, Event::Disconnected { conn: link, abrupt });
         }
-    }
-
-    /// Acknowledged tasks have a durable row, unless their tasks are not in the manifest any more.
-    fn check_ack(&mut self, link: u64, ack: &v1::Ack) {
-        let worker = &self.workers[self.links[link as usize].worker];
-        for (experiment, tasks) in ack.ids.iter().filter_map(|id| worker.said.get(id)) {
-            for task in tasks {
-                if self.disk.has_row(experiment, *task) {
-                    self.acknowledged.push((experiment.clone(), *task));
-                    continue;
-                }
-                // It had left the manifest when its row came.
-                let unwanted = worker.unwanted.contains(task);
-                assert!(unwanted, "task {task} of {experiment} is acknowledged and has no durable row");
-            }
-        }
-    }
-
-    /// An epoch is one life's.
-    fn check_welcome(&mut self, c: usize, welcome: &v1::Welcome) {
-        let life = (c, self.coordinators[c].life);
-        let owner = *self.epochs.entry(welcome.epoch).or_insert(life);
-        assert_eq!(owner, life, "two lives say epoch {}", welcome.epoch);
     }
 }
 

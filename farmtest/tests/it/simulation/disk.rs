@@ -1,46 +1,54 @@
 //! Storage: the model store with what is published beside it, and a ledger that checks each batch as it becomes durable.
 //!
 //! The ledger knows nothing of the farm's logic. It reads batches as records and holds them to what readers are promised:
-//! a task has one row, in the state or in one visible part; a row leaves the state only when its part is visible; the
-//! done bits count the rows; an epoch belongs to one owner.
+//! a task has one row, in the state or in one visible part; a row leaves the state only when its part is visible, or its
+//! user gave it up; the done bits count the rows; an epoch belongs to one owner; an experiment that leaves takes all of
+//! its records along, and its parts are then where its fate says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::executor::block_on;
 use powersweep_coordinator::records::{
-    ExperimentRecord, Intent, Key, Loaded, LogDigest, Record, RowsRecord, Source, Table,
+    ExperimentRecord, Fate, Intent, Key, Loaded, LogDigest, Record, RowsRecord, Source, Table,
 };
 use powersweep_coordinator::store::{Batch, ModelStore, Op, Store, StoreError};
 use uuid::Uuid;
 
 use super::catalogue::decode;
+use super::history::Histories;
 
 /// A row's name: task ids repeat in experiments that share a spec.
 type RowOf = (String, Uuid);
+
+/// Where a part lies: the experiment's folder, the table's, its own name.
+pub(super) type Place = (String, Table, Uuid);
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     /// The newest owner's handle; every earlier one is fenced.
     pub(super) store: ModelStore,
-    /// Uploaded objects of the jobs table: whose rows they hold.
-    pub(super) staging: BTreeMap<Uuid, Vec<Uuid>>,
+    /// Uploaded objects of the jobs table: experiment, and whose rows they hold.
+    pub(super) staging: BTreeMap<Uuid, (String, Vec<Uuid>)>,
     pub(super) logs: BTreeSet<LogDigest>,
     pub(super) experiments: BTreeMap<String, ExperimentRecord>,
     pub(super) intents: BTreeMap<Uuid, Intent>,
-    /// Accepted uploads whose part is not closed.
-    uploads: BTreeSet<Uuid>,
+    /// Accepted uploads whose part is not closed, with their experiments.
+    uploads: BTreeMap<Uuid, String>,
+    /// Experiments on their way out.
+    leaving: BTreeMap<String, Fate>,
+    pub(super) histories: Histories,
+    /// Keys of all records of experiments.
+    keys: BTreeMap<Key, String>,
     epoch: u64,
+    generation_floor: u64,
     /// Rows of tasks in the state.
     unrolled: BTreeMap<(String, u64), Vec<Uuid>>,
-    /// Every task that has a durable row.
-    rows: BTreeMap<String, BTreeSet<Uuid>>,
     done: BTreeMap<(String, u64, u32), u64>,
-    parts: BTreeMap<Uuid, Vec<Uuid>>,
+    pub(super) parts: BTreeMap<Place, Vec<Uuid>>,
     /// Which part shows a row.
     visible: BTreeMap<RowOf, Uuid>,
     visible_jobs: BTreeMap<RowOf, Uuid>,
-    failure_parts: BTreeSet<Uuid>,
 }
 
 /// What a publish attempt says.
@@ -69,22 +77,79 @@ impl Disk {
     }
 
     fn note(&mut self, batch: &Batch) {
+        let departures = self.departures(batch);
+        let stays = self.untouched(batch, &departures);
+        assert_eq!(stays, None, "an experiment has gone, a record of it stays");
         let mut touched = BTreeSet::new();
         for op in batch.ops() {
             match op {
                 Op::Put(record) => self.put(record, &mut touched),
-                Op::Delete(key) => self.delete(key, &mut touched),
+                Op::Delete(key) => self.delete(key, &departures, &mut touched),
             }
         }
         for name in touched {
             let bits: u64 =
                 self.done.range((name.clone(), 0, 0)..).take_while(|((n, ..), _)| *n == name).map(|(_, n)| n).sum();
-            let rows = self.rows.get(&name).map_or(0, BTreeSet::len) as u64;
+            let rows = self.histories.present(&name).map_or(0, |history| history.rows.len()) as u64;
             assert_eq!(bits, rows, "a batch of {name} leaves other done bits than rows");
         }
     }
 
+    /// The experiments that leave with this batch. Their parts must be where their fates say.
+    fn departures(&self, batch: &Batch) -> BTreeMap<String, Fate> {
+        let mut departures = BTreeMap::new();
+        for op in batch.ops() {
+            let Op::Delete(Key::Experiment { name }) = op else { continue };
+            let of_batch = batch.ops().iter().find_map(|op| match op {
+                Op::Put(Record::Leaving(leaving)) if leaving.experiment == *name => Some(&leaving.fate),
+                _ => None,
+            });
+            let fate = self.leaving.get(name).or(of_batch.filter(|fate| **fate == Fate::Forget));
+            let fate = fate.unwrap_or_else(|| panic!("{name} goes, and no durable record says why"));
+            self.check_departure(name, fate);
+            departures.insert(name.clone(), fate.clone());
+        }
+        departures
+    }
+
+    fn check_departure(&self, name: &str, fate: &Fate) {
+        let folder = match fate {
+            Fate::Forget => Some(name),
+            Fate::Erase => None,
+            Fate::Rename(to) => Some(to.as_str()),
+        };
+        if let Some(folder) = folder {
+            let rows = &self.histories.present(name).expect("it is there").rows;
+            let lost = rows.iter().find(|task| !self.visible.contains_key(&(folder.to_owned(), **task)));
+            assert_eq!(lost, None, "{name} goes, and its row is not visible in {folder}");
+        }
+        if folder != Some(name) {
+            let stays = self.parts.keys().find(|(of, ..)| of == name);
+            assert_eq!(stays, None, "{name} has gone ({fate:?}), and its part is there");
+        }
+    }
+
+    /// A record of an experiment that leaves with this batch, if the batch leaves it as it is.
+    fn untouched(&self, batch: &Batch, departures: &BTreeMap<String, Fate>) -> Option<&Key> {
+        if departures.is_empty() {
+            return None;
+        }
+        let touched: BTreeSet<Key> = batch
+            .ops()
+            .iter()
+            .map(|op| match op {
+                Op::Put(record) => record.key(),
+                Op::Delete(key) => key.clone(),
+            })
+            .collect();
+        let stays = self.keys.iter().find(|(key, name)| departures.contains_key(*name) && !touched.contains(key));
+        stays.map(|(key, _)| key)
+    }
+
     fn put(&mut self, record: &Record, touched: &mut BTreeSet<String>) {
+        if let Some(name) = experiment_of(record) {
+            self.keys.insert(record.key(), name.to_owned());
+        }
         match record {
             Record::Epoch(epoch) => {
                 let next = *epoch == self.epoch + 1 || *epoch == self.epoch;
@@ -92,8 +157,8 @@ impl Disk {
                 self.epoch = *epoch;
             }
             Record::Experiment(record) => {
-                let before = self.experiments.insert(record.name.clone(), record.clone());
-                assert!(before.is_none_or(|before| before.generation <= record.generation), "a generation went back");
+                self.experiments.insert(record.name.clone(), record.clone());
+                self.histories.stored(&record.name, record.generation);
             }
             Record::DoneChunk(chunk) => {
                 let key = (chunk.experiment.clone(), chunk.generation, chunk.chunk);
@@ -102,22 +167,39 @@ impl Disk {
             }
             Record::Rows(rows) if rows.table == Table::Tasks => {
                 let live = live(rows);
-                let stored = self.rows.entry(rows.experiment.clone()).or_default();
-                for task in &live {
-                    assert!(stored.insert(*task), "task {task} of {} has a second row", rows.experiment);
-                }
+                self.histories.add_rows(&rows.experiment, rows.generation, &live);
                 let before = self.unrolled.insert((rows.experiment.clone(), rows.seq), live);
                 assert!(before.is_none(), "rows {} of {} were overwritten", rows.seq, rows.experiment);
                 touched.insert(rows.experiment.clone());
             }
             Record::Intent(intent) => drop(self.intents.insert(intent.part_id, intent.clone())),
-            Record::Upload(upload) => drop(self.uploads.insert(upload.part_id)),
+            Record::Upload(upload) => drop(self.uploads.insert(upload.part_id, upload.experiment.clone())),
+            Record::Leaving(leaving) => {
+                assert!(self.experiments.contains_key(&leaving.experiment), "{leaving:?}: there is none");
+                let before = self.leaving.insert(leaving.experiment.clone(), leaving.fate.clone());
+                assert!(before.is_none_or(|before| before == leaving.fate), "a fate changed: {leaving:?}");
+            }
+            Record::GenerationFloor(floor) => {
+                assert!(*floor >= self.generation_floor, "generations come back");
+                self.generation_floor = *floor;
+            }
             _ => {}
         }
     }
 
-    fn delete(&mut self, key: &Key, touched: &mut BTreeSet<String>) {
+    fn delete(&mut self, key: &Key, departures: &BTreeMap<String, Fate>, touched: &mut BTreeSet<String>) {
+        let gives_up = |name: &str| departures.get(name) == Some(&Fate::Erase);
+        self.keys.remove(key);
         match key {
+            Key::Experiment { name } => {
+                self.experiments.remove(name);
+                touched.insert(name.clone());
+                if let Fate::Rename(to) = &departures[name] {
+                    touched.insert(to.clone());
+                }
+                self.histories.left(name, &departures[name]);
+            }
+            Key::Leaving { experiment } => drop(self.leaving.remove(experiment)),
             Key::DoneChunk { experiment, generation, chunk } => {
                 self.done.remove(&(experiment.clone(), *generation, *chunk));
                 touched.insert(experiment.clone());
@@ -126,13 +208,14 @@ impl Disk {
                 let rows = self.unrolled.remove(&(experiment.clone(), *seq)).unwrap_or_default();
                 for task in rows {
                     let shown = self.visible.contains_key(&(experiment.clone(), task));
-                    assert!(shown, "the row of {task} left the state before it was visible");
+                    assert!(shown || gives_up(experiment), "the row of {task} left the state before it was visible");
                 }
             }
             Key::Upload { part_id } => drop(self.uploads.remove(part_id)),
             Key::Intent { part_id } => {
                 if let Some(intent) = self.intents.remove(part_id) {
-                    assert!(self.is_visible(&intent), "part {part_id} is closed and not visible");
+                    let given_up = gives_up(&intent.experiment);
+                    assert!(given_up || self.is_visible(&intent), "part {part_id} is closed and not visible");
                 }
             }
             _ => {}
@@ -140,7 +223,7 @@ impl Disk {
     }
 
     fn is_visible(&self, intent: &Intent) -> bool {
-        self.parts.contains_key(&intent.part_id) || self.failure_parts.contains(&intent.part_id)
+        self.parts.contains_key(&place_of(intent))
     }
 
     /// Makes a part visible, or finds its own there; again is possible any number of times. `owns`: for the present owner.
@@ -148,16 +231,16 @@ impl Disk {
         match &intent.source {
             Source::Rows { first_seq, last_seq } => self.publish_rows(intent, *first_seq, *last_seq, owns),
             Source::Merged { uploads } => {
-                let there: Option<Vec<&Vec<Uuid>>> = uploads.iter().map(|id| self.staging.get(id)).collect();
+                let there: Option<Vec<_>> = uploads.iter().map(|id| self.staging.get(id)).collect();
                 let Some(there) = there else { return Shown::Gone("an upload") };
-                let tasks: Vec<Uuid> = there.into_iter().flatten().copied().collect();
+                let tasks: Vec<Uuid> = there.into_iter().flat_map(|(_, tasks)| tasks).copied().collect();
                 assert_eq!(tasks.len() as u64, intent.rows, "part {} would have other rows", intent.part_id);
                 self.create(intent, tasks, owns);
                 Shown::Yes
             }
             Source::Staged => {
-                let Some(tasks) = self.staging.get(&intent.part_id).cloned() else {
-                    let there = self.parts.contains_key(&intent.part_id);
+                let Some((_, tasks)) = self.staging.get(&intent.part_id).cloned() else {
+                    let there = self.is_visible(intent);
                     return if there { Shown::Yes } else { Shown::Gone("its upload") };
                 };
                 if cleans_up {
@@ -175,45 +258,91 @@ impl Disk {
         if count != intent.rows {
             return Shown::Gone("its rows");
         }
-        if intent.table == Table::Tasks {
-            self.create(intent, rows.iter().flat_map(live).collect(), owns);
-        } else {
-            self.failure_parts.insert(intent.part_id);
-        }
+        let tasks = if intent.table == Table::Tasks { rows.iter().flat_map(live).collect() } else { Vec::new() };
+        self.create(intent, tasks, owns);
         Shown::Yes
     }
 
     fn create(&mut self, intent: &Intent, tasks: Vec<Uuid>, owns: bool) {
-        if let Some(there) = self.parts.get(&intent.part_id) {
+        if let Some(there) = self.parts.get(&place_of(intent)) {
             // Numbers of rows are used again once their part is closed. An owner of the past, which still tries that part,
             // finds other rows under them; it replaces nothing.
             assert!(!owns || *there == tasks, "part {} would be made of other rows", intent.part_id);
             return;
         }
-        let visible = if intent.table == Table::Tasks { &mut self.visible } else { &mut self.visible_jobs };
-        for task in &tasks {
-            let before = visible.insert((intent.experiment.clone(), *task), intent.part_id);
-            assert_eq!(before, None, "task {task} is visible twice in {}/{}", intent.experiment, intent.table);
+        let wanted = self.intents.contains_key(&intent.part_id) && !self.is_erased(&intent.experiment);
+        if !owns && !wanted {
+            // Left out: the request of a process that lost the state, which arrives when its part was moved or deleted.
+            // The part would come back, and nothing in the farm could prevent that.
+            return;
         }
-        self.parts.insert(intent.part_id, tasks);
+        assert!(self.intents.contains_key(&intent.part_id), "part {} comes again and nobody wants it", intent.part_id);
+        self.show(place_of(intent), tasks);
+    }
+
+    fn show(&mut self, place: Place, tasks: Vec<Uuid>) {
+        let (folder, table, part_id) = &place;
+        let visible = if *table == Table::Tasks { &mut self.visible } else { &mut self.visible_jobs };
+        for task in &tasks {
+            let before = visible.insert((folder.clone(), *task), *part_id);
+            assert_eq!(before, None, "task {task} is visible twice in {folder}/{table}");
+        }
+        self.parts.insert(place, tasks);
+    }
+
+    /// Deletes a part, or moves it, if it is there. Only those of an experiment that leaves this way may go.
+    pub(super) fn take_away(&mut self, place: &Place, fate: &Fate) {
+        let Some(tasks) = self.parts.remove(place) else { return };
+        let (folder, table, part_id) = place;
+        assert_eq!(self.leaving.get(folder), Some(fate), "a part of {folder}/{table} is taken away");
+        let visible = if *table == Table::Tasks { &mut self.visible } else { &mut self.visible_jobs };
+        for task in &tasks {
+            visible.remove(&(folder.clone(), *task));
+        }
+        if let Fate::Rename(to) = fate {
+            self.show((to.clone(), *table, *part_id), tasks);
+        }
+    }
+
+    /// Deletes an upload, if it is there. None that a record names may go, unless its experiment is erased.
+    pub(super) fn take_upload_away(&mut self, part_id: &Uuid) {
+        self.staging.remove(part_id);
+        let name = self.uploads.get(part_id);
+        let given_up = name.is_none_or(|name| self.is_erased(name));
+        assert!(given_up, "an upload of {name:?} is taken away");
+    }
+
+    /// Whether the experiment that had this generation of a name leaves, or has left.
+    pub(super) fn goes(&self, name: &str, generation: u64) -> bool {
+        !self.histories.is_present(name, generation) || self.leaving.contains_key(name)
+    }
+
+    /// Whether an experiment is on its way out, and its parts too.
+    pub(super) fn is_erased(&self, name: &str) -> bool {
+        self.leaving.get(name) == Some(&Fate::Erase)
+    }
+
+    /// Whether an experiment is on its way out.
+    pub(super) fn is_leaving(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
+    /// Whether the `tasks` table of a folder has a part, whatever the state knows.
+    pub(super) fn has_parts(&self, name: &str) -> bool {
+        self.parts.keys().any(|(folder, table, _)| folder == name && *table == Table::Tasks)
     }
 
     /// Takes an upload in, as often as it comes.
-    pub(super) fn stage(&mut self, part_id: Uuid, tasks: &[Uuid]) {
-        let there = self.staging.entry(part_id).or_insert_with(|| tasks.to_vec());
+    pub(super) fn stage(&mut self, experiment: &str, part_id: Uuid, tasks: &[Uuid]) {
+        let (_, there) = self.staging.entry(part_id).or_insert_with(|| (experiment.to_owned(), tasks.to_vec()));
         assert_eq!(*there, tasks, "another upload under the same id");
     }
 
     /// What a start deletes of earlier uploads: none that an open intent names.
     pub(super) fn clean_staging(&mut self, mut delete: impl FnMut() -> bool) {
         let (intents, uploads) = (&self.intents, &self.uploads);
-        let named = |part_id: &Uuid| intents.contains_key(part_id) || uploads.contains(part_id);
+        let named = |part_id: &Uuid| intents.contains_key(part_id) || uploads.contains_key(part_id);
         self.staging.retain(|part_id, _| named(part_id) || !delete());
-    }
-
-    /// Whether a task has a durable row.
-    pub(super) fn has_row(&self, experiment: &str, task: Uuid) -> bool {
-        self.rows.get(experiment).is_some_and(|rows| rows.contains(&task))
     }
 
     pub(super) fn is_shown(&self, experiment: &str, task: Uuid) -> bool {
@@ -224,6 +353,28 @@ impl Disk {
     pub(super) fn dataset(&self, experiment: &str, table: Table) -> Vec<Uuid> {
         let visible = if table == Table::Tasks { &self.visible } else { &self.visible_jobs };
         visible.keys().filter(|(name, _)| name == experiment).map(|(_, task)| *task).collect()
+    }
+}
+
+fn place_of(intent: &Intent) -> Place {
+    (intent.experiment.clone(), intent.table, intent.part_id)
+}
+
+/// Whose record it is; `None` if it is no experiment's.
+fn experiment_of(record: &Record) -> Option<&str> {
+    match record {
+        Record::Experiment(r) => Some(&r.name),
+        Record::Earlier(r) => Some(&r.experiment),
+        Record::DoneChunk(r) => Some(&r.experiment),
+        Record::Rows(r) => Some(&r.experiment),
+        Record::Intent(r) => Some(&r.experiment),
+        Record::Totals(r) => Some(&r.experiment),
+        Record::Failure(r) => Some(&r.experiment),
+        Record::Lease(r) => Some(&r.experiment),
+        Record::Upload(r) => Some(&r.experiment),
+        Record::Covered(r) => Some(&r.experiment),
+        Record::Leaving(r) => Some(&r.experiment),
+        Record::Epoch(_) | Record::Log(_) | Record::GenerationFloor(_) => None,
     }
 }
 

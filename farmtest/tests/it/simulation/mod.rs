@@ -5,7 +5,8 @@
 //! connections break, half of them noticed by one side only; messages are late, or lost with their connection, and said
 //! again over the next; coordinators die, are taken over while they run, or lose their storage; batches are lost, kept,
 //! or late; parts are published and called failed; workers die, drain, crawl, or are killed by their task; the wall clock
-//! jumps; clients edit the manifest.
+//! jumps; clients edit the manifest, delete experiments with or without their parts, and set them aside for others of
+//! their name.
 //!
 //! After each step the farm's own invariants hold, and those of [`disk`]. When the faults stop, everything finishes, and
 //! the dataset is that of an undisturbed run.
@@ -14,20 +15,23 @@ mod catalogue;
 mod client;
 mod coordinator;
 mod disk;
+mod history;
+mod leaving;
 mod network;
+mod promises;
 mod random;
 mod worker;
 mod world;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use powersweep_coordinator::farm::Action;
-use powersweep_coordinator::records::{ExperimentState, Table};
+use powersweep_coordinator::records::{ExperimentRecord, ExperimentState, Fate, Table};
 use powersweep_proto::v1;
 use uuid::Uuid;
 
-use catalogue::{Choice, Nature, generation};
+use catalogue::{Choice, Nature, generation, pinned};
 use client::Wish;
 use random::Random;
 use world::{Rates, World};
@@ -49,20 +53,41 @@ struct Scenario {
     places: usize,
 }
 
+/// What the client of a seed does.
+struct Plans {
+    edits: bool,
+    jobs: bool,
+    changes_tables: bool,
+    log: bool,
+    /// The log's content at present.
+    pin: u8,
+    wishes: Vec<Wish>,
+}
+
 impl Scenario {
     fn new(seed: u64, random: &mut Random) -> Scenario {
-        let (jobs, edits, log) = (seed % 2 == 1, seed % 4 >= 2, seed.is_multiple_of(5));
+        let (jobs, edits) = (seed % 2 == 1, seed % 4 >= 2);
         let changes_tables = edits && seed % 8 >= 6;
         let poison = seed.is_multiple_of(3);
-        let names: &[&str] = if seed % 7 == 6 { &["e", "f"] } else { &["e"] };
-        let mut wishes: Vec<Wish> = names
-            .iter()
-            .map(|name| Wish::Submit { manifest: Choice::any(random, jobs, log).text(name), dry_run: false })
-            .collect();
-        for _ in 0..random.below(7) {
-            let name = names[random.below(names.len() as u64) as usize];
-            wishes.push(any_wish(random, name, edits, jobs, changes_tables, log));
+        let leaves = matches!(seed % 7, 3 | 5);
+        // Another content of the log is what sets an experiment aside.
+        let log = seed.is_multiple_of(5) || leaves;
+        let names: &[&str] = if matches!(seed % 7, 5 | 6) { &["e", "f"] } else { &["e"] };
+        let mut plans = Plans { edits, jobs, changes_tables, log, pin: 0, wishes: Vec::new() };
+        for name in names {
+            let submit = plans.submit(random, name);
+            plans.wishes.push(submit);
         }
+        let mut present = names.to_vec();
+        for _ in 0..random.below(7) {
+            let name = present[random.below(present.len() as u64) as usize];
+            let wish = plans.any_wish(random, name);
+            plans.wishes.push(wish);
+            if leaves && random.one_in(2) {
+                plans.somebody_leaves(random, &mut present);
+            }
+        }
+        let mut wishes = plans.wishes;
         // Whatever was stopped goes on in the end.
         wishes.extend(names.iter().map(|name| Wish::Control { experiment: name.to_string(), action: Action::Resume }));
         let rates = Rates {
@@ -91,24 +116,57 @@ impl Scenario {
     }
 }
 
-/// Something that a user may ask for while an experiment runs.
-fn any_wish(random: &mut Random, name: &str, edits: bool, jobs: bool, changes_tables: bool, log: bool) -> Wish {
-    let experiment = name.to_owned();
-    if edits && random.one_in(2) {
-        let asks_jobs = jobs != (changes_tables && random.one_in(3));
-        let dry_run = random.one_in(4);
-        let asks_log = log || dry_run && random.one_in(4);
-        return Wish::Submit { manifest: Choice::any(random, asks_jobs, asks_log).text(name), dry_run };
+impl Plans {
+    fn submit(&self, random: &mut Random, name: &str) -> Wish {
+        let manifest = Choice::any(random, self.jobs, self.log).text(name);
+        Wish::Submit { manifest, pin: self.pin, dry_run: false, restart: false }
     }
-    let action = match random.below(8) {
-        0 | 1 => return Wish::Flush { experiment },
-        2 => Action::Pause,
-        3 | 4 => Action::Resume,
-        5 => Action::Cancel,
-        6 => Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() },
-        _ => Action::SetPriority(random.below(5) as i32),
-    };
-    Wish::Control { experiment, action }
+
+    /// Something that a user may ask for while an experiment runs.
+    fn any_wish(&self, random: &mut Random, name: &str) -> Wish {
+        let experiment = name.to_owned();
+        if self.edits && random.one_in(2) {
+            let asks_jobs = self.jobs != (self.changes_tables && random.one_in(3));
+            let dry_run = random.one_in(4);
+            let asks_log = self.log || dry_run && random.one_in(4);
+            let manifest = Choice::any(random, asks_jobs, asks_log).text(name);
+            // Its pin is that of the name: only `e` begins anew with another.
+            let pin = if name == "e" { self.pin } else { 0 };
+            return Wish::Submit { manifest, pin, dry_run, restart: false };
+        }
+        let action = match random.below(8) {
+            0 | 1 => return Wish::Flush { experiment },
+            2 => Action::Pause,
+            3 | 4 => Action::Resume,
+            5 => Action::Cancel,
+            6 => Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() },
+            _ => Action::SetPriority(random.below(5) as i32),
+        };
+        Wish::Control { experiment, action }
+    }
+
+    /// An experiment is deleted or set aside. `e` comes again under its name; where parts stay, nobody can submit it.
+    fn somebody_leaves(&mut self, random: &mut Random, present: &mut Vec<&str>) {
+        let delete = |name: &str, data_too| Wish::Control {
+            experiment: name.to_owned(),
+            action: Action::Delete { force: true, data_too },
+        };
+        if present.len() > 1 && random.one_in(2) {
+            let name = present.pop().expect("there are two");
+            return self.wishes.push(delete(name, random.one_in(2)));
+        }
+        if random.one_in(2) {
+            self.wishes.push(delete("e", true));
+            let submit = self.submit(random, "e");
+            return self.wishes.push(submit);
+        }
+        self.pin += 1;
+        let Wish::Submit { manifest, pin, .. } = self.submit(random, "e") else { return };
+        if random.one_in(3) {
+            self.wishes.push(Wish::Submit { manifest: manifest.clone(), pin, dry_run: true, restart: true });
+        }
+        self.wishes.push(Wish::Submit { manifest, pin, dry_run: false, restart: true });
+    }
 }
 
 thread_local! {
@@ -155,11 +213,18 @@ fn run(world: &mut World, scenario: &Scenario) -> Outcome {
 
 fn is_finished(world: &World) -> bool {
     let ended = |state| matches!(state, ExperimentState::Finished | ExperimentState::Failed);
+    // What was set aside does not run again, complete or not.
+    let over = |record: &ExperimentRecord| ended(record.state) || is_aside(&record.name);
     world.client.is_idle()
         && !world.disk.experiments.is_empty()
-        && world.disk.experiments.values().all(|record| ended(record.state))
+        && !world.disk.is_leaving()
+        && world.disk.experiments.values().all(over)
         && world.at_place.iter().all(|&w| world.workers[w].session.unacknowledged() == 0)
         && world.newest().and_then(|c| world.coordinators[c].farm()).is_some_and(|farm| farm.is_settled())
+}
+
+fn is_aside(name: &str) -> bool {
+    name.contains('@')
 }
 
 fn situation(world: &World) -> String {
@@ -173,12 +238,17 @@ fn situation(world: &World) -> String {
 /// The dataset against the last manifest of each experiment.
 fn check_dataset(world: &World, scenario: &Scenario) {
     for (name, record) in &world.disk.experiments {
-        let present = generation(&record.manifest);
+        let present = generation(&record.manifest, pinned(&record.digests));
         let rows = world.disk.dataset(name, Table::Tasks);
         let has = |task: &Uuid| rows.binary_search(task).is_ok();
         let farm = world.newest().and_then(|c| world.coordinators[c].farm()).expect("it has finished");
         let request = v1::StatusRequest { experiment: name.clone(), max_failures: 10_000 };
         let status = farm.status(&request, Default::default()).experiments.remove(0);
+        assert_eq!(status.done + status.extra, rows.len() as u64, "{name}: {status:?}");
+        check_jobs(world, scenario, name, &rows);
+        if is_aside(name) {
+            continue;
+        }
         let mut given_up = 0;
         for fact in present.tasks() {
             let possible = match fact.nature {
@@ -195,14 +265,28 @@ fn check_dataset(world: &World, scenario: &Scenario) {
             }
         }
         assert_eq!(status.failed + status.quarantined, given_up, "{name}");
-        assert_eq!(status.done + status.extra, rows.len() as u64, "{name}: {status:?}");
         let tasks = present.tasks().count() as u64;
         assert_eq!((status.tasks, status.done), (tasks, tasks - given_up), "{name}");
         if !scenario.edits {
             assert_eq!(status.extra, 0, "{name} has rows that nobody asked for");
         }
-        check_jobs(world, scenario, name, &rows);
     }
+    check_histories(world);
+}
+
+/// Each experiment has its rows in its folder, unless it was erased, and no other folder has rows.
+fn check_histories(world: &World) {
+    world.check_acknowledged(world.acknowledged.len(), None);
+    let mut folders: BTreeMap<&str, BTreeSet<Uuid>> = BTreeMap::new();
+    for history in world.disk.histories.all().iter().filter(|history| history.end != Some(Fate::Erase)) {
+        let before = folders.insert(&history.name, history.rows.clone());
+        assert_eq!(before, None, "two experiments in the folder of {}", history.name);
+    }
+    for (name, rows) in folders.iter().map(|(name, rows)| (*name, rows)) {
+        assert!(world.disk.dataset(name, Table::Tasks).iter().eq(rows), "{name} has other rows than are durable");
+    }
+    let stray = world.disk.parts.keys().find(|(folder, ..)| !folders.contains_key(folder.as_str()));
+    assert_eq!(stray, None, "a part of an experiment that was erased");
 }
 
 fn check_jobs(world: &World, scenario: &Scenario, name: &str, rows: &[Uuid]) {

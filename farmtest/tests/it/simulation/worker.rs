@@ -14,7 +14,7 @@ use powersweep_worker::session::{
 use prost::Message;
 use uuid::Uuid;
 
-use super::catalogue::{Generation, Nature, decode, encode, generation};
+use super::catalogue::{Generation, Nature, decode, encode, generation, pinned};
 use super::random::mix;
 use super::world::{Happening, World};
 
@@ -28,6 +28,8 @@ const BATCH_AGE_JOBS_US: u64 = 700_000;
 
 /// Reasons for which a faultless worker's hand-in may be refused.
 const REFUSALS: [&str; 2] = ["done elsewhere", "uploads were deleted"];
+/// The same where its experiment leaves, or has left.
+const GONE: [&str; 3] = ["goes away", "there is no experiment", "is not known any more"];
 
 #[derive(Debug)]
 struct Batch {
@@ -46,6 +48,14 @@ struct Slot {
     batches: u64,
 }
 
+/// What a hand-in said: its tasks, and the experiment and generation that they were leased in.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) experiment: String,
+    pub(super) generation: u64,
+    pub(super) tasks: Vec<Uuid>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Worker {
@@ -58,8 +68,8 @@ pub(super) struct Worker {
     greeted: bool,
     uploads: usize,
     parts: u64,
-    /// What hand-ins said: experiment and tasks, by id.
-    pub(super) said: BTreeMap<u64, (String, Vec<Uuid>)>,
+    /// What hand-ins said, by id.
+    pub(super) said: BTreeMap<u64, Said>,
     /// Tasks that a coordinator need not keep the row of: they were in no manifest when it came.
     pub(super) unwanted: BTreeSet<Uuid>,
     /// Its tasks take so many times their time.
@@ -195,7 +205,9 @@ impl World {
             }
             FromFarm::Experiment(experiment) => {
                 let key = ExperimentKey { name: experiment.name.as_str().into(), generation: experiment.generation };
-                let told = generation(&experiment.manifest);
+                let digests = experiment.digests.iter();
+                let digests = digests.map(|(log, digest)| (log.clone(), digest[..].try_into().expect("32 bytes")));
+                let told = generation(&experiment.manifest, pinned(&digests.collect()));
                 let before = worker.known.insert(key, Rc::clone(&told));
                 // What a worker was told of a generation holds for ever, whatever was lost in between.
                 assert!(before.is_none_or(|before| Rc::ptr_eq(&before, &told)), "a generation changed its manifest");
@@ -205,6 +217,7 @@ impl World {
                 worker.session.acknowledged(&ack.ids);
                 for rejected in &ack.rejected {
                     let known = REFUSALS.iter().any(|reason| rejected.reason.contains(reason));
+                    let known = known || is_of_gone(&rejected.reason);
                     assert!(known, "a faultless hand-in is refused: {}", rejected.reason);
                 }
                 worker.session.rejected(&ack.rejected.iter().map(|rejected| rejected.id).collect::<Vec<_>>());
@@ -239,8 +252,8 @@ impl World {
         }
         while let Some(message) = self.workers[w].session.next_message() {
             if let ToFarm::HandIn(hand_in) = &message {
-                let tasks = decode(&hand_in.rows);
-                self.workers[w].said.insert(hand_in.id, (hand_in.experiment.clone(), tasks));
+                let (experiment, tasks) = (hand_in.experiment.clone(), decode(&hand_in.rows));
+                self.workers[w].said.insert(hand_in.id, Said { experiment, generation: hand_in.generation, tasks });
             }
             self.note(|| format!("worker {w} sends over {link}: {}", brief(&message)));
             self.send_up(link, message);
@@ -417,7 +430,7 @@ impl World {
         let away = self.now_us < self.storage_away_until_us;
         let arrives = self.arrives_up(link) && !away;
         if arrives && self.coordinators[c].is_alive() {
-            self.disk.stage(upload.part.part_id, &decode(&upload.part.bytes));
+            self.disk.stage(&upload.experiment.name, upload.part.part_id, &decode(&upload.part.bytes));
         }
         let ok = arrives && (self.quiet || !self.random.one_in(8));
         let delay = self.network_delay();
@@ -434,6 +447,11 @@ impl World {
             self.pump(w);
         }
     }
+}
+
+/// Whether a refusal says that the experiment leaves, or has left.
+pub(super) fn is_of_gone(reason: &str) -> bool {
+    GONE.iter().any(|gone| reason.contains(gone))
 }
 
 fn brief(message: &ToFarm) -> String {

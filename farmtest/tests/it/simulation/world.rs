@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::client::{Client, Wish};
 use super::coordinator::{Coordinator, config};
 use super::disk::Disk;
+use super::leaving::Attempt;
 use super::network::{Link, Partition};
 use super::random::Random;
 use super::worker::Worker;
@@ -44,6 +45,8 @@ pub(super) enum Happening {
     Publish { c: usize, life: u64, intent: Intent },
     Published { c: usize, life: u64, part_id: Uuid, result: Result<u64, PublishFailure> },
     Discard { part_id: Uuid },
+    Leave { c: usize, life: u64, attempt: Attempt },
+    Left { c: usize, life: u64, experiment: String, result: Result<(), PublishFailure> },
     ClientActs,
     ClientAsks { c: usize, id: u64 },
     ClientHears { id: u64, reply: Reply },
@@ -86,8 +89,8 @@ pub(super) struct World {
     pub(super) partitions: Vec<Partition>,
     pub(super) links: Vec<Link>,
     pub(super) client: Client,
-    /// What workers were told is durable.
-    pub(super) acknowledged: Vec<(String, Uuid)>,
+    /// What workers were told is durable: the numbers of their experiments' histories, and tasks.
+    pub(super) acknowledged: Vec<(usize, Uuid)>,
     /// Which life said an epoch.
     pub(super) epochs: BTreeMap<u64, (usize, u64)>,
     pub(super) steps: u64,
@@ -189,6 +192,8 @@ impl World {
             Happening::LateBatch { c, batch } => self.late_batch(c, &batch),
             Happening::Publish { c, life, intent } => self.publish(c, life, &intent),
             Happening::Published { c, life, part_id, result } => self.published(c, life, part_id, result),
+            Happening::Leave { c, life, attempt } => self.leave_step(c, life, attempt),
+            Happening::Left { c, life, experiment, result } => self.left(c, life, experiment, result),
             Happening::Discard { part_id } => drop(self.disk.staging.remove(&part_id)),
             Happening::ClientActs => self.client_acts(),
             Happening::ClientAsks { c, id } => self.client_asks(c, id),

@@ -1,0 +1,96 @@
+//! Experiments from their first submits on, whatever becomes of their names: the ledger's memory of those that left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_coordinator::records::Fate;
+use uuid::Uuid;
+
+/// One experiment. See the module.
+#[derive(Debug)]
+pub(super) struct History {
+    submitted_as: String,
+    /// Its folder now.
+    pub(super) name: String,
+    /// Its first and its latest generation.
+    generations: (u64, u64),
+    /// Every task that has a durable row, or had one when it left.
+    pub(super) rows: BTreeSet<Uuid>,
+    /// Set when its state has gone, and not where it goes on under another name.
+    pub(super) end: Option<Fate>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Histories {
+    all: Vec<History>,
+    present: BTreeMap<String, usize>,
+}
+
+impl Histories {
+    /// The experiment that has a name now.
+    pub(super) fn present(&self, name: &str) -> Option<&History> {
+        self.present.get(name).map(|&at| &self.all[at])
+    }
+
+    /// Its number, which stays.
+    pub(super) fn number_of(&self, name: &str) -> Option<usize> {
+        self.present.get(name).copied()
+    }
+
+    pub(super) fn get(&self, number: usize) -> &History {
+        &self.all[number]
+    }
+
+    pub(super) fn all(&self) -> &[History] {
+        &self.all
+    }
+
+    /// The experiment that was submitted under a name and had a generation then.
+    pub(super) fn of(&self, name: &str, generation: u64) -> Option<usize> {
+        let has = |history: &History| (history.generations.0..=history.generations.1).contains(&generation);
+        self.all.iter().position(|history| history.submitted_as == name && has(history))
+    }
+
+    /// Whether that experiment has its name still.
+    pub(super) fn is_present(&self, name: &str, generation: u64) -> bool {
+        self.of(name, generation).is_some_and(|at| self.present.get(name) == Some(&at))
+    }
+
+    /// A record of an experiment became durable: a new one, an edit, or one under another name.
+    pub(super) fn stored(&mut self, name: &str, generation: u64) {
+        if let Some(&at) = self.present.get(name) {
+            let latest = &mut self.all[at].generations.1;
+            assert!(*latest <= generation, "a generation of {name} went back from {latest} to {generation}");
+            *latest = generation;
+            return;
+        }
+        let earlier = self.all.iter().filter(|history| history.submitted_as == name);
+        let last = earlier.map(|history| history.generations.1).max().unwrap_or(0);
+        assert!(last < generation, "{name} begins at generation {generation}, it had {last} before");
+        self.present.insert(name.to_owned(), self.all.len());
+        let (submitted_as, name, rows) = (name.to_owned(), name.to_owned(), BTreeSet::new());
+        self.all.push(History { submitted_as, name, generations: (generation, generation), rows, end: None });
+    }
+
+    /// The experiment of a name leaves.
+    pub(super) fn left(&mut self, name: &str, fate: &Fate) {
+        let at = self.present.remove(name).expect("only what is there can go");
+        match fate {
+            Fate::Rename(to) => {
+                to.clone_into(&mut self.all[at].name);
+                assert_eq!(self.present.insert(to.clone(), at), None, "there is a {to} already");
+            }
+            Fate::Forget | Fate::Erase => self.all[at].end = Some(fate.clone()),
+        }
+    }
+
+    /// Rows became durable that were made under a generation.
+    pub(super) fn add_rows(&mut self, name: &str, generation: u64, tasks: &[Uuid]) {
+        let at = self.present[name];
+        let History { generations: (first, latest), rows, .. } = &mut self.all[at];
+        assert!((*first..=*latest).contains(&generation), "rows of generation {generation} count for another {name}");
+        for task in tasks {
+            assert!(rows.insert(*task), "task {task} of {name} has a second row");
+        }
+    }
+}

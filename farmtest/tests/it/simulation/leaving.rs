@@ -1,0 +1,92 @@
+//! How a coordinator process deletes or moves the parts of an experiment that leaves: one request to storage at a time.
+
+use std::collections::VecDeque;
+
+use powersweep_coordinator::farm::{Event, PublishFailure};
+use powersweep_coordinator::records::{Fate, Table};
+use uuid::Uuid;
+
+use super::disk::Place;
+use super::world::{Happening, World};
+
+/// One request to storage.
+#[derive(Debug)]
+enum Step {
+    ListParts(Table),
+    ListUploads(Table),
+    Part(Place),
+    Upload(Uuid),
+}
+
+/// An attempt to take an experiment's parts away, and what is left of it.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    experiment: String,
+    fate: Fate,
+    steps: VecDeque<Step>,
+}
+
+impl World {
+    pub(super) fn leave(&mut self, c: usize, experiment: String, fate: Fate) {
+        let erases = fate == Fate::Erase;
+        let lists = |table| {
+            let uploads = erases.then_some(Step::ListUploads(table));
+            std::iter::once(Step::ListParts(table)).chain(uploads)
+        };
+        let steps = Table::ALL.into_iter().flat_map(lists).collect();
+        let life = self.coordinators[c].life();
+        let delay = self.storage_delay();
+        self.after(delay, Happening::Leave { c, life, attempt: Attempt { experiment, fate, steps } });
+    }
+
+    pub(super) fn leave_step(&mut self, c: usize, life: u64, mut attempt: Attempt) {
+        let alive = self.coordinators[c].is_alive();
+        // A process that died may have sent the request before; it sends no other one.
+        if !alive && self.random.one_in(2) {
+            return;
+        }
+        let away = self.now_us < self.storage_away_until_us;
+        let fails = away || !self.quiet && self.random.one_in(4 * self.rates.publish_fails);
+        let Some(step) = attempt.steps.pop_front() else { return };
+        if !away && (!fails || self.random.one_in(2)) {
+            self.note(|| format!("coordinator {c}, {} leaves: {step:?}", attempt.experiment));
+            self.carry_out(step, &mut attempt);
+        }
+        if !alive {
+            return;
+        }
+        let delay = self.storage_delay();
+        let experiment = attempt.experiment.clone();
+        if fails {
+            let result = Err(PublishFailure { reason: "simulated".to_owned(), retryable: true });
+            self.after(delay, Happening::Left { c, life, experiment, result });
+        } else if attempt.steps.is_empty() {
+            self.after(delay, Happening::Left { c, life, experiment, result: Ok(()) });
+        } else {
+            self.after(delay, Happening::Leave { c, life, attempt });
+        }
+    }
+
+    fn carry_out(&mut self, step: Step, attempt: &mut Attempt) {
+        match step {
+            Step::ListParts(table) => {
+                let parts = self.disk.parts.keys();
+                let found = parts.filter(|(folder, of, _)| *folder == attempt.experiment && *of == table).cloned();
+                found.map(Step::Part).for_each(|step| attempt.steps.push_front(step));
+            }
+            Step::ListUploads(table) => {
+                let uploads = self.disk.staging.iter().filter(|_| table == Table::Jobs);
+                let found = uploads.filter(|(_, (experiment, _))| *experiment == attempt.experiment);
+                found.map(|(id, _)| Step::Upload(*id)).for_each(|step| attempt.steps.push_front(step));
+            }
+            Step::Part(place) => self.disk.take_away(&place, &attempt.fate),
+            Step::Upload(part_id) => self.disk.take_upload_away(&part_id),
+        }
+    }
+
+    pub(super) fn left(&mut self, c: usize, life: u64, experiment: String, result: Result<(), PublishFailure>) {
+        if self.coordinators[c].life() == life {
+            self.farm_event(c, Event::Left { experiment, result });
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What coordinators say, held to what is durable when they say it.
+
+use powersweep_proto::v1;
+
+use super::catalogue::{decode, generation, log_of};
+use super::worker::{Said, is_of_gone};
+use super::world::World;
+
+impl World {
+    /// Notes the tasks of a hand-in that are not in the manifest now. Returns the number of its rows.
+    pub(super) fn note_unwanted(&mut self, c: usize, link: u64, hand_in: &v1::HandIn) -> u32 {
+        let tasks = decode(&hand_in.rows);
+        let count = tasks.len() as u32;
+        let farm = self.coordinators[c].farm();
+        let sweep = farm.and_then(|farm| farm.sweep(&hand_in.experiment));
+        if let Some(sweep) = sweep.filter(|_| self.disk.histories.is_present(&hand_in.experiment, hand_in.generation)) {
+            let first = sweep.next_included(0).and_then(|index| sweep.task(index)).expect("no sweep is empty");
+            let log = first.digest.map_or(log_of(0), |digest| *digest.as_bytes());
+            let present = generation(sweep.manifest().text(), log);
+            let worker = &mut self.workers[self.links[link as usize].worker];
+            worker.unwanted.extend(tasks.into_iter().filter(|task| present.tasks().all(|fact| fact.id != *task)));
+        }
+        count
+    }
+
+    /// Acknowledged tasks have a durable row of their experiment, whatever became of it, unless their tasks are not in the
+    /// manifest any more. What was computed for an experiment that leaves is refused.
+    pub(super) fn check_ack(&mut self, link: u64, ack: &v1::Ack) {
+        let worker = &self.workers[self.links[link as usize].worker];
+        for Said { experiment, generation, tasks } in ack.ids.iter().filter_map(|id| worker.said.get(id)) {
+            let history = self.disk.histories.of(experiment, *generation).expect("it was leased");
+            for task in tasks {
+                if self.disk.histories.get(history).rows.contains(task) {
+                    self.acknowledged.push((history, *task));
+                    continue;
+                }
+                // It had left the manifest when its row came.
+                let unwanted = worker.unwanted.contains(task);
+                assert!(unwanted, "task {task} of {experiment} is acknowledged and has no durable row");
+            }
+        }
+        for rejected in ack.rejected.iter().filter(|rejected| is_of_gone(&rejected.reason)) {
+            let Some(said) = worker.said.get(&rejected.id) else { continue };
+            let goes = self.disk.goes(&said.experiment, said.generation);
+            assert!(goes, "a hand-in of {} is refused: {}", said.experiment, rejected.reason);
+        }
+    }
+
+    /// An epoch is one life's.
+    pub(super) fn check_welcome(&mut self, c: usize, welcome: &v1::Welcome) {
+        let life = (c, self.coordinators[c].life());
+        let owner = *self.epochs.entry(welcome.epoch).or_insert(life);
+        assert_eq!(owner, life, "two lives say epoch {}", welcome.epoch);
+    }
+
+    /// What was acknowledged before is visible: in its experiment's folder, if its user did not give it up.
+    pub(super) fn check_acknowledged(&self, before: usize, name: Option<&str>) {
+        for (history, task) in &self.acknowledged[..before] {
+            let history = self.disk.histories.get(*history);
+            let erased = history.end == Some(powersweep_coordinator::records::Fate::Erase);
+            if !erased && name.is_none_or(|name| history.name == name) {
+                let shown = self.disk.is_shown(&history.name, *task);
+                assert!(shown, "task {task} of {} was acknowledged and is not visible", history.name);
+            }
+        }
+    }
+}
