@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tonic::Status;
 
 use super::pace::Pace;
@@ -106,6 +107,8 @@ struct Driver {
     trouble: Option<String>,
     asked: Option<(Instant, Duration)>,
     parts: Arc<Semaphore>,
+    /// Work on the dataset that an effect asked for.
+    at_work: TaskTracker,
     ending: Ending,
     drain_limit: Duration,
 }
@@ -139,6 +142,7 @@ pub(super) async fn start(
         trouble: None,
         asked: None,
         parts: Arc::new(Semaphore::new(publish::at_once())),
+        at_work: TaskTracker::new(),
         ending: Ending::No,
         drain_limit: options.drain_limit,
     };
@@ -327,8 +331,9 @@ impl Driver {
             Effect::Publish { intent } => {
                 let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
                 let parts = Arc::clone(&self.parts);
-                tokio::spawn(async move {
-                    let _permit = parts.acquire_owned().await;
+                self.at_work.spawn(async move {
+                    // Closed when the farm that asked for it is gone.
+                    let Ok(_permit) = parts.acquire_owned().await else { return };
                     let result = make_visible(&*store, &intent)
                         .await
                         .map_err(|error| PublishFailure { reason: chain(&error), retryable: error.is_retryable() });
@@ -337,7 +342,7 @@ impl Driver {
             }
             Effect::Leave { experiment, fate } => {
                 let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
-                tokio::spawn(async move {
+                self.at_work.spawn(async move {
                     let result = match &fate {
                         Fate::Forget => Ok(()),
                         Fate::Erase => store.erase_dataset(&experiment).await,
@@ -448,7 +453,7 @@ impl Driver {
     }
 
     /// Drops the state in memory and loads what is durable. Streams are closed: workers come back and are adopted.
-    async fn reload(&mut self, error: StoreError, inbox: &mut Inbox) -> Result<(), ServeError> {
+    async fn reload(&mut self, mut error: StoreError, inbox: &mut Inbox) -> Result<(), ServeError> {
         tracing::warn!("a write failed, the state is loaded again: {}", chain(&error));
         self.life += 1;
         self.conns.clear();
@@ -459,8 +464,17 @@ impl Driver {
         if !error.is_retryable() {
             return Err(error.into());
         }
+        // What the old farm had begun must be over: a part may show up late, and be one of a dataset that the new farm has
+        // deleted meanwhile.
+        self.parts.close();
+        self.parts = Arc::new(Semaphore::new(publish::at_once()));
+        self.at_work.close();
+        let at_work = std::mem::take(&mut self.at_work);
+        if !self.answer_until(at_work.wait(), inbox).await {
+            return Err(error.into());
+        }
         loop {
-            let error = match self.store.load().await {
+            error = match self.store.load().await {
                 Ok(loaded) => {
                     self.farm = Farm::recover(self.config.clone(), loaded, seed(), now(self.started));
                     match self.ending {
@@ -475,17 +489,23 @@ impl Driver {
                 Err(error) => error,
             };
             tracing::warn!("the state cannot be loaded yet: {}", chain(&error));
-            let wait = tokio::time::sleep(RELOAD_AFTER);
-            tokio::pin!(wait);
-            loop {
-                tokio::select! {
-                    () = &mut wait => break,
-                    Some(question) = inbox.questions.recv() => self.command(question),
-                    command = inbox.commands.recv() => match command {
-                        // Dropped senders tell the askers that nothing was stored.
-                        Some(_) => {}
-                        None => return Err(error.into()),
-                    }
+            if !self.answer_until(tokio::time::sleep(RELOAD_AFTER), inbox).await {
+                return Err(error.into());
+            }
+        }
+    }
+
+    /// Answers questions from the state as it was, until something is over. False if nobody can ask any more.
+    async fn answer_until(&mut self, over: impl Future, inbox: &mut Inbox) -> bool {
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                _ = &mut over => return true,
+                Some(question) = inbox.questions.recv() => self.command(question),
+                command = inbox.commands.recv() => match command {
+                    // Dropped senders tell the askers that nothing was stored.
+                    Some(_) => {}
+                    None => return false,
                 }
             }
         }

@@ -2,6 +2,10 @@
 //!
 //! Both go part by part, in any number of attempts: what an earlier attempt did is not found any more. Only parts are
 //! touched; other files in an experiment's folder are their owner's.
+//!
+//! What is listed and what is done with it are two steps, and between them a store makes sure that it is still the owner.
+//! A process that was suspended and taken over may wake in the middle: the next experiment of the name has parts by then,
+//! and none of them is in its list.
 
 use futures::TryStreamExt;
 use object_store::path::Path;
@@ -13,40 +17,64 @@ use super::encoding::check_name;
 use super::objects::{Objects, private, unavailable};
 use crate::records::Table;
 
+/// The parts of a dataset on their way to another name.
+#[derive(Debug, Default)]
+pub struct Moves {
+    /// From where to where.
+    parts: Vec<(Path, Path)>,
+    /// A path in each folder that has, or had, parts.
+    folders: Vec<Path>,
+}
+
 impl Objects {
-    /// See [`super::Store::erase_dataset`].
-    pub async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
+    /// The parts and staged uploads of an experiment.
+    pub async fn dataset(&self, experiment: &str) -> Result<Vec<Path>, StoreError> {
         check_name(experiment)?;
+        let mut objects = Vec::new();
         for table in Table::ALL {
-            for part in self.parts(&layout::table_dir(experiment, table.name())).await? {
-                self.remove(&part).await?;
-            }
-            for upload in self.parts(&private(&["staging", "upload", experiment, table.name()])).await? {
-                self.remove(&upload).await?;
-            }
+            objects.extend(self.parts(&layout::table_dir(experiment, table.name())).await?);
+            objects.extend(self.parts(&private(&["staging", "upload", experiment, table.name()])).await?);
+        }
+        Ok(objects)
+    }
+
+    /// Deletes what a dataset had when it was listed.
+    pub async fn erase(&self, objects: &[Path]) -> Result<(), StoreError> {
+        for object in objects {
+            self.remove(object).await?;
         }
         Ok(())
     }
 
-    /// See [`super::Store::rename_dataset`].
-    pub async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
+    /// What giving a dataset another name takes.
+    pub async fn moves(&self, from: &str, to: &str) -> Result<Moves, StoreError> {
         check_name(from)?;
         check_name(to)?;
+        let mut moves = Moves::default();
         for table in Table::ALL {
             let (old, new) = (layout::table_dir(from, table.name()), layout::table_dir(to, table.name()));
             let parts = self.parts(&old).await?;
-            for part in &parts {
-                let name = part.filename().unwrap_or_default();
-                match self.store.rename(part, &new.clone().join(name)).await {
-                    Ok(()) | Err(ObjectError::NotFound { .. }) => {}
-                    Err(error) => return Err(unavailable("move", part, error)),
-                }
+            // An earlier attempt may have ended between its moves and their folders' syncs.
+            if !parts.is_empty() || !self.parts(&new).await?.is_empty() {
+                moves.folders.extend([new.clone().join("part"), old.join("part")]);
             }
-            if let Some(part) = parts.first() {
-                // After a power cut the state must not know a move that the folders do not.
-                self.sync_folder(&new.clone().join(part.filename().unwrap_or_default())).await?;
-                self.sync_folder(part).await?;
+            let target = |part: &Path| new.clone().join(part.filename().unwrap_or_default());
+            moves.parts.extend(parts.into_iter().map(|part| (part.clone(), target(&part))));
+        }
+        Ok(moves)
+    }
+
+    /// Moves the parts that were listed.
+    pub async fn rename(&self, moves: &Moves) -> Result<(), StoreError> {
+        for (from, to) in &moves.parts {
+            match self.store.rename(from, to).await {
+                Ok(()) | Err(ObjectError::NotFound { .. }) => {}
+                Err(error) => return Err(unavailable("move", from, error)),
             }
+        }
+        // After a power cut the state must not know a move that the folders do not.
+        for folder in &moves.folders {
+            self.sync_folder(folder).await?;
         }
         Ok(())
     }

@@ -268,13 +268,15 @@ impl Store for ModelStore {
     }
 
     async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
+        let objects = self.objects.dataset(experiment).await?;
         drop(self.open()?);
-        self.objects.erase_dataset(experiment).await
+        self.objects.erase(&objects).await
     }
 
     async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let moves = self.objects.moves(from, to).await?;
         drop(self.open()?);
-        self.objects.rename_dataset(from, to).await
+        self.objects.rename(&moves).await
     }
 
     async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {

@@ -230,9 +230,11 @@ impl Objects {
         let mut folder = directory.clone();
         folder.extend(path.parts().map(|part| part.as_ref().to_owned()));
         folder.pop();
-        blocking(move || std::fs::File::open(&folder)?.sync_all())
-            .await
-            .map_err(|error| unavailable("sync the folder of", path, error))
+        match blocking(move || std::fs::File::open(&folder)?.sync_all()).await {
+            // Somebody took it away with all that was in it.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            synced => synced.map_err(|error| unavailable("sync the folder of", path, error)),
+        }
     }
 
     async fn check_same_part(&self, path: &Path, part_id: Uuid) -> Result<(), StoreError> {

@@ -117,6 +117,13 @@ impl SlateStore {
         receive
     }
 
+    /// Makes sure, in the storage itself, that no newer owner had taken over when this was called.
+    async fn still_own(&self) -> Result<(), StoreError> {
+        // Nothing has this key: what counts is that the write is durable, which it is for the newest owner alone.
+        self.db.delete(b"own").await.map_err(self.error("write to"))?;
+        self.flush().await
+    }
+
     fn check_open(&self) -> Result<(), StoreError> {
         if self.closed.load(Ordering::Acquire) {
             return Err(StoreError::Closed { data: self.data.clone() });
@@ -341,12 +348,16 @@ impl Store for SlateStore {
 
     async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
         self.check_open()?;
-        self.objects.erase_dataset(experiment).await
+        let objects = self.objects.dataset(experiment).await?;
+        self.still_own().await?;
+        self.objects.erase(&objects).await
     }
 
     async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
         self.check_open()?;
-        self.objects.rename_dataset(from, to).await
+        let moves = self.objects.moves(from, to).await?;
+        self.still_own().await?;
+        self.objects.rename(&moves).await
     }
 
     async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {

@@ -340,6 +340,17 @@ async fn a_dataset_is_renamed_and_erased_in_any_number_of_attempts(place: Place)
     store.erase_dataset("nosuch").await.expect("nothing to do");
 }
 
+async fn an_older_owner_takes_no_dataset_away(place: Place) {
+    let older = place.open().await;
+    let newer = place.open().await;
+    let (id, path) = (Uuid::from_u128(1), part_path("e", Table::Tasks, Uuid::from_u128(1)));
+    newer.create(&path, a_part("e", id, 0..3), id).await.expect("created");
+    assert!(older.erase_dataset("e").await.expect_err("fenced").is_lost_ownership());
+    assert!(older.rename_dataset("e", "e@1").await.expect_err("fenced").is_lost_ownership());
+    assert!(place.get(&path).await.is_some(), "it stays where it is");
+    newer.rename_dataset("e", "e@1").await.expect("moved");
+}
+
 macro_rules! promises {
     ($place:ident => $($promise:ident)*) => {
         $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -364,6 +375,7 @@ macro_rules! promises {
                 impossible_requests_are_refused
                 parts_hold_their_rows
                 a_dataset_is_renamed_and_erased_in_any_number_of_attempts
+                an_older_owner_takes_no_dataset_away
             }
         })*
     };

@@ -50,10 +50,11 @@ fn leases_grow_where_every_task_fails_at_once() {
     let conn = wire.connect(1, 2, vec![]);
     wire.commit_all();
     let (mut most, mut failed) = (0, 0);
-    for _ in 0..20 {
+    for _ in 0..10 {
         for lease in wire.leases(conn) {
             most = most.max(tasks(&lease).len());
-            for index in tasks(&lease) {
+            // Each step checks every invariant: enough of them to learn from.
+            for index in tasks(&lease).into_iter().take(20) {
                 wire.pass(Duration::from_micros(100));
                 failed += 1;
                 wire.send(conn, failure(failed, &lease, index, v1::FailureKind::Invalid));

@@ -3,8 +3,6 @@
 mod lifecycle;
 mod parts;
 mod scripted;
-mod simulated_worker;
-mod simulation;
 mod weather;
 mod wire;
 

@@ -44,10 +44,9 @@ fn decode(ipc: &[u8]) -> (u64, Vec<u64>) {
 #[derive(Default)]
 struct Told {
     manifest: String,
-    jobs: bool,
     sweep: Option<Sweep>,
-    /// Identity and seed by index, as far as they were asked for.
-    tasks: BTreeMap<u64, (Uuid, u64)>,
+    /// Identities by index, as far as they were asked for.
+    tasks: BTreeMap<u64, Uuid>,
 }
 
 /// See the module.
@@ -152,27 +151,21 @@ impl Wire {
         let told = self.announced.entry((experiment.name.clone(), experiment.generation)).or_default();
         if told.manifest.is_empty() {
             told.manifest.clone_from(&experiment.manifest);
-            told.jobs = experiment.tables.iter().any(|table| table == "jobs");
         }
         assert_eq!(told.manifest, experiment.manifest, "generation {}", experiment.generation);
     }
 
-    /// Identity and seed of a task that a worker knows by generation and index.
-    pub(super) fn task(&mut self, experiment: &str, generation: u64, index: u64) -> (Uuid, u64) {
+    /// Identity of a task that a worker knows by generation and index.
+    fn identity(&mut self, experiment: &str, generation: u64, index: u64) -> Uuid {
         let told = self.announced.get_mut(&(experiment.to_owned(), generation)).expect("it was announced");
         let sweep = told.sweep.get_or_insert_with(|| sweep_of(&told.manifest));
-        let task = || sweep.task(index).map(|task| (task.task_id, task.sim.seed)).expect("it was leased");
+        let task = || sweep.task(index).expect("it was leased").task_id;
         *told.tasks.entry(index).or_insert_with(task)
-    }
-
-    /// Whether a generation wants the jobs table.
-    pub(super) fn wants_jobs(&self, experiment: &str, generation: u64) -> bool {
-        self.announced[&(experiment.to_owned(), generation)].jobs
     }
 
     /// Identities of several.
     pub(super) fn identities(&mut self, experiment: &str, generation: u64, indices: &[u64]) -> Vec<Uuid> {
-        indices.iter().map(|&index| self.task(experiment, generation, index).0).collect()
+        indices.iter().map(|&index| self.identity(experiment, generation, index)).collect()
     }
 
     /// Gives the next batch to the store, which makes it durable or fails to; true if there was one. The farm hears of
