@@ -340,6 +340,19 @@ async fn a_dataset_is_renamed_and_erased_in_any_number_of_attempts(place: Place)
     store.erase_dataset("nosuch").await.expect("nothing to do");
 }
 
+/// Retrying or forgetting an experiment is one batch, whatever number of its tasks have failed.
+async fn a_batch_may_have_a_record_for_each_of_many_failed_tasks(place: Place) {
+    let store = place.open().await;
+    let mut batch = Batch::new();
+    for index in 0..600_000 {
+        batch.delete(Key::Failure { experiment: "e".into(), generation: 1, index });
+    }
+    batch.put(experiment("e"));
+    store.commit(batch).await.expect("durable");
+    place.kill();
+    assert_eq!(names(&place.open().await.load().await.expect("loads")), ["e"]);
+}
+
 async fn an_older_owner_takes_no_dataset_away(place: Place) {
     let older = place.open().await;
     let newer = place.open().await;
@@ -375,6 +388,7 @@ macro_rules! promises {
                 impossible_requests_are_refused
                 parts_hold_their_rows
                 a_dataset_is_renamed_and_erased_in_any_number_of_attempts
+                a_batch_may_have_a_record_for_each_of_many_failed_tasks
                 an_older_owner_takes_no_dataset_away
             }
         })*

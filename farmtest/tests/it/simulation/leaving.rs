@@ -14,6 +14,8 @@ use super::world::{Happening, World};
 enum Step {
     ListParts(Table),
     ListUploads(Table),
+    /// A durable write: it fails for all but the newest owner.
+    Own,
     Part(Place),
     Upload(Uuid),
 }
@@ -33,7 +35,8 @@ impl World {
             let uploads = erases.then_some(Step::ListUploads(table));
             std::iter::once(Step::ListParts(table)).chain(uploads)
         };
-        let steps = Table::ALL.into_iter().flat_map(lists).collect();
+        // What the lists find comes behind.
+        let steps = Table::ALL.into_iter().flat_map(lists).chain([Step::Own]).collect();
         let life = self.coordinators[c].life();
         let delay = self.storage_delay();
         self.after(delay, Happening::Leave { c, life, attempt: Attempt { experiment, fate, steps } });
@@ -48,6 +51,9 @@ impl World {
         let away = self.now_us < self.storage_away_until_us;
         let fails = away || !self.quiet && self.random.one_in(4 * self.rates.publish_fails);
         let Some(step) = attempt.steps.pop_front() else { return };
+        if matches!(step, Step::Own) && c + 1 != self.coordinators.len() {
+            return;
+        }
         if !away && (!fails || self.random.one_in(2)) {
             self.note(|| format!("coordinator {c}, {} leaves: {step:?}", attempt.experiment));
             self.carry_out(step, &mut attempt);
@@ -72,13 +78,14 @@ impl World {
             Step::ListParts(table) => {
                 let parts = self.disk.parts.keys();
                 let found = parts.filter(|(folder, of, _)| *folder == attempt.experiment && *of == table).cloned();
-                found.map(Step::Part).for_each(|step| attempt.steps.push_front(step));
+                found.map(Step::Part).for_each(|step| attempt.steps.push_back(step));
             }
             Step::ListUploads(table) => {
                 let uploads = self.disk.staging.iter().filter(|_| table == Table::Jobs);
                 let found = uploads.filter(|(_, (experiment, _))| *experiment == attempt.experiment);
-                found.map(|(id, _)| Step::Upload(*id)).for_each(|step| attempt.steps.push_front(step));
+                found.map(|(id, _)| Step::Upload(*id)).for_each(|step| attempt.steps.push_back(step));
             }
+            Step::Own => {}
             Step::Part(place) => self.disk.take_away(&place, &attempt.fate),
             Step::Upload(part_id) => self.disk.take_upload_away(&part_id),
         }
