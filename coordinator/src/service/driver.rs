@@ -7,21 +7,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use powersweep_proto::client::chain;
 use powersweep_proto::v1;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tonic::Status;
 
+use super::dataset_work::DatasetWork;
 use super::pace::Pace;
-use super::requests::{Requests, chain};
+use super::requests::Requests;
 use super::{ServeError, ServeOptions};
 use crate::farm::{Action, ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
 use crate::owner::Lost;
-use crate::publish::{self, make_visible};
-use crate::records::{Fate, LogDigest};
+use crate::records::LogDigest;
 use crate::store::{Store, StoreError};
 
 /// Events that may wait for the driver: then streams are read no further.
@@ -106,9 +106,7 @@ struct Driver {
     /// What is wrong with stalled storage, and when it was asked last.
     trouble: Option<String>,
     asked: Option<(Instant, Duration)>,
-    parts: Arc<Semaphore>,
-    /// Work on the dataset that an effect asked for.
-    at_work: TaskTracker,
+    work: DatasetWork,
     ending: Ending,
     drain_limit: Duration,
 }
@@ -141,8 +139,7 @@ pub(super) async fn start(
         stalled: false,
         trouble: None,
         asked: None,
-        parts: Arc::new(Semaphore::new(publish::at_once())),
-        at_work: TaskTracker::new(),
+        work: DatasetWork::new(Arc::clone(&options.store)),
         ending: Ending::No,
         drain_limit: options.drain_limit,
     };
@@ -329,38 +326,18 @@ impl Driver {
                 }
             }
             Effect::Publish { intent } => {
-                let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
-                let parts = Arc::clone(&self.parts);
-                self.at_work.spawn(async move {
-                    // Closed when the farm that asked for it is gone.
-                    let Ok(_permit) = parts.acquire_owned().await else { return };
-                    let result = make_visible(&*store, &intent)
-                        .await
-                        .map_err(|error| PublishFailure { reason: chain(&error), retryable: error.is_retryable() });
-                    let _ = done.send(Done::Part { life, part_id: intent.part_id, result });
+                let (done, life, part_id) = (self.done.clone(), self.life, intent.part_id);
+                self.work.publish(intent, move |result| {
+                    let _ = done.send(Done::Part { life, part_id, result });
                 });
             }
             Effect::Leave { experiment, fate } => {
-                let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
-                self.at_work.spawn(async move {
-                    let result = match &fate {
-                        Fate::Forget => Ok(()),
-                        Fate::Erase => store.erase_dataset(&experiment).await,
-                        Fate::Rename(to) => store.rename_dataset(&experiment, to).await,
-                    };
-                    let result = result
-                        .map_err(|error| PublishFailure { reason: chain(&error), retryable: error.is_retryable() });
+                let (done, life) = (self.done.clone(), self.life);
+                self.work.leave(experiment, fate, move |experiment, result| {
                     let _ = done.send(Done::Left { life, experiment, result });
                 });
             }
-            Effect::Discard { experiment, table, part_id } => {
-                let store = Arc::clone(&self.store);
-                tokio::spawn(async move {
-                    if let Err(error) = store.discard_staged(&experiment, table, part_id).await {
-                        tracing::debug!("staged object {part_id} of {experiment}/{table} stays: {error}");
-                    }
-                });
-            }
+            Effect::Discard { experiment, table, part_id } => self.work.discard(experiment, table, part_id),
         }
     }
 
@@ -464,13 +441,8 @@ impl Driver {
         if !error.is_retryable() {
             return Err(error.into());
         }
-        // What the old farm had begun must be over: a part may show up late, and be one of a dataset that the new farm has
-        // deleted meanwhile.
-        self.parts.close();
-        self.parts = Arc::new(Semaphore::new(publish::at_once()));
-        self.at_work.close();
-        let at_work = std::mem::take(&mut self.at_work);
-        if !self.answer_until(at_work.wait(), inbox).await {
+        let work = std::mem::replace(&mut self.work, DatasetWork::new(Arc::clone(&self.store)));
+        if !self.answer_until(work.end(), inbox).await {
             return Err(error.into());
         }
         loop {

@@ -4,6 +4,7 @@
 //! calls become the driver's events. The same requests can be made in this process through the [`Handle`].
 
 mod auth;
+mod dataset_work;
 mod driver;
 mod pace;
 mod requests;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_proto::client::chain;
 use powersweep_proto::v1;
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
@@ -193,17 +194,6 @@ pub(super) fn store_status(error: StoreError) -> Status {
         StoreError::PartTaken { .. } => Status::already_exists(message),
         _ => Status::data_loss(message),
     }
-}
-
-/// An error with its causes.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 fn gone() -> Status {

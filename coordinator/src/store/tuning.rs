@@ -8,17 +8,17 @@ use slatedb::config::{
 };
 
 /// How often garbage is collected. The default of minutes leaves 150,000 files behind on a busy directory.
-const GC_INTERVAL: Duration = Duration::from_secs(2);
+const GC_INTERVAL: Duration = Duration::from_secs(1);
 /// As on a directory; each look is paid for.
 const GC_INTERVAL_REMOTE: Duration = Duration::from_secs(10);
 
 /// Age before files are deleted that no durable state names any more: longer than any read that may still use them.
-const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(6);
+const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(4);
 /// As on a directory; objects are slower to read.
 const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
 /// Age before log files on a directory are deleted whose content is in sorted files. They are read when the state is
 /// opened, and one is written for each flush. See [`super::vigil`] for what follows from deleting them.
-const GC_MIN_AGE_WAL: Duration = Duration::from_secs(6);
+const GC_MIN_AGE_WAL: Duration = Duration::from_secs(4);
 
 /// Size at which SlateDB turns its memory into a sorted file: bounds what is replayed when the state is opened.
 const L0_SST_BYTES: usize = 8 << 20;
