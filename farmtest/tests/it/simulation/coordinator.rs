@@ -53,6 +53,8 @@ pub(super) struct Coordinator {
     commit_planned: bool,
     stalled: bool,
     started_us: u64,
+    /// Parts and departures that it has begun. A farm is not loaded again before they are over.
+    pub(super) at_work: usize,
     /// It was told to end.
     stopping: bool,
     closing: bool,
@@ -96,6 +98,7 @@ impl World {
             commit_planned: false,
             stalled: false,
             started_us: self.now_us,
+            at_work: 0,
             stopping: false,
             closing: false,
         });
@@ -149,7 +152,7 @@ impl World {
         if self.coordinators[c].stage != Stage::Loading || self.coordinators[c].life != life {
             return;
         }
-        if self.now_us < self.storage_away_until_us {
+        if self.coordinators[c].at_work > 0 || self.now_us < self.storage_away_until_us {
             return self.after(1_000_000, Happening::Load { c, life });
         }
         // What was left in doubt is decided before anything is believed.
@@ -375,6 +378,7 @@ impl World {
             }
             Effect::Publish { intent } => {
                 let delay = self.storage_delay();
+                self.coordinators[c].at_work += 1;
                 self.after(delay, Happening::Publish { c, life, intent });
             }
             Effect::Leave { experiment, fate } => self.leave(c, experiment, fate),
@@ -412,6 +416,7 @@ impl World {
     }
 
     pub(super) fn published(&mut self, c: usize, life: u64, part_id: uuid::Uuid, result: Result<u64, PublishFailure>) {
+        self.coordinators[c].at_work -= 1;
         if self.coordinators[c].life == life {
             self.farm_event(c, Event::Published { part_id, result });
         }

@@ -39,6 +39,7 @@ impl World {
         let steps = Table::ALL.into_iter().flat_map(lists).chain([Step::Own]).collect();
         let life = self.coordinators[c].life();
         let delay = self.storage_delay();
+        self.coordinators[c].at_work += 1;
         self.after(delay, Happening::Leave { c, life, attempt: Attempt { experiment, fate, steps } });
     }
 
@@ -49,11 +50,9 @@ impl World {
             return;
         }
         let away = self.now_us < self.storage_away_until_us;
-        let fails = away || !self.quiet && self.random.one_in(4 * self.rates.publish_fails);
         let Some(step) = attempt.steps.pop_front() else { return };
-        if matches!(step, Step::Own) && c + 1 != self.coordinators.len() {
-            return;
-        }
+        let fenced = matches!(step, Step::Own) && c + 1 != self.coordinators.len();
+        let fails = away || fenced || !self.quiet && self.random.one_in(4 * self.rates.publish_fails);
         if !away && (!fails || self.random.one_in(2)) {
             self.note(|| format!("coordinator {c}, {} leaves: {step:?}", attempt.experiment));
             self.carry_out(step, &mut attempt);
@@ -92,6 +91,7 @@ impl World {
     }
 
     pub(super) fn left(&mut self, c: usize, life: u64, experiment: String, result: Result<(), PublishFailure>) {
+        self.coordinators[c].at_work -= 1;
         if self.coordinators[c].life() == life {
             self.farm_event(c, Event::Left { experiment, result });
         }

@@ -1,6 +1,7 @@
 //! Connections: ordered streams with delays, which break. What one side knows of a break, the other may not know for long.
 
 use powersweep_proto::v1;
+use powersweep_proto::v1::worker_message::Body;
 use prost::Message;
 
 use super::world::{Happening, World};
@@ -47,18 +48,23 @@ impl World {
     }
 
     /// A message sets out for the coordinator.
-    pub(super) fn send_up(&mut self, link: u64, body: v1::worker_message::Body) {
+    pub(super) fn send_up(&mut self, link: u64, body: Body) {
         self.send_up_after(link, 0, body);
     }
 
     /// The same, not before a while.
-    pub(super) fn send_up_after(&mut self, link: u64, wait_us: u64, body: v1::worker_message::Body) {
+    pub(super) fn send_up_after(&mut self, link: u64, wait_us: u64, body: Body) {
+        let settles = matches!(body, Body::HandIn(_) | Body::Failure(_) | Body::HandBack(_));
         let bytes = v1::WorkerMessage { body: Some(body) }.encode_to_vec();
         let now_us = self.partitions[self.place_of(link)].up_until_us.max(self.now_us);
         let earliest = now_us + wait_us + self.network_delay();
         let direction = &mut self.links[link as usize].up;
         direction.last_us = direction.last_us.max(earliest);
         let at = direction.last_us;
+        if settles && !self.quiet && self.random.one_in(12) {
+            self.note(|| format!("the next message over {link} comes twice"));
+            self.at(at, Happening::ToFarm { link, bytes: bytes.clone() });
+        }
         self.at(at, Happening::ToFarm { link, bytes });
     }
 
