@@ -154,11 +154,12 @@ impl Experiment {
         Closed { done: &self.done, failed: &self.failed, leased: &self.leased }
     }
 
-    /// The stored form of a chunk of the done-set.
-    pub(super) fn done_chunk(&self, chunk: u32) -> DoneChunk {
-        let mut bitmap = self.done.chunk(chunk).cloned().unwrap_or_default();
+    /// The stored form of a chunk of the done-set; `None` without a bit. An edit in the same batch may have moved all of
+    /// them away, and nothing would ever delete an empty record.
+    pub(super) fn done_chunk(&self, chunk: u32) -> Option<DoneChunk> {
+        let mut bitmap = self.done.chunk(chunk)?.clone();
         bitmap.optimize();
-        DoneChunk { experiment: self.record.name.clone(), generation: self.record.generation, chunk, bitmap }
+        Some(DoneChunk { experiment: self.record.name.clone(), generation: self.record.generation, chunk, bitmap })
     }
 
     /// Where an index of a generation lies in the present one: `Err` if the generation is unknown or the index is no

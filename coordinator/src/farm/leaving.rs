@@ -267,8 +267,8 @@ impl Farm {
                 }));
             }
         }
-        for (chunk, _) in experiment.done.chunks() {
-            self.out.put(Record::DoneChunk(experiment.done_chunk(chunk)));
+        for chunk in experiment.done.chunks().filter_map(|(chunk, _)| experiment.done_chunk(chunk)) {
+            self.out.put(Record::DoneChunk(chunk));
         }
         for failure in experiment.failures.values_mut() {
             *failure = FailureRecord { experiment: name(), ..failure.clone() };

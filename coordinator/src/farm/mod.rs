@@ -450,10 +450,7 @@ impl Farm {
     /// with [`Event::Committed`], or drops this farm and loads the state again.
     pub fn take_commit(&mut self) -> Option<(u64, Batch)> {
         let experiments = &self.experiments;
-        let taken = self.out.take_commit(|name, chunk| {
-            // None where an edit in this batch moved all bits away: nothing would ever delete the empty record.
-            Some(experiments.get(name).filter(|e| e.done.chunk(chunk).is_some())?.done_chunk(chunk))
-        });
+        let taken = self.out.take_commit(|name, chunk| experiments.get(name)?.done_chunk(chunk));
         if taken.is_some() {
             self.experiments.values_mut().for_each(Experiment::committing);
         }

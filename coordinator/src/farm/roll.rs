@@ -26,9 +26,8 @@ impl Farm {
             // Nor is a part tried again that failed before: it would come back after its deletion.
             return;
         }
-        self.retry_parts(name, now);
-        let Some(experiment) = self.experiments.get(name) else { return };
         let all = self.closing || experiment.is_at_rest() || !experiment.flushes.is_empty();
+        self.retry_parts(name, now);
         for table in Table::ALL {
             while self.is_due(name, table, all, now) && self.roll(name, table, now) {}
         }

@@ -223,14 +223,14 @@ fn state_in(data: &str) -> String {
 }
 
 fn from_slate_kind(data: &str, op: &'static str, kind: ErrorKind, message: String) -> StoreError {
-    let owned = || data.to_owned();
+    let data = data.to_owned();
     match kind {
-        ErrorKind::Closed(CloseReason::Fenced) => StoreError::Fenced { data: owned() },
-        ErrorKind::Closed(CloseReason::Clean) => StoreError::Closed { data: owned() },
-        ErrorKind::Closed(_) | ErrorKind::Internal => StoreError::Broken { data: owned(), reason: message },
-        ErrorKind::Data => StoreError::Corrupt { path: state_in(data), reason: message },
+        ErrorKind::Closed(CloseReason::Fenced) => StoreError::Fenced { data },
+        ErrorKind::Closed(CloseReason::Clean) => StoreError::Closed { data },
+        ErrorKind::Closed(_) | ErrorKind::Internal => StoreError::Broken { data, reason: message },
+        ErrorKind::Data => StoreError::Corrupt { path: state_in(&data), reason: message },
         ErrorKind::Invalid => StoreError::Invalid { reason: message },
-        _ => unavailable(op, &state_in(data), message),
+        _ => unavailable(op, &state_in(&data), message),
     }
 }
 

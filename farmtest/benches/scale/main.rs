@@ -132,7 +132,8 @@ fn watch(
     server: &Server,
     data: &Path,
     runtime: &Runtime,
-    (rows, every): (usize, Duration),
+    rows: usize,
+    every: Duration,
     mut over: impl FnMut(u64) -> bool,
 ) {
     let row_bytes = worker::encode(rows).len() as f64 / rows as f64;
@@ -186,7 +187,7 @@ fn many(binary: &Path, runtime: &Runtime) {
     let server = Server::start(binary, data.path(), runtime);
     server.submit(&trivial("many", tasks), runtime);
     let workers = fast(&server.url, 4, 1000, 3600);
-    watch(&server, data.path(), runtime, (1000, Duration::from_secs(10)), |done| done >= tasks);
+    watch(&server, data.path(), runtime, 1000, Duration::from_secs(10), |done| done >= tasks);
     while server.experiment(runtime).rows_in_parts < tasks {
         std::thread::sleep(Duration::from_millis(200));
     }
@@ -206,7 +207,7 @@ fn small(binary: &Path, runtime: &Runtime) {
     let began = Instant::now();
     let load = Load { url: server.url.clone(), workers: 8, rows: 1, ahead: 1, task_ms: 0, seconds };
     let mut workers = load.start();
-    watch(&server, data.path(), runtime, (1, Duration::from_secs(15)), |_| workers.ended());
+    watch(&server, data.path(), runtime, 1, Duration::from_secs(15), |_| workers.ended());
     let seen = workers.wait();
     println!(
         "  {:.0} hand-ins of one row a second, {:.1} us of coordinator time each",

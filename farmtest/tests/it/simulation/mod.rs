@@ -3,10 +3,10 @@
 //! The farm and the workers' sessions are the real ones; what drives them (the coordinator's driver, a worker's slots and
 //! connection, the store, the network, a client) is modelled step by step, and goes wrong between any two steps:
 //! connections break, half of them noticed by one side only; messages are late, lost with their connection and said
-//! again over the next, or come twice; coordinators die, are taken over while they run, or lose their storage; batches are lost, kept,
-//! or late; parts are published and called failed; workers die, drain, crawl, or are killed by their task; the wall clock
-//! jumps; clients edit the manifest, delete experiments with or without their parts, and set them aside for others of
-//! their name.
+//! again over the next, or come twice; coordinators die, are taken over while they run, or lose their storage; batches
+//! are lost, kept, or late; parts are published and called failed; workers die, drain, crawl, or are killed by their
+//! task; the wall clock jumps; clients edit the manifest, delete experiments with or without their parts, and set them
+//! aside for others of their name.
 //!
 //! After each step the farm's own invariants hold, and those of [`disk`]. When the faults stop, everything finishes, and
 //! the dataset is that of an undisturbed run.

@@ -1,5 +1,6 @@
 //! What coordinators say, held to what is durable when they say it.
 
+use powersweep_coordinator::records::Fate;
 use powersweep_proto::v1;
 
 use super::catalogue::{decode, generation, log_of};
@@ -57,7 +58,7 @@ impl World {
     pub(super) fn check_acknowledged(&self, before: usize, name: Option<&str>) {
         for (history, task) in &self.acknowledged[..before] {
             let history = self.disk.histories.get(*history);
-            let erased = history.end == Some(powersweep_coordinator::records::Fate::Erase);
+            let erased = history.end == Some(Fate::Erase);
             if !erased && name.is_none_or(|name| history.name == name) {
                 let shown = self.disk.is_shown(&history.name, *task);
                 assert!(shown, "task {task} of {} was acknowledged and is not visible", history.name);
