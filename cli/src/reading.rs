@@ -9,7 +9,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use powersweep_coordinator::publish::{live_batch, rolled_schema};
+use powersweep_coordinator::publish::{live_batches, rolled_schema};
 use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::Location;
 use powersweep_coordinator::view::{self, View, ViewError};
@@ -107,9 +107,9 @@ impl Reading {
             }
         }
         let Some(stored) = rolled_schema(self.table) else { return Ok(()) };
-        for rows in &self.view.rows {
-            let batch = live_batch(rows, &stored).map_err(|error| {
-                let place = format!("rows {} of {}/{} in the state", rows.seq, self.experiment, self.table);
+        for batch in live_batches(&self.view.rows, &stored) {
+            let batch = batch.map_err(|(seq, error)| {
+                let place = format!("rows {seq} of {}/{} in the state", self.experiment, self.table);
                 Failure::new(
                     Exit::Storage,
                     format!("{place} cannot be read: {}", powersweep_proto::client::chain(&error)),

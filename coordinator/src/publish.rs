@@ -16,8 +16,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use object_store::path::Path;
+use powersweep_results::ipc::Gather;
 use powersweep_results::part::{self, Footer};
-use powersweep_results::{ResultsError, failures, ipc, layout, merge, tasks};
+use powersweep_results::{ResultsError, failures, layout, merge, tasks};
 use uuid::Uuid;
 
 /// Why a part could not be published.
@@ -139,18 +140,25 @@ pub fn rolled_schema(table: Table) -> Option<SchemaRef> {
     }
 }
 
-/// The rows of a record that count, decoded.
-pub fn live_batch(rows: &RowsRecord, schema: &SchemaRef) -> Result<RecordBatch, ResultsError> {
-    let batch = ipc::decode(&rows.ipc, schema)?;
-    let Some(mask) = &rows.mask else { return Ok(batch) };
-    let mut keep = vec![true; batch.num_rows()];
-    for position in mask {
-        match keep.get_mut(position as usize) {
-            Some(keep) => *keep = false,
-            None => return Err(ResultsError::Mask { mask: position as usize + 1, rows: batch.num_rows() }),
+/// The rows that count, in batches of about a thousand. An error comes with the number of the record that it is about;
+/// what follows it leaves that record out.
+pub fn live_batches<'a>(
+    records: impl IntoIterator<Item = &'a RowsRecord>,
+    schema: &SchemaRef,
+) -> impl Iterator<Item = Result<RecordBatch, (u64, ResultsError)>> {
+    let mut records = records.into_iter();
+    let mut gather = Gather::new(schema);
+    let mut last = 0;
+    std::iter::from_fn(move || {
+        while !gather.is_full() {
+            let Some(record) = records.next() else { break };
+            last = record.seq;
+            if let Err(error) = gather.push(&record.ipc, record.mask.iter().flatten()) {
+                return Some(Err((record.seq, error)));
+            }
         }
-    }
-    part::filter(&batch, &keep)
+        (gather.rows() > 0).then(|| gather.finish().map_err(|error| (last, error)))
+    })
 }
 
 /// [`encode`], with a word on what it took: the one work of a coordinator that grows with the columns of a row.
@@ -186,16 +194,18 @@ fn encode(intent: &Intent, rows: &[RowsRecord]) -> Result<Bytes, PublishError> {
     if count != intent.rows {
         return Err(wrong(format!("{count} rows are stored, {} were to be published", intent.rows)));
     }
-    let mut seq = None;
-    let batches = rows.iter().map(|rows| {
-        seq = Some(rows.seq);
-        live_batch(rows, &schema)
+    let mut damaged = None;
+    let batches = live_batches(rows, &schema).map(|batch| {
+        batch.map_err(|(seq, error)| {
+            damaged = Some(seq);
+            error
+        })
     });
     let footer = Footer { experiment: experiment.clone(), part_id: *part_id, rows: intent.rows };
     part::encode_from(&schema, batches, &footer).map_err(|source| PublishError::Rows {
         experiment: experiment.clone(),
         table: *table,
-        seq: seq.map_or_else(|| "(none)".to_owned(), |seq| seq.to_string()),
+        seq: damaged.map_or_else(|| "(all)".to_owned(), |seq| seq.to_string()),
         part_id: *part_id,
         source,
     })

@@ -86,6 +86,18 @@ fn decode_ipc(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(ROWS)).bench_local(|| ipc::decode(&bytes, &schema));
 }
 
+/// As a part is made of hand-ins of one row.
+#[divan::bench]
+fn gather_ipc_of_one_row(bencher: Bencher<'_, '_>) {
+    let batch = batch(0);
+    let hand_ins: Vec<_> = (0..ROWS as usize).map(|i| ipc::encode(&batch.slice(i, 1)).expect("encodes")).collect();
+    let mut gather = ipc::Gather::new(&tasks::schema());
+    bencher.counter(ItemsCount::new(ROWS)).bench_local(|| {
+        hand_ins.iter().for_each(|bytes| gather.push(bytes, []).expect("decodes"));
+        gather.finish()
+    });
+}
+
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn encode_parquet(bencher: Bencher<'_, '_>) {
     let (batches, footer) = part_of(65);

@@ -37,11 +37,11 @@ pub enum ResultsError {
     /// A Parquet file that powersweep did not write: its footer lacks one of our keys, or the value makes no sense.
     #[error("the Parquet footer has no valid `{0}`: not a part written by powersweep")]
     Footer(&'static str),
-    /// The mask has not one element a row.
-    #[error("the mask has {mask} elements for {rows} rows")]
+    /// A mask leaves out a row that the batch does not have.
+    #[error("the mask leaves out row {position}, and there are {rows} rows")]
     Mask {
-        /// Elements of the mask.
-        mask: usize,
+        /// Position of the row.
+        position: usize,
         /// Rows of the batch.
         rows: usize,
     },

@@ -13,22 +13,23 @@
 //! Decoding trusts nothing: damaged or hostile bytes give an error, never a panic, and memory is bounded by
 //! [`MAX_BATCH_BYTES`].
 
+mod columns;
+mod gather;
+
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::buffer::Buffer;
-use arrow::compute::take;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::ipc::reader::read_record_batch;
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
-use arrow::ipc::{FieldNode, MessageHeader, MetadataVersion, root_as_message};
-use arrow::util::bit_chunk_iterator::UnalignedBitChunk;
+use arrow::ipc::{MessageHeader, MetadataVersion, root_as_message};
 use bytes::Bytes;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::CParameter;
 
+use self::columns::Column;
+pub use self::gather::Gather;
 use crate::ResultsError;
 use crate::columns::fingerprint;
 
@@ -55,7 +56,7 @@ pub fn encode(batch: &RecordBatch) -> Result<Bytes, ResultsError> {
     // Without a column that varies there would be nothing to tell the number of rows.
     if batch.num_rows() >= CONSTANTS_MIN_ROWS && constant.contains(&true) && constant.contains(&false) {
         let constants = to_content(&batch.slice(0, 1).project(&positions(&constant, true))?)?;
-        if check_repeated(batch.num_rows(), constants.0.len()).is_ok() {
+        if check_size(batch.num_rows() as u64 * constants.0.len() as u64).is_ok() {
             return encode_constants(batch, &constant, constants);
         }
     }
@@ -129,27 +130,34 @@ fn frame(mark: &[u8; 4], message_bytes: u32, schema: &SchemaRef, content: &[u8])
 ///
 /// Every error is final: the bytes are damaged, or come from a build with other columns.
 pub fn decode(bytes: &[u8], schema: &SchemaRef) -> Result<RecordBatch, ResultsError> {
-    let Frame { varying, constants } = Frame::read(bytes, schema)?;
-    let constants = constants.map(|(content, constant)| Ok::<_, ResultsError>((content.batch()?, constant)));
-    Split { varying: varying.batch()?, constants: constants.transpose()? }.join(schema)
+    let mut gather = Gather::new(schema);
+    gather.push(bytes, [])?;
+    gather.finish()
 }
 
 /// The number of rows of a batch that [`decode`] can decode, without making its columns.
 pub fn rows(bytes: &[u8], schema: &SchemaRef) -> Result<usize, ResultsError> {
-    Frame::read(bytes, schema)?.varying.rows()
+    Ok(Frame::read(bytes, schema)?.columns(schema)?.rows)
 }
 
 /// An Arrow message with its body in front.
 struct Content {
     bytes: Buffer,
     body_bytes: usize,
-    schema: SchemaRef,
 }
 
 /// What is in a frame; the constant columns, if they are apart, are of one row, and the bits say which they are.
 struct Frame {
     varying: Content,
     constants: Option<(Content, Vec<bool>)>,
+}
+
+/// The columns of a frame, in the schema's order. Those with `true` are of one row, which stands for all.
+struct Columns<'a> {
+    rows: usize,
+    columns: Vec<(Column<'a>, bool)>,
+    /// Most that they take in memory.
+    bytes: u64,
 }
 
 impl Frame {
@@ -167,15 +175,14 @@ impl Frame {
         }
         let bytes = decompress(frame)?;
         if has_constants {
-            return Frame::with_constants(&bytes, message_bytes, schema);
+            return Frame::with_constants(&bytes, message_bytes, schema.fields().len());
         }
         let body_bytes = bytes.len().checked_sub(message_bytes).ok_or(ResultsError::NotABatch("wrong length"))?;
-        Ok(Frame { varying: Content { bytes, body_bytes, schema: Arc::clone(schema) }, constants: None })
+        Ok(Frame { varying: Content { bytes, body_bytes }, constants: None })
     }
 
-    fn with_constants(bytes: &Buffer, message_bytes: usize, schema: &SchemaRef) -> Result<Frame, ResultsError> {
+    fn with_constants(bytes: &Buffer, message_bytes: usize, columns: usize) -> Result<Frame, ResultsError> {
         let wrong = || ResultsError::NotABatch("wrong length");
-        let columns = schema.fields().len();
         let bits_at = bytes.len().checked_sub(LENGTHS_BYTES + columns.div_ceil(8)).ok_or_else(wrong)?;
         let (bits, lengths) = bytes[bits_at..].split_at(columns.div_ceil(8));
         let length = |at: usize| u32::from_le_bytes(lengths[at..at + 4].try_into().expect("4 bytes")) as usize;
@@ -190,54 +197,33 @@ impl Frame {
         if !constant.contains(&false) {
             return Err(ResultsError::NotABatch("no column varies"));
         }
-        let part = |wanted: bool, at: usize, end: usize, body_bytes: usize| {
-            let schema = Arc::new(schema.project(&positions(&constant, wanted))?);
-            Ok::<_, ResultsError>(Content { bytes: bytes.slice_with_length(at, end - at), body_bytes, schema })
+        let part = |at, end: usize, body_bytes| Content { bytes: bytes.slice_with_length(at, end - at), body_bytes };
+        let constants = part(second_at, bits_at, second_body_bytes);
+        Ok(Frame { varying: part(0, second_at, body_bytes), constants: Some((constants, constant)) })
+    }
+
+    /// The columns, checked.
+    fn columns(&self, schema: &Schema) -> Result<Columns<'_>, ResultsError> {
+        let Some((constants, constant)) = &self.constants else {
+            let (rows, columns) = self.varying.columns(schema.fields())?;
+            let columns = columns.into_iter().map(|column| (column, false)).collect();
+            return Ok(Columns { rows, columns, bytes: self.varying.body_bytes as u64 });
         };
-        let varying = part(false, 0, second_at, body_bytes)?;
-        let constants = part(true, second_at, bits_at, second_body_bytes)?;
-        if constants.rows()? != 1 {
+        let fields = |wanted: bool| {
+            let fields = schema.fields().iter().zip(constant);
+            fields.filter(move |&(_, &constant)| constant == wanted).map(|(field, _)| field)
+        };
+        let (rows, varying) = self.varying.columns(fields(false))?;
+        let (row, constants_of_one) = constants.columns(fields(true))?;
+        if row != 1 {
             return Err(ResultsError::NotABatch("constants of other than one row"));
         }
-        check_repeated(varying.rows()?, second_body_bytes)?;
-        Ok(Frame { varying, constants: Some((constants, constant)) })
-    }
-}
-
-/// A decoded batch with its constant columns, if it has them, apart.
-struct Split {
-    varying: RecordBatch,
-    /// One row of the constant columns, and which they are.
-    constants: Option<(RecordBatch, Vec<bool>)>,
-}
-
-impl Split {
-    /// The batch with all its columns.
-    fn join(self, schema: &SchemaRef) -> Result<RecordBatch, ResultsError> {
-        let Some((constants, constant)) = self.constants else { return Ok(self.varying) };
-        let rows = self.varying.num_rows();
-        let first_row = UInt32Array::from(vec![0; rows]);
-        // Most constant columns are null: one array of nulls serves all columns of a type.
-        let mut nulls: HashMap<DataType, ArrayRef> = HashMap::new();
-        let mut repeat = |column: &ArrayRef| match column.null_count() {
-            0 => take(column, &first_row, None),
-            _ => {
-                let of_type = nulls.entry(column.data_type().clone());
-                Ok(Arc::clone(of_type.or_insert_with_key(|ty| new_null_array(ty, rows))))
-            }
-        };
-        let mut varying = self.varying.columns().iter();
-        let mut constants = constants.columns().iter();
-        let column = |&constant: &bool| {
-            if constant {
-                constants.next().map(&mut repeat)
-            } else {
-                varying.next().map(|column| Ok(Arc::clone(column)))
-            }
-        };
-        let columns = constant.iter().filter_map(column).collect::<Result<Vec<_>, _>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+        let repeated = (rows as u64).saturating_mul(constants.body_bytes as u64);
+        check_size(repeated)?;
+        let (mut varying, mut constants) = (varying.into_iter(), constants_of_one.into_iter());
+        let next = |&constant: &bool| Some((if constant { constants.next() } else { varying.next() }?, constant));
+        let columns = constant.iter().filter_map(next).collect();
+        Ok(Columns { rows, columns, bytes: self.varying.body_bytes as u64 + repeated })
     }
 }
 
@@ -279,20 +265,11 @@ fn decompress(frame: &[u8]) -> Result<Buffer, ResultsError> {
 }
 
 impl Content {
-    /// The rows of a batch that can be decoded.
-    fn rows(&self) -> Result<usize, ResultsError> {
-        Ok(self.message()?.1)
-    }
-
-    fn batch(&self) -> Result<RecordBatch, ResultsError> {
-        let (message, _) = self.message()?;
-        let body = self.bytes.slice_with_length(0, self.body_bytes);
-        let schema = Arc::clone(&self.schema);
-        Ok(read_record_batch(&body, message, schema, &HashMap::new(), None, &MetadataVersion::V5)?)
-    }
-
-    /// The message, checked, and its rows.
-    fn message(&self) -> Result<(arrow::ipc::RecordBatch<'_>, usize), ResultsError> {
+    /// The rows, and the columns of these fields, checked.
+    fn columns<'f>(
+        &self,
+        fields: impl IntoIterator<Item = &'f FieldRef>,
+    ) -> Result<(usize, Vec<Column<'_>>), ResultsError> {
         let damaged = |what: &str| ResultsError::Message(what.to_owned());
         let (body, message) = self.bytes.split_at(self.body_bytes);
         let message = root_as_message(message).map_err(|e| ResultsError::Message(e.to_string()))?;
@@ -303,97 +280,8 @@ impl Content {
         if batch.compression().is_some() {
             return Err(damaged("compressed twice"));
         }
-        let rows = check(&batch, body, &self.schema).ok_or_else(|| damaged("columns do not fit the bytes"))?;
-        Ok((batch, rows))
+        columns::of(&batch, body, fields).ok_or_else(|| damaged("columns do not fit the bytes"))
     }
-}
-
-/// Whether columns can be made of a body: that every buffer lies inside it, begins aligned, holds whole elements and
-/// enough of them; that there are as many nulls as it says, none where none may be; that texts and lists begin where the
-/// one before ends, and texts are UTF-8. Arrow's reader panics at some of what this refuses, and making columns only to
-/// see that it can be done is most of what accepting a row costs.
-struct Check<'a, N, B> {
-    nodes: N,
-    buffers: B,
-    body: &'a [u8],
-}
-
-/// The rows of a batch that passes the [`Check`].
-fn check(batch: &arrow::ipc::RecordBatch<'_>, body: &[u8], schema: &Schema) -> Option<usize> {
-    let rows = usize::try_from(batch.length()).ok()?;
-    let mut check = Check { nodes: batch.nodes()?.iter(), buffers: batch.buffers()?.iter(), body };
-    for field in schema.fields() {
-        if check.column(field)? != rows {
-            return None;
-        }
-    }
-    (check.nodes.next().is_none() && check.buffers.next().is_none()).then_some(rows)
-}
-
-impl<'a, 'm, N, B> Check<'a, N, B>
-where
-    N: Iterator<Item = &'m FieldNode>,
-    B: Iterator<Item = &'m arrow::ipc::Buffer>,
-{
-    /// The elements of a column.
-    fn column(&mut self, field: &Field) -> Option<usize> {
-        let node = self.nodes.next()?;
-        let (rows, nulls) = (usize::try_from(node.length()).ok()?, usize::try_from(node.null_count()).ok()?);
-        if rows as u64 > MAX_BATCH_BYTES || nulls > rows || (nulls > 0 && !field.is_nullable()) {
-            return None;
-        }
-        let validity = self.buffer(1, 0)?;
-        if nulls > 0
-            && (validity.len() < rows.div_ceil(8)
-                || UnalignedBitChunk::new(validity, 0, rows).count_ones() != rows - nulls)
-        {
-            return None;
-        }
-        match field.data_type() {
-            DataType::Boolean => drop(self.buffer(1, rows.div_ceil(8))?),
-            DataType::Utf8 => {
-                let offsets = self.offsets(rows)?;
-                let data = self.buffer(1, 0)?;
-                let text = std::str::from_utf8(data.get(..*offsets.last()?)?).ok()?;
-                if !offsets.iter().all(|&offset| text.is_char_boundary(offset)) {
-                    return None;
-                }
-            }
-            DataType::List(item) => {
-                let end = *self.offsets(rows)?.last()?;
-                if self.column(item)? < end {
-                    return None;
-                }
-            }
-            // Every other column type is a 64-bit number.
-            _ => drop(self.buffer(8, rows * 8)?),
-        }
-        Some(rows)
-    }
-
-    /// Where so many elements begin, and where the last one ends.
-    fn offsets(&mut self, elements: usize) -> Option<Vec<usize>> {
-        let bytes = self.buffer(4, 0)?;
-        if elements == 0 && bytes.is_empty() {
-            return Some(vec![0]);
-        }
-        let offset = |bytes: &[u8]| usize::try_from(i32::from_le_bytes(bytes.try_into().ok()?)).ok();
-        let offsets: Vec<usize> = bytes.chunks_exact(4).take(elements + 1).map(offset).collect::<Option<_>>()?;
-        (offsets.len() == elements + 1 && offsets.is_sorted()).then_some(offsets)
-    }
-
-    /// The next buffer, of elements of so many bytes and at least so long.
-    fn buffer(&mut self, width: usize, least: usize) -> Option<&'a [u8]> {
-        let buffer = self.buffers.next()?;
-        let (offset, length) = (usize::try_from(buffer.offset()).ok()?, usize::try_from(buffer.length()).ok()?);
-        let whole = offset.is_multiple_of(ALIGNMENT) && length.is_multiple_of(width);
-        self.body.get(offset..offset.checked_add(length)?).filter(|_| whole && length >= least)
-    }
-}
-
-/// Whether so many rows of constant columns, of which one has so many bytes, may be made.
-fn check_repeated(rows: usize, row_bytes: usize) -> Result<(), ResultsError> {
-    check_size((rows as u64).saturating_mul(row_bytes as u64))
 }
 
 fn check_size(bytes: u64) -> Result<(), ResultsError> {

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::io::Write;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray, RecordBatch};
-use arrow::compute::{BatchCoalescer, filter_record_batch};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
 use arrow::datatypes::{
     DataType, Float64Type, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType, ToByteSlice,
 };
@@ -27,8 +26,6 @@ const ROW_GROUP_ROWS: usize = 65_536;
 /// Rows of a row group of an exported table: nobody writes to it any more, so larger ones than those of parts.
 const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
 
-/// Rows given to the writer at once: hand-ins of few rows cost it as much each.
-const WRITE_ROWS: usize = 1024;
 /// First rows that say whether a column's values are worth a dictionary.
 const UNLIKE_ROWS: usize = 100;
 
@@ -57,13 +54,14 @@ pub fn encode(schema: &SchemaRef, batches: &[RecordBatch], footer: &Footer) -> R
 }
 
 /// [`encode`] of batches made one after the other, so that only one row group is in memory besides the file's bytes.
+/// Batches of few rows take as long each as those of some hundreds.
 pub fn encode_from(
     schema: &SchemaRef,
     batches: impl IntoIterator<Item = Result<RecordBatch, ResultsError>>,
     footer: &Footer,
 ) -> Result<Bytes, ResultsError> {
     let properties = properties(schema, footer)?;
-    let mut batches = Coalesced { rows: batches.into_iter(), waiting: BatchCoalescer::new(schema.clone(), WRITE_ROWS) };
+    let mut batches = batches.into_iter();
     let first = batches.next().transpose()?;
     let unlike = first.as_ref().map(columns_of_unlike_values).unwrap_or_default();
     let without_dictionary =
@@ -80,33 +78,6 @@ pub fn encode_from(
         return Err(ResultsError::Footer("row count"));
     }
     Ok(writer.into_inner()?.into())
-}
-
-/// Batches of [`WRITE_ROWS`] rows made of any.
-struct Coalesced<I> {
-    rows: I,
-    waiting: BatchCoalescer,
-}
-
-impl<I: Iterator<Item = Result<RecordBatch, ResultsError>>> Iterator for Coalesced<I> {
-    type Item = Result<RecordBatch, ResultsError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(batch) = self.waiting.next_completed_batch() {
-                return Some(Ok(batch));
-            }
-            let more = match self.rows.next() {
-                Some(Ok(batch)) => self.waiting.push_batch(batch),
-                Some(Err(error)) => return Some(Err(error)),
-                None if self.waiting.is_empty() => return None,
-                None => self.waiting.finish_buffered_batch(),
-            };
-            if let Err(error) = more {
-                return Some(Err(error.into()));
-            }
-        }
-    }
 }
 
 /// How every part is written.
@@ -200,12 +171,4 @@ pub fn footer_of(metadata: &ParquetMetaData) -> Result<Footer, ResultsError> {
         return Err(ResultsError::Footer(KEY_ROWS));
     }
     Ok(footer)
-}
-
-/// The rows whose element of `keep` is true.
-pub fn filter(batch: &RecordBatch, keep: &[bool]) -> Result<RecordBatch, ResultsError> {
-    if keep.len() != batch.num_rows() {
-        return Err(ResultsError::Mask { mask: keep.len(), rows: batch.num_rows() });
-    }
-    Ok(filter_record_batch(batch, &BooleanArray::from(keep.to_vec()))?)
 }

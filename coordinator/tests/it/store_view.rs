@@ -4,7 +4,7 @@ use crate::store::Place;
 use crate::store_samples::{a_part, hand_in, ids_in};
 use object_store::ObjectStoreExt;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use powersweep_coordinator::publish::{live_batch, make_visible, rolled_schema};
+use powersweep_coordinator::publish::{live_batches, make_visible, rolled_schema};
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, Store};
 use powersweep_coordinator::view;
@@ -19,8 +19,9 @@ async fn seen(location: &Location, table: Table) -> Vec<u64> {
         ids.extend(ids_in(objects.get(part).await.expect("there").bytes().await.expect("read")));
     }
     view.staged.into_iter().for_each(|(_, bytes)| ids.extend(ids_in(bytes)));
-    for rows in &view.rows {
-        let batch = live_batch(rows, &rolled_schema(table).expect("a rolled table")).expect("readable");
+    let schema = rolled_schema(table);
+    for batch in schema.iter().flat_map(|schema| live_batches(&view.rows, schema)) {
+        let batch = batch.expect("readable");
         // Through Parquet only to read it like the others.
         let footer = powersweep_results::part::Footer {
             experiment: "e".into(),

@@ -215,12 +215,3 @@ fn a_footer_that_is_not_ours_is_refused() {
     assert!(matches!(part::read_footer(&foreign), Err(ResultsError::Footer(_))));
     assert!(matches!(part::read_footer(&foreign.slice(..100)), Err(ResultsError::Parquet(_))));
 }
-
-#[test]
-fn a_mask_keeps_its_rows() {
-    let batch = tasks_batch(0, 3);
-    let kept = part::filter(&batch, &[true, false, true]).expect("fits");
-    assert_eq!((int(&kept, "task_index", 0), int(&kept, "task_index", 1)), (Some(0), Some(2)));
-    assert_eq!(kept.num_rows(), 2);
-    assert!(matches!(part::filter(&batch, &[true]), Err(ResultsError::Mask { mask: 1, rows: 3 })));
-}

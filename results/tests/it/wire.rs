@@ -1,10 +1,13 @@
 //! Encoded batches: what comes back, and what damaged bytes do.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{AsArray, BooleanArray, RecordBatch, UInt64Array};
+use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::Float64Type;
 use powersweep_engine::Measured;
+use powersweep_results::ipc::Gather;
 use powersweep_results::{ResultsError, failures, ipc, jobs, tasks};
 use proptest::prelude::*;
 
@@ -78,6 +81,31 @@ fn zeros_keep_their_sign() {
     assert_eq!(read.values().iter().map(|v| v.to_bits()).collect::<Vec<_>>(), waits.map(f64::to_bits));
 }
 
+/// Rows of hand-ins of a part: each one's positions to leave out, and whether its first row stands for all.
+fn hand_ins() -> impl Strategy<Value = Vec<(u64, BTreeSet<u32>, bool)>> {
+    let hand_in = (0_u64..30).prop_flat_map(|rows| {
+        let left_out = prop::collection::btree_set(0..rows.max(1) as u32, 0..=rows.min(5) as usize);
+        (
+            Just(rows),
+            left_out.prop_map(move |mut set| {
+                set.retain(|&at| u64::from(at) < rows);
+                set
+            }),
+            any::<bool>(),
+        )
+    });
+    prop::collection::vec(hand_in, 0..8)
+}
+
+#[test]
+fn rows_that_are_not_there_cannot_be_left_out() {
+    let mut gather = Gather::new(&tasks::schema());
+    assert!(matches!(gather.push(&BYTES[0], [1, 3]), Err(ResultsError::Mask { position: 3, rows: 3 })));
+    assert_eq!(gather.rows(), 0, "nothing of it is there");
+    gather.push(&BYTES[0], [0, 2]).expect("decodes");
+    assert_eq!(gather.finish().expect("a batch"), ROWS[0].slice(1, 1));
+}
+
 /// Decompresses, damages the inside and packs it again, so that the checksum does not protect the decoder.
 fn with_damaged_inside(bytes: &[u8], damage: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut content = zstd::decode_all(&bytes[16..]).expect("a zstd frame");
@@ -132,6 +160,24 @@ proptest! {
                 column.to_data().validate_full().expect("valid arrays");
             }
         }
+    }
+
+    /// Arrow's own functions, one hand-in at a time, are the reference.
+    #[test]
+    fn gathered_rows_are_those_of_the_hand_ins(hand_ins in hand_ins()) {
+        let mut gather = Gather::new(&tasks::schema());
+        let mut kept = Vec::new();
+        for (at, (rows, left_out, same)) in (0..).zip(hand_ins) {
+            let batch = tasks_batch(100 * at, 100 * at + rows);
+            let batch = if same { take_record_batch(&batch, &UInt64Array::from(vec![0; rows as usize])).expect("rows") } else { batch };
+            gather.push(&ipc::encode(&batch).expect("encodes"), left_out.iter().copied()).expect("decodes");
+            let keep: BooleanArray = (0..rows as u32).map(|row| Some(!left_out.contains(&row))).collect();
+            kept.push(filter_record_batch(&batch, &keep).expect("a mask"));
+        }
+        let expected = concat_batches(&tasks::schema(), &kept).expect("one schema");
+        prop_assert_eq!(gather.rows(), expected.num_rows());
+        prop_assert_eq!(gather.finish().expect("a batch"), expected);
+        prop_assert_eq!(gather.finish().expect("a batch").num_rows(), 0, "they are given once");
     }
 
     #[test]
