@@ -19,6 +19,9 @@ use crate::records::{ExperimentState, LeaseId};
 /// A task is not duplicated before its lease made no progress for so long.
 const STRAGGLER_AFTER: Duration = Duration::from_secs(1);
 
+/// Rows that fill a hand-in.
+const HAND_IN_ROWS: u64 = 1000;
+
 /// Tasks that may have killed a worker wait so long at most for one that has nothing to do; then workers get no new
 /// tasks before they have finished what they hold.
 const SUSPECTS_WAIT: Duration = Duration::from_secs(30);
@@ -39,7 +42,10 @@ fn depth(config: &Config, experiment: &Experiment, worker_slots: u32, all_slots:
     let worth = |work: Duration| (work.as_secs_f64() * slots as f64 / cost_s) as u64;
     let most = worth(config.lease_work).max(1);
     let least = worth(config.lease_work_min).min(most);
-    (slots + share.clamp(least, most)).min(config.lease_tasks_max.max(slots))
+    // Rows of what is leased still come when parts fall behind, at many workers a million of them: all workers together
+    // hold no more than one part, if each can fill its messages.
+    let of_a_part = (config.part_rows * slots / all_slots.max(slots)).max(slots * HAND_IN_ROWS);
+    (slots + share.clamp(least, most)).min(config.lease_tasks_max.min(of_a_part).max(slots))
 }
 
 /// How many tasks of usual cost a worker can finish before it must stop.

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use slatedb::config::{DbReaderOptions, FlushOptions, FlushType, ScanOptions};
-use slatedb::{CloseReason, Db, DbIterator, DbReader, DbReaderMode, ErrorKind, WriteBatch};
+use slatedb::{CloseReason, CompactorBuilder, Db, DbIterator, DbReader, DbReaderMode, ErrorKind, WriteBatch};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -58,6 +58,30 @@ pub struct SlateStore {
     location: Location,
     flushes: mpsc::Sender<Waiter>,
     closed: AtomicBool,
+    _merging: Background,
+}
+
+/// A thread for merging files of the state. On the threads that serve requests every request waits some 300 ms for it.
+struct Background(Option<tokio::runtime::Runtime>);
+
+impl Background {
+    fn start() -> std::io::Result<Background> {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        Ok(Background(Some(runtime.worker_threads(1).thread_name("merging").enable_all().build()?)))
+    }
+
+    fn handle(&self) -> tokio::runtime::Handle {
+        self.0.as_ref().expect("it is there until it is dropped").handle().clone()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // A runtime that is only dropped waits for its threads, which must not happen inside another one.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl std::fmt::Debug for SlateStore {
@@ -78,8 +102,13 @@ impl SlateStore {
     pub async fn open_on(location: &Location, root: Arc<dyn ObjectStore>) -> Result<SlateStore, StoreError> {
         let data = location.to_string();
         let on_directory = location.path().is_some();
+        let merging = Background::start().map_err(|error| unavailable("open", location, error))?;
+        let compactor = CompactorBuilder::new(state_dir(), Arc::clone(&root))
+            .with_options(tuning::compactor_options(on_directory))
+            .with_runtime(merging.handle());
         let db = Db::builder(state_dir(), Arc::clone(&root))
             .with_settings(tuning::settings(on_directory))
+            .with_compactor_builder(compactor)
             .build()
             .await
             .map_err(|error| from_slate(&data, "open", error))?;
@@ -89,7 +118,7 @@ impl SlateStore {
         tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, vigil));
         let objects = Objects::new(root, location.path().map(Into::into));
         let location = location.clone();
-        Ok(SlateStore { db, objects, data, location, flushes, closed: AtomicBool::new(false) })
+        Ok(SlateStore { db, objects, data, location, flushes, closed: AtomicBool::new(false), _merging: merging })
     }
 
     /// The objects beside the state.

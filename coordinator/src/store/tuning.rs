@@ -47,12 +47,9 @@ const REMOTE_MANIFEST_POLL: Duration = Duration::from_secs(5);
 
 /// The settings for a directory or an object store.
 pub(super) fn settings(on_directory: bool) -> Settings {
-    let (interval, min_age, wal_min_age) = if on_directory {
-        (GC_INTERVAL, GC_MIN_AGE_DIRECTORY, GC_MIN_AGE_WAL)
-    } else {
-        (GC_INTERVAL_REMOTE, GC_MIN_AGE_REMOTE, GC_MIN_AGE_REMOTE)
-    };
-    let compaction_poll = if on_directory { COMPACTION_POLL } else { COMPACTION_POLL_REMOTE };
+    let (interval, wal_min_age) =
+        if on_directory { (GC_INTERVAL, GC_MIN_AGE_WAL) } else { (GC_INTERVAL_REMOTE, GC_MIN_AGE_REMOTE) };
+    let min_age = min_age(on_directory);
     let often = GarbageCollectorDirectoryOptions { interval: Some(interval), min_age, dry_run: false };
     Settings {
         // Flushes are asked for one by one: a timer would write an object each tick while nobody waits.
@@ -62,24 +59,8 @@ pub(super) fn settings(on_directory: bool) -> Settings {
         l0_max_ssts: L0_SSTS_MAX,
         l0_max_ssts_per_key: L0_SSTS_MAX,
         max_unflushed_bytes: MAX_UNFLUSHED_BYTES,
-        compactor_options: Some(CompactorOptions {
-            // What a compaction replaced stays so long, and with it the log files of that time. The default of 15
-            // minutes keeps many times the live data.
-            checkpoint_lifetime: min_age,
-            poll_interval: compaction_poll,
-            scheduler_options: SizeTieredCompactionSchedulerOptions {
-                min_compaction_sources: COMPACTION_SOURCES_MIN,
-                ..SizeTieredCompactionSchedulerOptions::default()
-            }
-            .into(),
-            worker: Some(CompactionWorkerOptions {
-                compactions_poll_interval: compaction_poll,
-                bytes_to_fetch: COMPACTION_READ_BYTES,
-                max_fetch_tasks: COMPACTION_READS,
-                ..CompactionWorkerOptions::default()
-            }),
-            ..CompactorOptions::default()
-        }),
+        // See compactor_options.
+        compactor_options: None,
         garbage_collector_options: Some(GarbageCollectorOptions {
             wal_options: Some(GarbageCollectorDirectoryOptions { min_age: wal_min_age, ..often }),
             compacted_options: Some(often),
@@ -91,4 +72,31 @@ pub(super) fn settings(on_directory: bool) -> Settings {
         }),
         ..Settings::default()
     }
+}
+
+/// How files are merged, with a directory or an object store.
+pub(super) fn compactor_options(on_directory: bool) -> CompactorOptions {
+    let poll_interval = if on_directory { COMPACTION_POLL } else { COMPACTION_POLL_REMOTE };
+    CompactorOptions {
+        // What a compaction replaced stays so long, and with it the log files of that time. The default of 15 minutes
+        // keeps many times the live data.
+        checkpoint_lifetime: min_age(on_directory),
+        poll_interval,
+        scheduler_options: SizeTieredCompactionSchedulerOptions {
+            min_compaction_sources: COMPACTION_SOURCES_MIN,
+            ..SizeTieredCompactionSchedulerOptions::default()
+        }
+        .into(),
+        worker: Some(CompactionWorkerOptions {
+            compactions_poll_interval: poll_interval,
+            bytes_to_fetch: COMPACTION_READ_BYTES,
+            max_fetch_tasks: COMPACTION_READS,
+            ..CompactionWorkerOptions::default()
+        }),
+        ..CompactorOptions::default()
+    }
+}
+
+fn min_age(on_directory: bool) -> Duration {
+    if on_directory { GC_MIN_AGE_DIRECTORY } else { GC_MIN_AGE_REMOTE }
 }

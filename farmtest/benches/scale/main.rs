@@ -5,7 +5,7 @@
 //!     cargo bench -p powersweep-farmtest --bench scale [-- accept recover many small connections]
 //!
 //! The binary is POWERSWEEP_BIN, else the one beside this bench. POWERSWEEP_SCALE_TASKS: tasks of `many` (10,000,000).
-//! POWERSWEEP_SCALE_SECONDS: length of `small` and `connections` (180). POWERSWEEP_SCALE_WORKERS: those of `connections`
+//! POWERSWEEP_SCALE_SECONDS: length of `small` and `connections` (120). POWERSWEEP_SCALE_WORKERS: those of `connections`
 //! (10,000).
 
 mod connections;
@@ -46,6 +46,9 @@ fn main() {
 
 /// What the state may hold besides three times the live rows: 256 MB.
 const ALLOWED_MIB: f64 = 256e6 / (1 << 20) as f64;
+
+/// Ordinary workers of `many`, of one slot each.
+const ORDINARY: usize = 16;
 
 /// A setting of the caller.
 pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
@@ -182,11 +185,18 @@ fn watch(
 }
 
 fn many(binary: &Path, runtime: &Runtime) {
+    println!("  {ORDINARY} ordinary workers:");
+    many_with(binary, runtime, |url| (0..ORDINARY).map(|_| Workers::ordinary(binary, url)).collect());
+    println!("  workers that compute nothing:");
+    many_with(binary, runtime, |url| vec![fast(url, 4, 1000, 3600)]);
+}
+
+fn many_with(binary: &Path, runtime: &Runtime, start: impl Fn(&str) -> Vec<Workers>) {
     let tasks = number("POWERSWEEP_SCALE_TASKS", 10_000_000);
     let data = folder();
     let server = Server::start(binary, data.path(), runtime);
     server.submit(&trivial("many", tasks), runtime);
-    let workers = fast(&server.url, 4, 1000, 3600);
+    let workers = start(&server.url);
     watch(&server, data.path(), runtime, 1000, Duration::from_secs(10), |done| done >= tasks);
     while server.experiment(runtime).rows_in_parts < tasks {
         std::thread::sleep(Duration::from_millis(200));
@@ -200,7 +210,7 @@ fn many(binary: &Path, runtime: &Runtime) {
 }
 
 fn small(binary: &Path, runtime: &Runtime) {
-    let seconds = number("POWERSWEEP_SCALE_SECONDS", 180);
+    let seconds = number("POWERSWEEP_SCALE_SECONDS", 120);
     let data = folder();
     let server = Server::start(binary, data.path(), runtime);
     server.submit(&trivial("small", 1_000_000_000), runtime);

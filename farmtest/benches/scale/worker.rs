@@ -5,6 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -50,10 +51,25 @@ pub(crate) struct Load {
 pub(crate) struct Seen {
     /// Rows acknowledged.
     pub(crate) rows: u64,
-    /// Microseconds from each hand-in to the next lease.
-    pub(crate) waits_us: Vec<u32>,
+    /// From each hand-in to the next lease.
+    pub(crate) waits: Vec<Wait>,
     /// Connections that were refused or broke.
     pub(crate) lost: u64,
+}
+
+/// How long a worker waited.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wait {
+    /// When it was over, in milliseconds since the process began.
+    pub(crate) at_ms: u32,
+    pub(crate) us: u32,
+}
+
+impl Wait {
+    fn parse(text: &str) -> Option<Wait> {
+        let (at_ms, us) = text.split_once(':')?;
+        Some(Wait { at_ms: at_ms.parse().ok()?, us: us.parse().ok()? })
+    }
 }
 
 impl Load {
@@ -89,6 +105,13 @@ impl Load {
 pub(crate) struct Workers(Child);
 
 impl Workers {
+    /// A `powersweep worker` of one slot.
+    pub(crate) fn ordinary(binary: &Path, url: &str) -> Workers {
+        let mut command = Command::new(binary);
+        command.args(["worker", "--slots", "1", "--coordinator", url]).stdin(Stdio::null());
+        Workers(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts"))
+    }
+
     /// Whether it has ended.
     pub(crate) fn ended(&mut self) -> bool {
         self.0.try_wait().is_ok_and(|status| status.is_some())
@@ -103,7 +126,7 @@ impl Workers {
             match word {
                 "rows" => seen.rows = value.parse().unwrap_or(0),
                 "lost" => seen.lost = value.parse().unwrap_or(0),
-                "waits" => seen.waits_us = value.split(' ').filter_map(|n| n.parse().ok()).collect(),
+                "waits" => seen.waits = value.split(' ').filter_map(Wait::parse).collect(),
                 _ => println!("{line}"),
             }
         }
@@ -129,21 +152,22 @@ pub(crate) fn serve_as_workers() -> bool {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let seen = runtime.expect("a runtime starts").block_on(run(load));
     println!("rows {}\nlost {}", seen.rows, seen.lost);
-    let waits: Vec<String> = seen.waits_us.iter().map(u32::to_string).collect();
+    let waits: Vec<String> = seen.waits.iter().map(|wait| format!("{}:{}", wait.at_ms, wait.us)).collect();
     println!("waits {}", waits.join(" "));
     true
 }
 
 async fn run(load: Arc<Load>) -> Seen {
     let rows = Arc::new(Rows::default());
-    let until = Instant::now() + Duration::from_secs(load.seconds);
+    let began = Instant::now();
+    let until = began + Duration::from_secs(load.seconds);
     let mut workers = tokio::task::JoinSet::new();
     for number in 0..load.workers {
         let (load, rows) = (Arc::clone(&load), Arc::clone(&rows));
         workers.spawn(async move {
             // Ten thousand at once would overflow the queue of connections.
             tokio::time::sleep(Duration::from_millis(number as u64 * 8)).await;
-            let mut worker = Worker::new(load, rows, number);
+            let mut worker = Worker::new(began, load, rows, number);
             if let Err(why) = worker.work(until).await {
                 // Not to the pipe, which nobody reads before the end.
                 eprintln!("  worker {number}: {why}");
@@ -157,7 +181,7 @@ async fn run(load: Arc<Load>) -> Seen {
         let seen = seen.expect("a worker does not panic");
         all.rows += seen.rows;
         all.lost += seen.lost;
-        all.waits_us.extend(seen.waits_us);
+        all.waits.extend(seen.waits);
     }
     all
 }
@@ -197,6 +221,8 @@ pub(crate) fn encode(count: usize) -> Bytes {
 }
 
 struct Worker {
+    /// When the process began.
+    began: Instant,
     load: Arc<Load>,
     rows: Arc<Rows>,
     number: usize,
@@ -215,9 +241,10 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(load: Arc<Load>, rows: Arc<Rows>, number: usize) -> Worker {
+    fn new(began: Instant, load: Arc<Load>, rows: Arc<Rows>, number: usize) -> Worker {
         let random = Uuid::new_v4().as_u64_pair().0;
         Worker {
+            began,
             load,
             rows,
             number,
@@ -296,7 +323,9 @@ impl Worker {
             }
             Some(FromFarm::Lease(lease)) => {
                 if let Some(since) = self.handed_in.take() {
-                    self.seen.waits_us.push(u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX));
+                    let us = u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX);
+                    let at_ms = u32::try_from(self.began.elapsed().as_millis()).unwrap_or(u32::MAX);
+                    self.seen.waits.push(Wait { at_ms, us });
                 }
                 let id = lease.id.ok_or("a lease without id")?;
                 self.queue.extend(lease.ranges.iter().map(|range| (id, range.start..range.end)));

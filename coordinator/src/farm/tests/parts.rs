@@ -202,3 +202,24 @@ fn nothing_is_handed_out_while_parts_fall_behind() {
     let status = wire.status("e");
     assert_eq!((status.state(), status.rows_in_parts), (v1::ExperimentState::Finished, 100));
 }
+
+/// Else a farm of many workers that is told to pause goes on for a million rows.
+#[test]
+fn all_workers_together_hold_one_part_at_most() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 100_000_000));
+    let conns: Vec<u64> = (1..=16).map(|worker| wire.connect(worker, 1, vec![])).collect();
+    wire.commit_all();
+    // Tasks that cost next to nothing: two seconds of work are more than a worker may ever hold.
+    for (id, &conn) in (1..).zip(&conns) {
+        let lease = wire.leases(conn).remove(0);
+        let ToFarm::HandIn(mut cheap) = hand_in(id, &lease, &tasks(&lease)) else { unreachable!("a hand-in") };
+        cheap.spent = Some(v1::TimeSpent { engine_s: 1e-6, ..Default::default() });
+        wire.send(conn, ToFarm::HandIn(cheap));
+    }
+    wire.settle();
+    let held = |conn| wire.leases(conn).iter().map(|lease| tasks(lease).len() as u64).sum::<u64>();
+    let held: Vec<u64> = conns.iter().copied().map(held).collect();
+    let (part_rows, all) = (wire.config.part_rows, held.iter().sum::<u64>());
+    assert!((part_rows / 2..=part_rows).contains(&all), "{all} tasks are held: {held:?}");
+}
