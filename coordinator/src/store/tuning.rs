@@ -37,6 +37,9 @@ const COMPACTION_POLL: Duration = Duration::from_secs(1);
 const COMPACTION_POLL_REMOTE: Duration = Duration::from_secs(5);
 /// Files that are merged at least. With the default of 4 most of the state are rows that are in parts by now.
 const COMPACTION_SOURCES_MIN: usize = 3;
+/// How many times larger a file may be than the smallest that it is merged with. With the default of 4 the largest one,
+/// most of it rows that are in parts by now, waits until two others are large too.
+const COMPACTION_SIZE_RATIO: f32 = 8.0;
 /// What a merge reads ahead of each of its files, and how many such reads at once: the defaults take 8 MiB a file.
 const COMPACTION_READ_BYTES: usize = 512 << 10;
 const COMPACTION_READS: usize = 2;
@@ -84,6 +87,7 @@ pub(super) fn compactor_options(on_directory: bool) -> CompactorOptions {
         poll_interval,
         scheduler_options: SizeTieredCompactionSchedulerOptions {
             min_compaction_sources: COMPACTION_SOURCES_MIN,
+            include_size_threshold: COMPACTION_SIZE_RATIO,
             ..SizeTieredCompactionSchedulerOptions::default()
         }
         .into(),
