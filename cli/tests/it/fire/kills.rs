@@ -104,7 +104,8 @@ fn under_kills(plan: &Plan) -> (Kills, journal::Counts) {
         counts.again_after_kill,
     );
     farm.assert_undisturbed();
-    assert_eq!(counts.tasks, u64::from(farm.tasks()), "every task was started, and the journal has it");
+    // One that began under an earlier manifest and was killed is there twice: an edit numbers tasks anew.
+    assert!(counts.tasks >= u64::from(farm.tasks()), "every task was started, and the journal has it");
     assert_eq!(counts.again_after_kill, 0, "a coordinator forgot what it had acknowledged");
     (kills, counts)
 }

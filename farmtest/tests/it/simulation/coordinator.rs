@@ -143,6 +143,12 @@ impl World {
         self.coordinators.iter().rposition(Coordinator::is_alive)
     }
 
+    /// The process that took over last, if it lives: an older one may not know yet that it owns nothing.
+    pub(super) fn owner(&self) -> Option<usize> {
+        let last = self.coordinators.len().checked_sub(1)?;
+        self.coordinators[last].is_alive().then_some(last)
+    }
+
     fn farm_now(&self, c: usize) -> Now {
         let wall_us = 1_700_000_000_000_000 + self.now_us as i64 + self.wall_offset_us;
         Now { mono: Duration::from_micros(self.now_us - self.coordinators[c].started_us), wall_us }

@@ -220,7 +220,7 @@ fn is_finished(world: &World) -> bool {
         && !world.disk.is_leaving()
         && world.disk.experiments.values().all(over)
         && world.at_place.iter().all(|&w| world.workers[w].session.unacknowledged() == 0)
-        && world.newest().and_then(|c| world.coordinators[c].farm()).is_some_and(|farm| farm.is_settled())
+        && world.owner().and_then(|c| world.coordinators[c].farm()).is_some_and(|farm| farm.is_settled())
 }
 
 fn is_aside(name: &str) -> bool {
@@ -230,7 +230,7 @@ fn is_aside(name: &str) -> bool {
 fn situation(world: &World) -> String {
     let now = powersweep_coordinator::farm::Now::default();
     let request = v1::StatusRequest { experiment: String::new(), max_failures: 3 };
-    let status = world.newest().and_then(|c| world.coordinators[c].farm()).map(|farm| farm.status(&request, now));
+    let status = world.owner().and_then(|c| world.coordinators[c].farm()).map(|farm| farm.status(&request, now));
     let kept: Vec<usize> = world.at_place.iter().map(|&w| world.workers[w].session.unacknowledged()).collect();
     format!("client idle {}, outboxes {kept:?}, {status:?}", world.client.is_idle())
 }
@@ -241,7 +241,7 @@ fn check_dataset(world: &World, scenario: &Scenario) {
         let present = generation(&record.manifest, pinned(&record.digests));
         let rows = world.disk.dataset(name, Table::Tasks);
         let has = |task: &Uuid| rows.binary_search(task).is_ok();
-        let farm = world.newest().and_then(|c| world.coordinators[c].farm()).expect("it has finished");
+        let farm = world.owner().and_then(|c| world.coordinators[c].farm()).expect("it has finished");
         let request = v1::StatusRequest { experiment: name.clone(), max_failures: 10_000 };
         let status = farm.status(&request, Default::default()).experiments.remove(0);
         assert_eq!(status.done + status.extra, rows.len() as u64, "{name}: {status:?}");
