@@ -202,6 +202,11 @@ impl Farm {
         self.sweep.tasks
     }
 
+    /// How often its manifest was edited.
+    pub(super) fn edits(&self) -> u32 {
+        self.sweep.edits
+    }
+
     /// What the coordinator says of itself; `None` if it does not answer.
     pub(super) fn status(&mut self) -> Option<StatusReply> {
         let target = Target::new(&Address { url: self.url(), ..Address::default() }).expect("an address");
