@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::farm::{Farm, PATIENCE};
-use super::{journal, long, step};
+use super::{long, step};
 use crate::random::Random;
 
 const NAME: &str = "drains";
@@ -39,7 +39,7 @@ fn workers_and_coordinator_are_drained_in_turn() {
     }
     farm.wait_finished();
     farm.stop();
-    let counts = journal::read(&farm.logs);
+    let counts = farm.journal();
     println!(
         "{workers} workers and {coordinators} coordinators ended with SIGTERM in one sweep: {} tasks, {} starts, {} after \
          an acknowledgement",

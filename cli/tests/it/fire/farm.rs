@@ -1,16 +1,19 @@
 //! A coordinator and workers as processes, which tests kill, stop and start again.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
+use powersweep_experiments::{Manifest, Sweep};
 use powersweep_farmtest::dataset::assert_undisturbed_but;
 use powersweep_farmtest::sweeps::four_policies;
 use powersweep_proto::client::{Address, Client, Target};
 use powersweep_proto::v1::{ExperimentState, StatusReply, StatusRequest};
 use tokio::runtime::Runtime;
 
+use super::journal;
 use crate::sandbox::{BINARY, Ended, Running, Sandbox};
 
 /// Without progress for so long, something hangs.
@@ -54,11 +57,12 @@ pub(super) fn run_undisturbed(sandbox: &Sandbox, name: &str) {
 }
 
 /// What a farm works at: tasks of so many jobs each.
-pub(super) struct Sweep {
+struct Work {
     name: &'static str,
     tasks: u32,
     jobs: u32,
-    edits: u32,
+    /// The manifest as it was submitted and then edited, by the coordinator's numbers: each numbers tasks anew.
+    generations: BTreeMap<u64, Sweep>,
 }
 
 /// The processes of a farm with one data folder or store.
@@ -76,9 +80,9 @@ pub(super) struct Farm {
     pub(super) workers: Vec<Running>,
     names: u32,
     /// Logs of all workers that ever were.
-    pub(super) logs: Vec<PathBuf>,
+    logs: Vec<PathBuf>,
     client: Option<Client>,
-    sweep: Sweep,
+    work: Work,
 }
 
 impl Farm {
@@ -102,7 +106,7 @@ impl Farm {
             names: 0,
             logs: Vec::new(),
             client: None,
-            sweep: Sweep { name: "", tasks: 0, jobs: 0, edits: 0 },
+            work: Work { name: "", tasks: 0, jobs: 0, generations: BTreeMap::new() },
         }
     }
 
@@ -179,32 +183,44 @@ impl Farm {
 
     /// Submits the sweep of this test; `tasks` and all that is added later are multiples of 4.
     pub(super) fn submit(&mut self, name: &'static str, tasks: u32, jobs: u32) {
-        self.sweep = Sweep { name, tasks, jobs, edits: 0 };
+        self.work = Work { name, tasks, jobs, generations: BTreeMap::new() };
         self.submit_again();
     }
 
     /// Edits the manifest to have more tasks, and submits it again.
     pub(super) fn add_tasks(&mut self, more: u32) {
-        self.sweep.tasks += more;
-        self.sweep.edits += 1;
+        self.work.tasks += more;
         self.submit_again();
     }
 
-    fn submit_again(&self) {
-        let Sweep { name, tasks, jobs, .. } = self.sweep;
+    fn submit_again(&mut self) {
+        let Work { name, tasks, jobs, .. } = self.work;
         let file = format!("{name}.toml");
-        self.sandbox.write(&file, four_policies(name, tasks.into(), jobs, ""));
+        let manifest = four_policies(name, tasks.into(), jobs, "");
+        self.sandbox.write(&file, &manifest);
         self.sandbox.run(&["submit", &file, "--coordinator", &self.url()]).exits(0);
+        let mut generation = None;
+        self.wait_status(PATIENCE, |status| {
+            generation = status.experiments.iter().find(|e| e.name == name).map(|e| e.generation);
+            generation.is_some()
+        });
+        let manifest = Manifest::parse(name, &manifest).expect("the coordinator took it");
+        let sweep = Sweep::new(manifest, BTreeMap::new()).expect("it needs no log");
+        self.work.generations.insert(generation.expect("it was submitted"), sweep);
     }
 
     /// Tasks of the sweep as it was submitted last.
     pub(super) fn tasks(&self) -> u32 {
-        self.sweep.tasks
+        self.work.tasks
     }
 
-    /// How often its manifest was edited.
-    pub(super) fn edits(&self) -> u32 {
-        self.sweep.edits
+    /// What all workers that ever were started, and what was acknowledged.
+    pub(super) fn journal(&self) -> journal::Counts {
+        journal::read(&self.logs, |generation, index| {
+            let sweep = self.work.generations.get(&generation);
+            let task = sweep.and_then(|sweep| sweep.task(index));
+            task.unwrap_or_else(|| panic!("no task {index} in generation {generation}")).task_id
+        })
     }
 
     /// What the coordinator says of itself; `None` if it does not answer.
@@ -243,7 +259,7 @@ impl Farm {
 
     /// Waits until so many tasks are done, or all, at most so long; gives how many are.
     pub(super) fn wait_done(&mut self, tasks: u64, limit: Duration) -> u64 {
-        let (mut done, name) = (0, self.sweep.name);
+        let (mut done, name) = (0, self.work.name);
         self.wait_status(limit, |status| {
             let experiment = status.experiments.iter().find(|e| e.name == name);
             assert!(experiment.is_none_or(|e| e.failed + e.quarantined == 0), "{experiment:?}");
@@ -258,13 +274,13 @@ impl Farm {
     pub(super) fn wait_more(&mut self, more: u64, limit: Duration) -> u64 {
         loop {
             let before = self.wait_done(0, limit);
-            if before + 4 * (more + 8) > self.sweep.tasks.into() {
+            if before + 4 * (more + 8) > self.work.tasks.into() {
                 let needed = 8 * (more + 8);
                 self.add_tasks(u32::try_from(needed.next_multiple_of(4)).expect("a small sweep"));
             }
             let done = self.wait_done(before + more, limit);
             assert!(done >= before + more, "nothing goes on: {done} tasks done, {before} before");
-            if done < self.sweep.tasks.into() {
+            if done < self.work.tasks.into() {
                 return done;
             }
         }
@@ -272,7 +288,7 @@ impl Farm {
 
     /// Waits until the sweep has finished; the limit begins anew with each task that ends.
     pub(super) fn wait_finished(&mut self) {
-        let (mut last, name) = ((0, Instant::now()), self.sweep.name);
+        let (mut last, name) = ((0, Instant::now()), self.work.name);
         let finished = self.wait_status(Duration::MAX, |status| {
             let Some(experiment) = status.experiments.iter().find(|e| e.name == name) else { return false };
             assert_eq!((experiment.failed, experiment.quarantined), (0, 0), "{experiment:?}");
@@ -304,12 +320,12 @@ impl Farm {
 
     /// The same for a dataset that lies elsewhere.
     pub(super) fn assert_undisturbed_in(&self, data: &std::path::Path) {
-        let name = self.sweep.name;
+        let name = self.work.name;
         run_undisturbed(&self.sandbox, name);
         let undisturbed = self.sandbox.path("undisturbed");
-        let but: &[&str] = if self.sweep.edits > 0 { &["task_index"] } else { &[] };
+        let but: &[&str] = if self.work.generations.len() > 1 { &["task_index"] } else { &[] };
         let rows = assert_undisturbed_but(data, &undisturbed, name, "tasks", but);
-        assert_eq!(rows, self.sweep.tasks as usize);
+        assert_eq!(rows, self.work.tasks as usize);
         println!("{rows} rows equal the undisturbed run's, 0 lost, 0 twice");
     }
 }

@@ -1,9 +1,10 @@
 //! What workers wrote down: which tasks they started, and which ones a coordinator acknowledged.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::path::PathBuf;
 
-/// Counts over all workers of a farm with one experiment.
+/// Counts over all workers of a farm with one experiment, however often its manifest was edited.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Starts of tasks.
@@ -25,17 +26,15 @@ struct Acknowledged {
     epoch: u64,
 }
 
-/// A task, as long as it is of one generation: an edit numbers tasks anew.
-type Task = (u64, u64);
-
-struct Started {
+struct Started<T> {
     at: String,
-    task: Task,
+    task: T,
     epoch: u64,
 }
 
-/// Reads the logs of all workers, also of those that were killed.
-pub(super) fn read(logs: &[PathBuf]) -> Counts {
+/// Reads the logs of all workers, also of those that were killed. `task` gives what tells the task of a generation's
+/// index from all others: an edit numbers tasks anew.
+pub(super) fn read<T: Eq + Hash>(logs: &[PathBuf], task: impl Fn(u64, u64) -> T) -> Counts {
     let mut started = Vec::new();
     let mut answers = Vec::new();
     let mut generations: HashMap<String, u64> = HashMap::new();
@@ -50,7 +49,7 @@ pub(super) fn read(logs: &[PathBuf]) -> Counts {
                 Some("started") => {
                     let generation = number(word(event, "generation="));
                     let epoch = number(lease.split('.').next().expect("a lease has an epoch"));
-                    started.push(Started { at, task: (generation, number(word(event, "index="))), epoch });
+                    started.push(Started { at, task: task(generation, number(word(event, "index="))), epoch });
                     generations.insert(lease, generation);
                 }
                 Some("acknowledged") => answers.push((at, number(word(event, "epoch=")), lease, indices(event))),
@@ -58,12 +57,12 @@ pub(super) fn read(logs: &[PathBuf]) -> Counts {
             }
         }
     }
-    let mut acknowledged: HashMap<Task, Acknowledged> = HashMap::new();
+    let mut acknowledged: HashMap<T, Acknowledged> = HashMap::new();
     for (at, epoch, lease, indices) in answers {
         let generation = generations[&lease];
         for index in indices {
             let new = Acknowledged { at: at.clone(), epoch };
-            let first = acknowledged.entry((generation, index)).or_insert_with(|| new.clone());
+            let first = acknowledged.entry(task(generation, index)).or_insert_with(|| new.clone());
             if new.at < first.at {
                 *first = new;
             }
@@ -72,10 +71,10 @@ pub(super) fn read(logs: &[PathBuf]) -> Counts {
     count(&started, &acknowledged)
 }
 
-fn count(started: &[Started], acknowledged: &HashMap<Task, Acknowledged>) -> Counts {
-    let tasks: BTreeSet<Task> = started.iter().map(|s| s.task).collect();
-    let again = |s: &&Started| acknowledged.get(&s.task).is_some_and(|a| s.at > a.at);
-    let forgotten = |s: &&Started| acknowledged.get(&s.task).is_some_and(|a| s.at > a.at && s.epoch > a.epoch);
+fn count<T: Eq + Hash>(started: &[Started<T>], acknowledged: &HashMap<T, Acknowledged>) -> Counts {
+    let tasks: HashSet<&T> = started.iter().map(|s| &s.task).collect();
+    let again = |s: &&Started<T>| acknowledged.get(&s.task).is_some_and(|a| s.at > a.at);
+    let forgotten = |s: &&Started<T>| acknowledged.get(&s.task).is_some_and(|a| s.at > a.at && s.epoch > a.epoch);
     Counts {
         started: started.len() as u64,
         tasks: tasks.len() as u64,
@@ -128,8 +127,11 @@ fn starts_after_an_acknowledgement_are_counted() {
             format!("{} started lease=2.1 generation=1 index=2\n", at(6)),
             format!("{} started lease=2.1 generation=1 index=3\n", at(6)),
             format!("{} acknowledged epoch=2 lease=2.1 indices=[2]\n", at(7)),
+            // An edit put two tasks before all others: task 1 once more, and a new one that has its number now.
+            format!("{} started lease=2.2 generation=2 index=3\n", at(8)),
+            format!("{} started lease=2.2 generation=2 index=1\n", at(8)),
         ],
     );
-    let expected = Counts { started: 7, tasks: 3, acknowledged: 2, again: 2, again_after_kill: 1 };
-    assert_eq!(read(&[first, second]), expected);
+    let expected = Counts { started: 9, tasks: 4, acknowledged: 2, again: 3, again_after_kill: 2 };
+    assert_eq!(read(&[first, second], |generation, index| index + 4 - 2 * generation), expected);
 }

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::farm::{Farm, PATIENCE, run_undisturbed};
 use super::relay::Relay;
-use super::{is_root, journal, long, step, system, try_system};
+use super::{is_root, long, step, system, try_system};
 use crate::random::Random;
 use crate::sandbox::{BINARY, Running, Sandbox};
 
@@ -39,7 +39,7 @@ fn connections_break_and_fall_silent() {
     }
     farm.wait_finished();
     farm.stop();
-    let counts = journal::read(&farm.logs);
+    let counts = farm.journal();
     println!("{rounds} silences and breaks in one sweep: {counts:?}");
     farm.assert_undisturbed();
 }

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use super::farm::{Farm, PATIENCE, port};
+use super::long;
 use super::relay::Relay;
-use super::{journal, long};
 
 pub(super) const NAME: &str = "owners";
 
@@ -64,7 +64,7 @@ pub(super) fn under_take_overs(farm: &mut Farm, tasks: u32, jobs: u32, rounds: &
     }
     farm.wait_finished();
     farm.stop();
-    let counts = journal::read(&farm.logs);
+    let counts = farm.journal();
     let suspended = rounds.iter().filter(|&&older| older == Older::Suspended).count();
     println!(
         "{} second coordinators refused with exit code 6, {} take-overs, {suspended} of a suspended one, the older \

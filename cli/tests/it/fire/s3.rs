@@ -14,7 +14,7 @@ use powersweep_coordinator::store::Location;
 use super::farm::{Farm, PATIENCE, port};
 use super::owners::{Older, under_take_overs};
 use super::proxy::{Fault, Proxy};
-use super::{journal, long, step};
+use super::{long, step};
 use crate::random::Random;
 use crate::sandbox::{Running, Sandbox};
 
@@ -161,7 +161,7 @@ fn a_store_that_fails_and_a_coordinator_that_is_killed() {
     proxy.set_active(false);
     let counts = proxy.counts();
     let faults: u64 = counts.faults.values().sum();
-    let starts = journal::read(&farm.logs);
+    let starts = farm.journal();
     println!(
         "{faults} faults of {} requests {:?}, {stalls} standstills, {kills} kills -9 of the coordinator: {} tasks, {} \
          starts, {} after an acknowledgement",
