@@ -19,10 +19,6 @@ use crate::records::{ExperimentState, LeaseId};
 /// A task is not duplicated before its lease made no progress for so long.
 const STRAGGLER_AFTER: Duration = Duration::from_secs(1);
 
-/// A worker that has no connection and lives is back in this time: it pauses for 4 s at most between two attempts.
-/// Before, copies of its tasks would only repeat what it finished meanwhile.
-const BACK_WITHIN: Duration = Duration::from_secs(5);
-
 /// Rows that fill a hand-in.
 const HAND_IN_ROWS: u64 = 1000;
 
@@ -247,12 +243,9 @@ impl Farm {
         if lease.duplicate || !experiment.can_run() {
             return false;
         }
-        let long = || Duration::try_from_secs_f64(2.0 * experiment.cost.long_s()).unwrap_or(Duration::MAX);
-        let patience = match self.workers.get(&lease.worker) {
-            Some(worker) if worker.conn.is_some() => long().max(STRAGGLER_AFTER),
-            Some(worker) if !worker.abrupt => BACK_WITHIN,
-            _ => STRAGGLER_AFTER,
-        };
+        let away = self.workers.get(&lease.worker).is_none_or(|worker| worker.conn.is_none());
+        let long = Duration::try_from_secs_f64(2.0 * experiment.cost.long_s()).unwrap_or(Duration::MAX);
+        let patience = if away { STRAGGLER_AFTER } else { long.max(STRAGGLER_AFTER) };
         now.mono.saturating_sub(lease.progress_at) > patience
             && lease.open.iter().any(|index| !experiment.duplicated.contains_key(&index))
     }

@@ -126,7 +126,7 @@ fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) 
     farm.submit(NAME, tasks, if long() { 8000 } else { 3000 });
     (0..2).for_each(|_| farm.add_worker(1));
     for round in 0..rounds {
-        let done = farm.wait_more(1 + step(&mut random, tasks, rounds), PATIENCE);
+        let done = farm.wait_more(1 + step(&mut random, tasks, rounds));
         mounted.break_with(fault);
         let reason = assert_paused(&mut farm, fault);
         println!("{fault:?} with {done} tasks done: {reason}");

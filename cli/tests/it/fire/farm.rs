@@ -271,7 +271,12 @@ impl Farm {
 
     /// Waits until so many more tasks are done and gives how many are; others are left, whatever the machine's speed: the
     /// sweep gets more where it needs them.
-    pub(super) fn wait_more(&mut self, more: u64, limit: Duration) -> u64 {
+    pub(super) fn wait_more(&mut self, more: u64) -> u64 {
+        self.try_more(more, PATIENCE).unwrap_or_else(|| panic!("nothing goes on: {:?}", self.status()))
+    }
+
+    /// The same; `None` if that takes longer than the limit.
+    pub(super) fn try_more(&mut self, more: u64, limit: Duration) -> Option<u64> {
         loop {
             let before = self.wait_done(0, limit);
             if before + 4 * (more + 8) > self.work.tasks.into() {
@@ -279,9 +284,11 @@ impl Farm {
                 self.add_tasks(u32::try_from(needed.next_multiple_of(4)).expect("a small sweep"));
             }
             let done = self.wait_done(before + more, limit);
-            assert!(done >= before + more, "nothing goes on: {done} tasks done, {before} before");
+            if done < before + more {
+                return None;
+            }
             if done < self.work.tasks.into() {
-                return done;
+                return Some(done);
             }
         }
     }

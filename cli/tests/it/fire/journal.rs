@@ -13,7 +13,7 @@ pub(super) struct Counts {
     pub(super) tasks: u64,
     /// Tasks that a worker saw acknowledged.
     pub(super) acknowledged: u64,
-    /// Starts of a task after a worker had its acknowledgement, for whatever reason.
+    /// Starts of a task after a worker had its acknowledgement: also copies of a straggler's tasks that were granted before.
     pub(super) again: u64,
     /// Those under a lease of a later coordinator than the one that acknowledged: it had forgotten them.
     pub(super) again_after_kill: u64,

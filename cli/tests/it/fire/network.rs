@@ -26,7 +26,7 @@ fn connections_break_and_fall_silent() {
     farm.submit(NAME, tasks, 6000);
     (0..2).for_each(|_| farm.add_worker(1));
     for round in 0..rounds {
-        farm.wait_more(1 + step(&mut random, tasks, rounds), PATIENCE);
+        farm.wait_more(1 + step(&mut random, tasks, rounds));
         let (from_workers, to_workers) =
             [(true, true), (true, false), (false, true), (false, false)][round as usize % 4];
         relay.hold(from_workers, to_workers);

@@ -37,7 +37,7 @@ fn take_over(farm: &mut Farm, relay: &Relay, older: Older, more: u64) {
     relay.switch(farm.port);
     let before = farm.wait_done(0, PATIENCE);
     if older == Older::Suspended {
-        farm.wait_more(more, PATIENCE);
+        farm.wait_more(more);
         old.signal("CONT");
     }
     old.wait().exits(9).says(&["another coordinator has taken the data over"]);
@@ -54,12 +54,12 @@ pub(super) fn under_take_overs(farm: &mut Farm, tasks: u32, jobs: u32, rounds: &
     (0..2).for_each(|_| farm.add_worker(1));
     let step = u64::from(tasks) / (8 * rounds.len() as u64);
     for &older in rounds {
-        farm.wait_more(step, PATIENCE);
+        farm.wait_more(step);
         let begun = Instant::now();
         assert_refused(farm);
         assert!(begun.elapsed() < Duration::from_secs(60), "refused after {:?}", begun.elapsed());
         // The refusal takes as long as the sweep may: the owner changes in the middle of one.
-        farm.wait_more(step, PATIENCE);
+        farm.wait_more(step);
         take_over(farm, &relay, older, step);
     }
     farm.wait_finished();

@@ -144,7 +144,7 @@ fn a_store_that_fails_and_a_coordinator_that_is_killed() {
     let (mut kills, mut stalls) = (0, 0);
     for round in 0..rounds {
         proxy.set_active(true);
-        farm.wait_more(1 + step(&mut random, tasks, rounds), PATIENCE);
+        farm.wait_more(1 + step(&mut random, tasks, rounds));
         if round % 4 == 1 {
             stall(&mut farm, &proxy);
             stalls += 1;
