@@ -52,7 +52,9 @@ pub(crate) struct Seen {
     /// Rows acknowledged.
     pub(crate) rows: u64,
     /// From each hand-in to the next lease.
-    pub(crate) waits: Vec<Wait>,
+    pub(crate) answers: Vec<Wait>,
+    /// Per task, how long its slot had none before: nothing where the next one lay in the worker's queue.
+    pub(crate) empty: Vec<Wait>,
     /// Connections that were refused or broke.
     pub(crate) lost: u64,
 }
@@ -66,6 +68,20 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
+    /// From `since` until now, in a process that began then.
+    fn over(since: Instant, began: Instant) -> Wait {
+        let us = u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX);
+        Wait { at_ms: u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX), us }
+    }
+
+    fn to_line(waits: &[Wait]) -> String {
+        waits.iter().map(|wait| format!("{}:{}", wait.at_ms, wait.us)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn parse_line(line: &str) -> Vec<Wait> {
+        line.split(' ').filter_map(Wait::parse).collect()
+    }
+
     fn parse(text: &str) -> Option<Wait> {
         let (at_ms, us) = text.split_once(':')?;
         Some(Wait { at_ms: at_ms.parse().ok()?, us: us.parse().ok()? })
@@ -126,7 +142,8 @@ impl Workers {
             match word {
                 "rows" => seen.rows = value.parse().unwrap_or(0),
                 "lost" => seen.lost = value.parse().unwrap_or(0),
-                "waits" => seen.waits = value.split(' ').filter_map(Wait::parse).collect(),
+                "answers" => seen.answers = Wait::parse_line(value),
+                "empty" => seen.empty = Wait::parse_line(value),
                 _ => println!("{line}"),
             }
         }
@@ -152,8 +169,7 @@ pub(crate) fn serve_as_workers() -> bool {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let seen = runtime.expect("a runtime starts").block_on(run(load));
     println!("rows {}\nlost {}", seen.rows, seen.lost);
-    let waits: Vec<String> = seen.waits.iter().map(|wait| format!("{}:{}", wait.at_ms, wait.us)).collect();
-    println!("waits {}", waits.join(" "));
+    println!("answers {}\nempty {}", Wait::to_line(&seen.answers), Wait::to_line(&seen.empty));
     true
 }
 
@@ -181,7 +197,8 @@ async fn run(load: Arc<Load>) -> Seen {
         let seen = seen.expect("a worker does not panic");
         all.rows += seen.rows;
         all.lost += seen.lost;
-        all.waits.extend(seen.waits);
+        all.answers.extend(seen.answers);
+        all.empty.extend(seen.empty);
     }
     all
 }
@@ -237,6 +254,8 @@ struct Worker {
     handed_in: Option<Instant>,
     /// When the task in the slot is done.
     busy_until: Option<tokio::time::Instant>,
+    /// Since when the slot has none.
+    empty_since: Option<Instant>,
     random: u64,
 }
 
@@ -256,6 +275,7 @@ impl Worker {
             on_the_way: HashMap::new(),
             handed_in: None,
             busy_until: None,
+            empty_since: None,
             random,
         }
     }
@@ -271,6 +291,7 @@ impl Worker {
             }
         };
         let (send, receive) = mpsc::channel(64);
+        self.empty_since = Some(Instant::now());
         send.send(message(ToFarm::Hello(self.hello()))).await.map_err(|e| words(&e))?;
         let mut inbound = client.work(ReceiverStream::new(receive)).await.map_err(|e| words(&e))?.into_inner();
         let beat = Duration::from_secs(2);
@@ -286,7 +307,10 @@ impl Worker {
                     Some(said) => if self.hear(said.body)? { return Ok(()) },
                     None => return Err("the coordinator closed the stream".to_owned()),
                 },
-                () = done, if self.busy_until.is_some() => self.busy_until = None,
+                () = done, if self.busy_until.is_some() => {
+                    self.busy_until = None;
+                    self.empty_since = Some(Instant::now());
+                }
                 _ = heartbeat.tick() => {
                     let queued = self.queue.iter().map(|(_, range)| range.end - range.start).sum();
                     let body = v1::Heartbeat { busy_slots: 1, queued_tasks: queued, spent: None };
@@ -322,11 +346,8 @@ impl Worker {
                 self.generation = experiment.generation;
             }
             Some(FromFarm::Lease(lease)) => {
-                if let Some(since) = self.handed_in.take() {
-                    let us = u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX);
-                    let at_ms = u32::try_from(self.began.elapsed().as_millis()).unwrap_or(u32::MAX);
-                    self.seen.waits.push(Wait { at_ms, us });
-                }
+                let began = self.began;
+                self.seen.answers.extend(self.handed_in.take().map(|since| Wait::over(since, began)));
                 let id = lease.id.ok_or("a lease without id")?;
                 self.queue.extend(lease.ranges.iter().map(|range| (id, range.start..range.end)));
                 if self.busy_until.is_none() && self.load.task_ms > 0 {
@@ -347,6 +368,8 @@ impl Worker {
     }
 
     fn begin_task(&mut self) {
+        let began = self.began;
+        self.seen.empty.extend(self.empty_since.take().map(|since| Wait::over(since, began)));
         let took = Duration::from_millis(self.load.task_ms).mul_f64(0.5 + self.spread());
         self.busy_until = Some(tokio::time::Instant::now() + took);
     }
