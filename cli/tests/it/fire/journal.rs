@@ -13,23 +13,28 @@ pub(super) struct Counts {
     pub(super) tasks: u64,
     /// Tasks that a worker saw acknowledged.
     pub(super) acknowledged: u64,
-    /// Starts of a task after a worker had its acknowledgement: also copies of a straggler's tasks that were granted before.
+    /// Starts of a task after a worker had its acknowledgement, for whatever reason.
     pub(super) again: u64,
+    /// Those by another worker than the one with the acknowledgement, under the same coordinator: only a straggler's copy,
+    /// granted before and on its way meanwhile, may be there.
+    pub(super) copies: u64,
     /// Those under a lease of a later coordinator than the one that acknowledged: it had forgotten them.
     pub(super) again_after_kill: u64,
 }
 
-/// The first acknowledgement of a task: when, and by the coordinator of which epoch.
+/// The first acknowledgement of a task: when, by the coordinator of which epoch, and to which worker.
 #[derive(Clone)]
 struct Acknowledged {
     at: String,
     epoch: u64,
+    worker: usize,
 }
 
 struct Started<T> {
     at: String,
     task: T,
     epoch: u64,
+    worker: usize,
 }
 
 /// Reads the logs of all workers, also of those that were killed. `task` gives what tells the task of a generation's
@@ -38,7 +43,7 @@ pub(super) fn read<T: Eq + Hash>(logs: &[PathBuf], task: impl Fn(u64, u64) -> T)
     let mut started = Vec::new();
     let mut answers = Vec::new();
     let mut generations: HashMap<String, u64> = HashMap::new();
-    for log in logs {
+    for (worker, log) in logs.iter().enumerate() {
         let text = std::fs::read(log).expect("the log is there");
         for line in String::from_utf8_lossy(&text).split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             let Some((head, event)) = line.trim_end().split_once("powersweep_worker::journal: ") else { continue };
@@ -49,22 +54,25 @@ pub(super) fn read<T: Eq + Hash>(logs: &[PathBuf], task: impl Fn(u64, u64) -> T)
                 Some("started") => {
                     let generation = number(word(event, "generation="));
                     let epoch = number(lease.split('.').next().expect("a lease has an epoch"));
-                    started.push(Started { at, task: task(generation, number(word(event, "index="))), epoch });
+                    let task = task(generation, number(word(event, "index=")));
+                    started.push(Started { at, task, epoch, worker });
                     generations.insert(lease, generation);
                 }
-                Some("acknowledged") => answers.push((at, number(word(event, "epoch=")), lease, indices(event))),
+                Some("acknowledged") => {
+                    let new = Acknowledged { at, epoch: number(word(event, "epoch=")), worker };
+                    answers.push((new, lease, indices(event)));
+                }
                 _ => {}
             }
         }
     }
     let mut acknowledged: HashMap<T, Acknowledged> = HashMap::new();
-    for (at, epoch, lease, indices) in answers {
+    for (new, lease, indices) in answers {
         let generation = generations[&lease];
         for index in indices {
-            let new = Acknowledged { at: at.clone(), epoch };
             let first = acknowledged.entry(task(generation, index)).or_insert_with(|| new.clone());
             if new.at < first.at {
-                *first = new;
+                *first = new.clone();
             }
         }
     }
@@ -73,14 +81,17 @@ pub(super) fn read<T: Eq + Hash>(logs: &[PathBuf], task: impl Fn(u64, u64) -> T)
 
 fn count<T: Eq + Hash>(started: &[Started<T>], acknowledged: &HashMap<T, Acknowledged>) -> Counts {
     let tasks: HashSet<&T> = started.iter().map(|s| &s.task).collect();
-    let again = |s: &&Started<T>| acknowledged.get(&s.task).is_some_and(|a| s.at > a.at);
-    let forgotten = |s: &&Started<T>| acknowledged.get(&s.task).is_some_and(|a| s.at > a.at && s.epoch > a.epoch);
+    let again = |s: &Started<T>| acknowledged.get(&s.task).filter(|a| s.at > a.at);
+    let again_where = |wanted: fn(&Started<T>, &Acknowledged) -> bool| {
+        started.iter().filter(|s| again(s).is_some_and(|a| wanted(s, a))).count() as u64
+    };
     Counts {
         started: started.len() as u64,
         tasks: tasks.len() as u64,
         acknowledged: acknowledged.len() as u64,
-        again: started.iter().filter(again).count() as u64,
-        again_after_kill: started.iter().filter(forgotten).count() as u64,
+        again: again_where(|_, _| true),
+        copies: again_where(|s, a| s.worker != a.worker && s.epoch == a.epoch),
+        again_after_kill: again_where(|s, a| s.epoch > a.epoch),
     }
 }
 
@@ -132,6 +143,6 @@ fn starts_after_an_acknowledgement_are_counted() {
             format!("{} started lease=2.2 generation=2 index=1\n", at(8)),
         ],
     );
-    let expected = Counts { started: 9, tasks: 4, acknowledged: 2, again: 3, again_after_kill: 2 };
+    let expected = Counts { started: 9, tasks: 4, acknowledged: 2, again: 3, copies: 1, again_after_kill: 2 };
     assert_eq!(read(&[first, second], |generation, index| index + 4 - 2 * generation), expected);
 }

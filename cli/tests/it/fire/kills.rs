@@ -134,4 +134,5 @@ fn a_killed_coordinator_forgets_no_acknowledged_task() {
         counts.started - counts.tasks,
         counts.tasks
     );
+    assert_eq!(counts.again, counts.copies, "a worker ran again what was acknowledged to it");
 }
