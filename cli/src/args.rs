@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::examples;
 use crate::quantities::bytes;
-pub use crate::worker_args::{TaskLimitArgs, WorkerArgs};
+pub use crate::worker_args::{TaskLimitArgs, WorkerArgs, WorkloadMemoryArgs};
 
 mod tables;
 
@@ -177,6 +177,8 @@ pub struct RunArgs {
     /// Tasks simulated at once; 0 for one a processor.
     #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub slots: u16,
+    #[command(flatten)]
+    pub memory: WorkloadMemoryArgs,
     /// If the experiment's rows were made by other versions of parts, logs or columns: set it aside as NAME@N, with its
     /// rows, and start anew. Changes nothing where they are the same.
     #[arg(long)]
@@ -211,6 +213,8 @@ pub struct CheckArgs {
     /// Tasks simulated at once; 0 for one a processor.
     #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub slots: u16,
+    #[command(flatten)]
+    pub memory: WorkloadMemoryArgs,
     /// Only claims that must hold, and only the sweeps that they need.
     #[arg(long)]
     pub demanded: bool,
@@ -260,6 +264,8 @@ pub struct SimulateArgs {
     /// Seed of generators.
     #[arg(long)]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub limits: TaskLimitArgs,
     #[command(flatten)]
     pub logs: LogArgs,
     /// Write one row a job to this file (.parquet or .csv).

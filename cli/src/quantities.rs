@@ -4,14 +4,11 @@ use std::time::Duration;
 
 use powersweep_experiments::limits;
 
-/// Longest time that is taken: ten years.
-const LONGEST_S: f64 = 3.2e8;
-
 /// A time: `90`, `90s`, `1.5m`, `2h`, `1d`, or as Slurm writes its limits: `MM:SS`, `HH:MM:SS`, `D-HH:MM:SS`.
 pub fn time(text: &str) -> Result<Duration, String> {
     let expected = || format!("`{text}` is no time; expected such as 90s, 15m, 2h, 1d or D-HH:MM:SS");
     let seconds = if text.contains(':') { clock(text) } else { with_unit(text) };
-    let seconds = seconds.filter(|seconds| (0.0..=LONGEST_S).contains(seconds)).ok_or_else(expected)?;
+    let seconds = seconds.filter(|seconds| (0.0..=limits::DEADLINE_MAX_S).contains(seconds)).ok_or_else(expected)?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
@@ -23,6 +20,11 @@ pub fn positive_time(text: &str) -> Result<Duration, String> {
 /// Bytes: `4096`, `512MiB`, `1.5GB`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     limits::bytes(text).map_err(|expected| format!("expected {expected}"))
+}
+
+/// Bytes that this machine can address.
+pub fn memory(text: &str) -> Result<usize, String> {
+    usize::try_from(bytes(text)?).map_err(|_| "expected less: it is beyond what this machine can address".to_owned())
 }
 
 fn digits(text: &str) -> Option<f64> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::args::{CoordinatorArgs, LogArgs};
-use crate::quantities::{bytes, positive_time, time};
+use crate::quantities::{memory, positive_time, time};
 
 /// `powersweep worker`
 #[derive(Debug, Args)]
@@ -34,22 +34,32 @@ pub struct WorkerArgs {
     pub connect_limit: Option<Duration>,
     #[command(flatten)]
     pub limits: TaskLimitArgs,
+    #[command(flatten)]
+    pub memory: WorkloadMemoryArgs,
     /// Part of the time limit that was over before this process started itself anew.
     #[arg(long, hide = true, env = "POWERSWEEP_TIME_USED", value_parser = time)]
     pub time_used: Option<Duration>,
 }
 
-/// Limits of one task on this machine; those of the experiment's manifest apply as well, whichever is less.
+/// Limits of one task. A worker's and those of the experiment's manifest both apply, whichever is less.
 #[derive(Debug, Clone, Args)]
 pub struct TaskLimitArgs {
-    /// Longest simulation of one task, without getting its log. One that ignores it for as long again makes this worker
-    /// start itself anew.
+    /// Longest simulation of one task, without getting its log. A worker whose task ignores it for as long again starts
+    /// itself anew.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub task_deadline: Option<Duration>,
     /// Most simulated events of one task.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub task_max_events: Option<u64>,
     /// Most memory of one task's workload and simulation, such as 2GiB.
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
-    pub task_max_memory: Option<u64>,
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub task_max_memory: Option<usize>,
+}
+
+/// What a process that simulates keeps of logs.
+#[derive(Debug, Clone, Args)]
+pub struct WorkloadMemoryArgs {
+    /// Memory for parsed logs and workloads, which tasks share. A task whose workload alone may take more fails.
+    #[arg(long, value_name = "SIZE", env = "POWERSWEEP_WORKLOAD_MEMORY", default_value = "1GiB", value_parser = memory)]
+    pub workload_memory: usize,
 }

@@ -23,7 +23,7 @@ pub struct TaskLimits {
 }
 
 /// Longest deadline (s): some 30 years, what a clock can add to an instant.
-const DEADLINE_MAX_S: f64 = 1e9;
+pub const DEADLINE_MAX_S: f64 = 1e9;
 
 pub(crate) const DEADLINE: Param = Param {
     name: "task_deadline_s",

@@ -2,6 +2,8 @@
 
 use powersweep_engine::SimSpec;
 
+use crate::limits::TaskLimits;
+
 /// `KEY=VALUE` of every part and parameter that is not as by default, parts first. `powersweep simulate` with these as
 /// `--set`, and with the seed, makes the same [`SimSpec`].
 pub fn settings(sim: &SimSpec) -> Vec<String> {
@@ -19,13 +21,21 @@ pub fn settings(sim: &SimSpec) -> Vec<String> {
     settings
 }
 
-/// The command that simulates a task again, on its own and without its manifest; it can be pasted into a POSIX shell.
-pub fn reproduce(sim: &SimSpec) -> String {
+/// The command that simulates a task again, on its own and without its manifest, within the manifest's limits; it can be
+/// pasted into a POSIX shell.
+pub fn reproduce(sim: &SimSpec, limits: &TaskLimits) -> String {
     let mut command = "powersweep simulate".to_owned();
     for setting in settings(sim) {
         command.push_str(&format!(" -s {}", quoted(&setting)));
     }
     command.push_str(&format!(" --seed {}", sim.seed));
+    let TaskLimits { task_deadline_s, task_max_events, task_max_memory_bytes } = limits;
+    let limits = [
+        task_deadline_s.map(|seconds| format!(" --task-deadline {seconds}s")),
+        task_max_events.map(|events| format!(" --task-max-events {events}")),
+        task_max_memory_bytes.map(|bytes| format!(" --task-max-memory {bytes}")),
+    ];
+    command.extend(limits.into_iter().flatten());
     command
 }
 
@@ -48,7 +58,17 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_said() {
-        assert_eq!(reproduce(&SimSpec::new()), "powersweep simulate --seed 1");
+        let none = TaskLimits::default();
+        assert_eq!(reproduce(&SimSpec::new(), &none), "powersweep simulate --seed 1");
+        let limits = TaskLimits {
+            task_deadline_s: Some(1e-3),
+            task_max_events: Some(1_000_000),
+            task_max_memory_bytes: Some(4096),
+        };
+        assert_eq!(
+            reproduce(&SimSpec::new(), &limits),
+            "powersweep simulate --seed 1 --task-deadline 0.001s --task-max-events 1000000 --task-max-memory 4096"
+        );
         let mut sim = SimSpec::new();
         sim.seed = 7;
         sim.choose(Part::new(registry::find(Slot::Source, "swf").expect("it is registered")));
@@ -59,7 +79,7 @@ mod tests {
         gear_rule.set("wq_threshold", Value::Int(4)).expect("it fits");
         sim.part_mut(Slot::Platform).set("gears_ghz", Value::Reals(vec![1.0, 2.5])).expect("it fits");
         assert_eq!(
-            reproduce(&sim),
+            reproduce(&sim, &none),
             r"powersweep simulate -s source=swf -s gear_rule=bsld -s 'log=my log'\''s' -s 'gears_ghz=[1, 2.5]' -s bsld_threshold=1.5 -s wq_threshold=4 --seed 7"
         );
     }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use powersweep_engine::SimError;
+use powersweep_engine::workload::Workload;
 use powersweep_workloads::ParsedLogs;
 
 pub use powersweep_proto::client::Tls;
@@ -62,7 +64,7 @@ impl std::fmt::Debug for TaskHook {
 }
 
 /// Bytes of parsed logs and built workloads that a worker keeps in memory, unless it is told otherwise.
-pub const LOGS_MEMORY_BYTES: usize = 1 << 30;
+const LOGS_MEMORY_BYTES: usize = 1 << 30;
 
 /// Limits of one task.
 #[derive(Debug, Clone, Copy, Default)]
@@ -74,6 +76,32 @@ pub struct TaskLimits {
     /// Bytes of its workload and of its simulation's state, as far as the kernel counts it (see
     /// [`powersweep_engine::Limits::max_bytes`]).
     pub max_bytes: Option<usize>,
+}
+
+impl TaskLimits {
+    /// Bytes that the state of a simulation may take beside its workload.
+    ///
+    /// # Errors
+    /// What to say where the workload alone takes more than a task may.
+    pub fn bytes_left(&self, workload: &Workload) -> Result<usize, String> {
+        let Some(max_bytes) = self.max_bytes else { return Ok(usize::MAX) };
+        let takes = workload.memory_bytes();
+        max_bytes.checked_sub(takes).ok_or_else(|| {
+            let jobs = workload.jobs.len();
+            format!("its workload of {jobs} jobs takes {takes} bytes of memory, a task may take {max_bytes}")
+        })
+    }
+
+    /// Why a simulation within these limits gave no result.
+    pub fn words(&self, error: &SimError) -> String {
+        match (error, self.deadline, self.max_bytes) {
+            (SimError::Deadline, Some(deadline), _) => format!("not finished within {} s", deadline.as_secs_f64()),
+            (SimError::MemoryLimit(_), _, Some(max_bytes)) => {
+                format!("its workload and the simulation's state take more than {max_bytes} bytes of memory")
+            }
+            _ => error.to_string(),
+        }
+    }
 }
 
 impl WorkerOptions {

@@ -90,6 +90,7 @@ fn run_args(manifest: &str, args: &CheckArgs) -> RunArgs {
         data: args.data.clone(),
         logs: args.logs.clone(),
         slots: args.slots,
+        memory: args.memory.clone(),
         listen: std::net::SocketAddr::from(([127, 0, 0, 1], 0)),
         take_over: false,
         restart: false,

@@ -10,7 +10,7 @@ use powersweep_coordinator::{LogSource, Tokens};
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1;
-use powersweep_worker::{LOGS_MEMORY_BYTES, WorkerError, WorkerOptions, WorkerReport};
+use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
 use powersweep_workloads::{Library, ParsedLogs};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,8 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library(&args.logs);
     let reading = Instant::now();
-    let logs = Arc::new(ParsedLogs::new(LOGS_MEMORY_BYTES).with_max_workload_bytes(LOGS_MEMORY_BYTES as u64));
+    let memory = args.memory.workload_memory;
+    let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
     let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
     let reading_s = reading.elapsed().as_secs_f64();
     let sweep = inputs::sweep(&manifest, &digests)?;

@@ -17,6 +17,7 @@ use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
 use crate::args::{Format, SimulateArgs};
+use crate::commands::worker;
 use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::{inputs, rows, screen, writing};
 
@@ -35,12 +36,24 @@ pub fn run(args: &SimulateArgs) -> Outcome {
         parse_ms: 0.0,
     };
     let (task, workload) = prepare(args, &library, &mut timing)?;
+    let limits = worker::limits(&args.limits);
+    let failure = |message: String| Failure::new(Exit::Failure, message);
+    let max_bytes = limits.bytes_left(&workload).map_err(failure)?;
     let started = Instant::now();
+    let within = Limits {
+        max_events: limits.max_events.unwrap_or(u64::MAX),
+        max_bytes,
+        deadline_passed: &|| limits.deadline.is_some_and(|deadline| started.elapsed() >= deadline),
+    };
     let mut details =
         Details { jobs: args.jobs.is_some().then(Vec::new), series: args.series.is_some().then(Vec::new) };
-    let measured = powersweep_engine::simulate(&task.sim, &workload, &Limits::NONE, &mut details).map_err(|error| {
-        let exit = if matches!(error, SimError::Policy { .. }) { Exit::Failure } else { Exit::Usage };
-        Failure::new(exit, error.to_string())
+    let measured = powersweep_engine::simulate(&task.sim, &workload, &within, &mut details).map_err(|error| {
+        use SimError::{Deadline, EventLimit, MemoryLimit, Policy};
+        let exit = match error {
+            Policy { .. } | Deadline | EventLimit(_) | MemoryLimit(_) => Exit::Failure,
+            _ => Exit::Usage,
+        };
+        Failure::new(exit, limits.words(&error))
     })?;
     timing.engine_ms = started.elapsed().as_secs_f64() * 1e3;
     timing.wall_ms = timing.engine_ms + timing.parse_ms;

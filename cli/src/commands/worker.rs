@@ -29,7 +29,8 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     options.search_path = args.logs.traces.clone();
     options.cache_dir = args.logs.cache.clone();
     options.cache_bytes_max = args.logs.cache_size;
-    options.limits = limits(&args.limits)?;
+    options.limits = limits(&args.limits);
+    options.memory_bytes = args.memory.workload_memory;
     options.drain_limit = args.drain_limit;
     options.time_limit = args.time_limit.map(|limit| limit.saturating_sub(args.time_used.unwrap_or_default()));
     options.idle_limit = args.idle_limit;
@@ -64,12 +65,10 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     }
 }
 
-/// The limits of one task on this machine.
-fn limits(args: &TaskLimitArgs) -> Result<TaskLimits, Failure> {
-    let max_bytes = args.task_max_memory.map(usize::try_from).transpose();
-    let max_bytes =
-        max_bytes.map_err(|_| Failure::new(Exit::Usage, "--task-max-memory is beyond this machine's reach"))?;
-    Ok(TaskLimits { deadline: args.task_deadline, max_events: args.task_max_events, max_bytes })
+/// The limits of one task that the command line sets.
+pub fn limits(args: &TaskLimitArgs) -> TaskLimits {
+    let TaskLimitArgs { task_deadline, task_max_events, task_max_memory } = *args;
+    TaskLimits { deadline: task_deadline, max_events: task_max_events, max_bytes: task_max_memory }
 }
 
 /// The same command in the same process: the only way to be rid of a thread that does not come back from its task.

@@ -1,8 +1,10 @@
 //! Limits of tasks and of workers, with processes of their own.
 
+use std::path::Path;
 use std::time::Duration;
 
-use crate::sandbox::Sandbox;
+use crate::runs::path_with;
+use crate::sandbox::{BINARY, Sandbox};
 use crate::sweeps::synthetic;
 
 #[test]
@@ -18,7 +20,27 @@ fn a_task_beyond_a_limit_is_given_up_with_the_reason() {
         let ended = sandbox.run(&["run", &format!("{name}.toml"), "--data", "data", "--quiet"]).exits(3);
         assert!(ended.stderr.contains(said), "{ended}");
         assert!(ended.stderr.contains("attempt 3"), "{ended}");
+        // What reproduces it is stopped by the same limit.
+        let status = sandbox.run(&["status", name, "--data", "data", "--format", "json"]).exits(0).json();
+        let line = status["experiments"][0]["failures"][0]["reproduce"].as_str().expect("a command").to_owned();
+        let mut shell = sandbox.command("sh");
+        shell.args(["-c", &line]).env("PATH", path_with(Path::new(BINARY).parent().expect("it is in a folder")));
+        sandbox.spawn(shell).wait().exits(1).says(&[said]);
     }
+    let late = sandbox.run(&["simulate", "--set", "synthetic_jobs_count=200000", "--task-deadline", "1ms"]);
+    late.exits(1).says(&["not finished within 0.001 s"]);
+}
+
+#[test]
+fn a_workload_beyond_the_memory_names_the_option_that_gives_more() {
+    let sandbox = Sandbox::new();
+    sandbox.write("large.toml", synthetic("large", 1).replace("= 60", "= 3000"));
+    let run = |memory: &str| sandbox.run(&["run", "large.toml", "--quiet", "--workload-memory", memory]);
+    let refused = run("16 KiB").exits(3);
+    assert!(refused.stderr.contains("16384 are allowed"), "{refused}");
+    assert!(refused.stderr.contains("a larger --workload-memory"), "{refused}");
+    sandbox.run(&["retry", "large"]).exits(0);
+    run("16 MiB").exits(0);
 }
 
 fn worker<'a>(url: &'a str, args: &[&'a str]) -> Vec<&'a str> {

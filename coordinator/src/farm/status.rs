@@ -138,10 +138,12 @@ impl Farm {
 }
 
 fn failure_status(experiment: &Experiment, failure: &FailureRecord) -> v1::Failure {
-    let task = experiment.sweep.as_ref().and_then(|sweep| sweep.task(failure.index));
+    let sweep = experiment.sweep.as_ref();
+    let task = sweep.and_then(|sweep| sweep.task(failure.index));
+    let again = sweep.zip(task.as_ref()).map(|(sweep, task)| reproduce(&task.sim, &sweep.manifest().limits()));
     v1::Failure {
         index: failure.index,
-        reproduce: task.as_ref().map(|task| reproduce(&task.sim)).unwrap_or_default(),
+        reproduce: again.unwrap_or_default(),
         task_id: task.map(|task| task.task_id.as_bytes().to_vec().into()).unwrap_or_default(),
         kind: to_wire(failure.kind).into(),
         message: failure.message.clone(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use powersweep_engine::workload::{Workload, WorkloadError};
+use powersweep_engine::workload::WorkloadError;
 use powersweep_engine::{Details, Limits, SimError, simulate};
 use powersweep_experiments::{Decoder, Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
@@ -91,18 +91,20 @@ impl Runner<'_> {
             Ok(workload) => workload,
             Err(LogError::Stopped) => return Outcome::Stopped,
             Err(e @ LogError::Workload(WorkloadError::TooLarge { .. })) => {
-                return Outcome::failed(FailureKind::MemoryLimit, e);
+                let message = format!("{e}: a worker started with a larger --workload-memory can make it");
+                return Outcome::failed(FailureKind::MemoryLimit, message);
             }
             Err(e @ LogError::Workload(_)) => return Outcome::failed(FailureKind::Invalid, e),
             Err(e @ (LogError::Swf(_) | LogError::Fetch { .. })) => return Outcome::failed(FailureKind::Workload, e),
         };
         let parse = self.clock.enter(Phase::Engine);
 
-        let max_bytes = match self.memory_left(experiment, &workload) {
+        let limits = &experiment.limits;
+        let max_bytes = match limits.bytes_left(&workload) {
             Ok(bytes) => bytes,
             Err(message) => return Outcome::failed(FailureKind::MemoryLimit, message),
         };
-        let deadline = experiment.limits.deadline;
+        let deadline = limits.deadline;
         // Not from the begin of the task: its log may come over a slow network, which is not the task's fault.
         let simulating = Instant::now();
         let late = || deadline.is_some_and(|d| simulating.elapsed() >= d);
@@ -113,25 +115,16 @@ impl Runner<'_> {
             hook(&experiment.key.name, task.index);
         }
         let deadline_passed = || self.stop.load(Ordering::Relaxed) || late();
-        let limits = Limits {
-            max_events: experiment.limits.max_events.unwrap_or(u64::MAX),
-            max_bytes,
-            deadline_passed: &deadline_passed,
-        };
+        let within =
+            Limits { max_events: limits.max_events.unwrap_or(u64::MAX), max_bytes, deadline_passed: &deadline_passed };
         self.details.jobs = experiment.tables.jobs.then(|| self.details.jobs.take().unwrap_or_default());
         self.details.series = experiment.tables.series.then(|| self.details.series.take().unwrap_or_default());
-        let result = simulate(&spec.sim, &workload, &limits, &mut self.details);
+        let result = simulate(&spec.sim, &workload, &within, &mut self.details);
         let engine = self.clock.enter(Phase::Store);
         let measured = match result {
             Ok(measured) => measured,
             Err(SimError::Deadline) if !late() => return Outcome::Stopped,
-            Err(SimError::MemoryLimit(_)) => {
-                let max_bytes = experiment.limits.max_bytes.unwrap_or_default();
-                let message =
-                    format!("its workload and the simulation's state take more than {max_bytes} bytes of memory");
-                return Outcome::failed(FailureKind::MemoryLimit, message);
-            }
-            Err(e) => return failure(&e, deadline),
+            Err(e) => return Outcome::failed(kind(&e), limits.words(&e)),
         };
         let facts = RunFacts {
             attempt: task.attempt,
@@ -142,16 +135,6 @@ impl Runner<'_> {
             parse_ms: ms(parse),
         };
         Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts }))
-    }
-
-    /// What the simulation's state may take beside its workload.
-    fn memory_left(&self, experiment: &Experiment, workload: &Workload) -> Result<usize, String> {
-        let Some(max_bytes) = experiment.limits.max_bytes else { return Ok(usize::MAX) };
-        let takes = workload.memory_bytes();
-        max_bytes.checked_sub(takes).ok_or_else(|| {
-            let jobs = workload.jobs.len();
-            format!("its workload of {jobs} jobs takes {takes} bytes of memory, a task may take {max_bytes}")
-        })
     }
 }
 
@@ -174,18 +157,14 @@ fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-fn failure(error: &SimError, deadline: Option<Duration>) -> Outcome {
-    let kind = match error {
+fn kind(error: &SimError) -> FailureKind {
+    match error {
         SimError::Invalid(_) | SimError::TooWide { .. } | SimError::Empty(_) | SimError::Starved { .. } => {
             FailureKind::Invalid
         }
         SimError::Policy { .. } => FailureKind::Policy,
-        SimError::Deadline => {
-            let seconds = deadline.unwrap_or_default().as_secs_f64();
-            return Outcome::failed(FailureKind::Deadline, format!("not finished within {seconds} s"));
-        }
+        SimError::Deadline => FailureKind::Deadline,
         SimError::EventLimit(_) => FailureKind::EventLimit,
         SimError::MemoryLimit(_) => FailureKind::MemoryLimit,
-    };
-    Outcome::failed(kind, error)
+    }
 }
