@@ -20,15 +20,16 @@ const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
 /// opened, and one is written for each flush. See [`super::vigil`] for what follows from deleting them.
 const GC_MIN_AGE_WAL: Duration = Duration::from_secs(4);
 
-/// Size at which SlateDB turns its memory into a sorted file: bounds what is replayed when the state is opened.
-const L0_SST_BYTES: usize = 8 << 20;
+/// Size at which SlateDB turns its memory into a sorted file: bounds what is replayed when the state is opened, and what a
+/// busy coordinator holds, as one such memory fills while the one before is encoded and written.
+const L0_SST_BYTES: usize = 4 << 20;
 
 /// Unflushed bytes at which writers wait: bounds memory while the storage is slow.
 const MAX_UNFLUSHED_BYTES: usize = 32 << 20;
 
 /// Sorted files that may wait for a compaction before memory is no longer written out. Compaction is slower than a busy
 /// farm for minutes; the default of 8 would hold its data in memory meanwhile.
-const L0_SSTS_MAX: usize = 64;
+const L0_SSTS_MAX: usize = 128;
 
 /// How often it is looked whether files should be merged. The default of 5 s lets a busy farm write dozens meanwhile,
 /// most of it rows that are in parts by then.
@@ -43,6 +44,9 @@ const COMPACTION_SIZE_RATIO: f32 = 8.0;
 /// What a merge reads ahead of each of its files, and how many such reads at once: the defaults take 8 MiB a file.
 const COMPACTION_READ_BYTES: usize = 512 << 10;
 const COMPACTION_READS: usize = 2;
+/// Size of the files that a merge writes, one after the other. Each is in memory until it is whole; a larger one would be
+/// written in pieces of 10 MiB, up to eight of which wait for a slow storage.
+const COMPACTED_SST_BYTES: usize = 4 << 20;
 
 /// How often an object store is asked for a newer manifest (the default of 1 s is for directories: a request a second
 /// costs money).
@@ -95,6 +99,8 @@ pub(super) fn compactor_options(on_directory: bool) -> CompactorOptions {
             compactions_poll_interval: poll_interval,
             bytes_to_fetch: COMPACTION_READ_BYTES,
             max_fetch_tasks: COMPACTION_READS,
+            max_sst_size: COMPACTED_SST_BYTES,
+            max_subcompactions: 1,
             ..CompactionWorkerOptions::default()
         }),
         ..CompactorOptions::default()
