@@ -17,7 +17,7 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use object_store::path::Path;
 use powersweep_results::ipc::Gather;
-use powersweep_results::part::{self, Footer};
+use powersweep_results::part::{self, Footer, Group};
 use powersweep_results::{ResultsError, failures, layout, merge, tasks};
 use uuid::Uuid;
 
@@ -64,10 +64,12 @@ impl PublishError {
     }
 }
 
-/// Parts encoded at once, at most: each takes a core, and as much memory as its rows.
+/// Parts encoded at once, at most: each takes as much memory as its rows.
 const AT_ONCE_MAX: usize = 4;
 /// Cores for each of them: the others run tasks, or serve.
 const CORES_EACH: usize = 4;
+/// Threads that encode one part of several row groups.
+const THREADS_EACH: usize = 2;
 
 /// How many parts this machine should encode at once.
 pub(crate) fn at_once() -> usize {
@@ -89,7 +91,7 @@ pub async fn make_visible(store: &dyn Store, intent: &Intent) -> Result<u64, Pub
         &Source::Rows { first_seq, last_seq } => {
             let rows = store.rows(experiment, *table, first_seq, last_seq).await?;
             let owned = intent.clone();
-            let part = crate::store::blocking(move || encode_timed(&owned, &rows)).await?;
+            let part = crate::store::blocking(move || encode(&owned, &rows)).await?;
             let bytes = part.len() as u64;
             store.create(&path, part, *part_id).await?;
             Ok(bytes)
@@ -161,22 +163,11 @@ pub fn live_batches<'a>(
     })
 }
 
-/// [`encode`], with a word on what it took: the one work of a coordinator that grows with the columns of a row.
-fn encode_timed(intent: &Intent, rows: &[RowsRecord]) -> Result<Bytes, PublishError> {
-    let before = thread_cpu_ms();
-    let part = encode(intent, rows)?;
-    if let (Some(before), Some(after)) = (before, thread_cpu_ms()) {
-        let (rows, bytes, encoding_cpu_ms) = (intent.rows, part.len(), after - before);
-        tracing::debug!(part_id = %intent.part_id, rows, bytes, encoding_cpu_ms, "part encoded");
-    }
-    Ok(part)
-}
-
-/// CPU time of this thread so far (ms), where the system tells (Linux).
-fn thread_cpu_ms() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds: u64 = stat.split(' ').next()?.parse().ok()?;
-    Some(nanoseconds as f64 / 1e6)
+/// CPU time of this thread so far (ms); 0 where the system does not tell it (other than Linux).
+fn thread_cpu_ms() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds: u64 = stat.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or_default();
+    nanoseconds as f64 / 1e6
 }
 
 /// The bytes of an intent's part.
@@ -190,23 +181,138 @@ fn encode(intent: &Intent, rows: &[RowsRecord]) -> Result<Bytes, PublishError> {
     };
     let schema =
         rolled_schema(*table).ok_or_else(|| wrong("its rows come from workers as whole objects".to_owned()))?;
-    let count: u64 = rows.iter().map(|rows| u64::from(rows.header().live_rows)).sum();
+    let count: u64 = rows.iter().map(live_rows).sum();
     if count != intent.rows {
         return Err(wrong(format!("{count} rows are stored, {} were to be published", intent.rows)));
     }
+    let footer = Footer { experiment: experiment.clone(), part_id: *part_id, rows: count };
+    let before = thread_cpu_ms();
+    let groups = shared_out(rows, part::row_groups(count));
+    let encoded = match groups[..] {
+        [] | [_] => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, 0.0)),
+        _ => encode_groups(&groups, &schema, &footer),
+    };
+    let (bytes, threads_cpu_ms) = encoded.map_err(|(seq, source)| PublishError::Rows {
+        experiment: experiment.clone(),
+        table: *table,
+        seq: seq.map_or_else(|| "(all)".to_owned(), |seq| seq.to_string()),
+        part_id: *part_id,
+        source,
+    })?;
+    // The one work of a coordinator that grows with the columns of a row.
+    let encoding_cpu_ms = thread_cpu_ms() - before + threads_cpu_ms;
+    tracing::debug!(%part_id, rows = count, bytes = bytes.len(), encoding_cpu_ms, "part encoded");
+    Ok(bytes)
+}
+
+/// Why rows cannot be encoded, and the number of the record that it is about, if it is about one.
+type Damage = (Option<u64>, ResultsError);
+
+fn of_the_part(error: ResultsError) -> Damage {
+    (None, error)
+}
+
+fn live_rows(record: &RowsRecord) -> u64 {
+    record.live_rows().into()
+}
+
+/// Gives the live rows of records to an encoder.
+fn encode_with<T>(
+    records: &[RowsRecord],
+    schema: &SchemaRef,
+    encode: impl FnOnce(&mut dyn Iterator<Item = Result<RecordBatch, ResultsError>>) -> Result<T, ResultsError>,
+) -> Result<T, Damage> {
     let mut damaged = None;
-    let batches = live_batches(rows, &schema).map(|batch| {
+    let mut batches = live_batches(records, schema).map(|batch| {
         batch.map_err(|(seq, error)| {
             damaged = Some(seq);
             error
         })
     });
-    let footer = Footer { experiment: experiment.clone(), part_id: *part_id, rows: intent.rows };
-    part::encode_from(&schema, batches, &footer).map_err(|source| PublishError::Rows {
-        experiment: experiment.clone(),
-        table: *table,
-        seq: damaged.map_or_else(|| "(all)".to_owned(), |seq| seq.to_string()),
-        part_id: *part_id,
-        source,
-    })
+    let encoded = encode(&mut batches);
+    drop(batches);
+    encoded.map_err(|error| (damaged, error))
+}
+
+fn encode_whole(records: &[RowsRecord], schema: &SchemaRef, footer: &Footer) -> Result<Bytes, Damage> {
+    encode_with(records, schema, |batches| part::encode_from(schema, batches, footer))
+}
+
+/// Encodes row groups on several threads, as the last rows of a sweep are waited for. Also tells the CPU time of these
+/// threads (ms).
+fn encode_groups(groups: &[&[RowsRecord]], schema: &SchemaRef, footer: &Footer) -> Result<(Bytes, f64), Damage> {
+    let first = encode_with(groups.first().copied().unwrap_or_default(), schema, |batches| batches.next().transpose())?;
+    let (mut part, encoder) = part::in_groups(schema, footer, first.as_ref()).map_err(of_the_part)?;
+    let encode_some = |groups: &[&[RowsRecord]]| -> (Vec<Result<Group, Damage>>, f64) {
+        let encode = |records: &&[RowsRecord]| encode_with(records, schema, |batches| encoder.encode(batches));
+        // Its own thread: all of its time is this work's.
+        (groups.iter().map(encode).collect(), thread_cpu_ms())
+    };
+    let shares = groups.chunks(groups.len().div_ceil(THREADS_EACH));
+    let encoded: Vec<_> = std::thread::scope(|scope| {
+        let running: Vec<_> = shares.map(|share| scope.spawn(|| encode_some(share))).collect();
+        running.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    let mut cpu_ms = 0.0;
+    for (groups, took_ms) in encoded {
+        cpu_ms += took_ms;
+        for group in groups {
+            part.append(group?).map_err(of_the_part)?;
+        }
+    }
+    Ok((part.finish().map_err(of_the_part)?, cpu_ms))
+}
+
+/// Splits records into at most so many runs of about as many live rows each.
+fn shared_out(records: &[RowsRecord], runs_max: usize) -> Vec<&[RowsRecord]> {
+    let each = records.iter().map(live_rows).sum::<u64>().div_ceil(runs_max as u64).max(1);
+    let mut runs = Vec::with_capacity(runs_max);
+    let (mut begin, mut rows) = (0, 0);
+    for (at, record) in records.iter().enumerate() {
+        rows += live_rows(record);
+        if rows >= each {
+            runs.push(&records[begin..=at]);
+            (begin, rows) = (at + 1, 0);
+        }
+    }
+    if rows > 0 {
+        runs.push(&records[begin..]);
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(seq: u64, rows: u32, left_out: u32) -> RowsRecord {
+        RowsRecord {
+            experiment: "e".to_owned(),
+            table: Table::Tasks,
+            seq,
+            generation: 1,
+            received_us: 1,
+            rows,
+            mask: (left_out > 0).then(|| (0..left_out).collect()),
+            ipc: Bytes::new(),
+        }
+    }
+
+    #[test]
+    fn records_are_shared_out_evenly_and_in_order() {
+        let shares = |rows: &[(u32, u32)], runs_max: usize| -> Vec<Vec<u64>> {
+            let records: Vec<_> = (0..).zip(rows).map(|(seq, &(rows, dead))| record(seq, rows, dead)).collect();
+            let seqs = |run: &&[RowsRecord]| run.iter().map(|record| record.seq).collect();
+            shared_out(&records, runs_max).iter().map(seqs).collect()
+        };
+        let (five, whole) = ([(5, 0); 4], vec![vec![0, 1, 2, 3]]);
+        assert_eq!(shares(&five, 1), whole);
+        assert_eq!(shares(&five, 2), [[0, 1], [2, 3]]);
+        assert_eq!(shares(&five, 3), [[0, 1], [2, 3]]);
+        assert_eq!(shares(&five, 9), [[0], [1], [2], [3]]);
+        assert_eq!(shares(&[(100, 0), (1, 0), (1, 0)], 3), [vec![0], vec![1, 2]]);
+        assert!(shares(&[(3, 3)], 1).is_empty() && shares(&[], 1).is_empty());
+        // Records without live rows make no run of their own.
+        assert_eq!(shares(&[(5, 5), (5, 0), (5, 4), (9, 5), (7, 7)], 2), [vec![0, 1], vec![2, 3]]);
+    }
 }

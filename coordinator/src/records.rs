@@ -142,7 +142,6 @@ pub struct RowsRecord {
 impl RowsRecord {
     /// What recovery needs to know of these rows.
     pub fn header(&self) -> RowsHeader {
-        let left_out = self.mask.as_ref().map_or(0, |mask| u32::try_from(mask.len()).unwrap_or(u32::MAX));
         RowsHeader {
             experiment: self.experiment.clone(),
             table: self.table,
@@ -150,9 +149,15 @@ impl RowsRecord {
             generation: self.generation,
             received_us: self.received_us,
             rows: self.rows,
-            live_rows: self.rows.saturating_sub(left_out),
+            live_rows: self.live_rows(),
             bytes: self.ipc.len() as u64,
         }
+    }
+
+    /// Rows that count: those that are not left out.
+    pub fn live_rows(&self) -> u32 {
+        let left_out = self.mask.as_ref().map_or(0, |mask| u32::try_from(mask.len()).unwrap_or(u32::MAX));
+        self.rows.saturating_sub(left_out)
     }
 }
 

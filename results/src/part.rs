@@ -9,9 +9,11 @@ use arrow::datatypes::{
 };
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 use uuid::Uuid;
 
@@ -60,14 +62,9 @@ pub fn encode_from(
     batches: impl IntoIterator<Item = Result<RecordBatch, ResultsError>>,
     footer: &Footer,
 ) -> Result<Bytes, ResultsError> {
-    let properties = properties(schema, footer)?;
     let mut batches = batches.into_iter();
     let first = batches.next().transpose()?;
-    let unlike = first.as_ref().map(columns_of_unlike_values).unwrap_or_default();
-    let without_dictionary =
-        |builder: WriterPropertiesBuilder, column| builder.set_column_dictionary_enabled(column, false);
-    let properties = unlike.into_iter().fold(properties.into_builder(), without_dictionary).build();
-    let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;
+    let mut writer = arrow_writer(schema, footer, first.as_ref())?;
     let mut rows = 0;
     for batch in first.into_iter().map(Ok).chain(batches) {
         let batch = batch?;
@@ -78,6 +75,98 @@ pub fn encode_from(
         return Err(ResultsError::Footer("row count"));
     }
     Ok(writer.into_inner()?.into())
+}
+
+/// How many row groups a part of so many rows has.
+pub fn row_groups(rows: u64) -> usize {
+    usize::try_from(rows.div_ceil(ROW_GROUP_ROWS as u64)).unwrap_or(usize::MAX).max(1)
+}
+
+/// A part that is put together from row groups, which may be encoded at the same time.
+pub struct Groups {
+    file: SerializedFileWriter<Vec<u8>>,
+    rows_left: u64,
+}
+
+/// Encodes row groups of one part; shared by threads.
+pub struct GroupEncoder {
+    schema: SchemaRef,
+    columns: ArrowRowGroupWriterFactory,
+}
+
+/// An encoded row group that is in no part yet.
+pub struct Group {
+    columns: Vec<ArrowColumnChunk>,
+    rows: u64,
+}
+
+/// An empty part, and what its row groups are encoded with. `first` are some of its rows.
+pub fn in_groups(
+    schema: &SchemaRef,
+    footer: &Footer,
+    first: Option<&RecordBatch>,
+) -> Result<(Groups, GroupEncoder), ResultsError> {
+    let (file, columns) = arrow_writer(schema, footer, first)?.into_serialized_writer()?;
+    let groups = Groups { file, rows_left: footer.rows };
+    Ok((groups, GroupEncoder { schema: schema.clone(), columns }))
+}
+
+impl GroupEncoder {
+    /// Encodes one row group from batches of the part's schema. Besides it only one batch is in memory.
+    pub fn encode(
+        &self,
+        batches: impl IntoIterator<Item = Result<RecordBatch, ResultsError>>,
+    ) -> Result<Group, ResultsError> {
+        // The number of a group matters to encrypted files alone.
+        let mut writers = self.columns.create_column_writers(0)?;
+        let mut rows = 0;
+        for batch in batches {
+            let batch = batch?;
+            rows += batch.num_rows() as u64;
+            let mut next = writers.iter_mut();
+            for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+                for leaf in compute_leaves(field, column)? {
+                    next.next().ok_or(ResultsError::Footer("column count"))?.write(&leaf)?;
+                }
+            }
+        }
+        let columns = writers.into_iter().map(ArrowColumnWriter::close).collect::<Result<_, _>>()?;
+        Ok(Group { columns, rows })
+    }
+}
+
+impl Groups {
+    /// Adds a row group behind the others.
+    pub fn append(&mut self, group: Group) -> Result<(), ResultsError> {
+        self.rows_left = self.rows_left.checked_sub(group.rows).ok_or(ResultsError::Footer("row count"))?;
+        let mut columns = self.file.next_row_group()?;
+        for column in group.columns {
+            column.append_to_row_group(&mut columns)?;
+        }
+        columns.close()?;
+        Ok(())
+    }
+
+    /// The part's bytes. Fails if its footer speaks of more rows than there are.
+    pub fn finish(self) -> Result<Bytes, ResultsError> {
+        if self.rows_left > 0 {
+            return Err(ResultsError::Footer("row count"));
+        }
+        Ok(self.file.into_inner()?.into())
+    }
+}
+
+/// A writer of one part, set up for rows like the first ones.
+fn arrow_writer(
+    schema: &SchemaRef,
+    footer: &Footer,
+    first: Option<&RecordBatch>,
+) -> Result<ArrowWriter<Vec<u8>>, ResultsError> {
+    let unlike = first.map(columns_of_unlike_values).unwrap_or_default();
+    let without_dictionary =
+        |builder: WriterPropertiesBuilder, column| builder.set_column_dictionary_enabled(column, false);
+    let properties = unlike.into_iter().fold(properties(schema, footer)?.into_builder(), without_dictionary).build();
+    Ok(ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?)
 }
 
 /// How every part is written.

@@ -5,6 +5,7 @@ use crate::store_faults::{Mortal, Stop};
 use crate::store_samples::{a_part, hand_in, ids_in};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
+use parquet::file::metadata::ParquetMetaDataReader;
 use powersweep_coordinator::publish::{PublishError, make_visible, part_path};
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Fault, Location, ModelStore, SlateStore, Store};
@@ -289,4 +290,32 @@ async fn a_listing_shows_only_whole_parts_while_they_are_written() {
     let (files, ids) = read_table(&data, Table::Tasks);
     assert_eq!((files.len(), ids), (30, (0..15_000).collect()));
     println!("{listings} listings during 30 parts");
+}
+
+/// A part of several row groups, which threads share: every row once and in order, and damage is named.
+#[tokio::test]
+async fn a_part_of_many_rows() {
+    const RECORDS: u64 = 70;
+    const EACH: u64 = 1000;
+    let store = ModelStore::new();
+    let hand_in_of = |seq: u64| hand_in("e", Table::Failures, seq, seq * EACH..(seq + 1) * EACH, &[7]);
+    for seq in 0..RECORDS {
+        store.commit(Batch::new().put(Record::Rows(hand_in_of(seq))).clone()).await.expect("durable");
+    }
+    let live: Vec<u64> = (0..RECORDS * EACH).filter(|id| id % EACH != 7).collect();
+    let source = Source::Rows { first_seq: 0, last_seq: RECORDS - 1 };
+    let part_id = Uuid::now_v7();
+    let intent = Intent { experiment: "e".into(), table: Table::Failures, part_id, source, rows: live.len() as u64 };
+    make_visible(&store, &intent).await.expect("it can be made");
+    let found = store.objects().get(&part_path("e", Table::Failures, part_id)).await.expect("it is visible");
+    let part = found.bytes().await.expect("it can be read");
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&part).expect("a Parquet file");
+    assert_eq!(metadata.num_row_groups(), 2);
+    assert_eq!(ids_in(part), live);
+
+    let mut damaged = hand_in_of(60);
+    damaged.ipc = damaged.ipc.slice(..damaged.ipc.len() / 2);
+    store.commit(Batch::new().put(Record::Rows(damaged)).clone()).await.expect("durable");
+    let error = make_visible(&store, &Intent { part_id: Uuid::now_v7(), ..intent }).await.expect_err("damaged");
+    assert!(matches!(&error, PublishError::Rows { seq, .. } if seq == "60"), "{error}");
 }
