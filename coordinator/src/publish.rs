@@ -163,11 +163,11 @@ pub fn live_batches<'a>(
     })
 }
 
-/// CPU time of this thread so far (ms); 0 where the system does not tell it (other than Linux).
-fn thread_cpu_ms() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds: u64 = stat.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or_default();
-    nanoseconds as f64 / 1e6
+/// CPU time of this thread so far (ms), where the system tells (Linux).
+fn thread_cpu_ms() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: u64 = stat.split(' ').next()?.parse().ok()?;
+    Some(nanoseconds as f64 / 1e6)
 }
 
 /// The bytes of an intent's part.
@@ -189,7 +189,8 @@ fn encode(intent: &Intent, rows: &[RowsRecord]) -> Result<Bytes, PublishError> {
     let before = thread_cpu_ms();
     let groups = shared_out(rows, part::row_groups(count));
     let encoded = match groups[..] {
-        [] | [_] => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, 0.0)),
+        // Most parts of a quiet farm are small: nothing is decoded twice, and no thread is started.
+        [] | [_] => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, Some(0.0))),
         _ => encode_groups(&groups, &schema, &footer),
     };
     let (bytes, threads_cpu_ms) = encoded.map_err(|(seq, source)| PublishError::Rows {
@@ -200,8 +201,10 @@ fn encode(intent: &Intent, rows: &[RowsRecord]) -> Result<Bytes, PublishError> {
         source,
     })?;
     // The one work of a coordinator that grows with the columns of a row.
-    let encoding_cpu_ms = thread_cpu_ms() - before + threads_cpu_ms;
-    tracing::debug!(%part_id, rows = count, bytes = bytes.len(), encoding_cpu_ms, "part encoded");
+    if let (Some(before), Some(after), Some(threads)) = (before, thread_cpu_ms(), threads_cpu_ms) {
+        let encoding_cpu_ms = after - before + threads;
+        tracing::debug!(%part_id, rows = count, bytes = bytes.len(), encoding_cpu_ms, "part encoded");
+    }
     Ok(bytes)
 }
 
@@ -239,11 +242,15 @@ fn encode_whole(records: &[RowsRecord], schema: &SchemaRef, footer: &Footer) -> 
 }
 
 /// Encodes row groups on several threads, as the last rows of a sweep are waited for. Also tells the CPU time of these
-/// threads (ms).
-fn encode_groups(groups: &[&[RowsRecord]], schema: &SchemaRef, footer: &Footer) -> Result<(Bytes, f64), Damage> {
+/// threads (ms), where it is known.
+fn encode_groups(
+    groups: &[&[RowsRecord]],
+    schema: &SchemaRef,
+    footer: &Footer,
+) -> Result<(Bytes, Option<f64>), Damage> {
     let first = encode_with(groups.first().copied().unwrap_or_default(), schema, |batches| batches.next().transpose())?;
     let (mut part, encoder) = part::in_groups(schema, footer, first.as_ref()).map_err(of_the_part)?;
-    let encode_some = |groups: &[&[RowsRecord]]| -> (Vec<Result<Group, Damage>>, f64) {
+    let encode_some = |groups: &[&[RowsRecord]]| -> (Vec<Result<Group, Damage>>, Option<f64>) {
         let encode = |records: &&[RowsRecord]| encode_with(records, schema, |batches| encoder.encode(batches));
         // Its own thread: all of its time is this work's.
         (groups.iter().map(encode).collect(), thread_cpu_ms())
@@ -253,12 +260,9 @@ fn encode_groups(groups: &[&[RowsRecord]], schema: &SchemaRef, footer: &Footer) 
         let running: Vec<_> = shares.map(|share| scope.spawn(|| encode_some(share))).collect();
         running.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
-    let mut cpu_ms = 0.0;
-    for (groups, took_ms) in encoded {
-        cpu_ms += took_ms;
-        for group in groups {
-            part.append(group?).map_err(of_the_part)?;
-        }
+    let cpu_ms = encoded.iter().map(|(_, took_ms)| *took_ms).sum();
+    for group in encoded.into_iter().flat_map(|(groups, _)| groups) {
+        part.append(group?).map_err(of_the_part)?;
     }
     Ok((part.finish().map_err(of_the_part)?, cpu_ms))
 }
