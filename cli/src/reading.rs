@@ -115,6 +115,7 @@ impl Reading {
                     format!("{place} cannot be read: {}", powersweep_proto::client::chain(&error)),
                 )
             })?;
+            let batch = batch.unfold().or_exit(Exit::Storage)?;
             if !each(fitted(&batch, schema, &Path::from("the state"))?)? {
                 return Ok(());
             }

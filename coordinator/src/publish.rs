@@ -12,10 +12,10 @@
 
 use crate::records::{Intent, RowsRecord, Source, Table};
 use crate::store::{Store, StoreError};
-use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use object_store::path::Path;
+use powersweep_results::folded::FoldedBatch;
 use powersweep_results::ipc::Gather;
 use powersweep_results::part::{self, Footer, Group};
 use powersweep_results::{ResultsError, failures, layout, merge, tasks};
@@ -147,7 +147,7 @@ pub fn rolled_schema(table: Table) -> Option<SchemaRef> {
 pub fn live_batches<'a>(
     records: impl IntoIterator<Item = &'a RowsRecord>,
     schema: &SchemaRef,
-) -> impl Iterator<Item = Result<RecordBatch, (u64, ResultsError)>> {
+) -> impl Iterator<Item = Result<FoldedBatch, (u64, ResultsError)>> {
     let mut records = records.into_iter();
     let mut gather = Gather::new(schema);
     let mut last = 0;
@@ -223,7 +223,7 @@ fn live_rows(record: &RowsRecord) -> u64 {
 fn encode_with<T>(
     records: &[RowsRecord],
     schema: &SchemaRef,
-    encode: impl FnOnce(&mut dyn Iterator<Item = Result<RecordBatch, ResultsError>>) -> Result<T, ResultsError>,
+    encode: impl FnOnce(&mut dyn Iterator<Item = Result<FoldedBatch, ResultsError>>) -> Result<T, ResultsError>,
 ) -> Result<T, Damage> {
     let mut damaged = None;
     let mut batches = live_batches(records, schema).map(|batch| {

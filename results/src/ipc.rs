@@ -19,7 +19,7 @@ mod gather;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use arrow::ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
@@ -32,6 +32,7 @@ use self::columns::Column;
 pub use self::gather::Gather;
 use crate::ResultsError;
 use crate::columns::fingerprint;
+use crate::folded::is_constant;
 
 /// Most bytes of a batch after decompression.
 pub const MAX_BATCH_BYTES: u64 = 1 << 28;
@@ -82,12 +83,6 @@ fn encode_constants(
     frame(MARK_CONSTANTS, message_bytes, batch.schema_ref(), &content)
 }
 
-/// Whether all rows are equal, bit by bit.
-fn is_constant(column: &ArrayRef) -> bool {
-    let rows = column.len();
-    rows > 0 && (column.null_count() == rows || column.slice(0, rows - 1) == column.slice(1, rows - 1))
-}
-
 /// Positions of the columns that are constant, or are not.
 fn positions(constant: &[bool], wanted: bool) -> Vec<usize> {
     (0..constant.len()).filter(|&at| constant[at] == wanted).collect()
@@ -132,7 +127,7 @@ fn frame(mark: &[u8; 4], message_bytes: u32, schema: &SchemaRef, content: &[u8])
 pub fn decode(bytes: &[u8], schema: &SchemaRef) -> Result<RecordBatch, ResultsError> {
     let mut gather = Gather::new(schema);
     gather.push(bytes, [])?;
-    gather.finish()
+    gather.finish()?.unfold()
 }
 
 /// The number of rows of a batch that [`decode`] can decode, without making its columns.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | rows -> Arrow batch | [`tasks::Builder`], [`jobs::Builder`], [`series::Builder`], [`failures::Builder`] |
 //! | batch -> bytes on the wire and back | [`ipc`] |
+//! | columns whose rows are all equal -> one row | [`folded`] |
 //! | batches -> one Parquet part with its footer | [`part`] |
 //! | parts of workers -> one part | [`merge`] |
 //! | where files lie | [`layout`] |
@@ -19,6 +20,7 @@ mod builder;
 pub mod columns;
 mod error;
 pub mod failures;
+pub mod folded;
 pub mod identity;
 pub mod ipc;
 pub mod jobs;

@@ -12,6 +12,7 @@ use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::ResultsError;
+use crate::folded::FoldedBatch;
 use crate::part::{self, Footer};
 
 /// Mean rows of the inputs' row groups from which they are copied as they are, without decoding. Smaller ones are
@@ -80,7 +81,7 @@ fn gather(inputs: &[Bytes], first: &ParquetMetaData, footer: &Footer) -> Result<
     });
     let plain = batches.map(|batch| {
         let batch = batch?;
-        Ok(RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?)
+        Ok(FoldedBatch::of(&RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?))
     });
     part::encode_from(&schema, plain, footer)
 }

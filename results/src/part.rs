@@ -1,5 +1,8 @@
 //! Parts: immutable Parquet files, each with a footer that says whose it is.
 
+mod constant;
+mod groups;
+
 use std::collections::HashSet;
 use std::io::Write;
 
@@ -9,19 +12,22 @@ use arrow::datatypes::{
 };
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
-use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 use uuid::Uuid;
 
+pub use self::groups::{Group, GroupEncoder, Groups, in_groups};
 use crate::ResultsError;
 use crate::columns::fingerprint;
+use crate::folded::{Folded, FoldedBatch};
 
-/// zstd level of Parquet pages: parts are written once and read often, and rows arrive far slower than this encodes.
-const ZSTD_LEVEL: i32 = 3;
+/// zstd level of the pages of parts: level 3 takes a sixth more time of the whole encoding and saves a fiftieth of the
+/// bytes of a sweep's rows.
+const ZSTD_LEVEL: i32 = 1;
+/// The same of an exported table, which nobody waits to write.
+const EXPORT_ZSTD_LEVEL: i32 = 3;
 /// Rows of a row group: a full `tasks` part has four, so that readers can use several cores.
 const ROW_GROUP_ROWS: usize = 65_536;
 
@@ -52,29 +58,36 @@ pub struct Footer {
 ///
 /// Fails if a batch has another schema, or if `footer.rows` is not the number of rows.
 pub fn encode(schema: &SchemaRef, batches: &[RecordBatch], footer: &Footer) -> Result<Bytes, ResultsError> {
-    encode_from(schema, batches.iter().cloned().map(Ok), footer)
+    encode_from(schema, batches.iter().map(|batch| Ok(FoldedBatch::of(batch))), footer)
 }
 
 /// [`encode`] of batches made one after the other, so that only one row group is in memory besides the file's bytes.
 /// Batches of few rows take as long each as those of some hundreds.
 pub fn encode_from(
     schema: &SchemaRef,
-    batches: impl IntoIterator<Item = Result<RecordBatch, ResultsError>>,
+    batches: impl IntoIterator<Item = Result<FoldedBatch, ResultsError>>,
     footer: &Footer,
 ) -> Result<Bytes, ResultsError> {
     let mut batches = batches.into_iter();
     let first = batches.next().transpose()?;
-    let mut writer = arrow_writer(schema, footer, first.as_ref())?;
-    let mut rows = 0;
+    let (mut part, encoder) = in_groups(schema, footer, first.as_ref())?;
+    let mut group = encoder.open()?;
     for batch in first.into_iter().map(Ok).chain(batches) {
         let batch = batch?;
-        rows += batch.num_rows() as u64;
-        writer.write(&batch)?;
+        let mut from = 0;
+        while from < batch.rows() {
+            if group.rows() == ROW_GROUP_ROWS {
+                part.append(std::mem::replace(&mut group, encoder.open()?).close()?)?;
+            }
+            let some = (batch.rows() - from).min(ROW_GROUP_ROWS - group.rows());
+            group.write(&batch.slice(from, some))?;
+            from += some;
+        }
     }
-    if rows != footer.rows {
-        return Err(ResultsError::Footer("row count"));
+    if group.rows() > 0 {
+        part.append(group.close()?)?;
     }
-    Ok(writer.into_inner()?.into())
+    part.finish()
 }
 
 /// How many row groups a part of so many rows has.
@@ -82,85 +95,11 @@ pub fn row_groups(rows: u64) -> usize {
     usize::try_from(rows.div_ceil(ROW_GROUP_ROWS as u64)).unwrap_or(usize::MAX).max(1)
 }
 
-/// A part that is put together from row groups, which may be encoded at the same time.
-pub struct Groups {
-    file: SerializedFileWriter<Vec<u8>>,
-    rows_left: u64,
-}
-
-/// Encodes row groups of one part; shared by threads.
-pub struct GroupEncoder {
-    schema: SchemaRef,
-    columns: ArrowRowGroupWriterFactory,
-}
-
-/// An encoded row group that is in no part yet.
-pub struct Group {
-    columns: Vec<ArrowColumnChunk>,
-    rows: u64,
-}
-
-/// An empty part, and what its row groups are encoded with. `first` are some of its rows.
-pub fn in_groups(
-    schema: &SchemaRef,
-    footer: &Footer,
-    first: Option<&RecordBatch>,
-) -> Result<(Groups, GroupEncoder), ResultsError> {
-    let (file, columns) = arrow_writer(schema, footer, first)?.into_serialized_writer()?;
-    let groups = Groups { file, rows_left: footer.rows };
-    Ok((groups, GroupEncoder { schema: schema.clone(), columns }))
-}
-
-impl GroupEncoder {
-    /// Encodes one row group from batches of the part's schema. Besides it only one batch is in memory.
-    pub fn encode(
-        &self,
-        batches: impl IntoIterator<Item = Result<RecordBatch, ResultsError>>,
-    ) -> Result<Group, ResultsError> {
-        // The number of a group matters to encrypted files alone.
-        let mut writers = self.columns.create_column_writers(0)?;
-        let mut rows = 0;
-        for batch in batches {
-            let batch = batch?;
-            rows += batch.num_rows() as u64;
-            let mut next = writers.iter_mut();
-            for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
-                for leaf in compute_leaves(field, column)? {
-                    next.next().ok_or(ResultsError::Footer("column count"))?.write(&leaf)?;
-                }
-            }
-        }
-        let columns = writers.into_iter().map(ArrowColumnWriter::close).collect::<Result<_, _>>()?;
-        Ok(Group { columns, rows })
-    }
-}
-
-impl Groups {
-    /// Adds a row group behind the others.
-    pub fn append(&mut self, group: Group) -> Result<(), ResultsError> {
-        self.rows_left = self.rows_left.checked_sub(group.rows).ok_or(ResultsError::Footer("row count"))?;
-        let mut columns = self.file.next_row_group()?;
-        for column in group.columns {
-            column.append_to_row_group(&mut columns)?;
-        }
-        columns.close()?;
-        Ok(())
-    }
-
-    /// The part's bytes. Fails if its footer speaks of more rows than there are.
-    pub fn finish(self) -> Result<Bytes, ResultsError> {
-        if self.rows_left > 0 {
-            return Err(ResultsError::Footer("row count"));
-        }
-        Ok(self.file.into_inner()?.into())
-    }
-}
-
 /// A writer of one part, set up for rows like the first ones.
 fn arrow_writer(
     schema: &SchemaRef,
     footer: &Footer,
-    first: Option<&RecordBatch>,
+    first: Option<&FoldedBatch>,
 ) -> Result<ArrowWriter<Vec<u8>>, ResultsError> {
     let unlike = first.map(columns_of_unlike_values).unwrap_or_default();
     let without_dictionary =
@@ -174,7 +113,7 @@ pub(crate) fn properties(schema: &Schema, footer: &Footer) -> Result<WriterPrope
     let mut pairs = origin(schema, &footer.experiment);
     pairs.push(key_value(KEY_PART_ID, footer.part_id.to_string()));
     pairs.push(key_value(KEY_ROWS, footer.rows.to_string()));
-    Ok(builder(pairs)?.set_max_row_group_row_count(Some(ROW_GROUP_ROWS)).build())
+    Ok(builder(pairs, ZSTD_LEVEL)?.set_max_row_group_row_count(Some(ROW_GROUP_ROWS)).build())
 }
 
 /// A writer of a table that is no part: an export, or rows on their way to another tool.
@@ -183,7 +122,8 @@ pub fn export_writer<W: Write + Send>(
     experiment: &str,
     out: W,
 ) -> Result<ArrowWriter<W>, ResultsError> {
-    let properties = builder(origin(schema, experiment))?.set_max_row_group_row_count(Some(EXPORT_ROW_GROUP_ROWS));
+    let properties = builder(origin(schema, experiment), EXPORT_ZSTD_LEVEL)?
+        .set_max_row_group_row_count(Some(EXPORT_ROW_GROUP_ROWS));
     Ok(ArrowWriter::try_new(out, schema.clone(), Some(properties.build()))?)
 }
 
@@ -200,9 +140,9 @@ fn origin(schema: &Schema, experiment: &str) -> Vec<KeyValue> {
     ]
 }
 
-fn builder(pairs: Vec<KeyValue>) -> Result<WriterPropertiesBuilder, ResultsError> {
+fn builder(pairs: Vec<KeyValue>, zstd_level: i32) -> Result<WriterPropertiesBuilder, ResultsError> {
     Ok(WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(zstd_level)?))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_created_by(concat!("powersweep ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(pairs)))
@@ -210,8 +150,8 @@ fn builder(pairs: Vec<KeyValue>) -> Result<WriterPropertiesBuilder, ResultsError
 
 /// Columns whose values nearly all differ in the first rows, such as ids, instants and most means. A dictionary of
 /// them is as long as the column, and looking each value up in it is most of what encoding costs.
-fn columns_of_unlike_values(batch: &RecordBatch) -> Vec<ColumnPath> {
-    let rows = batch.num_rows().min(UNLIKE_ROWS);
+fn columns_of_unlike_values(batch: &FoldedBatch) -> Vec<ColumnPath> {
+    let rows = batch.rows().min(UNLIKE_ROWS);
     let most = |distinct: usize| 2 * distinct > rows;
     let unlike = |column: &ArrayRef| match column.data_type() {
         DataType::Utf8 => most(column.as_string::<i32>().iter().take(rows).collect::<HashSet<_>>().len()),
@@ -222,11 +162,13 @@ fn columns_of_unlike_values(batch: &RecordBatch) -> Vec<ColumnPath> {
         }
         _ => false,
     };
-    let schema = batch.schema();
-    let columns = schema.fields().iter().zip(batch.columns());
-    let names = columns.filter(|(_, column)| unlike(column)).map(|(field, _)| ColumnPath::from(field.name().as_str()));
     // Few rows tell little, and cost little.
-    if rows < UNLIKE_ROWS { Vec::new() } else { names.collect() }
+    if rows < UNLIKE_ROWS {
+        return Vec::new();
+    }
+    let columns = batch.schema().fields().iter().zip(batch.columns());
+    let unlike = columns.filter(|(_, column)| matches!(column, Folded::Rows(rows) if unlike(rows)));
+    unlike.map(|(field, _)| ColumnPath::from(field.name().as_str())).collect()
 }
 
 /// Different values among the first rows.

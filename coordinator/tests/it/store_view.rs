@@ -21,7 +21,7 @@ async fn seen(location: &Location, table: Table) -> Vec<u64> {
     view.staged.into_iter().for_each(|(_, bytes)| ids.extend(ids_in(bytes)));
     let schema = rolled_schema(table);
     for batch in schema.iter().flat_map(|schema| live_batches(&view.rows, schema)) {
-        let batch = batch.expect("readable");
+        let batch = batch.expect("readable").unfold().expect("whole");
         // Through Parquet only to read it like the others.
         let footer = powersweep_results::part::Footer {
             experiment: "e".into(),

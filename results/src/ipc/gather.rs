@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayData, ArrayRef, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, make_array};
+use arrow::array::{ArrayData, BooleanBufferBuilder, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::util::bit_util::get_bit;
@@ -11,6 +11,7 @@ use arrow::util::bit_util::get_bit;
 use super::columns::{Column, Offsets, Values};
 use super::{Columns, Frame, MAX_BATCH_BYTES};
 use crate::ResultsError;
+use crate::folded::{Folded, FoldedBatch};
 
 /// Rows that are worth a batch of their own: the writer of a part takes as long for a few.
 const FULL_ROWS: usize = 1024;
@@ -66,10 +67,13 @@ impl Gather {
         kept.push(next..rows);
         let kept_rows = kept.iter().map(Range::len).sum();
         for (own, (column, constant)) in self.columns.iter_mut().zip(&columns) {
-            if *constant {
-                own.repeat(column, kept_rows);
-            } else {
-                kept.iter().for_each(|range| own.append(column, range.clone()));
+            match (constant, &kept[..]) {
+                (true, _) => own.append_equal(column, 0, kept_rows),
+                (false, [range]) if range.len() == 1 => own.append_equal(column, range.start, 1),
+                (false, ranges) => {
+                    own.unfold();
+                    ranges.iter().for_each(|range| own.append(column, range.clone()));
+                }
             }
         }
         self.rows += kept_rows;
@@ -78,12 +82,12 @@ impl Gather {
     }
 
     /// The rows so far; afterwards there are none.
-    pub fn finish(&mut self) -> Result<RecordBatch, ResultsError> {
+    pub fn finish(&mut self) -> Result<FoldedBatch, ResultsError> {
         let columns = std::mem::replace(&mut self.columns, growing(&self.schema));
-        let columns = columns.into_iter().map(Growing::finish).collect::<Result<Vec<_>, _>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        (self.rows, self.bytes) = (0, 0);
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+        let columns = columns.into_iter().map(Growing::finish).collect::<Result<_, _>>()?;
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        Ok(FoldedBatch::new(Arc::clone(&self.schema), rows, columns))
     }
 }
 
@@ -95,6 +99,8 @@ fn growing(schema: &SchemaRef) -> Vec<Growing> {
 #[derive(Debug)]
 struct Growing {
     ty: DataType,
+    /// The only element that is there stands for so many equal ones.
+    equal: Option<usize>,
     /// A bit an element, 0: null.
     validity: BooleanBufferBuilder,
     values: Grown,
@@ -117,7 +123,7 @@ impl Growing {
             DataType::List(item) => Grown::Lists { offsets: vec![0], items: Box::new(Growing::new(item.data_type())) },
             _ => Grown::Numbers(MutableBuffer::new(0)),
         };
-        Growing { ty: ty.clone(), validity: BooleanBufferBuilder::new(0), values }
+        Growing { ty: ty.clone(), equal: None, validity: BooleanBufferBuilder::new(0), values }
     }
 
     fn append(&mut self, column: &Column<'_>, range: Range<usize>) {
@@ -142,15 +148,77 @@ impl Growing {
         }
     }
 
-    /// Appends the one element of a column so many times.
-    fn repeat(&mut self, column: &Column<'_>, times: usize) {
-        if column.validity.is_some() {
-            return self.append_nulls(times);
+    /// Appends an element of a column so many times.
+    fn append_equal(&mut self, column: &Column<'_>, at: usize, times: usize) {
+        if times == 0 {
+            return;
         }
+        match self.equal {
+            None if self.validity.is_empty() => {
+                self.append(column, at..at + 1);
+                self.equal = Some(times);
+            }
+            Some(_) if !self.equals(0, column, at) => {
+                self.unfold();
+                self.repeat(column, at, times);
+            }
+            Some(equal) => self.equal = Some(equal + times),
+            None => self.repeat(column, at, times),
+        }
+    }
+
+    /// Whether an element equals one of a column, bit by bit.
+    fn equals(&self, own_at: usize, column: &Column<'_>, at: usize) -> bool {
+        let valid = column.validity.is_none_or(|bits| get_bit(bits, at));
+        if !valid || !self.validity.get_bit(own_at) {
+            return valid == self.validity.get_bit(own_at);
+        }
+        let within = |offsets: &[i32]| offsets[own_at] as usize..offsets[own_at + 1] as usize;
+        match (&self.values, &column.values) {
+            (Grown::Bits(own), Values::Bits(bits)) => own.get_bit(own_at) == get_bit(bits, at),
+            (Grown::Numbers(own), Values::Numbers(bytes)) => own[own_at * 8..][..8] == bytes[at * 8..][..8],
+            (Grown::Texts { offsets, data }, Values::Texts { offsets: from, data: bytes }) => {
+                data[within(offsets)] == bytes[from.at(at)..from.at(at + 1)]
+            }
+            (Grown::Lists { offsets, items }, Values::Lists { offsets: from, items: column }) => {
+                let (own, others) = (within(offsets), from.at(at)..from.at(at + 1));
+                own.len() == others.len() && own.zip(others).all(|(own, other)| items.equals(own, column, other))
+            }
+            _ => unreachable!("both are of one schema"),
+        }
+    }
+
+    /// Makes each element stand for itself.
+    fn unfold(&mut self) {
+        if let Some(equal) = self.equal.take() {
+            self.repeat_all(equal - 1);
+        }
+    }
+
+    /// Appends all elements so many times more.
+    fn repeat_all(&mut self, times: usize) {
+        repeat_bits(&mut self.validity, times);
+        match &mut self.values {
+            Grown::Bits(own) => repeat_bits(own, times),
+            Grown::Numbers(own) => repeat_bytes(own, times),
+            Grown::Texts { offsets, data } => {
+                repeat_bytes(data, times);
+                repeat_offsets(offsets, times);
+            }
+            Grown::Lists { offsets, items } => {
+                items.repeat_all(times);
+                repeat_offsets(offsets, times);
+            }
+        }
+    }
+
+    /// As [`append_equal`](Self::append_equal), each element for itself.
+    fn repeat(&mut self, column: &Column<'_>, at: usize, times: usize) {
         match (&mut self.values, &column.values) {
-            (Grown::Bits(own), Values::Bits(bits)) => own.append_n(times, get_bit(bits, 0)),
-            (Grown::Numbers(own), Values::Numbers(bytes)) => own.repeat_slice_n_times(&bytes[..8], times),
-            _ => return (0..times).for_each(|_| self.append(column, 0..1)),
+            _ if column.validity.is_some_and(|bits| !get_bit(bits, at)) => return self.append_nulls(times),
+            (Grown::Bits(own), Values::Bits(bits)) => own.append_n(times, get_bit(bits, at)),
+            (Grown::Numbers(own), Values::Numbers(bytes)) => own.repeat_slice_n_times(&bytes[at * 8..][..8], times),
+            _ => return (0..times).for_each(|_| self.append(column, at..at + 1)),
         }
         self.validity.append_n(times, true);
     }
@@ -166,8 +234,10 @@ impl Growing {
         }
     }
 
-    fn finish(self) -> Result<ArrayRef, ResultsError> {
-        Ok(make_array(self.data()?))
+    fn finish(self) -> Result<Folded, ResultsError> {
+        let equal = self.equal.is_some();
+        let array = make_array(self.data()?);
+        Ok(if equal { Folded::Equal(array) } else { Folded::of(&array) })
     }
 
     fn data(mut self) -> Result<ArrayData, ResultsError> {
@@ -190,4 +260,28 @@ fn append_offsets(own: &mut Vec<i32>, from: &Offsets<'_>, range: Range<usize>) {
     let (end, begin) = (own[own.len() - 1], from.at(range.start));
     let moved = |element| end + i32::try_from(from.at(element) - begin).expect("`push` limits the bytes");
     own.extend((range.start + 1..=range.end).map(moved));
+}
+
+fn repeat_bits(bits: &mut BooleanBufferBuilder, times: usize) {
+    if bits.len() == 1 {
+        return bits.append_n(times, bits.get_bit(0));
+    }
+    let (all, length) = (bits.as_slice().to_vec(), bits.len());
+    (0..times).for_each(|_| bits.append_packed_range(0..length, &all));
+}
+
+fn repeat_bytes(bytes: &mut MutableBuffer, times: usize) {
+    let all = bytes.to_vec();
+    bytes.repeat_slice_n_times(&all, times);
+}
+
+fn repeat_offsets(offsets: &mut Vec<i32>, times: usize) {
+    let (elements, end) = (offsets.len() - 1, offsets[offsets.len() - 1]);
+    for _ in 0..times {
+        // The same distances behind the last one.
+        let begin = offsets.len() - elements;
+        offsets.extend_from_within(begin..);
+        let added = offsets.len() - elements;
+        offsets[added..].iter_mut().for_each(|offset| *offset += end);
+    }
 }

@@ -1,6 +1,7 @@
 //! What leaves this crate, read back.
 
 mod documented;
+mod folded;
 mod merge;
 mod readers;
 mod roundtrip;

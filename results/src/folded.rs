@@ -1,0 +1,96 @@
+//! Batches in which columns whose rows are all equal have one row.
+//!
+//! Most columns of a sweep's rows are so: the parameters of parts that no policy of the sweep has are null, and those of
+//! the others, and much of what is counted, have one value. Neither their memory nor the time to write them should grow
+//! with the rows.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::SchemaRef;
+
+use crate::ResultsError;
+
+/// A batch of rows.
+#[derive(Debug, Clone)]
+pub struct FoldedBatch {
+    schema: SchemaRef,
+    rows: usize,
+    columns: Vec<Folded>,
+}
+
+/// A column of a [`FoldedBatch`].
+#[derive(Debug, Clone)]
+pub enum Folded {
+    /// Its rows.
+    Rows(ArrayRef),
+    /// One row, to which all are equal, bit by bit.
+    Equal(ArrayRef),
+}
+
+impl Folded {
+    pub(crate) fn of(array: &ArrayRef) -> Folded {
+        if is_constant(array) { Folded::Equal(array.slice(0, 1)) } else { Folded::Rows(Arc::clone(array)) }
+    }
+}
+
+impl FoldedBatch {
+    /// Columns of this schema and so many rows.
+    pub(crate) fn new(schema: SchemaRef, rows: usize, columns: Vec<Folded>) -> FoldedBatch {
+        FoldedBatch { schema, rows, columns }
+    }
+
+    /// The rows of a batch.
+    pub fn of(batch: &RecordBatch) -> FoldedBatch {
+        FoldedBatch::new(batch.schema(), batch.num_rows(), batch.columns().iter().map(Folded::of).collect())
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The columns, in the schema's order.
+    pub fn columns(&self) -> &[Folded] {
+        &self.columns
+    }
+
+    /// The `rows` rows from `from` on, which are there. Nothing is copied.
+    pub(crate) fn slice(&self, from: usize, rows: usize) -> FoldedBatch {
+        let slice = |column: &Folded| match column {
+            Folded::Rows(array) => Folded::Rows(array.slice(from, rows)),
+            Folded::Equal(row) => Folded::Equal(Arc::clone(row)),
+        };
+        FoldedBatch::new(Arc::clone(&self.schema), rows, self.columns.iter().map(slice).collect())
+    }
+
+    /// The batch, with all rows of all columns.
+    ///
+    /// Fails if the columns do not fit the schema.
+    pub fn unfold(&self) -> Result<RecordBatch, ResultsError> {
+        let unfold = |column: &Folded| match column {
+            Folded::Rows(array) => Ok(Arc::clone(array)),
+            Folded::Equal(row) => repeat(row, self.rows),
+        };
+        let columns = self.columns.iter().map(unfold).collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+/// So many rows equal to the one that is given.
+pub(crate) fn repeat(row: &ArrayRef, rows: usize) -> Result<ArrayRef, ResultsError> {
+    Ok(take(row, &UInt32Array::from_value(0, rows), None)?)
+}
+
+/// Whether all rows are equal, bit by bit.
+pub(crate) fn is_constant(column: &ArrayRef) -> bool {
+    let rows = column.len();
+    rows > 0 && (column.null_count() == rows || column.slice(0, rows - 1) == column.slice(1, rows - 1))
+}
