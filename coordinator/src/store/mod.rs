@@ -13,6 +13,7 @@ mod datasets;
 mod decoding;
 mod encoding;
 mod location;
+mod merges;
 mod model;
 mod objects;
 mod open;

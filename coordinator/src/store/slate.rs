@@ -9,7 +9,7 @@
 
 use super::objects::{Objects, unavailable};
 use super::vigil::Vigil;
-use super::{Batch, Location, Store, StoreError, decoding, encoding, model, tuning};
+use super::{Batch, Location, Store, StoreError, decoding, encoding, merges, model, tuning};
 use crate::records::{Loaded, LogDigest, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -105,6 +105,7 @@ impl SlateStore {
         let merging = Background::start().map_err(|error| unavailable("open", location, error))?;
         let compactor = CompactorBuilder::new(state_dir(), Arc::clone(&root))
             .with_options(tuning::compactor_options(on_directory))
+            .with_scheduler_supplier(merges::supplier())
             .with_runtime(merging.handle());
         let db = Db::builder(state_dir(), Arc::clone(&root))
             .with_settings(tuning::settings(on_directory))

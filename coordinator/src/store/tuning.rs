@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use slatedb::config::{
     CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions, GarbageCollectorOptions, Settings,
-    SizeTieredCompactionSchedulerOptions,
 };
 
 /// How often garbage is collected. The default of minutes leaves 150,000 files behind on a busy directory.
@@ -31,18 +30,14 @@ const MAX_UNFLUSHED_BYTES: usize = 32 << 20;
 /// farm for minutes; the default of 8 would hold its data in memory meanwhile.
 const L0_SSTS_MAX: usize = 128;
 
-/// How often it is looked whether files should be merged. The default of 5 s lets a busy farm write dozens meanwhile,
-/// most of it rows that are in parts by then.
+/// How often it is looked whether files should be merged. The default of 5 s lets a busy farm write dozens meanwhile.
 const COMPACTION_POLL: Duration = Duration::from_secs(1);
 /// As on a directory; each look is paid for.
 const COMPACTION_POLL_REMOTE: Duration = Duration::from_secs(5);
-/// Files that are merged at least. With the default of 4 most of the state are rows that are in parts by now.
-const COMPACTION_SOURCES_MIN: usize = 3;
-/// How many times larger a file may be than the smallest that it is merged with. With the default of 4 the largest one,
-/// most of it rows that are in parts by now, waits until two others are large too.
-const COMPACTION_SIZE_RATIO: f32 = 8.0;
 /// What a merge reads ahead of each of its files, and how many such reads at once: the defaults take 8 MiB a file.
-const COMPACTION_READ_BYTES: usize = 512 << 10;
+const COMPACTION_READ_BYTES: usize = 128 << 10;
+/// As on a directory; each read is paid for.
+const COMPACTION_READ_BYTES_REMOTE: usize = 512 << 10;
 const COMPACTION_READS: usize = 2;
 /// Size of the files that a merge writes, one after the other. Each is in memory until it is whole; a larger one would be
 /// written in pieces of 10 MiB, up to eight of which wait for a slow storage.
@@ -81,7 +76,7 @@ pub(super) fn settings(on_directory: bool) -> Settings {
     }
 }
 
-/// How files are merged, with a directory or an object store.
+/// How files are merged, with a directory or an object store. Which ones, [`super::merges`] says.
 pub(super) fn compactor_options(on_directory: bool) -> CompactorOptions {
     let poll_interval = if on_directory { COMPACTION_POLL } else { COMPACTION_POLL_REMOTE };
     CompactorOptions {
@@ -89,15 +84,9 @@ pub(super) fn compactor_options(on_directory: bool) -> CompactorOptions {
         // keeps many times the live data.
         checkpoint_lifetime: min_age(on_directory),
         poll_interval,
-        scheduler_options: SizeTieredCompactionSchedulerOptions {
-            min_compaction_sources: COMPACTION_SOURCES_MIN,
-            include_size_threshold: COMPACTION_SIZE_RATIO,
-            ..SizeTieredCompactionSchedulerOptions::default()
-        }
-        .into(),
         worker: Some(CompactionWorkerOptions {
             compactions_poll_interval: poll_interval,
-            bytes_to_fetch: COMPACTION_READ_BYTES,
+            bytes_to_fetch: if on_directory { COMPACTION_READ_BYTES } else { COMPACTION_READ_BYTES_REMOTE },
             max_fetch_tasks: COMPACTION_READS,
             max_sst_size: COMPACTED_SST_BYTES,
             max_subcompactions: 1,

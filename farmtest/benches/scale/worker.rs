@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use powersweep_engine::{Details, Limits, simulate, workload};
@@ -214,7 +214,7 @@ impl Rows {
     }
 }
 
-/// Rows of the first tasks of a sweep of trivial tasks.
+/// Rows of the first tasks of a sweep of trivial tasks, as large as those of an ordinary worker: times are measured.
 pub(crate) fn encode(count: usize) -> Bytes {
     let text = crate::server::trivial("rows", (count as u64 + 4) / 4 * 4);
     let manifest = Manifest::parse("bench", &text).expect("the manifest is right");
@@ -222,15 +222,19 @@ pub(crate) fn encode(count: usize) -> Bytes {
     let mut rows = tasks::Builder::new();
     for index in 0..count as u64 {
         let spec = sweep.task(index).expect("nothing is excluded");
+        let (began, now) = (Instant::now(), SystemTime::now());
         let built = workload::build(&spec.sim, None).expect("a workload");
+        let parsed = began.elapsed();
         let measured = simulate(&spec.sim, &built, &Limits::NONE, &mut Details::default()).expect("it simulates");
+        let took = began.elapsed();
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let facts = RunFacts {
             attempt: 1,
             worker: "load".to_owned(),
-            started_at_us: index as i64 * 37,
-            wall_ms: index as f64 * 0.01,
-            engine_ms: 0.01,
-            parse_ms: 0.0,
+            started_at_us: now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64),
+            wall_ms: ms(took),
+            engine_ms: ms(took - parsed),
+            parse_ms: ms(parsed),
         };
         rows.push(&spec, &built.counts, &measured, &facts);
     }
