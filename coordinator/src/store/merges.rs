@@ -16,9 +16,11 @@ use slatedb::config::CompactorOptions;
 /// New bytes that are merged at least: more of them means more dead bytes on the disk, fewer that the living are written
 /// again more often.
 const NEW_BYTES_MIN: u64 = 32 << 20;
+/// New files that are merged where they have fewer bytes: each start of a coordinator leaves one.
+const NEW_FILES_MIN: usize = 8;
 /// New bytes that are merged at least, as a share of what they are merged with.
 const NEW_SHARE_MIN: f64 = 0.5;
-/// New files that are merged however small they are: each is asked for a key that is looked up.
+/// New files that are merged whatever they are merged with: each is asked for a key that is looked up.
 const NEW_FILES_MAX: usize = 64;
 /// New files that are merged at once: each is read ahead into memory.
 const NEW_FILES_AT_ONCE: usize = 32;
@@ -68,8 +70,8 @@ impl CompactionScheduler for Merges {
 }
 
 fn is_due(new_files: usize, new_bytes: u64, old_bytes: u64) -> bool {
-    let least = NEW_BYTES_MIN.max((old_bytes as f64 * NEW_SHARE_MIN) as u64);
-    new_files >= NEW_FILES_MAX || new_bytes >= least
+    let enough = new_bytes >= NEW_BYTES_MIN || new_files >= NEW_FILES_MIN;
+    (enough && new_bytes as f64 >= old_bytes as f64 * NEW_SHARE_MIN) || new_files >= NEW_FILES_MAX
 }
 
 #[cfg(test)]
@@ -80,7 +82,7 @@ mod tests {
     fn files_wait_until_they_are_worth_reading_the_whole() {
         const MIB: u64 = 1 << 20;
         assert!(!is_due(0, 0, 0) && !is_due(0, 0, 1000 * MIB));
-        assert!(!is_due(7, 31 * MIB, 0) && is_due(8, 32 * MIB, 0));
+        assert!(!is_due(7, 31 * MIB, 0) && is_due(7, 32 * MIB, 0) && is_due(8, MIB, 0));
         assert!(is_due(8, 32 * MIB, 64 * MIB) && !is_due(8, 32 * MIB, 66 * MIB));
         assert!(is_due(40, 150 * MIB, 300 * MIB));
         // Many small ones, however much there is.

@@ -7,6 +7,7 @@ mod store_crashes;
 mod store_faults;
 mod store_golden;
 mod store_ill;
+mod store_merges;
 mod store_owner;
 mod store_publish;
 mod store_samples;
