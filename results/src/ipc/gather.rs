@@ -18,7 +18,8 @@ const FULL_ROWS: usize = 1024;
 
 /// Takes rows out of encoded batches of one schema and makes one batch of them.
 ///
-/// Most hand-ins have few rows: their values go straight into common columns, without arrays of each.
+/// Most hand-ins have few rows: their values go straight into common columns, without arrays of each. A column whose
+/// rows are all equal stays one row.
 #[derive(Debug)]
 pub struct Gather {
     schema: SchemaRef,

@@ -72,24 +72,23 @@ fn plain(row: &ArrayRef) -> Option<Vec<u8>> {
 pub(super) fn repeated(one: &ArrowColumnChunk, value: &Value, rows: u32) -> Result<Chunk, ResultsError> {
     let one = one.close();
     let column = one.metadata.column_descr_ptr();
-    let mut pages = Pages::new();
+    let mut pages = Pages(TrackedWrite::new(Vec::new()));
     // A list's first level tells where it begins, and null is the lowest of the others.
     let mut data = Vec::new();
     levels(&mut data, rows, column.max_rep_level(), 0);
-    let encoding = if let Some(plain) = &value.plain {
+    let (dictionary, encoding) = if let Some(plain) = &value.plain {
         let buf = plain.clone();
-        pages.write(Page::DictionaryPage { buf, num_values: 1, encoding: Encoding::PLAIN, is_sorted: false })?;
+        let page = Page::DictionaryPage { buf, num_values: 1, encoding: Encoding::PLAIN, is_sorted: false };
         levels(&mut data, rows, column.max_def_level(), column.max_def_level());
         // The only entry needs no bits.
         data.push(0);
         run(&mut data, rows, None);
-        Encoding::RLE_DICTIONARY
+        (Some(pages.write(page)?), Encoding::RLE_DICTIONARY)
     } else {
         levels(&mut data, rows, column.max_def_level(), 0);
-        Encoding::PLAIN
+        (None, Encoding::PLAIN)
     };
-    let dictionary = pages.written.last().map(|page| page.offset as i64);
-    pages.write(Page::DataPage {
+    let data_page = pages.write(Page::DataPage {
         buf: data.into(),
         num_values: rows,
         encoding,
@@ -97,31 +96,26 @@ pub(super) fn repeated(one: &ArrowColumnChunk, value: &Value, rows: u32) -> Resu
         rep_level_encoding: Encoding::RLE,
         statistics: None,
     })?;
-    let (bytes, written) = pages.finish()?;
+    let bytes: Bytes = pages.0.into_inner()?.into();
 
     let times = |count: i64| count * i64::from(rows);
     let histogram =
         |one: Option<&LevelHistogram>| one.map(|one| one.values().iter().map(|&n| times(n)).collect::<Vec<_>>().into());
     let text_bytes = one.metadata.unencoded_byte_array_data_bytes().map(times);
-    let data_page = written.last().ok_or(ResultsError::Footer("pages"))?;
-    let encoding_of = |page: &PageWriteSpec| match page.page_type {
-        PageType::DICTIONARY_PAGE => Encoding::PLAIN,
-        _ => encoding,
-    };
-    let stats =
-        |page: &PageWriteSpec| PageEncodingStats { page_type: page.page_type, encoding: encoding_of(page), count: 1 };
+    let stats = |page_type, encoding| PageEncodingStats { page_type, encoding, count: 1 };
+    let of_dictionary = dictionary.as_ref().map(|_| stats(PageType::DICTIONARY_PAGE, Encoding::PLAIN));
     let mut metadata = one
         .metadata
         .clone()
         .into_builder()
         // The pages have fewer bytes than a compressed one's frame.
         .set_compression(Compression::UNCOMPRESSED)
-        .set_encodings(written.iter().map(encoding_of).chain([Encoding::RLE]).collect())
-        .set_page_encoding_stats(written.iter().map(stats).collect())
+        .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, encoding])
+        .set_page_encoding_stats(of_dictionary.into_iter().chain([stats(PageType::DATA_PAGE, encoding)]).collect())
         .set_num_values(rows.into())
         .set_total_compressed_size(bytes.len() as i64)
         .set_total_uncompressed_size(bytes.len() as i64)
-        .set_dictionary_page_offset(dictionary)
+        .set_dictionary_page_offset(dictionary.map(|page| page.offset as i64))
         .set_data_page_offset(data_page.offset as i64)
         .set_unencoded_byte_array_data_bytes(text_bytes)
         .set_definition_level_histogram(histogram(one.metadata.definition_level_histogram()))
@@ -182,25 +176,12 @@ fn run(data: &mut Vec<u8>, length: u32, value: Option<u8>) {
     data.extend(value);
 }
 
-/// Pages one after the other.
-struct Pages {
-    bytes: TrackedWrite<Vec<u8>>,
-    written: Vec<PageWriteSpec>,
-}
+/// Pages one after the other, not compressed.
+struct Pages(TrackedWrite<Vec<u8>>);
 
 impl Pages {
-    fn new() -> Pages {
-        Pages { bytes: TrackedWrite::new(Vec::new()), written: Vec::new() }
-    }
-
-    /// Writes a page that is not compressed.
-    fn write(&mut self, page: Page) -> Result<(), ResultsError> {
+    fn write(&mut self, page: Page) -> Result<PageWriteSpec, ResultsError> {
         let length = page.buffer().len();
-        self.written.push(SerializedPageWriter::new(&mut self.bytes).write_page(CompressedPage::new(page, length))?);
-        Ok(())
-    }
-
-    fn finish(self) -> Result<(Bytes, Vec<PageWriteSpec>), ResultsError> {
-        Ok((self.bytes.into_inner()?.into(), self.written))
+        Ok(SerializedPageWriter::new(&mut self.0).write_page(CompressedPage::new(page, length))?)
     }
 }

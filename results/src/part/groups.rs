@@ -9,6 +9,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use super::constant::{self, Value};
 use super::{Footer, arrow_writer};
 use crate::ResultsError;
+use crate::columns::fingerprint;
 use crate::folded::{Folded, FoldedBatch, repeat};
 
 /// A part that is put together from row groups, which may be encoded at the same time.
@@ -102,7 +103,8 @@ impl Open {
     /// Adds the rows of a batch. Fails if it has other columns.
     pub(super) fn write(&mut self, batch: &FoldedBatch) -> Result<(), ResultsError> {
         if batch.schema().fields() != self.schema.fields() {
-            return Err(ResultsError::Footer("columns"));
+            let (found, expected) = (fingerprint(batch.schema()), fingerprint(&self.schema));
+            return Err(ResultsError::OtherSchema { found, expected });
         }
         self.rows += batch.rows();
         let rows = u32::try_from(batch.rows()).map_err(|_| ResultsError::Footer("row count"))?;

@@ -15,7 +15,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::statistics::Statistics;
 use powersweep_results::folded::{Folded, FoldedBatch};
 use powersweep_results::part::{self, Footer};
-use powersweep_results::{ipc, tasks};
+use powersweep_results::{ResultsError, ipc, tasks};
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -165,7 +165,8 @@ fn columns_that_begin_with_equal_rows_are_whole() {
 fn a_batch_of_other_columns_is_refused() {
     let other = Arc::new(Schema::new(vec![Field::new("int", DataType::Int64, true)]));
     let footer = Footer { experiment: "e".to_owned(), part_id: Uuid::nil(), rows: 2 };
-    assert!(part::encode(&other, &[batch(2)], &footer).is_err());
+    let refused = part::encode(&other, &[batch(2)], &footer);
+    assert!(matches!(refused, Err(ResultsError::OtherSchema { .. })), "{refused:?}");
 }
 
 #[test]
