@@ -20,7 +20,8 @@ const NEW_BYTES_MIN: u64 = 32 << 20;
 const NEW_FILES_MIN: usize = 8;
 /// New bytes that are merged at least, as a share of what they are merged with.
 const NEW_SHARE_MIN: f64 = 0.5;
-/// New files that are merged whatever they are merged with: each is asked for a key that is looked up.
+/// New files that are merged whatever they are merged with: each is asked for a key that is looked up. Fewer than
+/// `L0_SSTS_MAX` of `tuning.rs`, or writers would wait there for a merge that is never due.
 const NEW_FILES_MAX: usize = 64;
 /// New files that are merged at once: each is read ahead into memory.
 const NEW_FILES_AT_ONCE: usize = 32;

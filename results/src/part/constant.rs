@@ -33,8 +33,10 @@ pub(super) struct Value {
 impl Value {
     /// Of an array of one row; None for values that have no dictionary, or are not in the statistics.
     pub(super) fn of(row: &ArrayRef) -> Option<Value> {
-        let plain = if row.is_null(0) { known(row.data_type()).then_some(None)? } else { Some(plain(row)?.into()) };
-        Some(Value { row: row.clone(), plain })
+        if !row.is_null(0) {
+            return Some(Value { row: row.clone(), plain: Some(plain(row)?.into()) });
+        }
+        known(row.data_type()).then(|| Value { row: row.clone(), plain: None })
     }
 }
 
