@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::{Schema, SchemaRef};
+use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::ProjectionMask;
@@ -60,7 +61,7 @@ impl Reading {
             let known: Vec<&str> = found.iter().map(String::as_str).collect();
             let reason = match known.is_empty() {
                 true => format!("there is no experiment in {location}"),
-                false => format!("{} in {location}", screen::unknown("experiment", experiment, &known)),
+                false => format!("{location}: {}", screen::unknown("experiment", experiment, &known)),
             };
             return Err(Failure::new(Exit::Usage, reason));
         }
@@ -170,14 +171,18 @@ pub fn relaxed(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// Experiments that the state knows or that have a folder.
+/// Experiments that the state knows or that have a folder with something in it.
 async fn known_experiments(location: &Location) -> Result<Vec<String>, Failure> {
     let loaded = crate::stored::read(location).await?;
     let mut names: Vec<String> = loaded.experiments.into_iter().map(|record| record.name).collect();
     let store = location.object_store().or_exit(Exit::Storage)?;
-    let folders = store.list_with_delimiter(None).await.or_exit(Exit::Storage)?.common_prefixes;
-    names.extend(folders.iter().filter_map(|folder| folder.filename().map(str::to_owned)));
-    names.retain(|name| !name.starts_with('.'));
+    for folder in store.list_with_delimiter(None).await.or_exit(Exit::Storage)?.common_prefixes {
+        // The state's folder starts with a dot. A directory keeps folders whose files are gone.
+        let Some(name) = folder.filename().filter(|name| !name.starts_with('.')) else { continue };
+        if store.list(Some(&folder)).try_next().await.or_exit(Exit::Storage)?.is_some() {
+            names.push(name.to_owned());
+        }
+    }
     names.sort();
     names.dedup();
     Ok(names)

@@ -134,6 +134,9 @@ fn a_restart_keeps_the_rows_of_the_log_as_it_was() {
     assert!(!data.join("wide@2").exists());
     sandbox.run(&["delete", "wide@1", "--data-too"]).exits(0);
     assert_eq!((rows::tasks(&data, "wide@1").len(), rows::tasks(&data, "wide").len()), (0, 4));
+    assert!(!data.join("wide@1").exists(), "no empty folder stays");
+    std::fs::create_dir_all(data.join("wide@1/tasks")).expect("it can be made");
+    sandbox.run(&["results", "wide@1"]).exits(2).says(&["unknown experiment `wide@1`; did you mean `wide`?"]);
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Farm {
             ExperimentState::Finished => (v1::ExperimentState::Finished, String::new()),
             ExperimentState::Failed => (v1::ExperimentState::Failed, String::new()),
             ExperimentState::Paused if !experiment.leased.is_empty() => {
-                (v1::ExperimentState::Paused, "tasks that ran when it was paused are finished".to_owned())
+                (v1::ExperimentState::Paused, "tasks that ran when it was paused are being finished".to_owned())
             }
             ExperimentState::Paused => (v1::ExperimentState::Paused, String::new()),
             ExperimentState::Cancelled => (v1::ExperimentState::Cancelled, String::new()),

@@ -14,7 +14,7 @@ use powersweep_results::layout;
 
 use super::StoreError;
 use super::encoding::check_name;
-use super::objects::{Objects, private, unavailable};
+use super::objects::{Objects, blocking, private, unavailable};
 use crate::records::Table;
 
 /// The parts of a dataset on their way to another name.
@@ -38,11 +38,22 @@ impl Objects {
         Ok(objects)
     }
 
-    /// Deletes what a dataset had when it was listed.
-    pub async fn erase(&self, objects: &[Path]) -> Result<(), StoreError> {
+    /// Deletes what a dataset had when it was listed, and the folders that are empty then.
+    pub async fn erase(&self, experiment: &str, objects: &[Path]) -> Result<(), StoreError> {
         for object in objects {
             self.remove(object).await?;
         }
+        let Some(data) = self.directory().map(ToOwned::to_owned) else { return Ok(()) };
+        let tables = Table::ALL.map(|table| layout::table_dir(experiment, table.name()));
+        let folders = tables.into_iter().chain([layout::experiment_dir(experiment)]);
+        let folders: Vec<_> = folders.map(|folder| data.join(folder.as_ref())).collect();
+        blocking(move || {
+            for folder in folders {
+                // One that has something else, or is gone already, is no failure.
+                let _ = std::fs::remove_dir(folder);
+            }
+        })
+        .await;
         Ok(())
     }
 

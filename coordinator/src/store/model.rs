@@ -270,7 +270,7 @@ impl Store for ModelStore {
     async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
         let objects = self.objects.dataset(experiment).await?;
         drop(self.open()?);
-        self.objects.erase(&objects).await
+        self.objects.erase(experiment, &objects).await
     }
 
     async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {

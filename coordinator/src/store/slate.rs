@@ -380,7 +380,7 @@ impl Store for SlateStore {
         self.check_open()?;
         let objects = self.objects.dataset(experiment).await?;
         self.still_own().await?;
-        self.objects.erase(&objects).await
+        self.objects.erase(experiment, &objects).await
     }
 
     async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
