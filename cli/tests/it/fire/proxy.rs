@@ -46,6 +46,9 @@ struct State {
     stalled: AtomicBool,
     ended: AtomicBool,
     counts: Mutex<Counts>,
+    /// Held while a write under a condition is carried out. The server looks at what is there and then stores, two steps
+    /// between which another of its threads can do the same; a real store has one winner.
+    deciding: Mutex<()>,
 }
 
 /// What the proxy saw.
@@ -104,6 +107,7 @@ impl Proxy {
             stalled: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             counts: Mutex::default(),
+            deciding: Mutex::default(),
         });
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
@@ -225,20 +229,22 @@ fn receive(client: &mut TcpStream) -> Option<Request> {
 
 /// Lets the store do it; `known` is whether the sender will learn of it.
 fn carry_out(state: &State, request: &Request, known: bool) -> Vec<u8> {
+    let creates = request.method() == "PUT" && request.header("if-none-match") == Some("*");
+    let replaces = request.method() == "PUT" && request.header("if-match").is_some();
+    let alone = (creates || replaces).then(|| lock(&state.deciding));
     let answer = forward(state.upstream, request).unwrap_or_else(|_| status(502, "Bad Gateway"));
+    drop(alone);
+    if !creates {
+        return answer;
+    }
     let code = answer.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
     let mut counts = lock(&state.counts);
-    let object = request.path().to_owned();
-    match request.method() {
-        "PUT" if request.header("if-none-match") == Some("*") => match code {
-            b"200" => {
-                *counts.created.entry(object).or_default() += 1;
-                counts.created_unknown += u64::from(!known);
-            }
-            _ => counts.refused_creations += 1,
-        },
-        // It may be created again.
-        "DELETE" => drop(counts.created.remove(&object)),
+    match code {
+        b"200" => {
+            *counts.created.entry(request.path().to_owned()).or_default() += 1;
+            counts.created_unknown += u64::from(!known);
+        }
+        b"412" => counts.refused_creations += 1,
         _ => {}
     }
     answer

@@ -31,7 +31,7 @@ const CHANCES: [(Fault, u64); 6] = [
     (Fault::Unanswered, 3),
 ];
 
-/// An S3 store in memory whose conditional creations have one winner (moto).
+/// An S3 store in memory (moto); the proxy sees to it that a conditional write has one winner.
 struct Store {
     port: u16,
     server: Running,
