@@ -16,8 +16,8 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use object_store::path::Path;
 use powersweep_results::folded::FoldedBatch;
-use powersweep_results::ipc::Gather;
 use powersweep_results::part::{self, Footer, Group};
+use powersweep_results::wire::Gather;
 use powersweep_results::{ResultsError, failures, layout, merge, tasks};
 use uuid::Uuid;
 
@@ -155,7 +155,7 @@ pub fn live_batches<'a>(
         while !gather.is_full() {
             let Some(record) = records.next() else { break };
             last = record.seq;
-            if let Err(error) = gather.push(&record.ipc, record.mask.iter().flatten()) {
+            if let Err(error) = gather.push(&record.encoded, record.mask.iter().flatten()) {
                 return Some(Err((record.seq, error)));
             }
         }
@@ -298,7 +298,7 @@ mod tests {
             received_us: 1,
             rows,
             mask: (left_out > 0).then(|| (0..left_out).collect()),
-            ipc: Bytes::new(),
+            encoded: Bytes::new(),
         }
     }
 

@@ -131,12 +131,12 @@ pub struct RowsRecord {
     pub generation: u64,
     /// When they became durable, microseconds since 1970 UTC (for rolling by age).
     pub received_us: i64,
-    /// Rows in `ipc`, left-out ones included.
+    /// Rows in `encoded`, left-out ones included.
     pub rows: u32,
-    /// Positions in `ipc` to leave out (tasks that were already done).
+    /// Positions in `encoded` to leave out (tasks that were already done).
     pub mask: Option<RoaringBitmap>,
     /// The encoded record batch.
-    pub ipc: Bytes,
+    pub encoded: Bytes,
 }
 
 impl RowsRecord {
@@ -150,7 +150,7 @@ impl RowsRecord {
             received_us: self.received_us,
             rows: self.rows,
             live_rows: self.live_rows(),
-            bytes: self.ipc.len() as u64,
+            bytes: self.encoded.len() as u64,
         }
     }
 

@@ -8,14 +8,14 @@ use arrow::array::RecordBatch;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use powersweep_results::part::{self, Footer};
-use powersweep_results::{ipc, jobs, tasks};
+use powersweep_results::{jobs, tasks, wire};
 use uuid::Uuid;
 
 const ROWS: u64 = 1000;
 
 fn main() {
     let batch = batch(0);
-    let wire = ipc::encode(&batch).expect("encodes").len() as u64;
+    let wire = wire::encode(&batch).expect("encodes").len() as u64;
     let memory = batch.get_array_memory_size() as u64;
     println!("columns {}, wire {} B/row (one row alone {} B)", batch.num_columns(), wire / ROWS, one_row());
     println!("memory {} B/row", memory / ROWS);
@@ -36,7 +36,7 @@ fn batch(from: u64) -> RecordBatch {
 fn one_row() -> usize {
     let mut builder = tasks::Builder::new();
     builder.push(&sample::task(0), &sample::counts(0), &sample::summary(0), &sample::run(0));
-    ipc::encode(&builder.finish()).expect("encodes").len()
+    wire::encode(&builder.finish()).expect("encodes").len()
 }
 
 fn part_of(n: u64) -> (Vec<RecordBatch>, Footer) {
@@ -68,30 +68,30 @@ fn push_jobs(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench]
-fn encode_ipc(bencher: Bencher<'_, '_>) {
+fn encode_wire(bencher: Bencher<'_, '_>) {
     let batch = batch(0);
-    bencher.counter(ItemsCount::new(ROWS)).bench_local(|| ipc::encode(&batch));
+    bencher.counter(ItemsCount::new(ROWS)).bench_local(|| wire::encode(&batch));
 }
 
 #[divan::bench]
-fn encode_ipc_one_row(bencher: Bencher<'_, '_>) {
+fn encode_wire_one_row(bencher: Bencher<'_, '_>) {
     let batch = batch(0).slice(0, 1);
-    bencher.counter(ItemsCount::new(1_u64)).bench_local(|| ipc::encode(&batch));
+    bencher.counter(ItemsCount::new(1_u64)).bench_local(|| wire::encode(&batch));
 }
 
 #[divan::bench]
-fn decode_ipc(bencher: Bencher<'_, '_>) {
-    let bytes = ipc::encode(&batch(0)).expect("encodes");
+fn decode_wire(bencher: Bencher<'_, '_>) {
+    let bytes = wire::encode(&batch(0)).expect("encodes");
     let schema = tasks::schema();
-    bencher.counter(ItemsCount::new(ROWS)).bench_local(|| ipc::decode(&bytes, &schema));
+    bencher.counter(ItemsCount::new(ROWS)).bench_local(|| wire::decode(&bytes, &schema));
 }
 
 /// As a part is made of hand-ins of one row.
 #[divan::bench]
-fn gather_ipc_of_one_row(bencher: Bencher<'_, '_>) {
+fn gather_wire_of_one_row(bencher: Bencher<'_, '_>) {
     let batch = batch(0);
-    let hand_ins: Vec<_> = (0..ROWS as usize).map(|i| ipc::encode(&batch.slice(i, 1)).expect("encodes")).collect();
-    let mut gather = ipc::Gather::new(&tasks::schema());
+    let hand_ins: Vec<_> = (0..ROWS as usize).map(|i| wire::encode(&batch.slice(i, 1)).expect("encodes")).collect();
+    let mut gather = wire::Gather::new(&tasks::schema());
     bencher.counter(ItemsCount::new(ROWS)).bench_local(|| {
         hand_ins.iter().for_each(|bytes| gather.push(bytes, []).expect("decodes"));
         gather.finish()

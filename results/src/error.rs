@@ -3,7 +3,7 @@
 /// Bytes that are not the results that they should be. Every variant is final: the same bytes fail again.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// The bytes are too short, or do not begin with the mark of an encoded batch.
+    /// The bytes do not begin with the mark of an encoded batch, or what is inside makes no sense.
     #[error("not an encoded batch of results: {0}")]
     NotABatch(&'static str),
     /// The sender's columns differ from ours.
@@ -25,9 +25,6 @@ pub enum ResultsError {
     /// The compressed bytes are damaged.
     #[error("damaged batch: {0}")]
     Damaged(#[from] std::io::Error),
-    /// The Arrow message inside is damaged.
-    #[error("damaged batch: {0}")]
-    Message(String),
     /// Arrow refused the columns.
     #[error("inconsistent columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),

@@ -92,5 +92,6 @@ pub(crate) fn repeat(row: &ArrayRef, rows: usize) -> Result<ArrayRef, ResultsErr
 /// Whether all rows are equal, bit by bit.
 pub(crate) fn is_constant(column: &ArrayRef) -> bool {
     let rows = column.len();
-    rows > 0 && (column.null_count() == rows || column.slice(0, rows - 1) == column.slice(1, rows - 1))
+    let are_equal = || column.null_count() == rows || column.slice(0, rows - 1) == column.slice(1, rows - 1);
+    rows == 1 || (rows > 1 && are_equal())
 }

@@ -7,7 +7,7 @@
 //! | step | module |
 //! |---|---|
 //! | rows -> Arrow batch | [`tasks::Builder`], [`jobs::Builder`], [`series::Builder`], [`failures::Builder`] |
-//! | batch -> bytes on the wire and back | [`ipc`] |
+//! | batch -> bytes on the wire and back | [`wire`] |
 //! | columns whose rows are all equal -> one row | [`folded`] |
 //! | batches -> one Parquet part with its footer | [`part`] |
 //! | parts of workers -> one part | [`merge`] |
@@ -22,7 +22,6 @@ mod error;
 pub mod failures;
 pub mod folded;
 pub mod identity;
-pub mod ipc;
 pub mod jobs;
 pub mod layout;
 pub mod merge;
@@ -30,6 +29,7 @@ pub mod part;
 mod rows;
 pub mod series;
 pub mod tasks;
+pub mod wire;
 
 pub use error::ResultsError;
 pub use rows::Rows;

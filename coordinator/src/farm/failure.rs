@@ -1,7 +1,7 @@
 //! Failed attempts: recorded, tried again elsewhere, given up after a few.
 
 use powersweep_proto::v1;
-use powersweep_results::{failures, ipc};
+use powersweep_results::{failures, wire};
 use uuid::Uuid;
 
 use super::experiment::is_final;
@@ -111,7 +111,7 @@ impl Farm {
                 message: failure.message.clone(),
             },
         );
-        let Ok(bytes) = ipc::encode(&rows.finish()) else { return };
+        let Ok(bytes) = wire::encode(&rows.finish()) else { return };
         let generation = experiment.record.generation;
         let table = experiment.table(Table::Failures);
         let seq = table.next_seq;
@@ -124,7 +124,7 @@ impl Farm {
             received_us: now.wall_us,
             rows: 1,
             mask: None,
-            ipc: bytes,
+            encoded: bytes,
         }));
     }
 }

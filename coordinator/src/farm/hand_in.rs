@@ -213,7 +213,7 @@ impl Farm {
             received_us: now.wall_us,
             rows,
             mask: (!mask.is_empty()).then_some(mask),
-            ipc: hand_in.rows.clone(),
+            encoded: hand_in.rows.clone(),
         }));
     }
 

@@ -58,7 +58,7 @@ impl Outgoing {
 
     pub(super) fn put(&mut self, record: Record) {
         if let Record::Rows(rows) = &record {
-            self.batch_bytes += rows.ipc.len();
+            self.batch_bytes += rows.encoded.len();
         }
         self.batch.put(record);
     }

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
-use powersweep_results::{ipc, part, tasks};
+use powersweep_results::{part, tasks, wire};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
@@ -153,7 +153,7 @@ async fn read(requests: Requests, conn: ConnId, address: String, mut stream: Str
 /// The rows that a hand-in's batch holds; 0 if it cannot be decoded, which the farm refuses.
 fn rows_of(body: &Body) -> u32 {
     let Body::HandIn(hand_in) = body else { return 0 };
-    match ipc::rows(&hand_in.rows, &tasks::schema()) {
+    match wire::rows(&hand_in.rows, &tasks::schema()) {
         Ok(rows) => u32::try_from(rows).unwrap_or(u32::MAX),
         Err(error) => {
             tracing::warn!("a hand-in of {} cannot be read: {error}", hand_in.experiment);

@@ -133,8 +133,8 @@ fn read_rows(input: &mut Reader<'_>, key: &[u8]) -> Result<RowsRecord, DecodeErr
     let received_us = input.int()?;
     let rows = input.u32()?;
     let mask = if input.flag()? { Some(input.bitmap()?) } else { None };
-    let ipc = input.shared_bytes()?;
-    Ok(RowsRecord { experiment, table, seq, generation, received_us, rows, mask, ipc })
+    let encoded = input.shared_bytes()?;
+    Ok(RowsRecord { experiment, table, seq, generation, received_us, rows, mask, encoded })
 }
 
 fn read_intent(input: &mut Reader<'_>, part_id: Uuid) -> Result<Intent, DecodeError> {

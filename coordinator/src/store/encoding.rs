@@ -193,7 +193,7 @@ pub fn encode_record(record: &Record) -> Result<Vec<Pair>, StoreError> {
             if let Some(mask) = &r.mask {
                 out.bitmap(mask);
             }
-            out.bytes(&r.ipc);
+            out.bytes(&r.encoded);
         }
         Record::Intent(r) => write_intent(&mut out, r),
         Record::Totals(r) => {

@@ -18,7 +18,7 @@ use powersweep_experiments::{Manifest, Sweep};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
-use powersweep_results::ipc;
+use powersweep_results::wire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -172,7 +172,7 @@ impl Owner<'_> {
             experiment: "e".into(),
             generation: lease.generation,
             done: vec![v1::LeaseTasks { lease: lease.id, indices: indices.to_vec() }],
-            rows: ipc::encode(&rows_of(Table::Tasks, range)).expect("small enough"),
+            rows: wire::encode(&rows_of(Table::Tasks, range)).expect("small enough"),
             staged: vec![staged],
             spent: None,
         };

@@ -186,7 +186,7 @@ async fn failures_are_rolled_like_tasks() {
 async fn rows_that_cannot_be_read_are_reported_and_kept() {
     let store = ModelStore::over(Arc::new(InMemory::new()));
     let mut rows = hand_in("e", Table::Tasks, 4, 0..2, &[]);
-    rows.ipc = rows.ipc.slice(..rows.ipc.len() - 1);
+    rows.encoded = rows.encoded.slice(..rows.encoded.len() - 1);
     let mut batch = Batch::new();
     batch.put(Record::Rows(rows));
     store.commit(batch).await.expect("durable");
@@ -314,7 +314,7 @@ async fn a_part_of_many_rows() {
     assert_eq!(ids_in(part), live);
 
     let mut damaged = hand_in_of(60);
-    damaged.ipc = damaged.ipc.slice(..damaged.ipc.len() / 2);
+    damaged.encoded = damaged.encoded.slice(..damaged.encoded.len() / 2);
     store.commit(Batch::new().put(Record::Rows(damaged)).clone()).await.expect("durable");
     let error = make_visible(&store, &Intent { part_id: Uuid::now_v7(), ..intent }).await.expect_err("damaged");
     assert!(matches!(&error, PublishError::Rows { seq, .. } if seq == "60"), "{error}");

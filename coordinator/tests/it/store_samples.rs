@@ -10,7 +10,7 @@ use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_coordinator::publish::rolled_schema;
 use powersweep_coordinator::records::*;
-use powersweep_results::ipc;
+use powersweep_results::wire;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             received_us: -1,
             rows: 4,
             mask: Some(RoaringBitmap::from_iter([1, 3])),
-            ipc: Bytes::from_static(b"rows as they came"),
+            encoded: Bytes::from_static(b"rows as they came"),
         }),
         Record::Intent(Intent {
             experiment: "etinski2010".into(),
@@ -181,7 +181,7 @@ pub(crate) fn hand_in(
         received_us: 1,
         rows: (ids.end - ids.start) as u32,
         mask,
-        ipc: ipc::encode(&rows_of(table, ids)).expect("small enough"),
+        encoded: wire::encode(&rows_of(table, ids)).expect("small enough"),
     }
 }
 

@@ -18,7 +18,7 @@ use powersweep_proto::v1::farm_message::Body as FromFarm;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 use powersweep_results::columns::fingerprint;
 use powersweep_results::identity::RunFacts;
-use powersweep_results::{ipc, tasks};
+use powersweep_results::{tasks, wire};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
@@ -238,7 +238,7 @@ pub(crate) fn encode(count: usize) -> Bytes {
         };
         rows.push(&spec, &built.counts, &measured, &facts);
     }
-    ipc::encode(&rows.finish()).expect("it is small enough")
+    wire::encode(&rows.finish()).expect("it is small enough")
 }
 
 struct Worker {

@@ -1,14 +1,39 @@
-//! The columns of an Arrow message as they lie in its body, checked.
+//! A column as bytes, and the columns as they lie in them, checked.
+//!
+//! The first byte says which elements follow (`WHOLE` and so on, below). Of some of which are null, a bit an element comes
+//! first, 0: null. Then the values: a bit an element, 64 bits an element, or where each element begins and the last one
+//! ends (u32) and after it the texts' bytes or the column of the lists' items.
 
-use arrow::datatypes::{DataType, Field, FieldRef};
-use arrow::ipc::{Buffer, FieldNode, RecordBatch};
-use arrow::util::bit_chunk_iterator::UnalignedBitChunk;
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
+use arrow::error::ArrowError;
 
-use super::{ALIGNMENT, MAX_BATCH_BYTES};
+use crate::ResultsError;
+use crate::folded::is_constant;
+
+#[cfg(target_endian = "big")]
+compile_error!("numbers are sent as they lie in memory, the lowest byte first");
+
+/// All elements follow, none is null.
+const WHOLE: u8 = 0;
+/// All elements follow, some are null.
+const WITH_NULLS: u8 = 1;
+/// One element follows, which is not null; all rows equal it.
+const EQUAL: u8 = 2;
+/// None follows: all rows are null.
+const NULL: u8 = 3;
+
+/// A column in which one element may stand for all.
+pub(super) struct FoldedColumn<'a> {
+    pub(super) column: Column<'a>,
+    pub(super) is_equal: bool,
+    /// Most that the rows of which only one is there, or none, take in memory.
+    pub(super) repeated_bytes: u64,
+}
 
 /// The elements of a column.
 pub(super) struct Column<'a> {
-    pub(super) rows: usize,
     /// A bit an element, 0: null. None if no element is null.
     pub(super) validity: Option<&'a [u8]>,
     pub(super) values: Values<'a>,
@@ -34,6 +59,30 @@ pub(super) enum Values<'a> {
 pub(super) struct Offsets<'a>(&'a [[u8; OFFSET_BYTES]]);
 
 const OFFSET_BYTES: usize = 4;
+const NUMBER_BYTES: usize = 8;
+
+impl Column<'static> {
+    /// One null.
+    pub(super) fn null(ty: &DataType) -> Column<'static> {
+        Column { validity: Some(&[0]), values: Values::zeros(ty) }
+    }
+}
+
+impl Values<'static> {
+    /// One zero, or nothing.
+    fn zeros(ty: &DataType) -> Values<'static> {
+        let offsets = Offsets(&[[0; OFFSET_BYTES]; 2]);
+        match ty {
+            DataType::Boolean => Values::Bits(&[0]),
+            DataType::Utf8 => Values::Texts { offsets, data: &[] },
+            DataType::List(item) => {
+                let items = Column { validity: None, values: Values::zeros(item.data_type()) };
+                Values::Lists { offsets, items: Box::new(items) }
+            }
+            _ => Values::Numbers(&[0; NUMBER_BYTES]),
+        }
+    }
+}
 
 impl<'a> Offsets<'a> {
     fn checked(bytes: &'a [[u8; OFFSET_BYTES]]) -> Option<Offsets<'a>> {
@@ -51,82 +100,155 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// Rows and columns of a batch that arrays can be made of: every buffer lies inside the body, begins aligned, holds whole
-/// elements and enough of them; there are as many nulls as it says, none where none may be; texts and lists begin where
-/// the one before ends, and texts are UTF-8. Arrow's reader panics at some of what this refuses, and making arrays costs
-/// several times as much for the few rows of most hand-ins.
-pub(super) fn of<'a, 'f>(
-    batch: &RecordBatch<'_>,
-    body: &'a [u8],
-    fields: impl IntoIterator<Item = &'f FieldRef>,
-) -> Option<(usize, Vec<Column<'a>>)> {
-    let rows = usize::try_from(batch.length()).ok()?;
-    let mut check = Check { nodes: batch.nodes()?.iter(), buffers: batch.buffers()?.iter(), body };
-    let column = |field: &FieldRef| check.column(field).filter(|column| column.rows == rows);
-    let columns = fields.into_iter().map(column).collect::<Option<Vec<_>>>()?;
-    (check.nodes.next().is_none() && check.buffers.next().is_none()).then_some((rows, columns))
+/// Appends a column, one element for all where they are equal, and returns [`FoldedColumn::repeated_bytes`].
+///
+/// Fails as [`write`] does.
+pub(super) fn write_folded(column: &ArrayRef, out: &mut Vec<u8>) -> Result<u64, ResultsError> {
+    let rows = column.len();
+    if !is_constant(column) {
+        write(column, out)?;
+        return Ok(0);
+    }
+    if column.null_count() == rows {
+        out.push(NULL);
+        return Ok(repeated(rows, NUMBER_BYTES));
+    }
+    out.push(EQUAL);
+    let before = out.len();
+    write_values(&column.slice(0, 1), out)?;
+    Ok(repeated(rows, out.len() - before))
 }
 
-struct Check<'a, N, B> {
-    nodes: N,
-    buffers: B,
-    body: &'a [u8],
+fn repeated(rows: usize, bytes: usize) -> u64 {
+    (rows as u64).saturating_mul(bytes as u64)
 }
 
-impl<'a, 'm, N, B> Check<'a, N, B>
-where
-    N: Iterator<Item = &'m FieldNode>,
-    B: Iterator<Item = &'m Buffer>,
-{
-    fn column(&mut self, field: &Field) -> Option<Column<'a>> {
-        let node = self.nodes.next()?;
-        let (rows, nulls) = (usize::try_from(node.length()).ok()?, usize::try_from(node.null_count()).ok()?);
-        if rows as u64 > MAX_BATCH_BYTES || nulls > rows || (nulls > 0 && !field.is_nullable()) {
-            return None;
+/// Appends a column with all elements.
+///
+/// Fails if no column of results has such elements.
+pub(super) fn write(column: &dyn Array, out: &mut Vec<u8>) -> Result<(), ResultsError> {
+    match column.nulls().filter(|nulls| nulls.null_count() > 0) {
+        None => out.push(WHOLE),
+        Some(nulls) => {
+            out.push(WITH_NULLS);
+            write_bits(nulls.inner(), out);
         }
-        let validity = Some(self.buffer(1, 0)?).filter(|_| nulls > 0);
-        if let Some(bits) = validity
-            && (bits.len() < rows.div_ceil(8) || UnalignedBitChunk::new(bits, 0, rows).count_ones() != rows - nulls)
-        {
-            return None;
+    }
+    write_values(column, out)
+}
+
+fn write_values(column: &dyn Array, out: &mut Vec<u8>) -> Result<(), ResultsError> {
+    match column.data_type() {
+        DataType::Boolean => write_bits(column.as_boolean().values(), out),
+        DataType::Int64 => out.extend_from_slice(column.as_primitive::<Int64Type>().values().inner()),
+        DataType::Float64 => out.extend_from_slice(column.as_primitive::<Float64Type>().values().inner()),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            out.extend_from_slice(column.as_primitive::<TimestampMicrosecondType>().values().inner());
         }
-        let values = match field.data_type() {
-            DataType::Boolean => Values::Bits(self.buffer(1, rows.div_ceil(8))?),
+        DataType::Utf8 => {
+            let texts = column.as_string::<i32>();
+            let (begin, end) = write_offsets(texts.value_offsets(), out);
+            out.extend_from_slice(&texts.value_data()[begin..end]);
+        }
+        DataType::List(_) => {
+            let lists = column.as_list::<i32>();
+            let (begin, end) = write_offsets(lists.value_offsets(), out);
+            write(&lists.values().slice(begin, end - begin), out)?;
+        }
+        other => return Err(ArrowError::SchemaError(format!("no table has columns of type {other}")).into()),
+    }
+    Ok(())
+}
+
+fn write_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
+    out.extend_from_slice(&bits.sliced()[..bits.len().div_ceil(8)]);
+}
+
+/// Offsets from the first one on, which is returned with the last one.
+fn write_offsets(offsets: &[i32], out: &mut Vec<u8>) -> (usize, usize) {
+    let (begin, end) = (offsets[0], offsets[offsets.len() - 1]);
+    out.extend(offsets.iter().flat_map(|offset| (offset - begin).to_le_bytes()));
+    (begin as usize, end as usize)
+}
+
+/// Takes columns off bytes. None: they are damaged.
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { bytes }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The next number (u32).
+    pub(super) fn number(&mut self) -> Option<usize> {
+        let number = u32::from_le_bytes(self.take(4)?.try_into().expect("4 bytes"));
+        usize::try_from(number).ok()
+    }
+
+    /// The next column, of this field and so many rows, if arrays can be made of it: no null where none may be, texts and
+    /// lists begin where the one before ends, and texts are UTF-8.
+    pub(super) fn folded(&mut self, field: &Field, rows: usize) -> Option<FoldedColumn<'a>> {
+        match *self.bytes.first()? {
+            NULL if field.is_nullable() => {
+                self.take(1)?;
+                let column = Column::null(field.data_type());
+                Some(FoldedColumn { column, is_equal: true, repeated_bytes: repeated(rows, NUMBER_BYTES) })
+            }
+            EQUAL => {
+                self.take(1)?;
+                let before = self.bytes.len();
+                let column = Column { validity: None, values: self.values(field, 1)? };
+                let repeated_bytes = repeated(rows, before - self.bytes.len());
+                Some(FoldedColumn { column, is_equal: true, repeated_bytes })
+            }
+            _ => Some(FoldedColumn { column: self.column(field, rows)?, is_equal: false, repeated_bytes: 0 }),
+        }
+    }
+
+    /// The next column, with so many elements.
+    fn column(&mut self, field: &Field, elements: usize) -> Option<Column<'a>> {
+        let validity = match self.take(1)? {
+            [WHOLE] => None,
+            [WITH_NULLS] if field.is_nullable() => Some(self.take(elements.div_ceil(8))?),
+            _ => return None,
+        };
+        Some(Column { validity, values: self.values(field, elements)? })
+    }
+
+    fn values(&mut self, field: &Field, elements: usize) -> Option<Values<'a>> {
+        Some(match field.data_type() {
+            DataType::Boolean => Values::Bits(self.take(elements.div_ceil(8))?),
             DataType::Utf8 => {
-                let offsets = self.offsets(rows)?;
-                let data = self.buffer(1, 0)?.get(..offsets.end())?;
+                let offsets = self.offsets(elements)?;
+                let data = self.take(offsets.end())?;
                 let text = std::str::from_utf8(data).ok()?;
-                if !(0..=rows).all(|element| text.is_char_boundary(offsets.at(element))) {
+                if !(0..=elements).all(|element| text.is_char_boundary(offsets.at(element))) {
                     return None;
                 }
                 Values::Texts { offsets, data }
             }
             DataType::List(item) => {
-                let offsets = self.offsets(rows)?;
-                let items = self.column(item)?;
-                if items.rows < offsets.end() {
-                    return None;
-                }
-                Values::Lists { offsets, items: Box::new(items) }
+                let offsets = self.offsets(elements)?;
+                let items = Box::new(self.column(item, offsets.end())?);
+                Values::Lists { offsets, items }
             }
-            _ => Values::Numbers(self.buffer(8, rows * 8)?),
-        };
-        Some(Column { rows, validity, values })
+            _ => Values::Numbers(self.take(elements.checked_mul(NUMBER_BYTES)?)?),
+        })
     }
 
     /// Those of so many elements.
     fn offsets(&mut self, elements: usize) -> Option<Offsets<'a>> {
-        let (offsets, _) = self.buffer(OFFSET_BYTES, 0)?.as_chunks();
-        // Arrow writes none for no element.
-        let offsets = if elements == 0 && offsets.is_empty() { &[[0; OFFSET_BYTES]] } else { offsets };
-        Offsets::checked(offsets.get(..elements + 1)?)
+        let offsets = self.take(elements.checked_add(1)?.checked_mul(OFFSET_BYTES)?)?;
+        Offsets::checked(offsets.as_chunks().0)
     }
 
-    /// The next buffer, of elements of so many bytes and at least so long.
-    fn buffer(&mut self, width: usize, least: usize) -> Option<&'a [u8]> {
-        let buffer = self.buffers.next()?;
-        let (offset, length) = (usize::try_from(buffer.offset()).ok()?, usize::try_from(buffer.length()).ok()?);
-        let whole = offset.is_multiple_of(ALIGNMENT) && length.is_multiple_of(width);
-        self.body.get(offset..offset.checked_add(length)?).filter(|_| whole && length >= least)
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        self.bytes.split_off(..bytes)
     }
 }

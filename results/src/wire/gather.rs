@@ -8,7 +8,7 @@ use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::util::bit_util::get_bit;
 
-use super::columns::{Column, Offsets, Values};
+use super::columns::{Column, FoldedColumn, Offsets, Values};
 use super::{Columns, Frame, MAX_BATCH_BYTES};
 use crate::ResultsError;
 use crate::folded::{Folded, FoldedBatch};
@@ -67,8 +67,8 @@ impl Gather {
         }
         kept.push(next..rows);
         let kept_rows = kept.iter().map(Range::len).sum();
-        for (own, (column, constant)) in self.columns.iter_mut().zip(&columns) {
-            match (constant, &kept[..]) {
+        for (own, FoldedColumn { column, is_equal, .. }) in self.columns.iter_mut().zip(&columns) {
+            match (is_equal, &kept[..]) {
                 (true, _) => own.append_equal(column, 0, kept_rows),
                 (false, [range]) if range.len() == 1 => own.append_equal(column, range.start, 1),
                 (false, ranges) => {

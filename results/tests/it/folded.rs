@@ -15,7 +15,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::statistics::Statistics;
 use powersweep_results::folded::{Folded, FoldedBatch};
 use powersweep_results::part::{self, Footer};
-use powersweep_results::{ResultsError, ipc, tasks};
+use powersweep_results::{ResultsError, tasks, wire};
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -176,7 +176,7 @@ fn folding_loses_nothing() {
     let equal = folded.columns().iter().filter(|column| matches!(column, Folded::Equal(_))).count();
     assert!(equal > 100, "most columns of a sweep: {equal}");
     assert_eq!(folded.unfold().expect("it fits"), batch);
-    assert_eq!(ipc::decode(&ipc::encode(&batch).expect("encodes"), &tasks::schema()).expect("decodes"), batch);
+    assert_eq!(wire::decode(&wire::encode(&batch).expect("encodes"), &tasks::schema()).expect("decodes"), batch);
 }
 
 proptest! {

@@ -1,67 +1,126 @@
 //! Encoded batches: what comes back, and what damaged bytes do.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use arrow::array::{AsArray, BooleanArray, RecordBatch, UInt64Array};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int8Array, Int64Array, RecordBatch, UInt64Array, new_null_array};
 use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
-use arrow::datatypes::Float64Type;
+use arrow::datatypes::{DataType, Field, Float64Type, Schema};
 use powersweep_engine::Measured;
-use powersweep_results::ipc::Gather;
-use powersweep_results::{ResultsError, failures, ipc, jobs, tasks};
+use powersweep_results::wire::Gather;
+use powersweep_results::{ResultsError, failures, jobs, tasks, wire};
 use proptest::prelude::*;
 
 use crate::roundtrip::tasks_batch;
 use crate::sample;
 
-/// Too few rows for constant columns to be encoded apart, and enough.
-static ROWS: LazyLock<[RecordBatch; 2]> = LazyLock::new(|| [tasks_batch(0, 3), tasks_batch(0, 20)]);
-static BYTES: LazyLock<[Vec<u8>; 2]> =
-    LazyLock::new(|| ROWS.each_ref().map(|rows| ipc::encode(rows).expect("encodes").to_vec()));
+/// Mark and fingerprint, before the zstd frame.
+const HEADER_BYTES: usize = 12;
+/// The first has no column that varies.
+static ROWS: LazyLock<[RecordBatch; 3]> = LazyLock::new(|| [tasks_batch(0, 1), tasks_batch(0, 3), tasks_batch(0, 20)]);
+static BYTES: LazyLock<[Vec<u8>; 3]> =
+    LazyLock::new(|| ROWS.each_ref().map(|rows| wire::encode(rows).expect("encodes").to_vec()));
 
 #[test]
 fn batches_come_back_as_they_were() {
     let mut rows = jobs::Builder::new();
     rows.push(&sample::task(0), &sample::jobs(100));
     for batch in [tasks_batch(0, 50), tasks_batch(0, 1), tasks_batch(0, 0), rows.finish()] {
-        let bytes = ipc::encode(&batch).expect("encodes");
-        assert_eq!(ipc::decode(&bytes, &batch.schema()).expect("decodes"), batch);
+        let bytes = wire::encode(&batch).expect("encodes");
+        assert_eq!(wire::decode(&bytes, &batch.schema()).expect("decodes"), batch);
     }
 }
 
 #[test]
 fn a_slice_is_encoded_as_what_it_shows() {
     let slice = tasks_batch(0, 20).slice(5, 7);
-    let bytes = ipc::encode(&slice).expect("encodes");
-    assert_eq!(ipc::decode(&bytes, &tasks::schema()).expect("decodes"), slice);
+    let bytes = wire::encode(&slice).expect("encodes");
+    assert_eq!(wire::decode(&bytes, &tasks::schema()).expect("decodes"), slice);
 }
 
 #[test]
 fn a_batch_is_read_with_its_own_schema_only() {
-    let bytes = ipc::encode(&tasks_batch(0, 2)).expect("encodes");
-    assert!(matches!(ipc::decode(&bytes, &failures::schema()), Err(ResultsError::OtherSchema { .. })));
+    let bytes = wire::encode(&tasks_batch(0, 2)).expect("encodes");
+    assert!(matches!(wire::decode(&bytes, &failures::schema()), Err(ResultsError::OtherSchema { .. })));
 }
 
 #[test]
 fn cut_bytes_are_errors() {
     for bytes in &*BYTES {
         for length in 0..bytes.len() {
-            assert!(ipc::decode(&bytes[..length], &tasks::schema()).is_err(), "{length} bytes");
+            assert!(wire::decode(&bytes[..length], &tasks::schema()).is_err(), "{length} bytes");
         }
     }
 }
 
-/// And batches without them, such as earlier builds stored, are read all the same.
+/// The bytes of a batch inside the zstd frame.
+fn inside(bytes: &[u8]) -> Vec<u8> {
+    zstd::decode_all(&bytes[HEADER_BYTES..]).expect("a zstd frame")
+}
+
 #[test]
-fn constant_columns_take_no_room() {
+fn equal_rows_are_encoded_once_and_nulls_not_at_all() {
     let rows = tasks_batch(0, 500);
-    let bytes = ipc::encode(&rows).expect("encodes");
-    assert_eq!(bytes[..4], *b"PSB2");
-    assert_eq!(ipc::decode(&bytes, &rows.schema()).expect("decodes"), rows);
-    assert_eq!(BYTES[0][..4], *b"PSB1");
-    let inside = zstd::decode_all(&bytes[16..]).expect("a zstd frame");
+    let bytes = wire::encode(&rows).expect("encodes");
+    assert_eq!(wire::decode(&bytes, &rows.schema()).expect("decodes"), rows);
     let all_columns = 8 * rows.num_rows() * rows.num_columns();
-    assert!(inside.len() < all_columns / 2, "{} bytes of {all_columns}", inside.len());
+    assert!(inside(&bytes).len() < all_columns / 2, "{} bytes of {all_columns}", inside(&bytes).len());
+
+    let has_value = |column: &&ArrayRef| column.null_count() == 0;
+    let values = ROWS[0].columns().iter().filter(has_value).count();
+    // A byte that says so, where a text begins and ends, and eight bytes or a short text.
+    let most = values * (1 + 8 + 8) + ROWS[0].num_columns() + 500;
+    assert!(values < ROWS[0].num_columns() / 2, "{values} of {}", ROWS[0].num_columns());
+    assert!(inside(&BYTES[0]).len() < most, "{} bytes for {values} values", inside(&BYTES[0]).len());
+}
+
+/// A batch that consists of nothing but its number of rows.
+#[test]
+fn rows_of_nulls_come_back() {
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("bit", DataType::Boolean, true),
+        Field::new("number", DataType::Float64, true),
+        Field::new("text", DataType::Utf8, true),
+        Field::new_list("list", Field::new_list_field(DataType::Float64, true), true),
+    ]));
+    let nulls = schema.fields().iter().map(|field| new_null_array(field.data_type(), 70)).collect();
+    let rows = RecordBatch::try_new(Arc::clone(&schema), nulls).expect("columns of the schema");
+    let bytes = wire::encode(&rows).expect("encodes");
+    assert_eq!(inside(&bytes).len(), 4 + schema.fields().len());
+    assert_eq!(wire::decode(&bytes, &schema).expect("decodes"), rows);
+    assert_eq!(wire::rows(&bytes, &schema).expect("decodes"), 70);
+
+    let many = with_damaged_inside(&bytes, |content| content[..4].fill(u8::MAX));
+    assert!(matches!(wire::rows(&many, &schema), Err(ResultsError::TooLarge { .. })));
+}
+
+#[test]
+fn insides_that_say_what_cannot_be_are_errors() {
+    let read = |nullable: bool, content: &[&[u8]]| {
+        let schema = Arc::new(Schema::new(vec![Field::new("number", DataType::Int64, nullable)]));
+        let rows =
+            RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(Int64Array::from(vec![5, 6]))]).expect("rows");
+        let bytes = wire::encode(&rows).expect("encodes");
+        wire::decode(&with_damaged_inside(&bytes, |inside| *inside = content.concat()), &schema)
+    };
+    let (rows, numbers) = (2_u32.to_le_bytes(), [5_i64.to_le_bytes(), 6_i64.to_le_bytes()].concat());
+    for nullable in [true, false] {
+        assert!(read(nullable, &[&rows, &[0], &numbers]).is_ok(), "all numbers");
+        assert!(read(nullable, &[&rows, &[2], &numbers[..8]]).is_ok(), "one for both");
+        assert_eq!(read(nullable, &[&rows, &[1, 0b01], &numbers]).is_ok(), nullable, "one null");
+        assert_eq!(read(nullable, &[&rows, &[3]]).is_ok(), nullable, "only nulls");
+        assert!(read(nullable, &[&rows, &[4], &numbers]).is_err(), "an unknown kind");
+        assert!(read(nullable, &[&rows, &[0], &numbers, &[0]]).is_err(), "a byte too many");
+        assert!(read(nullable, &[&rows, &[0], &numbers[1..]]).is_err(), "a byte too few");
+    }
+}
+
+/// A type that only the caller's schema has.
+#[test]
+fn columns_of_other_types_are_not_encoded() {
+    let rows =
+        RecordBatch::try_from_iter([("small", Arc::new(Int8Array::from(vec![1, 2])) as ArrayRef)]).expect("rows");
+    assert!(matches!(wire::encode(&rows), Err(ResultsError::Arrow(_))));
 }
 
 /// Columns are constant bit by bit: a zero of another sign is another value.
@@ -75,8 +134,8 @@ fn zeros_keep_their_sign() {
         summary.wait_s_mean = wait;
         rows.push(&sample::task(i), &sample::counts(i), &measured, &sample::run(i));
     }
-    let bytes = ipc::encode(&rows.finish()).expect("encodes");
-    let batch = ipc::decode(&bytes, &tasks::schema()).expect("decodes");
+    let bytes = wire::encode(&rows.finish()).expect("encodes");
+    let batch = wire::decode(&bytes, &tasks::schema()).expect("decodes");
     let read = batch.column_by_name("wait_s_mean").expect("a column").as_primitive::<Float64Type>();
     assert_eq!(read.values().iter().map(|v| v.to_bits()).collect::<Vec<_>>(), waits.map(f64::to_bits));
 }
@@ -104,26 +163,26 @@ fn gathered(gather: &mut Gather) -> RecordBatch {
 #[test]
 fn rows_that_are_not_there_cannot_be_left_out() {
     let mut gather = Gather::new(&tasks::schema());
-    assert!(matches!(gather.push(&BYTES[0], [1, 3]), Err(ResultsError::Mask { position: 3, rows: 3 })));
+    assert!(matches!(gather.push(&BYTES[1], [1, 3]), Err(ResultsError::Mask { position: 3, rows: 3 })));
     assert_eq!(gather.rows(), 0, "nothing of it is there");
-    gather.push(&BYTES[0], [0, 2]).expect("decodes");
-    assert_eq!(gathered(&mut gather), ROWS[0].slice(1, 1));
+    gather.push(&BYTES[1], [0, 2]).expect("decodes");
+    assert_eq!(gathered(&mut gather), ROWS[1].slice(1, 1));
 }
 
 /// Decompresses, damages the inside and packs it again, so that the checksum does not protect the decoder.
 fn with_damaged_inside(bytes: &[u8], damage: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
-    let mut content = zstd::decode_all(&bytes[16..]).expect("a zstd frame");
+    let mut content = inside(bytes);
     damage(&mut content);
     let frame = zstd::bulk::compress(&content, 1).expect("compresses");
-    [&bytes[..16], &frame].concat()
+    [&bytes[..HEADER_BYTES], &frame].concat()
 }
 
 #[test]
 fn an_inside_that_is_honest_is_read() {
     for (bytes, rows) in BYTES.iter().zip(&*ROWS) {
         let bytes = with_damaged_inside(bytes, |_| ());
-        assert_eq!(ipc::decode(&bytes, &tasks::schema()).expect("decodes"), *rows);
-        assert_eq!(ipc::rows(&bytes, &tasks::schema()).expect("decodes"), rows.num_rows());
+        assert_eq!(wire::decode(&bytes, &tasks::schema()).expect("decodes"), *rows);
+        assert_eq!(wire::rows(&bytes, &tasks::schema()).expect("decodes"), rows.num_rows());
     }
 }
 
@@ -131,12 +190,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn flipped_bytes_are_errors(which in 0_usize..2, at in 0_usize..10_000, xor in 1_u8..) {
+    fn flipped_bytes_are_errors(which in 0_usize..3, at in 0_usize..10_000, xor in 1_u8..) {
         let mut bytes = BYTES[which].clone();
         let at = at % bytes.len();
         bytes[at] ^= xor;
         // Either refused, or (an unused bit of the frame's header) the same rows: never other rows.
-        if let Ok(read) = ipc::decode(&bytes, &tasks::schema()) {
+        if let Ok(read) = wire::decode(&bytes, &tasks::schema()) {
             prop_assert_eq!(&read, &ROWS[which]);
         }
     }
@@ -144,18 +203,17 @@ proptest! {
     #[test]
     fn hostile_insides_never_panic(
         cells in prop::collection::vec((0_usize..1 << 16, any::<u64>(), 0_u32..64), 1..6),
-        from_end in any::<bool>(),
-        which in 0_usize..2,
+        bytes_each in prop::sample::select(vec![1, 4, 8]),
+        which in 0_usize..3,
     ) {
         let bytes = with_damaged_inside(&BYTES[which], |content| {
             for (at, value, shift) in &cells {
-                // The message lies at the end; aim at it half of the time.
-                let at = if from_end { content.len() - 8 - at % 8192.min(content.len() - 8) } else { at % (content.len() - 8) };
-                content[at..at + 8].copy_from_slice(&(value >> shift).to_le_bytes());
+                let at = at % (content.len() - bytes_each);
+                content[at..at + bytes_each].copy_from_slice(&(value >> shift).to_le_bytes()[..bytes_each]);
             }
         });
-        let counted = ipc::rows(&bytes, &tasks::schema());
-        let decoded = ipc::decode(&bytes, &tasks::schema());
+        let counted = wire::rows(&bytes, &tasks::schema());
+        let decoded = wire::decode(&bytes, &tasks::schema());
         // Hand-ins are accepted by their count alone: it must be refused exactly where no rows can be made.
         prop_assert_eq!(counted.ok(), decoded.as_ref().ok().map(RecordBatch::num_rows));
         if let Ok(batch) = decoded {
@@ -174,7 +232,7 @@ proptest! {
         for (at, (rows, left_out, same)) in (0..).zip(hand_ins) {
             let batch = tasks_batch(100 * at, 100 * at + rows);
             let batch = if same { take_record_batch(&batch, &UInt64Array::from(vec![0; rows as usize])).expect("rows") } else { batch };
-            gather.push(&ipc::encode(&batch).expect("encodes"), left_out.iter().copied()).expect("decodes");
+            gather.push(&wire::encode(&batch).expect("encodes"), left_out.iter().copied()).expect("decodes");
             let keep: BooleanArray = (0..rows as u32).map(|row| Some(!left_out.contains(&row))).collect();
             kept.push(filter_record_batch(&batch, &keep).expect("a mask"));
         }
@@ -186,6 +244,6 @@ proptest! {
 
     #[test]
     fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        prop_assert!(ipc::decode(&bytes, &tasks::schema()).is_err());
+        prop_assert!(wire::decode(&bytes, &tasks::schema()).is_err());
     }
 }

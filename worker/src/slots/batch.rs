@@ -10,7 +10,7 @@ use powersweep_engine::{Details, Measured};
 use powersweep_experiments::{Tables, TaskSpec};
 use powersweep_proto::v1;
 use powersweep_results::identity::RunFacts;
-use powersweep_results::{ResultsError, ipc, jobs, part, series, tasks};
+use powersweep_results::{ResultsError, jobs, part, series, tasks, wire};
 use uuid::Uuid;
 
 use super::clock::plus;
@@ -132,7 +132,7 @@ impl Taken {
         Ok(FinishedBatch {
             experiment: self.experiment.clone(),
             done: self.done.clone(),
-            rows: ipc::encode(&self.tasks)?,
+            rows: wire::encode(&self.tasks)?,
             parts: parts.collect::<Result<_, ResultsError>>()?,
             spent: self.spent,
         })

@@ -10,7 +10,7 @@ use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1::FailureKind;
 use powersweep_proto::v1::worker_message::Body;
-use powersweep_results::{ipc, jobs, part, tasks};
+use powersweep_results::{jobs, part, tasks, wire};
 use uuid::Uuid;
 
 use super::*;
@@ -157,7 +157,7 @@ impl Farm {
 
 fn rows(messages: &[Body]) -> Vec<RecordBatch> {
     let batch = |m: &Body| match m {
-        Body::HandIn(h) => Some(ipc::decode(&h.rows, &tasks::schema()).expect("rows decode")),
+        Body::HandIn(h) => Some(wire::decode(&h.rows, &tasks::schema()).expect("rows decode")),
         _ => None,
     };
     messages.iter().filter_map(batch).collect()

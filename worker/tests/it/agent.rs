@@ -7,7 +7,7 @@ use powersweep_experiments::Digest;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as FromWorker;
 use powersweep_proto::{PROTOCOL, v1};
-use powersweep_results::{ipc, tasks};
+use powersweep_results::{tasks, wire};
 use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport, run};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -75,7 +75,7 @@ fn tiny_digest() -> Vec<(String, [u8; 32])> {
 }
 
 fn rows(hand_in: &v1::HandIn) -> usize {
-    ipc::decode(&hand_in.rows, &tasks::schema()).expect("rows decode").num_rows()
+    wire::decode(&hand_in.rows, &tasks::schema()).expect("rows decode").num_rows()
 }
 
 #[tokio::test]

@@ -35,8 +35,8 @@ pub(super) fn rows(generation: u64, indices: &[u64]) -> Bytes {
 }
 
 /// The generation and the indices of such rows.
-fn decode(ipc: &[u8]) -> (u64, Vec<u64>) {
-    let mut numbers = ipc.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
+fn decode(encoded: &[u8]) -> (u64, Vec<u64>) {
+    let mut numbers = encoded.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
     (numbers.next().expect("the generation"), numbers.collect())
 }
 
@@ -251,7 +251,7 @@ impl Wire {
         let mut tasks = Vec::new();
         for rows in rows {
             let masked = |at: usize| rows.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
-            let (generation, indices) = decode(&rows.ipc);
+            let (generation, indices) = decode(&rows.encoded);
             assert_eq!(generation, rows.generation);
             let kept: Vec<u64> =
                 indices.into_iter().enumerate().filter(|(at, _)| !masked(*at)).map(|(_, index)| index).collect();

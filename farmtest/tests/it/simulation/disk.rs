@@ -380,6 +380,6 @@ fn experiment_of(record: &Record) -> Option<&str> {
 
 fn live(rows: &RowsRecord) -> Vec<Uuid> {
     let masked = |at: usize| rows.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
-    let tasks = decode(&rows.ipc).into_iter().enumerate();
+    let tasks = decode(&rows.encoded).into_iter().enumerate();
     tasks.filter(|(at, _)| !masked(*at)).map(|(_, task)| task).collect()
 }
