@@ -148,15 +148,16 @@ pub fn live_batches<'a>(
     records: impl IntoIterator<Item = &'a RowsRecord>,
     schema: &SchemaRef,
 ) -> impl Iterator<Item = Result<FoldedBatch, (u64, ResultsError)>> {
-    let mut records = records.into_iter();
+    let hand_ins = |record: &'a RowsRecord| record.hand_ins.iter().map(|hand_in| (record.seq, hand_in));
+    let mut hand_ins = records.into_iter().flat_map(hand_ins);
     let mut gather = Gather::new(schema);
     let mut last = 0;
     std::iter::from_fn(move || {
         while !gather.is_full() {
-            let Some(record) = records.next() else { break };
-            last = record.seq;
-            if let Err(error) = gather.push(&record.encoded, record.mask.iter().flatten()) {
-                return Some(Err((record.seq, error)));
+            let Some((seq, hand_in)) = hand_ins.next() else { break };
+            last = seq;
+            if let Err(error) = gather.push(&hand_in.encoded, hand_in.mask.iter().flatten()) {
+                return Some(Err((seq, error)));
             }
         }
         (gather.rows() > 0).then(|| gather.finish().map_err(|error| (last, error)))
@@ -288,6 +289,7 @@ fn shared_out(records: &[RowsRecord], runs_max: usize) -> Vec<&[RowsRecord]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::EncodedRows;
 
     fn record(seq: u64, rows: u32, left_out: u32) -> RowsRecord {
         RowsRecord {
@@ -296,9 +298,11 @@ mod tests {
             seq,
             generation: 1,
             received_us: 1,
-            rows,
-            mask: (left_out > 0).then(|| (0..left_out).collect()),
-            encoded: Bytes::new(),
+            hand_ins: vec![EncodedRows {
+                rows,
+                mask: (left_out > 0).then(|| (0..left_out).collect()),
+                encoded: Bytes::new(),
+            }],
         }
     }
 

@@ -118,7 +118,7 @@ pub struct DoneChunk {
     pub bitmap: RoaringBitmap,
 }
 
-/// Rows of one hand-in that are not yet in a Parquet part, as the worker encoded them.
+/// Rows that are not yet in a Parquet part, of hand-ins of one generation that became durable together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowsRecord {
     /// Experiment.
@@ -131,11 +131,18 @@ pub struct RowsRecord {
     pub generation: u64,
     /// When they became durable, microseconds since 1970 UTC (for rolling by age).
     pub received_us: i64,
+    /// At least one.
+    pub hand_ins: Vec<EncodedRows>,
+}
+
+/// Rows of one hand-in, as the worker encoded them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EncodedRows {
     /// Rows in `encoded`, left-out ones included.
     pub rows: u32,
     /// Positions in `encoded` to leave out (tasks that were already done).
     pub mask: Option<RoaringBitmap>,
-    /// The encoded record batch.
+    /// The encoded batch.
     pub encoded: Bytes,
 }
 
@@ -148,12 +155,24 @@ impl RowsRecord {
             seq: self.seq,
             generation: self.generation,
             received_us: self.received_us,
-            rows: self.rows,
+            rows: self.hand_ins.iter().map(|hand_in| hand_in.rows).sum(),
             live_rows: self.live_rows(),
-            bytes: self.encoded.len() as u64,
+            bytes: self.bytes(),
         }
     }
 
+    /// Rows that count: those that are not left out.
+    pub fn live_rows(&self) -> u32 {
+        self.hand_ins.iter().map(EncodedRows::live_rows).sum()
+    }
+
+    /// Encoded size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.hand_ins.iter().map(|hand_in| hand_in.encoded.len() as u64).sum()
+    }
+}
+
+impl EncodedRows {
     /// Rows that count: those that are not left out.
     pub fn live_rows(&self) -> u32 {
         let left_out = self.mask.as_ref().map_or(0, |mask| u32::try_from(mask.len()).unwrap_or(u32::MAX));

@@ -7,9 +7,8 @@ use uuid::Uuid;
 use super::experiment::is_final;
 use super::index_set::IndexSet;
 use super::pending::Group;
-use super::tables::Header;
 use super::{ConnId, Farm, Now};
-use crate::records::{FailureKind, FailureRecord, LeaseId, Record, RowsRecord, Table};
+use crate::records::{EncodedRows, FailureKind, FailureRecord, LeaseId, Table};
 
 /// Longest failure message that is kept.
 const MESSAGE_BYTES_MAX: usize = 4096;
@@ -113,19 +112,8 @@ impl Farm {
         );
         let Ok(bytes) = wire::encode(&rows.finish()) else { return };
         let generation = experiment.record.generation;
-        let table = experiment.table(Table::Failures);
-        let seq = table.next_seq;
-        table.push(Header { seq, live_rows: 1, bytes: bytes.len() as u64, received_us: now.wall_us });
-        self.out.put(Record::Rows(RowsRecord {
-            experiment: name.to_owned(),
-            table: Table::Failures,
-            seq,
-            generation,
-            received_us: now.wall_us,
-            rows: 1,
-            mask: None,
-            encoded: bytes,
-        }));
+        let rows = EncodedRows { rows: 1, mask: None, encoded: bytes };
+        self.put_rows(name, Table::Failures, generation, rows, now);
     }
 }
 

@@ -14,7 +14,7 @@ use super::lease::{Return, Revoked};
 use super::submit::tables_of;
 use super::tables::{Header, Upload};
 use super::{ConnId, Effect, Farm, Now};
-use crate::records::{CoveredRecord, FailureKind, LeaseId, Record, RowsRecord, Table, UploadRecord};
+use crate::records::{CoveredRecord, EncodedRows, FailureKind, LeaseId, Record, RowsRecord, Table, UploadRecord};
 
 /// Most rows of one hand-in.
 pub(super) const HAND_IN_ROWS_MAX: u32 = 65_536;
@@ -197,23 +197,30 @@ impl Farm {
         for chunk in touched {
             self.out.touch(&experiment.record.name, chunk);
         }
-        let table = experiment.table(Table::Tasks);
-        let seq = table.next_seq;
-        table.push(Header {
-            seq,
-            live_rows: checked.wanted,
-            bytes: hand_in.rows.len() as u64,
-            received_us: now.wall_us,
-        });
+        let mask = (!mask.is_empty()).then_some(mask);
+        let encoded = EncodedRows { rows, mask, encoded: hand_in.rows.clone() };
+        self.put_rows(&hand_in.experiment, Table::Tasks, hand_in.generation, encoded, now);
+    }
+
+    /// Stores rows with the next batch. Those of many hand-ins become one record: with ten thousand workers a part
+    /// would otherwise be made of as many records as it has rows, and each is written and deleted.
+    pub(super) fn put_rows(&mut self, name: &str, table: Table, generation: u64, rows: EncodedRows, now: Now) {
+        let Some(experiment) = self.experiments.get_mut(name) else { return };
+        let (live_rows, bytes) = (rows.live_rows().into(), rows.encoded.len() as u64);
+        let own = experiment.table(table);
+        let last = own.unrolled.back().map(|header| header.seq);
+        let Err(rows) = self.out.join(name, table, last, generation, rows) else {
+            return own.extend_last(live_rows, bytes);
+        };
+        let (seq, received_us) = (own.next_seq, now.wall_us);
+        own.push(Header { seq, live_rows, bytes, received_us });
         self.out.put(Record::Rows(RowsRecord {
-            experiment: hand_in.experiment.clone(),
-            table: Table::Tasks,
+            experiment: name.to_owned(),
+            table,
             seq,
-            generation: hand_in.generation,
-            received_us: now.wall_us,
-            rows,
-            mask: (!mask.is_empty()).then_some(mask),
-            encoded: hand_in.rows.clone(),
+            generation,
+            received_us,
+            hand_ins: vec![rows],
         }));
     }
 

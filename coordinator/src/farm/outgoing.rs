@@ -9,8 +9,11 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body;
 
 use super::{ClientId, ConnId, Effect, Reply};
-use crate::records::{DoneChunk, Key, Record};
+use crate::records::{DoneChunk, EncodedRows, Key, Record, Table};
 use crate::store::Batch;
+
+/// Most bytes of rows that several hand-ins have in one record: parts and their row groups end between records.
+const JOINED_BYTES_MAX: u64 = 64 * 1024;
 
 /// Records and effects on their way out.
 #[derive(Debug, Default)]
@@ -18,6 +21,8 @@ pub(super) struct Outgoing {
     batch: Batch,
     /// Rows in `batch` (bytes).
     batch_bytes: usize,
+    /// Where in `batch` the last record of rows of each table of an experiment is.
+    rows_at: BTreeMap<Table, BTreeMap<String, usize>>,
     /// Done chunks to store: once a batch, however many hand-ins touched them.
     dirty: BTreeMap<String, BTreeSet<u32>>,
     waiting: Waiting,
@@ -58,9 +63,33 @@ impl Outgoing {
 
     pub(super) fn put(&mut self, record: Record) {
         if let Record::Rows(rows) = &record {
-            self.batch_bytes += rows.encoded.len();
+            self.batch_bytes += rows.bytes() as usize;
+            self.rows_at.entry(rows.table).or_default().insert(rows.experiment.clone(), self.batch.len());
         }
         self.batch.put(record);
+    }
+
+    /// Adds rows to the record of this number, if it waits for the next batch, is of this generation and stays small.
+    /// Gives them back otherwise.
+    pub(super) fn join(
+        &mut self,
+        experiment: &str,
+        table: Table,
+        seq: Option<u64>,
+        generation: u64,
+        rows: EncodedRows,
+    ) -> Result<(), EncodedRows> {
+        let at = self.rows_at.get(&table).and_then(|experiments| experiments.get(experiment));
+        let Some(Record::Rows(record)) = at.and_then(|&at| self.batch.record_mut(at)) else { return Err(rows) };
+        let bytes = rows.encoded.len();
+        if (Some(record.seq), record.generation) != (seq, generation)
+            || record.bytes() + bytes as u64 > JOINED_BYTES_MAX
+        {
+            return Err(rows);
+        }
+        record.hand_ins.push(rows);
+        self.batch_bytes += bytes;
+        Ok(())
     }
 
     /// Bytes of rows that wait for the next batch.
@@ -157,6 +186,7 @@ impl Outgoing {
             return None;
         }
         let mut batch = std::mem::take(&mut self.batch);
+        self.rows_at.clear();
         self.batch_bytes = 0;
         for (name, chunks) in std::mem::take(&mut self.dirty) {
             for record in chunks.into_iter().filter_map(|chunk| done(&name, chunk)) {

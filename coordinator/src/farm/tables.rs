@@ -11,7 +11,7 @@ use crate::records::Intent;
 /// Most uploads in one part: they are read one after the other, and named in its intent.
 const UPLOADS_MAX: usize = 4_096;
 
-/// Rows of one hand-in.
+/// Rows of hand-ins that are one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) seq: u64,
@@ -32,7 +32,7 @@ pub(super) struct Upload {
 /// One table's rows of one experiment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct TableRows {
-    /// Number of the next hand-in's rows.
+    /// Number of the next record of rows.
     pub(super) next_seq: u64,
     /// In no part and no open intent, in order.
     pub(super) unrolled: VecDeque<Header>,
@@ -58,7 +58,16 @@ impl TableRows {
         self.unrolled.push_back(header);
     }
 
-    /// Takes the first hand-ins up to a part's worth: (first, last, rows).
+    /// More rows in the last record.
+    pub(super) fn extend_last(&mut self, live_rows: u64, bytes: u64) {
+        let Some(last) = self.unrolled.back_mut() else { return };
+        last.live_rows += live_rows;
+        last.bytes += bytes;
+        self.unrolled_rows += live_rows;
+        self.unrolled_bytes += bytes;
+    }
+
+    /// Takes the first records up to a part's worth: (first, last, rows).
     pub(super) fn take_part(&mut self, rows_max: u64, bytes_max: u64) -> Option<(u64, u64, u64)> {
         let first = *self.unrolled.front()?;
         let (mut last, mut rows, mut bytes) = (first.seq, 0, 0);

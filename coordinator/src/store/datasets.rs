@@ -1,7 +1,7 @@
 //! Whole datasets: deleting one, and giving one another name.
 //!
 //! Both go part by part, in any number of attempts: what an earlier attempt did is not found any more. Only parts are
-//! touched; other files in an experiment's folder are their owner's.
+//! touched, and folders that are empty without them; other files in an experiment's folder are their owner's.
 //!
 //! What is listed and what is done with it are two steps, and between them a store makes sure that it is still the owner.
 //! A process that was suspended and taken over may wake in the middle: the next experiment of the name has parts by then,

@@ -131,10 +131,14 @@ fn read_rows(input: &mut Reader<'_>, key: &[u8]) -> Result<RowsRecord, DecodeErr
     let (experiment, table, seq) = read_rows_key(key)?;
     let generation = input.uint()?;
     let received_us = input.int()?;
-    let rows = input.u32()?;
-    let mask = if input.flag()? { Some(input.bitmap()?) } else { None };
-    let encoded = input.shared_bytes()?;
-    Ok(RowsRecord { experiment, table, seq, generation, received_us, rows, mask, encoded })
+    let count = if input.version() < 3 { 1 } else { input.count()? };
+    let mut hand_ins = Vec::new();
+    for _ in 0..count {
+        let rows = input.u32()?;
+        let mask = if input.flag()? { Some(input.bitmap()?) } else { None };
+        hand_ins.push(EncodedRows { rows, mask, encoded: input.shared_bytes()? });
+    }
+    Ok(RowsRecord { experiment, table, seq, generation, received_us, hand_ins })
 }
 
 fn read_intent(input: &mut Reader<'_>, part_id: Uuid) -> Result<Intent, DecodeError> {

@@ -14,7 +14,7 @@ use crate::records::*;
 use std::collections::BTreeMap;
 
 /// Version of the value format that this build writes.
-pub const FORMAT_VERSION: u8 = 2;
+pub const FORMAT_VERSION: u8 = 3;
 
 pub(super) const EPOCH: &[u8] = b"epoch";
 pub(super) const EXPERIMENT: &[u8] = b"exp/";
@@ -188,12 +188,15 @@ pub fn encode_record(record: &Record) -> Result<Vec<Pair>, StoreError> {
         Record::Rows(r) => {
             out.uint(r.generation);
             out.int(r.received_us);
-            out.uint(u64::from(r.rows));
-            out.byte(u8::from(r.mask.is_some()));
-            if let Some(mask) = &r.mask {
-                out.bitmap(mask);
+            out.uint(r.hand_ins.len() as u64);
+            for hand_in in &r.hand_ins {
+                out.uint(u64::from(hand_in.rows));
+                out.byte(u8::from(hand_in.mask.is_some()));
+                if let Some(mask) = &hand_in.mask {
+                    out.bitmap(mask);
+                }
+                out.bytes(&hand_in.encoded);
             }
-            out.bytes(&r.encoded);
         }
         Record::Intent(r) => write_intent(&mut out, r),
         Record::Totals(r) => {

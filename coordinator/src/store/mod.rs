@@ -79,6 +79,14 @@ impl Batch {
         self
     }
 
+    /// The record at a position.
+    pub(crate) fn record_mut(&mut self, at: usize) -> Option<&mut Record> {
+        match self.ops.get_mut(at)? {
+            Op::Put(record) => Some(record),
+            Op::Delete(_) => None,
+        }
+    }
+
     /// The entries in order.
     pub fn ops(&self) -> &[Op] {
         &self.ops

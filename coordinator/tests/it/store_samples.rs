@@ -56,9 +56,14 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             seq: 300,
             generation: 2,
             received_us: -1,
-            rows: 4,
-            mask: Some(RoaringBitmap::from_iter([1, 3])),
-            encoded: Bytes::from_static(b"rows as they came"),
+            hand_ins: vec![
+                EncodedRows {
+                    rows: 4,
+                    mask: Some(RoaringBitmap::from_iter([1, 3])),
+                    encoded: Bytes::from_static(b"rows as they came"),
+                },
+                EncodedRows { rows: 1, mask: None, encoded: Bytes::from_static(b"and more") },
+            ],
         }),
         Record::Intent(Intent {
             experiment: "etinski2010".into(),
@@ -126,9 +131,20 @@ pub(crate) fn one_of_each() -> Vec<Record> {
     ]
 }
 
+/// The same as version 2 of the format knew it: each hand-in was a record.
+pub(crate) fn one_of_each_in_version_2() -> Vec<Record> {
+    let mut records = one_of_each();
+    for record in &mut records {
+        if let Record::Rows(rows) = record {
+            rows.hand_ins.truncate(1);
+        }
+    }
+    records
+}
+
 /// The same as version 1 of the format knew it.
 pub(crate) fn one_of_each_in_version_1() -> Vec<Record> {
-    let known = one_of_each().into_iter().filter_map(|record| match record {
+    let known = one_of_each_in_version_2().into_iter().filter_map(|record| match record {
         Record::Experiment(experiment) => Some(Record::Experiment(ExperimentRecord { priority: 0, ..experiment })),
         Record::Failure(failure) => Some(Record::Failure(FailureRecord { forgiven: 0, ..failure })),
         Record::Leaving(_) | Record::GenerationFloor(_) | Record::Upload(_) | Record::Covered(_) => None,
@@ -179,9 +195,11 @@ pub(crate) fn hand_in(
         seq,
         generation: 1,
         received_us: 1,
-        rows: (ids.end - ids.start) as u32,
-        mask,
-        encoded: wire::encode(&rows_of(table, ids)).expect("small enough"),
+        hand_ins: vec![EncodedRows {
+            rows: (ids.end - ids.start) as u32,
+            mask,
+            encoded: wire::encode(&rows_of(table, ids)).expect("small enough"),
+        }],
     }
 }
 

@@ -96,7 +96,7 @@ async fn a_sweep_of_100_000_tasks() {
     let Some(folder) = folder() else { return };
     let location = Location::directory(folder.path()).expect("a path");
     let rows = hand_in("e", Table::Tasks, 0, 0..1000, &[]);
-    println!("a hand-in of 1,000 rows has {} bytes", rows.encoded.len());
+    println!("a hand-in of 1,000 rows has {} bytes", rows.bytes());
     let process = tokio::runtime::Runtime::new().expect("a runtime");
     let place = location.clone();
     let work = process.spawn(async move {

@@ -229,8 +229,9 @@ fn receive(client: &mut TcpStream) -> Option<Request> {
 
 /// Lets the store do it; `known` is whether the sender will learn of it.
 fn carry_out(state: &State, request: &Request, known: bool) -> Vec<u8> {
-    let creates = request.method() == "PUT" && request.header("if-none-match") == Some("*");
-    let replaces = request.method() == "PUT" && request.header("if-match").is_some();
+    let stores = request.method() == "PUT";
+    let creates = stores && request.header("if-none-match") == Some("*");
+    let replaces = stores && request.header("if-match").is_some();
     let alone = (creates || replaces).then(|| lock(&state.deciding));
     let answer = forward(state.upstream, request).unwrap_or_else(|_| status(502, "Bad Gateway"));
     drop(alone);

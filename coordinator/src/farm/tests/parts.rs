@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use futures::executor::block_on;
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 use uuid::Uuid;
 
 use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
+use crate::farm::outgoing::Outgoing;
 use crate::farm::{Config, Event, PublishFailure, Reply};
-use crate::records::Table;
-use crate::store::ModelStore;
+use crate::records::{EncodedRows, Record, RowsRecord, Table};
+use crate::store::{ModelStore, Op, Store};
 
 /// One task that ends at a time, with its jobs.
 struct Slow {
@@ -222,4 +224,59 @@ fn all_workers_together_hold_one_part_at_most() {
     let held: Vec<u64> = conns.iter().copied().map(held).collect();
     let (part_rows, all) = (wire.config.part_rows, held.iter().sum::<u64>());
     assert!((part_rows / 2..=part_rows).contains(&all), "{all} tasks are held: {held:?}");
+}
+
+/// A record is written and deleted with a header beside it, and there are workers by the thousand.
+#[test]
+fn hand_ins_that_become_durable_together_are_one_record() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 100));
+    let conn = wire.connect(1, 4, vec![]);
+    wire.commit_all();
+    let waiting =
+        wire.leases(conn).into_iter().flat_map(|lease| tasks(&lease).into_iter().map(move |t| (lease.clone(), t)));
+    let waiting: Vec<_> = waiting.take(5).collect();
+    let again = [waiting[0].1, waiting[3].1];
+    for (id, (lease, task)) in (1..).zip(&waiting[..3]) {
+        wire.send(conn, hand_in(id, lease, &[*task]));
+    }
+    wire.send(conn, hand_in(4, &waiting[3].0, &again));
+    wire.commit_all();
+    wire.send(conn, hand_in(5, &waiting[4].0, &[waiting[4].1]));
+    wire.commit_all();
+
+    let loaded = block_on(wire.store.load()).expect("it loads");
+    let counts: Vec<_> = loaded.rows.iter().map(|header| (header.seq, header.rows, header.live_rows)).collect();
+    assert_eq!(counts, [(0, 5, 4), (1, 1, 1)]);
+    let records = block_on(wire.store.rows("e", Table::Tasks, 0, 1)).expect("there");
+    let hand_ins: Vec<_> = records.iter().map(|record| record.hand_ins.len()).collect();
+    assert_eq!(hand_ins, [4, 1]);
+    assert_eq!(records[0].hand_ins[3].mask, Some([0].into_iter().collect()), "it was done");
+}
+
+#[test]
+fn rows_join_only_what_is_theirs_and_waits() {
+    let rows = |bytes: usize| EncodedRows { rows: 1, mask: None, encoded: vec![0; bytes].into() };
+    let mut out = Outgoing::new(1);
+    assert!(out.join("e", Table::Tasks, Some(7), 2, rows(10)).is_err(), "nothing waits");
+    out.put(Record::Rows(RowsRecord {
+        experiment: "e".into(),
+        table: Table::Tasks,
+        seq: 7,
+        generation: 2,
+        received_us: 1,
+        hand_ins: vec![rows(30_000)],
+    }));
+    assert!(out.join("f", Table::Tasks, Some(7), 2, rows(10)).is_err(), "another experiment");
+    assert!(out.join("e", Table::Failures, Some(7), 2, rows(10)).is_err(), "another table");
+    assert!(out.join("e", Table::Tasks, Some(6), 2, rows(10)).is_err(), "another record");
+    assert!(out.join("e", Table::Tasks, None, 2, rows(10)).is_err(), "the record is in a part's intent");
+    assert!(out.join("e", Table::Tasks, Some(7), 3, rows(10)).is_err(), "another generation");
+    assert!(out.join("e", Table::Tasks, Some(7), 2, rows(40_000)).is_err(), "too large");
+    assert!(out.join("e", Table::Tasks, Some(7), 2, rows(20_000)).is_ok());
+    assert_eq!(out.waiting_bytes(), 50_000);
+    let (_, batch) = out.take_commit(|_, _| None).expect("a batch");
+    let Some(Op::Put(Record::Rows(record))) = batch.ops().last() else { panic!("rows") };
+    assert_eq!(record.hand_ins, [rows(30_000), rows(20_000)]);
+    assert!(out.join("e", Table::Tasks, Some(7), 2, rows(10)).is_err(), "it is on its way");
 }

@@ -249,10 +249,12 @@ impl Wire {
             return;
         }
         let mut tasks = Vec::new();
-        for rows in rows {
-            let masked = |at: usize| rows.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
-            let (generation, indices) = decode(&rows.encoded);
-            assert_eq!(generation, rows.generation);
+        for (own, hand_in) in
+            rows.iter().flat_map(|rows| rows.hand_ins.iter().map(|hand_in| (rows.generation, hand_in)))
+        {
+            let masked = |at: usize| hand_in.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
+            let (generation, indices) = decode(&hand_in.encoded);
+            assert_eq!(generation, own);
             let kept: Vec<u64> =
                 indices.into_iter().enumerate().filter(|(at, _)| !masked(*at)).map(|(_, index)| index).collect();
             tasks.extend(self.identities(&intent.experiment, generation, &kept));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::executor::block_on;
 use powersweep_coordinator::records::{
-    ExperimentRecord, Fate, Intent, Key, Loaded, LogDigest, Record, RowsRecord, Source, Table,
+    EncodedRows, ExperimentRecord, Fate, Intent, Key, Loaded, LogDigest, Record, RowsRecord, Source, Table,
 };
 use powersweep_coordinator::store::{Batch, ModelStore, Op, Store, StoreError};
 use uuid::Uuid;
@@ -379,7 +379,10 @@ fn experiment_of(record: &Record) -> Option<&str> {
 }
 
 fn live(rows: &RowsRecord) -> Vec<Uuid> {
-    let masked = |at: usize| rows.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
-    let tasks = decode(&rows.encoded).into_iter().enumerate();
-    tasks.filter(|(at, _)| !masked(*at)).map(|(_, task)| task).collect()
+    let of_one = |rows: &EncodedRows| {
+        let masked = |at: usize| rows.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
+        let tasks = decode(&rows.encoded).into_iter().enumerate();
+        tasks.filter(|(at, _)| !masked(*at)).map(|(_, task)| task).collect::<Vec<_>>()
+    };
+    rows.hand_ins.iter().flat_map(of_one).collect()
 }
