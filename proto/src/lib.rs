@@ -11,7 +11,7 @@ pub mod v1 {
 }
 
 /// Version of the protocol: raised when an older peer could misunderstand a message.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// What this build would compute: the versions that a worker says in `Hello` and the coordinator compares with an
 /// experiment's pins. `tasks_schema` is the fingerprint of the `tasks` table's schema.

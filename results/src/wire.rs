@@ -5,10 +5,10 @@
 //! stands alone, so that the coordinator can store the bytes as they came and decode them when a part is written.
 //!
 //! Most columns of a sweep's rows are the same in all rows of a batch, and most of those are null: what a hand-in of one
-//! row costs should not grow with columns that say nothing. So the frame holds the number of rows (u32) and then
-//! columns one after the other: with all elements those that vary, with one those that are equal in all
-//! rows, and only a byte of those that are null in all. An Arrow message of 324 columns has more than 10 KB that say where
-//! each one lies, which costs several times what the one row of most hand-ins does.
+//! row costs should not grow with columns that say nothing. So the frame holds the number of rows (u32) and then columns
+//! one after the other: with all elements those that vary, with one those that are equal in all rows, and only a byte of
+//! those that are null in all. An Arrow message of 324 columns has more than 10 KB that say where each one lies, which
+//! costs several times what the one row of most hand-ins does.
 //!
 //! Decoding trusts nothing: damaged or hostile bytes give an error, never a panic, and memory is bounded by
 //! [`MAX_BATCH_BYTES`].
@@ -108,7 +108,7 @@ impl Frame {
         let (header, frame) = bytes.split_at_checked(HEADER_BYTES).ok_or(ResultsError::NotABatch("too short"))?;
         let (mark, found) = header.split_at(MARK.len());
         if mark != MARK {
-            return Err(ResultsError::NotABatch("wrong mark"));
+            return Err(ResultsError::NotABatch("wrong mark: damaged, or of another version of powersweep"));
         }
         let found = u64::from_le_bytes(found.try_into().expect("8 bytes"));
         let expected = fingerprint_of(schema);
