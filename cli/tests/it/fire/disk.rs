@@ -1,9 +1,13 @@
 //! Storage that fails under a running coordinator: a full disk, one that turned read-only, one that answers nothing.
 //! Dispatch pauses with a clear state, and goes on when it is over.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::farm::{Farm, PATIENCE};
 use super::{is_root, long, step, system, try_system};
@@ -16,13 +20,42 @@ struct Mounted {
     path: PathBuf,
     /// What undoes the fault, if there is one.
     remedy: Option<(&'static str, Vec<String>)>,
+    filler: Option<Filler>,
+}
+
+/// Takes what the farm's own merging frees on a full disk, until it is dropped.
+struct Filler {
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Filler {
+    fn start(mut file: File) -> Filler {
+        let ends = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&ends);
+        let fill = move || {
+            while !ended.load(Ordering::Relaxed) {
+                if file.write_all(&[0; 512]).is_err() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        };
+        Filler { ends, thread: Some(std::thread::spawn(fill)) }
+    }
+}
+
+impl Drop for Filler {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        self.thread.take().into_iter().for_each(|thread| drop(thread.join()));
+    }
 }
 
 impl Mounted {
     fn new(path: &Path, args: &[&str]) -> Result<Mounted, String> {
         std::fs::create_dir_all(path).map_err(|error| error.to_string())?;
         try_system("mount", &[args, &[text(path)]].concat())?;
-        Ok(Mounted { path: path.to_owned(), remedy: None })
+        Ok(Mounted { path: path.to_owned(), remedy: None, filler: None })
     }
 
     fn break_with(&mut self, fault: Fault) {
@@ -30,7 +63,7 @@ impl Mounted {
         match fault {
             Fault::Full => {
                 let filler = self.path.join("filler");
-                let mut file = std::fs::File::create(&filler).expect("it can be created");
+                let mut file = File::create(&filler).expect("it can be created");
                 let mut size = 1 << 20;
                 // Down to the last block.
                 while size >= 512 {
@@ -38,6 +71,7 @@ impl Mounted {
                         size /= 2;
                     }
                 }
+                self.filler = Some(Filler::start(file));
                 self.remedy = Some(("rm", vec![text(&filler).to_owned()]));
             }
             Fault::ReadOnly => {
@@ -55,6 +89,7 @@ impl Mounted {
     }
 
     fn repair(&mut self) {
+        self.filler = None;
         if let Some((program, args)) = self.remedy.take() {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             if let Err(error) = try_system(program, &args) {
@@ -87,7 +122,7 @@ fn text(path: &Path) -> &str {
 /// A file system that can be frozen: ext4 in a file.
 fn ext4(farm: &Farm) -> Result<Mounted, String> {
     let image = farm.sandbox.path("image");
-    let file = std::fs::File::create(&image).map_err(|error| error.to_string())?;
+    let file = File::create(&image).map_err(|error| error.to_string())?;
     file.set_len(96 << 20).map_err(|error| error.to_string())?;
     try_system("mkfs.ext4", &["-q", text(&image)])?;
     Mounted::new(&farm.sandbox.path("disk"), &["-o", "loop", text(&image)])
@@ -106,9 +141,15 @@ fn assert_paused(farm: &mut Farm, fault: Fault) -> String {
     });
     assert!(paused, "{fault:?}: the status does not say that storage fails");
     assert!(!reason.is_empty(), "{fault:?}: no reason");
-    let shown = farm.sandbox.run(&["status", "--coordinator", &format!("http://127.0.0.1:{}", farm.port)]).exits(0);
-    shown.prints(&["STORAGE STALLED: "]);
-    reason
+    // A full disk has room again for a moment, when the state's files are merged.
+    let begun = Instant::now();
+    loop {
+        let shown = farm.sandbox.run(&["status", "--coordinator", &format!("http://127.0.0.1:{}", farm.port)]).exits(0);
+        if shown.stdout.contains("STORAGE STALLED: ") {
+            return reason;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{fault:?}: not shown\n{shown}");
+    }
 }
 
 fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) {
