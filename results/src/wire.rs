@@ -87,6 +87,11 @@ pub fn decode(bytes: &[u8], schema: &SchemaRef) -> Result<RecordBatch, ResultsEr
     gather.finish()?.unfold()
 }
 
+/// Whether a batch is in the layout and the schema of this build. If not, its error is that of [`decode`].
+pub fn check_header(bytes: &[u8], schema: &SchemaRef) -> Result<(), ResultsError> {
+    frame_of(bytes, schema).map(drop)
+}
+
 /// The number of rows of a batch that [`decode`] can decode, without making its columns.
 pub fn rows(bytes: &[u8], schema: &SchemaRef) -> Result<usize, ResultsError> {
     Ok(Frame::read(bytes, schema)?.columns(schema)?.rows)
@@ -105,17 +110,7 @@ struct Columns<'a> {
 
 impl Frame {
     fn read(bytes: &[u8], schema: &SchemaRef) -> Result<Frame, ResultsError> {
-        let (header, frame) = bytes.split_at_checked(HEADER_BYTES).ok_or(ResultsError::NotABatch("too short"))?;
-        let (mark, found) = header.split_at(MARK.len());
-        if mark != MARK {
-            return Err(ResultsError::NotABatch("wrong mark: damaged, or of another version of powersweep"));
-        }
-        let found = u64::from_le_bytes(found.try_into().expect("8 bytes"));
-        let expected = fingerprint_of(schema);
-        if found != expected {
-            return Err(ResultsError::OtherSchema { found, expected });
-        }
-        Ok(Frame(decompress(frame)?))
+        Ok(Frame(decompress(frame_of(bytes, schema)?)?))
     }
 
     /// The columns, checked.
@@ -135,6 +130,21 @@ impl<'a> Columns<'a> {
         let repeated = columns.iter().map(|column| column.repeated_bytes).sum::<u64>();
         reader.is_empty().then_some(Columns { rows, columns, bytes: content.len() as u64 + repeated })
     }
+}
+
+/// The zstd frame behind the header.
+fn frame_of<'a>(bytes: &'a [u8], schema: &SchemaRef) -> Result<&'a [u8], ResultsError> {
+    let (header, frame) = bytes.split_at_checked(HEADER_BYTES).ok_or(ResultsError::NotABatch("too short"))?;
+    let (mark, found) = header.split_at(MARK.len());
+    if mark != MARK {
+        return Err(ResultsError::NotABatch("wrong mark: damaged, or of another version of powersweep"));
+    }
+    let found = u64::from_le_bytes(found.try_into().expect("8 bytes"));
+    let expected = fingerprint_of(schema);
+    if found != expected {
+        return Err(ResultsError::OtherSchema { found, expected });
+    }
+    Ok(frame)
 }
 
 thread_local! {

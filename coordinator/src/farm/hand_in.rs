@@ -208,8 +208,7 @@ impl Farm {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         let (live_rows, bytes) = (rows.live_rows().into(), rows.encoded.len() as u64);
         let own = experiment.table(table);
-        let last = own.unrolled.back().map(|header| header.seq);
-        let Err(rows) = self.out.join(name, table, last, generation, rows) else {
+        let Err(rows) = self.out.join(name, table, own.unrolled.back(), generation, rows) else {
             return own.extend_last(live_rows, bytes);
         };
         let (seq, received_us) = (own.next_seq, now.wall_us);

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body;
 
+use super::tables::Header;
 use super::{ClientId, ConnId, Effect, Reply};
 use crate::records::{DoneChunk, EncodedRows, Key, Record, Table};
 use crate::store::Batch;
@@ -69,22 +70,21 @@ impl Outgoing {
         self.batch.put(record);
     }
 
-    /// Adds rows to the record of this number, if it waits for the next batch, is of this generation and stays small.
-    /// Gives them back otherwise.
+    /// Adds rows to a table's last record, if it waits for the next batch, is of this generation and stays small. Gives
+    /// them back otherwise.
     pub(super) fn join(
         &mut self,
         experiment: &str,
         table: Table,
-        seq: Option<u64>,
+        last: Option<&Header>,
         generation: u64,
         rows: EncodedRows,
     ) -> Result<(), EncodedRows> {
+        let bytes = rows.encoded.len();
+        let Some(last) = last.filter(|last| last.bytes + bytes as u64 <= JOINED_BYTES_MAX) else { return Err(rows) };
         let at = self.rows_at.get(&table).and_then(|experiments| experiments.get(experiment));
         let Some(Record::Rows(record)) = at.and_then(|&at| self.batch.record_mut(at)) else { return Err(rows) };
-        let bytes = rows.encoded.len();
-        if (Some(record.seq), record.generation) != (seq, generation)
-            || record.bytes() + bytes as u64 > JOINED_BYTES_MAX
-        {
+        if (record.seq, record.generation) != (last.seq, generation) {
             return Err(rows);
         }
         record.hand_ins.push(rows);

@@ -3,7 +3,10 @@
 use super::{Location, SlateStore, Store, StoreError};
 use crate::owner::{OwnerError, Ownership};
 use crate::probe::{ProbeError, probe};
-use std::collections::BTreeSet;
+use crate::publish::rolled_schema;
+use crate::records::RowsHeader;
+use powersweep_results::{ResultsError, wire};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 /// Why DATA could not be opened for writing. The command line gives each its own exit code.
@@ -27,6 +30,22 @@ pub enum OpenError {
     Hangs {
         /// DATA.
         data: String,
+    },
+    /// Rows are not in parts yet that only the version of this program that took them can read. Final for this version:
+    /// with its own records in the state, not even that version could read it. No record was changed.
+    #[error(
+        "another version of powersweep left results of {} in {data} that are not in Parquet parts yet, and this one \
+         cannot read them; nothing was changed. Start that version there, run its `powersweep flush NAME` for each, stop \
+         it, and start this one", experiments.join(", ")
+    )]
+    OtherVersion {
+        /// DATA.
+        data: String,
+        /// Names of the experiments.
+        experiments: Vec<String>,
+        /// The first that cannot be read.
+        #[source]
+        source: ResultsError,
     },
 }
 
@@ -74,6 +93,7 @@ async fn fails(location: &Location) -> ProbeError {
 async fn open_state(location: &Location) -> Result<SlateStore, OpenError> {
     let store = SlateStore::open(location).await?;
     let loaded = store.load().await?;
+    check_version(location, &store, &loaded.rows).await?;
     let uploads = loaded.uploads.into_iter().map(|upload| upload.part_id);
     let open_parts: BTreeSet<_> = loaded.intents.into_iter().map(|intent| intent.part_id).chain(uploads).collect();
     let deleted = store.objects().clean_staging(&open_parts, SystemTime::now()).await?;
@@ -81,4 +101,24 @@ async fn open_state(location: &Location) -> Result<SlateStore, OpenError> {
         tracing::info!(deleted, "deleted staging files of earlier runs");
     }
     Ok(store)
+}
+
+/// Fails if rows are of another version. Rows of two versions are in no state, so one record a table tells.
+async fn check_version(location: &Location, store: &SlateStore, rows: &[RowsHeader]) -> Result<(), OpenError> {
+    let mut of_others = BTreeMap::new();
+    // The number that comes last stays.
+    let tables: BTreeMap<_, _> = rows.iter().map(|header| ((&header.experiment, header.table), header.seq)).collect();
+    for ((experiment, table), seq) in tables {
+        let Some(schema) = rolled_schema(table) else { continue };
+        for hand_in in store.rows(experiment, table, seq, seq).await?.iter().flat_map(|record| &record.hand_ins) {
+            if let Err(error) = wire::check_header(&hand_in.encoded, &schema) {
+                of_others.entry(experiment.clone()).or_insert(error);
+            }
+        }
+    }
+    let experiments = of_others.keys().cloned().collect();
+    match of_others.into_values().next() {
+        Some(source) => Err(OpenError::OtherVersion { data: location.to_string(), experiments, source }),
+        None => Ok(()),
+    }
 }

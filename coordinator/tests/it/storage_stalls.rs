@@ -7,12 +7,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use object_store::path::Path;
-use powersweep_coordinator::records::{Loaded, LogDigest, Record, RowsRecord, Table};
+use powersweep_coordinator::records::{Key, Loaded, LogDigest, Record, RowsRecord, Table};
 use powersweep_coordinator::service::{Handle, ServeError, ServeOptions, serve};
-use powersweep_coordinator::store::{Batch, Fault, Location, ModelStore, OpenError, Store, StoreError, open};
+use powersweep_coordinator::store::{
+    Batch, Fault, Location, ModelStore, OpenError, SlateStore, Store, StoreError, open,
+};
 use powersweep_proto::v1;
+use powersweep_results::wire;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+
+use crate::store_samples::{hand_in, rows_of};
 
 /// Far beyond what anything here takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -176,4 +181,47 @@ async fn a_damaged_state_is_told_and_left_alone() {
     assert_eq!(files(&state), before);
     // It was given back: whoever puts it right can start at once.
     assert_eq!(powersweep_coordinator::owner::look(&location).await.expect("looks"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_another_version_left_unpublished_are_left_to_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = Location::directory(folder.path()).expect("a path");
+    let (store, ownership) = open(&location, "", false).await.expect("free");
+    let left_by = |experiment: &str, encoded: Bytes| {
+        let mut rows = hand_in(experiment, Table::Tasks, 1, 0..2, &[]);
+        rows.hand_ins[0].encoded = encoded;
+        Record::Rows(rows)
+    };
+    let ours = rows_of(Table::Tasks, 0..2);
+    let mut of_an_earlier_build = wire::encode(&ours).expect("encodes").to_vec();
+    of_an_earlier_build[..4].copy_from_slice(b"PSB2");
+    let with_fewer_columns = ours.project(&[0, 1]).expect("two columns");
+    let mut batch = Batch::new();
+    batch.put(Record::Rows(hand_in("ours", Table::Tasks, 1, 0..2, &[])));
+    batch.put(left_by("earlier", of_an_earlier_build.into()));
+    batch.put(left_by("other-columns", wire::encode(&with_fewer_columns).expect("encodes")));
+    store.commit(batch).await.expect("durable");
+    let before = store.load().await.expect("loads");
+    store.close().await.expect("closes");
+    ownership.release().await;
+
+    let error = open(&location, "", false).await.expect_err("of another version");
+    assert!(matches!(error, OpenError::OtherVersion { .. }), "{error}");
+    let words = error.to_string();
+    assert!(words.contains("earlier, other-columns in") && words.contains("powersweep flush"), "{words}");
+    assert_eq!(powersweep_coordinator::owner::look(&location).await.expect("looks"), None);
+    let store = SlateStore::open(&location).await.expect("opens");
+    assert_eq!(store.load().await.expect("loads"), before);
+
+    // That version publishes them, or gives them up: then all is well.
+    let mut batch = Batch::new();
+    for experiment in ["earlier", "other-columns"] {
+        batch.delete(Key::Rows { experiment: experiment.to_owned(), table: Table::Tasks, seq: 1 });
+    }
+    store.commit(batch).await.expect("durable");
+    store.close().await.expect("closes");
+    let (store, ownership) = open(&location, "", false).await.expect("opens");
+    store.close().await.expect("closes");
+    ownership.release().await;
 }

@@ -194,28 +194,29 @@ impl<'a> Reader<'a> {
     /// The next column, of this field and so many rows, if arrays can be made of it: no null where none may be, texts and
     /// lists begin where the one before ends, and texts are UTF-8.
     pub(super) fn folded(&mut self, field: &Field, rows: usize) -> Option<FoldedColumn<'a>> {
-        match *self.bytes.first()? {
+        match self.byte()? {
             NULL if field.is_nullable() => {
-                self.take(1)?;
                 let column = Column::null(field.data_type());
                 Some(FoldedColumn { column, is_equal: true, repeated_bytes: repeated(rows, NUMBER_BYTES) })
             }
             EQUAL => {
-                self.take(1)?;
                 let before = self.bytes.len();
                 let column = Column { validity: None, values: self.values(field, 1)? };
                 let repeated_bytes = repeated(rows, before - self.bytes.len());
                 Some(FoldedColumn { column, is_equal: true, repeated_bytes })
             }
-            _ => Some(FoldedColumn { column: self.column(field, rows)?, is_equal: false, repeated_bytes: 0 }),
+            kind => {
+                let column = self.column(kind, field, rows)?;
+                Some(FoldedColumn { column, is_equal: false, repeated_bytes: 0 })
+            }
         }
     }
 
-    /// The next column, with so many elements.
-    fn column(&mut self, field: &Field, elements: usize) -> Option<Column<'a>> {
-        let validity = match self.take(1)? {
-            [WHOLE] => None,
-            [WITH_NULLS] if field.is_nullable() => Some(self.take(elements.div_ceil(8))?),
+    /// A column with so many elements, behind its first byte.
+    fn column(&mut self, kind: u8, field: &Field, elements: usize) -> Option<Column<'a>> {
+        let validity = match kind {
+            WHOLE => None,
+            WITH_NULLS if field.is_nullable() => Some(self.take(elements.div_ceil(8))?),
             _ => return None,
         };
         Some(Column { validity, values: self.values(field, elements)? })
@@ -235,7 +236,8 @@ impl<'a> Reader<'a> {
             }
             DataType::List(item) => {
                 let offsets = self.offsets(elements)?;
-                let items = Box::new(self.column(item, offsets.end())?);
+                let kind = self.byte()?;
+                let items = Box::new(self.column(kind, item, offsets.end())?);
                 Values::Lists { offsets, items }
             }
             _ => Values::Numbers(self.take(elements.checked_mul(NUMBER_BYTES)?)?),
@@ -246,6 +248,10 @@ impl<'a> Reader<'a> {
     fn offsets(&mut self, elements: usize) -> Option<Offsets<'a>> {
         let offsets = self.take(elements.checked_add(1)?.checked_mul(OFFSET_BYTES)?)?;
         Offsets::checked(offsets.as_chunks().0)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.bytes.split_off_first().copied()
     }
 
     fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {

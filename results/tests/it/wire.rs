@@ -16,6 +16,7 @@ use crate::sample;
 
 /// Mark and fingerprint, before the zstd frame.
 const HEADER_BYTES: usize = 12;
+
 /// The first has no column that varies.
 static ROWS: LazyLock<[RecordBatch; 3]> = LazyLock::new(|| [tasks_batch(0, 1), tasks_batch(0, 3), tasks_batch(0, 20)]);
 static BYTES: LazyLock<[Vec<u8>; 3]> =

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
 use crate::farm::outgoing::Outgoing;
+use crate::farm::tables::Header;
 use crate::farm::{Config, Event, PublishFailure, Reply};
 use crate::records::{EncodedRows, Record, RowsRecord, Table};
 use crate::store::{ModelStore, Op, Store};
@@ -257,8 +258,10 @@ fn hand_ins_that_become_durable_together_are_one_record() {
 #[test]
 fn rows_join_only_what_is_theirs_and_waits() {
     let rows = |bytes: usize| EncodedRows { rows: 1, mask: None, encoded: vec![0; bytes].into() };
+    let last = |seq, bytes| Some(Header { seq, live_rows: 1, bytes, received_us: 1 });
+    let mine = last(7, 30_000);
     let mut out = Outgoing::new(1);
-    assert!(out.join("e", Table::Tasks, Some(7), 2, rows(10)).is_err(), "nothing waits");
+    assert!(out.join("e", Table::Tasks, mine.as_ref(), 2, rows(10)).is_err(), "nothing waits");
     out.put(Record::Rows(RowsRecord {
         experiment: "e".into(),
         table: Table::Tasks,
@@ -267,16 +270,16 @@ fn rows_join_only_what_is_theirs_and_waits() {
         received_us: 1,
         hand_ins: vec![rows(30_000)],
     }));
-    assert!(out.join("f", Table::Tasks, Some(7), 2, rows(10)).is_err(), "another experiment");
-    assert!(out.join("e", Table::Failures, Some(7), 2, rows(10)).is_err(), "another table");
-    assert!(out.join("e", Table::Tasks, Some(6), 2, rows(10)).is_err(), "another record");
+    assert!(out.join("f", Table::Tasks, mine.as_ref(), 2, rows(10)).is_err(), "another experiment");
+    assert!(out.join("e", Table::Failures, mine.as_ref(), 2, rows(10)).is_err(), "another table");
+    assert!(out.join("e", Table::Tasks, last(6, 30_000).as_ref(), 2, rows(10)).is_err(), "another record");
     assert!(out.join("e", Table::Tasks, None, 2, rows(10)).is_err(), "the record is in a part's intent");
-    assert!(out.join("e", Table::Tasks, Some(7), 3, rows(10)).is_err(), "another generation");
-    assert!(out.join("e", Table::Tasks, Some(7), 2, rows(40_000)).is_err(), "too large");
-    assert!(out.join("e", Table::Tasks, Some(7), 2, rows(20_000)).is_ok());
+    assert!(out.join("e", Table::Tasks, mine.as_ref(), 3, rows(10)).is_err(), "another generation");
+    assert!(out.join("e", Table::Tasks, mine.as_ref(), 2, rows(40_000)).is_err(), "too large");
+    assert!(out.join("e", Table::Tasks, mine.as_ref(), 2, rows(20_000)).is_ok());
     assert_eq!(out.waiting_bytes(), 50_000);
     let (_, batch) = out.take_commit(|_, _| None).expect("a batch");
     let Some(Op::Put(Record::Rows(record))) = batch.ops().last() else { panic!("rows") };
     assert_eq!(record.hand_ins, [rows(30_000), rows(20_000)]);
-    assert!(out.join("e", Table::Tasks, Some(7), 2, rows(10)).is_err(), "it is on its way");
+    assert!(out.join("e", Table::Tasks, last(7, 50_000).as_ref(), 2, rows(10)).is_err(), "it is on its way");
 }
