@@ -126,8 +126,9 @@ impl Policy for Composed {
             self.cap.begin(cluster)?;
             self.capacity.begin(cluster)?;
         }
+        self.cap.change(cluster)?;
         self.capacity.before_pass(&mut self.batch, &self.cap, cluster)?;
-        self.cap.before_pass(&mut self.batch, cluster)?;
+        self.cap.enforce(&mut self.batch, cluster)?;
         self.batch.time_passed();
         self.batch.pass(cluster)?;
         self.cap.after_pass(&mut self.batch, cluster)?;

@@ -26,9 +26,10 @@ fn capped(order: &str, backfill: &str, cap: &str, caps_w: &[f64], period_s: f64)
     build.set("caps_w", Value::Reals(caps_w.to_vec())).real("cap_period_s", period_s)
 }
 
-/// The scheduler of the paper under a cap.
+/// The scheduler of the paper under a cap; PDRC starts jobs as the paper does.
 fn tracsim(cap: &str, caps_w: &[f64], period_s: f64) -> Build {
-    capped("priority", "within-priority", cap, caps_w, period_s)
+    let build = capped("priority", "within-priority", cap, caps_w, period_s);
+    if cap == "pdrc" { build.text("pdrc_start", "blind") } else { build }
 }
 
 fn jobs(list: &[Job]) -> Workload {
@@ -75,11 +76,18 @@ fn pdrc_starts_blindly_or_only_what_fits() {
     assert_eq!((summary.power_cap_excess_max_w, summary.power_cap_violation_share), (Some(4.), Some(1.)));
     assert_eq!(summary.power_cap_violation_j, Some(80.));
     // Else the second waits for the first.
-    let fitting = tracsim("pdrc", &[12.], 1e3).text("pdrc_start", "fitting");
-    times(fitting, &PAIR, &[(0., 20.), (20., 40.)]);
+    let fitting = |cap_w| capped("priority", "within-priority", "pdrc", &[cap_w], 1e3);
+    times(fitting(12.), &PAIR, &[(0., 20.), (20., 40.)]);
     // 28 W: the second fits once the first is lowered; then the first is raised again.
-    let fitting = tracsim("pdrc", &[28.], 1e3).text("pdrc_start", "fitting");
-    times(fitting, &PAIR, &[(0., 10.), (0., 15.)]);
+    times(fitting(28.), &PAIR, &[(0., 10.), (0., 15.)]);
+}
+
+#[test]
+fn pdrc_beside_easy_counts_watts() {
+    // 12 W, 4 W above idle: two procs at the lowest gear. So each waits for the one before, though procs are free.
+    let list = [(0., 10., 2, 1), (1., 10., 2, 1), (2., 10., 1, 1)];
+    let build = capped("fcfs", "easy", "pdrc", &[12.], 1e3);
+    times(build, &list, &[(0., 20.), (20., 40.), (40., 60.)]);
 }
 
 #[test]
@@ -202,6 +210,52 @@ fn a_job_without_watts_starves_or_waits_for_a_better_cap() {
 }
 
 #[test]
+fn online_simulation_decides_under_the_cap_that_begins_with_it() {
+    // At 1000 the cap falls to 20 W. The five that wait have lost 900 s of their 1000 s: all must start at once to stay
+    // below 2. On 6 procs, 12 W idle, 20 W carry four at the lowest gear, on 8 two, on 9 one: so all procs stay active,
+    // and nothing starts before the cap rises. Under the cap before, 100 W, 6 procs would have done.
+    let list: Vec<Job> = std::iter::once((0., 1000., 10, 1)).chain((0..5).map(|_| (100., 1000., 1, 1))).collect();
+    let build = |cap_period_s| {
+        let build = platform(10).part(Slot::Cap, "admission").set("caps_w", Value::Reals(vec![100., 20.]));
+        let build = build.real("cap_period_s", cap_period_s).part(Slot::Capacity, "ols");
+        build.real("ols_period_s", 1000.).real("ols_sla_slowdown", 2.)
+    };
+    let mut expected = vec![(0., 1000.)];
+    expected.extend([(2000., 3000.); 5]);
+    times(build(1000.), &list, &expected);
+    // A cap that falls a moment later: 6 procs, and four at the lowest gear, then one at 2000.
+    let active = |build: Build| {
+        let mut details = Details::series();
+        powersweep_engine::simulate(&build.0, &jobs(&list), &Limits::NONE, &mut details).unwrap();
+        let steps = details.series.unwrap().into_iter().filter(|p| p.series == "active_procs" && p.x <= 1000.);
+        steps.map(|p| (p.x, p.value)).collect::<Vec<_>>()
+    };
+    assert_eq!(active(build(1000.)), [(0., 10.)]);
+    assert_eq!(active(build(1001.)), [(0., 10.), (1000., 6.)]);
+}
+
+#[test]
+fn watts_of_procs_that_switch_off_are_waited_for() {
+    // Eight procs switch off at once and draw 160 W until 100: nothing runs then, but the second does not starve.
+    let build = platform(10).part(Slot::Cap, "admission").set("caps_w", Value::Reals(vec![100.]));
+    let build =
+        build.part(Slot::Capacity, "two-level").int("two_level_procs", 2).real("off_s", 100.).real("off_w", 20.);
+    times(build, &[(0., 10., 2, 1), (20., 10., 2, 1)], &[(0., 10.), (100., 110.)]);
+}
+
+#[test]
+fn power_precedence_resumes_at_every_event() {
+    // Both would draw 84 W with two idle procs, so the second is suspended, and the idle ones go to sleep. The third only
+    // arrives: at this event 80 W carry the second again.
+    let build = platform(10).part(Slot::Order, "priority").part(Slot::Backfill, "within-priority");
+    let build = build.part(Slot::Cap, "power-precedence").set("caps_w", Value::Reals(vec![80.]));
+    let build = build.part(Slot::Capacity, "two-level").int("two_level_procs", 8);
+    let list = [(0., 1000., 4, 1), (0., 1000., 4, 2), (100., 10., 1, 3)];
+    let rows = times(build, &list, &[(0., 1000.), (0., 1100.), (1000., 1010.)]);
+    assert_eq!(rows[1].suspended_s, 100.);
+}
+
+#[test]
 fn senseless_combinations_are_refused() {
     let problem = |build: Build| build.0.problems().join("; ");
     let caps = || Value::Reals(vec![10.]);
@@ -235,6 +289,7 @@ fn job_classes_follow_their_own_tables() {
             .set("table_time_s", Value::Reals(vec![2., 1., 4., 1.]))
             .real("idle_fraction", 0.1)
             .part(Slot::Cap, "pdrc")
+            .text("pdrc_start", "blind")
             .set("caps_w", Value::Reals(vec![13.]))
             .part(Slot::Order, "priority")
             .part(Slot::Backfill, "within-priority")
@@ -292,7 +347,7 @@ fn series_are_step_functions_whose_integral_is_the_energy() {
 
 /// Every combination that may be chosen under a cap.
 fn combinations() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    let caps = ["admission", "uniform", "pdrc", "pdrc-fitting", "power-precedence", "performance-precedence"];
+    let caps = ["admission", "uniform", "pdrc", "pdrc-blind", "power-precedence", "performance-precedence"];
     caps.into_iter().flat_map(|cap| {
         let rules = [
             ("fcfs", "none"),
@@ -309,11 +364,11 @@ fn combinations() -> impl Iterator<Item = (&'static str, &'static str, &'static 
 }
 
 fn combined(order: &str, backfill: &str, cap: &str, caps_w: &[f64], gears: &str) -> SimSpec {
-    let fitting = cap == "pdrc-fitting";
-    let cap = if fitting { "pdrc" } else { cap };
+    let blind = cap == "pdrc-blind";
+    let cap = if blind { "pdrc" } else { cap };
     let mut build = capped(order, backfill, cap, caps_w, 700.).int("procs", 16);
-    if fitting {
-        build = build.text("pdrc_start", "fitting");
+    if blind {
+        build = build.text("pdrc_start", "blind");
     }
     if gears == "bsld" {
         build = build.part(Slot::GearRule, "bsld").real("bsld_threshold", 2.);

@@ -82,6 +82,29 @@ static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
     specs
 });
 
+/// Settings beside the parts, one a bit: procs that take their time, and watts, to wake and to switch off; a share of
+/// the run time for each class of jobs; PDRC's own way to start jobs.
+const SETTINGS: u8 = 3;
+
+/// A spec with some of the [`SETTINGS`].
+fn with(spec: &SimSpec, settings: u8) -> SimSpec {
+    let mut spec = spec.clone();
+    if settings & 1 != 0 {
+        // Less than a busy proc at the lowest gear (0.29 W), so that all caps can be kept.
+        for (name, value) in [("wake_s", 60.0), ("wake_w", 0.25), ("off_s", 45.0), ("off_w", 0.1), ("asleep_w", 0.02)] {
+            spec.part_mut(Slot::Platform).set(name, Value::Real(value)).unwrap();
+        }
+    }
+    if settings & 2 != 0 {
+        spec.part_mut(Slot::Platform).set("class_betas", Value::Reals(vec![0.5, 0.1, 0.9])).unwrap();
+    }
+    if settings & 4 != 0 && spec.part(Slot::Cap).entry().name == "pdrc" {
+        spec.part_mut(Slot::Cap).set("pdrc_start", Value::Text("blind".to_owned())).unwrap();
+    }
+    assert_eq!(spec.problems(), Vec::<String>::new());
+    spec
+}
+
 fn name(spec: &SimSpec) -> String {
     SLOTS.map(|slot| spec.part(slot).entry().name).join(" + ")
 }
@@ -129,6 +152,24 @@ fn check_jobs(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord]) {
     for (at, more) in changes {
         used += more;
         assert!(used <= i64::from(PROCS), "{name}: {used} procs in use at {at} s");
+    }
+}
+
+/// Never more procs than are active. A job of no length may have come and gone before procs went to sleep.
+fn check_active(spec: &SimSpec, (summary, rows, series): &Ran) {
+    let name = name(spec);
+    let mut active: Vec<(f64, f64)> =
+        steps(series, "active_procs").iter().map(|point| (point.x, point.value)).collect();
+    assert_eq!(active.is_empty(), summary.last_finish_s == summary.first_submit_s, "{name}: active procs over time");
+    active.push((f64::INFINITY, 0.0));
+    for now in active.windows(2) {
+        let ((from_s, procs), (until_s, _)) = (now[0], now[1]);
+        let held = |row: &&JobRecord| row.start_s < row.finish_s && row.start_s < until_s && row.finish_s > from_s;
+        for at_s in rows.iter().filter(held).map(|row| row.start_s.max(from_s)) {
+            let together = rows.iter().filter(held).filter(|row| row.start_s <= at_s && row.finish_s > at_s);
+            let used: u32 = together.map(|row| row.procs).sum();
+            assert!(f64::from(used) <= procs, "{name}: {used} procs in use at {at_s} s, {procs} active");
+        }
     }
 }
 
@@ -214,7 +255,7 @@ fn jobs() -> impl Strategy<Value = Workload> {
             .collect();
         let mut workload = workload(&jobs);
         for (job, priority) in workload.jobs.iter_mut().zip(priorities) {
-            job.priority = priority;
+            (job.priority, job.class) = (priority, (job.id % 3) as u8);
         }
         workload
     })
@@ -229,8 +270,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn combinations_conform(workload in jobs(), spec in 0..SPECS.len(), instants in 0usize..30) {
-        let spec = &SPECS[spec];
+    fn combinations_conform(
+        workload in jobs(),
+        spec in 0..SPECS.len(),
+        settings in 0u8..1 << SETTINGS,
+        instants in 0usize..30,
+    ) {
+        let spec = &with(&SPECS[spec], settings);
         if Composed::is_needed(spec) {
             let policy = Composed::new(spec, &Machine::new(spec, None).unwrap(), false).unwrap();
             check_clone(spec, &workload.jobs, policy, instants);
@@ -240,6 +286,7 @@ proptest! {
         }
         let ran = run(spec, &workload);
         check_jobs(spec, &workload.jobs, &ran.1);
+        check_active(spec, &ran);
         check_nodes(spec, &ran.1);
         check_power(spec, &ran);
         prop_assert_eq!(ran, run(spec, &workload), "{} is not deterministic", name(spec));

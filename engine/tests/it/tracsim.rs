@@ -36,6 +36,9 @@ fn spec(reading: &Reading, sizes: &str, policy: &str, seed: u64) -> SimSpec {
         spec = spec.part(Slot::Cap, if knapsack { "uniform" } else { policy });
         spec = spec.set("caps_w", Value::Reals(reading.caps_w.to_vec()));
     }
+    if policy == "pdrc" {
+        spec = spec.text("pdrc_start", "blind");
+    }
     spec.0.seed = seed;
     spec.0
 }

@@ -110,7 +110,7 @@ pub(crate) struct Capped {
     held: AllHeld,
     /// A period has ended.
     due: bool,
-    /// The cap has changed in this pass.
+    /// The cap has changed, and the pass of that instant is not over.
     cap_changed: bool,
     /// The cap has changed, or jobs have started or ended, since gears were adjusted.
     changed: bool,
@@ -142,8 +142,9 @@ impl Cap {
         })))
     }
 
-    /// The rule for a copy of the cluster, with the present cap for ever: a copy has none of the rule's timers. A copy in
-    /// which nothing can go on just ends.
+    /// The rule for a copy of the cluster, with the present cap for ever: a copy has none of the rule's timers. It is made
+    /// after the cap's change and before its enforcement, which the first pass of the copy catches up on. A copy in which
+    /// nothing can go on just ends.
     pub(crate) fn fork(&self, copied: &Copied) -> Cap {
         match self {
             Cap::None => Cap::None,
@@ -152,7 +153,7 @@ impl Cap {
                 schedule: capped.schedule.fork(),
                 held: capped.held.fork(copied),
                 due: false,
-                cap_changed: false,
+                cap_changed: capped.cap_changed,
                 changed: capped.changed,
                 stalled: None,
             })),
@@ -189,15 +190,19 @@ impl Cap {
         }
     }
 
-    /// Before the scheduling pass: enforces the cap on running jobs.
-    pub(crate) fn before_pass<R: Recorder>(
-        &mut self,
-        batch: &mut Batch,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    /// Before the capacity rule decides: the cap changes if its time has come.
+    pub(crate) fn change<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         match self {
             Cap::None => Ok(()),
-            Cap::Capped(capped) => capped.before_pass(batch, cluster),
+            Cap::Capped(capped) => capped.change(cluster),
+        }
+    }
+
+    /// Before the scheduling pass: enforces the cap on running jobs.
+    pub(crate) fn enforce<R: Recorder>(&mut self, batch: &mut Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        match self {
+            Cap::None => Ok(()),
+            Cap::Capped(capped) => capped.enforce(batch, cluster),
         }
     }
 
@@ -223,13 +228,16 @@ impl Capped {
         limit_w(self.schedule.cap_w())
     }
 
-    fn before_pass<R: Recorder>(&mut self, batch: &mut Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        self.cap_changed = std::mem::take(&mut self.due);
-        if self.cap_changed {
+    fn change<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        if std::mem::take(&mut self.due) {
             self.schedule.next();
             self.set_timer(cluster)?;
-            self.changed = true;
+            (self.cap_changed, self.changed) = (true, true);
         }
+        Ok(())
+    }
+
+    fn enforce<R: Recorder>(&mut self, batch: &mut Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         let limit_w = self.limit_w();
         if self.rule == Rule::Uniform && (self.cap_changed || cluster.power_w() > limit_w) {
             uniform::adjust(&mut self.held, limit_w, self.cap_changed, cluster)?;
@@ -250,14 +258,18 @@ impl Capped {
             self.held.add(cluster, job, ceiling);
         }
         let limit_w = self.limit_w();
-        if std::mem::take(&mut self.changed) || cluster.power_w() > limit_w {
-            match self.rule {
-                Rule::Pdrc { .. } => pdrc::adjust(&mut self.held, limit_w, cluster)?,
-                Rule::PowerPrecedence => precedence::suspend(&self.held, limit_w, cluster)?,
-                Rule::Admission | Rule::Uniform | Rule::PerformancePrecedence => {}
+        let changed = std::mem::take(&mut self.changed);
+        match self.rule {
+            Rule::Pdrc { .. } if changed || cluster.power_w() > limit_w => {
+                pdrc::adjust(&mut self.held, limit_w, cluster)?;
             }
+            // At every event: procs that sleep or have woken leave other watts, too.
+            Rule::PowerPrecedence => precedence::suspend(&self.held, limit_w, cluster)?,
+            _ => {}
         }
-        self.check_starvation(batch, cluster)
+        self.check_starvation(batch, cluster)?;
+        self.cap_changed = false;
+        Ok(())
     }
 
     /// Ends the run if nothing executes, and has not under any cap of the list, though a job could take its procs.
@@ -269,8 +281,9 @@ impl Capped {
             *stalled = 0;
             return Ok(());
         };
-        if cluster.any_coming() || (self.held.jobs().is_empty() && cluster.procs(job) > cluster.free(0)) {
-            // It waits for procs that wake, not for watts.
+        let in_transition = cluster.any_coming() || cluster.switching(0) > 0;
+        if in_transition || (self.held.jobs().is_empty() && cluster.procs(job) > cluster.free(0)) {
+            // It waits for procs that wake, or for the watts of those that switch off.
             *stalled = 0;
             return Ok(());
         }

@@ -23,12 +23,12 @@ pub const ENTRY: Entry = Entry {
         super::CAP_PERIOD_S,
         Param {
             name: "pdrc_start",
-            ty: Type::Choice(&["blind", "fitting"]),
+            ty: Type::Choice(&["fitting", "blind"]),
             unit: "",
-            default: Default::Text("blind"),
+            default: Default::Text("fitting"),
             identity: true,
-            doc: "`blind`: jobs start at the lowest gear even if the power then exceeds the cap (the paper); `fitting`: a job \
-                  starts at the highest gear at which the power fits once all others are lowered, else not at all.",
+            doc: "`fitting`: a job starts at the highest gear at which the power fits once all others are lowered, else not \
+                  at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap (the paper).",
         },
     ],
 };
