@@ -33,8 +33,16 @@ pub struct FarmOptions {
     pub insecure: bool,
     /// Override a live owner.
     pub take_over: bool,
-    /// Workers live in this process: leases found in the state are nobody's, and logs are read where they lie.
-    pub local: Option<Arc<dyn LogSource>>,
+    /// Workers live in this process.
+    pub local: Option<Local>,
+}
+
+/// A farm for one sweep: leases found in the state are nobody's, and other sweeps of the state are not gone on with.
+pub struct Local {
+    /// The experiment.
+    pub experiment: String,
+    /// Its logs, which are read where they lie.
+    pub logs: Arc<dyn LogSource>,
 }
 
 /// A coordinator that runs in this process.
@@ -89,11 +97,12 @@ impl LocalFarm {
             insecure: options.insecure,
             config: Config {
                 forget_leases: options.local.is_some(),
-                logs_at_hand: options.local.as_ref().map(|logs| logs.digests()).unwrap_or_default(),
+                only: options.local.as_ref().map(|local| local.experiment.clone()),
+                logs_at_hand: options.local.as_ref().map(|local| local.logs.digests()).unwrap_or_default(),
                 data: location.to_string(),
                 ..Config::default()
             },
-            log_source: options.local,
+            log_source: options.local.map(|local| local.logs),
             ..ServeOptions::local(store.clone())
         };
         let scheme = if serving.tls.is_some() { "https" } else { "http" };

@@ -16,7 +16,16 @@ use serde_json::Value as Json;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::rows;
 
-/// Metrics shown, with the heading that they get.
+/// Metrics shown of queueing models, with the heading that they get.
+const QUEUE_METRICS: &[(&str, &str)] = &[
+    ("measured_jobs_count", "jobs"),
+    ("wait_s_mean", "mean wait (s)"),
+    ("turnaround_s_mean", "mean response (s)"),
+    ("energy_per_job_j", "energy per job (J)"),
+    ("energy_total_j", "energy (J)"),
+];
+
+/// Metrics shown of everything else.
 const METRICS: &[(&str, &str)] = &[
     ("jobs_count", "jobs"),
     ("wait_s_mean", "mean wait (s)"),
@@ -79,15 +88,21 @@ fn value<'a>(row: &'a [(String, Json)], name: &str) -> Option<&'a Json> {
     row.iter().find(|(column, _)| column == name).map(|(_, value)| value)
 }
 
+/// The metrics to show: those of jobs, unless all rows are of queueing models.
+fn metrics(found: &[Vec<(String, Json)>]) -> &'static [(&'static str, &'static str)] {
+    let of_queues = |row: &Vec<(String, Json)>| value(row, "kind").is_some_and(|kind| kind != "batch");
+    if found.iter().all(of_queues) { QUEUE_METRICS } else { METRICS }
+}
+
 fn render(found: &[Vec<(String, Json)>], rows_shown: usize) -> String {
-    let axes = axes(found);
+    let (axes, metrics) = (axes(found), metrics(found));
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let mut header: Vec<String> = axes.iter().map(|name| (*name).to_owned()).collect();
-    header.extend(METRICS.iter().map(|(_, heading)| (*heading).to_owned()));
+    header.extend(metrics.iter().map(|(_, heading)| (*heading).to_owned()));
     table.set_header(header);
     for row in found.iter().take(rows_shown) {
-        let shown = axes.iter().copied().chain(METRICS.iter().map(|(name, _)| *name));
+        let shown = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name));
         table.add_row(shown.map(|name| value(row, name).map(rows::text).unwrap_or_default()));
     }
     for (i, column) in table.column_iter_mut().enumerate() {
@@ -114,7 +129,8 @@ fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
     };
     let names = found[0].iter().map(|(name, _)| name.as_str());
     names
-        .filter(|name| !NOT_AXES.contains(name) && !METRICS.iter().any(|(metric, _)| metric == name))
+        .filter(|name| !NOT_AXES.contains(name))
+        .filter(|name| !METRICS.iter().chain(QUEUE_METRICS).any(|(metric, _)| metric == name))
         .filter(|name| labels.contains(name) || (values(name).len() > 1 && beyond_labels(name)))
         .collect()
 }
@@ -128,7 +144,7 @@ pub fn wanted() -> BTreeSet<String> {
     let schema = tasks::schema();
     let last_axis = schema.index_of("records_count").unwrap_or(schema.fields().len());
     let axes = schema.fields().iter().take(last_axis).map(|f| f.name().clone());
-    axes.chain(METRICS.iter().map(|(name, _)| (*name).to_owned())).collect()
+    axes.chain(METRICS.iter().chain(QUEUE_METRICS).map(|(name, _)| (*name).to_owned())).collect()
 }
 
 /// Some columns of all rows of a table.

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{status, submit, worker};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::farm::{FarmOptions, LocalFarm};
+use crate::farm::{FarmOptions, Local, LocalFarm};
 use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
 
 /// How often the progress is looked at.
@@ -49,10 +49,11 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
     let reading_s = reading.elapsed().as_secs_f64();
     let sweep = inputs::sweep(&manifest, &digests)?;
-    let source = Arc::new(LogsWhereTheyLie { manifest: manifest.clone(), digests: digests.clone(), library });
+    let source = LogsWhereTheyLie { manifest: manifest.clone(), digests: digests.clone(), library };
+    let local = Local { experiment: manifest.name().to_owned(), logs: Arc::new(source) };
     client::block_on(async {
         let stop = interrupt::token();
-        let farm = match LocalFarm::start(farm_options(args, source), &stop).await {
+        let farm = match LocalFarm::start(farm_options(args, local), &stop).await {
             Ok(farm) => farm,
             Err(failure) => return Err(offer_submit(failure, args).await),
         };
@@ -89,7 +90,7 @@ impl LogSource for LogsWhereTheyLie {
     }
 }
 
-fn farm_options(args: &RunArgs, source: Arc<dyn LogSource>) -> FarmOptions {
+fn farm_options(args: &RunArgs, local: Local) -> FarmOptions {
     FarmOptions {
         data: args.data.data.clone(),
         listen: args.listen,
@@ -97,7 +98,7 @@ fn farm_options(args: &RunArgs, source: Arc<dyn LogSource>) -> FarmOptions {
         tls: None,
         insecure: false,
         take_over: args.take_over,
-        local: Some(source),
+        local: Some(local),
     }
 }
 

@@ -72,6 +72,12 @@ fn interrupted_and_run_again() {
     }
     run.signal("INT");
     run.wait().exits(130).says(&["interrupted; what was finished is kept. Run the same command to go on"]);
+    // Another sweep of the same folder does not wait for it, and does not go on with it.
+    let before = rows::tasks(&sandbox.path("results/data"), "sweep").len();
+    sandbox.write("other.toml", synthetic("other", 2));
+    sandbox.run(&["run", "other.toml", "--slots", "1", "--show", "0"]).exits(0);
+    assert_eq!(rows::tasks(&sandbox.path("results/data"), "other").len(), 4);
+    assert_eq!(rows::tasks(&sandbox.path("results/data"), "sweep").len(), before);
     let kept = rows::tasks(&sandbox.path("results/data"), "sweep");
     assert!(!kept.is_empty() && kept.len() < 400, "{} of 400", kept.len());
     let again = sandbox.run(&args).exits(0);

@@ -59,6 +59,28 @@ fn seen(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
+fn rows_of_queues_show_what_queues_have() {
+    let sandbox = Sandbox::new();
+    let manifest = r#"version = 1
+name = "queues"
+[workloads.poisson]
+source = "open-poisson"
+target_utilization = [0.5, 0.9]
+[platforms.cots]
+machine = "server-classes"
+[policies.buffered]
+kind = "buffered"
+[statistics]
+statistics_kind = "steady-state"
+least_jobs_count = 3200
+"#;
+    sandbox.write("queues.toml", manifest);
+    let run = sandbox.run(&["run", "queues.toml"]).exits(0);
+    run.prints(&["target_utilization", "mean wait (s)", "mean response (s)", "energy per job (J)"]);
+    assert!(!run.stdout.contains("BSLD"), "{run}");
+}
+
+#[test]
 fn rows_in_no_part_are_shown_too() {
     let sandbox = Sandbox::new();
     let run = begun(&sandbox);

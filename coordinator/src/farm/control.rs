@@ -59,6 +59,11 @@ impl Farm {
         if let Some(refusal) = why_never(experiment) {
             return self.out.reply(client, Reply::Refused(refusal));
         }
+        if matches!(action, Action::Resume | Action::Retry { .. })
+            && let Some(experiment) = self.experiments.get_mut(name)
+        {
+            experiment.left = false;
+        }
         let done = match action {
             Action::Pause => self.pause(name, before, now),
             Action::Resume => self.resume(name, before, now),

@@ -34,6 +34,8 @@ pub(super) struct Experiment {
     pub(super) sweep: Option<Sweep>,
     /// Why nothing can run, where nothing can.
     pub(super) broken: Option<String>,
+    /// Left in the state by an earlier command, and not submitted since: see [`super::Config::only`].
+    pub(super) left: bool,
     pub(super) earlier: BTreeMap<u64, Earlier>,
     pub(super) done: IndexSet,
     /// Failed for good: final failures and quarantined tasks.
@@ -78,6 +80,7 @@ impl Experiment {
             record,
             sweep,
             broken,
+            left: false,
             earlier: BTreeMap::new(),
             done: IndexSet::new(),
             failed: IndexSet::new(),
@@ -139,6 +142,7 @@ impl Experiment {
     /// Whether tasks may be handed out.
     pub(super) fn can_run(&self) -> bool {
         self.broken.is_none()
+            && !self.left
             && self.leaving.is_none()
             && self.missing.is_empty()
             && matches!(self.record.state, ExperimentState::Running | ExperimentState::Waiting)

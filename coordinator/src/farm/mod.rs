@@ -107,6 +107,9 @@ pub struct Config {
     pub part_age_max: Duration,
     /// Drop the leases found in the state at start: their workers lived in the process that is gone (local mode).
     pub forget_leases: bool,
+    /// Serve only this experiment and what is submitted from now on (local mode): what an interrupted command left in the
+    /// state waits until it is submitted again, and is not waited for.
+    pub only: Option<String>,
     /// Logs that lie where the coordinator can read them (local mode): tasks do not wait for their upload.
     pub logs_at_hand: BTreeSet<LogDigest>,
     /// Where the dataset is, for status.
@@ -132,6 +135,7 @@ impl Default for Config {
             part_age: Duration::from_secs(600),
             part_age_max: Duration::from_secs(6 * 3600),
             forget_leases: false,
+            only: None,
             logs_at_hand: BTreeSet::new(),
             data: String::new(),
             build: env!("CARGO_PKG_VERSION").to_owned(),

@@ -61,6 +61,7 @@ impl Farm {
             let logs: Vec<_> = record.digests.values().copied().collect();
             let mut experiment = Experiment::new(record, sweep);
             experiment.missing = self.missing(&logs);
+            experiment.left = self.config.only.as_ref().is_some_and(|only| only != experiment.name());
             self.schedule.push(experiment.record.name.clone());
             self.experiments.insert(experiment.record.name.clone(), experiment);
         }

@@ -91,6 +91,10 @@ impl Farm {
                 if let Some(reason) = &experiment.broken {
                     return (waiting, reason.clone());
                 }
+                if experiment.left {
+                    let reason = "an earlier command left it: it goes on when it is run or submitted again";
+                    return (waiting, reason.to_owned());
+                }
                 if !experiment.missing.is_empty() {
                     let names: Vec<&str> = experiment.missing_names().collect();
                     return (waiting, format!("its logs are not uploaded: {}", names.join(", ")));

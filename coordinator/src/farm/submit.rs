@@ -118,6 +118,7 @@ impl Farm {
     fn submit_again(&mut self, name: &str, priority: Option<i32>, missing: BTreeSet<LogDigest>) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.missing = missing;
+        experiment.left = false;
         let before = experiment.record.clone();
         experiment.record.priority = priority.unwrap_or(before.priority);
         if before.state == ExperimentState::Cancelled {
@@ -175,6 +176,7 @@ impl Farm {
         };
         let old_sweep = experiment.sweep.replace(submission.sweep.clone());
         experiment.broken = None;
+        experiment.left = false;
         experiment.missing = missing;
         experiment.record = record.clone();
         if let Some(sweep) = old_sweep {

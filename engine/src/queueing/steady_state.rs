@@ -126,6 +126,11 @@ struct Precision {
 }
 
 impl Rule {
+    /// Whether the end depends on a precision.
+    fn asks(&self) -> bool {
+        self.response.or(self.wait).or(self.energy).is_some()
+    }
+
     fn judge(&self, batches: &[Batch]) -> Precision {
         let of = |sum: &dyn Fn(&Batch) -> f64| Estimate::of(batches, self.confidence, sum);
         let (response, wait) = (of(&|b| b.response_s), of(&|b| b.wait_s));
@@ -194,7 +199,7 @@ pub(super) fn run<A: Arrivals, P: QueuePolicy>(
         service_s_half_width: Some(precision.service.half_width),
         turnaround_s_half_width: Some(precision.response.half_width),
         energy_per_job_half_width_j: Some(precision.energy.half_width),
-        precision_reached: Some(precision.reached),
+        precision_reached: rule.asks().then_some(precision.reached),
         batches_count: Some(BATCHES as u64),
         batch_jobs_count: Some(batch_jobs),
         batches_lag1: Some(precision.lag1),

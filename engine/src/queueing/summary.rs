@@ -22,16 +22,16 @@ pub struct QueueSummary {
     pub measured_s: f64,
     /// Mean of wait = start - arrival over measured jobs, those that did not wait included (s).
     pub wait_s_mean: f64,
-    /// Half-width of the confidence interval of `wait_s_mean` by batch means (s); null without a stop by precision.
+    /// Half-width of the confidence interval of `wait_s_mean` by batch means (s); null without statistics `steady-state`.
     pub wait_s_half_width: Option<f64>,
     /// Mean of service = end - start over measured jobs (s).
     pub service_s_mean: f64,
-    /// Half-width of the confidence interval of `service_s_mean` (s); null without a stop by precision.
+    /// Half-width of the confidence interval of `service_s_mean` (s); null without statistics `steady-state`.
     pub service_s_half_width: Option<f64>,
     /// Mean of response = wait + service over measured jobs (s).
     pub turnaround_s_mean: f64,
-    /// Half-width of the confidence interval of the mean response time, `turnaround_s_mean` (s); null without a stop by
-    /// precision.
+    /// Half-width of the confidence interval of the mean response time, `turnaround_s_mean` (s); null without statistics
+    /// `steady-state`.
     pub turnaround_s_half_width: Option<f64>,
     /// Measured jobs with a wait above 0.
     pub waited_count: u64,
@@ -54,7 +54,7 @@ pub struct QueueSummary {
     pub energy_idle_j: f64,
     /// energy_total_j/measured_jobs_count (J).
     pub energy_per_job_j: f64,
-    /// Half-width of the confidence interval of `energy_per_job_j` (J); null without a stop by precision.
+    /// Half-width of the confidence interval of `energy_per_job_j` (J); null without statistics `steady-state`.
     pub energy_per_job_half_width_j: Option<f64>,
     /// (energy_computational_j + energy_idle_j)/measured_jobs_count (J): idle servers stay on (Do et al. 2013, eq. 3 and 5).
     pub energy_per_job_idle_on_j: f64,
@@ -62,15 +62,15 @@ pub struct QueueSummary {
     pub energy_per_job_idle_off_j: f64,
     /// Mean power, energy_total_j/measured_s (W); null if no time was measured.
     pub power_mean_w: Option<f64>,
-    /// Whether every relative half-width that was asked for was reached, with batches correlated by less than 0.2; null
-    /// without a stop by precision.
+    /// Whether every relative half-width that was asked for was reached, with batches correlated by less than 0.2; null if
+    /// none was asked for.
     pub precision_reached: Option<bool>,
-    /// Batches of equal size that the half-widths come from; null without a stop by precision.
+    /// Batches of equal size that the half-widths come from; null without statistics `steady-state`.
     pub batches_count: Option<u64>,
-    /// Jobs in each batch; null without a stop by precision.
+    /// Jobs in each batch; null without statistics `steady-state`.
     pub batch_jobs_count: Option<u64>,
     /// Correlation of neighbouring batches, the greatest over the metrics that a half-width was asked for (response and
-    /// wait if none was); null without a stop by precision.
+    /// wait if none was); null without statistics `steady-state`.
     pub batches_lag1: Option<f64>,
     /// Load that the arrivals offer: rate * mean work / rate of all servers; null if classes have rates of their own.
     pub offered_load: Option<f64>,

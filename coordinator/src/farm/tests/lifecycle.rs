@@ -44,6 +44,35 @@ fn running() -> (Wire, u64, v1::Lease) {
 }
 
 #[test]
+fn what_an_earlier_command_left_waits_until_it_is_asked_for() {
+    let (mut wire, _, lease) = running();
+    assert_eq!(lease.experiment, "e");
+    // The next command is for another sweep.
+    wire.config.only = Some("mine".to_owned());
+    wire.reload();
+    wire.commit_all();
+    wire.submit(sweep("mine", 10));
+    let conn = wire.connect(2, 2, vec![]);
+    wire.commit_all();
+    let leases = wire.leases(conn);
+    assert!(!leases.is_empty() && leases.iter().all(|lease| lease.experiment == "mine"), "{leases:?}");
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Waiting);
+    assert!(wire.status("e").reason.contains("an earlier command left it"), "{}", wire.status("e").reason);
+    // Loaded again after a failed write, its own sweep is still served.
+    wire.reload();
+    let conn = wire.connect(3, 2, vec![]);
+    wire.commit_all();
+    assert!(wire.leases(conn).iter().all(|lease| lease.experiment == "mine"));
+    wire.submit(sweep("e", 100));
+    wire.commit_all();
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Running);
+    wire.reload();
+    wire.control("e", ALL);
+    wire.commit_all();
+    assert_eq!(wire.status("e").reason, "no worker is connected");
+}
+
+#[test]
 fn leases_grow_where_every_task_fails_at_once() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 100_000));
