@@ -47,9 +47,18 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.in_order_of_start().into_iter().map(|run| run.job)
     }
 
-    fn in_order_of_start(&self) -> Vec<&Running> {
+    /// Job, procs, gear and estimated end (s) of each job that holds procs, in no order that matters.
+    pub(crate) fn each_running(&self) -> impl Iterator<Item = (JobId, u32, u8, f64)> {
+        self.holding().map(|run| (run.job, run.procs, run.gear, self.estimated_end(run)))
+    }
+
+    fn holding(&self) -> impl Iterator<Item = &Running> {
         let holds = |(slot, run): &(usize, &Running)| self.phase[run.job as usize] as usize == *slot;
-        let mut running: Vec<&Running> = self.running.iter().enumerate().filter(holds).map(|(_, run)| run).collect();
+        self.running.iter().enumerate().filter(holds).map(|(_, run)| run)
+    }
+
+    fn in_order_of_start(&self) -> Vec<&Running> {
+        let mut running: Vec<&Running> = self.holding().collect();
         running.sort_unstable_by_key(|run| run.seq);
         running
     }

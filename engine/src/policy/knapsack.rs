@@ -6,57 +6,118 @@
 //! which the best set fits the free procs. The printed search ends with nothing if, between two gears, the set changes from
 //! too wide to empty; at an empty machine it would wait for ever, so there the best set that fits is taken, at the highest
 //! gear that has one.
+//!
+//! The search looks at sums of procs up to the free ones only: a set that needs more has, in list order, a first job that
+//! takes it beyond them, and that such a job exists is all that matters of wider sets. Where all jobs add the same power a
+//! proc, the weight of a set is its procs: the first set found for a sum stays the best one, sums are bits, and the search
+//! ends with the first set that nothing can beat.
 use super::cap::allowance::{Allowance, above_idle_w};
+use super::plain::Waiting;
 use crate::error::Stop;
-use crate::kernel::{Cluster, JobId, Recorder};
+use crate::kernel::{Cluster, Recorder};
 
-/// No entry before this one.
-const FIRST: u32 = u32::MAX;
+mod by_procs;
+mod by_watts;
 
-/// A job of a set, and the entry of the one before it.
-#[derive(Debug, Clone, Copy)]
-struct Taken {
-    at: u32,
-    before: u32,
+/// What a search finds at one gear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Best {
+    /// The set with most procs whose power fits needs more procs than are free.
+    TooWide,
+    /// The positions of its jobs, ascending; none if no job fits.
+    Set(Vec<usize>),
 }
 
-/// The lightest set found so far for a number of procs.
+/// What a set must keep to, besides its power.
 #[derive(Debug, Clone, Copy)]
-struct Best {
-    weight: f64,
-    last: u32,
+struct Room {
+    /// Free procs.
+    free: u32,
+    /// Whether a better set that needs more than the free procs rules the others out.
+    wider_wins: bool,
 }
 
-/// The gear, and the positions among `jobs` (in list order) to start at it. `None`: nothing can start.
-pub(crate) fn choose<R: Recorder>(
-    jobs: &[JobId],
-    allowance: &Allowance,
-    cluster: &mut Cluster<'_, R>,
-) -> Result<Option<(u8, Vec<usize>)>, Stop> {
-    let free = cluster.free(0);
-    let left_w = allowance.left_w(cluster);
-    let gears = cluster.machine().classes[0].gears.len();
-    let procs: Vec<u32> = jobs.iter().map(|&job| cluster.procs(job)).collect();
-    // At an empty machine the search must not end with nothing while some set fits.
-    let mut fallback = None;
-    for gear in 0..gears as u8 {
-        let added_w: Vec<f64> = jobs.iter().map(|&job| above_idle_w(cluster, job, gear)).collect();
-        // The best set of a lower gear may need more procs than are free: then the next gear is tried.
-        let most = if usize::from(gear) + 1 == gears { free } else { u32::MAX };
-        let (weights, limit) = weigh(&procs, &added_w, left_w);
-        let chosen = largest(&procs, &weights, limit, most, cluster)?;
-        if chosen.is_empty() {
-            return Ok(fallback.filter(|_| cluster.running_count() == 0));
+/// The search, with the memory that it uses again and again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Knapsack {
+    by_procs: by_procs::Search,
+    by_watts: by_watts::Search,
+    procs: Vec<u32>,
+    added_w: Vec<f64>,
+}
+
+impl Knapsack {
+    /// The gear, and the positions among `jobs` (in list order) to start at it. `None`: nothing can start.
+    pub(crate) fn choose<R: Recorder>(
+        &mut self,
+        jobs: &[Waiting],
+        allowance: &Allowance,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Option<(u8, Vec<usize>)>, Stop> {
+        let free = cluster.free(0);
+        if free == 0 || jobs.is_empty() {
+            return Ok(None);
         }
-        if cluster.running_count() == 0 {
-            let fits = largest(&procs, &weights, limit, free, cluster)?;
-            fallback = (!fits.is_empty()).then_some((gear, fits)).or(fallback);
+        let left_w = allowance.left_w(cluster);
+        let gears = cluster.machine().classes[0].gears.len() as u8;
+        let empty_machine = cluster.running_count() == 0;
+        // At an empty machine the search must not end with nothing while some set fits.
+        let mut fallback = None;
+        for gear in 0..gears {
+            let wider_wins = gear + 1 < gears;
+            match self.best(jobs, gear, left_w, Room { free, wider_wins }, cluster)? {
+                Best::Set(set) if set.is_empty() => return Ok(fallback),
+                Best::Set(set) => return Ok(Some((gear, set))),
+                Best::TooWide if empty_machine => {
+                    let room = Room { free, wider_wins: false };
+                    if let Best::Set(set) = self.best(jobs, gear, left_w, room, cluster)?
+                        && !set.is_empty()
+                    {
+                        fallback = Some((gear, set));
+                    }
+                }
+                Best::TooWide => {}
+            }
         }
-        if chosen.iter().map(|&at| procs[at]).sum::<u32>() <= free {
-            return Ok(Some((gear, chosen)));
-        }
+        Ok(None)
     }
-    Ok(None)
+
+    /// The set with most procs whose jobs add at most `left_w` (W) at a gear; of several the first found when the jobs are
+    /// taken in list order.
+    fn best<R: Recorder>(
+        &mut self,
+        jobs: &[Waiting],
+        gear: u8,
+        left_w: f64,
+        room: Room,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Best, Stop> {
+        let one_table = cluster.machine().classes[0].more_job_classes.is_empty();
+        if left_w >= 0.0 && one_table {
+            let each_w = above_idle_w(cluster, jobs[0].job, gear) / f64::from(jobs[0].procs);
+            let carried = carried(left_w, each_w);
+            return self.by_procs.run(jobs.iter().map(|job| job.procs), carried, room, || cluster.step());
+        }
+        self.procs.clear();
+        self.procs.extend(jobs.iter().map(|job| job.procs));
+        self.added_w.clear();
+        self.added_w.extend(jobs.iter().map(|job| above_idle_w(cluster, job.job, gear)));
+        self.best_of(left_w, room, || cluster.step())
+    }
+
+    /// The same for jobs of `self.procs` procs that add `self.added_w` (W).
+    fn best_of(&mut self, left_w: f64, room: Room, step: impl FnMut() -> Result<(), Stop>) -> Result<Best, Stop> {
+        let Knapsack { procs, added_w, by_procs, by_watts } = self;
+        // A cap that is exceeded leaves room for nothing that adds power.
+        if left_w < 0.0 {
+            return by_watts.run(procs, added_w, -1.0, room, step);
+        }
+        if !alike(procs, added_w) {
+            return by_watts.run(procs, added_w, left_w, room, step);
+        }
+        let each_w = added_w[0] / f64::from(procs[0]);
+        by_procs.run(procs.iter().copied(), carried(left_w, each_w), room, step)
+    }
 }
 
 /// Whether all jobs add the same power a proc: then weights are procs, and sums of them exact.
@@ -65,55 +126,8 @@ fn alike(procs: &[u32], added_w: &[f64]) -> bool {
     (1..procs.len()).all(|at| (each(at) - each(0)).abs() <= 1e-12 * each(0).abs())
 }
 
-/// The weights of jobs, and the greatest weight of a set.
-fn weigh(procs: &[u32], added_w: &[f64], left_w: f64) -> (Vec<f64>, f64) {
-    if left_w < 0.0 {
-        return (added_w.to_vec(), -1.0);
-    }
-    if !alike(procs, added_w) {
-        return (added_w.to_vec(), left_w);
-    }
-    let each_w = added_w[0] / f64::from(procs[0]);
-    let limit = if each_w > 0.0 { (left_w / each_w).floor() } else { f64::INFINITY };
-    (procs.iter().map(|&n| f64::from(n)).collect(), limit)
-}
-
-/// The set with most procs, at most `most`, whose weight is within the limit; of several the first found when the jobs are
-/// taken in list order. Positions ascend.
-fn largest<R: Recorder>(
-    procs: &[u32],
-    weights: &[f64],
-    limit: f64,
-    most: u32,
-    cluster: &mut Cluster<'_, R>,
-) -> Result<Vec<usize>, Stop> {
-    let total: u64 = procs.iter().map(|&n| u64::from(n)).sum();
-    // All at once, the usual case of a short list.
-    if total <= u64::from(most) && weights.iter().sum::<f64>() <= limit {
-        return Ok((0..procs.len()).collect());
-    }
-    let most = total.min(u64::from(most)) as usize;
-    let none = Best { weight: f64::INFINITY, last: FIRST };
-    let mut best = vec![none; most + 1];
-    best[0].weight = 0.0;
-    let mut taken: Vec<Taken> = Vec::new();
-    for (at, (&n, &weight)) in procs.iter().zip(weights).enumerate() {
-        cluster.step()?;
-        for sum in (n as usize..=most).rev() {
-            let from = best[sum - n as usize];
-            if from.weight + weight < best[sum].weight && from.weight + weight <= limit {
-                best[sum] = Best { weight: from.weight + weight, last: taken.len() as u32 };
-                taken.push(Taken { at: at as u32, before: from.last });
-            }
-        }
-    }
-    let mut set = Vec::new();
-    let mut last = (1..=most).rev().find(|&sum| best[sum].last != FIRST).map_or(FIRST, |sum| best[sum].last);
-    while last != FIRST {
-        let Taken { at, before } = taken[last as usize];
-        set.push(at as usize);
-        last = before;
-    }
-    set.reverse();
-    Ok(set)
+/// The procs that some power (W) carries.
+fn carried(left_w: f64, each_w: f64) -> u64 {
+    // The conversion keeps to the greatest number.
+    if each_w > 0.0 { (left_w / each_w).floor() as u64 } else { u64::MAX }
 }

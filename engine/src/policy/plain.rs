@@ -4,9 +4,9 @@
 //! which both procs and the watts of its lowest gear suffice under the present cap. Another job may overtake if it ends by
 //! then, or fits both what the head leaves of the procs and of the watts. It starts at the highest gear at which this holds
 //! and the power now fits. If the present cap never admits the head, there is nothing to reserve, and whoever fits overtakes.
-use super::cap::allowance::Allowance;
+use super::cap::allowance::{Allowance, above_idle_w};
 use super::gear_rule::{Candidate, Gears};
-use super::knapsack;
+use super::knapsack::Knapsack;
 use super::order::Order;
 use crate::error::Stop;
 use crate::kernel::{Cluster, JobId, Recorder};
@@ -24,37 +24,68 @@ pub(crate) enum Rule {
     Knapsack,
 }
 
+/// A waiting job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    /// Its key in the order.
+    key: f64,
+    pub(super) job: JobId,
+    pub(super) procs: u32,
+}
+
 /// Waiting jobs, simply kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Plain {
     rule: Rule,
-    /// Key and job, in order.
-    waiting: Vec<(f64, JobId)>,
+    /// In order.
+    waiting: Vec<Waiting>,
     allowance: Allowance,
     /// Started in the last pass, with their ceilings.
     started: Vec<(JobId, u8)>,
-    ends: Vec<Release>,
+    /// Positions of the jobs that a sweep of the queue has started: they leave it together.
+    gone: Vec<usize>,
+    releases: Releases,
+    knapsack: Knapsack,
 }
 
-/// What the end of a running job gives back.
+/// What starting jobs must fit in now.
 #[derive(Debug, Clone, Copy)]
-struct Release {
-    end_s: f64,
-    job: JobId,
-    procs: u32,
-    watts: f64,
+struct Room {
+    /// Power that they may add (W).
+    left_w: f64,
+    /// No wider job can start, whatever its gear.
+    widest: u32,
 }
 
 /// The reservation of the head, and what it leaves.
+#[derive(Debug, Clone, Copy)]
 struct Shadow {
     at_s: f64,
     extra_procs: u32,
     extra_w: f64,
 }
 
+/// How a job may start.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    gear: u8,
+    /// The gear rule's choice.
+    ceiling: u8,
+    /// It ends after the head's reservation.
+    late: bool,
+}
+
 impl Plain {
     pub(crate) fn new(rule: Rule) -> Plain {
-        Plain { rule, waiting: Vec::new(), allowance: Allowance::ANY, started: Vec::new(), ends: Vec::new() }
+        Plain {
+            rule,
+            waiting: Vec::new(),
+            allowance: Allowance::ANY,
+            started: Vec::new(),
+            gone: Vec::new(),
+            releases: Releases::default(),
+            knapsack: Knapsack::default(),
+        }
     }
 
     /// The same rule with nobody waiting.
@@ -74,13 +105,13 @@ impl Plain {
 
     /// The waiting jobs, in order.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.waiting.iter().map(|waiting| waiting.1)
+        self.waiting.iter().map(|waiting| waiting.job)
     }
 
     pub(crate) fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
         let key = order.key(cluster, job);
-        let at = self.waiting.partition_point(|&(other, _)| other <= key);
-        self.waiting.insert(at, (key, job));
+        let at = self.waiting.partition_point(|other| other.key <= key);
+        self.waiting.insert(at, Waiting { key, job, procs: cluster.procs(job) });
     }
 
     pub(crate) fn pass<G: Gears, R: Recorder>(
@@ -92,9 +123,9 @@ impl Plain {
         self.started.clear();
         if order.changes() {
             for waiting in &mut self.waiting {
-                waiting.0 = order.key(cluster, waiting.1);
+                waiting.key = order.key(cluster, waiting.job);
             }
-            self.waiting.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            self.waiting.sort_unstable_by(|a, b| a.key.total_cmp(&b.key).then(a.job.cmp(&b.job)));
         }
         match self.rule {
             Rule::InOrder => self.in_order(gears, cluster),
@@ -107,49 +138,97 @@ impl Plain {
         }
     }
 
-    /// Starts the job at a position.
+    /// Starts the job at a position, which it keeps until [`Plain::leave`].
     fn start<R: Recorder>(
         &mut self,
         at: usize,
-        gear: u8,
-        ceiling: u8,
+        start: Start,
+        overtook: bool,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<(), Stop> {
-        let (_, job) = self.waiting.remove(at);
-        cluster.start(job, gear, at > 0)?;
-        self.started.push((job, ceiling));
+        let job = self.waiting[at].job;
+        cluster.start(job, start.gear, overtook)?;
+        self.started.push((job, start.ceiling));
+        self.gone.push(at);
         Ok(())
     }
 
-    /// Gear and ceiling of the job at a position if it can start now whatever it delays.
-    fn fitting<G: Gears, R: Recorder>(&self, at: usize, gears: &G, cluster: &Cluster<'_, R>) -> Option<(u8, u8)> {
-        let job = self.waiting[at].1;
-        if cluster.procs(job) > cluster.free(0) {
-            return None;
+    /// The jobs that have started leave the queue. Their positions ascend.
+    fn leave(&mut self) {
+        if self.gone.is_empty() {
+            return;
         }
-        let ceiling = gears.at(Candidate::new(cluster, job), cluster.now_s(), self.waiting.len() - 1);
-        self.allowance.gear(cluster, job, ceiling).map(|gear| (gear, ceiling))
+        let (mut gone, mut at) = (self.gone.iter().peekable(), 0);
+        self.waiting.retain(|_| {
+            let stays = gone.next_if(|&&gone| gone == at).is_none();
+            at += 1;
+            stays
+        });
+        self.gone.clear();
+    }
+
+    /// Waiting jobs without the one that is looked at.
+    fn others(&self) -> usize {
+        self.waiting.len() - self.gone.len() - 1
+    }
+
+    fn room<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Room {
+        let left_w = self.allowance.left_w(cluster);
+        let class = &cluster.machine().classes[0];
+        let gears = std::iter::once(&class.gears).chain(&class.more_job_classes).flatten();
+        let least_w = gears.map(|gear| gear.busy_w - class.idle_w).fold(f64::INFINITY, f64::min);
+        // One more than the quotient: its rounding must not keep anybody out. The conversion keeps to the range.
+        let carried = if least_w > 0.0 { (left_w / least_w + 1.0) as u32 } else { u32::MAX };
+        Room { left_w, widest: cluster.free(0).min(carried) }
+    }
+
+    /// How a job can start now, whatever it delays.
+    fn fitting<G: Gears, R: Recorder>(
+        &self,
+        job: JobId,
+        room: &Room,
+        gears: &G,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<Start> {
+        let ceiling = gears.at(Candidate::new(cluster, job), cluster.now_s(), self.others());
+        let fits = |&gear: &u8| above_idle_w(cluster, job, gear) <= room.left_w;
+        self.allowance.gears(ceiling).find(fits).map(|gear| Start { gear, ceiling, late: false })
     }
 
     fn in_order<G: Gears, R: Recorder>(&mut self, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        while !self.waiting.is_empty()
-            && let Some((gear, ceiling)) = self.fitting(0, gears, cluster)
+        let mut at = 0;
+        while let Some(&Waiting { job, procs, .. }) = self.waiting.get(at)
+            && procs <= cluster.free(0)
+            && let room = self.room(cluster)
+            && let Some(start) = self.fitting(job, &room, gears, cluster)
         {
-            self.start(0, gear, ceiling, cluster)?;
+            self.start(at, start, false, cluster)?;
+            at += 1;
         }
+        self.leave();
         Ok(())
     }
 
     fn within_priority<G: Gears, R: Recorder>(&mut self, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        let mut at = 0;
-        while at < self.waiting.len() && cluster.priority(self.waiting[at].1) == cluster.priority(self.waiting[0].1) {
-            cluster.step()?;
-            match self.fitting(at, gears, cluster) {
-                // Once the last of a priority has started, the next is first.
-                Some((gear, ceiling)) => self.start(at, gear, ceiling, cluster)?,
-                None => at += 1,
+        let mut room = self.room(cluster);
+        // That of the first job that stays: once the last of a priority has started, the next is first.
+        let mut priority = None;
+        for at in 0..self.waiting.len() {
+            let Waiting { job, procs, .. } = self.waiting[at];
+            let own = Some(cluster.priority(job));
+            if room.widest == 0 || (priority.is_some() && priority != own) {
+                break;
             }
+            cluster.step()?;
+            let start = if procs <= room.widest { self.fitting(job, &room, gears, cluster) } else { None };
+            let Some(start) = start else {
+                priority = own;
+                continue;
+            };
+            self.start(at, start, priority.is_some(), cluster)?;
+            room = self.room(cluster);
         }
+        self.leave();
         Ok(())
     }
 
@@ -162,89 +241,86 @@ impl Plain {
         if self.waiting.len() < 2 || cluster.free(0) == 0 {
             return Ok(());
         }
-        let mut shadow = self.shadow(cluster)?;
-        let mut left_w = self.allowance.left_w(cluster);
+        let mut room = self.room(cluster);
+        let mut shadow = None;
         let mut at = 1;
-        while at < self.waiting.len() {
+        // The narrow loop: most jobs of a long queue are wider than what is free.
+        while let Some(next) = self.waiting[at..].iter().position(|waiting| waiting.procs <= room.widest) {
+            at += next;
             cluster.step()?;
-            let Some((gear, ceiling, late)) = self.overtaking(at, &shadow, left_w, extra_procs, gears, cluster) else {
-                at += 1;
-                continue;
+            // A reservation is worth its walk through the running jobs only if somebody might overtake.
+            let shadow = match &mut shadow {
+                Some(shadow) => shadow,
+                None => shadow.insert(self.shadow(cluster)?),
             };
-            let job = self.waiting[at].1;
-            if late {
-                shadow.extra_procs -= cluster.procs(job);
-                shadow.extra_w -= self.allowance.counted_w(cluster, job, gear);
+            let Waiting { job, procs, .. } = self.waiting[at];
+            if let Some(start) = self.overtaking(job, procs, shadow, &room, extra_procs, gears, cluster) {
+                if start.late {
+                    shadow.extra_procs -= procs;
+                    shadow.extra_w -= self.allowance.counted_w(cluster, job, start.gear);
+                }
+                self.start(at, start, true, cluster)?;
+                room = self.room(cluster);
+                if room.widest == 0 {
+                    break;
+                }
             }
-            self.start(at, gear, ceiling, cluster)?;
-            left_w = self.allowance.left_w(cluster);
+            at += 1;
         }
+        self.leave();
         Ok(())
     }
 
-    /// Gear, ceiling and whether it ends after the reservation, of the job at a position if it may overtake.
+    /// How a job may overtake now, if it may.
+    #[expect(clippy::too_many_arguments, reason = "TODO")]
     fn overtaking<G: Gears, R: Recorder>(
         &self,
-        at: usize,
+        job: JobId,
+        procs: u32,
         shadow: &Shadow,
-        left_w: f64,
+        room: &Room,
         extra_procs: bool,
         gears: &G,
         cluster: &Cluster<'_, R>,
-    ) -> Option<(u8, u8, bool)> {
-        let job = self.waiting[at].1;
-        let procs = cluster.procs(job);
-        if procs > cluster.free(0) {
-            return None;
-        }
+    ) -> Option<Start> {
         let on_extra = extra_procs && procs <= shadow.extra_procs;
         let candidate = Candidate::new(cluster, job);
         let now_s = cluster.now_s();
-        let others = self.waiting.len() - 1;
-        let (ceiling, late) = gears.overtaking(candidate, now_s, others, shadow.at_s, on_extra)?;
+        let (ceiling, late) = gears.overtaking(candidate, now_s, self.others(), shadow.at_s, on_extra)?;
         let factors = cluster.gears_for(0, job);
         self.allowance.gears(ceiling).find_map(|gear| {
+            if above_idle_w(cluster, job, gear) > room.left_w {
+                return None;
+            }
             let end_s = now_s + candidate.estimate_s * factors[usize::from(gear)].time_factor;
             let late = if gear == ceiling { late } else { end_s > shadow.at_s };
             let spares = !late || (on_extra && self.allowance.counted_w(cluster, job, gear) <= shadow.extra_w);
-            let fits = super::cap::allowance::above_idle_w(cluster, job, gear) <= left_w;
-            (fits && spares).then_some((gear, ceiling, late))
+            spares.then_some(Start { gear, ceiling, late })
         })
     }
 
     fn shadow<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<Shadow, Stop> {
-        let head = self.waiting[0].1;
+        let head = self.waiting[0].job;
         let (need, need_w) = (cluster.procs(head), self.allowance.counted_w(cluster, head, 0));
         let (mut free, mut left_w) = (cluster.free(0), self.allowance.left_w(cluster));
-        let now_s = cluster.now_s();
-        self.ends.clear();
-        let allowance = self.allowance;
-        self.ends.extend(cluster.running_jobs().map(|job| Release {
-            // A job that has outlived its estimate ends now.
-            end_s: cluster.estimated_end_s(job).map_or(now_s, |end_s| end_s.max(now_s)),
-            job,
-            procs: cluster.procs(job),
-            watts: cluster.gear(job).map_or(0.0, |gear| allowance.counted_w(cluster, job, gear)),
-        }));
-        // Procs that wake come as if a job gave them back, but no watts with them.
-        self.ends.extend(cluster.coming(0).map(|(end_s, procs)| Release { end_s, job: JobId::MAX, procs, watts: 0.0 }));
-        self.ends.sort_unstable_by(|a, b| a.end_s.total_cmp(&b.end_s).then(a.job.cmp(&b.job)));
-        let enough = |free: u32, left_w: f64| need <= free && need_w <= left_w;
-        let mut ends = self.ends.iter().peekable();
-        let mut at_s = now_s;
-        while !enough(free, left_w) {
+        let mut at_s = cluster.now_s();
+        self.releases.begin(&self.allowance, cluster);
+        let mut next = 0;
+        while !(need <= free && need_w <= left_w) {
             cluster.step()?;
-            let Some(end) = ends.next() else {
+            let Some(release) = self.releases.get(next) else {
                 return Ok(Shadow { at_s: f64::INFINITY, extra_procs: 0, extra_w: 0.0 });
             };
-            at_s = end.end_s;
-            free += end.procs;
-            left_w += end.watts;
+            at_s = release.end_s;
+            free += release.procs;
+            left_w += release.watts;
+            next += 1;
         }
         // What ends at the same instant is there as well.
-        while let Some(end) = ends.next_if(|end| end.end_s == at_s) {
-            free += end.procs;
-            left_w += end.watts;
+        while let Some(release) = self.releases.get(next).filter(|release| release.end_s == at_s) {
+            free += release.procs;
+            left_w += release.watts;
+            next += 1;
         }
         Ok(Shadow { at_s, extra_procs: free - need, extra_w: left_w - need_w })
     }
@@ -252,22 +328,71 @@ impl Plain {
     /// Starts the best set of the highest priority; of the next, too, if that leaves none of it.
     fn knapsack<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         let top = (cluster.machine().classes[0].gears.len() - 1) as u8;
-        while let Some(&(_, first)) = self.waiting.first() {
-            let priority = cluster.priority(first);
-            let window = self.waiting.partition_point(|&(_, job)| cluster.priority(job) <= priority);
-            let jobs: Vec<JobId> = self.jobs().take(window).collect();
-            let Some((gear, chosen)) = knapsack::choose(&jobs, &self.allowance, cluster)? else {
+        while let Some(first) = self.waiting.first() {
+            let priority = cluster.priority(first.job);
+            let window = self.waiting.partition_point(|waiting| cluster.priority(waiting.job) <= priority);
+            let Some((gear, chosen)) = self.knapsack.choose(&self.waiting[..window], &self.allowance, cluster)? else {
                 return Ok(());
             };
             let all = chosen.len() == window;
-            // From the back, so that positions stay.
+            // From the back: the order of the starts decides which of several ends of one instant is first.
             for at in chosen.into_iter().rev() {
-                self.start(at, gear, top, cluster)?;
+                self.start(at, Start { gear, ceiling: top, late: false }, at > 0, cluster)?;
             }
+            self.gone.reverse();
+            self.leave();
             if !all {
                 return Ok(());
             }
         }
         Ok(())
+    }
+}
+
+/// What the end of a running job gives back.
+#[derive(Debug, Clone, Copy)]
+struct Release {
+    end_s: f64,
+    job: JobId,
+    procs: u32,
+    watts: f64,
+}
+
+/// What running jobs will give back, sorted by time as far as it is looked at.
+#[derive(Debug, Clone, Default)]
+struct Releases {
+    all: Vec<Release>,
+    sorted: usize,
+}
+
+impl Releases {
+    fn begin<R: Recorder>(&mut self, allowance: &Allowance, cluster: &Cluster<'_, R>) {
+        let now_s = cluster.now_s();
+        self.sorted = 0;
+        self.all.clear();
+        self.all.extend(cluster.each_running().map(|(job, procs, gear, end_s)| Release {
+            // A job that has outlived its estimate ends now.
+            end_s: end_s.max(now_s),
+            job,
+            procs,
+            watts: allowance.counted_w(cluster, job, gear),
+        }));
+        // Procs that wake come as if a job gave them back, but no watts with them.
+        self.all.extend(cluster.coming(0).map(|(end_s, procs)| Release { end_s, job: JobId::MAX, procs, watts: 0.0 }));
+    }
+
+    /// The release at a place in the order of time, those of one instant by job.
+    fn get(&mut self, at: usize) -> Option<Release> {
+        while at >= self.sorted && self.sorted < self.all.len() {
+            let rest = &mut self.all[self.sorted..];
+            let count = self.sorted.max(32).min(rest.len());
+            let earlier = |a: &Release, b: &Release| a.end_s.total_cmp(&b.end_s).then(a.job.cmp(&b.job));
+            if count < rest.len() {
+                rest.select_nth_unstable_by(count, earlier);
+            }
+            rest[..count].sort_unstable_by(earlier);
+            self.sorted += count;
+        }
+        self.all.get(at).copied()
     }
 }

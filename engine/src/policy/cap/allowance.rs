@@ -43,12 +43,6 @@ impl Allowance {
         let range = if self.lowest { 0..=0 } else { lowest..=top };
         range.rev()
     }
-
-    /// The gear at which a job starts, if it may.
-    pub(crate) fn gear<R: Recorder>(&self, cluster: &Cluster<'_, R>, job: JobId, ceiling: u8) -> Option<u8> {
-        let left_w = self.left_w(cluster);
-        self.gears(ceiling).find(|&gear| above_idle_w(cluster, job, gear) <= left_w)
-    }
 }
 
 /// Power of the machine with all executing jobs at their lowest gears (W).
