@@ -115,6 +115,9 @@ pub(crate) trait Gears: Clone {
     fn overtaking(&self, job: Candidate, now_s: f64, others: usize, until_s: f64, on_extra: bool)
     -> Option<(u8, bool)>;
 
+    /// Whether an end (s) is in time for a reservation at `until_s`.
+    fn in_time(&self, end_s: f64, until_s: f64) -> bool;
+
     /// Chooses among reservations: `earliest` gives the earliest start for a duration (s), if there is one.
     fn reserve(
         &self,
@@ -141,8 +144,13 @@ impl Gears for Top {
 
     #[inline]
     fn overtaking(&self, job: Candidate, now_s: f64, _: usize, until_s: f64, on_extra: bool) -> Option<(u8, bool)> {
-        let late = now_s + job.estimate_s > until_s;
+        let late = !self.in_time(now_s + job.estimate_s, until_s);
         (on_extra || !late).then_some((self.gear, late))
+    }
+
+    #[inline]
+    fn in_time(&self, end_s: f64, until_s: f64) -> bool {
+        end_s <= until_s
     }
 
     fn reserve(
@@ -224,11 +232,6 @@ impl Bsld {
         let bsld = (((start_s - job.submit_s) + scaled_s) / self.tau_s.max(job.estimate_s)).max(1.0);
         bsld < self.threshold || (self.threshold_inclusive && bsld == self.threshold)
     }
-
-    #[inline]
-    fn in_time(&self, end_s: f64, until_s: f64) -> bool {
-        end_s < until_s || (self.reservation_inclusive && end_s == until_s)
-    }
 }
 
 impl Gears for Bsld {
@@ -261,6 +264,11 @@ impl Gears for Bsld {
             }
         }
         None
+    }
+
+    #[inline]
+    fn in_time(&self, end_s: f64, until_s: f64) -> bool {
+        end_s < until_s || (self.reservation_inclusive && end_s == until_s)
     }
 
     fn reserve(

@@ -18,6 +18,8 @@ use crate::kernel::{Cluster, Recorder};
 
 mod by_procs;
 mod by_watts;
+#[cfg(test)]
+mod tests;
 
 /// What a search finds at one gear.
 #[derive(Debug, Clone, PartialEq, Eq)]

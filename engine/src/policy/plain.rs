@@ -2,8 +2,10 @@
 //!
 //! **EASY under a cap.** Watts are a second counted resource. The reservation of the head is the first estimated end at
 //! which both procs and the watts of its lowest gear suffice under the present cap. Another job may overtake if it ends by
-//! then, or fits both what the head leaves of the procs and of the watts. It starts at the highest gear at which this holds
-//! and the power now fits. If the present cap never admits the head, there is nothing to reserve, and whoever fits overtakes.
+//! then, or fits both what the head leaves of the procs and of the watts. The gear rule's choice is a gear at which this
+//! holds, if there is one; the job starts at the highest gear up to it at which this holds and the power now fits. If the
+//! present cap never admits the head, not even at an empty machine, there is nothing to reserve: its shadow time is
+//! infinite, and whoever fits overtakes, without limit, until the cap changes.
 use super::cap::allowance::{Allowance, above_idle_w};
 use super::gear_rule::{Candidate, Gears};
 use super::knapsack::Knapsack;
@@ -251,19 +253,16 @@ impl Plain {
             // A reservation is worth its walk through the running jobs only if somebody might overtake.
             let shadow = match &mut shadow {
                 Some(shadow) => shadow,
-                None => shadow.insert(self.shadow(cluster)?),
+                None => shadow.insert(self.shadow(extra_procs, cluster)?),
             };
             let Waiting { job, procs, .. } = self.waiting[at];
-            if let Some(start) = self.overtaking(job, procs, shadow, &room, extra_procs, gears, cluster) {
+            if let Some(start) = self.overtaking(job, procs, shadow, &room, gears, cluster) {
                 if start.late {
                     shadow.extra_procs -= procs;
                     shadow.extra_w -= self.allowance.counted_w(cluster, job, start.gear);
                 }
                 self.start(at, start, true, cluster)?;
                 room = self.room(cluster);
-                if room.widest == 0 {
-                    break;
-                }
             }
             at += 1;
         }
@@ -272,39 +271,45 @@ impl Plain {
     }
 
     /// How a job may overtake now, if it may.
-    #[expect(clippy::too_many_arguments, reason = "TODO")]
     fn overtaking<G: Gears, R: Recorder>(
         &self,
         job: JobId,
         procs: u32,
         shadow: &Shadow,
         room: &Room,
-        extra_procs: bool,
         gears: &G,
         cluster: &Cluster<'_, R>,
     ) -> Option<Start> {
-        let on_extra = extra_procs && procs <= shadow.extra_procs;
         let candidate = Candidate::new(cluster, job);
         let now_s = cluster.now_s();
-        let (ceiling, late) = gears.overtaking(candidate, now_s, self.others(), shadow.at_s, on_extra)?;
+        let ask = |on_extra| gears.overtaking(candidate, now_s, self.others(), shadow.at_s, on_extra);
+        let beside = procs <= shadow.extra_procs;
+        let spared = |gear| beside && self.allowance.counted_w(cluster, job, gear) <= shadow.extra_w;
+        let mut choice = ask(beside)?;
+        if choice.1 && !spared(choice.0) {
+            // At the gear of its choice the job fits beside the head by its procs alone. If a higher gear ends in time, that
+            // is the choice; else the cap may lower it to a gear whose watts fit, too.
+            choice = ask(false).unwrap_or(choice);
+        }
+        let ceiling = choice.0;
         let factors = cluster.gears_for(0, job);
         self.allowance.gears(ceiling).find_map(|gear| {
             if above_idle_w(cluster, job, gear) > room.left_w {
                 return None;
             }
             let end_s = now_s + candidate.estimate_s * factors[usize::from(gear)].time_factor;
-            let late = if gear == ceiling { late } else { end_s > shadow.at_s };
-            let spares = !late || (on_extra && self.allowance.counted_w(cluster, job, gear) <= shadow.extra_w);
-            spares.then_some(Start { gear, ceiling, late })
+            let late = !gears.in_time(end_s, shadow.at_s);
+            (!late || spared(gear)).then_some(Start { gear, ceiling, late })
         })
     }
 
-    fn shadow<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<Shadow, Stop> {
+    /// `extra_procs`: whether others may run on what the head leaves.
+    fn shadow<R: Recorder>(&mut self, extra_procs: bool, cluster: &mut Cluster<'_, R>) -> Result<Shadow, Stop> {
         let head = self.waiting[0].job;
         let (need, need_w) = (cluster.procs(head), self.allowance.counted_w(cluster, head, 0));
         let (mut free, mut left_w) = (cluster.free(0), self.allowance.left_w(cluster));
         let mut at_s = cluster.now_s();
-        self.releases.begin(&self.allowance, cluster);
+        self.releases.begin(cluster);
         let mut next = 0;
         while !(need <= free && need_w <= left_w) {
             cluster.step()?;
@@ -313,16 +318,16 @@ impl Plain {
             };
             at_s = release.end_s;
             free += release.procs;
-            left_w += release.watts;
+            left_w += release.watts(&self.allowance, cluster);
             next += 1;
         }
         // What ends at the same instant is there as well.
         while let Some(release) = self.releases.get(next).filter(|release| release.end_s == at_s) {
             free += release.procs;
-            left_w += release.watts;
+            left_w += release.watts(&self.allowance, cluster);
             next += 1;
         }
-        Ok(Shadow { at_s, extra_procs: free - need, extra_w: left_w - need_w })
+        Ok(Shadow { at_s, extra_procs: if extra_procs { free - need } else { 0 }, extra_w: left_w - need_w })
     }
 
     /// Starts the best set of the highest priority; of the next, too, if that leaves none of it.
@@ -355,7 +360,15 @@ struct Release {
     end_s: f64,
     job: JobId,
     procs: u32,
-    watts: f64,
+    /// Of the job; `None` for procs that wake.
+    gear: Option<u8>,
+}
+
+impl Release {
+    /// The watts that come with the procs, as the allowance counts them. Procs that wake come without.
+    fn watts<R: Recorder>(&self, allowance: &Allowance, cluster: &Cluster<'_, R>) -> f64 {
+        self.gear.map_or(0.0, |gear| allowance.counted_w(cluster, self.job, gear))
+    }
 }
 
 /// What running jobs will give back, sorted by time as far as it is looked at.
@@ -366,25 +379,26 @@ struct Releases {
 }
 
 impl Releases {
-    fn begin<R: Recorder>(&mut self, allowance: &Allowance, cluster: &Cluster<'_, R>) {
+    /// Those of a machine as it is now.
+    fn begin<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
         let now_s = cluster.now_s();
         self.sorted = 0;
         self.all.clear();
-        self.all.extend(cluster.each_running().map(|(job, procs, gear, end_s)| Release {
-            // A job that has outlived its estimate ends now.
-            end_s: end_s.max(now_s),
-            job,
-            procs,
-            watts: allowance.counted_w(cluster, job, gear),
-        }));
-        // Procs that wake come as if a job gave them back, but no watts with them.
-        self.all.extend(cluster.coming(0).map(|(end_s, procs)| Release { end_s, job: JobId::MAX, procs, watts: 0.0 }));
+        // A job that has outlived its estimate ends now.
+        let release = |(job, procs, gear, end_s): (JobId, u32, u8, f64)| {
+            let end_s = end_s.max(now_s);
+            Release { end_s, job, procs, gear: Some(gear) }
+        };
+        self.all.extend(cluster.each_running().map(release));
+        // Procs that wake come as if a job gave them back.
+        self.all.extend(cluster.coming(0).map(|(end_s, procs)| Release { end_s, job: JobId::MAX, procs, gear: None }));
     }
 
     /// The release at a place in the order of time, those of one instant by job.
     fn get(&mut self, at: usize) -> Option<Release> {
         while at >= self.sorted && self.sorted < self.all.len() {
             let rest = &mut self.all[self.sorted..];
+            // Most reservations are met early: twice as many each time keeps the work in proportion.
             let count = self.sorted.max(32).min(rest.len());
             let earlier = |a: &Release, b: &Release| a.end_s.total_cmp(&b.end_s).then(a.job.cmp(&b.job));
             if count < rest.len() {
