@@ -1,5 +1,6 @@
 //! LP (1) and LP (2). Exact values come from a simplex method in rational numbers.
-use powersweep_engine::lp::{self, Allocation, Capacity, System};
+use powersweep_engine::lp::{self, Allocation, Capacity, LpError, System};
+use proptest::prelude::*;
 
 use super::systems;
 
@@ -175,5 +176,124 @@ fn systems_that_cannot_be() {
     ];
     for (message, expected) in cases {
         assert!(message.contains(expected), "{message}");
+    }
+}
+
+/// A system whose numbers are those of another times factors: of each class's tasks, of all times, of all powers.
+fn rescaled(system: &System, classes: &[f64], time: f64, power: f64) -> System {
+    let cells = || (0..system.classes()).flat_map(|i| (0..system.machines()).map(move |j| (i, j)));
+    let arrivals = system.arrivals_per_s().iter().zip(classes).map(|(rate, class)| rate * class * time).collect();
+    let rates = cells().map(|(i, j)| system.rate_per_s(i, j) * classes[i] * time).collect();
+    let busy_w = cells().map(|(i, j)| system.busy_w(i, j) * power).collect();
+    let idle_w = system.idle_w().iter().map(|idle| idle * power).collect();
+    System::new(arrivals, rates, busy_w, idle_w).expect("a system")
+}
+
+#[test]
+fn units_far_apart() {
+    // Each class takes 1/3 and 1/10 of a machine at lambda 1; both machines are equal.
+    let system = System::new(vec![100.0, 1e-6], vec![300.0, 300.0, 1e-5, 1e-5], vec![9.0; 4], vec![1.0; 2]);
+    let system = system.expect("a system");
+    let capacity = solved(&system, 60.0 / 13.0);
+    let all = allocated(&system, &capacity, capacity.lambda, 18.0);
+    all_near(&all.loads(2), &[1.0, 1.0], 1e-9);
+    all_near(
+        &allocated(&system, &capacity, 1.0, 2.0 + 8.0 * 13.0 / 30.0).delta,
+        &[1.0 / 6.0, 1.0 / 6.0, 0.05, 0.05],
+        1e-9,
+    );
+
+    // The worked example with slow machines: all of it is overloaded.
+    let worked = systems::worked();
+    let rates = [9e-9, 5e-9, 2e-9, 1e-9].to_vec();
+    let slow =
+        System::new(worked.arrivals_per_s().to_vec(), rates, vec![1.0, 20.0, 1.0, 20.0], worked.idle_w().to_vec());
+    let slow = slow.expect("a system");
+    let capacity = lp::capacity(&slow).expect("it has an optimum");
+    near(capacity.lambda * 1e9, 30.0 / 17.0, 1e-6);
+    all_near(&capacity.theta, &[0.0, 6.0 / 17.0, 1.0, 11.0 / 17.0], 1e-4);
+    let allocation = lp::allocation(&slow, &capacity, capacity.lambda).expect("it has an optimum");
+    near(allocation.power_w, 21.0, 1e-6);
+}
+
+#[test]
+fn numbers_too_far_apart_are_an_error_not_another_optimum() {
+    // Class 2 needs 1e-12 of a machine: less than what counts as a share.
+    let system = System::new(vec![1.0, 1e-12], vec![2.0, 2.0], vec![9.0; 2], vec![1.0]).expect("a system");
+    let capacity = solved(&system, 2.0);
+    let error = lp::allocation(&system, &capacity, 1.0).expect_err("class 2 would have no share");
+    assert!(matches!(&error, LpError::Solver { program: "LP(2)", why } if why.contains("class 2")), "{error}");
+    // Rates over arrivals beyond all numbers.
+    let system = System::new(vec![1e-200], vec![1e200], vec![9.0], vec![1.0]).expect("a system");
+    lp::capacity(&system).expect_err("lambda* is no number");
+}
+
+/// Classes on up to 6 machines; a rate may be 0, but not on machine 0. `far`: numbers of one kind differ by that factor at
+/// most.
+fn systems_within(far: f64, classes: std::ops::Range<usize>) -> impl Strategy<Value = System> {
+    let number = move || (0.0..1.0_f64).prop_map(move |x| far.powf(x - 0.5));
+    (classes, 1_usize..7).prop_flat_map(move |(classes, machines)| {
+        let cells = classes * machines;
+        let rates = proptest::collection::vec(prop_oneof![1 => Just(0.0), 5 => number()], cells);
+        let busy_w = proptest::collection::vec(number(), cells);
+        let idle_w = proptest::collection::vec(number(), machines);
+        let arrivals = proptest::collection::vec(number(), classes);
+        (arrivals, rates, busy_w, idle_w).prop_map(move |(arrivals, mut rates, busy_w, idle_w)| {
+            rates.iter_mut().step_by(machines).for_each(|rate| *rate = rate.max(0.5));
+            System::new(arrivals, rates, busy_w, idle_w).expect("a system")
+        })
+    })
+}
+
+/// lambda* of two classes: the least of the bounds that prices give at which a machine is indifferent.
+fn of_two_classes(system: &System) -> f64 {
+    let [alpha, beta] = system.arrivals_per_s() else { panic!("two classes") };
+    let machines = || (0..system.machines()).map(|j| (system.rate_per_s(0, j), system.rate_per_s(1, j)));
+    let bound = |(p, q): (f64, f64)| machines().map(|(m, n)| (p * m).max(q * n)).sum::<f64>() / (p * alpha + q * beta);
+    let prices = machines().map(|(m, n)| (n, m)).chain([(1.0, 0.0), (0.0, 1.0)]);
+    prices.map(bound).fold(f64::INFINITY, f64::min)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Units change nothing: not those of a class's tasks, of time or of power.
+    #[test]
+    fn the_optimum_does_not_depend_on_units(
+        system in systems_within(20.0, 1..5),
+        exponents in proptest::collection::vec(-9.0..9.0_f64, 4),
+        time in -9.0..9.0_f64,
+        power in -9.0..9.0_f64,
+        target in 0.1..1.0_f64,
+    ) {
+        let classes: Vec<f64> = exponents.iter().map(|exponent| 10_f64.powf(*exponent)).collect();
+        let (time, power) = (10_f64.powf(time), 10_f64.powf(power));
+        let scaled = rescaled(&system, &classes, time, power);
+        let capacities = [&system, &scaled].map(|system| lp::capacity(system).expect("it has an optimum"));
+        let lambda = capacities[0].lambda;
+        prop_assert!((capacities[1].lambda / lambda - 1.0).abs() < 1e-9, "{:?}", capacities);
+        feasible(&scaled, &capacities[1].theta, capacities[1].lambda);
+        let base = lp::allocation(&system, &capacities[0], target * lambda).expect("it has an optimum");
+        let found = lp::allocation(&scaled, &capacities[1], target * lambda).expect("it has an optimum");
+        feasible(&scaled, &found.delta, found.capacity);
+        let size = system.idle_w().iter().sum::<f64>().max(base.power_w);
+        prop_assert!((found.power_w / power - base.power_w).abs() < 1e-9 * size, "{:?}, {:?}", base, found);
+    }
+
+    /// Where the numbers of one unit are far apart, what is found is the optimum or an error.
+    #[test]
+    fn far_apart_numbers_give_the_optimum_or_an_error(system in systems_within(1e12, 2..3), target in 0.1..1.0_f64) {
+        let capacity = lp::capacity(&system).expect("it has an optimum");
+        near(capacity.lambda / of_two_classes(&system), 1.0, 1e-6);
+        if let Ok(allocation) = lp::allocation(&system, &capacity, target * capacity.lambda) {
+            let machines = system.machines();
+            for class in 0..system.classes() {
+                let row = allocation.delta[class * machines..][..machines].iter().enumerate();
+                let served: f64 = row.map(|(j, share)| share * system.rate_per_s(class, j)).sum();
+                let needed = allocation.capacity * system.arrivals_per_s()[class];
+                prop_assert!(served >= needed * (1.0 - 1e-6), "class {}: {} of {}", class, served, needed);
+            }
+            prop_assert!(allocation.loads(machines).iter().all(|load| *load <= 1.0 + 1e-6));
+        }
     }
 }
