@@ -4,6 +4,12 @@ use super::changes::Adapts;
 use super::queues::{ClassQueues, longest_free};
 use crate::error::Stop;
 
+/// A difference delta*_ij - delta_ij(t) this near to 0 counts as 0.
+///
+/// A server wakes when its differences add up to 0, so that its only class is exactly at its share then. Sums of times
+/// miss that by some 1e-15, on either side, and whether a waiting task is taken must not hang on the side.
+const ROUNDING: f64 = 1e-12;
+
 /// Servers follow the shares delta* of a linear program (Al-Daoud et al. 2011, section 4).
 ///
 /// With delta_ij(t) the share of [0, t] in which server j executed class i, the running task included, a class is
@@ -29,13 +35,14 @@ impl Lpas {
         Lpas { queues: ClassQueues::new(shares.len() / servers), shares, loads, changes: 0 }
     }
 
-    /// delta*_ij - delta_ij(t) if the server has a share of the class.
+    /// delta*_ij - delta_ij(t), within [`ROUNDING`] of 0 as 0, if the server has a share of the class.
     #[inline]
     fn difference(&self, servers: &Servers, class: usize, server: usize) -> Option<f64> {
         let share = self.shares[class * self.loads.len() + server];
         let now_s = servers.now_s();
         let spent = if now_s > 0.0 { servers.executed_s(class as u32, server) / now_s } else { 0.0 };
-        (share > 0.0).then_some(share - spent)
+        let difference = share - spent;
+        (share > 0.0).then_some(if difference.abs() <= ROUNDING { 0.0 } else { difference })
     }
 
     #[inline]
@@ -72,12 +79,13 @@ impl Lpas {
         Ok(())
     }
 
-    /// How long a server sleeps whose differences are all negative (s): the solution of
-    /// (L + tau) / (t + tau) = 1 - load. Not above 0: not at all.
+    /// How long a server sleeps whose differences are all negative (s): tau = (r t - L) / (1 - r), the solution of
+    /// (L + tau) / (t + tau) = r with r = 1 - load. Not above 0: not at all.
     fn sleep_s(&self, servers: &Servers, server: usize) -> f64 {
         let free_s = servers.now_s() - servers.in_state_s(server, State::Busy);
         let load = self.loads[server];
-        ((1.0 - load) * servers.now_s() - free_s) / load
+        let share_free = 1.0 - load;
+        (share_free * servers.now_s() - free_s) / load
     }
 }
 

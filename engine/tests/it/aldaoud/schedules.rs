@@ -82,6 +82,18 @@ fn lpas_sleeps_until_its_free_time_is_its_share() {
 }
 
 #[test]
+fn lpas_takes_a_waiting_task_on_waking_whatever_the_rounding() {
+    // More tasks than the share allows: the server works or sleeps, and is never free beside those that wait.
+    for share in [0.1, 0.3, 0.7, 2.0 / 3.0] {
+        let task = |i: u32| (0.1 * f64::from(i), 0.1 + 0.013 * f64::from(i % 7), 0);
+        let tasks: Vec<_> = (0..3000).map(task).collect();
+        let (_, servers) = run(table(&[[1.0]]), Lpas::new(vec![share], 1), &tasks, 299.0);
+        assert_eq!(servers.in_state_s(0, State::Free), 0.0, "share {share}");
+        assert!((servers.in_state_s(0, State::Busy) / 299.0 - share).abs() < 1e-3);
+    }
+}
+
+#[test]
 fn lpas_takes_the_eligible_class_that_lags_most() {
     let tasks = [(0.0, 1.0, 1), (0.4, 1.0, 1), (0.5, 1.0, 0), (0.6, 1.0, 0)];
     let (rows, servers) = run(table(&[[1.0], [1.0]]), Lpas::new(vec![0.25, 0.5], 1), &tasks, 4.5);
