@@ -3,8 +3,8 @@ use std::collections::VecDeque;
 
 use powersweep_engine::error::Stop;
 use powersweep_engine::queueing::{
-    Buffered, ClassStream, Completed, Listed, Observer, Poisson, QueuePolicy, Scheme, ServerTable, Servers, Simulation,
-    Speed, State, Task, Until, Work,
+    Arrivals, Buffered, ClassStream, Completed, Listed, Observer, Poisson, QueuePolicy, Scheme, ServerTable, Servers,
+    Simulation, Speed, State, Task, Until, Work,
 };
 use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_engine::{Limits, SimError};
@@ -203,41 +203,108 @@ fn other_policies_see_the_same_tasks() {
     assert_eq!(tasks(2.0), tasks(1.5));
 }
 
-/// A policy whose every call is checked: it has exactly the tasks that arrived and did not start.
+/// A policy whose every call is checked: it has exactly the tasks that arrived and did not start, and they are those. Keeps
+/// what the servers draw and how fast they work between calls, apart from the kernel's meter.
 #[derive(Clone)]
 struct Checked<P> {
     inner: P,
-    arrived: u64,
+    /// Of the tasks that have arrived: what is left of each one's work; none where it has started and ended.
+    left: Vec<Option<f64>>,
+    waiting: std::collections::BTreeSet<u64>,
+    /// Since the last call: the instant (s), power (W), and work a second of the tasks in service.
+    since_s: f64,
+    power_w: f64,
+    working: Vec<(u64, f64)>,
+    energy_j: f64,
 }
 
 impl<P: QueuePolicy> Checked<P> {
-    fn check(&self, servers: &Servers) {
-        let waiting = self.arrived - servers.started_count();
-        assert_eq!(self.inner.waiting() as u64, waiting, "at {} s tasks were lost or made", servers.now_s());
+    fn new(inner: P) -> Checked<P> {
+        Checked {
+            inner,
+            left: Vec::new(),
+            waiting: std::collections::BTreeSet::new(),
+            since_s: 0.0,
+            power_w: 0.0,
+            working: Vec::new(),
+            energy_j: 0.0,
+        }
+    }
+
+    /// Accounts for the time since the last call.
+    fn before(&mut self, now_s: f64) {
+        let passed_s = now_s - self.since_s;
+        self.energy_j += self.power_w * passed_s;
+        for (number, rate) in self.working.drain(..) {
+            *self.left[number as usize].as_mut().expect("it is in service") -= rate * passed_s;
+        }
+        self.since_s = now_s;
+    }
+
+    fn after(&mut self, servers: &Servers) {
+        self.look(servers);
+        for server in 0..servers.len() {
+            if let Some(task) = servers.running(server)
+                && servers.since_s(server) == servers.now_s()
+                && self.waiting.remove(&task.number)
+            {
+                assert_eq!(self.left[task.number as usize], Some(task.work), "a task starts once, with all its work");
+            }
+        }
+        assert_eq!(self.inner.waiting(), self.waiting.len(), "at {} s tasks were lost or made", servers.now_s());
+    }
+
+    /// What the servers do from now on.
+    fn look(&mut self, servers: &Servers) {
+        let table = servers.table();
+        self.power_w = 0.0;
+        self.working.clear();
+        for server in 0..servers.len() {
+            let speed = servers.speed(server);
+            self.power_w += match (servers.state(server), servers.running(server)) {
+                (State::Busy, Some(task)) => {
+                    self.working.push((task.number, servers.rate(task.class, server)));
+                    table.busy_w[task.class as usize * table.servers + server] * speed.busy_w
+                }
+                (State::Free, None) => table.free_w[server] * speed.idle_w,
+                (State::Asleep, None) => table.asleep_w[server] * speed.idle_w,
+                (State::Off, None) => table.off_w[server] * speed.idle_w,
+                state => panic!("server {server} is {state:?}"),
+            };
+        }
     }
 }
 
 impl<P: QueuePolicy> QueuePolicy for Checked<P> {
     fn begin(&mut self, servers: &mut Servers) -> Result<(), Stop> {
-        self.inner.begin(servers)
+        self.inner.begin(servers)?;
+        self.after(servers);
+        Ok(())
     }
 
     fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
-        self.arrived += 1;
+        self.before(servers.now_s());
+        assert_eq!(task.number, self.left.len() as u64, "tasks are numbered as they arrive");
+        self.left.push(Some(task.work));
+        self.waiting.insert(task.number);
         self.inner.arrived(servers, task)?;
-        self.check(servers);
+        self.after(servers);
         Ok(())
     }
 
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        self.before(servers.now_s());
+        let left = self.left[done.task.number as usize].take();
+        assert!(left.is_some_and(|left| left.abs() < 1e-7 * (1.0 + done.task.work)), "{left:?} of {done:?} was left");
         self.inner.ended(servers, done)?;
-        self.check(servers);
+        self.after(servers);
         Ok(())
     }
 
     fn timer(&mut self, servers: &mut Servers, token: u64) -> Result<(), Stop> {
+        self.before(servers.now_s());
         self.inner.timer(servers, token)?;
-        self.check(servers);
+        self.after(servers);
         Ok(())
     }
 
@@ -246,31 +313,66 @@ impl<P: QueuePolicy> QueuePolicy for Checked<P> {
     }
 }
 
+/// The first so many tasks of a stream.
+#[derive(Clone)]
+struct First<A> {
+    inner: A,
+    left: u64,
+}
+
+impl<A: Arrivals> Arrivals for First<A> {
+    fn next(&mut self) -> Task {
+        let task = self.inner.next();
+        let is_one = self.left > 0;
+        self.left -= u64::from(is_one);
+        Task { arrived_s: if is_one { task.arrived_s } else { f64::INFINITY }, ..task }
+    }
+}
+
+/// Far more events than a run of the conformance tests has: one that goes on does not terminate.
+const EVENTS_MAX: u64 = 5_000_000;
+
 /// What every policy must keep: every task is executed once, for its work, on one server at a time; none is lost; the run
-/// is repeatable; times and energies add up. Returns the completions in order.
-pub(crate) fn conforms<P: QueuePolicy>(
+/// is repeatable, and so is the rest of it by a clone; times add up, and energy is the integral of the power; it ends
+/// once no more tasks come. Returns the completions in order.
+pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
     policy: &P,
     table: &ServerTable,
-    classes: &[ClassStream],
-    seed: u64,
+    arrivals: &A,
     tasks: u64,
 ) -> Vec<Completed> {
-    let go = || {
-        let policy = Checked { inner: policy.clone(), arrived: 0 };
-        let servers = Servers::new(table.clone()).unwrap();
-        let mut run = Simulation::new(Poisson::new(classes, seed), policy, servers);
-        let mut all = All::default();
-        run.run(Until::completed(tasks), &Limits::NONE, &mut all).unwrap();
-        run.settle();
-        (run, all.0)
+    let limits = Limits { max_events: EVENTS_MAX, ..Limits::NONE };
+    let new = || {
+        let arrivals = First { inner: arrivals.clone(), left: tasks };
+        Simulation::new(arrivals, Checked::new(policy.clone()), Servers::new(table.clone()).unwrap())
     };
-    let (run, done) = go();
-    assert_eq!(done, go().1, "the same run twice");
-    assert_eq!(done.len() as u64, tasks);
+    let mut run = new();
+    let mut all = All::default();
+    run.run(Until::completed(u64::MAX), &limits, &mut all).unwrap();
+    run.settle();
+    let done = all.0;
+    assert_eq!((run.arrived_count(), run.completed_count()), (tasks, done.len() as u64));
+    assert_eq!(run.servers().busy_count(), 0, "it ended while a task was in service");
+    assert_eq!(run.left_count().iter().sum::<u64>(), run.waiting_count());
+
+    // Until about half of it, then a copy.
+    let mut original = new();
+    let mut half = All::default();
+    original.run(Until::completed(tasks / 2), &limits, &mut half).unwrap();
+    let (mut copy, mut copied) = (original.clone(), All(half.0.clone()));
+    copy.run(Until::completed(u64::MAX), &limits, &mut copied).unwrap();
+    original.run(Until::completed(u64::MAX), &limits, &mut half).unwrap();
+    assert_eq!(half.0, done, "the same run twice");
+    assert_eq!(copied.0, done, "a clone goes on differently");
+    assert_eq!((copy.now_s(), copy.events_count()), (run.now_s(), run.events_count()));
+    copy.settle();
+    let states = [State::Free, State::Busy, State::Asleep, State::Off];
+    let energies = |servers: &Servers| states.map(|state| servers.settled_energy_j(state));
+    assert_eq!(energies(copy.servers()), energies(run.servers()));
+
     let mut numbers: Vec<u64> = done.iter().map(|d| d.task.number).collect();
     numbers.sort_unstable();
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "a task was executed twice");
-    assert_eq!(run.left_count().iter().sum::<u64>(), run.arrived_count() - tasks);
     let mut by_server = vec![Vec::new(); table.servers];
     for d in &done {
         assert!(d.task.arrived_s <= d.start_s && d.start_s <= d.finish_s, "{d:?}");
@@ -281,12 +383,16 @@ pub(crate) fn conforms<P: QueuePolicy>(
         assert!(times.windows(2).all(|pair| pair[0].1 <= pair[1].0), "a server executed two tasks at once");
     }
     for server in 0..table.servers {
-        let states = [State::Free, State::Busy, State::Asleep, State::Off];
         let sum: f64 = states.iter().map(|&state| run.servers().in_state_s(server, state)).sum();
         assert!((sum - run.now_s()).abs() < 1e-9 * run.now_s(), "server {server}: {sum} s of {} s", run.now_s());
         let executed: f64 = (0..table.classes as u32).map(|class| run.servers().executed_s(class, server)).sum();
         assert!((executed - run.servers().in_state_s(server, State::Busy)).abs() < 1e-9 * run.now_s());
     }
+    let (metered_j, integral_j) = (energies(run.servers()).iter().sum::<f64>(), run.policy().energy_j);
+    assert!(
+        (metered_j - integral_j).abs() <= 1e-9 * integral_j,
+        "{metered_j} J, the power's integral is {integral_j} J"
+    );
     done
 }
 
@@ -314,7 +420,8 @@ fn buffering_schemes_conform_on_drawn_clusters() {
     for seed in 0..40 {
         let (table, groups, stream) = drawn_cluster(seed);
         for scheme in [Scheme::Separate, Scheme::Class, Scheme::Common] {
-            let mut done = conforms(&Buffered::new(scheme, &groups), &table, &[stream], seed, 4_000);
+            let mut done = conforms(&Buffered::new(scheme, &groups), &table, &Poisson::new(&[stream], seed), 4_000);
+            assert_eq!(done.len(), 4_000);
             for d in &done {
                 let service_s = d.task.work / table.rates[d.server];
                 assert!((d.finish_s - d.start_s - service_s).abs() < 1e-9 * d.finish_s, "{d:?}");
