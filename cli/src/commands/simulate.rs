@@ -197,7 +197,8 @@ fn value_of(param: &Param, text: &str) -> Value {
         Type::Int { .. } => text.parse().map_or_else(|_| as_text(), Value::Int),
         Type::Real { .. } => text.parse().map_or_else(|_| as_text(), Value::Real),
         Type::Reals { .. } => {
-            let items = text.trim_start_matches('[').trim_end_matches(']').split(',').map(|item| item.trim().parse());
+            let inner = text.trim_start_matches('[').trim_end_matches(']').trim();
+            let items = inner.split_terminator(',').map(|item| item.trim().parse());
             items.collect::<Result<Vec<f64>, _>>().map_or_else(|_| as_text(), Value::Reals)
         }
         Type::Choice(_) | Type::Text => as_text(),

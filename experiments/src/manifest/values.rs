@@ -102,6 +102,19 @@ fn too_long(span: Range<usize>, name: &str) -> Problem {
     Problem::new(span, format!("`{name}` lists more than {LISTED_MAX} values"), "fewer values, or one single range")
 }
 
+/// What is wrong with a list as one value: the element, where it stands.
+fn wrong_element(param: &Param, span: Range<usize>, items: &[Spanned<DeValue<'_>>]) -> Problem {
+    let expected = format!("expected {}", param.expectation());
+    let fits = |item: &DeValue<'_>| number(item).is_some_and(|v| param.check(Value::Reals(vec![v])).is_ok());
+    match items.iter().zip(1..).find(|(item, _)| !fits(item.get_ref())) {
+        Some((item, place)) => {
+            let message = format!("value {place} of `{}` cannot be {}", param.name, kind(item.get_ref()));
+            Problem::new(item.span(), message, expected)
+        }
+        None => Problem::new(span, format!("`{}` cannot be an empty list", param.name), expected),
+    }
+}
+
 /// One value of the parameter's type.
 fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Value> {
     let wrong = || {
@@ -113,20 +126,18 @@ fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Proble
         DeValue::Integer(v) => integer(v).map(Value::Int),
         DeValue::Float(v) => real(v.as_str()).map(Value::Real),
         DeValue::String(v) => Some(Value::Text(v.to_string())),
-        DeValue::Array(items) => items
-            .iter()
-            .map(|item| match item.get_ref() {
-                DeValue::Integer(v) => integer(v).map(|v| v as f64),
-                DeValue::Float(v) => real(v.as_str()),
-                _ => None,
-            })
-            .collect::<Option<Vec<f64>>>()
-            .map(Value::Reals),
+        DeValue::Array(items) => {
+            items.iter().map(|item| number(item.get_ref())).collect::<Option<Vec<f64>>>().map(Value::Reals)
+        }
         DeValue::Datetime(_) | DeValue::Table(_) => None,
     };
     match raw.map(|raw| param.check(raw)) {
         Some(Ok(value)) => Some(value),
         _ => {
+            if let (Type::Reals { .. }, DeValue::Array(items)) = (param.ty, value.get_ref()) {
+                problems.push(wrong_element(param, value.span(), items));
+                return None;
+            }
             let help = match (param.ty, value.get_ref()) {
                 (Type::Choice(names), DeValue::String(text)) => hint(text, names.iter().copied()),
                 (Type::Int { .. }, DeValue::Float(_)) => Some("write it without a decimal point".to_owned()),
@@ -138,6 +149,15 @@ fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Proble
             problems.push(wrong().maybe_help(help));
             None
         }
+    }
+}
+
+/// A number of any kind.
+fn number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Integer(v) => integer(v).map(|v| v as f64),
+        DeValue::Float(v) => real(v.as_str()),
+        _ => None,
     }
 }
 

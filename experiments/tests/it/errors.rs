@@ -54,6 +54,15 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("synthetic_jobs_count = 100", "synthetic_jobs_count = 0", "6:24", &["cannot be 0", "from 1 to"]),
     ("synthetic_jobs_count = 100", "log = \"x\"", "6:1", &["applies to no part", "belongs to source = \"swf\""]),
     ("synthetic_jobs_count = 100", "size_factor = 2", "6:1", &["`size_factor` belongs in a block of [platforms]"]),
+    (
+        "size_factor = [1, 1.5]",
+        "gears_ghz = [1, -2, 3]",
+        "8:17",
+        &["value 2 of `gears_ghz` cannot be -2", "of at least"],
+    ),
+    ("size_factor = [1, 1.5]", "gears_ghz = [1, nan]", "8:17", &["value 2 of `gears_ghz` cannot be nan"]),
+    ("size_factor = [1, 1.5]", "gears_ghz = [[1, 2], [1, \"x\"]]", "8:26", &["value 2 of `gears_ghz` cannot be \"x\""]),
+    ("size_factor = [1, 1.5]", "gears_ghz = []", "8:13", &["`gears_ghz` cannot be an empty list"]),
     ("size_factor = [1, 1.5]", "size_factor = [1, \"2\"]", "8:19", &["cannot be \"2\"", "without quotes"]),
     ("size_factor = [1, 1.5]", "size_factor = [1, 1.5, 1.0]", "8:24", &["has the value 1 twice"]),
     (
