@@ -35,7 +35,7 @@ pub(crate) fn check(
     }
     for (problem, (index, times)) in found.into_iter().take(50) {
         let mut at = Vec::new();
-        let mut span = None;
+        let mut named = Vec::new();
         for (depth, level) in levels.iter().enumerate().take(SEED_LEVEL) {
             let (variant, offset) = level.locate(positions(levels, index)[depth]);
             let variant = &level.variants[variant];
@@ -43,18 +43,19 @@ pub(crate) fn check(
                 at.push(format!("{} `{}`", section_key(crate::space::SECTIONS[depth]), variant.label));
             }
             at.extend(describe(variant, offset));
-            // The parameter that the sentence names says which block to show.
+            // The parameter that the sentence names first is the one to show: others say what it has to fit.
             let table = top.get(section_key(crate::space::SECTIONS[depth])).and_then(|v| v.get_ref().as_table());
             let block = match table.map(|t| (t, t.get(&*variant.label))) {
                 Some((_, Some(block))) => block.get_ref().as_table(),
                 Some((table, None)) => Some(table),
                 None => None,
             };
-            let named = block.and_then(|block| block.keys().find(|key| mentions(&problem, key.get_ref())));
-            span = span.or(named.map(toml::Spanned::span));
+            let keys = block.into_iter().flat_map(DeTable::keys);
+            named.extend(keys.filter_map(|key| Some((mention(&problem, key.get_ref())?, key.span()))));
         }
         let (variant, _) = levels[2].locate(positions(levels, index)[2]);
-        let span = span.unwrap_or_else(|| span_of(top, 2, &levels[2].variants[variant].label));
+        let first = named.into_iter().min_by_key(|(word, _)| *word).map(|(_, span)| span);
+        let span = first.unwrap_or_else(|| span_of(top, 2, &levels[2].variants[variant].label));
         let help = format!("in {times} of the tasks checked, first in task {index}: {}", at.join(", "));
         problems.push(Problem::new(span, problem, "this combination cannot be simulated").help(help));
     }
@@ -70,9 +71,9 @@ fn without_jobs(spec: &SimSpec, tables: Tables) -> Option<String> {
     })
 }
 
-/// Whether a sentence contains a name as a word.
-fn mentions(sentence: &str, name: &str) -> bool {
-    sentence.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| word == name)
+/// Which word of a sentence is this name.
+fn mention(sentence: &str, name: &str) -> Option<usize> {
+    sentence.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).position(|word| word == name)
 }
 
 /// The position of each level.

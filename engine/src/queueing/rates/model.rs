@@ -118,8 +118,10 @@ fn betas(spec: &SimSpec, classes: usize) -> Result<Vec<f64>, String> {
     let count = groups.servers.len();
     let of_groups = match policy.get("beta_groups_j") {
         Some(_) => policy.reals("beta_groups_j").to_vec(),
-        None => parts::fitted_betas(&groups)
-            .ok_or("`group_rates_per_s` has a group without a rate: give the betas (`beta_groups_j`)")?,
+        None => parts::fitted_betas(&groups).ok_or_else(|| {
+            let key = parts::rates_key(platform);
+            format!("`{key}` has a group without a rate: give the betas (`beta_groups_j`)")
+        })?,
     };
     if of_groups.len() != count {
         let found = of_groups.len();

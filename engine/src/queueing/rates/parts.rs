@@ -1,10 +1,8 @@
 //! Registry entries of this folder, and the system that a spec describes.
+use crate::lp::System;
 use crate::lp::structured::{self, Decomposition, Factors};
-use crate::lp::{LpError, System};
 use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 use crate::spec::SimSpec;
-
-const PAPER: &str = "Al-Daoud, Al-Azzoni & Down 2011";
 
 /// Greatest number of servers: policies look at each of them.
 const SERVERS_MAX: f64 = 65_536.0;
@@ -394,6 +392,11 @@ pub fn describes(spec: &SimSpec) -> bool {
     (platform == RATE_MATRIX.name || platform == STRUCTURED.name) && spec.part(Slot::Source).entry().name == SOURCE.name
 }
 
+/// The parameter of a platform of this folder that says what its groups can do.
+pub(super) fn rates_key(platform: &Part) -> &'static str {
+    if platform.entry().name == STRUCTURED.name { "structure_speeds" } else { "group_rates_per_s" }
+}
+
 /// alpha: arrivals a second of each class.
 pub fn arrivals_per_s(source: &Part) -> Vec<f64> {
     let factor = source.real("arrivals_factor");
@@ -405,11 +408,14 @@ pub fn arrivals_per_s(source: &Part) -> Vec<f64> {
 /// # Errors
 /// A sentence that names what does not fit.
 pub fn system(spec: &SimSpec) -> Result<System, String> {
-    let arrivals = arrivals_per_s(spec.part(Slot::Source));
-    let groups = Groups::of(spec.part(Slot::Platform), arrivals.len())?;
+    let (platform, arrivals) = (spec.part(Slot::Platform), arrivals_per_s(spec.part(Slot::Source)));
+    if arrivals.iter().all(|rate| *rate == 0.0) {
+        return Err("`class_arrivals_per_s` has no arrivals: one class at least needs a rate above 0".to_owned());
+    }
+    let groups = Groups::of(platform, arrivals.len())?;
     let by_server = |values: &[f64]| groups.by_server(values);
     let (rates, busy, idle) = (by_server(&groups.rates_per_s), by_server(&groups.busy_w), by_server(&groups.idle_w));
-    System::new(arrivals, rates, busy, idle).map_err(|error: LpError| format!("{PAPER}: {error}"))
+    System::new(arrivals, rates, busy, idle).map_err(|error| format!("`{}`: {error}", rates_key(platform)))
 }
 
 /// The target capacity c of a policy `class-lpas`, at most lambda*.
