@@ -288,8 +288,6 @@ pub struct LpArgs {
     /// Only the system of this task.
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
-    #[command(flatten)]
-    pub logs: LogArgs,
     /// Table or JSON.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,

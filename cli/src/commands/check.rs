@@ -48,7 +48,11 @@ fn claims(name: &str) -> Result<Claims, Failure> {
     } else {
         let known: Vec<&str> = papers::builtin().iter().map(|(name, _)| *name).collect();
         let kind = "paper (no such file, and no shipped claims)";
-        let message = format!("{}\npapers: {}", screen::unknown(kind, name, &known), known.join(", "));
+        let unknown = match screen::nearest(name, &known).is_empty() {
+            true => format!("unknown {kind} `{name}`"),
+            false => screen::unknown(kind, name, &known),
+        };
+        let message = format!("{unknown}\npapers: {}", known.join(", "));
         return Err(Failure::new(Exit::Usage, message));
     };
     Claims::parse(&file, &text).map_err(|errors| inputs::problems(&file, &errors))

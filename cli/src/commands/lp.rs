@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 use powersweep_engine::lp::structured::Decomposition;
 use powersweep_engine::lp::{self, Allocation, Capacity, System};
+use powersweep_engine::queueing::rates;
 use powersweep_engine::queueing::rates::parts::{self, Groups};
 use powersweep_engine::{SimSpec, Slot};
-use powersweep_experiments::{Sweep, TaskSpec};
+use powersweep_experiments::{Digest, Sweep, TaskSpec};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Format, LpArgs};
@@ -20,43 +21,49 @@ const SYSTEMS_MAX: usize = 1000;
 /// Tasks looked at, so that a sweep of any size answers at once.
 const TASKS_MAX: u64 = 1_000_000;
 
+/// A time in which a system does not change.
+struct Phase {
+    /// Its first instant (s).
+    at_s: f64,
+    system: System,
+    capacity: Capacity,
+}
+
 /// One system with what was asked of it.
 struct Found {
     task: TaskSpec,
-    system: System,
     groups: Groups,
-    capacity: Capacity,
-    /// Capacities c, with the label of the policy that asks for each; midpoint and lambda* if none does.
-    targets: Vec<(String, f64)>,
+    /// That of the start, and one for each change of arrivals or servers.
+    phases: Vec<Phase>,
+    /// Capacities c, one a phase, with the label of the policy that asks for them; midpoint and lambda* if none does.
+    targets: Vec<(String, Vec<f64>)>,
 }
 
 /// Prints lambda*, theta*, delta* and loads of every system of a manifest, or of one task.
 pub fn run(args: &LpArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let digests = inputs::digests(&manifest, &inputs::library(&args.logs))?;
-    let sweep = inputs::sweep(&manifest, &digests)?;
+    // Systems of rates have no logs: any digests will do, as nothing here shows whose they are.
+    let digests = manifest.logs().iter().zip(0_u64..).map(|(needed, i)| {
+        let mut digest = [0; 32];
+        digest[..8].copy_from_slice(&i.to_le_bytes());
+        (needed.log.clone(), Digest::from(digest))
+    });
+    let sweep = inputs::sweep(&manifest, &digests.collect())?;
     let found = systems(&sweep, args.index)?;
     if found.is_empty() {
         let what = "no task has a system with a rate for each class: choose source = \"poisson-classes\" and machine = \
                     \"rate-matrix\" or \"structured\"";
         return Err(Failure::new(Exit::Usage, format!("{}: {what}", args.manifest)));
     }
-    let mut text = String::new();
-    let mut list = Vec::new();
-    for found in &found {
-        let solved: Vec<(&str, Allocation)> = found
-            .targets
-            .iter()
-            .map(|(label, target)| Ok((label.as_str(), found.allocation(*target)?)))
-            .collect::<Result<_, Failure>>()?;
-        match args.format {
-            Format::Json => list.push(found.json(&solved)),
-            Format::Table => text.push_str(&found.text(&solved)),
-        }
-    }
     match args.format {
-        Format::Json => screen::print_json(&Json::Array(list)),
-        Format::Table => screen::print(text.trim_end()),
+        Format::Json => {
+            let list = found.iter().map(Found::json).collect::<Result<_, Failure>>()?;
+            screen::print_json(&Json::Array(list))
+        }
+        Format::Table => {
+            let texts = found.iter().map(Found::text).collect::<Result<String, Failure>>()?;
+            screen::print(texts.trim_end())
+        }
     }
 }
 
@@ -71,12 +78,12 @@ fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
         if !parts::describes(&task.sim) {
             continue;
         }
-        let system = parts::system(&task.sim).map_err(|problem| Failure::new(Exit::Usage, problem))?;
-        let place = match found.iter().position(|known| known.system == system) {
+        let systems = rates::systems(&task.sim).map_err(|problem| Failure::new(Exit::Usage, problem))?;
+        let place = match found.iter().position(|known| known.is_of(&systems)) {
             Some(place) => place,
             None if found.len() == SYSTEMS_MAX => break,
             None => {
-                found.push(Found::new(task.clone(), system)?);
+                found.push(Found::new(task.clone(), systems)?);
                 found.len() - 1
             }
         };
@@ -84,34 +91,55 @@ fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
     }
     for found in &mut found {
         if found.targets.is_empty() {
-            let lambda = found.capacity.lambda;
-            found.targets = vec![("lambda*".to_owned(), lambda), ("midpoint".to_owned(), (1.0 + lambda) / 2.0)];
+            found.targets = vec![
+                ("lambda*".to_owned(), found.lambdas().collect()),
+                ("midpoint".to_owned(), found.lambdas().map(|lambda| (1.0 + lambda) / 2.0).collect()),
+            ];
         }
     }
     Ok(found)
 }
 
 impl Found {
-    fn new(task: TaskSpec, system: System) -> Result<Found, Failure> {
-        let groups = Groups::of(task.sim.part(Slot::Platform), system.classes());
+    fn new(task: TaskSpec, systems: Vec<(f64, System)>) -> Result<Found, Failure> {
+        let groups = Groups::of(task.sim.part(Slot::Platform), systems[0].1.classes());
         let groups = groups.map_err(|problem| Failure::new(Exit::Usage, problem))?;
-        let capacity = lp::capacity(&system).or_exit(Exit::Failure)?;
-        Ok(Found { task, system, groups, capacity, targets: Vec::new() })
+        let phase = |(at_s, system)| {
+            let capacity = lp::capacity(&system).or_exit(Exit::Failure)?;
+            Ok(Phase { at_s, system, capacity })
+        };
+        let phases = systems.into_iter().map(phase).collect::<Result<_, Failure>>()?;
+        Ok(Found { task, groups, phases, targets: Vec::new() })
     }
 
-    /// Adds the capacity that a policy of linear programs asks for.
+    /// Whether these are its systems, at its instants.
+    fn is_of(&self, systems: &[(f64, System)]) -> bool {
+        self.phases
+            .iter()
+            .map(|phase| (phase.at_s, &phase.system))
+            .eq(systems.iter().map(|(at_s, system)| (*at_s, system)))
+    }
+
+    fn lambdas(&self) -> impl Iterator<Item = f64> {
+        self.phases.iter().map(|phase| phase.capacity.lambda)
+    }
+
+    /// Adds the capacities that a policy of linear programs asks for.
     fn ask(&mut self, label: &str, spec: &SimSpec) {
         let policy = spec.part(Slot::Policy);
         if policy.entry().name == parts::LPAS.name {
-            let target = parts::lpas_target(policy, self.capacity.lambda);
-            if self.targets.iter().all(|(_, known)| *known != target) {
-                self.targets.push((label.to_owned(), target));
+            let targets: Vec<f64> = self.lambdas().map(|lambda| parts::lpas_target(policy, lambda)).collect();
+            if self.targets.iter().all(|(_, known)| *known != targets) {
+                self.targets.push((label.to_owned(), targets));
             }
         }
     }
 
-    fn allocation(&self, target: f64) -> Result<Allocation, Failure> {
-        lp::allocation(&self.system, &self.capacity, target).or_exit(Exit::Failure)
+    /// The allocations of a phase, by number, with their labels.
+    fn allocations(&self, phase: usize) -> Result<Vec<(&str, Allocation)>, Failure> {
+        let Phase { system, capacity, .. } = &self.phases[phase];
+        let solved = |target| lp::allocation(system, capacity, target).or_exit(Exit::Failure);
+        self.targets.iter().map(|(label, targets)| Ok((label.as_str(), solved(targets[phase])?))).collect()
     }
 
     /// Values by server as rows of classes with one value a group: servers of a group are equal, and share evenly.
@@ -119,47 +147,69 @@ impl Found {
         self.groups.of_firsts(values).chunks(self.groups.servers.len()).map(<[f64]>::to_vec).collect()
     }
 
-    fn json(&self, solved: &[(&str, Allocation)]) -> Json {
-        let machines = self.system.machines();
-        let allocations: Vec<Json> = solved
+    /// The start, with the later phases as its `changes`.
+    fn json(&self) -> Result<Json, Failure> {
+        let changes = (1..self.phases.len()).map(|phase| self.phase_json(phase)).collect::<Result<Vec<_>, _>>()?;
+        let svd = self.decomposition();
+        let mut json = json!({
+            "workload": &*self.task.workload, "platform": &*self.task.platform, "first_index": self.task.index,
+            "group_servers": self.groups.servers, "singular_values": svd.as_ref().map(|svd| svd.singular.clone()),
+            "betas_j": parts::fitted_betas(&self.groups), "changes": changes,
+        });
+        if let (Json::Object(whole), Json::Object(start)) = (&mut json, self.phase_json(0)?) {
+            whole.extend(start);
+        }
+        Ok(json)
+    }
+
+    fn phase_json(&self, phase: usize) -> Result<Json, Failure> {
+        let Phase { at_s, system, capacity } = &self.phases[phase];
+        let allocations: Vec<Json> = self
+            .allocations(phase)?
             .iter()
             .map(|(label, allocation)| {
                 json!({ "policy": label, "capacity": allocation.capacity, "power_w": allocation.power_w,
                         "delta": self.by_group(&allocation.delta),
-                        "loads": self.by_group(&allocation.loads(machines)).concat() })
+                        "loads": self.by_group(&allocation.loads(system.machines())).concat() })
             })
             .collect();
-        let svd = self.decomposition();
-        json!({ "workload": &*self.task.workload, "platform": &*self.task.platform, "first_index": self.task.index,
-                "group_servers": self.groups.servers, "arrivals_per_s": self.system.arrivals_per_s(),
-                "lambda": self.capacity.lambda, "load": 1.0 / self.capacity.lambda,
-                "theta": self.by_group(&self.capacity.theta), "allocations": allocations,
-                "singular_values": svd.as_ref().map(|svd| svd.singular.clone()),
-                "betas_j": parts::fitted_betas(&self.groups) })
+        Ok(json!({ "at_s": at_s, "arrivals_per_s": system.arrivals_per_s(), "lambda": capacity.lambda,
+                   "load": 1.0 / capacity.lambda, "theta": self.by_group(&capacity.theta), "allocations": allocations }))
     }
 
     fn decomposition(&self) -> Option<Decomposition> {
-        Decomposition::of(self.groups.rates_per_s(), self.system.classes())
+        Decomposition::of(self.groups.rates_per_s(), self.phases[0].system.classes())
     }
 
-    fn text(&self, solved: &[(&str, Allocation)]) -> String {
+    fn text(&self) -> Result<String, Failure> {
         let mut text = format!("workload {}, platform {}", self.task.workload, self.task.platform);
-        let arrivals: Vec<String> = self.system.arrivals_per_s().iter().map(|rate| screen::number(*rate)).collect();
-        let lambda = self.capacity.lambda;
-        let _ = writeln!(text, ", arrivals a second {}", arrivals.join(", "));
-        let _ = writeln!(text, "lambda* {lambda:.6}, load {:.6}\n", 1.0 / lambda);
-        let theta = &self.capacity.theta;
-        let _ = writeln!(text, "{}\n", self.matrix("theta*", theta));
-        for (label, allocation) in solved {
-            let _ = writeln!(text, "c {:.6} ({label}): {:.6} W", allocation.capacity, allocation.power_w);
-            let _ = writeln!(text, "{}\n", self.matrix("delta*", &allocation.delta));
+        for (number, phase) in self.phases.iter().enumerate() {
+            if number > 0 {
+                let _ = write!(text, "from {} s on", screen::number(phase.at_s));
+            }
+            self.write_phase(&mut text, number)?;
         }
         let list = |values: &[f64]| values.iter().map(|v| format!("{v:.4}")).collect::<Vec<_>>().join(", ");
         if let (Some(svd), Some(betas)) = (self.decomposition(), parts::fitted_betas(&self.groups)) {
-            let _ = writeln!(text, "singular values of the rates: {}", list(&svd.singular));
-            let _ = writeln!(text, "beta of each group (J): {}\n", list(&betas));
+            let start = if self.phases.len() > 1 { " at the start" } else { "" };
+            let _ = writeln!(text, "singular values of the rates{start}: {}", list(&svd.singular));
+            let _ = writeln!(text, "beta of each group{start} (J): {}\n", list(&betas));
         }
-        text
+        Ok(text)
+    }
+
+    fn write_phase(&self, text: &mut String, number: usize) -> Result<(), Failure> {
+        let Phase { system, capacity, .. } = &self.phases[number];
+        let arrivals: Vec<String> = system.arrivals_per_s().iter().map(|rate| screen::number(*rate)).collect();
+        let lambda = capacity.lambda;
+        let _ = writeln!(text, ", arrivals a second {}", arrivals.join(", "));
+        let _ = writeln!(text, "lambda* {lambda:.6}, load {:.6}\n", 1.0 / lambda);
+        let _ = writeln!(text, "{}\n", self.matrix("theta*", &capacity.theta));
+        for (label, allocation) in self.allocations(number)? {
+            let _ = writeln!(text, "c {:.6} ({label}): {:.6} W", allocation.capacity, allocation.power_w);
+            let _ = writeln!(text, "{}\n", self.matrix("delta*", &allocation.delta));
+        }
+        Ok(())
     }
 
     /// A matrix of shares with the loads below it.

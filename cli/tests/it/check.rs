@@ -83,6 +83,8 @@ fn what_cannot_be_checked_is_said() {
     let sandbox = Sandbox::new();
     sandbox.run(&["check", "etinski2011"]).exits(2).says(&["did you mean `etinski2010`?", "papers: "]);
     sandbox.run(&["check", "none.toml"]).exits(2).says(&["papers: "]);
+    let listed = sandbox.run(&["check", "nosuch"]).exits(2).stderr;
+    assert_eq!(listed.matches("etinski2010").count(), 1, "{listed}");
     sandbox.run(&["check", "etinski2010"]).exits(4).says(&["POWERSWEEP_TRACES"]);
     sandbox.write(
         "wrong.toml",

@@ -57,12 +57,49 @@ fn the_worked_example_as_table_and_json() {
     near(&json[0]["lambda"], 50.0 / 17.0);
 }
 
+/// Group 1 leaves and group 2 slows down at 10 s; arrivals double at 20 s.
+#[test]
+fn every_phase_of_a_system_that_changes() {
+    let sandbox = Sandbox::new();
+    let changes =
+        "[0.1, 0.1]\nspeed_change_at_s = [10, 10]\nspeed_change_groups = [1, 2]\nspeed_change_factors = [0, 0.5]";
+    let arrivals = "[1, 1.5]\narrivals_change_at_s = [20]\narrivals_change_factors = [2]";
+    sandbox.write("changing.toml", WORKED.replace("[0.1, 0.1]", changes).replace("[1, 1.5]", arrivals));
+    let json = sandbox.run(&["lp", "changing.toml", "--format", "json"]).exits(0).json();
+    let near = |value: &serde_json::Value, expected: f64| {
+        let value = value.as_f64().expect("a number");
+        assert!((value - expected).abs() < 1e-6, "{value} is not {expected}");
+    };
+    assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
+    near(&json[0]["lambda"], 30.0 / 17.0);
+    let changes = json[0]["changes"].as_array().expect("a list");
+    assert_eq!(changes.iter().map(|change| change["at_s"].as_f64()).collect::<Vec<_>>(), [Some(10.0), Some(20.0)]);
+    // Machine 2 alone at rates 2.5 and 0.5: lambda / 2.5 + 1.5 lambda / 0.5 = 1.
+    near(&changes[0]["lambda"], 5.0 / 17.0);
+    near(&changes[0]["theta"][1][1], 15.0 / 17.0);
+    near(&changes[1]["lambda"], 2.5 / 17.0);
+    near(&changes[1]["arrivals_per_s"][0], 2.0);
+    // What each phase can reach is served there.
+    near(&changes[1]["allocations"][0]["capacity"], 2.5 / 17.0);
+    let table = sandbox.run(&["lp", "changing.toml"]).exits(0);
+    table.prints(&["lambda* 1.764706", "from 10 s on, arrivals a second 1, 1.5", "lambda* 0.294118", "from 20 s on"]);
+
+    // Systems that differ in a change alone are two.
+    let changes =
+        "[0.1, 0.1]\nspeed_change_at_s = [10]\nspeed_change_groups = [2]\nspeed_change_factors = [[0.5], [2]]";
+    sandbox.write("two.toml", WORKED.replace("[0.1, 0.1]", changes));
+    let json = sandbox.run(&["lp", "two.toml", "--format", "json"]).exits(0).json();
+    assert_eq!(json.as_array().map(Vec::len), Some(2), "{json}");
+}
+
 #[test]
 fn what_has_no_such_system_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("worked.toml", WORKED);
     let batch = sandbox.run(&["lp", "quickstart"]).exits(2);
     batch.says(&["no task has a system with a rate for each class", "poisson-classes"]);
+    // Nor are its logs asked for.
+    sandbox.run(&["lp", "etinski2010"]).exits(2).says(&["no task has a system with a rate for each class"]);
     sandbox.run(&["lp", "worked.toml", "--index", "999"]).exits(2).says(&["no task 999"]);
     sandbox.write("wrong.toml", WORKED.replace("[9, 5, 2, 1]", "[9, 5, 2]"));
     sandbox.run(&["lp", "wrong.toml"]).exits(2).says(&["`group_rates_per_s` has 3 values: 2 classes"]);

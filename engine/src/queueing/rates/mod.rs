@@ -20,5 +20,6 @@ pub use dvs::{Dvs, Frequency, Utilization};
 pub use fcfs::Fcfs;
 pub use lpas::Lpas;
 pub use ordered_beta::{OrderedBeta, Window};
+pub use phases::systems;
 pub use pme::Pme;
 pub use rescaled::Rescaled;

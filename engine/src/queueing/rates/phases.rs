@@ -1,5 +1,5 @@
 //! The changes of a spec's system: of all arrival rates, and of groups of servers.
-use super::parts::Groups;
+use super::parts::{self, Groups};
 use crate::lp::System;
 use crate::registry::{Part, Slot};
 use crate::spec::SimSpec;
@@ -66,6 +66,18 @@ fn lists<'a, const N: usize>(part: &'a Part, names: [&'static str; N]) -> Result
         return Err(format!("`{name}` has {} values and `{first}` {count}: each change needs one of each", list.len()));
     }
     Ok(given)
+}
+
+/// The systems of a spec whose platform and source are those of this folder: that of the start and of every change of
+/// arrivals or servers, each with its first instant (s).
+///
+/// # Errors
+/// A sentence that names what does not fit.
+pub fn systems(spec: &SimSpec) -> Result<Vec<(f64, System)>, String> {
+    let whole = parts::system(spec)?;
+    let groups = Groups::of(spec.part(Slot::Platform), whole.classes())?;
+    let plans = of(spec, &groups)?;
+    plans.iter().map(|plan| Ok((plan.at_s, system(plan, &whole, &groups)?))).collect()
 }
 
 /// The system of a phase; servers that are not there have no rates.
