@@ -1,5 +1,5 @@
 //! Project chores: `cargo xtask tidy` checks the house rules, `cargo xtask docs` writes the generated documents anew,
-//! `cargo xtask recipe` follows the recipe for a new part in a copy of the tree.
+//! `cargo xtask recipe` follows the recipes for new parts in a copy of the tree.
 
 mod recipe;
 mod tidy;

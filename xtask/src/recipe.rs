@@ -1,13 +1,27 @@
-//! Follows CONTRIBUTING.md's recipe for a new queue order, literally, in a copy of the tree.
+//! Follows CONTRIBUTING.md's recipes for new parts of one file, literally, in a copy of the tree.
 //!
 //! A block `rust elsewhere: ... file=PATH` becomes that file; the `+` lines of a block `diff elsewhere: ... file=PATH` go
 //! after its other lines, which that file must have side by side, once. Then the conformance tests of the copy's engine
-//! must pass and have run the new order.
+//! must pass and have run each new part.
 
 use std::path::Path;
 use std::process::Command;
 
 const DOCUMENT: &str = "CONTRIBUTING.md";
+
+/// The conformance tests by the slot of the part that they run: a filter, and the test that must have passed.
+const TESTS: [(&str, &str, &str); 2] = [
+    ("Slot::Order", "combinations::", "combinations_conform"),
+    ("Slot::Policy", "aldaoud::conforming::", "policies_of_classes_conform"),
+];
+
+/// A new part: its name in manifests, and the tests that run it.
+#[derive(Debug, PartialEq)]
+struct Added {
+    name: String,
+    filter: &'static str,
+    must_pass: &'static str,
+}
 
 /// Copies what git tracks to a folder of the target folder `target`, follows the recipe there and runs the tests.
 pub(crate) fn run(root: &Path, target: &Path) -> Result<String, String> {
@@ -15,10 +29,10 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<String, String> {
     let copy = target.join("recipe");
     let _ = std::fs::remove_dir_all(&copy);
     copy_tree(root, &copy)?;
-    let name = follow(root, &copy)?;
-    let result = test(&copy, target, &name);
+    let added = follow(root, &copy)?;
+    let result = added.iter().map(|part| test(&copy, target, part)).collect::<Result<Vec<String>, String>>();
     let _ = std::fs::remove_dir_all(&copy);
-    result
+    Ok(result?.join("\n"))
 }
 
 fn copy_tree(root: &Path, copy: &Path) -> Result<(), String> {
@@ -33,10 +47,10 @@ fn copy_tree(root: &Path, copy: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Applies the blocks; returns the name of the new part: that of its file.
-fn follow(root: &Path, copy: &Path) -> Result<String, String> {
+/// Applies the blocks; returns the new parts.
+fn follow(root: &Path, copy: &Path) -> Result<Vec<Added>, String> {
     let text = read(&root.join(DOCUMENT))?;
-    let mut new = None;
+    let mut new = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let Some((language, file)) = line.strip_prefix("```").and_then(|info| info.split_once(" elsewhere: ")) else {
@@ -47,7 +61,7 @@ fn follow(root: &Path, copy: &Path) -> Result<String, String> {
         let path = copy.join(file);
         let content = match language {
             "rust" => {
-                new = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+                new.push(added(&block).map_err(|what| format!("{DOCUMENT}, {file}: {what}"))?);
                 block.join("\n") + "\n"
             }
             "diff" => registered(&read(&path)?, &block).map_err(|what| format!("{DOCUMENT}, {file}: {what}"))?,
@@ -55,7 +69,20 @@ fn follow(root: &Path, copy: &Path) -> Result<String, String> {
         };
         std::fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    new.ok_or_else(|| format!("{DOCUMENT} has no recipe with a new file"))
+    // Every kind has a recipe: one that is no longer recognised must not pass for followed.
+    match TESTS.iter().find(|(_, filter, _)| new.iter().all(|part: &Added| part.filter != *filter)) {
+        Some((slot, ..)) => Err(format!("{DOCUMENT} has no recipe with a new file for {slot}")),
+        None => Ok(new),
+    }
+}
+
+/// The part that a new file describes in its registry entry.
+fn added(block: &[&str]) -> Result<Added, String> {
+    let field = |key: &str| block.iter().find_map(|line| line.trim().strip_prefix(key)?.trim().strip_suffix(','));
+    let slot = field("slot:").ok_or("it has no `slot`")?;
+    let name = field("name:").and_then(|name| name.strip_prefix('"')?.strip_suffix('"')).ok_or("it has no `name`")?;
+    let tests = TESTS.iter().find(|(of, ..)| *of == slot).ok_or_else(|| format!("no tests are known for {slot}"))?;
+    Ok(Added { name: name.to_owned(), filter: tests.1, must_pass: tests.2 })
 }
 
 /// The text with the block's new lines.
@@ -72,9 +99,10 @@ fn registered(text: &str, block: &[&str]) -> Result<String, String> {
     Ok(text.replace(&context, &(context.clone() + &added.join("\n") + "\n")))
 }
 
-fn test(copy: &Path, target: &Path, name: &str) -> Result<String, String> {
+fn test(copy: &Path, target: &Path, part: &Added) -> Result<String, String> {
+    let Added { name, filter, must_pass } = part;
     let output = Command::new(env!("CARGO"))
-        .args(["test", "--locked", "--package", "powersweep-engine", "--test", "it", "combinations::"])
+        .args(["test", "--locked", "--package", "powersweep-engine", "--test", "it", filter])
         // The tests must see it by the registry alone.
         .env("POWERSWEEP_PART", name)
         .env("CARGO_TARGET_DIR", target)
@@ -83,10 +111,10 @@ fn test(copy: &Path, target: &Path, name: &str) -> Result<String, String> {
         .output()
         .map_err(|error| format!("cannot start cargo: {error}"))?;
     let told = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() && told.contains("combinations_conform ... ok") {
-        Ok(format!("the queue order `{name}` was added as {DOCUMENT} says and conforms"))
+    if output.status.success() && told.contains(&format!("{must_pass} ... ok")) {
+        Ok(format!("`{name}` was added as {DOCUMENT} says and conforms"))
     } else {
-        Err(format!("{told}the queue order `{name}`, added as {DOCUMENT} says, does not conform"))
+        Err(format!("{told}`{name}`, added as {DOCUMENT} says, does not conform"))
     }
 }
 
@@ -97,6 +125,14 @@ fn read(path: &Path) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_part_is_known_by_its_entry() {
+        let order = added(&["    slot: Slot::Order,", "    name: \"lifo\","]).expect("it has an entry");
+        assert_eq!((order.name.as_str(), order.must_pass), ("lifo", "combinations_conform"));
+        assert!(added(&["    name: \"lifo\","]).is_err());
+        assert!(added(&["    slot: Slot::Cap,", "    name: \"x\","]).is_err());
+    }
 
     #[test]
     fn new_lines_follow_the_lines_that_stay() {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 use powersweep_engine::lp::structured::Decomposition;
 use powersweep_engine::lp::{self, Allocation, Capacity, System};
-use powersweep_engine::queueing::rates;
 use powersweep_engine::queueing::rates::parts::{self, Groups};
+use powersweep_engine::queueing::rates::{self, lpas};
 use powersweep_engine::{SimSpec, Slot};
 use powersweep_experiments::{Digest, Sweep, TaskSpec};
 use serde_json::{Value as Json, json};
@@ -127,8 +127,8 @@ impl Found {
     /// Adds the capacities that a policy of linear programs asks for.
     fn ask(&mut self, label: &str, spec: &SimSpec) {
         let policy = spec.part(Slot::Policy);
-        if policy.entry().name == parts::LPAS.name {
-            let targets: Vec<f64> = self.lambdas().map(|lambda| parts::lpas_target(policy, lambda)).collect();
+        if *policy.entry() == lpas::ENTRY {
+            let targets: Vec<f64> = self.lambdas().map(|lambda| lpas::target(policy, lambda)).collect();
             if self.targets.iter().all(|(_, known)| *known != targets) {
                 self.targets.push((label.to_owned(), targets));
             }

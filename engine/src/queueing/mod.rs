@@ -43,7 +43,7 @@
 //! server that can execute its class; seconds of a server's states add up to the time; energies are sums over segments of
 //! constant power. This module knows nothing of the batch jobs, their platforms and policies.
 //!
-//! Parts of the registry: sources and platforms of queueing models, policies, statistics ([`PARTS`]); [`problems`] says
+//! Parts of the registry: sources and platforms of queueing models, policies, statistics ([`is_part`]); [`problems`] says
 //! which fit together.
 
 mod arrivals;
@@ -68,7 +68,7 @@ pub use arrivals::{Arrivals, ClassStream, Listed, Poisson, Work};
 pub use buffered::{Buffered, Scheme};
 pub use policy::{Completed, QueuePolicy, Task};
 pub(crate) use run::simulate;
-pub use run::{PARTS, SLOTS, is_model, is_part, problems};
+pub use run::{SLOTS, is_model, is_part, problems};
 pub use server_classes::{Priority, ServerClasses};
 pub use servers::{ServerTable, Servers, Speed, State};
 pub use simulation::{Observer, Simulation, Until};

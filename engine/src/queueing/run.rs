@@ -11,19 +11,14 @@ use super::{horizon, open_poisson, rates, steady_state};
 use crate::registry::{Entry, Part, Slot};
 use crate::{Details, Limits, SimError, SimSpec};
 
-/// The parts of queueing models; all others are of batch jobs.
-pub static PARTS: &[&Entry] = &[
+/// The parts of queueing models, beside the policies of classes of tasks; all others are of batch jobs.
+static PARTS: &[&Entry] = &[
     &open_poisson::ENTRY,
     &server_classes::ENTRY,
     &buffered::ENTRY,
     &rates::parts::SOURCE,
     &rates::parts::RATE_MATRIX,
     &rates::parts::STRUCTURED,
-    &rates::parts::FCFS,
-    &rates::parts::PME,
-    &rates::parts::LPAS,
-    &rates::parts::ORDERED_BETA,
-    &rates::parts::DVS,
     &steady_state::ENTRY,
     &horizon::ENTRY,
 ];
@@ -34,7 +29,7 @@ pub const SLOTS: [Slot; 4] = [Slot::Source, Slot::Platform, Slot::Policy, Slot::
 
 /// Whether a part is one of queueing models.
 pub fn is_part(entry: &Entry) -> bool {
-    PARTS.contains(&entry)
+    PARTS.contains(&entry) || rates::POLICIES.iter().any(|kind| kind.entry == entry)
 }
 
 /// Whether a spec is of a queueing model: its policy says so.
@@ -88,7 +83,7 @@ fn unused(spec: &SimSpec, slot: Slot) -> Option<String> {
 }
 
 fn model_problems(spec: &SimSpec) -> Vec<String> {
-    if rates::model::is_policy(spec.part(Slot::Policy).entry().name) {
+    if rates::model::kind_of(spec.part(Slot::Policy).entry().name).is_some() {
         return rates::model::problems(spec);
     }
     let (source, platform) = (spec.part(Slot::Source), spec.part(Slot::Platform));
@@ -157,7 +152,7 @@ pub(crate) fn simulate(spec: &SimSpec, limits: &Limits<'_>, details: &mut Detail
             let measurement = model.measurement(policy.text("idle_servers") == "on");
             measure(spec, model.classes.table(), &[model.stream], buffered, &measurement, limits, details)
         }
-        name if rates::model::is_policy(name) => rates::model::simulate(spec, limits, details),
+        name if rates::model::kind_of(name).is_some() => rates::model::simulate(spec, limits, details),
         other => Err(SimError::Invalid(format!("no queueing model has the policy `kind` \"{other}\""))),
     }
 }

@@ -108,6 +108,9 @@ pub struct Servers {
     next_due_s: f64,
     next_stale: bool,
     each: Vec<Server>,
+    /// Since when each server is free (s); infinity if it is not. Side by side, because policies look for the least of them
+    /// at every arrival.
+    free_since_s: Vec<f64>,
     /// Seconds that each server executed each class, settled; as the table's matrices.
     executed_s: Vec<f64>,
     /// Settled energies (J) by [`State`].
@@ -145,6 +148,7 @@ impl Servers {
             next_due_s: f64::INFINITY,
             next_stale: false,
             each: (0..table.servers).map(server).collect(),
+            free_since_s: vec![0.0; table.servers],
             executed_s: vec![0.0; table.rates.len()],
             energy_j: [0.0; 4],
             timers: Timers::default(),
@@ -187,6 +191,19 @@ impl Servers {
     /// When the server entered its state (s): how long it is free, since when its task runs.
     pub fn since_s(&self, server: usize) -> f64 {
         self.each[server].since_s
+    }
+
+    /// The server that is free for the longest among those that `able` admits; the lowest index of several.
+    #[inline]
+    pub fn longest_free(&self, able: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut found: Option<usize> = None;
+        let mut earliest_s = f64::INFINITY;
+        for (server, since_s) in self.free_since_s.iter().enumerate() {
+            if *since_s < earliest_s && able(server) {
+                (found, earliest_s) = (Some(server), *since_s);
+            }
+        }
+        found
     }
 
     /// The task that a server executes.
@@ -252,6 +269,7 @@ impl Servers {
         self.energy_j[State::Free as usize] += each.now_w * open_s;
         each.state = State::Busy;
         each.since_s = self.now_s;
+        self.free_since_s[server] = f64::INFINITY;
         each.settled_s = self.now_s;
         each.now_w = self.table.busy_w[cell] * each.speed.busy_w;
         each.task = task;
@@ -284,6 +302,7 @@ impl Servers {
             let each = &mut self.each[server];
             each.state = state;
             each.since_s = self.now_s;
+            self.free_since_s[server] = if state == State::Free { self.now_s } else { f64::INFINITY };
             each.now_w = power_w * each.speed.idle_w;
         }
         Ok(())
@@ -390,6 +409,7 @@ impl Servers {
         let done = Completed { task: each.task, server, start_s: each.since_s, finish_s: self.now_s };
         each.state = State::Free;
         each.since_s = self.now_s;
+        self.free_since_s[server] = self.now_s;
         each.settled_s = self.now_s;
         each.now_w = self.table.free_w[server] * each.speed.idle_w;
         self.running -= 1;

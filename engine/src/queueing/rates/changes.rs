@@ -1,5 +1,6 @@
 //! Servers that leave, come back or change their speed, and policies that go on with new shares.
 use super::super::{Completed, QueuePolicy, Servers, Speed, State, Task};
+use super::policy::ClassPolicy;
 use crate::error::Stop;
 
 /// A time in which nothing changes.
@@ -11,15 +12,6 @@ pub struct Phase {
     pub speeds: Vec<f64>,
     /// delta* of the phase, class by class, for a policy that follows shares.
     pub shares: Option<Vec<f64>>,
-}
-
-/// A policy that can go on when servers change.
-pub trait Adapts: QueuePolicy {
-    /// A phase begins: servers that left are off, those that came back are free, speeds are set.
-    ///
-    /// # Errors
-    /// Those of the policy's decisions.
-    fn changed(&mut self, servers: &mut Servers, shares: Option<&[f64]>) -> Result<(), Stop>;
 }
 
 /// A policy in a system that changes (Al-Daoud et al. 2011, section 4: two new linear programs at each change).
@@ -37,7 +29,7 @@ pub struct Changing<P> {
 /// Token of the timers of changes; the policy's own are below.
 const CHANGE: u64 = 1 << 63;
 
-impl<P: Adapts> Changing<P> {
+impl<P: ClassPolicy> Changing<P> {
     /// The policy of the first phase, and all phases.
     pub fn new(inner: P, phases: Vec<Phase>) -> Changing<P> {
         Changing { inner, phases, now: 0 }
@@ -52,7 +44,7 @@ impl<P: Adapts> Changing<P> {
     }
 }
 
-impl<P: Adapts> QueuePolicy for Changing<P> {
+impl<P: ClassPolicy> QueuePolicy for Changing<P> {
     fn begin(&mut self, servers: &mut Servers) -> Result<(), Stop> {
         self.set_timer(servers)?;
         self.inner.begin(servers)

@@ -1,8 +1,19 @@
 //! First come, first served over all classes.
 use super::super::{Completed, QueuePolicy, Servers, Task};
-use super::changes::Adapts;
+use super::policy::{ClassPolicy, Model};
 use super::queues::ClassQueues;
 use crate::error::Stop;
+use crate::registry::{Entry, Slot};
+
+/// Registry entry of the policy.
+pub const ENTRY: Entry = Entry {
+    slot: Slot::Policy,
+    name: "class-fcfs",
+    version: 1,
+    source: "Al-Daoud, Al-Azzoni & Down 2011, section 3",
+    doc: "A server that becomes free takes the earliest task that it can execute; a task takes the longest-free server.",
+    params: &[],
+};
 
 /// A server that becomes free takes the earliest task that it can execute (Al-Daoud et al. 2011, section 3).
 #[derive(Debug, Clone)]
@@ -15,9 +26,21 @@ impl Fcfs {
     pub fn new(classes: usize) -> Fcfs {
         Fcfs { queues: ClassQueues::new(classes) }
     }
+
+    /// A task has arrived: the server that it starts on.
+    #[inline]
+    pub(super) fn start_or_keep(&mut self, servers: &mut Servers, task: Task) -> Result<Option<usize>, Stop> {
+        self.queues.start_or_push(servers, task)
+    }
 }
 
-impl Adapts for Fcfs {
+impl ClassPolicy for Fcfs {
+    const SERVERS_CHANGE: bool = true;
+
+    fn of(model: &Model<'_>) -> Result<Fcfs, String> {
+        Ok(Fcfs::new(model.system.classes()))
+    }
+
     fn changed(&mut self, servers: &mut Servers, _: Option<&[f64]>) -> Result<(), Stop> {
         for server in 0..servers.len() {
             if let Some(task) = self.queues.pop_earliest(servers, server) {
@@ -31,7 +54,7 @@ impl Adapts for Fcfs {
 impl QueuePolicy for Fcfs {
     #[inline]
     fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
-        self.queues.start_or_push(servers, task)
+        self.start_or_keep(servers, task).map(|_| ())
     }
 
     #[inline]

@@ -1,8 +1,50 @@
 //! The power-aware LPAS policy.
 use super::super::{Completed, QueuePolicy, Servers, State, Task};
-use super::changes::Adapts;
-use super::queues::{ClassQueues, longest_free};
+use super::parts::positive;
+use super::policy::{ClassPolicy, Model};
+use super::queues::ClassQueues;
 use crate::error::Stop;
+use crate::lp::System;
+use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use crate::spec::SimSpec;
+
+/// Registry entry of the policy.
+pub const ENTRY: Entry = Entry {
+    slot: Slot::Policy,
+    name: "class-lpas",
+    version: 2,
+    source: "Al-Daoud, Al-Azzoni & Down 2011, section 4",
+    doc: "Servers follow the shares delta* of the linear program of least power that still serves the capacity c.",
+    params: &[
+        positive(
+            "lpas_capacity",
+            1e300,
+            "",
+            Default::Unset,
+            "Target capacity c over the arrival rates; what exceeds lambda* counts as lambda*, which is also taken if \
+             neither this nor `lpas_capacity_share` is given.",
+        ),
+        Param {
+            name: "lpas_capacity_share",
+            ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
+            unit: "",
+            default: Default::Unset,
+            identity: true,
+            doc: "Target capacity as a share s of the way from 1 to lambda*: c = 1 + s (lambda* - 1); 0.5 is the paper's \
+                  midpoint. Instead of `lpas_capacity`.",
+        },
+    ],
+};
+
+/// The target capacity c of a part `class-lpas`, at most lambda*.
+pub fn target(policy: &Part, lambda: f64) -> f64 {
+    let target = match (policy.opt_real("lpas_capacity"), policy.opt_real("lpas_capacity_share")) {
+        (Some(capacity), _) => capacity,
+        (None, Some(share)) => 1.0 + share * (lambda - 1.0),
+        (None, None) => lambda,
+    };
+    target.min(lambda)
+}
 
 /// A difference delta*_ij - delta_ij(t) this near to 0 counts as 0.
 ///
@@ -94,7 +136,20 @@ fn loads(shares: &[f64], servers: usize) -> Vec<f64> {
     (0..servers).map(|server| shares.iter().skip(server).step_by(servers).sum()).collect()
 }
 
-impl Adapts for Lpas {
+impl ClassPolicy for Lpas {
+    const SERVERS_CHANGE: bool = true;
+    const FOLLOWS_SHARES: bool = true;
+
+    fn problem(spec: &SimSpec, _: &System) -> Option<String> {
+        let policy = spec.part(Slot::Policy);
+        let both = policy.get("lpas_capacity").is_some() && policy.get("lpas_capacity_share").is_some();
+        both.then(|| "`lpas_capacity` and `lpas_capacity_share` both say what the capacity is: give one".to_owned())
+    }
+
+    fn of(model: &Model<'_>) -> Result<Lpas, String> {
+        Ok(Lpas::new(model.allocations[0].delta.clone(), model.system.machines()))
+    }
+
     /// Every server without a task decides anew, sleeping ones too; delta_ij(t) goes on from 0.
     fn changed(&mut self, servers: &mut Servers, shares: Option<&[f64]>) -> Result<(), Stop> {
         if let Some(shares) = shares {
@@ -126,7 +181,7 @@ impl QueuePolicy for Lpas {
     fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
         let class = task.class as usize;
         self.queues.push(task);
-        match longest_free(servers, |server| self.is_eligible(servers, class, server)) {
+        match servers.longest_free(|server| self.is_eligible(servers, class, server)) {
             // The head of the class: a server can have become eligible while tasks of the class waited.
             Some(server) => servers.start(server, self.queues.pop(class)),
             None => Ok(()),

@@ -1,20 +1,20 @@
 //! From a spec to a run of a policy of this folder.
-use super::super::arrivals::{ClassStream, Poisson, Work};
+use super::super::arrivals::Poisson;
 use super::super::measure::Measurement;
 use super::super::policy::QueuePolicy;
 use super::super::run::{is_part, measure_arrivals};
 use super::super::servers::ServerTable;
 use super::super::summary::QueueSummary;
 use super::parts::{self, Groups};
-use super::phases::{self, Plan};
-use super::{Adapts, Changing, Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Phase, Pme, Rescaled, Utilization, Window};
-use crate::lp::{self, Allocation, System};
-use crate::registry::{self, Entry, Part, Slot};
+use super::policy::{Kind, Model, Visitor, unsolved};
+use super::{POLICIES, Rescaled, phases, show};
+use crate::lp::{self, System};
+use crate::registry::{self, Entry, Slot};
 use crate::{Details, Limits, SimError, SimSpec};
 
-/// Whether a policy is one of this folder.
-pub(in crate::queueing) fn is_policy(name: &str) -> bool {
-    parts::POLICIES.iter().any(|entry| entry.name == name)
+/// The policy of a name, if it is of this folder.
+pub(in crate::queueing) fn kind_of(name: &str) -> Option<&'static Kind> {
+    POLICIES.iter().find(|kind| kind.entry.name == name)
 }
 
 /// What is wrong with a spec whose policy is of this folder, a sentence each.
@@ -27,8 +27,10 @@ pub(in crate::queueing) fn problems(spec: &SimSpec) -> Vec<String> {
         Ok(system) => system,
         Err(problem) => return vec![problem],
     };
-    problems.extend(policy_problem(spec, &system));
-    problems.extend(change_problem(spec, &system));
+    if let Some(kind) = kind_of(spec.part(Slot::Policy).entry().name) {
+        problems.extend((kind.problem)(spec, &system));
+        problems.extend(change_problem(spec, &system, kind));
+    }
     if spec.part(Slot::Statistics).entry().name == "steady-state" {
         problems.extend(overloaded(&system));
     }
@@ -36,7 +38,7 @@ pub(in crate::queueing) fn problems(spec: &SimSpec) -> Vec<String> {
 }
 
 /// What is wrong with the changes of the system.
-fn change_problem(spec: &SimSpec, system: &System) -> Option<String> {
+fn change_problem(spec: &SimSpec, system: &System, kind: &Kind) -> Option<String> {
     let changes = || {
         let groups = Groups::of(spec.part(Slot::Platform), system.classes())?;
         let plans = phases::of(spec, &groups)?;
@@ -47,14 +49,13 @@ fn change_problem(spec: &SimSpec, system: &System) -> Option<String> {
         Ok(count) => count,
         Err(problem) => return Some(problem),
     };
-    let kind = spec.part(Slot::Policy).entry();
-    let speeds = spec.part(Slot::Platform).get("speed_change_at_s").is_some();
-    if speeds && (*kind == parts::ORDERED_BETA || *kind == parts::DVS) {
-        let others = [parts::FCFS.name, parts::PME.name, parts::LPAS.name].map(|name| format!("\"{name}\"")).join(", ");
+    if !kind.servers_change && spec.part(Slot::Platform).get("speed_change_at_s").is_some() {
+        let others = POLICIES.iter().filter(|kind| kind.servers_change);
+        let others: Vec<String> = others.map(|kind| format!("\"{}\"", kind.entry.name)).collect();
         return Some(format!(
-            "`speed_change_at_s` does not go with `kind` \"{}\", which switches and slows servers itself: choose one of \
-             {others}",
-            kind.name
+            "`speed_change_at_s` does not go with `kind` \"{}\", under which servers do not change: choose one of {}",
+            kind.entry.name,
+            others.join(", ")
         ));
     }
     (count > 0 && spec.part(Slot::Statistics).entry().name == "steady-state").then(|| {
@@ -90,19 +91,6 @@ fn unfit(spec: &SimSpec, own: bool) -> Vec<String> {
     problems
 }
 
-fn policy_problem(spec: &SimSpec, system: &System) -> Option<String> {
-    let policy = spec.part(Slot::Policy);
-    match policy.entry().name {
-        name if name == parts::LPAS.name => {
-            let both = policy.get("lpas_capacity").is_some() && policy.get("lpas_capacity_share").is_some();
-            both.then(|| "`lpas_capacity` and `lpas_capacity_share` both say what the capacity is: give one".to_owned())
-        }
-        name if name == parts::ORDERED_BETA.name => betas(spec, system.classes()).err(),
-        name if name == parts::DVS.name => frequencies(policy).err(),
-        _ => None,
-    }
-}
-
 /// Why there is no steady state.
 fn overloaded(system: &System) -> Option<String> {
     let lambda = lp::capacity(system).ok()?.lambda;
@@ -111,50 +99,16 @@ fn overloaded(system: &System) -> Option<String> {
     })
 }
 
-/// beta of each server.
-fn betas(spec: &SimSpec, classes: usize) -> Result<Vec<f64>, String> {
-    let (policy, platform) = (spec.part(Slot::Policy), spec.part(Slot::Platform));
-    let groups = Groups::of(platform, classes)?;
-    let count = groups.servers.len();
-    let of_groups = match policy.get("beta_groups_j") {
-        Some(_) => policy.reals("beta_groups_j").to_vec(),
-        None => parts::fitted_betas(&groups).ok_or_else(|| {
-            let key = parts::rates_key(platform);
-            format!("`{key}` has a group without a rate: give the betas (`beta_groups_j`)")
-        })?,
+/// Shows a visitor the servers, the arrivals and the policy of a spec without [`problems`].
+///
+/// # Errors
+/// [`SimError::Invalid`]: a policy of other queues, or what the linear programs say.
+pub fn visit<V: Visitor>(spec: &SimSpec, visitor: V) -> Result<V::Output, SimError> {
+    let entry = spec.part(Slot::Policy).entry();
+    let Some(kind) = kind_of(entry.name) else {
+        return Err(SimError::Invalid(format!("`kind` \"{}\" is not of classes of tasks", entry.name)));
     };
-    if of_groups.len() != count {
-        let found = of_groups.len();
-        return Err(format!("`beta_groups_j` has {found} values: {count} groups (`group_idle_w`) need {count}"));
-    }
-    Ok(groups.by_server(&of_groups))
-}
-
-/// The frequencies of a policy `class-dvs`, over the last.
-fn frequencies(policy: &Part) -> Result<Vec<Frequency>, String> {
-    let [mhz, busy_w, idle_w] = ["dvs_mhz", "dvs_busy_w", "dvs_idle_w"].map(|name| policy.reals(name));
-    let count = mhz.len();
-    for (name, found) in [("dvs_busy_w", busy_w.len()), ("dvs_idle_w", idle_w.len())] {
-        if found != count {
-            return Err(format!("`{name}` has {found} values and `dvs_mhz` {count}: each frequency needs one"));
-        }
-    }
-    if let Some(pair) = mhz.windows(2).find(|pair| pair[0] >= pair[1]) {
-        return Err(format!("`dvs_mhz` must ascend: {} is followed by {}", pair[0], pair[1]));
-    }
-    let over_last = |values: &[f64], i: usize| values[i] / values[count - 1];
-    let frequency =
-        |i| Frequency { share: over_last(mhz, i), busy_w: over_last(busy_w, i), idle_w: over_last(idle_w, i) };
-    Ok((0..count).map(frequency).collect())
-}
-
-/// Servers as the kernel takes them.
-fn table(system: &System) -> ServerTable {
-    let (classes, machines) = (system.classes(), system.machines());
-    let cells = || (0..classes).flat_map(|class| (0..machines).map(move |machine| (class, machine)));
-    let rates = cells().map(|(i, j)| system.rate_per_s(i, j)).collect();
-    let busy_w = cells().map(|(i, j)| system.busy_w(i, j)).collect();
-    ServerTable::with_idle_w(machines, classes, rates, busy_w, system.idle_w().to_vec())
+    show(&Model::new(spec, kind)?, entry, visitor)
 }
 
 /// Runs a spec without [`problems`].
@@ -166,102 +120,35 @@ pub(in crate::queueing) fn simulate(
     limits: &Limits<'_>,
     details: &mut Details,
 ) -> Result<QueueSummary, SimError> {
-    let system = parts::system(spec).map_err(SimError::Invalid)?;
-    let groups = Groups::of(spec.part(Slot::Platform), system.classes()).map_err(SimError::Invalid)?;
-    let plans = phases::of(spec, &groups).map_err(SimError::Invalid)?;
-    let capacity = lp::capacity(&system).map_err(unsolved)?;
-    let measurement = Measurement { groups: groups.numbers(), idle_counts: true, offered_load: None };
-    let mut run =
-        Run { spec, system: &system, groups: &groups, plans: &plans, measurement: &measurement, limits, details };
-    let (policy, classes) = (spec.part(Slot::Policy), system.classes());
-    let mut allocations = Vec::new();
-    let summary = match policy.entry() {
-        entry if *entry == parts::LPAS => {
-            allocations = run.allocations()?;
-            let lpas = Lpas::new(allocations[0].delta.clone(), system.machines());
-            run.measure_changing(lpas, &allocations)
-        }
-        entry if *entry == parts::PME => {
-            let pme = Pme::new(&table(&system));
-            run.measure_changing(pme, &[])
-        }
-        entry if *entry == parts::ORDERED_BETA => {
-            let window = Window {
-                length_s: policy.real("beta_window_s"),
-                target_s: policy.real("beta_target_s"),
-                tolerance: policy.real("beta_tolerance"),
-            };
-            let betas = betas(spec, classes).map_err(SimError::Invalid)?;
-            run.measure(table(&system), OrderedBeta::new(&betas, classes, window))
-        }
-        entry if *entry == parts::DVS => {
-            let over = if policy.text("dvs_utilization") == "total" { Utilization::Total } else { Utilization::Period };
-            let frequencies = frequencies(policy).map_err(SimError::Invalid)?;
-            let dvs = Dvs::new(system.machines(), classes, frequencies, policy.real("dvs_period_s"), over);
-            run.measure(table(&system), dvs)
-        }
-        _ => run.measure_changing(Fcfs::new(classes), &[]),
-    }?;
-    let first = allocations.first();
+    let entry = spec.part(Slot::Policy).entry();
+    let kind = kind_of(entry.name).expect("it is a policy of this folder");
+    let model = Model::new(spec, kind)?;
+    let capacity = lp::capacity(&model.system).map_err(unsolved)?;
+    let measurement = Measurement { groups: model.groups.numbers(), idle_counts: true, offered_load: None };
+    let summary = show(&model, entry, Measured { spec, measurement, limits, details })??;
+    let first = model.allocations.first();
     Ok(QueueSummary {
         lp_lambda: Some(capacity.lambda),
         lp_capacity: first.map(|solved| solved.capacity),
         lp_power_w: first.map(|solved| solved.power_w),
-        lp_shares: first.map(|solved| groups.of_firsts(&solved.delta)),
-        lp_solved_count: first.map(|_| allocations.len() as u64),
+        lp_shares: first.map(|solved| model.groups.of_firsts(&solved.delta)),
+        lp_solved_count: first.map(|_| model.allocations.len() as u64),
         ..summary
     })
 }
 
-fn unsolved(error: lp::LpError) -> SimError {
-    SimError::Invalid(error.to_string())
-}
-
-/// What every policy is run with.
-struct Run<'a, 'b> {
+/// Measures the run that it is shown.
+struct Measured<'a, 'b> {
     spec: &'a SimSpec,
-    system: &'a System,
-    groups: &'a Groups,
-    plans: &'a [Plan],
-    measurement: &'a Measurement,
+    measurement: Measurement,
     limits: &'a Limits<'b>,
     details: &'a mut Details,
 }
 
-impl Run<'_, '_> {
-    /// The shares of each phase.
-    fn allocations(&self) -> Result<Vec<Allocation>, SimError> {
-        let of = |plan: &Plan| {
-            let system = phases::system(plan, self.system, self.groups).map_err(SimError::Invalid)?;
-            let capacity = lp::capacity(&system).map_err(unsolved)?;
-            let target = parts::lpas_target(self.spec.part(Slot::Policy), capacity.lambda);
-            lp::allocation(&system, &capacity, target).map_err(unsolved)
-        };
-        self.plans.iter().map(of).collect()
-    }
+impl Visitor for Measured<'_, '_> {
+    type Output = Result<QueueSummary, SimError>;
 
-    /// Runs a policy that can go on when servers change, if they do.
-    fn measure_changing<P: Adapts>(&mut self, policy: P, allocations: &[Allocation]) -> Result<QueueSummary, SimError> {
-        let mut table = table(self.system);
-        if self.plans.len() == 1 {
-            return self.measure(table, policy);
-        }
-        // Off are only servers that have left.
-        table.off_w.fill(0.0);
-        let phase = |(i, plan): (usize, &Plan)| Phase {
-            at_s: plan.at_s,
-            speeds: self.groups.by_server(&plan.speeds),
-            shares: allocations.get(i).map(|solved| solved.delta.clone()),
-        };
-        let phases = self.plans.iter().enumerate().map(phase).collect();
-        self.measure(table, Changing::new(policy, phases))
-    }
-
-    fn measure<P: QueuePolicy>(&mut self, table: ServerTable, policy: P) -> Result<QueueSummary, SimError> {
-        let stream = |rate_per_s: &f64| ClassStream { rate_per_s: *rate_per_s, work: Work::Exponential { mean: 1.0 } };
-        let streams: Vec<_> = self.system.arrivals_per_s().iter().map(stream).collect();
-        let factors = self.plans.iter().map(|plan| (plan.at_s, plan.arrivals)).collect();
-        let arrivals = Rescaled::new(Poisson::new(&streams, self.spec.seed), factors);
-        measure_arrivals(self.spec, table, arrivals, policy, self.measurement, self.limits, self.details)
+    fn visit<P: QueuePolicy>(self, table: ServerTable, arrivals: Rescaled<Poisson>, policy: P) -> Self::Output {
+        measure_arrivals(self.spec, table, arrivals, policy, &self.measurement, self.limits, self.details)
     }
 }

@@ -1,7 +1,41 @@
 //! The ordered-beta policy of structured systems.
 use super::super::{Completed, QueuePolicy, Servers, State, Task};
+use super::parts::{self, Groups, positive, vector};
+use super::policy::{ClassPolicy, Model};
 use super::queues::ClassQueues;
 use crate::error::Stop;
+use crate::lp::System;
+use crate::registry::{Default, Entry, Param, Slot, Type};
+use crate::spec::SimSpec;
+
+/// Registry entry of the policy.
+pub const ENTRY: Entry = Entry {
+    slot: Slot::Policy,
+    name: "class-ordered-beta",
+    version: 1,
+    source: "Al-Daoud, Al-Azzoni & Down 2011, section 6",
+    doc: "Servers are switched on and off in the order of their power efficiencies, by the mean completion time of the \
+          last window.",
+    params: &[
+        positive("beta_window_s", 1e300, "s", Default::Real(25.0), "WS: time between decisions."),
+        positive("beta_target_s", 1e300, "s", Default::Real(0.2), "W: target of the mean completion time."),
+        Param {
+            name: "beta_tolerance",
+            ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
+            unit: "",
+            default: Default::Real(0.1),
+            identity: true,
+            doc: "T: above (1 - T) W one more server is switched on, below (1 - 2T) W one is switched off.",
+        },
+        vector(
+            "beta_groups_j",
+            "J",
+            Default::Unset,
+            "beta of each group; if not given, the slopes of busy power over the nearest structured rates (singular \
+             value decomposition, then least squares through the origin).",
+        ),
+    ],
+};
 
 /// Parameters of the ordered-beta policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,6 +117,24 @@ impl OrderedBeta {
     }
 }
 
+impl ClassPolicy for OrderedBeta {
+    const SERVERS_CHANGE: bool = false;
+
+    fn problem(spec: &SimSpec, system: &System) -> Option<String> {
+        betas(spec, system.classes()).err()
+    }
+
+    fn of(model: &Model<'_>) -> Result<OrderedBeta, String> {
+        let (classes, policy) = (model.system.classes(), model.spec.part(Slot::Policy));
+        let window = Window {
+            length_s: policy.real("beta_window_s"),
+            target_s: policy.real("beta_target_s"),
+            tolerance: policy.real("beta_tolerance"),
+        };
+        Ok(OrderedBeta::new(&betas(model.spec, classes)?, classes, window))
+    }
+}
+
 impl QueuePolicy for OrderedBeta {
     fn begin(&mut self, servers: &mut Servers) -> Result<(), Stop> {
         self.set_timer(servers)
@@ -124,4 +176,23 @@ impl QueuePolicy for OrderedBeta {
     fn waiting(&self) -> usize {
         self.queues.len()
     }
+}
+
+/// beta of each server.
+fn betas(spec: &SimSpec, classes: usize) -> Result<Vec<f64>, String> {
+    let (policy, platform) = (spec.part(Slot::Policy), spec.part(Slot::Platform));
+    let groups = Groups::of(platform, classes)?;
+    let count = groups.servers.len();
+    let of_groups = match policy.get("beta_groups_j") {
+        Some(_) => policy.reals("beta_groups_j").to_vec(),
+        None => parts::fitted_betas(&groups).ok_or_else(|| {
+            let key = parts::rates_key(platform);
+            format!("`{key}` has a group without a rate: give the betas (`beta_groups_j`)")
+        })?,
+    };
+    if of_groups.len() != count {
+        let found = of_groups.len();
+        return Err(format!("`beta_groups_j` has {found} values: {count} groups (`group_idle_w`) need {count}"));
+    }
+    Ok(groups.by_server(&of_groups))
 }

@@ -1,4 +1,4 @@
-//! Registry entries of this folder, and the system that a spec describes.
+//! Registry entries of sources and platforms of this folder, and the system that a spec describes.
 use crate::lp::System;
 use crate::lp::structured::{self, Decomposition, Factors};
 use crate::registry::{Default, Entry, Param, Part, Slot, Type};
@@ -8,12 +8,18 @@ use crate::spec::SimSpec;
 const SERVERS_MAX: f64 = 65_536.0;
 
 /// A vector parameter of rates, powers or factors.
-const fn vector(name: &'static str, unit: &'static str, default: Default, doc: &'static str) -> Param {
+pub(super) const fn vector(name: &'static str, unit: &'static str, default: Default, doc: &'static str) -> Param {
     Param { name, ty: Type::Reals { min: 0.0, max: 1e300 }, unit, default, identity: true, doc }
 }
 
 /// A positive real parameter.
-const fn positive(name: &'static str, max: f64, unit: &'static str, default: Default, doc: &'static str) -> Param {
+pub(super) const fn positive(
+    name: &'static str,
+    max: f64,
+    unit: &'static str,
+    default: Default,
+    doc: &'static str,
+) -> Param {
     let ty = Type::Real { min: 0.0, max, min_allowed: false, unlimited: false };
     Param { name, ty, unit, default, identity: true, doc }
 }
@@ -149,132 +155,8 @@ pub const STRUCTURED: Entry = Entry {
     ],
 };
 
-/// First come, first served.
-pub const FCFS: Entry = Entry {
-    slot: Slot::Policy,
-    name: "class-fcfs",
-    version: 1,
-    source: "Al-Daoud, Al-Azzoni & Down 2011, section 3",
-    doc: "A server that becomes free takes the earliest task that it can execute; a task takes the longest-free server.",
-    params: &[],
-};
-
-/// Pick the most efficient.
-pub const PME: Entry = Entry {
-    slot: Slot::Policy,
-    name: "class-pme",
-    version: 1,
-    source: "Al-Daoud, Al-Azzoni & Down 2011, section 3",
-    doc: "A server that becomes free takes the waiting class of its greatest mu_ij / M_ij.",
-    params: &[],
-};
-
-/// Power-aware LPAS.
-pub const LPAS: Entry = Entry {
-    slot: Slot::Policy,
-    name: "class-lpas",
-    version: 1,
-    source: "Al-Daoud, Al-Azzoni & Down 2011, section 4",
-    doc: "Servers follow the shares delta* of the linear program of least power that still serves the capacity c.",
-    params: &[
-        positive(
-            "lpas_capacity",
-            1e300,
-            "",
-            Default::Unset,
-            "Target capacity c over the arrival rates; what exceeds lambda* counts as lambda*, which is also taken if \
-             neither this nor `lpas_capacity_share` is given.",
-        ),
-        Param {
-            name: "lpas_capacity_share",
-            ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
-            unit: "",
-            default: Default::Unset,
-            identity: true,
-            doc: "Target capacity as a share s of the way from 1 to lambda*: c = 1 + s (lambda* - 1); 0.5 is the paper's \
-                  midpoint. Instead of `lpas_capacity`.",
-        },
-    ],
-};
-
-/// Ordered beta.
-pub const ORDERED_BETA: Entry = Entry {
-    slot: Slot::Policy,
-    name: "class-ordered-beta",
-    version: 1,
-    source: "Al-Daoud, Al-Azzoni & Down 2011, section 6",
-    doc: "Servers are switched on and off in the order of their power efficiencies, by the mean completion time of the \
-          last window.",
-    params: &[
-        positive("beta_window_s", 1e300, "s", Default::Real(25.0), "WS: time between decisions."),
-        positive("beta_target_s", 1e300, "s", Default::Real(0.2), "W: target of the mean completion time."),
-        Param {
-            name: "beta_tolerance",
-            ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
-            unit: "",
-            default: Default::Real(0.1),
-            identity: true,
-            doc: "T: above (1 - T) W one more server is switched on, below (1 - 2T) W one is switched off.",
-        },
-        vector(
-            "beta_groups_j",
-            "J",
-            Default::Unset,
-            "beta of each group; if not given, the slopes of busy power over the nearest structured rates (singular \
-             value decomposition, then least squares through the origin).",
-        ),
-    ],
-};
-
-/// Dynamic voltage scaling.
-pub const DVS: Entry = Entry {
-    slot: Slot::Policy,
-    name: "class-dvs",
-    version: 1,
-    source: "Al-Daoud, Al-Azzoni & Down 2011, section 5.3",
-    doc: "First come, first served; every server takes the lowest frequency that covers its own utilization.",
-    params: &[
-        positive("dvs_period_s", 1e300, "s", Default::Real(1e-4), "Time between two choices of the frequency."),
-        Param {
-            name: "dvs_utilization",
-            ty: Type::Choice(&["period", "total"]),
-            unit: "",
-            default: Default::Text("period"),
-            identity: true,
-            doc: "Utilization over the last period, or since the beginning.",
-        },
-        Param {
-            name: "dvs_mhz",
-            ty: Type::Reals { min: 1e-6, max: 1e9 },
-            unit: "MHz",
-            default: Default::Reals(&[1000.0, 1800.0, 2000.0, 2200.0, 2400.0]),
-            identity: true,
-            doc: "Frequencies, ascending; the platform's rates and powers are those at the last.",
-        },
-        Param {
-            name: "dvs_busy_w",
-            ty: Type::Reals { min: 1e-6, max: 1e9 },
-            unit: "W",
-            default: Default::Reals(&[80.5, 92.5, 103.5, 119.5, 140.5]),
-            identity: true,
-            doc: "Busy power at each frequency; only its ratio to the last counts.",
-        },
-        Param {
-            name: "dvs_idle_w",
-            ty: Type::Reals { min: 1e-6, max: 1e9 },
-            unit: "W",
-            default: Default::Reals(&[70.0, 74.5, 78.5, 83.5, 89.5]),
-            identity: true,
-            doc: "Power without a task at each frequency; only its ratio to the last counts.",
-        },
-    ],
-};
-
 /// The platforms of this folder.
 pub const PLATFORMS: [&Entry; 2] = [&RATE_MATRIX, &STRUCTURED];
-
-/// The policies of this folder.
-pub const POLICIES: [&Entry; 5] = [&FCFS, &PME, &LPAS, &ORDERED_BETA, &DVS];
 
 /// What a platform of this folder is made of, group by group.
 #[derive(Debug, Clone, PartialEq)]
@@ -416,16 +298,6 @@ pub fn system(spec: &SimSpec) -> Result<System, String> {
     let by_server = |values: &[f64]| groups.by_server(values);
     let (rates, busy, idle) = (by_server(&groups.rates_per_s), by_server(&groups.busy_w), by_server(&groups.idle_w));
     System::new(arrivals, rates, busy, idle).map_err(|error| format!("`{}`: {error}", rates_key(platform)))
-}
-
-/// The target capacity c of a policy `class-lpas`, at most lambda*.
-pub fn lpas_target(policy: &Part, lambda: f64) -> f64 {
-    let target = match (policy.opt_real("lpas_capacity"), policy.opt_real("lpas_capacity_share")) {
-        (Some(capacity), _) => capacity,
-        (None, Some(share)) => 1.0 + share * (lambda - 1.0),
-        (None, None) => lambda,
-    };
-    target.min(lambda)
 }
 
 /// beta of each group (J): the slopes of busy power over the nearest structured rates. `None` if a group has no rate.

@@ -1,8 +1,19 @@
 //! Pick the most efficient.
 use super::super::{Completed, QueuePolicy, ServerTable, Servers, Task};
-use super::changes::Adapts;
+use super::policy::{ClassPolicy, Model};
 use super::queues::ClassQueues;
 use crate::error::Stop;
+use crate::registry::{Entry, Slot};
+
+/// Registry entry of the policy.
+pub const ENTRY: Entry = Entry {
+    slot: Slot::Policy,
+    name: "class-pme",
+    version: 1,
+    source: "Al-Daoud, Al-Azzoni & Down 2011, section 3",
+    doc: "A server that becomes free takes the waiting class of its greatest mu_ij / M_ij.",
+    params: &[],
+};
 
 /// Efficiencies that differ by less than this share are equal: they come from products that should be.
 const TIE: f64 = 1e-9;
@@ -36,7 +47,13 @@ impl Pme {
     }
 }
 
-impl Adapts for Pme {
+impl ClassPolicy for Pme {
+    const SERVERS_CHANGE: bool = true;
+
+    fn of(model: &Model<'_>) -> Result<Pme, String> {
+        Ok(Pme::new(&model.table()))
+    }
+
     /// A server's speed is a factor of all its efficiencies: what it prefers stays.
     fn changed(&mut self, servers: &mut Servers, _: Option<&[f64]>) -> Result<(), Stop> {
         for server in 0..servers.len() {
@@ -51,7 +68,7 @@ impl Adapts for Pme {
 impl QueuePolicy for Pme {
     #[inline]
     fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
-        self.queues.start_or_push(servers, task)
+        self.queues.start_or_push(servers, task).map(|_| ())
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! Waiting tasks by class, and the server that is free for the longest.
+//! Waiting tasks by class.
 use std::collections::VecDeque;
 
 use super::super::{Servers, Task};
@@ -21,17 +21,16 @@ impl ClassQueues {
         self.waiting += 1;
     }
 
-    /// Starts a task that arrives on the server that is free for the longest among those that can execute it; without one
-    /// it waits.
+    /// Starts a task that arrives on the server that is free for the longest among those that can execute it, and says
+    /// which; without one it waits.
     #[inline]
-    pub(super) fn start_or_push(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
-        match longest_free(servers, |server| servers.rate(task.class, server) > 0.0) {
-            Some(server) => servers.start(server, task),
-            None => {
-                self.push(task);
-                Ok(())
-            }
+    pub(super) fn start_or_push(&mut self, servers: &mut Servers, task: Task) -> Result<Option<usize>, Stop> {
+        let free = servers.longest_free(|server| servers.rate(task.class, server) > 0.0);
+        match free {
+            Some(server) => servers.start(server, task)?,
+            None => self.push(task),
         }
+        Ok(free)
     }
 
     /// Takes the head of a class that has a waiting task.
@@ -61,19 +60,4 @@ impl ClassQueues {
         let (class, _) = able.min_by_key(|(_, number)| *number)?;
         Some(self.pop(class))
     }
-}
-
-/// The server that is free for the longest among those that `able` admits; the lowest index of several.
-#[inline]
-pub(super) fn longest_free(servers: &Servers, able: impl Fn(usize) -> bool) -> Option<usize> {
-    let mut found: Option<(usize, f64)> = None;
-    for server in 0..servers.len() {
-        if servers.is_free(server) && able(server) {
-            let since_s = servers.since_s(server);
-            if found.is_none_or(|(_, earliest_s)| since_s < earliest_s) {
-                found = Some((server, since_s));
-            }
-        }
-    }
-    found.map(|(server, _)| server)
 }

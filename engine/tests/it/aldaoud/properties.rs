@@ -2,15 +2,11 @@
 use powersweep_engine::Limits;
 use powersweep_engine::error::Stop;
 use powersweep_engine::lp::{self, System};
-use powersweep_engine::queueing::rates::{
-    Changing, Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Phase, Pme, Rescaled, Utilization, Window,
-};
+use powersweep_engine::queueing::rates::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
 use powersweep_engine::queueing::{
     ClassStream, Completed, Observer, Poisson, QueuePolicy, ServerTable, Servers, Simulation, State, Task, Until, Work,
 };
 use proptest::prelude::*;
-
-use crate::queueing::conforms;
 
 /// A policy with a check after each call: what may not be true is `broken`.
 #[derive(Clone)]
@@ -113,7 +109,7 @@ fn idles(servers: &Servers, waiting: &[Task]) -> Option<String> {
 }
 
 /// Up to 3 classes on up to 5 servers; a rate may be 0, but not on server 0.
-fn systems() -> impl Strategy<Value = System> {
+pub(super) fn systems() -> impl Strategy<Value = System> {
     let rate = prop_oneof![1 => Just(0.0), 5 => 0.3_f64..6.0];
     (1_usize..4, 1_usize..6).prop_flat_map(move |(classes, machines)| {
         let cells = classes * machines;
@@ -128,94 +124,9 @@ fn systems() -> impl Strategy<Value = System> {
     })
 }
 
-/// Up to 3 changes of every server's speed and of all arrivals; a server may leave, but not server 0.
-fn changes(machines: usize) -> impl Strategy<Value = Vec<(f64, f64, Vec<f64>)>> {
-    let speed = prop_oneof![1 => Just(0.0), 1 => Just(1.0), 2 => 0.3_f64..2.0];
-    let change = (1.0_f64..60.0, 0.3_f64..2.0, proptest::collection::vec(speed, machines));
-    proptest::collection::vec(change, 1..4).prop_map(|changes| {
-        let mut at_s = 0.0;
-        let later = |(gap_s, arrivals, mut speeds): (f64, f64, Vec<f64>)| {
-            at_s += gap_s;
-            speeds[0] = speeds[0].max(0.3);
-            (at_s, arrivals, speeds)
-        };
-        changes.into_iter().map(later).collect()
-    })
-}
-
 fn streams(system: &System) -> Vec<ClassStream> {
     let work = Work::Exponential { mean: 1.0 };
     system.arrivals_per_s().iter().map(|&rate_per_s| ClassStream { rate_per_s, work }).collect()
-}
-
-/// delta* of a system at a share of its capacity.
-fn shares(system: &System, share: f64) -> Vec<f64> {
-    let capacity = lp::capacity(system).expect("it has an optimum");
-    lp::allocation(system, &capacity, share * capacity.lambda).expect("it has an optimum").delta
-}
-
-/// The system with its rates times a factor of each machine.
-fn slowed(system: &System, speeds: &[f64]) -> System {
-    let cells = || (0..system.classes()).flat_map(|i| (0..system.machines()).map(move |j| (i, j)));
-    let rates = cells().map(|(i, j)| system.rate_per_s(i, j) * speeds[j]).collect();
-    let busy_w = cells().map(|(i, j)| system.busy_w(i, j)).collect();
-    System::new(system.arrivals_per_s().to_vec(), rates, busy_w, system.idle_w().to_vec()).expect("a system")
-}
-
-const TASKS: u64 = 600;
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
-
-    /// The suite that every policy of queues passes. LPAS may leave tasks behind: a server whose classes have had their
-    /// share stays free until one that has not arrives.
-    #[test]
-    fn policies_of_classes_conform(system in systems(), seed in 0_u64..1000, share in 0.1_f64..1.0) {
-        let (table, arrivals) = (table(&system), Poisson::new(&streams(&system), seed));
-        let (classes, machines) = (system.classes(), system.machines());
-        prop_assert_eq!(conforms(&Fcfs::new(classes), &table, &arrivals, TASKS).len() as u64, TASKS);
-        prop_assert_eq!(conforms(&Pme::new(&table), &table, &arrivals, TASKS).len() as u64, TASKS);
-        conforms(&Lpas::new(shares(&system, share), machines), &table, &arrivals, TASKS);
-        // It is for servers that execute every class: one that does so alone may be switched off for ever.
-        let mut able = table.clone();
-        able.rates.iter_mut().for_each(|rate| *rate = rate.max(0.3));
-        let betas: Vec<f64> = (0..machines).map(|j| system.busy_w(0, j)).collect();
-        let window = Window { length_s: 7.0, target_s: 1.0, tolerance: 0.1 };
-        let beta = OrderedBeta::new(&betas, classes, window);
-        prop_assert_eq!(conforms(&beta, &able, &arrivals, TASKS).len() as u64, TASKS);
-        let frequencies = vec![Frequency { share: 0.4, busy_w: 0.5, idle_w: 0.7 }, Frequency { share: 1.0, busy_w: 1.0, idle_w: 1.0 }];
-        for over in [Utilization::Period, Utilization::Total] {
-            let dvs = Dvs::new(machines, classes, frequencies.clone(), 0.37, over);
-            prop_assert_eq!(conforms(&dvs, &table, &arrivals, TASKS).len() as u64, TASKS);
-        }
-    }
-
-    #[test]
-    fn policies_conform_in_systems_that_change(
-        (system, changes) in systems().prop_flat_map(|system| { let machines = system.machines(); (Just(system), changes(machines)) }),
-        seed in 0_u64..1000,
-        share in 0.1_f64..1.0,
-    ) {
-        let (classes, machines) = (system.classes(), system.machines());
-        let mut table = table(&system);
-        table.off_w.fill(0.0);
-        let factors = [(0.0, 1.0)].into_iter().chain(changes.iter().map(|(at_s, factor, _)| (*at_s, *factor))).collect();
-        let arrivals = Rescaled::new(Poisson::new(&streams(&system), seed), factors);
-        let start = (0.0, 1.0, vec![1.0; machines]);
-        let phases = |with_shares: bool| -> Vec<Phase> {
-            let phase = |(at_s, _, speeds): &(f64, f64, Vec<f64>)| {
-                let shares = with_shares.then(|| shares(&slowed(&system, speeds), share));
-                Phase { at_s: *at_s, speeds: speeds.clone(), shares }
-            };
-            [&start].into_iter().chain(&changes).map(phase).collect()
-        };
-        let fcfs = Changing::new(Fcfs::new(classes), phases(false));
-        prop_assert_eq!(conforms(&fcfs, &table, &arrivals, TASKS).len() as u64, TASKS);
-        let pme = Changing::new(Pme::new(&table), phases(false));
-        prop_assert_eq!(conforms(&pme, &table, &arrivals, TASKS).len() as u64, TASKS);
-        let lpas = Changing::new(Lpas::new(shares(&system, share), machines), phases(true));
-        conforms(&lpas, &table, &arrivals, TASKS);
-    }
 }
 
 proptest! {
