@@ -16,11 +16,12 @@ pub(crate) type Numbers = Vec<f64>;
 /// What must hold of a value.
 #[derive(Debug, Clone)]
 pub(crate) enum Comparison {
-    /// Near a published number: by `relative` of it, or by `absolute`, whichever allows more.
+    /// Near a published number: by `relative` of it, by `absolute`, or by the value of `of`, whichever allows most.
     Within {
         published: Numbers,
         relative: f64,
         absolute: f64,
+        of: Option<Box<Selection>>,
     },
     /// A published number that is shown beside ours.
     Shown(Numbers),
@@ -53,12 +54,12 @@ pub(crate) struct Compared {
 impl Comparison {
     /// Reads the comparisons of a claim.
     pub(crate) fn read(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>, rows: &str) -> Vec<Comparison> {
-        let mut found: Vec<Comparison> = published(reader, table).into_iter().collect();
+        let outer = table_of(rows).or(table_of("tasks")).expect("there is a table of tasks");
+        let mut found: Vec<Comparison> = published(reader, context, table, outer).into_iter().collect();
         found.extend(reader.numbers(table, "at_least").map(Comparison::AtLeast));
         found.extend(reader.numbers(table, "at_most").map(Comparison::AtMost));
         found.extend(reader.numbers(table, "above").map(Comparison::Above));
         found.extend(reader.numbers(table, "below").map(Comparison::Below));
-        let outer = table_of(rows).or(table_of("tasks")).expect("there is a table of tasks");
         let other = |reader: &mut Reader, key: &str| {
             let table = reader.table(table, key)?;
             Some(Box::new(Selection::read(reader, context, table, outer)))
@@ -82,21 +83,23 @@ impl Comparison {
         }
     }
 
-    /// The selection that it compares with.
+    /// The selection that it compares with, or that its tolerance comes from.
     pub(crate) fn other(&self) -> Option<&Selection> {
         match self {
             Comparison::LessThan(other) | Comparison::GreaterThan(other) => Some(other),
+            Comparison::Within { of, .. } => of.as_deref(),
             _ => None,
         }
     }
 
     /// Every value that it reads.
     pub(crate) fn need(&self, value: &Selection, outer: &Scope, needed: &mut Needed) {
+        if let Some(other) = self.other() {
+            let other = value.with(other);
+            outer.of_value(&other).need(&other, needed);
+        }
         match self {
-            Comparison::LessThan(other) | Comparison::GreaterThan(other) => {
-                let other = value.with(other);
-                outer.of_value(&other).need(&other, needed);
-            }
+            Comparison::LessThan(_) | Comparison::GreaterThan(_) => {}
             Comparison::Ascending { column, atoms } => {
                 let at = value.at(column, &atoms[0]);
                 outer.of_value(&at).need(&at, needed);
@@ -120,9 +123,10 @@ impl Comparison {
             })
         };
         match self {
-            Comparison::Within { published, relative, absolute } => {
+            Comparison::Within { published, relative, absolute, of: tolerance } => {
                 let (published, ours) = (number(published), ours()?);
-                let allowed = (relative * published.abs()).max(*absolute);
+                let tolerance = tolerance.as_ref().map(|other| mean(&of(&value.with(other))?)).transpose()?;
+                let allowed = (relative * published.abs()).max(*absolute).max(tolerance.unwrap_or(0.0));
                 Ok(Compared {
                     published: format!("{} ± {}", digits(published), digits(allowed)),
                     ours: digits(ours),
@@ -154,10 +158,15 @@ impl Comparison {
 }
 
 /// A published number, with how near ours must be.
-fn published(reader: &mut Reader, table: &DeTable<'_>) -> Option<Comparison> {
+fn published(
+    reader: &mut Reader,
+    context: &Context<'_>,
+    table: &DeTable<'_>,
+    rows: &'static Table,
+) -> Option<Comparison> {
     let published = reader.numbers(table, "published");
     let Some(within) = reader.table(table, "within") else { return published.map(Comparison::Shown) };
-    reader.keys("`within`", within, &["relative", "absolute"]);
+    reader.keys("`within`", within, &["relative", "absolute", "of"]);
     let (relative, absolute) = (reader.number(within, "relative"), reader.number(within, "absolute"));
     let span = span_of(table, "within");
     if within.is_empty() {
@@ -168,8 +177,9 @@ fn published(reader: &mut Reader, table: &DeTable<'_>) -> Option<Comparison> {
         let message = "`within` needs a `published` number";
         reader.problems.push(Problem::new(span, message, "expected published = ... too"));
     }
+    let of = reader.table(within, "of").map(|of| Box::new(Selection::read(reader, context, of, rows)));
     let (relative, absolute) = (relative.unwrap_or(0.0), absolute.unwrap_or(0.0));
-    Some(Comparison::Within { published: published?, relative, absolute })
+    Some(Comparison::Within { published: published?, relative, absolute, of })
 }
 
 fn ascending(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) -> Option<Comparison> {

@@ -234,17 +234,21 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
     let others: Vec<Selection> =
         comparisons.iter().filter_map(Comparison::other).map(|other| value.with(other)).collect();
     for selection in others.iter().chain([&value]) {
-        check_value(reader, table, selection);
+        check_value(reader, table, selection, &per);
     }
     Some(Claim { id: id?, text: text?, source: source?, demanded, why, repetitions, paired, value, comparisons })
 }
 
-/// Refuses a value that has no column, or stays grouped.
-fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection) {
+/// Refuses a value that has no column, whose column and elements do not go together, or that stays grouped.
+fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection, per: &[String]) {
     use crate::selection::Aggregate;
     let span = span_of(table, "value");
     if value.column.is_none() && value.aggregate != Some(Aggregate::Count) {
         reader.problems.push(Problem::new(span.clone(), "the value has no `column`", "expected column = \"...\""));
+    }
+    let rows = value.table.or(Some("tasks")).and_then(table_of).expect("tables are checked when they are read");
+    if let Some((message, expected)) = value.elements_problem(rows, per) {
+        reader.problems.push(Problem::new(span.clone(), message, expected));
     }
     let grouped = value.left_grouped();
     if !grouped.is_empty() {

@@ -42,21 +42,25 @@
 //! | `where` | conditions: a column and its value, or a list of which one must hold; `"unlimited"` is infinity |
 //! | `runs` | the name of a set of conditions, which `where` adds to and changes |
 //! | `manifest`, `table` | where the rows are: the first of `manifests`, and `tasks`, unless said |
+//! | `element` in `where`, `per`, `by` | a list column gives a row for each element: this is its place, from 1 |
 //! | `by` | columns by whose values rows are grouped; a value for each group |
-//! | `aggregate` | of the rows of a group: `mean`, `sum`, `min`, `max`, `count`, `p50` and other percentiles |
+//! | `aggregate` | of a group's rows: `mean`, `sum`, `min`, `max`, `count`, `standard-error` of the mean, `p50` and the like |
 //! | `divided_by`, `minus` | a selection: group by group where it is grouped too |
-//! | `one_minus`, `times` | one minus the value; times a number; both after the two above, in this order |
+//! | `one_minus`, `times`, `absolute` | one minus the value; times a number; without its sign; in this order, last |
 //! | `then` | steps that make one value of the groups: `[{ aggregate = "mean", over = ["workload"] }]`; without `over` all |
+//!
+//! Among the steps, `{ aggregate = "greatest-change", over = ["x"] }` is the greatest ratio of neighbours along a column.
 //!
 //! **A selection inside another** (`divided_by`, `minus`, `less_than`, `greater_than`) takes over what it does not say.
 //! If it names `runs`, it begins with their conditions instead, plus those on the columns that it lists in `same`.
 //! `divided_by` and `minus` take over manifest, table, column, conditions, `by` and `aggregate`; an alternative
-//! (`less_than`, `greater_than`) everything.
+//! (`less_than`, `greater_than`, `of` in `within`) everything.
 //!
-//! **Comparisons**, all of which must hold: `published` with `within`; `at_least`, `at_most`, `above`, `below` (a number,
-//! or one a repetition); `less_than`, `greater_than` (a selection); `ascending = { COLUMN = [...] }`: the values at these
-//! conditions rise strictly. With `paired = ["seed"]` the last three compare group by group, and their mean difference
-//! decides; it is shown with its standard error.
+//! **Comparisons**, all of which must hold: `published` with `within` (`relative`, `absolute`, or `of`: an alternative
+//! whose value is the tolerance, such as some half-widths; the greatest counts); `at_least`, `at_most`, `above`, `below`
+//! (a number, or one a repetition); `less_than`, `greater_than` (a selection); `ascending = { COLUMN = [...] }`: the
+//! values at these conditions rise strictly. With `paired = ["seed"]` the last three compare group by group, and their
+//! mean difference decides; it is shown with its standard error.
 //!
 //! This crate does no input or output: the caller runs the manifests and gives the rows as Arrow batches.
 

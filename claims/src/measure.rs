@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::per;
-use crate::read::{Atom, Conditions};
+use crate::read::{Atom, Conditions, ELEMENT};
 use crate::rows::{Needed, Rows, shown};
 use crate::selection::{Aggregate, Selection};
 
@@ -79,7 +79,8 @@ impl Scope {
     /// Adds the columns that a selection of this scope reads.
     pub(crate) fn need(&self, selection: &Selection, needed: &mut Needed) {
         let columns = needed.entry((self.manifest.clone(), self.table)).or_default();
-        columns.extend(self.conditions.keys().chain(&self.by).chain(&self.column).cloned());
+        let read = self.conditions.keys().chain(&self.by).chain(&self.column);
+        columns.extend(read.filter(|name| *name != ELEMENT).cloned());
         for inner in [&selection.divided_by, &selection.minus].into_iter().flatten() {
             self.within(inner).need(inner, needed);
         }
@@ -99,6 +100,9 @@ impl Scope {
                 *value = 1.0 - *value;
             }
             *value *= selection.times.unwrap_or(1.0);
+            if selection.absolute == Some(true) {
+                *value = value.abs();
+            }
         }
         for step in selection.then.iter().flatten() {
             groups = groups.reduced(step.aggregate, step.over.as_deref())?;
@@ -153,7 +157,13 @@ impl Groups {
         let kept: Vec<usize> =
             (0..self.by.len()).filter(|&i| over.is_some_and(|over| !over.contains(&self.by[i]))).collect();
         let mut parts: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
-        for (key, value) in &self.values {
+        let mut in_order: Vec<(&Vec<String>, &f64)> = self.values.iter().collect();
+        if aggregate == Aggregate::GreatestChange {
+            let along = (0..self.by.len()).find(|i| !kept.contains(i)).unwrap_or_default();
+            let place = |key: &Vec<String>| key[along].parse().unwrap_or(f64::NAN);
+            in_order.sort_by(|(a, _), (b, _)| place(a).total_cmp(&place(b)));
+        }
+        for (key, value) in in_order {
             parts.entry(kept.iter().map(|&i| key[i].clone()).collect()).or_default().push(*value);
         }
         let values = parts.into_iter().map(|(key, values)| Ok((key, aggregate.of(values)?)));

@@ -27,6 +27,9 @@ impl std::fmt::Display for Atom {
     }
 }
 
+/// The place of an element in its list, from 1: a column that every list column has, beside those of its table.
+pub(crate) const ELEMENT: &str = "element";
+
 /// Conditions: a column and the values of which its cell must be one.
 pub(crate) type Conditions = BTreeMap<String, Vec<Atom>>;
 
@@ -122,6 +125,9 @@ impl Reader {
     pub(crate) fn column(&mut self, table: &'static Table, item: &Spanned<impl AsRef<str>>) -> Option<Column> {
         let columns = (table.columns)();
         let name = item.get_ref().as_ref();
+        if name == ELEMENT {
+            return Some(element());
+        }
         let found = columns.iter().find(|column| column.name == name).cloned();
         if found.is_none() {
             let help = suggestion(name, columns.iter().map(|c| c.name.as_str()));
@@ -166,6 +172,17 @@ impl Reader {
             self.wrong(&column.name, item, expected);
         }
         found
+    }
+}
+
+fn element() -> Column {
+    Column {
+        name: ELEMENT.to_owned(),
+        ty: ColumnType::Int,
+        unit: "",
+        nullable: false,
+        doc: String::new(),
+        source: String::new(),
     }
 }
 

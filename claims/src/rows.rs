@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
-use crate::read::{Atom, Conditions};
+use crate::read::{Atom, Conditions, ELEMENT};
 
 /// Columns to read, by manifest and table.
 pub type Needed = BTreeMap<(String, &'static str), BTreeSet<String>>;
@@ -27,7 +27,8 @@ impl Rows {
         self.tables.entry((manifest.to_owned(), table)).or_default().extend(batches);
     }
 
-    /// Values of a column by group, of the rows that fulfil the conditions. Without a column every row counts as 1.
+    /// Values of a column by group, of the rows that fulfil the conditions. Without a column every row counts as 1; a
+    /// list counts as a row for each of its elements.
     pub(crate) fn values(
         &self,
         manifest: &str,
@@ -42,18 +43,30 @@ impl Rows {
             let array = |name: &str| {
                 batch.column_by_name(name).ok_or_else(|| format!("the rows of {manifest} have no column `{name}`"))
             };
-            let tests =
-                conditions.iter().map(|(name, atoms)| Ok((array(name)?, atoms))).collect::<Result<Vec<_>, String>>()?;
-            let keys = by.iter().map(|name| array(name)).collect::<Result<Vec<_>, String>>()?;
             let values = column.map(array).transpose()?;
+            let is_list = values.is_some_and(|array| matches!(array.data_type(), DataType::List(_)));
+            if !is_list && conditions.keys().chain(by).any(|name| name == ELEMENT) {
+                return Err(format!("`{}` is no list: it has no elements", column.unwrap_or("rows")));
+            }
+            let of_rows = conditions.iter().filter(|(name, _)| *name != ELEMENT);
+            let tests = of_rows.map(|(name, atoms)| Ok((array(name)?, atoms))).collect::<Result<Vec<_>, String>>()?;
+            // No array for the place of an element.
+            let key = |name: &String| if name == ELEMENT { Ok(None) } else { array(name).map(Some) };
+            let keys = by.iter().map(key).collect::<Result<Vec<_>, String>>()?;
             for row in 0..batch.num_rows() {
                 if !tests.iter().all(|(array, atoms)| atoms.iter().any(|atom| is(array, row, atom))) {
                     continue;
                 }
-                let value = values.map_or(Some(1.0), |array| number(array, row));
-                without_value += usize::from(value.is_none());
-                let key = keys.iter().map(|array| text(array, row)).collect();
-                groups.entry(key).or_default().extend(value);
+                for (place, value) in cells(values, row) {
+                    let place = Atom::Number(place);
+                    if conditions.get(ELEMENT).is_some_and(|atoms| !atoms.contains(&place)) {
+                        continue;
+                    }
+                    without_value += usize::from(value.is_none());
+                    let cell =
+                        |key: &Option<&ArrayRef>| key.map_or_else(|| place.to_string(), |array| text(array, row));
+                    groups.entry(keys.iter().map(cell).collect()).or_default().extend(value);
+                }
             }
         }
         if without_value > 0 {
@@ -82,6 +95,18 @@ fn is(array: &dyn Array, row: usize, atom: &Atom) -> bool {
             (_, Atom::Number(wanted)) => number(array, row) == Some(*wanted),
             _ => false,
         }
+}
+
+/// The values of a cell with their places, from 1: the elements of a list, else one.
+fn cells(array: Option<&ArrayRef>, row: usize) -> Vec<(f64, Option<f64>)> {
+    let Some(array) = array else { return vec![(1.0, Some(1.0))] };
+    match array.data_type() {
+        DataType::List(_) if !array.is_null(row) => {
+            let items = array.as_list::<i32>().value(row);
+            (0..items.len()).map(|i| ((i + 1) as f64, number(&items, i))).collect()
+        }
+        _ => vec![(1.0, number(array, row))],
+    }
 }
 
 fn number(array: &dyn Array, row: usize) -> Option<f64> {

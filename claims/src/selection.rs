@@ -8,7 +8,7 @@ use powersweep_experiments::reading::suggestion;
 use powersweep_results::columns::{ColumnType, TABLES, Table};
 use toml::de::DeTable;
 
-use crate::read::{Atom, Conditions, Item, Reader, table_of};
+use crate::read::{Atom, Conditions, ELEMENT, Item, Reader, table_of};
 
 /// What is made of the values of several rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +20,10 @@ pub(crate) enum Aggregate {
     Min,
     Max,
     Count,
+    /// The standard error of the mean of independent values.
+    StandardError,
+    /// The greatest ratio of neighbours, the greater over the lesser, zeros left out. Only of groups, which have an order.
+    GreatestChange,
     /// The quantile of this order, 0 to 1, linear between order statistics.
     Quantile(f64),
 }
@@ -33,13 +37,16 @@ impl Aggregate {
             "min" => Aggregate::Min,
             "max" => Aggregate::Max,
             "count" => Aggregate::Count,
+            "standard-error" => Aggregate::StandardError,
             _ => Aggregate::Quantile(f64::from(name.strip_prefix('p').and_then(percent)?) / 100.0),
         })
     }
 
-    /// The values as one. They are sorted first, so that the order of the rows does not matter.
+    /// The values as one. They are sorted first, so that the order of the rows does not matter, but for a change.
     pub(crate) fn of(self, mut values: Vec<f64>) -> Result<f64, String> {
-        values.sort_by(f64::total_cmp);
+        if self != Aggregate::GreatestChange {
+            values.sort_by(f64::total_cmp);
+        }
         let n = values.len();
         let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
             return if self == Aggregate::Count { Ok(0.0) } else { Err("there is no row".to_owned()) };
@@ -52,6 +59,17 @@ impl Aggregate {
             Aggregate::Min => first,
             Aggregate::Max => last,
             Aggregate::Count => n as f64,
+            Aggregate::StandardError if n == 1 => return Err("one value has no standard error".to_owned()),
+            Aggregate::StandardError => {
+                let mean = values.iter().sum::<f64>() / n as f64;
+                let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+                (squares / (n - 1) as f64 / n as f64).sqrt()
+            }
+            Aggregate::GreatestChange => {
+                let changes = values.windows(2).map(|pair| (pair[1] / pair[0]).max(pair[0] / pair[1]));
+                let greatest = changes.filter(|change| change.is_finite()).max_by(f64::total_cmp);
+                greatest.ok_or("there are no two neighbours to compare")?
+            }
             Aggregate::Quantile(order) => {
                 let at = order * (n - 1) as f64;
                 let (low, high) = (values[at.floor() as usize], values[at.ceil() as usize]);
@@ -93,6 +111,7 @@ pub(crate) struct Selection {
     pub(crate) minus: Option<Box<Selection>>,
     pub(crate) one_minus: Option<bool>,
     pub(crate) times: Option<f64>,
+    pub(crate) absolute: Option<bool>,
     pub(crate) then: Option<Vec<Step>>,
 }
 
@@ -102,7 +121,7 @@ pub(crate) struct Context<'a> {
     pub(crate) runs: &'a BTreeMap<String, Runs>,
 }
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "runs",
     "manifest",
     "table",
@@ -115,6 +134,7 @@ const KEYS: [&str; 13] = [
     "minus",
     "one_minus",
     "times",
+    "absolute",
     "then",
 ];
 
@@ -149,6 +169,7 @@ impl Selection {
             minus,
             one_minus: reader.bool(table, "one_minus"),
             times: reader.number(table, "times"),
+            absolute: reader.bool(table, "absolute"),
             then: steps(reader, table, rows),
         }
     }
@@ -170,6 +191,7 @@ impl Selection {
         merged.minus = other.minus.clone().or(merged.minus);
         merged.one_minus = other.one_minus.or(merged.one_minus);
         merged.times = other.times.or(merged.times);
+        merged.absolute = other.absolute.or(merged.absolute);
         merged.then = other.then.clone().or(merged.then);
         merged
     }
@@ -179,6 +201,21 @@ impl Selection {
         let mut selection = self.clone();
         selection.conditions.insert(column.to_owned(), vec![atom.clone()]);
         selection
+    }
+
+    /// Why its column does not go with what is said of elements, if so. `per`: columns that repetitions fix.
+    pub(crate) fn elements_problem(&self, rows: &'static Table, per: &[String]) -> Option<(String, &'static str)> {
+        let name = self.column.as_ref()?;
+        let column = (rows.columns)().into_iter().find(|column| column.name == *name)?;
+        let by = || self.by.iter().flatten().chain(per).any(|name| name == ELEMENT);
+        let named = self.conditions.contains_key(ELEMENT) || by();
+        match (is_list(column.ty), named) {
+            (true, false) if self.aggregate.is_none() => {
+                Some((format!("`{name}` is a list"), "expected where = { element = 1 } too, or an `aggregate`"))
+            }
+            (false, true) => Some((format!("`{name}` is no list: it has no elements"), "expected a list column")),
+            _ => None,
+        }
     }
 
     /// Columns by which its value stays grouped.
@@ -232,10 +269,18 @@ fn value_column(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) 
     reader.text(table, "column")?;
     let name = item.get_ref().as_str()?.to_owned();
     let column = reader.column(rows, &toml::Spanned::new(item.span(), name.clone()));
-    if column.is_some_and(|column| !matches!(column.ty, ColumnType::Int | ColumnType::Real)) {
+    if name == ELEMENT || column.is_some_and(|column| !is_number(column.ty) && !is_list(column.ty)) {
         reader.problem(item, format!("`{name}` is no number"), "expected a column of numbers");
     }
     Some(name)
+}
+
+fn is_number(ty: ColumnType) -> bool {
+    matches!(ty, ColumnType::Int | ColumnType::Real)
+}
+
+fn is_list(ty: ColumnType) -> bool {
+    matches!(ty, ColumnType::Ints | ColumnType::Reals)
 }
 
 /// A list of columns.
@@ -254,7 +299,7 @@ fn aggregate(reader: &mut Reader, table: &DeTable<'_>) -> Option<Aggregate> {
     let found = Aggregate::parse(&name);
     if found.is_none() {
         let span = span_of(table, "aggregate");
-        let expected = "expected mean, sum, min, max, count, or a percentile such as p50";
+        let expected = "expected mean, sum, min, max, count, standard-error, or a percentile such as p50";
         reader.problems.push(Problem::new(span, format!("there is no aggregate `{name}`"), expected));
     }
     found
@@ -273,7 +318,12 @@ fn steps(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) -> Opti
             continue;
         };
         reader.keys("a step", table, &["aggregate", "over"]);
-        match aggregate(reader, table) {
+        let change = table.get("aggregate").is_some_and(|item| item.get_ref().as_str() == Some("greatest-change"));
+        if change && table.get("over").and_then(|item| item.get_ref().as_array()).is_none_or(|over| over.len() != 1) {
+            reader.problem(item, "a change is along one column", "expected such as over = [\"x\"]");
+            continue;
+        }
+        match if change { Some(Aggregate::GreatestChange) } else { aggregate(reader, table) } {
             Some(aggregate) => steps.push(Step { aggregate, over: names(reader, table, "over", rows) }),
             None if table.get("aggregate").is_none() => {
                 reader.problem(item, "the step has no `aggregate`", "expected such as { aggregate = \"max\" }");
@@ -299,6 +349,11 @@ mod tests {
         assert_eq!((of("sum"), of("min"), of("max"), of("count")), (Some(7.0), Some(1.0), Some(4.0), Some(3.0)));
         assert_eq!((of("p0"), of("p50"), of("p75"), of("p100")), (Some(1.0), Some(2.0), Some(3.0), Some(4.0)));
         assert_eq!((of("p101"), of("median"), of("")), (None, None, None));
+        // Squares of 5/3, 4/3 and 1/3 are 42/9, over 2 and over 3.
+        assert!((of("standard-error").expect("it is one") - (42.0_f64 / 9.0 / 6.0).sqrt()).abs() < 1e-15);
+        assert!(Aggregate::StandardError.of(vec![1.0]).is_err() && of("greatest-change").is_none());
+        assert_eq!(Aggregate::GreatestChange.of(vec![2.0, 4.0, 1.0, 0.0, 9.0]), Ok(4.0));
+        assert!(Aggregate::GreatestChange.of(vec![1.0]).is_err());
         assert!(Aggregate::Only.of(vec![1.0, 2.0]).is_err() && Aggregate::Mean.of(vec![]).is_err());
         assert_eq!(Aggregate::Count.of(vec![]), Ok(0.0));
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, StringArray};
+use arrow::datatypes::Float64Type;
 use powersweep_claims::{Claims, Finding, Rows, Verdict};
 
 /// Workload, policy, threshold, seed, energy, wait.
@@ -27,6 +28,7 @@ fn rows() -> Rows {
         Arc::new(ROWS.iter().map(|row| Some(of(row))).collect::<StringArray>()) as ArrayRef
     };
     let real = |of: fn(&Row) -> Option<f64>| Arc::new(ROWS.iter().map(of).collect::<Float64Array>()) as ArrayRef;
+    let lists = ROWS.iter().map(|r| Some(vec![Some(r.4), Some(r.5), r.2]));
     let batch = RecordBatch::try_from_iter([
         ("workload", text(|r| r.0)),
         ("policy", text(|r| r.1)),
@@ -34,6 +36,8 @@ fn rows() -> Rows {
         ("seed", Arc::new(ROWS.iter().map(|r| Some(r.3)).collect::<Int64Array>()) as ArrayRef),
         ("energy_total_j", real(|r| Some(r.4))),
         ("wait_s_mean", real(|r| Some(r.5))),
+        // Energy and wait once more, as a list that has a null in place of the threshold's.
+        ("lp_shares", Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists)) as ArrayRef),
     ]);
     let batch = batch.expect("columns of one length");
     let mut rows = Rows::new();
@@ -115,6 +119,60 @@ fn groups_are_matched_and_reduced_step_by_step() {
     assert_eq!(then(means), Ok(0.775), "0.775 at 2, 0.5 unlimited");
     let wrong = "[{ aggregate = \"mean\", over = [\"seed\"] }, { aggregate = \"max\" }]";
     assert_eq!(then(wrong), Err("the value is not grouped by `seed`".to_owned()));
+}
+
+#[test]
+fn the_greatest_change_is_that_of_neighbours_by_number() {
+    let change = |by: &str| {
+        value(&format!(
+            "where = {{ seed = 1 }}\ncolumn = \"wait_s_mean\"\nby = [\"energy_total_j\"]\naggregate = \"mean\"\n\
+             then = [{{ aggregate = \"greatest-change\", over = [\"{by}\"] }}]"
+        ))
+    };
+    // Of energies 50, 80, 100, 300, 400: waits 20, 12, 10, 2, 1. As texts, 100 comes first and 50 last.
+    assert_eq!(change("energy_total_j"), Ok(5.0));
+    assert_eq!(change("seed"), Err("the value is not grouped by `seed`".to_owned()));
+}
+
+#[test]
+fn elements_of_lists_are_rows() {
+    let of = |what: &str| value(&format!("runs = \"top\"\ncolumn = \"lp_shares\"\n{what}"));
+    assert_eq!(of("where = { workload = \"a\", seed = 2, element = 2 }"), Ok(30.0), "the wait");
+    assert_eq!(of("where = { workload = \"a\", seed = 2, element = [1, 2] }\naggregate = \"sum\""), Ok(230.0));
+    assert_eq!(of("where = { seed = 1, element = 1 }\naggregate = \"max\""), Ok(400.0));
+    let groups = "where = { workload = \"a\", element = [1, 2] }\nby = [\"element\"]\naggregate = \"mean\"";
+    assert_eq!(of(&format!("{groups}\nthen = [{{ aggregate = \"min\" }}]")), Ok(20.0), "150 and 20");
+    let first = "divided_by = { where = { workload = \"a\", element = 1 }, by = [] }";
+    let ratios = format!("{groups}\n{first}\none_minus = true\ntimes = -1\nabsolute = true");
+    let ratio = of(&format!("{ratios}\nthen = [{{ aggregate = \"max\" }}]")).expect("a value");
+    assert!((ratio - 130.0 / 150.0).abs() < 1e-12, "0 and |20/150 - 1|: {ratio}");
+    let null = of("where = { workload = \"a\", seed = 1, element = 3 }");
+    assert!(null.is_err_and(|why| why.contains("null in 1 of the rows")));
+    let beyond = of("where = { workload = \"a\", seed = 1, element = 4 }");
+    assert!(beyond.is_err_and(|why| why.contains("there is no row") && why.contains("element = 4")));
+    let inside = of("where = { workload = \"a\", seed = 1, element = 1 }\ndivided_by = { column = \"wait_s_mean\" }");
+    assert!(inside.is_err_and(|why| why.contains("`wait_s_mean` is no list")));
+    let claim = "per.element = [2, 1]\npublished = [30, 200]\nwithin = { absolute = 0 }\n\
+                 value = { runs = \"top\", where = { workload = \"a\", seed = 2 }, column = \"lp_shares\" }";
+    assert_eq!(verdicts(claim), [Verdict::Holds, Verdict::Holds]);
+    assert_eq!(findings(claim)[1].id, "c[1]");
+}
+
+#[test]
+fn a_tolerance_may_come_from_the_rows() {
+    // The tolerance: a fifth of the wait of the same rows, 2.
+    let of = "within = { of = { column = \"wait_s_mean\", times = 0.2 } }\n\
+              value = { runs = \"top\", where = { workload = \"a\", seed = 1 }, column = \"energy_total_j\" }";
+    let finding = |published: &str| findings(&format!("published = {published}\n{of}")).remove(0);
+    assert_eq!((finding("102").verdict, finding("102.1").verdict), (Verdict::Holds, Verdict::Fails));
+    assert_eq!(finding("102").published, "102 ± 2");
+    let claims = format!(
+        "version = 1\npaper = \"p\"\ntitle = \"P\"\nmanifests = [\"m\"]\n[runs.top]\npolicy = \"top\"\n[[claims]]\n\
+         id = \"c\"\ntext = \"t\"\nsource = \"s\"\npublished = 1\n{of}"
+    );
+    let claims = Claims::parse("p.toml", &claims).unwrap_or_else(|errors| panic!("{errors}"));
+    let needed = claims.needed(true).into_values().next().expect("one table");
+    assert!(needed.contains("wait_s_mean") && needed.contains("energy_total_j"), "{needed:?}");
 }
 
 #[test]

@@ -45,10 +45,25 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("column = \"wait_s_mean\"", "column = \"wait_mean\"", "15:34", &["no column `wait_mean`"]),
     ("column = \"wait_s_mean\"", "column = \"worker\"", "15:34", &["`worker` is no number"]),
     (", column = \"wait_s_mean\"", "", "15:9", &["the value has no `column`"]),
+    (
+        "column = \"wait_s_mean\"",
+        "column = \"lp_shares\"",
+        "15:9",
+        &["`lp_shares` is a list", "where = { element = 1 }"],
+    ),
+    ("per.workload = [\"a\", \"b\"]", "per.element = [1, 2]", "15:9", &["`wait_s_mean` is no list"]),
+    ("column = \"wait_s_mean\"", "column = \"element\"", "15:34", &["`element` is no number"]),
+    ("relative = 0.1", "of = { column = \"wait\" }", "14:26", &["no column `wait`"]),
     ("column =", "by = [\"seed\"], column =", "15:9", &["stays grouped by seed", "`then`"]),
     ("column =", "aggregate = \"median\", column =", "15:37", &["no aggregate `median`", "p50"]),
     ("column =", "table = \"task\", column =", "15:33", &["no table `task`", "did you mean `tasks`?"]),
     ("column =", "then = [{ over = [\"seed\"] }], column =", "15:33", &["the step has no `aggregate`"]),
+    (
+        "column =",
+        "then = [{ aggregate = \"greatest-change\" }], column =",
+        "15:33",
+        &["a change is along one column", "over = [\"x\"]"],
+    ),
     ("value = {", "value = ", "15:", &["not TOML"]),
 ];
 

@@ -97,6 +97,10 @@ pub struct QueueSummary {
     /// lambda*: all arrivals could grow by this factor before the servers cannot serve them (Al-Daoud et al. 2011,
     /// LP (1)); null if classes have no rates of their own.
     pub lp_lambda: Option<f64>,
+    /// theta* of Al-Daoud et al. 2011, LP (1): shares that serve lambda* times the arrivals, each of its time that a server
+    /// of each group gives to each class, class by class; null if classes have no rates of their own. Other shares may
+    /// serve them too.
+    pub lp_theta: Option<Vec<f64>>,
     /// Pairs of linear programs that the policy solved: one at the start and one at each change of the system; null for a
     /// policy without shares. The columns of their results are those of the start.
     pub lp_solved_count: Option<u64>,
@@ -108,5 +112,20 @@ pub struct QueueSummary {
     /// delta* of Al-Daoud et al. 2011, LP (2): share of its time that a server of each group gives to each class, class by
     /// class; null for a policy without shares.
     pub lp_shares: Option<Vec<f64>>,
+    /// S of the singular value decomposition U S V^T of the rates, a row a class and a column a group (Al-Daoud et al. 2011,
+    /// section 6), greatest first (1/s); null if classes have no rates of their own.
+    pub svd_singular_per_s: Option<Vec<f64>>,
+    /// U of the decomposition, one column after the other: a number a class for each singular value. The sign of each is
+    /// that of a sum of at most 0; null as `svd_singular_per_s`.
+    pub svd_left: Option<Vec<f64>>,
+    /// V of the decomposition, one column after the other: a number a group for each singular value; null as
+    /// `svd_singular_per_s`.
+    pub svd_right: Option<Vec<f64>>,
+    /// The nearest rates of rank 1 (1/s), class by class: those of the nearest structured system; null as
+    /// `svd_singular_per_s`.
+    pub svd_rank_1_per_s: Option<Vec<f64>>,
+    /// beta of each group (J): the slope of the line through the origin that fits its busy powers over `svd_rank_1_per_s` in
+    /// the least squares; null as `svd_singular_per_s`, or if a group has no rate.
+    pub svd_betas_j: Option<Vec<f64>>,
 }
 }

@@ -8,6 +8,7 @@ use super::super::summary::QueueSummary;
 use super::parts::{self, Groups};
 use super::policy::{Kind, Model, Visitor, unsolved};
 use super::{POLICIES, Rescaled, phases, show};
+use crate::lp::structured::Decomposition;
 use crate::lp::{self, System};
 use crate::registry::{self, Entry, Slot};
 use crate::{Details, Limits, SimError, SimSpec};
@@ -127,12 +128,19 @@ pub(in crate::queueing) fn simulate(
     let measurement = Measurement { groups: model.groups.numbers(), idle_counts: true, offered_load: None };
     let summary = show(&model, entry, Measured { spec, measurement, limits, details })??;
     let first = model.allocations.first();
+    let svd = Decomposition::of(model.groups.rates_per_s(), model.system.classes());
     Ok(QueueSummary {
         lp_lambda: Some(capacity.lambda),
+        lp_theta: Some(model.groups.of_firsts(&capacity.theta)),
         lp_capacity: first.map(|solved| solved.capacity),
         lp_power_w: first.map(|solved| solved.power_w),
         lp_shares: first.map(|solved| model.groups.of_firsts(&solved.delta)),
         lp_solved_count: first.map(|_| model.allocations.len() as u64),
+        svd_singular_per_s: svd.as_ref().map(|svd| svd.singular.clone()),
+        svd_left: svd.as_ref().map(|svd| svd.left.concat()),
+        svd_right: svd.as_ref().map(|svd| svd.right.concat()),
+        svd_rank_1_per_s: svd.as_ref().map(Decomposition::rank_1),
+        svd_betas_j: parts::fitted_betas(&model.groups),
         ..summary
     })
 }

@@ -144,6 +144,18 @@ fn the_columns_of_a_row() {
         let load: f64 = shares.iter().skip(group).step_by(7).sum();
         assert!(*busy <= load + 0.01, "group {group}: {busy} of {load}");
     }
+    let theta = found.lp_theta.expect("it has some");
+    for group in 0..7 {
+        let load: f64 = theta.iter().skip(group).step_by(7).sum();
+        assert!((load - 1.0).abs() < 1e-9, "theta* leaves nothing of a structured system idle: {load}");
+    }
+    // The rates are of rank 1 already.
+    let (singular, rank_1) = (found.svd_singular_per_s.expect("a matrix"), found.svd_rank_1_per_s.expect("a matrix"));
+    assert!(singular.len() == 4 && singular[1] < 1e-12 * singular[0], "{singular:?}");
+    assert!((rank_1[7 + 6] - 20.0).abs() < 1e-10, "class 2 on the last group: {rank_1:?}");
+    assert_eq!((found.svd_left.map(|u| u.len()), found.svd_right.map(|v| v.len())), (Some(16), Some(28)));
+    let betas = found.svd_betas_j.expect("every group has rates");
+    assert!(betas.iter().zip(systems::BETAS).all(|(ours, beta)| (ours - beta).abs() < 1e-10), "{betas:?}");
     assert_eq!(found.class_turnaround_s_mean.len(), 4);
     assert_eq!(found.class_jobs_left_count.len(), 4);
     let jobs: u64 = found.class_jobs_count.iter().sum();
@@ -154,6 +166,8 @@ fn the_columns_of_a_row() {
     let found = row(&spec);
     assert!(
         found.lp_lambda.is_some()
+            && found.lp_theta.is_some()
+            && found.svd_betas_j.is_some()
             && found.lp_capacity.is_none()
             && found.lp_power_w.is_none()
             && found.lp_shares.is_none()
