@@ -53,8 +53,8 @@
 //!
 //! **A selection inside another** (`divided_by`, `minus`, `less_than`, `greater_than`) takes over what it does not say.
 //! If it names `runs`, it begins with their conditions instead, plus those on the columns that it lists in `same`.
-//! `divided_by` and `minus` take over manifest, table, column, conditions, `by` and `aggregate`; an alternative
-//! (`less_than`, `greater_than`, `of` in `within`) everything.
+//! `divided_by` and `minus` take over manifest, table, column, conditions, `by` (unless they say `by = []`) and
+//! `aggregate`; an alternative (`less_than`, `greater_than`, `of` in `within`) everything.
 //!
 //! **Comparisons**, all of which must hold: `published` with `within` (`relative`, `absolute`, or `of`: an alternative
 //! whose value is the tolerance, such as some half-widths; the greatest counts); `at_least`, `at_most`, `above`, `below`

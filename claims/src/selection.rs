@@ -285,6 +285,10 @@ fn is_list(ty: ColumnType) -> bool {
 
 /// A list of columns.
 fn names(reader: &mut Reader, table: &DeTable<'_>, key: &str, rows: &'static Table) -> Option<Vec<String>> {
+    if table.get(key)?.get_ref().as_array().is_some_and(|items| items.is_empty()) {
+        // An inner selection gives up the groups that it would take over.
+        return Some(Vec::new());
+    }
     let names = reader.texts(table, key)?;
     for item in table.get(key)?.get_ref().as_array()? {
         if let Some(name) = item.get_ref().as_str() {

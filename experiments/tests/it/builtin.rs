@@ -104,14 +104,17 @@ fn aldaoud_runs_every_system_with_its_policies() {
     assert_eq!(systems, pairs.map(|(w, p)| (w.to_owned(), p.to_owned())).into());
     // 11 rows of Table 5 at the midpoint, and three capacities of the worked example.
     assert_eq!(builtin("aldaoud2011_loads").task_count(), 11 + 3);
+    // The cluster at five capacities; rows 12 to 14 of Table 5.
+    assert_eq!(builtin("aldaoud2011_programs").task_count(), 5 + 3);
     // Two sets of powers, 30 times: FCFS, PME, DVS and five capacities.
     assert_eq!(builtin("aldaoud2011_cluster").task_count(), 2 * 30 * 8);
 }
 
 #[test]
 fn do2013_runs_what_the_paper_shows() {
-    // 3 schemes x 2 priorities x 5 loads; full and slowed at 5 loads or rates x 2 priorities; 2 loads x 2 priorities.
-    let counts = [("do2013", 30), ("do2013_dvfs_load", 20), ("do2013_dvfs_rate", 20), ("do2013_long", 4)];
+    // 3 schemes x 2 priorities x 5 loads; full and slowed at 5 loads or rates x 2 priorities; 3 and 2 loads x 2 priorities.
+    let counts =
+        [("do2013", 30), ("do2013_dvfs_load", 20), ("do2013_dvfs_rate", 20), ("do2013_waits", 6), ("do2013_long", 4)];
     for (name, count) in counts {
         let sweep = builtin(name);
         assert_eq!(sweep.task_count(), count, "{name}");
