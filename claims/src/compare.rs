@@ -92,6 +92,14 @@ impl Comparison {
         }
     }
 
+    /// The column that it fixes, value by value.
+    pub(crate) fn fixes(&self) -> Option<&str> {
+        match self {
+            Comparison::Ascending { column, .. } => Some(column),
+            _ => None,
+        }
+    }
+
     /// Every value that it reads.
     pub(crate) fn need(&self, value: &Selection, outer: &Scope, needed: &mut Needed) {
         if let Some(other) = self.other() {

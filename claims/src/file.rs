@@ -231,23 +231,25 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
         let expected = "expected `within`, or demanded = false";
         reader.problems.push(Problem::new(span_of(table, "published"), "how near must ours be?", expected));
     }
+    let fixed: Vec<&str> =
+        per.iter().map(String::as_str).chain(comparisons.iter().filter_map(Comparison::fixes)).collect();
     let others: Vec<Selection> =
         comparisons.iter().filter_map(Comparison::other).map(|other| value.with(other)).collect();
     for selection in others.iter().chain([&value]) {
-        check_value(reader, table, selection, &per);
+        check_value(reader, table, selection, &fixed);
     }
     Some(Claim { id: id?, text: text?, source: source?, demanded, why, repetitions, paired, value, comparisons })
 }
 
 /// Refuses a value that has no column, whose column and elements do not go together, or that stays grouped.
-fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection, per: &[String]) {
+fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection, fixed: &[&str]) {
     use crate::selection::Aggregate;
     let span = span_of(table, "value");
     if value.column.is_none() && value.aggregate != Some(Aggregate::Count) {
         reader.problems.push(Problem::new(span.clone(), "the value has no `column`", "expected column = \"...\""));
     }
     let rows = value.table.or(Some("tasks")).and_then(table_of).expect("tables are checked when they are read");
-    if let Some((message, expected)) = value.elements_problem(rows, per) {
+    if let Some((message, expected)) = value.elements_problem(rows, fixed) {
         reader.problems.push(Problem::new(span.clone(), message, expected));
     }
     let grouped = value.left_grouped();

@@ -44,12 +44,12 @@
 //! | `manifest`, `table` | where the rows are: the first of `manifests`, and `tasks`, unless said |
 //! | `element` in `where`, `per`, `by` | a list column gives a row for each element: this is its place, from 1 |
 //! | `by` | columns by whose values rows are grouped; a value for each group |
-//! | `aggregate` | of a group's rows: `mean`, `sum`, `min`, `max`, `count`, `standard-error` of the mean, `p50` and the like |
+//! | `aggregate` | of a group's rows: `mean`, `sum`, `min`, `max`, `count`, `standard-error` (of the mean), `p50` etc. |
 //! | `divided_by`, `minus` | a selection: group by group where it is grouped too |
 //! | `one_minus`, `times`, `absolute` | one minus the value; times a number; without its sign; in this order, last |
 //! | `then` | steps that make one value of the groups: `[{ aggregate = "mean", over = ["workload"] }]`; without `over` all |
 //!
-//! Among the steps, `{ aggregate = "greatest-change", over = ["x"] }` is the greatest ratio of neighbours along a column.
+//! A step `{ aggregate = "greatest-change", over = ["x"] }` gives the greatest ratio of neighbours along a column.
 //!
 //! **A selection inside another** (`divided_by`, `minus`, `less_than`, `greater_than`) takes over what it does not say.
 //! If it names `runs`, it begins with their conditions instead, plus those on the columns that it lists in `same`.

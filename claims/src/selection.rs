@@ -22,7 +22,7 @@ pub(crate) enum Aggregate {
     Count,
     /// The standard error of the mean of independent values.
     StandardError,
-    /// The greatest ratio of neighbours, the greater over the lesser, zeros left out. Only of groups, which have an order.
+    /// The greatest ratio of neighbours, the greater over the lesser, zeros left out; of groups, which have an order.
     GreatestChange,
     /// The quantile of this order, 0 to 1, linear between order statistics.
     Quantile(f64),
@@ -203,11 +203,11 @@ impl Selection {
         selection
     }
 
-    /// Why its column does not go with what is said of elements, if so. `per`: columns that repetitions fix.
-    pub(crate) fn elements_problem(&self, rows: &'static Table, per: &[String]) -> Option<(String, &'static str)> {
+    /// Why its column does not go with what is said of elements, if so. `fixed`: columns that the claim fixes.
+    pub(crate) fn elements_problem(&self, rows: &'static Table, fixed: &[&str]) -> Option<(String, &'static str)> {
         let name = self.column.as_ref()?;
         let column = (rows.columns)().into_iter().find(|column| column.name == *name)?;
-        let by = || self.by.iter().flatten().chain(per).any(|name| name == ELEMENT);
+        let by = || self.by.iter().flatten().any(|name| name == ELEMENT) || fixed.contains(&ELEMENT);
         let named = self.conditions.contains_key(ELEMENT) || by();
         match (is_list(column.ty), named) {
             (true, false) if self.aggregate.is_none() => {
