@@ -7,7 +7,7 @@
 //! Most columns of a sweep's rows are the same in all rows of a batch, and most of those are null: what a hand-in of one
 //! row costs should not grow with columns that say nothing. So the frame holds the number of rows (u32) and then columns
 //! one after the other: with all elements those that vary, with one those that are equal in all rows, and only a byte of
-//! those that are null in all. An Arrow message of 324 columns has more than 10 KB that say where each one lies, which
+//! those that are null in all. An Arrow message of 330 columns has more than 10 KB that say where each one lies, which
 //! costs several times what the one row of most hand-ins does.
 //!
 //! Decoding trusts nothing: damaged or hostile bytes give an error, never a panic, and memory is bounded by

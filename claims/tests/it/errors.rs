@@ -53,7 +53,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ),
     ("per.workload = [\"a\", \"b\"]", "per.element = [1, 2]", "15:9", &["`wait_s_mean` is no list"]),
     ("column = \"wait_s_mean\"", "column = \"element\"", "15:34", &["`element` is no number"]),
-    ("relative = 0.1", "of = { column = \"wait\" }", "14:26", &["no column `wait`"]),
+    ("relative = 0.1", "of = { column = \"wait\" }", "14:28", &["no column `wait`"]),
     ("column =", "by = [\"seed\"], column =", "15:9", &["stays grouped by seed", "`then`"]),
     ("column =", "aggregate = \"median\", column =", "15:37", &["no aggregate `median`", "p50"]),
     ("column =", "table = \"task\", column =", "15:33", &["no table `task`", "did you mean `tasks`?"]),

@@ -115,8 +115,8 @@ pub struct QueueSummary {
     /// S of the singular value decomposition U S V^T of the rates, a row a class and a column a group (Al-Daoud et al. 2011,
     /// section 6), greatest first (1/s); null if classes have no rates of their own.
     pub svd_singular_per_s: Option<Vec<f64>>,
-    /// U of the decomposition, one column after the other: a number a class for each singular value. The sign of each is
-    /// that of a sum of at most 0; null as `svd_singular_per_s`.
+    /// U of the decomposition, one column after the other: a number a class for each singular value. Each column has the
+    /// sign that makes its sum negative; null as `svd_singular_per_s`.
     pub svd_left: Option<Vec<f64>>,
     /// V of the decomposition, one column after the other: a number a group for each singular value; null as
     /// `svd_singular_per_s`.

@@ -383,6 +383,21 @@ fn the_exact_chain_gives_the_printed_energies_and_service_time() {
     within(hp.energy_off_j, 1649.0, 5e-4);
 }
 
+/// What claims/papers/do2013.toml compares the simulated waits with.
+#[test]
+fn the_exact_waits_are_those_of_the_claims() {
+    let waits_s = [
+        [0.000503020192, 0.00375937404, 0.0184107856, 0.0731164394, 0.308751623],
+        [0.0000433394831, 0.000844760083, 0.00813763102, 0.0495813743, 0.268739135],
+    ];
+    for (priority, waits_s) in PRIORITIES.into_iter().zip(waits_s) {
+        for (utilization, wait_s) in LOADS.into_iter().zip(waits_s) {
+            let exact = exact(priority, utilization).wait_s;
+            assert!((exact / wait_s - 1.0).abs() < 1e-8, "{priority} {utilization}: {exact}, claims have {wait_s}");
+        }
+    }
+}
+
 /// Every scheme under one seed sees the same jobs.
 fn check_schemes(priority: &str, utilization: f64, jobs: i64) {
     let of = |buffering| run(&spec(buffering, priority, utilization, jobs));
