@@ -121,8 +121,8 @@ pub struct Cluster<'w, R> {
     pub(super) gear_changes_count: u64,
     pub(super) events_count: u64,
     pub(super) steps: u32,
-    /// A job has been given another end than at its start: the queue may hold stale ends.
-    pub(super) rescheduled: bool,
+    /// How often a job has been given another end than it had: once it has, the queue may hold stale ends.
+    pub(super) rescheduled_count: u64,
 }
 
 /// Look-ups.
@@ -191,7 +191,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             gear_changes_count: 0,
             events_count: 0,
             steps: 0,
-            rescheduled: false,
+            rescheduled_count: 0,
         }
     }
 
@@ -228,7 +228,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// Key of the next completion; greater than every key if no job executes.
     #[inline(always)]
     pub(super) fn next_end_key(&mut self) -> u64 {
-        if self.rescheduled {
+        if self.rescheduled_count > 0 {
             // Drops what gear changes left behind.
             self.next_end();
         }
@@ -240,7 +240,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     pub(super) fn next_end(&mut self) -> Option<End> {
         loop {
             let end = self.ends.peek()?;
-            if !self.rescheduled || self.is_current(end) {
+            if self.rescheduled_count == 0 || self.is_current(end) {
                 return Some(end);
             }
             self.ends.pop();
@@ -252,7 +252,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     pub(super) fn take_end(&mut self, now: u64) -> Option<End> {
         while self.ends.first_key() == now {
             let end = self.ends.pop()?;
-            if !self.rescheduled || self.is_current(end) {
+            if self.rescheduled_count == 0 || self.is_current(end) {
                 return Some(end);
             }
         }
@@ -304,7 +304,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Brings a running job's work and energy up to now.
     pub(super) fn settle(&mut self, slot: usize) {
-        self.rescheduled = true;
+        self.rescheduled_count += 1;
         let run = &mut self.running[slot];
         let dt = self.now_s - run.since_s;
         if run.executing {

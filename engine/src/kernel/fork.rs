@@ -126,7 +126,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             gear_changes_count: 0,
             events_count: 0,
             steps: 0,
-            rescheduled: false,
+            rescheduled_count: 0,
         }
     }
 

@@ -121,6 +121,12 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.slot(job).map(|slot| self.estimated_end(&self.running[slot]))
     }
 
+    /// How often a running job's expected end has been moved: by another gear, a suspension or its end. Who remembers
+    /// expected ends sees by this that they hold no more.
+    pub fn rescheduled_count(&self) -> u64 {
+        self.rescheduled_count
+    }
+
     /// Power of the whole machine now (W).
     pub fn power_w(&self) -> f64 {
         self.meter.power_now_w()

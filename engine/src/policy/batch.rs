@@ -6,6 +6,7 @@ use super::gear_rule::{Bsld, Top};
 use super::order::Order;
 use super::plain::{Plain, Rule};
 use super::queue::Queue;
+use super::resources::ProcsAndWatts;
 use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Copied, Ended, EventOrder, JobId, Policy, Recorder};
 use crate::platform::Machine;
@@ -40,8 +41,10 @@ enum Waiting {
     /// EASY.
     Easy(Queue, Easy),
     /// Conservative: queue and reservations in one.
-    Conservative(Conservative),
-    /// Whatever has no fast code, and everything under a power cap.
+    Conservative(Conservative<i64>),
+    /// The same under a power cap.
+    ConservativeCapped(Box<Conservative<ProcsAndWatts>>),
+    /// Whatever has no fast code, and everything else under a power cap.
     Plain(Box<Plain>),
 }
 
@@ -85,7 +88,8 @@ impl Batch {
             "knapsack" => plain(Rule::Knapsack),
             "none" => Waiting::InOrder(queue),
             "easy" => Waiting::Easy(queue, Easy::new(backfill.bool("extra_procs"))),
-            "conservative" => Waiting::Conservative(Conservative::default()),
+            "conservative" if capped => Waiting::ConservativeCapped(Box::new(Conservative::new())),
+            "conservative" => Waiting::Conservative(Conservative::new()),
             _ => return Err(unknown(Slot::Backfill)),
         };
         let class = &machine.classes[0];
@@ -99,19 +103,29 @@ impl Batch {
 
     /// How jobs may start from now on; only for a policy made under a power cap.
     pub(crate) fn allow(&mut self, allowance: Allowance) {
-        if let Waiting::Plain(plain) = &mut self.waiting {
-            plain.allow(allowance);
+        match &mut self.waiting {
+            Waiting::Plain(plain) => plain.allow(allowance),
+            Waiting::ConservativeCapped(conservative) => conservative.allow(allowance),
+            Waiting::InOrder(_) | Waiting::Easy(..) | Waiting::Conservative(_) => {}
         }
     }
 
     /// The jobs that the last pass started, with the ceilings of their gears; none but under a power cap.
     pub(crate) fn started(&self) -> &[(JobId, u8)] {
-        if let Waiting::Plain(plain) = &self.waiting { plain.started() } else { &[] }
+        match &self.waiting {
+            Waiting::Plain(plain) => plain.started(),
+            Waiting::ConservativeCapped(conservative) => conservative.started(),
+            Waiting::InOrder(_) | Waiting::Easy(..) | Waiting::Conservative(_) => &[],
+        }
     }
 
     /// The first waiting job; none but under a power cap.
     pub(crate) fn first_waiting(&self) -> Option<JobId> {
-        if let Waiting::Plain(plain) = &self.waiting { plain.jobs().next() } else { None }
+        match &self.waiting {
+            Waiting::Plain(plain) => plain.jobs().next(),
+            Waiting::ConservativeCapped(conservative) => conservative.jobs().next(),
+            Waiting::InOrder(_) | Waiting::Easy(..) | Waiting::Conservative(_) => None,
+        }
     }
 
     /// Strict first come, first served at the top gear: what fairness is measured against.
@@ -143,6 +157,7 @@ impl Batch {
         match &self.waiting {
             Waiting::InOrder(queue) | Waiting::Easy(queue, _) => queue.jobs().collect(),
             Waiting::Conservative(conservative) => conservative.jobs().collect(),
+            Waiting::ConservativeCapped(conservative) => conservative.jobs().collect(),
             Waiting::Plain(plain) => plain.jobs().collect(),
         }
     }
@@ -151,8 +166,9 @@ impl Batch {
     pub(crate) fn all_need_at_most<R: Recorder>(&self, procs: u32, cluster: &Cluster<'_, R>) -> bool {
         match &self.waiting {
             Waiting::InOrder(queue) | Waiting::Easy(queue, _) => queue.jobs().all(|job| cluster.procs(job) <= procs),
-            Waiting::Conservative(conservative) => conservative.jobs().all(|job| cluster.procs(job) <= procs),
             Waiting::Plain(plain) => plain.jobs().all(|job| cluster.procs(job) <= procs),
+            Waiting::Conservative(conservative) => conservative.jobs().all(|job| cluster.procs(job) <= procs),
+            Waiting::ConservativeCapped(conservative) => conservative.jobs().all(|job| cluster.procs(job) <= procs),
         }
     }
 
@@ -161,7 +177,8 @@ impl Batch {
         match &mut self.waiting {
             Waiting::InOrder(_) | Waiting::Plain(_) => {}
             Waiting::Easy(_, easy) => easy.procs_changed(),
-            Waiting::Conservative(conservative) => conservative.procs_changed(),
+            Waiting::Conservative(conservative) => conservative.forget(),
+            Waiting::ConservativeCapped(conservative) => conservative.forget(),
         }
     }
 
@@ -180,12 +197,13 @@ impl Batch {
         let waiting = match &self.waiting {
             Waiting::InOrder(_) => Waiting::InOrder(Queue::new(copy.machine().procs())),
             Waiting::Easy(_, easy) => Waiting::Easy(Queue::new(copy.machine().procs()), easy.fork(copied, copy)),
-            Waiting::Conservative(_) => Waiting::Conservative(Conservative::default()),
+            Waiting::Conservative(conservative) => Waiting::Conservative(conservative.fork()),
+            Waiting::ConservativeCapped(conservative) => Waiting::ConservativeCapped(Box::new(conservative.fork())),
             Waiting::Plain(plain) => Waiting::Plain(Box::new(plain.fork())),
         };
         let mut fork = Batch { order: self.order, waiting, gears: self.gears.clone() };
         let mut jobs: Vec<JobId> = self.waiting().into_iter().filter_map(|job| copied.number(job)).collect();
-        if !matches!(fork.waiting, Waiting::Conservative(_)) {
+        if !matches!(fork.waiting, Waiting::Conservative(_) | Waiting::ConservativeCapped(_)) {
             // A queue sorts by itself, but from arrivals in order.
             jobs.sort_unstable();
         }
@@ -208,6 +226,7 @@ impl Policy for Batch {
                 queue.insert(self.order, cluster, job);
             }
             Waiting::Conservative(conservative) => conservative.submitted(job),
+            Waiting::ConservativeCapped(conservative) => conservative.submitted(job),
             Waiting::Plain(plain) => plain.submitted(self.order, cluster, job),
         }
     }
@@ -218,6 +237,7 @@ impl Policy for Batch {
             Waiting::Easy(_, easy) => easy.ended(cluster.now_s(), ended),
             Waiting::InOrder(_) | Waiting::Plain(_) => {}
             Waiting::Conservative(conservative) => conservative.ended(cluster.now_s(), ended),
+            Waiting::ConservativeCapped(conservative) => conservative.ended(cluster.now_s(), ended),
         }
     }
 
@@ -251,6 +271,8 @@ impl Batch {
             }
             (Waiting::Conservative(all), GearRule::Top(gears), order) => all.pass(order, gears, cluster),
             (Waiting::Conservative(all), GearRule::Bsld(gears), order) => all.pass(order, gears, cluster),
+            (Waiting::ConservativeCapped(all), GearRule::Top(gears), order) => all.pass(order, gears, cluster),
+            (Waiting::ConservativeCapped(all), GearRule::Bsld(gears), order) => all.pass(order, gears, cluster),
             (Waiting::Plain(plain), GearRule::Top(gears), order) => plain.pass(order, gears, cluster),
             (Waiting::Plain(plain), GearRule::Bsld(gears), order) => plain.pass(order, gears, cluster),
         }

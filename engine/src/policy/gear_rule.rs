@@ -118,12 +118,13 @@ pub(crate) trait Gears: Clone {
     /// Whether an end (s) is in time for a reservation at `until_s`.
     fn in_time(&self, end_s: f64, until_s: f64) -> bool;
 
-    /// Chooses among reservations: `earliest` gives the earliest start for a duration (s), if there is one.
+    /// Chooses among reservations: `earliest` gives the earliest start at a gear, at which the job is expected to take so
+    /// long (s), if there is one. What is chosen is what was asked for last.
     fn reserve(
         &self,
         job: Candidate,
         others: usize,
-        earliest: impl FnMut(f64) -> Option<f64>,
+        earliest: impl FnMut(u8, f64) -> Option<f64>,
     ) -> Option<(u8, f64 /* start */, f64 /* duration */)>;
 
     /// When the reserved head's gear is chosen.
@@ -157,9 +158,9 @@ impl Gears for Top {
         &self,
         job: Candidate,
         _: usize,
-        mut earliest: impl FnMut(f64) -> Option<f64>,
+        mut earliest: impl FnMut(u8, f64) -> Option<f64>,
     ) -> Option<(u8, f64, f64)> {
-        earliest(job.estimate_s).map(|start_s| (self.gear, start_s, job.estimate_s))
+        earliest(self.gear, job.estimate_s).map(|start_s| (self.gear, start_s, job.estimate_s))
     }
 
     #[inline]
@@ -275,12 +276,12 @@ impl Gears for Bsld {
         &self,
         job: Candidate,
         others: usize,
-        mut earliest: impl FnMut(f64) -> Option<f64>,
+        mut earliest: impl FnMut(u8, f64) -> Option<f64>,
     ) -> Option<(u8, f64, f64)> {
         let factors = self.factors(job);
         for gear in self.choice(others) {
             let duration_s = job.estimate_s * factors[gear];
-            if let Some(start_s) = earliest(duration_s)
+            if let Some(start_s) = earliest(gear as u8, duration_s)
                 && (gear == self.top() || self.satisfies(job, start_s, duration_s))
             {
                 return Some((gear as u8, start_s, duration_s));

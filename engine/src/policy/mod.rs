@@ -16,4 +16,5 @@ mod plain;
 mod profile;
 mod queue;
 mod releases;
+mod resources;
 pub(crate) mod watch;

@@ -1,22 +1,38 @@
-//! Free procs over future time, as running jobs and reservations leave them.
+//! What is free over future time, as running jobs and reservations leave it.
+use std::fmt::Debug;
+use std::ops::{AddAssign, Neg};
 
-/// From this instant on, so many procs are free.
+/// An amount of what is counted: procs, or procs and watts.
+pub(crate) trait Amount: Copy + Debug + PartialEq + AddAssign + Neg<Output = Self> {
+    /// Whether so much is enough for a need.
+    fn covers(self, need: Self) -> bool;
+}
+
+/// Procs.
+impl Amount for i64 {
+    #[inline]
+    fn covers(self, need: i64) -> bool {
+        self >= need
+    }
+}
+
+/// From this instant on, so much is free.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Point {
+struct Point<A> {
     at_s: f64,
-    free: i64,
+    free: A,
 }
 
 /// A step function from the present to infinity.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Profile {
+#[derive(Debug, Clone)]
+pub(crate) struct Profile<A> {
     /// Ascending; the first is at or before the present, the last holds for ever.
-    points: Vec<Point>,
+    points: Vec<Point<A>>,
 }
 
-impl Profile {
-    pub(crate) fn new(now_s: f64, procs: u32) -> Profile {
-        Profile { points: vec![Point { at_s: now_s, free: i64::from(procs) }] }
+impl<A: Amount> Profile<A> {
+    pub(crate) fn new(now_s: f64, free: A) -> Profile<A> {
+        Profile { points: vec![Point { at_s: now_s, free }] }
     }
 
     /// Forgets the past.
@@ -27,15 +43,14 @@ impl Profile {
         }
     }
 
-    /// The earliest start in `[now_s, latest_s]` from which `procs` are free for `duration_s`. A duration of 0 needs them
-    /// at its instant.
-    pub(crate) fn earliest(&self, now_s: f64, latest_s: f64, procs: u32, duration_s: f64) -> Option<f64> {
-        let procs = i64::from(procs);
+    /// The earliest start in `[now_s, latest_s]` from which `need` is free for `duration_s`. A duration of 0 needs it at its
+    /// instant.
+    pub(crate) fn earliest(&self, now_s: f64, latest_s: f64, need: A, duration_s: f64) -> Option<f64> {
         let mut start_s = now_s;
         // Whether everything from `start_s` to the present point is free.
         let mut open = false;
         for (i, point) in self.points.iter().enumerate() {
-            if point.free < procs {
+            if !point.free.covers(need) {
                 open = false;
                 continue;
             }
@@ -54,16 +69,16 @@ impl Profile {
         None
     }
 
-    /// So many more procs are free from an instant on.
-    pub(crate) fn raise(&mut self, from_s: f64, procs: u32) {
+    /// So much more is free from an instant on.
+    pub(crate) fn raise(&mut self, from_s: f64, more: A) {
         let from = self.cut(from_s.max(self.points[0].at_s));
         for point in &mut self.points[from..] {
-            point.free += i64::from(procs);
+            point.free += more;
         }
     }
 
-    /// Adds `delta` free procs in `[from_s, until_s)`.
-    pub(crate) fn add(&mut self, from_s: f64, until_s: f64, delta: i64) {
+    /// So much more (or less) is free in `[from_s, until_s)`.
+    pub(crate) fn add(&mut self, from_s: f64, until_s: f64, delta: A) {
         let from_s = from_s.max(self.points[0].at_s);
         if until_s <= from_s {
             return;

@@ -164,8 +164,8 @@ fn the_knapsack_fills_the_power() {
 #[test]
 fn the_gear_rule_sets_the_ceiling() {
     // The lowest gear satisfies the threshold: no cap rule raises the job above it.
-    for cap in ["pdrc", "uniform", "admission"] {
-        let build = capped("fcfs", "easy", cap, &[1e3, 2e3], 3.).part(Slot::GearRule, "bsld");
+    for (cap, backfill) in [("pdrc", "easy"), ("uniform", "easy"), ("admission", "easy"), ("pdrc", "conservative")] {
+        let build = capped("fcfs", backfill, cap, &[1e3, 2e3], 3.).part(Slot::GearRule, "bsld");
         times(build.real("bsld_threshold", 1e3), &[(0., 10., 4, 1)], &[(0., 20.)]);
     }
 }
@@ -234,17 +234,96 @@ fn a_head_that_the_cap_never_admits_reserves_nothing() {
 }
 
 #[test]
+fn reservations_hold_watts() {
+    // 6 procs, 10 W above idle. Job 1 takes 8 of them. Job 2 gets 6 W at 10, job 3 all of them at 30. Job 4 has its proc, and
+    // 2 W, at once, but would keep them for 60 s, from job 3: it is placed behind, where the top gear has room.
+    let list = [(0., 10., 1, 1), (1., 10., 3, 1), (2., 10., 5, 1), (3., 30., 1, 1)];
+    let build = |backfill| capped("fcfs", backfill, "admission", &[22.], 1e3).int("procs", 6);
+    let rows = times(build("conservative"), &list, &[(0., 10.), (10., 30.), (30., 50.), (50., 80.)]);
+    assert_eq!(rows.iter().map(|row| row.gear_index).collect::<Vec<_>>(), [1, 0, 0, 1]);
+    // EASY protects job 2 alone.
+    times(build("easy"), &list, &[(0., 10.), (10., 30.), (63., 83.), (3., 63.)]);
+}
+
+#[test]
+fn a_reservation_is_made_at_the_gear_that_starts_first() {
+    // As EASY in `watts_are_a_second_resource_of_easy`: job 3 has 16 W only at 20, 4 W at 10; job 4 has 2 W now; job 5 has
+    // them when job 4 ends.
+    let list = [(0., 10., 1, 1), (0., 20., 1, 1), (1., 10., 2, 1), (2., 3., 1, 1), (3., 10., 1, 1)];
+    let build = capped("fcfs", "conservative", "admission", &[26.], 1e3);
+    let rows = times(build, &list, &[(0., 10.), (0., 20.), (10., 30.), (2., 8.), (8., 28.)]);
+    assert_eq!(rows.iter().map(|row| row.gear_index).collect::<Vec<_>>(), [1, 1, 0, 0, 0]);
+    assert_eq!(rows.iter().map(|row| row.backfilled).collect::<Vec<_>>(), [false, false, false, true, true]);
+}
+
+#[test]
+fn a_job_without_a_hole_waits_for_another_cap_and_keeps_nobody_off() {
+    // 4 W above idle until 5, then 12 W until 10. Job 1 needs 6 W: no hole. Job 2 starts as if it were alone. At 5 job 1 is
+    // reserved at the end of job 2; from 10 on the cap is exceeded.
+    let list = [(0., 10., 3, 1), (1., 4., 2, 1), (2., 3., 2, 1)];
+    for cap in ["admission", "uniform"] {
+        let build = capped("fcfs", "conservative", cap, &[12., 20.], 5.);
+        let rows = times(build, &list[..2], &[(9., 29.), (1., 9.)]);
+        assert!(rows[1].backfilled);
+        // Job 3 has its procs and watts at 5, but would hold them until 11, from job 1.
+        times(capped("fcfs", "conservative", cap, &[12., 20.], 5.), &list, &[(9., 29.), (1., 9.), (29., 35.)]);
+    }
+}
+
+#[test]
+fn reservations_follow_gears_that_a_cap_changes() {
+    // 32 W above idle, 8 W from 5 on, 32 W from 10 on. At 1 job 2 is reserved at 10, the end of job 1, which is lowered at 5
+    // and then expected at 15: until then job 3 has 8 s. At 10 both are raised, and job 2 is reserved at 12.5. At 15 it has
+    // run for 2.5 s, which is a quarter, and then runs at half the speed for 5 s.
+    let list = [(0., 10., 2, 1), (1., 10., 3, 1), (6., 4., 2, 1)];
+    let build = capped("fcfs", "conservative", "uniform", &[40., 16.], 5.);
+    times(build, &list, &[(0., 12.5), (12.5, 25.), (6., 12.)]);
+}
+
+#[test]
+fn reservations_follow_suspended_jobs() {
+    // 20 W above idle until 30: job 2 is suspended until job 1 ends. At 1 it is expected to end at 11, at 3 at 13: so job 4,
+    // which needs 9 s, passes job 3 at 3, but has its watts from 10 on only. Job 3 needs 32 W, which are there at 30.
+    let list = [(0., 10., 2, 1), (0., 10., 1, 2), (1., 10., 4, 1), (3., 9., 1, 3)];
+    let build = capped("fcfs", "conservative", "power-precedence", &[28., 40.], 30.);
+    let rows = times(build, &list, &[(0., 10.), (0., 20.), (20., 40.), (3., 19.)]);
+    assert_eq!(rows.iter().map(|row| row.suspended_s).collect::<Vec<_>>(), [0., 10., 10., 7.]);
+}
+
+#[test]
+fn a_blind_start_is_reserved_for_the_time_at_the_lowest_gear() {
+    // 20 W above idle. Job 1 is raised as soon as it has started, so that job 2 is reserved at 10. Job 3 would end by then at
+    // the top gear, but will start at the lowest; job 4 needs 6 s at that. Job 2 cannot be raised to 32 W, job 3 can.
+    let list = [(0., 10., 2, 1), (1., 10., 4, 1), (2., 5., 2, 2), (3., 3., 2, 2)];
+    let build = capped("fcfs", "conservative", "pdrc", &[28.], 1e3).text("pdrc_start", "blind");
+    times(build, &list, &[(0., 10.), (10., 30.), (30., 35.), (3., 9.)]);
+}
+
+#[test]
+fn who_starts_below_its_reserved_gear_has_the_others_placed_anew() {
+    // 12 W above idle, running jobs count as lowered. Job 1 starts at the top gear. Job 2 has its 4 W at the lowest, 16 W
+    // it has not: it runs until 21, when job 3 is reserved. Job 4 has 10 s at the top gear until then, counted as 2 W; but 8 W
+    // are not there, and at the lowest gear it is expected at 23. With it all exceed the cap and are lowered: job 1
+    // ends at 17. From 21 on job 4 can be raised, and ends at 22.
+    let list = [(0., 10., 1, 1), (1., 10., 2, 1), (2., 10., 4, 1), (3., 10., 1, 1)];
+    let build = capped("fcfs", "conservative", "pdrc", &[20.], 1e3);
+    times(build, &list, &[(0., 17.), (1., 21.), (22., 42.), (3., 22.)]);
+}
+
+#[test]
 fn a_job_without_watts_starves_or_waits_for_a_better_cap() {
     let one = [(0., 10., 2, 1)];
-    for cap in ["admission", "uniform", "power-precedence"] {
-        let error = simulate(&capped("fcfs", "easy", cap, &[9.], 5.).0, &jobs(&one), &Limits::NONE, None).unwrap_err();
-        assert!(matches!(error, SimError::Starved { job_id: 1, .. }), "{error}");
-        let two = capped("fcfs", "easy", cap, &[9., 10.], 5.).0;
-        let error = simulate(&two, &jobs(&one), &Limits::NONE, None).unwrap_err();
-        assert!(matches!(error, SimError::Starved { job_id: 1, .. }), "{error}");
+    for backfill in ["easy", "conservative"] {
+        for cap in ["admission", "uniform", "power-precedence"] {
+            for caps_w in [&[9.][..], &[9., 10.]] {
+                let spec = capped("fcfs", backfill, cap, caps_w, 5.).0;
+                let error = simulate(&spec, &jobs(&one), &Limits::NONE, None).unwrap_err();
+                assert!(matches!(error, SimError::Starved { job_id: 1, .. }), "{error}");
+            }
+        }
+        // 12 W from 5 on.
+        times(capped("fcfs", backfill, "admission", &[9., 12.], 5.), &one, &[(5., 25.)]);
     }
-    // 12 W from 5 on.
-    times(capped("fcfs", "easy", "admission", &[9., 12.], 5.), &one, &[(5., 25.)]);
 }
 
 #[test]
@@ -298,7 +377,7 @@ fn senseless_combinations_are_refused() {
     let problem = |build: Build| build.0.problems().join("; ");
     let caps = || Value::Reals(vec![10.]);
     let cap = |backfill, name| Build::log().part(Slot::Backfill, backfill).part(Slot::Cap, name).set("caps_w", caps());
-    assert!(problem(cap("conservative", "pdrc")).contains("reservations count procs"));
+    assert_eq!(problem(cap("conservative", "pdrc")), "");
     assert!(problem(cap("knapsack", "pdrc")).contains("needs `power_cap` = \"uniform\""));
     assert!(problem(cap("knapsack", "uniform")).contains("needs `queue_order` = \"priority\""));
     assert!(problem(Build::log().part(Slot::Backfill, "within-priority")).contains("not \"fcfs\""));
@@ -393,6 +472,8 @@ fn combinations() -> impl Iterator<Item = (&'static str, &'static str, &'static 
             ("fcfs", "easy"),
             ("wfp3", "easy"),
             ("priority", "easy"),
+            ("fcfs", "conservative"),
+            ("wfp3", "conservative"),
             ("priority", "within-priority"),
             ("priority", "knapsack"),
         ];
@@ -469,11 +550,11 @@ proptest! {
         }
     }
 
-    /// A cap that never binds changes nothing: the plain scheduler is the fast one.
+    /// A cap that never binds changes nothing: the plain scheduler is the fast one, and reservations are the same.
     #[test]
     fn a_cap_that_never_binds_changes_nothing(workload in list(), extra_procs in any::<bool>()) {
         for order in ["fcfs", "sjf", "wfp3", "f1", "widest", "priority"] {
-            for backfill in ["none", "easy"] {
+            for backfill in ["none", "easy", "conservative"] {
                 for gears in ["top", "bsld"] {
                     let mut without = platform(16).part(Slot::Order, order).part(Slot::Backfill, backfill);
                     if backfill == "easy" {

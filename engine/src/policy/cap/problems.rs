@@ -36,12 +36,6 @@ pub(crate) fn problems(spec: &SimSpec) -> Vec<String> {
             ));
         }
     }
-    if capped && rule == backfill::CONSERVATIVE.name {
-        problems.push(format!(
-            "`backfill` = \"conservative\" makes no sense under `power_cap` = \"{cap}\": its reservations count procs, and \
-             could not be kept when watts are short; choose \"easy\" or \"none\""
-        ));
-    }
     if capped && gears == "bsld" && spec.part(Slot::GearRule).text("head_gear") != "renew" {
         problems.push(format!(
             "`head_gear` = \"{}\" makes no sense under a power cap, which may not let the head start at a gear that was chosen \
