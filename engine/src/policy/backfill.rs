@@ -53,6 +53,7 @@ pub const CONSERVATIVE: Entry = Entry {
     name: "conservative",
     version: 1,
     source: "Mu'alem & Feitelson 2001",
-    doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept.",
+    doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept. Under a power cap that \
+          starts regard, watts are reserved, too; when the cap or the gear of a running job changes, all are placed anew.",
     params: &[],
 };

@@ -10,7 +10,7 @@ use crate::specs::{Build, simulate};
 type Job = (f64, f64, u32, u8);
 
 /// Procs with two gears: 4 W and half the speed, 10 W; 2 W idle.
-fn platform(procs: i64) -> Build {
+pub(crate) fn platform(procs: i64) -> Build {
     Build::log()
         .part(Slot::Power, "table")
         .set("gears_ghz", Value::Reals(vec![1.0, 2.0]))
@@ -495,7 +495,7 @@ fn combined(order: &str, backfill: &str, cap: &str, caps_w: &[f64], gears: &str)
     build.0
 }
 
-fn list() -> impl Strategy<Value = Workload> {
+pub(crate) fn list() -> impl Strategy<Value = Workload> {
     let time = prop_oneof![1 => Just(0u32), 6 => 1u32..2000];
     let job = (prop_oneof![1 => Just(0u32), 2 => 0u32..400], time, 0u32..500, 1u32..=16, 1u8..=3);
     prop::collection::vec(job, 1..40).prop_map(|list| {

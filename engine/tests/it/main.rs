@@ -16,6 +16,7 @@ mod published;
 mod queueing;
 mod real_logs;
 mod reference;
+mod reserved;
 mod specs;
 mod swf_fuzz;
 mod tracsim;

@@ -1,0 +1,218 @@
+//! Conservative backfilling against a straightforward, slow implementation of it, with and without a power cap.
+//!
+//! Plain lists, all of them searched for every reservation; nothing is shared with the engine but the definition: top gear
+//! as ceiling, event order `batch`, rule `admission`.
+use powersweep_engine::workload::{Job, Workload};
+use powersweep_engine::{Limits, Slot, Value};
+use proptest::prelude::*;
+
+use crate::capped::{list, platform};
+use crate::specs::{Build, simulate};
+
+/// Procs of the machine.
+const PROCS: u32 = 16;
+/// Time factor and power above idle (W) of a proc at each gear.
+const GEARS: [(f64, f64); 2] = [(2., 2.), (1., 8.)];
+/// Power of all procs when idle (W).
+const IDLE_W: f64 = 32.;
+/// How long a cap holds (s).
+const PERIOD_S: f64 = 700.;
+
+/// A reservation, or a running job with its estimated end.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    job: usize,
+    start_s: f64,
+    end_s: f64,
+    gear: usize,
+    procs: u32,
+    watts: f64,
+}
+
+struct Machine<'a> {
+    jobs: &'a [Job],
+    sjf: bool,
+    limit_w: f64,
+    now_s: f64,
+    running: Vec<Held>,
+    queue: Vec<Held>,
+    ran: Vec<Option<(f64, f64, usize)>>,
+    timer_s: f64,
+}
+
+/// Start, end and gear of each job; no cap: `caps_w` is empty.
+fn schedule(jobs: &[Job], caps_w: &[f64], sjf: bool) -> Vec<(f64, f64, usize)> {
+    let limit_w = |period: usize| caps_w.get(period % caps_w.len().max(1)).map_or(f64::INFINITY, |w| w * (1. + 1e-9));
+    let (running, queue, ran) = (Vec::new(), Vec::new(), vec![None; jobs.len()]);
+    let mut m = Machine { jobs, sjf, limit_w: limit_w(0), now_s: 0., running, queue, ran, timer_s: 0. };
+    let (mut next, mut period, mut timers) = (0, 0, Vec::new());
+    while m.ran.iter().any(Option::is_none) {
+        let cap_s = if caps_w.len() > 1 { jobs[0].submit_s + (period + 1) as f64 * PERIOD_S } else { f64::INFINITY };
+        let submit_s = jobs.get(next).map_or(f64::INFINITY, |job| job.submit_s);
+        let ends = m.running.iter().map(|held| m.ran[held.job].unwrap().1);
+        m.now_s = ends.chain(timers.iter().copied()).fold(submit_s.min(cap_s), f64::min);
+        timers.retain(|&at_s| at_s > m.now_s);
+        let mut changed = false;
+        if cap_s == m.now_s {
+            period += 1;
+            (m.limit_w, changed) = (limit_w(period), limit_w(period) != m.limit_w);
+        }
+        loop {
+            let ended = |held: &Held| m.ran[held.job].unwrap().1 == m.now_s;
+            let surprise = m.running.iter().any(|held| ended(held) && held.end_s != m.now_s);
+            let kept = m.running.iter().copied().filter(|held| !ended(held)).collect();
+            m.running = kept;
+            let mut arrived = Vec::new();
+            while jobs.get(next).is_some_and(|job| job.submit_s == m.now_s) {
+                arrived.push(next);
+                next += 1;
+            }
+            timers.extend(m.pass(std::mem::take(&mut changed), surprise, &arrived));
+            if !m.running.iter().any(|held| m.ran[held.job].unwrap().1 == m.now_s) {
+                break;
+            }
+        }
+    }
+    m.ran.into_iter().map(Option::unwrap).collect()
+}
+
+impl Machine<'_> {
+    /// Returns the timer that is to be set.
+    fn pass(&mut self, cap_changed: bool, surprise: bool, arrived: &[usize]) -> Option<f64> {
+        let missed = self.queue.iter().any(|held| held.start_s < self.now_s);
+        if cap_changed || missed {
+            self.all_anew();
+        } else if surprise {
+            self.sort();
+            for at in 0..self.queue.len() {
+                let old = self.queue[at];
+                if old.start_s != self.now_s {
+                    self.queue[at].start_s = f64::INFINITY;
+                    let new = self.place(old.job, old.start_s);
+                    self.queue[at] = if new.start_s.is_finite() { new } else { old };
+                }
+            }
+        }
+        for &job in arrived {
+            let held = self.place(job, f64::INFINITY);
+            self.queue.push(held);
+        }
+        self.sort();
+        let mut fresh = cap_changed || missed;
+        while let Some(refused) = self.start_due() {
+            if refused && fresh {
+                break;
+            }
+            self.all_anew();
+            fresh = true;
+        }
+        let next_s = self.queue.iter().map(|held| held.start_s).fold(f64::INFINITY, f64::min);
+        let sets = next_s.is_finite() && next_s > self.now_s && next_s != self.timer_s;
+        self.timer_s = if sets { next_s } else { self.timer_s };
+        sets.then_some(next_s)
+    }
+
+    /// `None`: all whose procs were free have started as reserved; else whether watts were refused, rather than that a job
+    /// started at a lower gear.
+    fn start_due(&mut self) -> Option<bool> {
+        let mut refused = None;
+        let mut at = 0;
+        while at < self.queue.len() {
+            let held = self.queue[at];
+            let (procs, watts) = self.running.iter().fold((0, 0.), |sum, r| (sum.0 + r.procs, sum.1 + r.watts));
+            if held.start_s > self.now_s || held.procs > PROCS - procs {
+                at += 1;
+                continue;
+            }
+            let job = &self.jobs[held.job];
+            let left_w = self.limit_w - (IDLE_W + watts);
+            let Some(gear) = (0..=held.gear).rev().find(|&g| f64::from(held.procs) * GEARS[g].1 <= left_w) else {
+                refused = Some(true);
+                at += 1;
+                continue;
+            };
+            self.queue.remove(at);
+            let (factor, each_w) = GEARS[gear];
+            let (end_s, watts) = (self.now_s + job.estimate_s * factor, f64::from(job.procs) * each_w);
+            self.running.push(Held { start_s: self.now_s, end_s, gear, watts, ..held });
+            self.ran[held.job] = Some((self.now_s, self.now_s + job.run_s * factor, gear));
+            if gear < held.gear {
+                return Some(false);
+            }
+        }
+        refused
+    }
+
+    fn all_anew(&mut self) {
+        self.sort();
+        let jobs: Vec<usize> = std::mem::take(&mut self.queue).iter().map(|held| held.job).collect();
+        for job in jobs {
+            let held = self.place(job, f64::INFINITY);
+            self.queue.push(held);
+        }
+    }
+
+    fn sort(&mut self) {
+        let key = |held: &Held| if self.sjf { self.jobs[held.job].estimate_s } else { 0. };
+        self.queue.sort_by(|a, b| key(a).total_cmp(&key(b)).then(a.job.cmp(&b.job)));
+    }
+
+    /// The earliest start by `latest_s`, of equal ones that of the highest gear; infinite if there is none.
+    fn place(&self, job: usize, latest_s: f64) -> Held {
+        let Job { procs, estimate_s, .. } = self.jobs[job];
+        let mut best = Held { job, start_s: f64::INFINITY, end_s: f64::INFINITY, gear: 0, procs: 0, watts: 0. };
+        // Something ends whenever a hole begins.
+        let others = || self.running.iter().chain(&self.queue);
+        let starts = others().map(|held| held.end_s).filter(|&end_s| end_s > self.now_s).chain([self.now_s]);
+        for start_s in starts.filter(|&start_s| start_s <= latest_s) {
+            for (gear, &(factor, each_w)) in GEARS.iter().enumerate() {
+                let (end_s, watts) = (start_s + estimate_s * factor, f64::from(procs) * each_w);
+                let later = others().map(|held| held.start_s).filter(|&at_s| at_s > start_s && at_s < end_s);
+                let fits = later.chain([start_s]).all(|at_s| self.fits_at(at_s, procs, watts));
+                if fits && (start_s, std::cmp::Reverse(gear)) < (best.start_s, std::cmp::Reverse(best.gear)) {
+                    best = Held { job, start_s, end_s, gear, procs, watts };
+                }
+            }
+        }
+        best
+    }
+
+    fn fits_at(&self, at_s: f64, procs: u32, watts: f64) -> bool {
+        let holds = |held: &&Held| held.start_s <= at_s && held.end_s > at_s;
+        let then = self.running.iter().chain(&self.queue).filter(holds);
+        let (used, used_w) = then.fold((0, 0.), |sum, held| (sum.0 + held.procs, sum.1 + held.watts));
+        used + procs <= PROCS && IDLE_W + used_w + watts <= self.limit_w
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Below 64 W a full machine cannot run; of two caps one always admits each job.
+    #[test]
+    fn starts_ends_and_gears_equal_the_reference(
+        workload in list(),
+        share in prop_oneof![Just(1.), 0.5..1.5f64],
+        caps in prop::collection::vec(36u32..170, 0..4),
+        sjf in any::<bool>(),
+    ) {
+        let mut workload: Workload = workload;
+        for job in &mut workload.jobs {
+            job.estimate_s = (job.estimate_s * share).floor();
+        }
+        let mut caps_w: Vec<f64> = caps.into_iter().map(f64::from).collect();
+        if let Some(first) = caps_w.first_mut() {
+            *first = first.max(64.);
+        }
+        let order = if sjf { "sjf" } else { "fcfs" };
+        let mut build = platform(i64::from(PROCS)).part(Slot::Order, order).part(Slot::Backfill, "conservative");
+        if !caps_w.is_empty() {
+            build = build.part(Slot::Cap, "admission").set("caps_w", Value::Reals(caps_w.clone()));
+            build = Build(build.0).real("cap_period_s", PERIOD_S);
+        }
+        let mut rows = Vec::new();
+        simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+        let ours: Vec<_> = rows.iter().map(|row| (row.start_s, row.finish_s, usize::from(row.gear_index))).collect();
+        prop_assert_eq!(ours, schedule(&workload.jobs, &caps_w, sjf), "caps {:?}", caps_w);
+    }
+}
