@@ -76,7 +76,7 @@ least_jobs_count = 3200
 "#;
     sandbox.write("queues.toml", manifest);
     let run = sandbox.run(&["run", "queues.toml"]).exits(0);
-    run.prints(&["target_utilization", "mean wait (s)", "mean response (s)", "energy per job (J)"]);
+    let run = run.prints(&["target_utilization", "mean wait (s)", "mean response (s)", "energy per job (J)"]);
     assert!(!run.stdout.contains("BSLD"), "{run}");
 }
 

@@ -193,8 +193,8 @@ impl Plain {
         cluster: &Cluster<'_, R>,
     ) -> Option<Start> {
         let ceiling = gears.at(Candidate::new(cluster, job), cluster.now_s(), self.others());
-        let fits = |&gear: &u8| above_idle_w(cluster, job, gear) <= room.left_w;
-        self.allowance.gears(ceiling).find(fits).map(|gear| Start { gear, ceiling, late: false })
+        let gear = self.allowance.gear(cluster, job, ceiling, room.left_w)?;
+        Some(Start { gear, ceiling, late: false })
     }
 
     fn in_order<G: Gears, R: Recorder>(&mut self, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {

@@ -182,6 +182,6 @@ impl Resources for ProcsAndWatts {
     }
 
     fn start_gear<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: u8) -> Option<u8> {
-        allowance.gear(cluster, job, gear)
+        allowance.gear(cluster, job, gear, allowance.left_w(cluster))
     }
 }

@@ -43,6 +43,17 @@ impl Allowance {
         let range = if self.lowest { 0..=0 } else { lowest..=top };
         range.rev()
     }
+
+    /// The gear at which a job starts where so many watts are left, if it may.
+    pub(crate) fn gear<R: Recorder>(
+        &self,
+        cluster: &Cluster<'_, R>,
+        job: JobId,
+        ceiling: u8,
+        left_w: f64,
+    ) -> Option<u8> {
+        self.gears(ceiling).find(|&gear| above_idle_w(cluster, job, gear) <= left_w)
+    }
 }
 
 /// Power of the machine with all executing jobs at their lowest gears (W).
