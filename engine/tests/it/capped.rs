@@ -550,6 +550,35 @@ proptest! {
         }
     }
 
+    /// Reservations go on when jobs outlive their estimates, and when procs take time and power to wake.
+    #[test]
+    fn reservations_survive_overdue_jobs_and_waking_procs(
+        workload in list(),
+        share in 0.3..1.2f64,
+        caps in prop::collection::vec(64u32..170, 1..5),
+        capacity in prop_oneof![Just("none"), Just("two-level"), Just("ols")],
+    ) {
+        let mut workload = workload;
+        for job in &mut workload.jobs {
+            job.estimate_s = (job.estimate_s * share).floor();
+        }
+        for (order, backfill, cap) in combinations().filter(|(_, backfill, _)| *backfill == "conservative") {
+            let more_w = if cap == "power-precedence" { 100. } else { 0. };
+            let caps_w: Vec<f64> = caps.iter().map(|&cap_w| f64::from(cap_w) + more_w).collect();
+            let mut build = Build(combined(order, backfill, cap, &caps_w, "bsld")).part(Slot::Capacity, capacity);
+            build = build.real("wake_s", 90.).real("wake_w", 4.).real("off_s", 30.).real("off_w", 3.);
+            build = match capacity {
+                "two-level" => build.int("two_level_procs", 6),
+                "ols" => build.real("ols_period_s", 600.).real("ols_sla_slowdown", 3.),
+                _ => build,
+            };
+            let mut rows = Vec::new();
+            let summary = simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+            check_rows(&workload, &rows);
+            prop_assert!(summary.energy_residual < 1e-9 && summary.procs_residual < 1e-9, "{} {} {}", order, cap, capacity);
+        }
+    }
+
     /// A cap that never binds changes nothing: the plain scheduler is the fast one, and reservations are the same.
     #[test]
     fn a_cap_that_never_binds_changes_nothing(workload in list(), extra_procs in any::<bool>()) {

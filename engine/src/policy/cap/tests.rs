@@ -32,6 +32,8 @@ fn a_clone_continues_like_the_original() {
         ("pdrc", "within-priority"),
         ("power-precedence", "within-priority"),
         ("performance-precedence", "none"),
+        ("uniform", "conservative"),
+        ("pdrc", "conservative"),
     ];
     for (cap, backfill) in rules {
         let spec = spec(cap, backfill);
