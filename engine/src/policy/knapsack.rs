@@ -7,10 +7,10 @@
 //! too wide to empty; at an empty machine it would wait for ever, so there the best set that fits is taken, at the highest
 //! gear that has one.
 //!
-//! The search looks at sums of procs up to the free ones only: a set that needs more has, in list order, a first job that
-//! takes it beyond them, and that such a job exists is all that matters of wider sets. Where all jobs add the same power a
-//! proc, the weight of a set is its procs: the first set found for a sum stays the best one, sums are bits, and the search
-//! ends with the first set that nothing can beat.
+//! The search looks at sums of procs up to the free ones only: a set that needs more has, in list order, a first job
+//! that takes it beyond them, and that such a job exists is all that matters of wider sets. Where all jobs add the same
+//! power a proc, the weight of a set is its procs: the first set found for a sum stays the best one, sums are bits, and
+//! the search ends with the first set that nothing can beat.
 use super::cap::allowance::{Allowance, above_idle_w};
 use super::plain::Waiting;
 use crate::error::Stop;
@@ -84,8 +84,8 @@ impl Knapsack {
         Ok(None)
     }
 
-    /// The set with most procs whose jobs add at most `left_w` (W) at a gear; of several the first found when the jobs are
-    /// taken in list order.
+    /// The set with most procs whose jobs add at most `left_w` (W) at a gear; of several the first found when the jobs
+    /// are taken in list order.
     fn best<R: Recorder>(
         &mut self,
         jobs: &[Waiting],

@@ -1,11 +1,14 @@
 //! Batch scheduling written for clarity, not for speed: under a power cap, and for the rules that have no fast code.
 //!
 //! **EASY under a cap.** Watts are a second counted resource. The reservation of the head is the first estimated end at
-//! which both procs and the watts of its lowest gear suffice under the present cap. Another job may overtake if it ends by
-//! then, or fits both what the head leaves of the procs and of the watts. The gear rule's choice is a gear at which this
-//! holds, if there is one; the job starts at the highest gear up to it at which this holds and the power now fits. If the
-//! present cap never admits the head, not even at an empty machine, there is nothing to reserve: its shadow time is
-//! infinite, and whoever fits overtakes, without limit, until the cap changes.
+//! which both procs and the watts of its lowest gear suffice under the present cap. Another job may overtake if it ends
+//! by then, or fits both what the head leaves of the procs and of the watts. The gear rule's choice is a gear at which
+//! this holds, if there is one; the job starts at the highest gear up to it at which this holds and the power now fits.
+//! If the present cap never admits the head, not even at an empty machine, there is nothing to reserve: its shadow time
+//! is infinite, and whoever fits overtakes, without limit, until the cap changes.
+//!
+//! **Long queues.** No job can start that is wider than the free procs, or than the power carries at the lowest gear:
+//! these are passed over in one narrow loop over procs, and the reservation is worked out only once another job is met.
 use super::cap::allowance::{Allowance, above_idle_w};
 use super::gear_rule::{Candidate, Gears};
 use super::knapsack::Knapsack;
@@ -287,8 +290,8 @@ impl Plain {
         let spared = |gear| beside && self.allowance.counted_w(cluster, job, gear) <= shadow.extra_w;
         let mut choice = ask(beside)?;
         if choice.1 && !spared(choice.0) {
-            // At the gear of its choice the job fits beside the head by its procs alone. If a higher gear ends in time, that
-            // is the choice; else the cap may lower it to a gear whose watts fit, too.
+            // At the gear of its choice the job fits beside the head by its procs alone. If a higher gear ends in time,
+            // that is the choice; else the cap may lower it to a gear whose watts fit, too.
             choice = ask(false).unwrap_or(choice);
         }
         let ceiling = choice.0;

@@ -197,8 +197,9 @@ fn easy_under_a_cap_reserves_procs() {
 
 #[test]
 fn a_lowered_gear_is_in_time_as_the_gear_rule_says() {
-    // 18 W, 10 W above idle; no gear has a slowdown below 1, so that every choice is the top gear. Job 1 leaves 2 W. Job 2
-    // has its procs and 8 W at 10. Job 3 would end at 6 at the top gear; the cap lowers it, and it ends at 10 sharp.
+    // 18 W, 10 W above idle; no gear has a slowdown below 1, so that every choice is the top gear. Job 1 leaves 2 W.
+    // Job 2 has its procs and 8 W at 10. Job 3 would end at 6 at the top gear; the cap lowers it, and it ends at 10
+    // sharp.
     let list = [(0., 10., 1, 1), (1., 10., 4, 1), (2., 4., 1, 1)];
     let easy =
         || capped("fcfs", "easy", "admission", &[18.], 1e3).part(Slot::GearRule, "bsld").real("bsld_threshold", 1.);
@@ -210,9 +211,9 @@ fn a_lowered_gear_is_in_time_as_the_gear_rule_says() {
 
 #[test]
 fn a_gear_whose_watts_are_not_left_gives_way_to_one_in_time() {
-    // 26 W for 7 procs, 12 W above idle: 6 procs at the lowest gear. Job 1 ends at 20; then job 2 leaves a proc and no watts.
-    // Any gear satisfies the threshold. Job 3 would end at 26 at the lowest gear, too late on the proc alone; at the top gear
-    // it ends at 14.
+    // 26 W for 7 procs, 12 W above idle: 6 procs at the lowest gear. Job 1 ends at 20; then job 2 leaves a proc and no
+    // watts. Any gear satisfies the threshold. Job 3 would end at 26 at the lowest gear, too late on the proc alone; at
+    // the top gear it ends at 14.
     let easy = || {
         let build = capped("fcfs", "easy", "admission", &[26.], 1e3).int("procs", 7);
         build.part(Slot::GearRule, "bsld").real("bsld_threshold", 1e3)
@@ -226,8 +227,9 @@ fn a_gear_whose_watts_are_not_left_gives_way_to_one_in_time() {
 
 #[test]
 fn a_head_that_the_cap_never_admits_reserves_nothing() {
-    // 13 W, 5 W above idle, carry two procs at the lowest gear: never job 1, not even alone. The others start as the watts
-    // come, whatever they delay. From 100 on there are watts for all: job 1 reserves the end of job 4, and job 5 waits.
+    // 13 W, 5 W above idle, carry two procs at the lowest gear: never job 1, not even alone. The others start as the
+    // watts come, whatever they delay. From 100 on there are watts for all: job 1 reserves the end of job 4, and job 5
+    // waits.
     let list = [(0., 10., 4, 1), (1., 40., 1, 1), (2., 60., 1, 1), (5., 30., 1, 1), (101., 50., 1, 1)];
     let expected = [(141., 151.), (1., 81.), (2., 122.), (81., 141.), (151., 201.)];
     times(capped("fcfs", "easy", "admission", &[13., 100., 100.], 100.), &list, &expected);

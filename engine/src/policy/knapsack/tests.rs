@@ -6,7 +6,8 @@ use super::{Best, Knapsack, Room, alike};
 /// A set: its weight, and the positions of its jobs.
 type Set = (f64, Vec<usize>);
 
-/// The lightest set for every sum of procs up to `most`, one job after the other: of the heaviest sum that has one, its set.
+/// The lightest set for every sum of procs up to `most`, one job after the other: of the heaviest sum that has one, its
+/// set.
 fn by_every_sum(procs: &[u32], weights: &[f64], limit: f64, most: usize) -> Vec<usize> {
     let total: usize = procs.iter().map(|&n| n as usize).sum();
     if total <= most && weights.iter().sum::<f64>() <= limit {
@@ -58,7 +59,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn finds_what_trying_every_sum_finds(lists in prop::collection::vec(jobs(), 2), free in 1u32..180, tenths in -10i32..1500) {
+    fn finds_what_trying_every_sum_finds(
+        lists in prop::collection::vec(jobs(), 2),
+        free in 1u32..180,
+        tenths in -10i32..1500,
+    ) {
         let left_w = f64::from(tenths) / 10.0;
         // One after the other: nothing of an earlier search may be left.
         let mut knapsack = Knapsack::default();
@@ -77,7 +82,8 @@ proptest! {
 
 #[test]
 fn wide_machines_take_no_longer_than_their_jobs() {
-    // 40,000 jobs that ask for 10^9 procs in all, where power carries 10^8 and 10^6 are free: the first 40 fill the machine.
+    // 40,000 jobs that ask for 10^9 procs in all, where power carries 10^8 and 10^6 are free: the first 40 fill the
+    // machine.
     let mut knapsack = Knapsack { procs: vec![25_000; 40_000], added_w: vec![25_000.0; 40_000], ..Knapsack::default() };
     let mut steps = 0;
     let mut run = |left_w, wider_wins| {
