@@ -85,6 +85,9 @@ fn unknown_parts_and_parameters_of_simulate() {
     simulate("synthetic_jobs_count=-1").says(&["`synthetic_jobs_count` must be an integer from 1 to", "not -1"]);
     simulate("synthetic_jobs_count=100000000000").says(&["takes up to", "bytes of memory"]);
     simulate("synthetic_procs=many").says(&["`synthetic_procs` must be an integer", "not \"many\""]);
+    simulate("gears_ghz=[1, -2]")
+        .says(&["`gears_ghz` must be a list of numbers, each of at least 1e-6", "not -2 (value 2 of 2)"]);
+    simulate("gears_ghz=[]").says(&["not an empty list"]);
     simulate("queue_order").says(&["--set queue_order: write KEY=VALUE"]);
     refused(&sandbox, &["policies", "easey"], 2).says(&["unknown part `easey`; did you mean `easy`?"]);
     refused(&sandbox, &["columns", "task"], 2).says(&["unknown table `task`; did you mean `tasks`?"]);

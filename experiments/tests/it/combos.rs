@@ -29,3 +29,38 @@ fn a_huge_sweep_is_checked_at_its_corners() {
     );
     assert!(text.contains("job_number_from") && text.contains("gear"), "{text}");
 }
+
+/// The parameter that a sentence names first is the wrong one: the others say what it has to fit.
+#[test]
+fn the_caret_stands_at_the_parameter_that_is_named_first() {
+    let manifest = |speeds: &str, arrivals: &str, betas: &str| {
+        format!(
+            r#"version = 1
+name = "speeds"
+[workloads.w]
+source = "poisson-classes"
+class_arrivals_per_s = {arrivals}
+[platforms.p]
+machine = "structured"
+structure_class_rates_per_s = [1, 2]
+structure_speeds = {speeds}
+structure_betas_j = [1, 1, 1]
+group_idle_w = [0, 0, 0]
+[policies.q]
+kind = "class-ordered-beta"
+beta_groups_j = {betas}
+[statistics]
+statistics_kind = "horizon"
+"#
+        )
+    };
+    let cases = [
+        (manifest("[1, 2]", "[1, 1]", "[1, 1, 1]"), "test.toml:9:1", "`structure_speeds` has 2 values: 3 groups"),
+        (manifest("[1, 2, 3]", "[1, 1]", "[1, 1]"), "test.toml:14:1", "`beta_groups_j` has 2 values: 3 groups"),
+        (manifest("[1, 2, 3]", "[0, 0]", "[1, 1, 1]"), "test.toml:5:1", "`class_arrivals_per_s` has no arrivals"),
+    ];
+    for (text, place, message) in cases {
+        let shown = errors(&text);
+        assert!(shown.contains(place) && shown.contains(message), "{shown}");
+    }
+}

@@ -213,14 +213,25 @@ fn specs_that_cannot_be() {
     let policy = |name: &str, values: &[(&str, Value)]| with(&good, part(Slot::Policy, name, values));
     let mut unreachable = good.clone();
     unreachable.part_mut(Slot::Source).set("class_arrivals_per_s", reals(&[1.0; 4])).expect("is in its range");
+    let mut without_arrivals = good.clone();
+    without_arrivals.part_mut(Slot::Source).set("class_arrivals_per_s", reals(&[0.0; 3])).expect("is in its range");
+    let mut standing = spec(&systems::structured(1.0));
+    standing.choose(structured());
+    let speeds = reals(&[1.0, 3.0, 4.0, 0.0, 6.0, 5.0, 10.0]);
+    standing.part_mut(Slot::Platform).set("structure_speeds", speeds).expect("is in its range");
     let cases = [
+        (without_arrivals, "`class_arrivals_per_s` has no arrivals"),
+        (
+            with(&standing, part(Slot::Policy, "class-ordered-beta", &[])),
+            "`structure_speeds` has a group without a rate: give the betas (`beta_groups_j`)",
+        ),
         (platform("group_rates_per_s", &[1.0; 5]), "`group_rates_per_s` has 5 values: 3 classes"),
         (platform("group_busy_w", &[1.0; 17]), "`group_busy_w` has 17 values"),
         (platform("group_idle_w", &[1.0; 5]), "5 groups (`group_idle_w`) need 15"),
         (platform("group_servers", &[1.0; 5]), "`group_servers` has 5 values: 6 groups"),
         (platform("group_servers", &[1.5; 6]), "`group_servers` must be whole numbers, not 1.5"),
         (platform("group_servers", &[60_000.0; 6]), "`group_servers` adds up to more than"),
-        (platform("group_rates_per_s", &[0.0; 18]), "class 1 cannot be executed by any machine"),
+        (platform("group_rates_per_s", &[0.0; 18]), "`group_rates_per_s`: class 1 cannot be executed by any machine"),
         (unreachable, "4 classes (`class_arrivals_per_s`) and 6 groups (`group_idle_w`) need 24"),
         (
             policy("class-lpas", &[("lpas_capacity", Value::Real(2.0)), ("lpas_capacity_share", Value::Real(1.0))]),
