@@ -43,10 +43,10 @@ struct Found {
 pub fn run(args: &LpArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     // Systems of rates have no logs: any digests will do, as nothing here shows whose they are.
-    let digests = manifest.logs().iter().zip(0_u64..).map(|(needed, i)| {
+    let digests = manifest.logs().into_iter().zip(0_u64..).map(|(needed, i)| {
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&i.to_le_bytes());
-        (needed.log.clone(), Digest::from(digest))
+        (needed.log, Digest::from(digest))
     });
     let sweep = inputs::sweep(&manifest, &digests.collect())?;
     let found = systems(&sweep, args.index)?;
