@@ -53,7 +53,8 @@ pub const CONSERVATIVE: Entry = Entry {
     name: "conservative",
     version: 1,
     source: "Mu'alem & Feitelson 2001",
-    doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept. Under a power cap that \
-          starts regard, watts are reserved, too; when the cap or the gear of a running job changes, all are placed anew.",
+    doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept. Under a power cap \
+          that starts regard, watts are reserved, too; all are placed anew when the cap or a running job's gear \
+          changes.",
     params: &[],
 };

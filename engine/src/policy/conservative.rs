@@ -6,9 +6,9 @@
 //! later than it was (Mu'alem & Feitelson 2001).
 //!
 //! A job that outlives its estimate is expected to end now, at every instant anew. A reservation whose time has passed
-//! while its procs were still held could not be kept: then all are released at once and placed anew in queue order. This
-//! is the only way in which a reservation becomes later, unless procs are put to sleep or woken: then, too, all are placed
-//! anew, on the procs that are active.
+//! while its procs were still held could not be kept: then all are released at once and placed anew in queue order.
+//! This is the only way in which a reservation becomes later, unless procs are put to sleep or woken: then, too, all
+//! are placed anew, on the procs that are active.
 //!
 //! A job whose estimate is 0 reserves an instant, which keeps nobody off.
 //!
@@ -16,20 +16,20 @@
 //!
 //! **Under a power cap** a reservation holds what the cap's rule lets it promise:
 //!
-//! - Where starts regard watts (`admission`, `uniform`, `pdrc` that starts what fits), these are a second counted resource.
-//!   Free now is what the present cap leaves; a running job gives back at its estimated end what it counts for at its gear.
-//!   A hole must have the procs and the job's counted watts for as long as the job takes at a gear. Gears are tried from
-//!   the ceiling, the gear rule's choice, down to the lowest: the earliest start is taken, of equal ones that of the highest
-//!   gear. The gear rule sees the start that this gives for each ceiling. If there is no hole, ever, the job has no
-//!   reservation, and those behind it are placed as if it were not there.
-//! - Where they do not, only procs are reserved: for the time at the gear at which the job will start, which is the lowest
-//!   where the rule starts jobs blindly.
+//! - Where starts regard watts (`admission`, `uniform`, `pdrc` that starts what fits), these are a second counted
+//!   resource. Free now is what the present cap leaves; a running job gives back at its estimated end what it counts
+//!   for at its gear. A hole must have the procs and the job's counted watts for as long as the job takes at a gear.
+//!   Gears are tried from the ceiling, the gear rule's choice, down to the lowest: the earliest start is taken, of
+//!   equal ones that of the highest gear. The gear rule sees the start that this gives for each ceiling. If there is no
+//!   hole, ever, the job has no reservation, and those behind it are placed as if it were not there.
+//! - Where they do not, only procs are reserved: for the time at the gear at which the job will start, which is the
+//!   lowest where the rule starts jobs blindly.
 //!
-//! When its time has come, a job starts at the highest gear up to the reserved one at which the power fits. If that is a
-//! lower one, it ends later than reserved, so all others are placed anew before the next starts; if there is none, it waits.
-//! All reservations are released and placed anew, too, when the cap changes where watts are counted, and when a running
-//! job's gear has changed, or it was suspended or resumed, or still is suspended: that moves its end. So a reservation can become
-//! later under a cap.
+//! When its time has come, a job starts at the highest gear up to the reserved one at which the power fits. If that is
+//! a lower one, it ends later than reserved, so all others are placed anew before the next starts; if there is none, it
+//! waits. All reservations are released and placed anew, too, when the cap changes where watts are counted, and when a
+//! running job's gear has changed, or it was suspended or resumed, or still is suspended: that moves its end. So a
+//! reservation can become later under a cap.
 use super::cap::allowance::Allowance;
 use super::gear_rule::Gears;
 use super::order::Order;
@@ -293,8 +293,8 @@ impl<A: Resources> Conservative<A> {
         Ok(())
     }
 
-    /// Starts the jobs whose reservation has come; where one is not kept because of watts, all are placed anew and the rest
-    /// is tried again. `anew`: the profile has been made in this pass and knows of no other reservations.
+    /// Starts the jobs whose reservation has come; where one is not kept because of watts, all are placed anew and the
+    /// rest is tried again. `anew`: the profile has been made in this pass and knows of no other reservations.
     fn start_all_due<G: Gears, R: Recorder>(
         &mut self,
         mut anew: bool,

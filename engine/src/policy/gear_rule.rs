@@ -118,8 +118,8 @@ pub(crate) trait Gears: Clone {
     /// Whether an end (s) is in time for a reservation at `until_s`.
     fn in_time(&self, end_s: f64, until_s: f64) -> bool;
 
-    /// Chooses among reservations: `earliest` gives the earliest start at a gear, at which the job is expected to take so
-    /// long (s), if there is one. What is chosen is what was asked for last.
+    /// Chooses among reservations: `earliest` gives the earliest start at a gear, at which the job is expected to take
+    /// so long (s), if there is one. What is chosen is what was asked for last.
     fn reserve(
         &self,
         job: Candidate,

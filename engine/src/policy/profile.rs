@@ -43,8 +43,8 @@ impl<A: Amount> Profile<A> {
         }
     }
 
-    /// The earliest start in `[now_s, latest_s]` from which `need` is free for `duration_s`. A duration of 0 needs it at its
-    /// instant.
+    /// The earliest start in `[now_s, latest_s]` from which `need` is free for `duration_s`. A duration of 0 needs it
+    /// at its instant.
     pub(crate) fn earliest(&self, now_s: f64, latest_s: f64, need: A, duration_s: f64) -> Option<f64> {
         let mut start_s = now_s;
         // Whether everything from `start_s` to the present point is free.

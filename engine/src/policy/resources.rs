@@ -1,7 +1,7 @@
 //! What reservations count: procs, or under a power cap procs and watts.
 //!
-//! Watts are those of [`Allowance`]: what a job draws above as many idle procs, at the gear at which it counts for others.
-//! Where starts regard no cap, infinitely many are free.
+//! Watts are those of [`Allowance`]: what a job draws above as many idle procs, at the gear at which it counts for
+//! others. Where starts regard no cap, infinitely many are free.
 use std::ops::{AddAssign, Neg};
 
 use super::cap::allowance::Allowance;

@@ -1,13 +1,94 @@
-//! Conservative backfilling against a straightforward, slow implementation of it, with and without a power cap.
+//! Conservative backfilling under power caps: schedules small enough to check by hand, and a straightforward, slow
+//! implementation, to compare the engine with job by job, with and without a cap.
 //!
-//! Plain lists, all of them searched for every reservation; nothing is shared with the engine but the definition: top gear
-//! as ceiling, event order `batch`, rule `admission`.
+//! That one has plain lists, all of them searched for every reservation; nothing is shared with the engine but the
+//! definition: top gear as ceiling, event order `batch`, rule `admission`.
 use powersweep_engine::workload::{Job, Workload};
 use powersweep_engine::{Limits, Slot, Value};
 use proptest::prelude::*;
 
-use crate::capped::{list, platform};
+use crate::capped::{capped, check_rows, combinations, combined, list, platform, times};
 use crate::specs::{Build, simulate};
+
+#[test]
+fn reservations_hold_watts() {
+    // 6 procs, 10 W above idle. Job 1 takes 8 of them. Job 2 gets 6 W at 10, job 3 all of them at 30. Job 4 has its
+    // proc, and 2 W, at once, but would keep them for 60 s, from job 3: it is placed behind, where the top gear has
+    // room.
+    let list = [(0., 10., 1, 1), (1., 10., 3, 1), (2., 10., 5, 1), (3., 30., 1, 1)];
+    let build = |backfill| capped("fcfs", backfill, "admission", &[22.], 1e3).int("procs", 6);
+    let rows = times(build("conservative"), &list, &[(0., 10.), (10., 30.), (30., 50.), (50., 80.)]);
+    assert_eq!(rows.iter().map(|row| row.gear_index).collect::<Vec<_>>(), [1, 0, 0, 1]);
+    // EASY protects job 2 alone.
+    times(build("easy"), &list, &[(0., 10.), (10., 30.), (63., 83.), (3., 63.)]);
+}
+
+#[test]
+fn a_reservation_is_made_at_the_gear_that_starts_first() {
+    // As EASY in `watts_are_a_second_resource_of_easy`: job 3 has 16 W only at 20, 4 W at 10; job 4 has 2 W now; job 5
+    // has them when job 4 ends.
+    let list = [(0., 10., 1, 1), (0., 20., 1, 1), (1., 10., 2, 1), (2., 3., 1, 1), (3., 10., 1, 1)];
+    let build = capped("fcfs", "conservative", "admission", &[26.], 1e3);
+    let rows = times(build, &list, &[(0., 10.), (0., 20.), (10., 30.), (2., 8.), (8., 28.)]);
+    assert_eq!(rows.iter().map(|row| row.gear_index).collect::<Vec<_>>(), [1, 1, 0, 0, 0]);
+    assert_eq!(rows.iter().map(|row| row.backfilled).collect::<Vec<_>>(), [false, false, false, true, true]);
+}
+
+#[test]
+fn a_job_without_a_hole_waits_for_another_cap_and_keeps_nobody_off() {
+    // 4 W above idle until 5, then 12 W until 10. Job 1 needs 6 W: no hole. Job 2 starts as if it were alone. At 5 job
+    // 1 is reserved at the end of job 2; from 10 on the cap is exceeded.
+    let list = [(0., 10., 3, 1), (1., 4., 2, 1), (2., 3., 2, 1)];
+    for cap in ["admission", "uniform"] {
+        let build = capped("fcfs", "conservative", cap, &[12., 20.], 5.);
+        let rows = times(build, &list[..2], &[(9., 29.), (1., 9.)]);
+        assert!(rows[1].backfilled);
+        // Job 3 has its procs and watts at 5, but would hold them until 11, from job 1.
+        times(capped("fcfs", "conservative", cap, &[12., 20.], 5.), &list, &[(9., 29.), (1., 9.), (29., 35.)]);
+    }
+}
+
+#[test]
+fn reservations_follow_gears_that_a_cap_changes() {
+    // 32 W above idle, 8 W from 5 on, 32 W from 10 on. At 1 job 2 is reserved at 10, the end of job 1, which is lowered
+    // at 5 and then expected at 15: until then job 3 has 8 s. At 10 both are raised, and job 2 is reserved at 12.5. At
+    // 15 it has run for 2.5 s, which is a quarter, and then runs at half the speed for 5 s.
+    let list = [(0., 10., 2, 1), (1., 10., 3, 1), (6., 4., 2, 1)];
+    let build = capped("fcfs", "conservative", "uniform", &[40., 16.], 5.);
+    times(build, &list, &[(0., 12.5), (12.5, 25.), (6., 12.)]);
+}
+
+#[test]
+fn reservations_follow_suspended_jobs() {
+    // 20 W above idle until 30: job 2 is suspended until job 1 ends. At 1 it is expected to end at 11, at 3 at 13: so
+    // job 4, which needs 9 s, passes job 3 at 3, but has its watts from 10 on only. Job 3 needs 32 W, which are there
+    // at 30.
+    let list = [(0., 10., 2, 1), (0., 10., 1, 2), (1., 10., 4, 1), (3., 9., 1, 3)];
+    let build = capped("fcfs", "conservative", "power-precedence", &[28., 40.], 30.);
+    let rows = times(build, &list, &[(0., 10.), (0., 20.), (20., 40.), (3., 19.)]);
+    assert_eq!(rows.iter().map(|row| row.suspended_s).collect::<Vec<_>>(), [0., 10., 10., 7.]);
+}
+
+#[test]
+fn a_blind_start_is_reserved_for_the_time_at_the_lowest_gear() {
+    // 20 W above idle. Job 1 is raised as soon as it has started, so that job 2 is reserved at 10. Job 3 would end by
+    // then at the top gear, but will start at the lowest; job 4 needs 6 s at that. Job 2 cannot be raised to 32 W, job
+    // 3 can.
+    let list = [(0., 10., 2, 1), (1., 10., 4, 1), (2., 5., 2, 2), (3., 3., 2, 2)];
+    let build = capped("fcfs", "conservative", "pdrc", &[28.], 1e3).text("pdrc_start", "blind");
+    times(build, &list, &[(0., 10.), (10., 30.), (30., 35.), (3., 9.)]);
+}
+
+#[test]
+fn who_starts_below_its_reserved_gear_has_the_others_placed_anew() {
+    // 12 W above idle, running jobs count as lowered. Job 1 starts at the top gear. Job 2 has its 4 W at the lowest, 16
+    // W it has not: it runs until 21, when job 3 is reserved. Job 4 has 10 s at the top gear until then, counted as 2
+    // W; but 8 W are not there, and at the lowest gear it is expected at 23. With it all exceed the cap and are
+    // lowered: job 1 ends at 17. From 21 on job 4 can be raised, and ends at 22.
+    let list = [(0., 10., 1, 1), (1., 10., 2, 1), (2., 10., 4, 1), (3., 10., 1, 1)];
+    let build = capped("fcfs", "conservative", "pdrc", &[20.], 1e3);
+    times(build, &list, &[(0., 17.), (1., 21.), (22., 42.), (3., 22.)]);
+}
 
 /// Procs of the machine.
 const PROCS: u32 = 16;
@@ -112,8 +193,8 @@ impl Machine<'_> {
         sets.then_some(next_s)
     }
 
-    /// `None`: all whose procs were free have started as reserved; else whether watts were refused, rather than that a job
-    /// started at a lower gear.
+    /// `None`: all whose procs were free have started as reserved; else whether watts were refused, rather than that a
+    /// job started at a lower gear.
     fn start_due(&mut self) -> Option<bool> {
         let mut refused = None;
         let mut at = 0;
@@ -187,6 +268,36 @@ impl Machine<'_> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Reservations go on when jobs outlive their estimates, and when procs take time and power to wake.
+    #[test]
+    fn reservations_survive_overdue_jobs_and_waking_procs(
+        workload in list(),
+        share in 0.3..1.2f64,
+        caps in prop::collection::vec(64u32..170, 1..5),
+        capacity in prop_oneof![Just("none"), Just("two-level"), Just("ols")],
+    ) {
+        let mut workload = workload;
+        for job in &mut workload.jobs {
+            job.estimate_s = (job.estimate_s * share).floor();
+        }
+        for (order, backfill, cap) in combinations().filter(|(_, backfill, _)| *backfill == "conservative") {
+            let more_w = if cap == "power-precedence" { 100. } else { 0. };
+            let caps_w: Vec<f64> = caps.iter().map(|&cap_w| f64::from(cap_w) + more_w).collect();
+            let mut build = Build(combined(order, backfill, cap, &caps_w, "bsld")).part(Slot::Capacity, capacity);
+            build = build.real("wake_s", 90.).real("wake_w", 4.).real("off_s", 30.).real("off_w", 3.);
+            build = match capacity {
+                "two-level" => build.int("two_level_procs", 6),
+                "ols" => build.real("ols_period_s", 600.).real("ols_sla_slowdown", 3.),
+                _ => build,
+            };
+            let mut rows = Vec::new();
+            let summary = simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+            check_rows(&workload, &rows);
+            let residuals = (summary.energy_residual, summary.procs_residual);
+            prop_assert!(residuals.0 < 1e-9 && residuals.1 < 1e-9, "{} {} {} {:?}", order, cap, capacity, residuals);
+        }
+    }
 
     /// Below 64 W a full machine cannot run; of two caps one always admits each job.
     #[test]
