@@ -5,7 +5,7 @@ use crate::registry::{Entry, Slot};
 pub const ENTRY: Entry = Entry {
     slot: Slot::Cap,
     name: "admission",
-    version: 1,
+    version: 2,
     source: "",
     doc: "A job starts at the highest gear up to the gear rule's choice at which the power fits, else not at all, and keeps \
           it; when the cap falls below the power of running jobs, or a capacity rule wakes procs, the violation is measured.",

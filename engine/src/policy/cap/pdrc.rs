@@ -14,7 +14,7 @@ use crate::registry::{Default, Entry, Param, Slot, Type};
 pub const ENTRY: Entry = Entry {
     slot: Slot::Cap,
     name: "pdrc",
-    version: 1,
+    version: 2,
     source: "Zhang et al. 2014, Algorithms 2 and 3",
     doc: "Running jobs are lowered by priority, the lowest first, while the power exceeds the cap, and raised by priority, \
           the highest first, while it fits.",

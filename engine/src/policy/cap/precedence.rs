@@ -10,7 +10,7 @@ use crate::registry::{Entry, Slot};
 pub const POWER: Entry = Entry {
     slot: Slot::Cap,
     name: "power-precedence",
-    version: 1,
+    version: 2,
     source: "Zhang et al. 2014, section V.B",
     doc: "Jobs start whatever the power. After each event all are resumed, then suspended until the power fits, the lowest \
           priority first, in it the last of the list first. Suspended jobs keep their procs, which draw idle power.",

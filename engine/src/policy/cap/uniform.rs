@@ -8,7 +8,7 @@ use crate::registry::{Entry, Slot};
 pub const ENTRY: Entry = Entry {
     slot: Slot::Cap,
     name: "uniform",
-    version: 1,
+    version: 2,
     source: "Zhang et al. 2014, section IV.C",
     doc: "Jobs start at the highest gear at which the power fits, else not at all, and keep it until the cap changes: then \
           all running jobs step down together until the power fits, or up together while it does. With `backfill` = \
