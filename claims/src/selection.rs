@@ -285,7 +285,8 @@ fn is_list(ty: ColumnType) -> bool {
 
 /// A list of columns.
 fn names(reader: &mut Reader, table: &DeTable<'_>, key: &str, rows: &'static Table) -> Option<Vec<String>> {
-    if table.get(key)?.get_ref().as_array().is_some_and(|items| items.is_empty()) {
+    let empty = table.get(key)?.get_ref().as_array().is_some_and(|items| items.is_empty());
+    if key == "by" && empty {
         // An inner selection gives up the groups that it would take over.
         return Some(Vec::new());
     }

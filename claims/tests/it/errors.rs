@@ -57,6 +57,12 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("column =", "by = [\"seed\"], column =", "15:9", &["stays grouped by seed", "`then`"]),
     ("column =", "aggregate = \"median\", column =", "15:37", &["no aggregate `median`", "p50"]),
     ("column =", "table = \"task\", column =", "15:33", &["no table `task`", "did you mean `tasks`?"]),
+    (
+        "column =",
+        "then = [{ aggregate = \"max\", over = [] }], column =",
+        "15:61",
+        &["`over` cannot be a list", "a list of texts"],
+    ),
     ("column =", "then = [{ over = [\"seed\"] }], column =", "15:33", &["the step has no `aggregate`"]),
     (
         "column =",
