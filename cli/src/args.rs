@@ -282,7 +282,8 @@ pub struct SimulateArgs {
 /// `powersweep lp`
 #[derive(Debug, Args)]
 pub struct LpArgs {
-    /// A manifest file, or the name of a shipped one, with systems that have a rate for each class on each server.
+    /// A manifest file, or the name of a shipped one, with systems that have a rate for each class on each server. A
+    /// system that changes is solved at each change, too.
     #[arg(default_value = "aldaoud2011")]
     pub manifest: String,
     /// Only the system of this task.
