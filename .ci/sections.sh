@@ -61,6 +61,28 @@ excerpt() {
 
 passed=0 failed=0 skipped=0 earlier=0
 
+# check_papers FOLDER [PAPER...]: compares every paper with what it claims, rows in FOLDER; of the named ones only what is
+# demanded.
+check_papers() {
+    local folder=$1 paper status before failed=0 ran=0 demanded
+    shift
+    build_release
+    for paper in $("$RELEASE_BINARY" check --list | awk 'NR > 1 { print $1 }'); do
+        case " $* " in *" $paper "*) demanded=--demanded ;; *) demanded= ;; esac
+        status=0
+        before=$SECONDS
+        "$RELEASE_BINARY" check "$paper" $demanded --data "$folder" --quiet 2>"$SCRATCH/verdict" || status=$?
+        cat "$SCRATCH/verdict"
+        case $status in
+        0) ran=1 && note "$paper: $(tail -n 1 "$SCRATCH/verdict") ($((SECONDS - before)) s)" ;;
+        4) note "$paper: skipped, a log is not in POWERSWEEP_TRACES" ;;
+        *) failed=1 && note "$paper: $(tail -n 1 "$SCRATCH/verdict")" ;;
+        esac
+    done
+    [ $ran -eq 1 ] || return 1
+    return $failed
+}
+
 # With RESUMABLE=1 (.ci/full), a section that has passed is not run again on the same commit with the same settings; the
 # clone must have no changes for that. What passed is kept outside the clone.
 RESUMABLE=0

@@ -32,7 +32,7 @@ fn tracsim(cap: &str, caps_w: &[f64], period_s: f64) -> Build {
     if cap == "pdrc" { build.text("pdrc_start", "blind") } else { build }
 }
 
-fn jobs(list: &[Job]) -> Workload {
+pub(crate) fn jobs(list: &[Job]) -> Workload {
     let mut workload = workload(&list.iter().map(|&(at, run, procs, _)| (at, run, run, procs)).collect::<Vec<_>>());
     for (job, &(.., priority)) in workload.jobs.iter_mut().zip(list) {
         job.priority = priority;
@@ -249,52 +249,6 @@ fn a_job_without_watts_starves_or_waits_for_a_better_cap() {
         // 12 W from 5 on.
         times(capped("fcfs", backfill, "admission", &[9., 12.], 5.), &one, &[(5., 25.)]);
     }
-}
-
-#[test]
-fn online_simulation_decides_under_the_cap_that_begins_with_it() {
-    // At 1000 the cap falls to 20 W. The five that wait have lost 900 s of their 1000 s: all must start at once to stay
-    // below 2. On 6 procs, 12 W idle, 20 W carry four at the lowest gear, on 8 two, on 9 one: so all procs stay active,
-    // and nothing starts before the cap rises. Under the cap before, 100 W, 6 procs would have done.
-    let list: Vec<Job> = std::iter::once((0., 1000., 10, 1)).chain((0..5).map(|_| (100., 1000., 1, 1))).collect();
-    let build = |cap_period_s| {
-        let build = platform(10).part(Slot::Cap, "admission").set("caps_w", Value::Reals(vec![100., 20.]));
-        let build = build.real("cap_period_s", cap_period_s).part(Slot::Capacity, "ols");
-        build.real("ols_period_s", 1000.).real("ols_sla_slowdown", 2.)
-    };
-    let mut expected = vec![(0., 1000.)];
-    expected.extend([(2000., 3000.); 5]);
-    times(build(1000.), &list, &expected);
-    // A cap that falls a moment later: 6 procs, and four at the lowest gear, then one at 2000.
-    let active = |build: Build| {
-        let mut details = Details::series();
-        powersweep_engine::simulate(&build.0, &jobs(&list), &Limits::NONE, &mut details).unwrap();
-        let steps = details.series.unwrap().into_iter().filter(|p| p.series == "active_procs" && p.x <= 1000.);
-        steps.map(|p| (p.x, p.value)).collect::<Vec<_>>()
-    };
-    assert_eq!(active(build(1000.)), [(0., 10.)]);
-    assert_eq!(active(build(1001.)), [(0., 10.), (1000., 6.)]);
-}
-
-#[test]
-fn watts_of_procs_that_switch_off_are_waited_for() {
-    // Eight procs switch off at once and draw 160 W until 100: nothing runs then, but the second does not starve.
-    let build = platform(10).part(Slot::Cap, "admission").set("caps_w", Value::Reals(vec![100.]));
-    let build =
-        build.part(Slot::Capacity, "two-level").int("two_level_procs", 2).real("off_s", 100.).real("off_w", 20.);
-    times(build, &[(0., 10., 2, 1), (20., 10., 2, 1)], &[(0., 10.), (100., 110.)]);
-}
-
-#[test]
-fn power_precedence_resumes_at_every_event() {
-    // Both would draw 84 W with two idle procs, so the second is suspended, and the idle ones go to sleep. The third only
-    // arrives: at this event 80 W carry the second again.
-    let build = platform(10).part(Slot::Order, "priority").part(Slot::Backfill, "within-priority");
-    let build = build.part(Slot::Cap, "power-precedence").set("caps_w", Value::Reals(vec![80.]));
-    let build = build.part(Slot::Capacity, "two-level").int("two_level_procs", 8);
-    let list = [(0., 1000., 4, 1), (0., 1000., 4, 2), (100., 10., 1, 3)];
-    let rows = times(build, &list, &[(0., 1000.), (0., 1100.), (1000., 1010.)]);
-    assert_eq!(rows[1].suspended_s, 100.);
 }
 
 #[test]

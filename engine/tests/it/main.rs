@@ -3,6 +3,7 @@
 
 mod aldaoud;
 mod capped;
+mod capped_active;
 mod combinations;
 mod conformance;
 mod do2013;
