@@ -1,5 +1,5 @@
 //! Power caps where procs sleep: what a capacity rule and a cap make of each other.
-use powersweep_engine::{Details, Slot, Value};
+use powersweep_engine::{Details, Limits, Slot, Value};
 
 use crate::capped::{Job, jobs, platform, times};
 use crate::specs::Build;
