@@ -112,8 +112,9 @@ impl<R> Declared<R> {
 ///
 /// Names without a unit are ratios and slowdowns (bare numbers), and texts.
 pub fn unit_in(name: &str) -> &'static str {
-    const BY_PHRASE: [(&str, &str); 5] = [
+    const BY_PHRASE: [(&str, &str); 6] = [
         ("jobs_per_h", "jobs/h"),
+        ("per_s", "1/s"),
         ("proc_s", "proc s"),
         ("proc_h", "proc h"),
         ("proc_days", "proc days"),
@@ -259,6 +260,7 @@ mod tests {
             ("busy_proc_h", "proc h"),
             ("backlog_proc_s_mean", "proc s"),
             ("throughput_jobs_per_h", "jobs/h"),
+            ("svd_rank_1_per_s", "1/s"),
             ("machine_procs", "procs"),
             ("waited_count", "count"),
             ("queue_length_mean", "jobs"),
