@@ -121,8 +121,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.slot(job).map(|slot| self.estimated_end(&self.running[slot]))
     }
 
-    /// How often a running job's expected end has been moved: by another gear, a suspension or its end. Who remembers
-    /// expected ends sees by this that they hold no more.
+    /// How often a running job's expected end has been moved: by another gear, a suspension or its resumption. Who
+    /// remembers expected ends sees by this that they hold no more.
     pub fn rescheduled_count(&self) -> u64 {
         self.rescheduled_count
     }

@@ -25,32 +25,37 @@ pub const ENTRY: Entry = Entry {
             identity: true,
             doc: "Utilization over the last period, or since the beginning.",
         },
-        Param {
-            name: "dvs_mhz",
-            ty: Type::Reals { min: 1e-6, max: 1e9 },
-            unit: "MHz",
-            default: Default::Reals(&[1000.0, 1800.0, 2000.0, 2200.0, 2400.0]),
-            identity: true,
-            doc: "Frequencies, ascending; the platform's rates and powers are those at the last.",
-        },
-        Param {
-            name: "dvs_busy_w",
-            ty: Type::Reals { min: 1e-6, max: 1e9 },
-            unit: "W",
-            default: Default::Reals(&[80.5, 92.5, 103.5, 119.5, 140.5]),
-            identity: true,
-            doc: "Busy power at each frequency; only its ratio to the last counts.",
-        },
-        Param {
-            name: "dvs_idle_w",
-            ty: Type::Reals { min: 1e-6, max: 1e9 },
-            unit: "W",
-            default: Default::Reals(&[70.0, 74.5, 78.5, 83.5, 89.5]),
-            identity: true,
-            doc: "Power without a task at each frequency; only its ratio to the last counts.",
-        },
+        by_frequency(
+            "dvs_mhz",
+            "MHz",
+            &[1000.0, 1800.0, 2000.0, 2200.0, 2400.0],
+            "Frequencies, ascending; the platform's rates and powers are those at the last.",
+        ),
+        by_frequency(
+            "dvs_busy_w",
+            "W",
+            &[80.5, 92.5, 103.5, 119.5, 140.5],
+            "Busy power at each frequency; only its ratio to the last counts.",
+        ),
+        by_frequency(
+            "dvs_idle_w",
+            "W",
+            &[70.0, 74.5, 78.5, 83.5, 89.5],
+            "Power without a task at each frequency; only its ratio to the last counts.",
+        ),
     ],
 };
+
+/// A parameter with a value above 0 for each frequency.
+const fn by_frequency(
+    name: &'static str,
+    unit: &'static str,
+    default: &'static [f64],
+    doc: &'static str,
+) -> Param {
+    let ty = Type::Reals { min: 1e-6, max: 1e9 };
+    Param { name, ty, unit, default: Default::Reals(default), identity: true, doc }
+}
 
 /// One frequency of a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
