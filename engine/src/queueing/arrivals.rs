@@ -108,12 +108,12 @@ impl Poisson {
 }
 
 impl Class {
-    #[inline]
+    #[inline(always)]
     fn step(&mut self) {
         self.next_s += self.gap_mean_s * self.gaps.draw();
     }
 
-    #[inline]
+    #[inline(always)]
     fn work(&mut self) -> f64 {
         match self.work {
             Work::Exponential { mean } => mean * self.exponential.draw(),
@@ -128,7 +128,7 @@ impl Class {
 }
 
 impl Arrivals for Poisson {
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Task {
         let mut first = 0;
         for i in 1..self.classes.len() {

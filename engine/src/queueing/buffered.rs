@@ -145,7 +145,7 @@ impl Buffered {
 }
 
 impl QueuePolicy for Buffered {
-    #[inline]
+    #[inline(always)]
     fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
         if let Some(rank) = self.first_free() {
             self.free[rank / 64] &= !(1 << (rank % 64));
@@ -159,7 +159,7 @@ impl QueuePolicy for Buffered {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
         let rank = self.rank_of[done.server] as usize;
         let queue = self.queue_of[rank] as usize;

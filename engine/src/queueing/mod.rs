@@ -49,6 +49,7 @@
 mod arrivals;
 mod batch_means;
 pub mod buffered;
+mod due;
 pub mod horizon;
 mod measure;
 pub mod open_poisson;

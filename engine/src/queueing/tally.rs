@@ -43,7 +43,7 @@ impl ClassTally {
 }
 
 impl Observer for Tally {
-    #[inline]
+    #[inline(always)]
     fn completed(&mut self, done: &Completed) {
         let (wait_s, response_s) = (done.wait_s(), done.response_s());
         let class = &mut self.classes[done.task.class as usize];

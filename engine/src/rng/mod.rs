@@ -45,7 +45,9 @@ const ROUNDS: usize = 10;
 /// Blocks computed side by side in [`Philox::fill`].
 const INTERLEAVED: usize = 4;
 
-/// One block of Philox4x32: four words from a counter and a key.
+/// One block of Philox4x32: four words from a counter and a key. Inlined always: only so are several computed side by side
+/// in [`Philox::fill`].
+#[inline(always)]
 fn block(rounds: usize, mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..rounds {
         let even = u64::from(MULTIPLIERS[0]) * u64::from(counter[0]);
