@@ -10,8 +10,9 @@ use std::process::Command;
 const DOCUMENT: &str = "CONTRIBUTING.md";
 
 /// The conformance tests by the slot of the part that they run: a filter, and the test that must have passed.
-const TESTS: [(&str, &str, &str); 2] = [
+const TESTS: [(&str, &str, &str); 3] = [
     ("Slot::Order", "combinations::", "combinations_conform"),
+    ("Slot::GearRule", "combinations::", "combinations_conform"),
     ("Slot::Policy", "aldaoud::conforming::", "policies_of_classes_conform"),
 ];
 
@@ -19,6 +20,7 @@ const TESTS: [(&str, &str, &str); 2] = [
 #[derive(Debug, PartialEq)]
 struct Added {
     name: String,
+    slot: &'static str,
     filter: &'static str,
     must_pass: &'static str,
 }
@@ -70,7 +72,7 @@ fn follow(root: &Path, copy: &Path) -> Result<Vec<Added>, String> {
         std::fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     // Every kind has a recipe: one that is no longer recognised must not pass for followed.
-    match TESTS.iter().find(|(_, filter, _)| new.iter().all(|part: &Added| part.filter != *filter)) {
+    match TESTS.iter().find(|(slot, ..)| new.iter().all(|part: &Added| part.slot != *slot)) {
         Some((slot, ..)) => Err(format!("{DOCUMENT} has no recipe with a new file for {slot}")),
         None => Ok(new),
     }
@@ -82,7 +84,7 @@ fn added(block: &[&str]) -> Result<Added, String> {
     let slot = field("slot:").ok_or("it has no `slot`")?;
     let name = field("name:").and_then(|name| name.strip_prefix('"')?.strip_suffix('"')).ok_or("it has no `name`")?;
     let tests = TESTS.iter().find(|(of, ..)| *of == slot).ok_or_else(|| format!("no tests are known for {slot}"))?;
-    Ok(Added { name: name.to_owned(), filter: tests.1, must_pass: tests.2 })
+    Ok(Added { name: name.to_owned(), slot: tests.0, filter: tests.1, must_pass: tests.2 })
 }
 
 /// The text with the block's new lines.
@@ -100,7 +102,7 @@ fn registered(text: &str, block: &[&str]) -> Result<String, String> {
 }
 
 fn test(copy: &Path, target: &Path, part: &Added) -> Result<String, String> {
-    let Added { name, filter, must_pass } = part;
+    let Added { name, filter, must_pass, .. } = part;
     let output = Command::new(env!("CARGO"))
         .args(["test", "--locked", "--package", "powersweep-engine", "--test", "it", filter])
         // The tests must see it by the registry alone.

@@ -2,7 +2,7 @@
 use super::cap::allowance::Allowance;
 use super::conservative::Conservative;
 use super::easy::{Easy, pass_without_backfilling};
-use super::gear_rule::{Bsld, Top};
+use super::gear_rule::{GearRule, Gears, Top, top};
 use super::order::Order;
 use super::plain::{Plain, Rule};
 use super::queue::Queue;
@@ -10,7 +10,7 @@ use super::resources::ProcsAndWatts;
 use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Copied, Ended, EventOrder, JobId, Policy, Recorder};
 use crate::platform::Machine;
-use crate::registry::{Default, Entry, Param, Slot, Type};
+use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 use crate::spec::SimSpec;
 
 /// Registry entry of the composed batch policy.
@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
 
 /// Waiting jobs under the chosen backfilling rule.
 #[derive(Debug, Clone)]
-enum Waiting {
+pub(super) enum Waiting {
     /// No backfilling.
     InOrder(Queue),
     /// EASY.
@@ -48,17 +48,10 @@ enum Waiting {
     Plain(Box<Plain>),
 }
 
-/// The chosen gear rule.
-#[derive(Debug, Clone)]
-enum GearRule {
-    Top(Top),
-    Bsld(Bsld),
-}
-
 /// The composed batch policy: one type for all combinations of order, backfilling and gear rule.
 ///
-/// [`Policy::pass`] branches once on the parts and then runs code compiled for the gear rule at hand; FCFS + EASY + top
-/// gear, the pair most sweeps are made of, has a branch of its own.
+/// [`Policy::pass`] branches once on the parts and then runs code compiled for the gear rule at hand; FCFS + EASY, what
+/// most sweeps are made of, has a branch of its own.
 #[derive(Debug, Clone)]
 pub struct Batch {
     order: Order,
@@ -92,12 +85,8 @@ impl Batch {
             "conservative" => Waiting::Conservative(Conservative::new()),
             _ => return Err(unknown(Slot::Backfill)),
         };
-        let class = &machine.classes[0];
-        let gears = match name(Slot::GearRule) {
-            "top" => GearRule::Top(Top { gear: (class.gears.len() - 1) as u8 }),
-            "bsld" => GearRule::Bsld(Bsld::new(spec.part(Slot::GearRule), class)),
-            _ => return Err(unknown(Slot::GearRule)),
-        };
+        let gears =
+            GearRule::of(spec.part(Slot::GearRule), &machine.classes[0]).ok_or_else(|| unknown(Slot::GearRule))?;
         Ok(Batch { order, waiting, gears })
     }
 
@@ -133,7 +122,7 @@ impl Batch {
         Batch {
             order: Order::Fcfs,
             waiting: Waiting::InOrder(Queue::new(machine.procs())),
-            gears: GearRule::Top(Top { gear: (machine.classes[0].gears.len() - 1) as u8 }),
+            gears: GearRule::Top(Top::of(&Part::new(&top::ENTRY), &machine.classes[0])),
         }
     }
 }
@@ -249,32 +238,27 @@ impl Policy for Batch {
         {
             return Ok(());
         }
-        self.full_pass(cluster)
+        self.gears.pass(&mut self.waiting, self.order, cluster)
     }
 }
 
-impl Batch {
+impl Waiting {
+    /// A pass that looks at the jobs.
     #[inline(always)]
-    fn full_pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        match (&mut self.waiting, &self.gears, self.order) {
-            // The hot pair: the order is a constant here, so that its branches fold away.
-            (Waiting::Easy(queue, easy), GearRule::Top(gears), Order::Fcfs) => {
-                easy.pass(queue, Order::Fcfs, gears, cluster)
-            }
-            (Waiting::Easy(queue, easy), GearRule::Top(gears), order) => easy.pass(queue, order, gears, cluster),
-            (Waiting::Easy(queue, easy), GearRule::Bsld(gears), order) => easy.pass(queue, order, gears, cluster),
-            (Waiting::InOrder(queue), GearRule::Top(gears), order) => {
-                pass_without_backfilling(queue, order, gears, cluster)
-            }
-            (Waiting::InOrder(queue), GearRule::Bsld(gears), order) => {
-                pass_without_backfilling(queue, order, gears, cluster)
-            }
-            (Waiting::Conservative(all), GearRule::Top(gears), order) => all.pass(order, gears, cluster),
-            (Waiting::Conservative(all), GearRule::Bsld(gears), order) => all.pass(order, gears, cluster),
-            (Waiting::ConservativeCapped(all), GearRule::Top(gears), order) => all.pass(order, gears, cluster),
-            (Waiting::ConservativeCapped(all), GearRule::Bsld(gears), order) => all.pass(order, gears, cluster),
-            (Waiting::Plain(plain), GearRule::Top(gears), order) => plain.pass(order, gears, cluster),
-            (Waiting::Plain(plain), GearRule::Bsld(gears), order) => plain.pass(order, gears, cluster),
+    pub(super) fn pass<G: Gears, R: Recorder>(
+        &mut self,
+        order: Order,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        match self {
+            // The hot ones: the order is a constant here, so that its branches fold away.
+            Waiting::Easy(queue, easy) if order.is_fcfs() => easy.pass(queue, Order::Fcfs, gears, cluster),
+            Waiting::Easy(queue, easy) => easy.pass(queue, order, gears, cluster),
+            Waiting::InOrder(queue) => pass_without_backfilling(queue, order, gears, cluster),
+            Waiting::Conservative(all) => all.pass(order, gears, cluster),
+            Waiting::ConservativeCapped(all) => all.pass(order, gears, cluster),
+            Waiting::Plain(plain) => plain.pass(order, gears, cluster),
         }
     }
 }
