@@ -10,9 +10,10 @@ use std::process::Command;
 const DOCUMENT: &str = "CONTRIBUTING.md";
 
 /// The conformance tests by the slot of the part that they run: a filter, and the test that must have passed.
-const TESTS: [(&str, &str, &str); 3] = [
+const TESTS: [(&str, &str, &str); 4] = [
     ("Slot::Order", "combinations::", "combinations_conform"),
     ("Slot::GearRule", "combinations::", "combinations_conform"),
+    ("Slot::Capacity", "combinations::", "combinations_conform"),
     ("Slot::Policy", "aldaoud::conforming::", "policies_of_classes_conform"),
 ];
 

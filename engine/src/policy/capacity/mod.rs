@@ -4,23 +4,102 @@
 //! scheduling pass (online simulation) and may lower them after it (two-level policy); see [`super::composed`] for the
 //! order. Two numbers bound what it may do: at every pass at least as many procs are active as the widest waiting job
 //! needs, and only idle procs are put to sleep.
+//!
+//! A rule is a file with its registry entry and a [`CapacityRule`]. The list below and one line in
+//! [`crate::registry::ENTRIES`] register it.
 use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, JobId, Recorder};
 use crate::platform::Machine;
-use crate::registry::{Entry, Slot};
+use crate::registry::{Entry, Part, Slot};
 use crate::spec::SimSpec;
 
 use super::batch::Batch;
 use super::cap::Cap;
 
-mod ols;
 #[cfg(test)]
 mod tests;
-mod two_level;
 
-pub use ols::ENTRY as OLS;
 pub use ols::SLA_SLOWDOWN;
-pub use two_level::ENTRY as TWO_LEVEL;
+
+/// Declares the files of this folder and their rules, how one is chosen, and its calls.
+macro_rules! capacity_rules {
+    ($($file:ident: $rule:ident),* $(,)?) => {
+        $(pub mod $file;)*
+
+        /// The chosen capacity rule.
+        #[derive(Debug, Clone)]
+        enum Rule {
+            $($rule(Box<$file::$rule>)),*
+        }
+
+        impl Rule {
+            /// The rule of a spec on a machine; none if all procs are always active.
+            fn of(spec: &SimSpec, machine: &Machine) -> Result<Option<Rule>, SimError> {
+                let entry = spec.part(Slot::Capacity).entry();
+                $(if *entry == $file::ENTRY {
+                    return Ok(Some(Rule::$rule(Box::new($file::$rule::of(spec, machine)?))));
+                })*
+                if *entry == NONE {
+                    return Ok(None);
+                }
+                Err(SimError::Invalid(format!("the batch policy does not know the capacity_rule `{}`", entry.name)))
+            }
+
+            fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+                match self {
+                    $(Rule::$rule(rule) => rule.begin(cluster)),*
+                }
+            }
+
+            fn timer(&mut self) {
+                match self {
+                    $(Rule::$rule(rule) => rule.timer()),*
+                }
+            }
+
+            fn raised(&self, wanted: u32, procs: u32) -> u32 {
+                match self {
+                    $(Rule::$rule(rule) => rule.raised(wanted, procs)),*
+                }
+            }
+
+            fn before_pass<R: Recorder>(
+                &mut self,
+                batch: &Batch,
+                cap: &Cap,
+                cluster: &mut Cluster<'_, R>,
+            ) -> Result<Option<u32>, Stop> {
+                match self {
+                    $(Rule::$rule(rule) => rule.before_pass(batch, cap, cluster)),*
+                }
+            }
+
+            fn after_pass<R: Recorder>(
+                &mut self,
+                batch: &Batch,
+                cluster: &mut Cluster<'_, R>,
+            ) -> Result<Option<u32>, Stop> {
+                match self {
+                    $(Rule::$rule(rule) => rule.after_pass(batch, cluster)),*
+                }
+            }
+        }
+
+        /// What is wrong with the parameters of the chosen rule, in sentences that name them.
+        pub(crate) fn problems(spec: &SimSpec) -> Vec<String> {
+            let part = spec.part(Slot::Capacity);
+            $(if *part.entry() == $file::ENTRY {
+                return $file::$rule::problems(part, machine_procs(spec));
+            })*
+            Vec::new()
+        }
+    };
+}
+
+capacity_rules! {
+    two_level: TwoLevel,
+    ols: Ols,
+}
 
 /// All procs are always active.
 pub const NONE: Entry = Entry {
@@ -35,47 +114,63 @@ pub const NONE: Entry = Entry {
 /// The chosen capacity rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Capacity {
-    rule: Rule,
+    /// None: all procs are always active.
+    rule: Option<Rule>,
     /// Most procs that a job needs which has arrived since the last pass.
     arrived_procs: u32,
     /// Active and switching procs when the scheduling rule was last told of a change.
     told: (u32, u32),
 }
 
-#[derive(Debug, Clone)]
-enum Rule {
-    /// All procs are always active.
-    None,
-    TwoLevel(two_level::TwoLevel),
-    Ols(Box<ols::Ols>),
+/// A rule for active procs. It may set timers with [`super::composed::CAPACITY_TOKENS`]. The numbers that it gives are at
+/// least those in use, and at least what the widest waiting job needs; `procs` is the whole machine.
+trait CapacityRule: Sized {
+    /// The rule of a spec on a machine.
+    fn of(spec: &SimSpec, machine: &Machine) -> Result<Self, SimError>;
+
+    /// What is wrong with the parameters, in sentences that name them; the machine's procs, if the spec says.
+    fn problems(_: &Part, _: Option<f64>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Before anything else happens.
+    fn begin<R: Recorder>(&mut self, _: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// A timer of the rule has come.
+    fn timer(&mut self) {}
+
+    /// Active procs once a job has arrived that needs `wanted`, more than are active.
+    fn raised(&self, wanted: u32, _procs: u32) -> u32 {
+        wanted
+    }
+
+    /// Before the scheduling pass, with jobs waiting that have arrived: active procs from now on, if they change.
+    fn before_pass<R: Recorder>(&mut self, _: &Batch, _: &Cap, _: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+        Ok(None)
+    }
+
+    /// After the scheduling pass: active procs from now on, if they change.
+    fn after_pass<R: Recorder>(&mut self, _: &Batch, _: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+        Ok(None)
+    }
 }
 
 impl Capacity {
     /// The rule of a spec on a machine.
     pub(crate) fn new(spec: &SimSpec, machine: &Machine) -> Result<Capacity, SimError> {
-        let part = spec.part(Slot::Capacity);
-        let rule = match part.entry().name {
-            "none" => Rule::None,
-            "two-level" => Rule::TwoLevel(two_level::TwoLevel::new(part, machine)?),
-            "ols" => Rule::Ols(Box::new(ols::Ols::new(spec, machine)?)),
-            other => {
-                return Err(SimError::Invalid(format!("the batch policy does not know the capacity_rule `{other}`")));
-            }
-        };
-        Ok(Capacity { rule, arrived_procs: 0, told: (machine.procs(), 0) })
+        Ok(Capacity { rule: Rule::of(spec, machine)?, arrived_procs: 0, told: (machine.procs(), 0) })
     }
 
     /// No rule.
     pub(crate) fn none() -> Capacity {
-        Capacity { rule: Rule::None, arrived_procs: 0, told: (0, 0) }
+        Capacity { rule: None, arrived_procs: 0, told: (0, 0) }
     }
 
     /// Before anything else happens: timers are set here.
     pub(crate) fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        match &mut self.rule {
-            Rule::None | Rule::TwoLevel(_) => Ok(()),
-            Rule::Ols(ols) => ols.set_timer(cluster),
-        }
+        self.rule.as_mut().map_or(Ok(()), |rule| rule.begin(cluster))
     }
 
     /// A job has arrived.
@@ -85,12 +180,12 @@ impl Capacity {
 
     /// A timer of the rule has come.
     pub(crate) fn timer(&mut self) {
-        if let Rule::Ols(ols) = &mut self.rule {
-            ols.timer();
+        if let Some(rule) = &mut self.rule {
+            rule.timer();
         }
     }
 
-    /// Before the scheduling pass: raises, and decides by online simulation.
+    /// Before the scheduling pass: raises for wide jobs, then does what the rule decides.
     pub(crate) fn before_pass<R: Recorder>(
         &mut self,
         batch: &mut Batch,
@@ -98,19 +193,12 @@ impl Capacity {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<(), Stop> {
         let wanted = std::mem::take(&mut self.arrived_procs);
-        let narrow = wanted > cluster.active(0);
-        match &mut self.rule {
-            Rule::None => return Ok(()),
-            Rule::TwoLevel(_) if narrow => set_active(cluster, cluster.machine().procs())?,
-            Rule::TwoLevel(_) => {}
-            Rule::Ols(ols) => {
-                if narrow {
-                    set_active(cluster, wanted)?;
-                }
-                if let Some(active) = ols.decide(batch, cap, cluster)? {
-                    set_active(cluster, active)?;
-                }
-            }
+        let Some(rule) = &mut self.rule else { return Ok(()) };
+        if wanted > cluster.active(0) {
+            set_active(cluster, rule.raised(wanted, cluster.machine().procs()))?;
+        }
+        if let Some(active) = rule.before_pass(batch, cap, cluster)? {
+            set_active(cluster, active)?;
         }
         debug_assert!(batch.all_need_at_most(cluster.active(0), cluster), "wide enough for every waiting job");
         let now = (cluster.active(0), cluster.switching(0));
@@ -121,15 +209,12 @@ impl Capacity {
         Ok(())
     }
 
-    /// After the scheduling pass: lowers.
+    /// After the scheduling pass: what the rule decides, as a rule to lower.
     pub(crate) fn after_pass<R: Recorder>(&mut self, batch: &Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        match &mut self.rule {
-            Rule::None => Ok(()),
-            Rule::TwoLevel(rule) => match rule.lowered(batch, cluster) {
-                Some(active) => set_active(cluster, active),
-                None => Ok(()),
-            },
-            Rule::Ols(ols) => ols.set_timer(cluster),
+        let Some(rule) = &mut self.rule else { return Ok(()) };
+        match rule.after_pass(batch, cluster)? {
+            Some(active) => set_active(cluster, active),
+            None => Ok(()),
         }
     }
 }
@@ -140,21 +225,14 @@ fn set_active<R: Recorder>(cluster: &mut Cluster<'_, R>, procs: u32) -> Result<(
     if procs > active { cluster.wake(0, procs - active) } else { cluster.sleep(0, active - procs) }
 }
 
-/// What is wrong with the parameters of the chosen rule, in sentences that name them.
-pub(crate) fn problems(spec: &SimSpec) -> Vec<String> {
-    let part = spec.part(Slot::Capacity);
+/// The machine's procs, if the spec says.
+fn machine_procs(spec: &SimSpec) -> Option<f64> {
     let known = |slot, name| spec.part(slot).opt_int(name);
     let procs = known(Slot::Platform, "procs")
         .or_else(|| known(Slot::Rules, "native_procs"))
         .or_else(|| known(Slot::Source, "synthetic_procs"));
     let factor = spec.part(Slot::Platform).opt_real("size_factor").unwrap_or(1.0);
-    let machine_procs = procs.map(|procs| (procs as f64 * factor + 0.5).floor());
-    let above = |name: &str| too_many(name, part.opt_int(name), machine_procs);
-    match part.entry().name {
-        "two-level" => above("two_level_procs").into_iter().collect(),
-        "ols" => above("ols_min_active_procs").into_iter().chain(ols::level_problems(part)).collect(),
-        _ => Vec::new(),
-    }
+    procs.map(|procs| (procs as f64 * factor + 0.5).floor())
 }
 
 /// A sentence if a number of procs is greater than the machine.

@@ -4,6 +4,7 @@
 //! takes the first number whose mean slowdown of the waiting jobs meets the service level. A simulation is a copy of the
 //! cluster under the same scheduling rules, without a capacity rule. It ends when the last waiting job has started, or as
 //! soon as the mean cannot be met any more.
+use super::{CapacityRule, too_many};
 use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Copied, Durations, EventOrder, Recorder, Simulation};
 use crate::platform::Machine;
@@ -81,7 +82,7 @@ pub const ENTRY: Entry = Entry {
 
 /// The rule `ols`.
 #[derive(Debug, Clone)]
-pub(super) struct Ols {
+pub(crate) struct Ols {
     period_s: f64,
     sla: f64,
     durations: Durations,
@@ -94,19 +95,17 @@ pub(super) struct Ols {
     armed: bool,
 }
 
-impl Ols {
-    pub(super) fn new(spec: &SimSpec, machine: &Machine) -> Result<Ols, SimError> {
+impl CapacityRule for Ols {
+    fn of(spec: &SimSpec, machine: &Machine) -> Result<Ols, SimError> {
         let part = spec.part(Slot::Capacity);
-        let min_active = part.int("ols_min_active_procs");
-        let machine_procs = Some(f64::from(machine.procs()));
-        if let Some(problem) = super::too_many("ols_min_active_procs", Some(min_active), machine_procs) {
+        if let Some(problem) = Ols::problems(part, Some(f64::from(machine.procs()))).into_iter().next() {
             return Err(SimError::Invalid(problem));
         }
         Ok(Ols {
             period_s: part.real("ols_period_s"),
             sla: part.real("ols_sla_slowdown"),
             durations: if part.text("ols_durations") == "run" { Durations::Run } else { Durations::Estimate },
-            min_active: min_active as u32,
+            min_active: part.int("ols_min_active_procs") as u32,
             levels: levels(part).map(|levels| levels.iter().map(|&level| level as u32).collect()),
             order: batch::event_order(spec)?,
             due: false,
@@ -114,28 +113,21 @@ impl Ols {
         })
     }
 
-    /// The timer has come.
-    pub(super) fn timer(&mut self) {
+    fn problems(part: &Part, machine_procs: Option<f64>) -> Vec<String> {
+        let above = too_many("ols_min_active_procs", part.opt_int("ols_min_active_procs"), machine_procs);
+        above.into_iter().chain(level_problems(part)).collect()
+    }
+
+    fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        self.set_timer(cluster)
+    }
+
+    fn timer(&mut self) {
         (self.due, self.armed) = (true, false);
     }
 
-    /// Asks to be called at the next multiple of the period. If nothing runs or wakes while jobs wait, something else has
-    /// to happen first: without that the timers alone would keep a simulation alive for ever.
-    pub(super) fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        if self.armed || (cluster.running_count() == 0 && cluster.waiting_count() > 0 && !cluster.any_coming()) {
-            return Ok(());
-        }
-        let (begin_s, now_s) = (cluster.first_submit_s(), cluster.now_s());
-        let mut times = ((now_s - begin_s) / self.period_s).floor();
-        while begin_s + times * self.period_s <= now_s {
-            times += 1.0;
-        }
-        self.armed = true;
-        cluster.set_timer(begin_s + times * self.period_s, CAPACITY_TOKENS)
-    }
-
     /// The number of active procs, if a decision is due.
-    pub(super) fn decide<R: Recorder>(
+    fn before_pass<R: Recorder>(
         &mut self,
         batch: &Batch,
         cap: &Cap,
@@ -164,6 +156,28 @@ impl Ols {
             level = self.next(level, procs);
         }
         Ok(Some(level))
+    }
+
+    fn after_pass<R: Recorder>(&mut self, _: &Batch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+        self.set_timer(cluster)?;
+        Ok(None)
+    }
+}
+
+impl Ols {
+    /// Asks to be called at the next multiple of the period. If nothing runs or wakes while jobs wait, something else has
+    /// to happen first: without that the timers alone would keep a simulation alive for ever.
+    fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        if self.armed || (cluster.running_count() == 0 && cluster.waiting_count() > 0 && !cluster.any_coming()) {
+            return Ok(());
+        }
+        let (begin_s, now_s) = (cluster.first_submit_s(), cluster.now_s());
+        let mut times = ((now_s - begin_s) / self.period_s).floor();
+        while begin_s + times * self.period_s <= now_s {
+            times += 1.0;
+        }
+        self.armed = true;
+        cluster.set_timer(begin_s + times * self.period_s, CAPACITY_TOKENS)
     }
 
     /// The first number of procs to simulate, at least `least`.
@@ -220,7 +234,7 @@ fn levels(part: &Part) -> Option<&[f64]> {
 }
 
 /// What is wrong with the levels of a part.
-pub(super) fn level_problems(part: &Part) -> Vec<String> {
+fn level_problems(part: &Part) -> Vec<String> {
     let mut problems = Vec::new();
     let levels = levels(part).unwrap_or_default();
     if let Some(level) = levels.iter().find(|level| level.fract() != 0.0) {

@@ -1,9 +1,11 @@
 //! The two-level policy: all procs, or as few as a given number.
-use crate::error::SimError;
+use super::{CapacityRule, too_many};
+use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Recorder};
 use crate::platform::Machine;
 use crate::policy::batch::Batch;
 use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use crate::spec::SimSpec;
 
 /// Registry entry of the two-level policy.
 pub const ENTRY: Entry = Entry {
@@ -25,26 +27,33 @@ pub const ENTRY: Entry = Entry {
 
 /// The rule `two-level`.
 #[derive(Debug, Clone)]
-pub(super) struct TwoLevel {
+pub(crate) struct TwoLevel {
     low: u32,
 }
 
-impl TwoLevel {
-    pub(super) fn new(part: &Part, machine: &Machine) -> Result<TwoLevel, SimError> {
-        let low = part.int("two_level_procs");
-        let machine_procs = Some(f64::from(machine.procs()));
-        if let Some(problem) = super::too_many("two_level_procs", Some(low), machine_procs) {
+impl CapacityRule for TwoLevel {
+    fn of(spec: &SimSpec, machine: &Machine) -> Result<TwoLevel, SimError> {
+        let part = spec.part(Slot::Capacity);
+        if let Some(problem) = TwoLevel::problems(part, Some(f64::from(machine.procs()))).pop() {
             return Err(SimError::Invalid(problem));
         }
-        Ok(TwoLevel { low: low as u32 })
+        Ok(TwoLevel { low: part.int("two_level_procs") as u32 })
+    }
+
+    fn problems(part: &Part, machine_procs: Option<f64>) -> Vec<String> {
+        too_many("two_level_procs", part.opt_int("two_level_procs"), machine_procs).into_iter().collect()
+    }
+
+    fn raised(&self, _: u32, procs: u32) -> u32 {
+        procs
     }
 
     /// The lower level, if the procs in use and the waiting jobs allow it and all procs are active.
-    pub(super) fn lowered<R: Recorder>(&self, batch: &Batch, cluster: &Cluster<'_, R>) -> Option<u32> {
+    fn after_pass<R: Recorder>(&mut self, batch: &Batch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
         let (active, procs) = (cluster.active(0), cluster.machine().procs());
         // Procs that wake are in use as well: only idle ones go to sleep.
         let in_use = active - cluster.free(0);
         let lower = active == procs && self.low < procs && in_use <= self.low;
-        (lower && batch.all_need_at_most(self.low, cluster)).then_some(self.low)
+        Ok((lower && batch.all_need_at_most(self.low, cluster)).then_some(self.low))
     }
 }
