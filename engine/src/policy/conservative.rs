@@ -138,6 +138,12 @@ impl<A: Resources> Conservative<A> {
         &self.started
     }
 
+    /// Whether a waiting job has a reservation that is still to come. With nothing running, too: jobs that moved forward
+    /// leave a gap before it that is closed at the next surprise only.
+    pub(crate) fn waits_for_reservation(&self, now_s: f64) -> bool {
+        !self.queue.is_empty() && self.next_s > now_s && self.next_s.is_finite()
+    }
+
     /// The reservations hold no more: procs were put to sleep or woken, say.
     pub(crate) fn forget(&mut self) {
         self.outdated = true;
@@ -194,7 +200,7 @@ impl<A: Resources> Conservative<A> {
         }
         self.arrived.clear();
         self.start_all_due(outdated, order, gears, cluster)?;
-        if !self.queue.is_empty() && self.next_s > now_s && self.next_s != self.timer_s && self.next_s.is_finite() {
+        if self.waits_for_reservation(now_s) && self.next_s != self.timer_s {
             cluster.set_timer(self.next_s, 0)?;
             self.timer_s = self.next_s;
         }

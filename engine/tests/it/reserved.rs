@@ -8,6 +8,7 @@ use powersweep_engine::{Limits, Slot, Value};
 use proptest::prelude::*;
 
 use crate::capped::{capped, check_rows, combinations, combined, list, platform, times};
+use crate::golden::workload;
 use crate::specs::{Build, simulate};
 
 #[test]
@@ -88,6 +89,25 @@ fn who_starts_below_its_reserved_gear_has_the_others_placed_anew() {
     let list = [(0., 10., 1, 1), (1., 10., 2, 1), (2., 10., 4, 1), (3., 10., 1, 1)];
     let build = capped("fcfs", "conservative", "pdrc", &[20.], 1e3);
     times(build, &list, &[(0., 17.), (1., 21.), (22., 42.), (3., 22.)]);
+}
+
+#[test]
+fn an_idle_machine_before_a_reservation_is_no_starvation() {
+    // Shortest first. At 1 job 2 is reserved from 10 to 20, at 2 job 3 at 20. Job 1 ends at 5, not at 10: job 3, the
+    // first now, has no 8 s before job 2 and keeps its time; then job 2 starts, and ends at 15 as estimated, which is
+    // no reason to look again. Nothing runs until 20.
+    let workload = workload(&[(0., 5., 10., 4), (1., 10., 10., 3), (2., 8., 8., 2)]);
+    let starts = |build: Build| -> Vec<f64> {
+        assert_eq!(build.0.problems(), Vec::<String>::new());
+        let mut rows = Vec::new();
+        simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+        rows.iter().map(|row| row.start_s).collect()
+    };
+    let plain = platform(4).part(Slot::Order, "sjf").part(Slot::Backfill, "conservative");
+    assert_eq!(starts(plain), [0., 5., 20.]);
+    for cap in ["admission", "uniform", "pdrc", "power-precedence"] {
+        assert_eq!(starts(capped("sjf", "conservative", cap, &[100.], 1e3)), [0., 5., 20.], "{cap}");
+    }
 }
 
 /// Procs of the machine.

@@ -282,8 +282,9 @@ impl Capped {
             return Ok(());
         };
         let in_transition = cluster.any_coming() || cluster.switching(0) > 0;
-        if in_transition || (self.held.jobs().is_empty() && cluster.procs(job) > cluster.free(0)) {
-            // It waits for procs that wake, or for the watts of those that switch off.
+        let room = cluster.procs(job) <= cluster.free(0) && !batch.waits_for_reservation(cluster.now_s());
+        if in_transition || (self.held.jobs().is_empty() && !room) {
+            // It waits for procs that wake, for the watts of those that switch off, or for its reservation.
             *stalled = 0;
             return Ok(());
         }
