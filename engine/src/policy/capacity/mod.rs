@@ -35,14 +35,20 @@ macro_rules! capacity_rules {
         impl Rule {
             /// The rule of a spec on a machine; none if all procs are always active.
             fn of(spec: &SimSpec, machine: &Machine) -> Result<Option<Rule>, SimError> {
-                let entry = spec.part(Slot::Capacity).entry();
-                $(if *entry == $file::ENTRY {
-                    return Ok(Some(Rule::$rule(Box::new($file::$rule::of(spec, machine)?))));
+                let part = spec.part(Slot::Capacity);
+                $(if *part.entry() == $file::ENTRY {
+                    // Some problems are known only with the workload's machine.
+                    let problems = $file::$rule::problems(part, Some(f64::from(machine.procs())));
+                    if let Some(problem) = problems.into_iter().next() {
+                        return Err(SimError::Invalid(problem));
+                    }
+                    return Ok(Some(Rule::$rule(Box::new($file::$rule::of(spec)?))));
                 })*
-                if *entry == NONE {
+                if *part.entry() == NONE {
                     return Ok(None);
                 }
-                Err(SimError::Invalid(format!("the batch policy does not know the capacity_rule `{}`", entry.name)))
+                let name = part.entry().name;
+                Err(SimError::Invalid(format!("the batch policy does not know the capacity_rule `{name}`")))
             }
 
             fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
@@ -125,10 +131,10 @@ pub(crate) struct Capacity {
 /// A rule for active procs. It may set timers with [`super::composed::CAPACITY_TOKENS`]. The numbers that it gives are at
 /// least those in use, and at least what the widest waiting job needs; `procs` is the whole machine.
 trait CapacityRule: Sized {
-    /// The rule of a spec on a machine.
-    fn of(spec: &SimSpec, machine: &Machine) -> Result<Self, SimError>;
+    /// The rule of a spec that has no problems.
+    fn of(spec: &SimSpec) -> Result<Self, SimError>;
 
-    /// What is wrong with the parameters, in sentences that name them; the machine's procs, if the spec says.
+    /// What is wrong with the parameters, in sentences that name them; the machine's procs, once they are known.
     fn problems(_: &Part, _: Option<f64>) -> Vec<String> {
         Vec::new()
     }
@@ -209,7 +215,7 @@ impl Capacity {
         Ok(())
     }
 
-    /// After the scheduling pass: what the rule decides, as a rule to lower.
+    /// After the scheduling pass: what the rule decides, most often to lower.
     pub(crate) fn after_pass<R: Recorder>(&mut self, batch: &Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         let Some(rule) = &mut self.rule else { return Ok(()) };
         match rule.after_pass(batch, cluster)? {

@@ -7,7 +7,6 @@
 use super::{CapacityRule, too_many};
 use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Copied, Durations, EventOrder, Recorder, Simulation};
-use crate::platform::Machine;
 use crate::policy::batch::{self, Batch};
 use crate::policy::cap::Cap;
 use crate::policy::composed::{CAPACITY_TOKENS, Composed};
@@ -96,11 +95,8 @@ pub(crate) struct Ols {
 }
 
 impl CapacityRule for Ols {
-    fn of(spec: &SimSpec, machine: &Machine) -> Result<Ols, SimError> {
+    fn of(spec: &SimSpec) -> Result<Ols, SimError> {
         let part = spec.part(Slot::Capacity);
-        if let Some(problem) = Ols::problems(part, Some(f64::from(machine.procs()))).into_iter().next() {
-            return Err(SimError::Invalid(problem));
-        }
         Ok(Ols {
             period_s: part.real("ols_period_s"),
             sla: part.real("ols_sla_slowdown"),

@@ -2,7 +2,6 @@
 use super::{CapacityRule, too_many};
 use crate::error::{SimError, Stop};
 use crate::kernel::{Cluster, Recorder};
-use crate::platform::Machine;
 use crate::policy::batch::Batch;
 use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 use crate::spec::SimSpec;
@@ -32,12 +31,8 @@ pub(crate) struct TwoLevel {
 }
 
 impl CapacityRule for TwoLevel {
-    fn of(spec: &SimSpec, machine: &Machine) -> Result<TwoLevel, SimError> {
-        let part = spec.part(Slot::Capacity);
-        if let Some(problem) = TwoLevel::problems(part, Some(f64::from(machine.procs()))).pop() {
-            return Err(SimError::Invalid(problem));
-        }
-        Ok(TwoLevel { low: part.int("two_level_procs") as u32 })
+    fn of(spec: &SimSpec) -> Result<TwoLevel, SimError> {
+        Ok(TwoLevel { low: spec.part(Slot::Capacity).int("two_level_procs") as u32 })
     }
 
     fn problems(part: &Part, machine_procs: Option<f64>) -> Vec<String> {

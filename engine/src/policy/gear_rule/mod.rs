@@ -86,7 +86,8 @@ impl Candidate {
     }
 }
 
-/// Run time at each gear over that at the top gear.
+/// Run time at each gear over that at the top gear: the factors of [`MachineClass::gears_of`] by themselves, close together
+/// for what asks for every candidate (some 0.2% of the instructions of a run under `bsld`).
 #[derive(Debug, Clone)]
 pub(crate) struct TimeFactors {
     /// Of the first class of jobs.

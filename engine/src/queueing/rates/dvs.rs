@@ -47,12 +47,7 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// A parameter with a value above 0 for each frequency.
-const fn by_frequency(
-    name: &'static str,
-    unit: &'static str,
-    default: &'static [f64],
-    doc: &'static str,
-) -> Param {
+const fn by_frequency(name: &'static str, unit: &'static str, default: &'static [f64], doc: &'static str) -> Param {
     let ty = Type::Reals { min: 1e-6, max: 1e9 };
     Param { name, ty, unit, default: Default::Reals(default), identity: true, doc }
 }
