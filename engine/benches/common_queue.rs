@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Instant;
 
-use powersweep_engine::{Details, Limits, Part, SimSpec, Slot, Value, registry, simulate, workload};
+use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate, workload};
 
 fn main() {
     let short = std::env::args().any(|arg| arg == "--test");
@@ -57,15 +57,15 @@ fn cpu_s() -> Option<f64> {
 /// Mean wait by the engine (s).
 fn engine(buffering: &str, utilization: f64, jobs: u64) -> f64 {
     let mut spec = SimSpec::new();
-    let mut choose = |slot, name, values: &[(&str, Value)]| {
-        let mut part = Part::new(registry::find(slot, name).unwrap());
-        values.iter().for_each(|(name, value)| part.set(name, value.clone()).unwrap());
-        spec.choose(part);
+    let mut choose = |role, name, values: &[(&str, Value)]| {
+        let mut choice = Choice::new(components::find(role, name).unwrap());
+        values.iter().for_each(|(name, value)| choice.set(name, value.clone()).unwrap());
+        spec.choose(choice);
     };
-    choose(Slot::Source, "open-poisson", &[("target_utilization", Value::Real(utilization))]);
-    choose(Slot::Platform, "server-classes", &[]);
-    choose(Slot::Policy, "buffered", &[("buffering", Value::Text(buffering.to_owned()))]);
-    choose(Slot::Statistics, "steady-state", &[("least_jobs_count", Value::Int(jobs as i64))]);
+    choose(Role::Source, "open-poisson", &[("target_utilization", Value::Real(utilization))]);
+    choose(Role::Platform, "server-classes", &[]);
+    choose(Role::Policy, "buffered", &[("buffering", Value::Text(buffering.to_owned()))]);
+    choose(Role::Statistics, "steady-state", &[("least_jobs_count", Value::Int(jobs as i64))]);
     let workload = workload::build(&spec, None).unwrap();
     let measured = simulate(&spec, &workload, &Limits::NONE, &mut Details::default()).unwrap();
     measured.queues().unwrap().wait_s_mean

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use powersweep_engine::workload::{self, Workload, swf};
-use powersweep_engine::{Details, Limits, Part, SimSpec, Slot, Value, registry, simulate};
+use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate};
 
 const LOGS: [(&str, i64, f64); 5] = [
     ("SDSC-SP2-1998-4.2-cln", 128, 0.8),
@@ -74,21 +74,21 @@ fn main() {
 
 fn spec(procs: i64) -> SimSpec {
     let mut spec = SimSpec::new();
-    let mut source = Part::new(registry::find(Slot::Source, "swf").unwrap());
+    let mut source = Choice::new(components::find(Role::Source, "swf").unwrap());
     source.set("log", Value::Text("bench".to_owned())).unwrap();
     spec.choose(source);
-    spec.part_mut(Slot::Platform).set("procs", Value::Int(procs)).unwrap();
+    spec.choice_mut(Role::Platform).set("procs", Value::Int(procs)).unwrap();
     // As the yardstick: records without run time and jobs wider than the machine are dropped.
-    spec.part_mut(Slot::Rules).set("min_run_s", Value::Real(1.0)).unwrap();
-    spec.part_mut(Slot::Rules).set("wide_jobs", Value::Text("drop".to_owned())).unwrap();
+    spec.choice_mut(Role::Rules).set("min_run_s", Value::Real(1.0)).unwrap();
+    spec.choice_mut(Role::Rules).set("wide_jobs", Value::Text("drop".to_owned())).unwrap();
     spec
 }
 
 fn bsld(mut spec: SimSpec) -> SimSpec {
-    let mut rule = Part::new(registry::find(Slot::GearRule, "bsld").unwrap());
+    let mut rule = Choice::new(components::find(Role::GearRule, "bsld").unwrap());
     rule.set("bsld_threshold", Value::Real(2.0)).unwrap();
     spec.choose(rule);
-    spec.part_mut(Slot::Backfill).set("extra_procs", Value::Bool(false)).unwrap();
+    spec.choice_mut(Role::Backfill).set("extra_procs", Value::Bool(false)).unwrap();
     spec
 }
 

@@ -1,10 +1,10 @@
 //! Cost of the summary metrics and of the generators, a job. Run with `cargo bench -p powersweep-engine --bench summary`.
 #![allow(missing_docs, reason = "divan's main has no docs")]
 use divan::counter::ItemsCount;
-use powersweep_engine::registry::Value;
-use powersweep_engine::summary::{ENTRY, Integrals, Outcome, summarize};
+use powersweep_engine::spec::Value;
+use powersweep_engine::summary::{COMPONENT, Integrals, Outcome, summarize};
 use powersweep_engine::workload::{GeneratedJob, Job, lublin};
-use powersweep_engine::{Part, SimSpec, Slot};
+use powersweep_engine::{Choice, Role, SimSpec};
 
 const JOBS: usize = 60_000;
 const GEARS: usize = 6;
@@ -14,9 +14,9 @@ fn main() {
 }
 
 fn generated() -> Vec<GeneratedJob> {
-    let mut part = SimSpec::new().part(Slot::Source).clone();
-    part.set("synthetic_jobs_count", Value::Int(JOBS as i64)).expect("in range");
-    lublin::generate(&part, 1)
+    let mut choice = SimSpec::new().choice(Role::Source).clone();
+    choice.set("synthetic_jobs_count", Value::Int(JOBS as i64)).expect("in range");
+    lublin::generate(&choice, 1)
 }
 
 /// Jobs and outcomes with waits as varied as those of a loaded machine: a third do not wait.
@@ -52,22 +52,22 @@ fn case() -> (Vec<Job>, Vec<Outcome>) {
 #[divan::bench]
 fn metrics(bencher: divan::Bencher<'_, '_>) {
     let (jobs, outcomes) = case();
-    let part = Part::new(&ENTRY);
+    let choice = Choice::new(&COMPONENT);
     let integrals = Integrals { machine_procs: 256, busy_proc_s: vec![1.0; GEARS], ..Integrals::default() };
     bencher
         .counter(ItemsCount::new(JOBS))
-        .bench_local(|| summarize(&part, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None, 200.0));
+        .bench_local(|| summarize(&choice, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None, 200.0));
 }
 
 #[divan::bench]
 fn metrics_with_mser5(bencher: divan::Bencher<'_, '_>) {
     let (jobs, outcomes) = case();
-    let mut part = Part::new(&ENTRY);
-    part.set("warmup_rule", Value::Text("mser5".to_owned())).expect("a choice");
+    let mut choice = Choice::new(&COMPONENT);
+    choice.set("warmup_rule", Value::Text("mser5".to_owned())).expect("a choice");
     let integrals = Integrals { machine_procs: 256, busy_proc_s: vec![1.0; GEARS], ..Integrals::default() };
     bencher
         .counter(ItemsCount::new(JOBS))
-        .bench_local(|| summarize(&part, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None, 200.0));
+        .bench_local(|| summarize(&choice, divan::black_box(&jobs), &outcomes, &integrals, GEARS, None, 200.0));
 }
 
 #[divan::bench]

@@ -1,7 +1,7 @@
 //! What a simulation gives besides its summary, on request.
-use crate::JobRecord;
-use crate::queueing::QueueSummary;
-use crate::series::SERIES;
+use crate::batch::job_record::JobRecord;
+use crate::queues::QueueSummary;
+use crate::series::SeriesPoint;
 use crate::summary::Summary;
 
 /// The summary of one simulation: batch jobs or a queueing model. Fields of one name are one column of the results.
@@ -36,7 +36,7 @@ impl Measured {
 pub struct Details {
     /// One record a job in order of (submit, tie rule).
     pub jobs: Option<Vec<JobRecord>>,
-    /// Points of the series that the parts of the spec record, in order of series, level and x.
+    /// Points of the series that the components of the spec record, in order of series, level and x.
     pub series: Option<Vec<SeriesPoint>>,
 }
 
@@ -51,12 +51,6 @@ impl Details {
         Details { jobs: None, series: Some(Vec::new()) }
     }
 
-    /// Whether every point belongs to a declared series.
-    pub(crate) fn declared(&self) -> bool {
-        let known = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
-        self.series.iter().flatten().all(known)
-    }
-
     pub(crate) fn clear(&mut self) {
         if let Some(jobs) = &mut self.jobs {
             jobs.clear();
@@ -65,20 +59,4 @@ impl Details {
             series.clear();
         }
     }
-}
-
-crate::record! {
-/// One point of a series or of a distribution: a row of the `series` table.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SeriesPoint {
-    /// Name of the series; each is listed below with its unit and what `x` and `level` are.
-    pub series: &'static str,
-    /// What the series is split by, such as a gear index, a week or a class; null for a series that is not split.
-    pub level: Option<i64>,
-    /// Abscissa: an instant of the workload's clock (s), from which a step function holds its value; or the value at
-    /// which a distribution is taken.
-    pub x: f64,
-    /// Ordinate, in the unit that the name of the series ends in.
-    pub value: f64,
-}
 }

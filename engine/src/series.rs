@@ -1,7 +1,4 @@
-//! The series that parts may record, each declared once: the documentation of the `series` table lists them.
-
-use crate::policy::watch;
-use crate::weekly;
+//! Series: what one is, and a point of one. [`crate::components::SERIES`] lists them.
 
 /// A series or a distribution, declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,45 +7,22 @@ pub struct Series {
     pub name: &'static str,
     /// Unit of its values as people write it ("W", "procs"), "" for a ratio or a bare number.
     pub unit: &'static str,
-    /// What its values are, what `x` is, what `level` counts (if it is split), which parts record it, and the source.
+    /// What its values are, what `x` is, what `level` counts (if it is split), which components record it, and the source.
     pub doc: &'static str,
 }
 
-/// Every series. A part records nothing that is not here.
-pub const SERIES: &[Series] = &[
-    weekly::ARRIVALS,
-    weekly::DEMAND,
-    weekly::UTILIZATION,
-    weekly::LOG_UTILIZATION,
-    weekly::SLOWDOWN,
-    weekly::OVER_SLA,
-    weekly::ACTIVE_MEAN,
-    weekly::ACTIVE,
-    crate::queueing::steady_state::RESPONSE_TIME_CDF,
-    watch::CPU_UTILIZATION,
-    watch::CPU_UTILIZATION_SHARE,
-    watch::FREQUENCY,
-    watch::IDLE,
-    watch::CAP,
-    watch::POWER,
-    watch::BY_GEAR,
-    watch::BY_CLASS,
-    watch::BY_PRIORITY,
-    watch::SUSPENDED,
-];
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn every_series_has_a_name_of_its_own_and_an_explanation() {
-        let mut names = BTreeSet::new();
-        for series in SERIES {
-            assert!(names.insert(series.name), "`{}` is declared twice", series.name);
-            assert!(series.doc.len() > 20, "`{}` is not explained", series.name);
-        }
-    }
+crate::record! {
+/// One point of a series or of a distribution: a row of the `series` table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SeriesPoint {
+    /// Name of the series; each is listed below with its unit and what `x` and `level` are.
+    pub series: &'static str,
+    /// What the series is split by, such as a gear index, a week or a class; null for a series that is not split.
+    pub level: Option<i64>,
+    /// Abscissa: an instant of the workload's clock (s), from which a step function holds its value; or the value at
+    /// which a distribution is taken.
+    pub x: f64,
+    /// Ordinate, in the unit that the name of the series ends in.
+    pub value: f64,
+}
 }

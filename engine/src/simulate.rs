@@ -1,15 +1,20 @@
 //! From a spec and a workload to a summary.
 use std::borrow::Cow;
 
-use crate::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
-use crate::platform::Machine;
-use crate::policy::batch::{self, Batch};
-use crate::policy::composed::Composed;
-use crate::queueing;
-use crate::registry::Slot;
+use crate::batch::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
+use crate::batch::platform::Machine;
+use crate::batch::policy::batch::{self, Batch};
+use crate::batch::policy::composed::Composed;
+use crate::batch::{nodes, weekly};
+use crate::components::SERIES;
+use crate::details::{Details, Measured};
+use crate::error::SimError;
+use crate::limits::Limits;
+use crate::queues;
+use crate::series::SeriesPoint;
+use crate::spec::{Role, SimSpec};
 use crate::summary::{self, Integrals, Outcome, PowerIntegrals, Summary};
 use crate::workload::{Job, Workload, tracsim};
-use crate::{Details, Limits, Measured, SeriesPoint, SimError, SimSpec, nodes, weekly};
 
 /// Runs one simulation to its end.
 ///
@@ -24,12 +29,12 @@ pub fn simulate(
     details: &mut Details,
 ) -> Result<Measured, SimError> {
     details.clear();
-    let measured = if queueing::is_model(spec) {
-        queueing::simulate(spec, limits, details).map(|summary| Measured::Queues(Box::new(summary)))
+    let measured = if queues::is_model(spec) {
+        queues::simulate(spec, limits, details).map(|summary| Measured::Queues(Box::new(summary)))
     } else {
         simulate_jobs(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
     };
-    debug_assert!(details.declared(), "a part records a series that is not declared in `series::SERIES`");
+    debug_assert!(declared(details), "a choice records a series that is not declared in `components::SERIES`");
     measured
 }
 
@@ -40,7 +45,7 @@ fn simulate_jobs(
     details: &mut Details,
 ) -> Result<Summary, SimError> {
     let prepared = Prepared::new(spec, workload)?;
-    let statistics = spec.part(Slot::Statistics);
+    let statistics = spec.choice(Role::Statistics);
     summary::check(statistics, &prepared.jobs)?;
     let fcfs_starts = if statistics.bool("fairness") { Some(prepared.strict_fcfs_starts(limits)?) } else { None };
     let priorities = has_priorities(spec);
@@ -79,13 +84,19 @@ fn simulate_jobs(
     }
 }
 
+/// Whether every point belongs to a declared series.
+fn declared(details: &Details) -> bool {
+    let known = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
+    details.series.iter().flatten().all(known)
+}
+
 /// What a run integrated, and what was watched of its machine.
 type Measures = (Integrals, Option<PowerIntegrals>);
 
 /// Whether the jobs of a spec have priorities that someone gave them.
 fn has_priorities(spec: &SimSpec) -> bool {
-    spec.part(Slot::Source).entry().name == tracsim::ENTRY.name
-        || spec.part(Slot::Rules).text("priority_from") != "none"
+    spec.choice(Role::Source).component().name == tracsim::COMPONENT.name
+        || spec.choice(Role::Rules).text("priority_from") != "none"
 }
 
 /// A workload on its machine: wide jobs dealt with, everything checked.
@@ -106,7 +117,7 @@ impl<'w> Prepared<'w> {
         check_jobs(&workload.jobs, &machine)?;
         let mut prepared =
             Prepared { machine, jobs: Cow::Borrowed(&workload.jobs), clamped_count: 0, dropped_wide_count: 0 };
-        prepared.fit_wide_jobs(spec.part(Slot::Rules).text("wide_jobs"))?;
+        prepared.fit_wide_jobs(spec.choice(Role::Rules).text("wide_jobs"))?;
         if prepared.jobs.is_empty() {
             let why = format!("{} of {} jobs were wider than the machine", workload.jobs.len(), workload.jobs.len());
             return Err(SimError::Empty(if workload.jobs.is_empty() { "it had none".to_owned() } else { why }));

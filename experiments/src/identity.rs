@@ -3,18 +3,18 @@
 //! Rules, each of which keeps ids stable while the program grows:
 //! - A part counts as the sorted list of (name, typed value) of those of its parameters that are part of the identity.
 //! - A parameter at its default is left out, so a parameter added later changes no id; defaults never change.
-//! - A part is left out when it is its slot's default part, at version 1, with no parameter listed, so a slot added
-//!   later changes no id. Default parts never change.
-//! - A slot that has no say in the simulation is left out.
-//! - The kernel's version and the version of every listed part are in, so changed results get new ids.
+//! - A component is left out when it is its role's default component, at version 1, with no parameter listed, so a role added
+//!   later changes no id. Default components never change.
+//! - A role that has no say in the simulation is left out.
+//! - The kernel's version and the version of every listed component are in, so changed results get new ids.
 //! - Reals are their bits after `-0.0` became `0.0`; NaN never gets this far (`Param::check` refuses it).
 //! - A log is the digest of its decompressed bytes; its name and place are not in. Labels are not in.
 //! - The seed is in.
 //!
 //! `tests/golden/task_ids.txt` holds ids of released specs. It may grow; a changed line means lost results of users.
 
-use powersweep_engine::registry::{Default, Param};
-use powersweep_engine::{KERNEL_VERSION, Part, SimSpec, Value};
+use powersweep_engine::spec::{Default, Param};
+use powersweep_engine::{Choice, KERNEL_VERSION, SimSpec, Value};
 use uuid::Uuid;
 
 use crate::Digest;
@@ -42,8 +42,8 @@ pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
             out.extend_from_slice(digest.as_bytes());
         }
     }
-    for part in sim.parts().filter(|part| sim.applies(part.entry().slot)) {
-        push_part(&mut out, part);
+    for choice in sim.choices().filter(|choice| sim.applies(choice.component().role)) {
+        push_choice(&mut out, choice);
     }
     out
 }
@@ -60,18 +60,18 @@ pub(crate) fn task_id_with_seed(canonical: &mut [u8], seed: u64) -> Uuid {
     Uuid::new_v5(&NAMESPACE, canonical)
 }
 
-fn push_part(out: &mut Vec<u8>, part: &Part) {
-    let entry = part.entry();
+fn push_choice(out: &mut Vec<u8>, choice: &Choice) {
+    let component = choice.component();
     let begin = out.len();
-    push_text(out, entry.slot.key());
-    push_text(out, entry.name);
-    out.extend_from_slice(&entry.version.to_le_bytes());
+    push_text(out, component.role.key());
+    push_text(out, component.name);
+    out.extend_from_slice(&component.version.to_le_bytes());
     let count_at = out.len();
     out.extend_from_slice(&0_u32.to_le_bytes());
     let mut count = 0_u32;
     // `values` is ordered by name.
-    for (name, value) in part.values() {
-        let param = entry.params.iter().find(|p| p.name == *name);
+    for (name, value) in choice.values() {
+        let param = component.params.iter().find(|p| p.name == *name);
         if param.is_some_and(|param| param.identity && !is_default(param, value)) {
             count += 1;
             push_text(out, name);
@@ -79,7 +79,7 @@ fn push_part(out: &mut Vec<u8>, part: &Part) {
         }
     }
     out[count_at..count_at + 4].copy_from_slice(&count.to_le_bytes());
-    if count == 0 && entry.version == 1 && entry.name == entry.slot.default_part() {
+    if count == 0 && component.version == 1 && component.name == component.role.default_component() {
         out.truncate(begin);
     }
 }
@@ -133,25 +133,26 @@ fn push_value(out: &mut Vec<u8>, value: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use powersweep_engine::registry::{self, Slot};
+    use powersweep_engine::components;
+    use powersweep_engine::spec::Role;
 
     use super::*;
 
-    fn with(slot: Slot, name: &str, params: &[(&str, Value)]) -> SimSpec {
-        let mut part = Part::new(registry::find(slot, name).expect("registered"));
-        params.iter().for_each(|(name, value)| part.set(name, value.clone()).expect("in range"));
+    fn with(role: Role, name: &str, params: &[(&str, Value)]) -> SimSpec {
+        let mut choice = Choice::new(components::find(role, name).expect("registered"));
+        params.iter().for_each(|(name, value)| choice.set(name, value.clone()).expect("in range"));
         let mut sim = SimSpec::new();
-        sim.choose(part);
+        sim.choose(choice);
         sim
     }
 
     #[test]
     fn defaults_and_names_of_logs_leave_no_trace() {
         let spec = SimSpec::new();
-        let same = with(Slot::Platform, "homogeneous", &[("size_factor", Value::Int(1))]);
+        let same = with(Role::Platform, "homogeneous", &[("size_factor", Value::Int(1))]);
         assert_eq!(canonical(&spec, None), canonical(&same, None));
-        let a = with(Slot::Source, "swf", &[("log", Value::Text("a".to_owned()))]);
-        let b = with(Slot::Source, "swf", &[("log", Value::Text("b".to_owned()))]);
+        let a = with(Role::Source, "swf", &[("log", Value::Text("a".to_owned()))]);
+        let b = with(Role::Source, "swf", &[("log", Value::Text("b".to_owned()))]);
         let digest = Digest::of(b"log");
         assert_eq!(task_id(&a, Some(digest)), task_id(&b, Some(digest)));
         assert_ne!(task_id(&a, Some(digest)), task_id(&a, Some(Digest::of(b"other"))));
@@ -164,10 +165,10 @@ mod tests {
         let specs = [
             SimSpec::new(),
             seed,
-            with(Slot::Platform, "homogeneous", &[("size_factor", Value::Real(1.1))]),
-            with(Slot::Platform, "homogeneous", &[("procs", Value::Int(1))]),
-            with(Slot::Order, "sjf", &[]),
-            with(Slot::Backfill, "none", &[]),
+            with(Role::Platform, "homogeneous", &[("size_factor", Value::Real(1.1))]),
+            with(Role::Platform, "homogeneous", &[("procs", Value::Int(1))]),
+            with(Role::Order, "sjf", &[]),
+            with(Role::Backfill, "none", &[]),
         ];
         let ids: std::collections::BTreeSet<Uuid> = specs.iter().map(|s| task_id(s, None)).collect();
         assert_eq!(ids.len(), specs.len());
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn another_seed_in_the_bytes_is_another_seed_in_the_spec() {
-        let mut sim = with(Slot::Order, "sjf", &[]);
+        let mut sim = with(Role::Order, "sjf", &[]);
         for digest in [None, Some(Digest::of(b"log"))] {
             sim.seed = 1;
             let mut bytes = canonical(&sim, digest);
@@ -187,8 +188,8 @@ mod tests {
 
     #[test]
     fn negative_zero_is_zero() {
-        let a = with(Slot::Platform, "homogeneous", &[("beta", Value::Real(0.0))]);
-        let b = with(Slot::Platform, "homogeneous", &[("beta", Value::Real(-0.0))]);
+        let a = with(Role::Platform, "homogeneous", &[("beta", Value::Real(0.0))]);
+        let b = with(Role::Platform, "homogeneous", &[("beta", Value::Real(-0.0))]);
         assert_eq!(task_id(&a, None), task_id(&b, None));
     }
 }

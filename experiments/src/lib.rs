@@ -36,6 +36,6 @@ pub use errors::{ManifestErrors, Problem, SweepError};
 pub use limits::TaskLimits;
 pub use manifest::{LogRef, Manifest, Tables};
 pub use mapping::Mapping;
-pub use pins::part_id;
+pub use pins::component_id;
 pub use plan::{AxisSummary, AxisValue, BlockSummary};
 pub use sweep::{Decoder, Sweep, TaskSpec};

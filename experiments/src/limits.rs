@@ -4,7 +4,7 @@
 //! whose limits change keeps its rows.
 
 use powersweep_engine::Value;
-use powersweep_engine::registry::{Default as ParamDefault, Param, Type};
+use powersweep_engine::spec::{Default as ParamDefault, Param, Type};
 use toml::de::{DeTable, DeValue};
 
 use crate::errors::Problem;

@@ -2,12 +2,12 @@
 //!
 //! [`Sweep::index_of`] answers for one task from its spec. Here nothing is decoded per task: a level's position in the new
 //! sweep depends on its position in the old one alone, and within a block that kept its axes each digit maps by itself.
-//! So parts and values are compared once a value of an axis (or, where blocks changed their axes, once a position of the
+//! So components and values are compared once a value of an axis (or, where blocks changed their axes, once a position of the
 //! level), and a task costs a few divisions. The answers are those of `index_of`.
 
 use std::collections::HashMap;
 
-use powersweep_engine::{Part, Value};
+use powersweep_engine::{Choice, Value};
 
 use crate::Sweep;
 use crate::space::{Digit, LOG, SEED_LEVEL, Variant};
@@ -104,12 +104,12 @@ impl Mapping {
         answer
     }
 
-    /// Compares the parts, and learns how the digits map if the variant has no tables yet.
+    /// Compares the components, and learns how the digits map if the variant has no tables yet.
     fn compare(&mut self, at: usize, position: u64, variant: usize, offset: u64) -> Option<u64> {
         let (old, new) = (&self.old.levels()[at], &self.new.levels()[at]);
         let same_log = |mine: &Value, theirs: &Value| self.new.digest_of(mine) == self.old.digest_of(theirs);
-        let parts: Vec<Part> = old.variants[variant].parts_at(offset);
-        let answer = new.position_of(&parts, &same_log);
+        let choices: Vec<Choice> = old.variants[variant].choices_at(offset);
+        let answer = new.position_of(&choices, &same_log);
         if let Some(there) = answer {
             let (found, new_offset) = new.locate(there);
             let from = (&old.variants[variant], offset);

@@ -54,7 +54,7 @@ pub fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> 
     }
     let mut all = Vec::new();
     for candidate in candidates {
-        // Keys that several parts share come once for each.
+        // Keys that several components share come once for each.
         if !all.contains(&candidate) {
             all.push(candidate);
         }

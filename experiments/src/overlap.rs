@@ -1,4 +1,4 @@
-//! Whether two variants of a level hold the same parts somewhere, decided without enumerating them.
+//! Whether two variants of a level hold the same components somewhere, decided without enumerating them.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct TooMany;
 /// Compares names of logs.
 pub(crate) type SameLog<'a> = &'a dyn Fn(&Value, &Value) -> bool;
 
-/// The first pair of variants of a level that hold the same parts somewhere.
+/// The first pair of variants of a level that hold the same components somewhere.
 pub(crate) fn find(level: &Level, same_log: SameLog<'_>) -> Result<Option<Overlap>, TooMany> {
     let mut steps = 0;
     let mut found: Option<Overlap> = None;
@@ -80,7 +80,8 @@ impl Pair<'_> {
     /// Values that both have; `None` if they have nothing in common.
     fn common(&self, steps: &mut u64) -> Result<Option<Assignment>, TooMany> {
         let mut assigned = Assignment::new();
-        let params = self.a.parts.iter().flat_map(|part| part.entry().params).filter(|param| tells_apart(param));
+        let params =
+            self.a.choices.iter().flat_map(|choice| choice.component().params).filter(|param| tells_apart(param));
         for param in params {
             let (a, b) = (self.a.column(param.name), self.b.column(param.name));
             let zipped = |variant: &Variant, column: Option<(usize, &Column)>| {

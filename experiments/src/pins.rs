@@ -2,34 +2,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_engine::registry::{Entry, Slot};
-use powersweep_engine::{SimSpec, queueing};
+use powersweep_engine::spec::{Component, Role};
+use powersweep_engine::{SimSpec, queues};
 
 use crate::Sweep;
 
-/// The name of a part in versions and pins: "slot/name".
-pub fn part_id(entry: &Entry) -> String {
-    format!("{}/{}", entry.slot.key(), entry.name)
+/// The name of a component in versions and pins: "role/name".
+pub fn component_id(component: &Component) -> String {
+    format!("{}/{}", component.role.key(), component.name)
 }
 
 impl Sweep {
-    /// Every registered part that some task uses, as "slot/name", with this build's version of it. The kernel's version
+    /// Every registered component that some task uses, as "role/name", with this build's version of it. The kernel's version
     /// is not among them.
-    pub fn part_versions(&self) -> BTreeMap<String, u32> {
+    pub fn component_versions(&self) -> BTreeMap<String, u32> {
         let mut versions = BTreeMap::new();
-        let mut slots = BTreeSet::new();
+        let mut roles = BTreeSet::new();
         let levels = &self.manifest().inner().levels;
-        let entries = || levels.iter().flat_map(|l| &l.variants).flat_map(|v| &v.parts).map(|part| part.entry());
+        let components =
+            || levels.iter().flat_map(|l| &l.variants).flat_map(|v| &v.choices).map(|choice| choice.component());
         // A manifest's policies are all of one kind: workloads and platforms combine with each.
-        let queueing = entries().any(|entry| entry.slot == Slot::Policy && queueing::is_part(entry));
-        let applies = |slot: Slot| !queueing || queueing::SLOTS.contains(&slot);
-        for entry in entries().filter(|entry| applies(entry.slot)) {
-            slots.insert(entry.slot);
-            versions.insert(part_id(entry), entry.version);
+        let queueing = components().any(|component| component.role == Role::Policy && queues::is_component(component));
+        let applies = |role: Role| !queueing || queues::ROLES.contains(&role);
+        for component in components().filter(|component| applies(component.role)) {
+            roles.insert(component.role);
+            versions.insert(component_id(component), component.version);
         }
-        let unchosen = |slot: Slot| applies(slot) && !slots.contains(&slot);
-        for part in SimSpec::new().parts().filter(|part| unchosen(part.entry().slot)) {
-            versions.insert(part_id(part.entry()), part.entry().version);
+        let unchosen = |role: Role| applies(role) && !roles.contains(&role);
+        for choice in SimSpec::new().choices().filter(|choice| unchosen(choice.component().role)) {
+            versions.insert(component_id(choice.component()), choice.component().version);
         }
         versions
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use powersweep_engine::Value;
-use powersweep_engine::registry::Slot;
+use powersweep_engine::spec::Role;
 
 use crate::exclusion::{Exclusion, Rule};
 use crate::manifest::block::section_key;
@@ -105,7 +105,7 @@ impl Sweep {
     }
 }
 
-/// The axes of one block: choices of parts, then parameters.
+/// The axes of one block: choices of components, then parameters.
 fn of_block(manifest: &Manifest, at: usize, section: &'static str, label: &Arc<str>, axes: &mut Vec<AxisSummary>) {
     let level = &manifest.inner().levels[at];
     let own = || level.variants.iter().filter(|variant| variant.label == *label);
@@ -121,16 +121,16 @@ fn of_block(manifest: &Manifest, at: usize, section: &'static str, label: &Arc<s
         });
     };
     if at != SEED_LEVEL {
-        for slot in Slot::ALL.into_iter().filter(|slot| slot.section() == SECTIONS[at]) {
+        for role in Role::ALL.into_iter().filter(|role| role.section() == SECTIONS[at]) {
             let mut names: Vec<&str> = Vec::new();
-            for part in own().flat_map(|variant| &variant.parts).filter(|part| part.entry().slot == slot) {
-                if !names.contains(&part.entry().name) {
-                    names.push(part.entry().name);
+            for choice in own().flat_map(|variant| &variant.choices).filter(|choice| choice.component().role == role) {
+                if !names.contains(&choice.component().name) {
+                    names.push(choice.component().name);
                 }
             }
             if names.len() > 1 {
                 let values = names.into_iter().map(|name| Value::Text(name.to_owned())).collect();
-                push(slot.key(), &Values::list(values), Vec::new());
+                push(role.key(), &Values::list(values), Vec::new());
             }
         }
     }

@@ -1,14 +1,15 @@
 //! JSON Schema of the manifest (draft 2020-12), for editors: completion, documentation and checks while typing.
 //!
-//! Generated from the registry, so that it always names exactly the parts and parameters of this build. An editor sees
+//! Generated from the registry, so that it always names exactly the components and parameters of this build. An editor sees
 //! single keys; what needs several keys (zips of one length, overlaps, required parameters) only
 //! [`Manifest::parse`](crate::Manifest::parse) checks.
 
-use powersweep_engine::registry::{self, Param, Section, Slot, Type};
+use powersweep_engine::components;
+use powersweep_engine::spec::{Param, Role, Section, Type};
 use serde_json::{Map, Value as Json, json};
 
 use crate::limits::{self, DEADLINE, EVENTS};
-use crate::manifest::block::{params, section_key, slots};
+use crate::manifest::block::{params, roles, section_key};
 use crate::manifest::exclude::LABELS;
 use crate::manifest::top::SEEDS;
 use crate::manifest::{TEXT_MAX, Tables};
@@ -88,8 +89,8 @@ fn limits() -> Json {
 /// A block of a section.
 fn block(section: Section, doc: &str) -> Json {
     let mut properties = Map::new();
-    for slot in slots(section) {
-        properties.insert(slot.key().to_owned(), choice(slot));
+    for role in roles(section) {
+        properties.insert(role.key().to_owned(), choice(role));
     }
     for (_, param) in params(section) {
         properties.insert(param.name.to_owned(), axis(param));
@@ -104,14 +105,15 @@ fn block(section: Section, doc: &str) -> Json {
     json!({ "description": doc, "type": "object", "additionalProperties": false, "properties": properties })
 }
 
-/// The parts of a slot, each with its documentation.
-fn choice(slot: Slot) -> Json {
-    let parts: Vec<Json> =
-        registry::entries(slot).map(|entry| json!({ "const": entry.name, "description": entry.doc })).collect();
-    let one = json!({ "oneOf": parts });
+/// The components of a role, each with its documentation.
+fn choice(role: Role) -> Json {
+    let choices: Vec<Json> = components::of(role)
+        .map(|component| json!({ "const": component.name, "description": component.doc }))
+        .collect();
+    let one = json!({ "oneOf": choices });
     json!({
-        "description": format!("One of the parts for {} of [{}], or a list as an axis.", slot.key(), section_key(slot.section())),
-        "default": slot.default_part(),
+        "description": format!("One of the components for {} of [{}], or a list as an axis.", role.key(), section_key(role.section())),
+        "default": role.default_component(),
         "anyOf": [one.clone(), { "type": "array", "minItems": 1, "uniqueItems": true, "items": one }],
     })
 }
@@ -125,10 +127,10 @@ fn axis(param: &Param) -> Json {
     let items = if items.len() == 1 { one.clone() } else { json!({ "anyOf": items }) };
     let mut forms = vec![one, json!({ "type": "array", "minItems": 1, "items": items })];
     forms.extend(range);
-    let owners: Vec<String> = registry::ENTRIES
+    let owners: Vec<String> = components::COMPONENTS
         .iter()
-        .filter(|entry| entry.params.iter().any(|p| p.name == param.name))
-        .map(|entry| format!("{} = \"{}\"", entry.slot.key(), entry.name))
+        .filter(|component| component.params.iter().any(|p| p.name == param.name))
+        .map(|component| format!("{} = \"{}\"", component.role.key(), component.name))
         .collect();
     let unit = if param.unit.is_empty() { String::new() } else { format!(" [{}]", param.unit) };
     let owners = if owners.is_empty() { String::new() } else { format!(" Parameter of {}.", owners.join(", ")) };
@@ -165,7 +167,7 @@ fn value(ty: &Type) -> Json {
             bound(&mut schema, "maximum", (max < f64::MAX).then(|| json!(max)));
             if unlimited { json!({ "anyOf": [schema, { "const": "unlimited" }] }) } else { schema }
         }
-        Type::Choice(names) => json!({ "enum": names }),
+        Type::OneOf(names) => json!({ "enum": names }),
         Type::Text => json!({ "type": "string" }),
         Type::Reals { min, max } => {
             let mut item = json!({ "type": "number" });
@@ -204,7 +206,7 @@ fn range(ty: &Type) -> Option<Json> {
     }))
 }
 
-/// The conditions of an exclude: labels, parts, parameters, the seed.
+/// The conditions of an exclude: labels, components, parameters, the seed.
 fn condition() -> Json {
     let mut properties = Map::new();
     let texts =
@@ -212,10 +214,10 @@ fn condition() -> Json {
     for label in LABELS {
         properties.insert(label.to_owned(), texts.clone());
     }
-    for slot in Slot::ALL {
-        properties.insert(slot.key().to_owned(), choice(slot));
+    for role in Role::ALL {
+        properties.insert(role.key().to_owned(), choice(role));
     }
-    for param in registry::ENTRIES.iter().flat_map(|entry| entry.params) {
+    for param in components::COMPONENTS.iter().flat_map(|component| component.params) {
         properties.insert(param.name.to_owned(), axis(param));
     }
     properties.insert("seed".to_owned(), axis(&SEEDS));

@@ -4,15 +4,15 @@ use powersweep_engine::SimSpec;
 
 use crate::limits::TaskLimits;
 
-/// `KEY=VALUE` of every part and parameter that is not as by default, parts first. `powersweep simulate` with these as
+/// `KEY=VALUE` of every component and parameter that is not as by default, components first. `powersweep simulate` with these as
 /// `--set`, and with the seed, makes the same [`SimSpec`].
 pub fn settings(sim: &SimSpec) -> Vec<String> {
-    let parts = sim.parts().filter(|part| part.entry().name != part.entry().slot.default_part());
+    let choices = sim.choices().filter(|choice| choice.component().name != choice.component().role.default_component());
     let mut settings: Vec<String> =
-        parts.map(|part| format!("{}={}", part.entry().slot.key(), part.entry().name)).collect();
-    for part in sim.parts() {
-        for param in part.entry().params {
-            let value = part.get(param.name);
+        choices.map(|choice| format!("{}={}", choice.component().role.key(), choice.component().name)).collect();
+    for choice in sim.choices() {
+        for param in choice.component().params {
+            let value = choice.get(param.name);
             if let Some(value) = value.filter(|value| param.default.value().as_ref() != Some(value)) {
                 settings.push(format!("{}={value}", param.name));
             }
@@ -51,8 +51,9 @@ pub fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use powersweep_engine::registry::{self, Value};
-    use powersweep_engine::{Part, Slot};
+    use powersweep_engine::components;
+    use powersweep_engine::spec::Value;
+    use powersweep_engine::{Choice, Role};
 
     use super::*;
 
@@ -71,13 +72,13 @@ mod tests {
         );
         let mut sim = SimSpec::new();
         sim.seed = 7;
-        sim.choose(Part::new(registry::find(Slot::Source, "swf").expect("it is registered")));
-        sim.part_mut(Slot::Source).set("log", Value::Text("my log's".to_owned())).expect("it fits");
-        sim.choose(Part::new(registry::find(Slot::GearRule, "bsld").expect("it is registered")));
-        let gear_rule = sim.part_mut(Slot::GearRule);
+        sim.choose(Choice::new(components::find(Role::Source, "swf").expect("it is registered")));
+        sim.choice_mut(Role::Source).set("log", Value::Text("my log's".to_owned())).expect("it fits");
+        sim.choose(Choice::new(components::find(Role::GearRule, "bsld").expect("it is registered")));
+        let gear_rule = sim.choice_mut(Role::GearRule);
         gear_rule.set("bsld_threshold", Value::Real(1.5)).expect("it fits");
         gear_rule.set("wq_threshold", Value::Int(4)).expect("it fits");
-        sim.part_mut(Slot::Platform).set("gears_ghz", Value::Reals(vec![1.0, 2.5])).expect("it fits");
+        sim.choice_mut(Role::Platform).set("gears_ghz", Value::Reals(vec![1.0, 2.5])).expect("it fits");
         assert_eq!(
             reproduce(&sim, &none),
             r"powersweep simulate -s source=swf -s gear_rule=bsld -s 'log=my log'\''s' -s 'gears_ghz=[1, 2.5]' -s bsld_threshold=1.5 -s wq_threshold=4 --seed 7"

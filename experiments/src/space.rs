@@ -1,14 +1,14 @@
 //! The index space: five levels (workload, platform, policy, statistics, seed), each a list of variants, each variant a
 //! mixed-radix number whose digits are axes.
 //!
-//! A variant is a block with one part chosen for every slot; its digits are the parameters that vary there. Nothing is
+//! A variant is a block with one component chosen for every role; its digits are the parameters that vary there. Nothing is
 //! enumerated: an index decodes by division, and a spec encodes by looking its values up.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use powersweep_engine::registry::Section;
-use powersweep_engine::{Part, Value};
+use powersweep_engine::spec::Section;
+use powersweep_engine::{Choice, Value};
 
 use crate::values::{Values, compare};
 
@@ -26,8 +26,8 @@ pub(crate) struct Column {
     pub(crate) name: &'static str,
     /// Whether its value tells tasks apart (the name of a log does, as a stand-in for its digest).
     pub(crate) identity: bool,
-    /// The parts of the variant that take it.
-    pub(crate) parts: Vec<usize>,
+    /// The components of the variant that take it.
+    pub(crate) choices: Vec<usize>,
     pub(crate) values: Values,
 }
 
@@ -43,15 +43,15 @@ impl Digit {
     }
 }
 
-/// A block with one part for every slot.
+/// A block with one component for every role.
 #[derive(Debug, Clone)]
 pub(crate) struct Variant {
     /// The block's label; empty for statistics and seeds.
     pub(crate) label: Arc<str>,
     /// Position of the block among those of its section, in label order.
     pub(crate) block: usize,
-    /// One part a slot, with the parameters that do not vary.
-    pub(crate) parts: Vec<Part>,
+    /// One component a role, with the parameters that do not vary.
+    pub(crate) choices: Vec<Choice>,
     /// What varies, slowest first.
     pub(crate) digits: Vec<Digit>,
     /// Product of the digits' lengths.
@@ -66,13 +66,13 @@ pub(crate) struct Level {
     starts: Vec<u64>,
     /// Positions of the whole level.
     pub(crate) count: u64,
-    /// Variants by the parts and values that are fixed in all variants with the same parts.
+    /// Variants by the components and values that are fixed in all variants with the same components.
     lookup: HashMap<Fingerprint, Vec<usize>>,
-    /// The names of the values that enter the fingerprint, by the names of the parts.
+    /// The names of the values that enter the fingerprint, by the names of the components.
     fixed: HashMap<Vec<&'static str>, Vec<&'static str>>,
 }
 
-/// What all variants of a look-up bucket share: names of the parts, then values as text.
+/// What all variants of a look-up bucket share: names of the components, then values as text.
 type Fingerprint = (Vec<&'static str>, Vec<String>);
 
 impl Level {
@@ -87,7 +87,7 @@ impl Level {
         let fixed = fixed_names(&variants);
         let mut level = Level { variants, starts, count, lookup: HashMap::new(), fixed };
         for at in 0..level.variants.len() {
-            let print = level.fingerprint(&level.variants[at].parts);
+            let print = level.fingerprint(&level.variants[at].choices);
             level.lookup.entry(print).or_default().push(at);
         }
         Some(level)
@@ -104,9 +104,9 @@ impl Level {
         (variant, position - self.starts[variant])
     }
 
-    /// The variants that may hold these parts, by what never varies.
-    pub(crate) fn candidates(&self, parts: &[Part]) -> &[usize] {
-        self.lookup.get(&self.fingerprint(parts)).map_or(&[], Vec::as_slice)
+    /// The variants that may hold these components, by what never varies.
+    pub(crate) fn candidates(&self, choices: &[Choice]) -> &[usize] {
+        self.lookup.get(&self.fingerprint(choices)).map_or(&[], Vec::as_slice)
     }
 
     /// The buckets of variants that may overlap.
@@ -114,18 +114,21 @@ impl Level {
         self.lookup.values().map(Vec::as_slice)
     }
 
-    /// The position of a spec's parts; `None` if this level does not have it. `same_log` compares names of logs.
-    pub(crate) fn position_of(&self, parts: &[Part], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
-        self.candidates(parts).iter().find_map(|at| {
-            let offset = self.variants[*at].offset_of(parts, same_log)?;
+    /// The position of a spec's components; `None` if this level does not have it. `same_log` compares names of logs.
+    pub(crate) fn position_of(&self, choices: &[Choice], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
+        self.candidates(choices).iter().find_map(|at| {
+            let offset = self.variants[*at].offset_of(choices, same_log)?;
             Some(self.starts[*at] + offset)
         })
     }
 
-    fn fingerprint(&self, parts: &[Part]) -> Fingerprint {
-        let names: Vec<&'static str> = parts.iter().map(|p| p.entry().name).collect();
+    fn fingerprint(&self, choices: &[Choice]) -> Fingerprint {
+        let names: Vec<&'static str> = choices.iter().map(|p| p.component().name).collect();
         let values = self.fixed.get(&names).map_or_else(Vec::new, |fixed| {
-            fixed.iter().map(|name| format!("{:?}", parts.iter().find_map(|part| part.get(name)).map(normal))).collect()
+            fixed
+                .iter()
+                .map(|name| format!("{:?}", choices.iter().find_map(|choice| choice.get(name)).map(normal)))
+                .collect()
         });
         (names, values)
     }
@@ -140,15 +143,15 @@ fn normal(value: &Value) -> Value {
     }
 }
 
-/// For every set of parts: the identity parameters that vary in no variant with these parts.
+/// For every set of components: the identity parameters that vary in no variant with these components.
 fn fixed_names(variants: &[Variant]) -> HashMap<Vec<&'static str>, Vec<&'static str>> {
     let mut fixed: HashMap<Vec<&'static str>, Vec<&'static str>> = HashMap::new();
     for variant in variants {
-        let names: Vec<&'static str> = variant.parts.iter().map(|p| p.entry().name).collect();
+        let names: Vec<&'static str> = variant.choices.iter().map(|p| p.component().name).collect();
         let mut params: Vec<&'static str> = variant
-            .parts
+            .choices
             .iter()
-            .flat_map(|part| part.entry().params)
+            .flat_map(|choice| choice.component().params)
             .filter(|param| param.identity)
             .map(|param| param.name)
             .collect();
@@ -171,25 +174,25 @@ impl Variant {
 
     /// The value of a parameter that does not vary.
     pub(crate) fn fixed(&self, name: &str) -> Option<&Value> {
-        self.parts.iter().find_map(|part| part.get(name))
+        self.choices.iter().find_map(|choice| choice.get(name))
     }
 
-    /// The parts at an offset below `count`.
-    pub(crate) fn parts_at(&self, mut offset: u64) -> Vec<Part> {
-        let mut parts = self.parts.clone();
+    /// The components at an offset below `count`.
+    pub(crate) fn choices_at(&self, mut offset: u64) -> Vec<Choice> {
+        let mut choices = self.choices.clone();
         for digit in self.digits.iter().rev() {
             let position = offset % digit.len();
             offset /= digit.len();
             for column in &digit.columns {
                 let value = column.values.get(position);
-                for part in &column.parts {
-                    parts[*part]
+                for choice in &column.choices {
+                    choices[*choice]
                         .set(column.name, value.clone())
                         .expect("values were checked when the manifest was read");
                 }
             }
         }
-        parts
+        choices
     }
 
     /// The positions of the digits at an offset.
@@ -202,21 +205,21 @@ impl Variant {
         positions
     }
 
-    /// The offset at which this variant has exactly these parts.
-    fn offset_of(&self, parts: &[Part], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
+    /// The offset at which this variant has exactly these components.
+    fn offset_of(&self, choices: &[Choice], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
         let mut offset = 0_u64;
         for digit in &self.digits {
-            offset = offset * digit.len() + digit.position_of(parts, same_log)?;
+            offset = offset * digit.len() + digit.position_of(choices, same_log)?;
         }
         let same_value = |name: &str, a: Option<&Value>, b: Option<&Value>| match (a, b) {
             (Some(a), Some(b)) if name == LOG => same_log(a, b),
             (Some(a), Some(b)) => compare(a, b).is_eq(),
             (a, b) => a.is_none() && b.is_none(),
         };
-        let same = self.parts.iter().zip(parts).all(|(mine, theirs)| {
-            mine.entry() == theirs.entry()
+        let same = self.choices.iter().zip(choices).all(|(mine, theirs)| {
+            mine.component() == theirs.component()
                 && mine
-                    .entry()
+                    .component()
                     .params
                     .iter()
                     .filter(|param| tells_apart(param) && self.column(param.name).is_none())
@@ -230,14 +233,14 @@ impl Variant {
 pub(crate) const LOG: &str = "log";
 
 /// Whether a parameter tells tasks apart.
-pub(crate) fn tells_apart(param: &powersweep_engine::registry::Param) -> bool {
+pub(crate) fn tells_apart(param: &powersweep_engine::spec::Param) -> bool {
     param.identity || param.name == LOG
 }
 
 impl Digit {
-    /// The position at which every column has the value that the parts have.
-    fn position_of(&self, parts: &[Part], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
-        let wanted = |column: &Column| column.parts.first().and_then(|part| parts.get(*part)?.get(column.name));
+    /// The position at which every column has the value that the components have.
+    fn position_of(&self, choices: &[Choice], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
+        let wanted = |column: &Column| column.choices.first().and_then(|choice| choices.get(*choice)?.get(column.name));
         let [column] = self.columns.as_slice() else {
             // Zipped: single values repeat, only rows are distinct.
             return (0..self.len()).find(|row| self.row_is(*row, |at| wanted(&self.columns[at]).cloned(), same_log));

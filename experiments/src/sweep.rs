@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use powersweep_engine::registry::Slot;
-use powersweep_engine::{Part, SimSpec, Value};
+use powersweep_engine::spec::Role;
+use powersweep_engine::{Choice, SimSpec, Value};
 use uuid::Uuid;
 
 use crate::errors::SweepError;
@@ -125,9 +125,9 @@ impl Sweep {
             rest %= self.0.strides[at];
             let variant = &level.variants[variant];
             labels[at] = Some(variant.label.clone());
-            variant.parts_at(offset).into_iter().for_each(|part| sim.choose(part));
+            variant.choices_at(offset).into_iter().for_each(|choice| sim.choose(choice));
         }
-        let log = sim.part(Slot::Source).opt_text(LOG).map(|log| self.0.logs[log].clone());
+        let log = sim.choice(Role::Source).opt_text(LOG).map(|log| self.0.logs[log].clone());
         let digest = log.as_ref().map(|(digest, _)| *digest);
         let [workload, platform, policy, _] = labels.map(|label| label.unwrap_or_default());
         TaskSpec {
@@ -157,7 +157,7 @@ impl Sweep {
     /// it nowhere, or excludes it.
     pub fn index_of(&self, task: &TaskSpec) -> Option<u64> {
         let same_log = |mine: &Value, _: &Value| matches!(mine, Value::Text(_)) && self.digest_of(mine) == task.digest;
-        let parts: Vec<Part> = task.sim.parts().cloned().collect();
+        let choices: Vec<Choice> = task.sim.choices().cloned().collect();
         let mut index = 0;
         for (at, level) in self.levels().iter().enumerate() {
             let position = if at == SEED_LEVEL {
@@ -165,9 +165,9 @@ impl Sweep {
                 level.variants[0].digits[0].columns[0].values.position(&seed)?
             } else {
                 let section = crate::space::SECTIONS[at];
-                let parts: Vec<Part> =
-                    parts.iter().filter(|part| part.entry().slot.section() == section).cloned().collect();
-                level.position_of(&parts, &same_log)?
+                let choices: Vec<Choice> =
+                    choices.iter().filter(|choice| choice.component().role.section() == section).cloned().collect();
+                level.position_of(&choices, &same_log)?
             };
             index += position * self.0.strides[at];
         }
@@ -176,7 +176,7 @@ impl Sweep {
 }
 
 /// Decodes tasks of a sweep one after the other. Neighbours mostly differ in the seed alone, the fastest digit of the
-/// index: what they share is decoded once, and their specs share their parts ([`SimSpec::shares_parts`]).
+/// index: what they share is decoded once, and their specs share their components ([`SimSpec::shares_choices`]).
 #[derive(Debug)]
 pub struct Decoder {
     sweep: Sweep,

@@ -16,9 +16,9 @@ pub const PROTOCOL: u32 = 3;
 /// What this build would compute: the versions that a worker says in `Hello` and the coordinator compares with an
 /// experiment's pins. `tasks_schema` is the fingerprint of the `tasks` table's schema.
 pub fn versions(build: &str, tasks_schema: u64) -> v1::Versions {
-    let parts = powersweep_engine::registry::ENTRIES
+    let parts = powersweep_engine::components::COMPONENTS
         .iter()
-        .map(|entry| (powersweep_experiments::part_id(entry), entry.version))
+        .map(|component| (powersweep_experiments::component_id(component), component.version))
         .collect();
     v1::Versions {
         build: build.to_owned(),

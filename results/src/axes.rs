@@ -1,13 +1,14 @@
-//! Columns that say what was simulated: labels, the part of each slot, every registered parameter.
+//! Columns that say what was simulated: labels, the part of each role, every registered parameter.
 //!
-//! They come from the registry alone: a parameter of a new part is a new column without a line here. A parameter has a
-//! value where its part was chosen and sets it, defaults included, and is null elsewhere. A slot that does not apply to a
+//! They come from the registry alone: a parameter of a new component is a new column without a line here. A parameter has a
+//! value where its component was chosen and sets it, defaults included, and is null elsewhere. A role that does not apply to a
 //! simulation, such as the queue order to a queueing model, is null with all its parameters.
 
 use std::ops::Range;
 
+use powersweep_engine::components;
 use powersweep_engine::facts::Datum;
-use powersweep_engine::registry::{self, Entry, Param, Slot, Type, Value};
+use powersweep_engine::spec::{Component, Param, Role, Type, Value};
 use powersweep_experiments::TaskSpec;
 
 use crate::builder::Arrays;
@@ -18,18 +19,18 @@ use crate::identity::{TaskColumn, Texts, shared};
 pub(crate) struct Axes {
     labels: Vec<TaskColumn>,
     params: Vec<Column>,
-    slots: Vec<SlotPlan>,
+    roles: Vec<RolePlan>,
 }
 
-/// Where the parameters of a slot's possible parts go.
-struct SlotPlan {
-    slot: Slot,
-    entries: Vec<EntryPlan>,
+/// Where the parameters of a role's possible components go.
+struct RolePlan {
+    role: Role,
+    components: Vec<ComponentPlan>,
 }
 
-/// The parameters of one part by name, with the index of their column among the parameter columns.
-struct EntryPlan {
-    entry: &'static Entry,
+/// The parameters of one component by name, with the index of their column among the parameter columns.
+struct ComponentPlan {
+    component: &'static Component,
     params: Vec<(&'static str, usize)>,
 }
 
@@ -37,21 +38,21 @@ impl Axes {
     /// The axes of a table. A parameter that has the name of one of the table's `own` columns is called `param_NAME`.
     pub(crate) fn new(own: &[&str]) -> Axes {
         let (names, params): (Vec<_>, Vec<_>) =
-            params().map(|(param, entries)| (param.name, param_column(param, &entries, own))).unzip();
-        let slots = Slot::ALL
+            params().map(|(param, components)| (param.name, param_column(param, &components, own))).unzip();
+        let roles = Role::ALL
             .into_iter()
-            .map(|slot| SlotPlan {
-                slot,
-                entries: registry::entries(slot).map(|e| EntryPlan::new(e, &names)).collect(),
+            .map(|role| RolePlan {
+                role,
+                components: components::of(role).map(|e| ComponentPlan::new(e, &names)).collect(),
             })
             .collect();
-        Axes { labels: labels(), params, slots }
+        Axes { labels: labels(), params, roles }
     }
 
-    /// The columns in order: labels, parts, seed and log, parameters.
+    /// The columns in order: labels, components, seed and log, parameters.
     pub(crate) fn columns(&self) -> Vec<Column> {
         let labels = self.labels.iter().map(|l| l.column.clone());
-        labels.chain(self.slots.iter().map(|s| slot_column(s.slot))).chain(self.params.iter().cloned()).collect()
+        labels.chain(self.roles.iter().map(|s| role_column(s.role))).chain(self.params.iter().cloned()).collect()
     }
 
     /// Pushes what each task has for itself into the columns from `first` on, for the next `n` rows.
@@ -74,64 +75,66 @@ impl Axes {
         for (i, label) in self.labels.iter().enumerate().filter(|(_, label)| !label.of_each_task) {
             arrays.push_rows(first + i, (label.get)(task, texts), rows);
         }
-        let first_slot = first + self.labels.len();
-        let first_param = first_slot + self.slots.len();
-        for (i, plan) in self.slots.iter().enumerate().filter(|(_, plan)| task.sim.applies(plan.slot)) {
-            let part = task.sim.part(plan.slot);
-            arrays.push_rows(first_slot + i, Datum::Text(part.entry().name), rows);
-            let known = plan.entries.iter().find(|e| e.entry == part.entry());
-            let mut params = known.expect("a part comes from the registry").params.iter();
-            // Both sides are sorted by name, and a part sets no parameter that its entry lacks.
-            for (name, value) in part.values() {
-                let (_, index) =
-                    params.by_ref().find(|(param, _)| param == name).expect("a part sets only its entry's parameters");
+        let first_role = first + self.labels.len();
+        let first_param = first_role + self.roles.len();
+        for (i, plan) in self.roles.iter().enumerate().filter(|(_, plan)| task.sim.applies(plan.role)) {
+            let choice = task.sim.choice(plan.role);
+            arrays.push_rows(first_role + i, Datum::Text(choice.component().name), rows);
+            let known = plan.components.iter().find(|e| e.component == choice.component());
+            let mut params = known.expect("a component comes from the registry").params.iter();
+            // Both sides are sorted by name, and a component sets no parameter that its component lacks.
+            for (name, value) in choice.values() {
+                let (_, index) = params
+                    .by_ref()
+                    .find(|(param, _)| param == name)
+                    .expect("a component sets only its component's parameters");
                 arrays.push_rows(first_param + index, datum(value), rows);
             }
         }
     }
 }
 
-impl EntryPlan {
-    fn new(entry: &'static Entry, columns: &[&str]) -> EntryPlan {
+impl ComponentPlan {
+    fn new(component: &'static Component, columns: &[&str]) -> ComponentPlan {
         let index = |param: &Param| {
-            columns.iter().position(|c| *c == param.name).expect("the columns are all parameters of all entries")
+            columns.iter().position(|c| *c == param.name).expect("the columns are all parameters of all components")
         };
-        let mut params: Vec<_> = entry.params.iter().map(|p| (p.name, index(p))).collect();
+        let mut params: Vec<_> = component.params.iter().map(|p| (p.name, index(p))).collect();
         params.sort_unstable();
-        EntryPlan { entry, params }
+        ComponentPlan { component, params }
     }
 }
 
-/// Every registered parameter once, in registration order, with the entries that have it.
-fn params() -> impl Iterator<Item = (&'static Param, Vec<&'static Entry>)> {
-    let mut found: Vec<(&'static Param, Vec<&'static Entry>)> = Vec::new();
-    for entry in registry::ENTRIES {
-        for param in entry.params {
+/// Every registered parameter once, in registration order, with the components that have it.
+fn params() -> impl Iterator<Item = (&'static Param, Vec<&'static Component>)> {
+    let mut found: Vec<(&'static Param, Vec<&'static Component>)> = Vec::new();
+    for component in components::COMPONENTS {
+        for param in component.params {
             match found.iter_mut().find(|(p, _)| p.name == param.name) {
-                Some((_, entries)) => entries.push(entry),
-                None => found.push((param, vec![entry])),
+                Some((_, components)) => components.push(component),
+                None => found.push((param, vec![component])),
             }
         }
     }
     found.into_iter()
 }
 
-fn param_column(param: &'static Param, entries: &[&'static Entry], own: &[&str]) -> Column {
+fn param_column(param: &'static Param, components: &[&'static Component], own: &[&str]) -> Column {
     let ty = match param.ty {
         Type::Bool => ColumnType::Bool,
         Type::Int { .. } => ColumnType::Int,
         Type::Real { .. } => ColumnType::Real,
-        Type::Choice(_) | Type::Text => ColumnType::Text,
+        Type::OneOf(_) | Type::Text => ColumnType::Text,
         Type::Reals { .. } => ColumnType::Reals,
     };
     let mut doc = param.doc.to_owned();
-    if let Type::Choice(names) = param.ty {
+    if let Type::OneOf(names) = param.ty {
         doc.push_str(&format!(" One of `{}`.", names.join("`, `")));
     }
     if matches!(param.ty, Type::Real { unlimited: true, .. }) {
         doc.push_str(" `unlimited` is stored as infinity.");
     }
-    let owners: Vec<_> = entries.iter().map(|e| format!("{} `{}`", e.slot.key(), e.name)).collect();
+    let owners: Vec<_> = components.iter().map(|e| format!("{} `{}`", e.role.key(), e.name)).collect();
     Column {
         name: if own.contains(&param.name) { format!("param_{}", param.name) } else { param.name.to_owned() },
         ty,
@@ -142,29 +145,29 @@ fn param_column(param: &'static Param, entries: &[&'static Entry], own: &[&str])
     }
 }
 
-fn slot_column(slot: Slot) -> Column {
-    let what = match slot {
-        Slot::Source => "Where the jobs come from",
-        Slot::Rules => "Rules that make jobs of records",
-        Slot::Platform => "Kind of machine",
-        Slot::Power => "Power model",
-        Slot::Policy => "Kind of policy",
-        Slot::Order => "Order of the waiting queue",
-        Slot::Backfill => "Which jobs may overtake",
-        Slot::GearRule => "How the gear of a starting job is chosen",
-        Slot::Capacity => "How many procs are active",
-        Slot::Cap => "What keeps the power below a cap",
-        Slot::Statistics => "What is measured",
+fn role_column(role: Role) -> Column {
+    let what = match role {
+        Role::Source => "Where the jobs come from",
+        Role::Rules => "Rules that make jobs of records",
+        Role::Platform => "Kind of machine",
+        Role::Power => "Power model",
+        Role::Policy => "Kind of policy",
+        Role::Order => "Order of the waiting queue",
+        Role::Backfill => "Which jobs may overtake",
+        Role::GearRule => "How the gear of a starting job is chosen",
+        Role::Capacity => "How many procs are active",
+        Role::Cap => "What keeps the power below a cap",
+        Role::Statistics => "What is measured",
     };
-    let parts: Vec<_> = registry::entries(slot).map(|e| format!("`{}`", e.name)).collect();
-    let nullable = !powersweep_engine::queueing::SLOTS.contains(&slot);
+    let choices: Vec<_> = components::of(role).map(|e| format!("`{}`", e.name)).collect();
+    let nullable = !powersweep_engine::queues::ROLES.contains(&role);
     let null = if nullable { " Null in a queueing model." } else { "" };
     Column {
-        name: slot.key().to_owned(),
+        name: role.key().to_owned(),
         ty: ColumnType::Text,
         unit: "",
         nullable,
-        doc: format!("{what}: {}.{null}", parts.join(", ")),
+        doc: format!("{what}: {}.{null}", choices.join(", ")),
         source: "manifest".to_owned(),
     }
 }
@@ -217,12 +220,12 @@ mod tests {
 
     #[test]
     fn no_parameter_belongs_to_two_slots() {
-        // Two parts of one spec could then set one column twice.
-        let mut slots: BTreeMap<&str, Slot> = BTreeMap::new();
-        for entry in registry::ENTRIES {
-            for param in entry.params {
-                let slot = *slots.entry(param.name).or_insert(entry.slot);
-                assert_eq!(slot, entry.slot, "`{}` belongs to two slots", param.name);
+        // Two components of one spec could then set one column twice.
+        let mut roles: BTreeMap<&str, Role> = BTreeMap::new();
+        for component in components::COMPONENTS {
+            for param in component.params {
+                let role = *roles.entry(param.name).or_insert(component.role);
+                assert_eq!(role, component.role, "`{}` belongs to two roles", param.name);
             }
         }
     }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use powersweep_engine::components::SERIES;
 use powersweep_engine::facts::{Datum, Field, Kind};
-use powersweep_engine::series::SERIES;
 
 /// The type of a column's values.
 ///

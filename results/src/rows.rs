@@ -97,7 +97,7 @@ impl Run {
     /// Whether a task may go on with the run. Its spec shares its parts with the run's if one decoder made both.
     fn takes(&self, task: &TaskSpec) -> bool {
         let same = |a: &Arc<str>, b: &Arc<str>| Arc::ptr_eq(a, b);
-        self.task.sim.shares_parts(&task.sim)
+        self.task.sim.shares_choices(&task.sim)
             && self.task.digest == task.digest
             && same(&self.task.experiment, &task.experiment)
             && same(&self.task.workload, &task.workload)

@@ -54,7 +54,7 @@ impl Rows<Series> {
 
 #[cfg(test)]
 mod tests {
-    use powersweep_engine::series::SERIES;
+    use powersweep_engine::components::SERIES;
 
     use crate::columns::unit_in;
 

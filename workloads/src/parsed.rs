@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use powersweep_engine::workload::swf::{self, SwfError, SwfLog};
 use powersweep_engine::workload::{self, Workload, WorkloadError};
-use powersweep_engine::{Part, SimSpec, Slot, Value};
+use powersweep_engine::{Choice, Role, SimSpec, Value};
 
 use crate::Sha256;
 use crate::memo::Memo;
@@ -41,7 +41,7 @@ struct WorkloadKey {
     digest: Option<Sha256>,
     /// Drawn from by generators only: tasks that differ in the seed share a log's workload.
     seed: Option<u64>,
-    parts: Vec<u8>,
+    choices: Vec<u8>,
 }
 
 impl ParsedLogs {
@@ -92,11 +92,11 @@ impl ParsedLogs {
         if workload::generated_jobs(spec).is_some_and(|jobs| jobs <= MADE_EACH_TIME_JOBS) {
             return Ok(Arc::new(workload::build_within(spec, None, self.max_workload_bytes)?));
         }
-        let mut parts = Vec::with_capacity(512);
-        encode(spec.part(Slot::Source), &mut parts);
-        encode(spec.part(Slot::Rules), &mut parts);
+        let mut choices = Vec::with_capacity(512);
+        encode(spec.choice(Role::Source), &mut choices);
+        encode(spec.choice(Role::Rules), &mut choices);
         let seed = digest.is_none().then_some(spec.seed);
-        let key = WorkloadKey { digest: digest.copied(), seed, parts };
+        let key = WorkloadKey { digest: digest.copied(), seed, choices };
         self.workloads.get_or_make(&key, Workload::memory_bytes, || {
             let log = digest.map(|digest| self.log(digest, file, fetch)).transpose()?;
             Ok(workload::build_within(spec, log.as_deref(), self.max_workload_bytes)?)
@@ -109,16 +109,16 @@ impl ParsedLogs {
     }
 }
 
-/// Appends a part with the values that its workload depends on, unambiguously: every text is preceded by its length.
-fn encode(part: &Part, out: &mut Vec<u8>) {
+/// Appends a component with the values that its workload depends on, unambiguously: every text is preceded by its length.
+fn encode(choice: &Choice, out: &mut Vec<u8>) {
     fn put(out: &mut Vec<u8>, bytes: &[u8]) {
         out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         out.extend_from_slice(bytes);
     }
-    let entry = part.entry();
-    put(out, entry.name.as_bytes());
-    let matters = |name: &str| entry.params.iter().any(|p| p.name == name && p.identity);
-    for (name, value) in part.values() {
+    let component = choice.component();
+    put(out, component.name.as_bytes());
+    let matters = |name: &str| component.params.iter().any(|p| p.name == name && p.identity);
+    for (name, value) in choice.values() {
         if !matters(name) || NOT_OF_THE_WORKLOAD.contains(name) {
             continue;
         }

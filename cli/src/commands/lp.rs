@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 use powersweep_engine::lp::structured::Decomposition;
 use powersweep_engine::lp::{self, Allocation, Capacity, System};
-use powersweep_engine::queueing::rates::parts::{self, Groups};
-use powersweep_engine::queueing::rates::{self, lpas};
-use powersweep_engine::{SimSpec, Slot};
+use powersweep_engine::queues::policies::classes::system::{self, Groups};
+use powersweep_engine::queues::policies::classes::{self, lpas};
+use powersweep_engine::{Role, SimSpec};
 use powersweep_experiments::{Digest, Sweep, TaskSpec};
 use serde_json::{Value as Json, json};
 
@@ -75,10 +75,10 @@ fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
         let Some(at) = next else { break };
         let task = sweep.task(at).ok_or_else(|| Failure::new(Exit::Usage, format!("the sweep has no task {at}")))?;
         next = if index.is_some() { None } else { sweep.next_included(at + 1) };
-        if !parts::describes(&task.sim) {
+        if !system::describes(&task.sim) {
             continue;
         }
-        let systems = rates::systems(&task.sim).map_err(|problem| Failure::new(Exit::Usage, problem))?;
+        let systems = classes::systems(&task.sim).map_err(|problem| Failure::new(Exit::Usage, problem))?;
         let place = match found.iter().position(|known| known.is_of(&systems)) {
             Some(place) => place,
             None if found.len() == SYSTEMS_MAX => break,
@@ -102,7 +102,7 @@ fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
 
 impl Found {
     fn new(task: TaskSpec, systems: Vec<(f64, System)>) -> Result<Found, Failure> {
-        let groups = Groups::of(task.sim.part(Slot::Platform), systems[0].1.classes());
+        let groups = Groups::of(task.sim.choice(Role::Platform), systems[0].1.classes());
         let groups = groups.map_err(|problem| Failure::new(Exit::Usage, problem))?;
         let phase = |(at_s, system)| {
             let capacity = lp::capacity(&system).or_exit(Exit::Failure)?;
@@ -126,8 +126,8 @@ impl Found {
 
     /// Adds the capacities that a policy of linear programs asks for.
     fn ask(&mut self, label: &str, spec: &SimSpec) {
-        let policy = spec.part(Slot::Policy);
-        if *policy.entry() == lpas::ENTRY {
+        let policy = spec.choice(Role::Policy);
+        if *policy.component() == lpas::COMPONENT {
             let targets: Vec<f64> = self.lambdas().map(|lambda| lpas::target(policy, lambda)).collect();
             if self.targets.iter().all(|(_, known)| *known != targets) {
                 self.targets.push((label.to_owned(), targets));
@@ -154,7 +154,7 @@ impl Found {
         let mut json = json!({
             "workload": &*self.task.workload, "platform": &*self.task.platform, "first_index": self.task.index,
             "group_servers": self.groups.servers, "singular_values": svd.as_ref().map(|svd| svd.singular.clone()),
-            "betas_j": parts::fitted_betas(&self.groups), "changes": changes,
+            "betas_j": system::fitted_betas(&self.groups), "changes": changes,
         });
         if let (Json::Object(whole), Json::Object(start)) = (&mut json, self.phase_json(0)?) {
             whole.extend(start);
@@ -190,7 +190,7 @@ impl Found {
             self.write_phase(&mut text, number)?;
         }
         let list = |values: &[f64]| values.iter().map(|v| format!("{v:.4}")).collect::<Vec<_>>().join(", ");
-        if let (Some(svd), Some(betas)) = (self.decomposition(), parts::fitted_betas(&self.groups)) {
+        if let (Some(svd), Some(betas)) = (self.decomposition(), system::fitted_betas(&self.groups)) {
             let start = if self.phases.len() > 1 { " at the start" } else { "" };
             let _ = writeln!(text, "singular values of the rates{start}: {}", list(&svd.singular));
             let _ = writeln!(text, "beta of each group{start} (J): {}\n", list(&betas));

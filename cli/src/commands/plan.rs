@@ -142,12 +142,12 @@ fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, form
     for (name, label) in [("workload", &task.workload), ("platform", &task.platform), ("policy", &task.policy)] {
         table.add_row([name, label]);
     }
-    for part in task.sim.parts() {
-        let entry = part.entry();
-        let values = part.values().iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>();
+    for choice in task.sim.choices() {
+        let component = choice.component();
+        let values = choice.values().iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>();
         table.add_row([
-            entry.slot.key().to_owned(),
-            format!("{} (version {})", entry.name, entry.version),
+            component.role.key().to_owned(),
+            format!("{} (version {})", component.name, component.version),
             values.join(", "),
         ]);
     }
@@ -175,17 +175,20 @@ fn times(n: u32) -> String {
 }
 
 fn task_json(task: &TaskSpec, verdict: &str, reason: &str) -> Json {
-    let parts: serde_json::Map<String, Json> = task
+    let choices: serde_json::Map<String, Json> = task
         .sim
-        .parts()
-        .map(|part| {
-            let entry = part.entry();
+        .choices()
+        .map(|choice| {
+            let component = choice.component();
             let values: serde_json::Map<String, Json> =
-                part.values().iter().map(|(name, value)| ((*name).to_owned(), json!(value.to_string()))).collect();
-            (entry.slot.key().to_owned(), json!({ "name": entry.name, "version": entry.version, "parameters": values }))
+                choice.values().iter().map(|(name, value)| ((*name).to_owned(), json!(value.to_string()))).collect();
+            (
+                component.role.key().to_owned(),
+                json!({ "name": component.name, "version": component.version, "parameters": values }),
+            )
         })
         .collect();
     json!({ "index": task.index, "task_id": task.task_id.to_string(), "workload": &*task.workload,
-            "platform": &*task.platform, "policy": &*task.policy, "seed": task.sim.seed, "parts": parts,
+            "platform": &*task.platform, "policy": &*task.policy, "seed": task.sim.seed, "components": choices,
             "verdict": verdict, "reason": reason })
 }

@@ -1,38 +1,39 @@
 //! `powersweep policies`: the registry, as a table or JSON.
 
 use comfy_table::{ContentArrangement, Table, presets};
-use powersweep_engine::registry::{self, Default, Entry, Param, Slot};
+use powersweep_engine::components;
+use powersweep_engine::spec::{Component, Default, Param, Role};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Format, PoliciesArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::screen;
 
-/// Lists every part, or the named one with its parameters in full.
+/// Lists every component, or the named one with its parameters in full.
 pub fn run(args: &PoliciesArgs) -> Outcome {
-    let chosen: Vec<&Entry> = match &args.name {
-        None => registry::ENTRIES.to_vec(),
-        Some(name) => registry::ENTRIES.iter().copied().filter(|e| e.name == *name).collect(),
+    let chosen: Vec<&Component> = match &args.name {
+        None => components::COMPONENTS.to_vec(),
+        Some(name) => components::COMPONENTS.iter().copied().filter(|e| e.name == *name).collect(),
     };
     if chosen.is_empty() {
-        let names: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
+        let names: Vec<&str> = components::COMPONENTS.iter().map(|e| e.name).collect();
         let name = args.name.as_deref().unwrap_or_default();
-        return Err(Failure::new(Exit::Usage, screen::unknown("part", name, &names)));
+        return Err(Failure::new(Exit::Usage, screen::unknown("component", name, &names)));
     }
     match args.format {
-        Format::Json => screen::print_json(&Json::Array(chosen.iter().map(|e| entry_json(e)).collect())),
-        Format::Table => screen::print(&chosen.iter().map(|e| entry_text(e)).collect::<Vec<_>>().join("\n")),
+        Format::Json => screen::print_json(&Json::Array(chosen.iter().map(|e| component_json(e)).collect())),
+        Format::Table => screen::print(&chosen.iter().map(|e| component_text(e)).collect::<Vec<_>>().join("\n")),
     }
 }
 
-fn entry_text(entry: &Entry) -> String {
-    let default = if entry.slot.default_part() == entry.name { " (default)" } else { "" };
-    let source = if entry.source.is_empty() { String::new() } else { format!("  Source: {}.\n", entry.source) };
-    let mut text = format!("{} = \"{}\"{default}\n  {}\n{source}", entry.slot.key(), entry.name, entry.doc);
-    if !entry.params.is_empty() {
+fn component_text(component: &Component) -> String {
+    let default = if component.role.default_component() == component.name { " (default)" } else { "" };
+    let source = if component.source.is_empty() { String::new() } else { format!("  Source: {}.\n", component.source) };
+    let mut text = format!("{} = \"{}\"{default}\n  {}\n{source}", component.role.key(), component.name, component.doc);
+    if !component.params.is_empty() {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        for param in entry.params {
+        for param in component.params {
             table.add_row([
                 format!("  {}", param.name),
                 default_text(param),
@@ -53,8 +54,8 @@ fn default_text(param: &Param) -> String {
     }
 }
 
-fn entry_json(entry: &Entry) -> Json {
-    let params: Vec<Json> = entry
+fn component_json(component: &Component) -> Json {
+    let params: Vec<Json> = component
         .params
         .iter()
         .map(|p| {
@@ -69,13 +70,13 @@ fn entry_json(entry: &Entry) -> Json {
         })
         .collect();
     json!({
-        "slot": entry.slot.key(),
-        "name": entry.name,
-        "version": entry.version,
-        "default": entry.slot.default_part() == entry.name,
-        "source": entry.source,
-        "doc": entry.doc,
+        "role": component.role.key(),
+        "name": component.name,
+        "version": component.version,
+        "default": component.role.default_component() == component.name,
+        "source": component.source,
+        "doc": component.doc,
         "params": params,
-        "section": match entry.slot { Slot::Source | Slot::Rules => "workloads", Slot::Platform | Slot::Power => "platforms", Slot::Statistics => "statistics", _ => "policies" },
+        "section": match component.role { Role::Source | Role::Rules => "workloads", Role::Platform | Role::Power => "platforms", Role::Statistics => "statistics", _ => "policies" },
     })
 }

@@ -7,9 +7,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
 use comfy_table::{Table, presets};
-use powersweep_engine::registry::{self, Param, Type};
+use powersweep_engine::components;
+use powersweep_engine::spec::{Param, Type};
 use powersweep_engine::workload::{self, Workload};
-use powersweep_engine::{Details, Limits, Part, SimError, SimSpec, Slot, Value};
+use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value};
 use powersweep_experiments::{Digest, TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
 use powersweep_results::{jobs, part, series, tasks};
@@ -100,7 +101,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
         return Err(Failure::new(Exit::Usage, problems.join("\n")));
     }
     let started = Instant::now();
-    let source = task.sim.part(Slot::Source);
+    let source = task.sim.choice(Role::Source);
     let log = match source.opt_text("log") {
         None => None,
         Some(name) => {
@@ -131,7 +132,7 @@ fn task_of_manifest(name: &str, index: u64, library: &Library) -> Result<TaskSpe
     })
 }
 
-/// Applies `--log` and `--set`: first the parts, then the parameters, so that their order does not matter.
+/// Applies `--log` and `--set`: first the components, then the parameters, so that their order does not matter.
 fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut pairs = Vec::new();
@@ -142,54 +143,58 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
         let pair = setting.split_once('=').ok_or_else(|| usage(format!("--set {setting}: write KEY=VALUE")))?;
         pairs.push((pair.0.trim(), pair.1.trim()));
     }
-    let slot_of = |key: &str| Slot::ALL.into_iter().find(|slot| slot.key() == key);
+    let role_of = |key: &str| Role::ALL.into_iter().find(|role| role.key() == key);
     for (key, name) in &pairs {
-        let Some(slot) = slot_of(key) else { continue };
-        let entry = registry::find(slot, name).ok_or_else(|| {
-            let names: Vec<&str> = registry::entries(slot).map(|e| e.name).collect();
+        let Some(role) = role_of(key) else { continue };
+        let component = components::find(role, name).ok_or_else(|| {
+            let names: Vec<&str> = components::of(role).map(|e| e.name).collect();
             usage(screen::unknown(key, name, &names))
         })?;
-        if sim.part(slot).entry() != entry {
-            sim.choose(Part::new(entry));
+        if sim.choice(role).component() != component {
+            sim.choose(Choice::new(component));
         }
     }
-    for (key, text) in pairs.iter().filter(|(key, _)| slot_of(key).is_none()) {
-        let chosen = sim.parts().find_map(|part| {
-            let param = part.entry().params.iter().find(|p| p.name == *key)?;
-            Some((part.entry().slot, param))
+    for (key, text) in pairs.iter().filter(|(key, _)| role_of(key).is_none()) {
+        let chosen = sim.choices().find_map(|choice| {
+            let param = choice.component().params.iter().find(|p| p.name == *key)?;
+            Some((choice.component().role, param))
         });
-        let (slot, param) = chosen.ok_or_else(|| usage(unknown_parameter(key)))?;
-        sim.part_mut(slot).set(key, value_of(param, text)).or_exit(Exit::Usage)?;
+        let (role, param) = chosen.ok_or_else(|| usage(unknown_parameter(key)))?;
+        sim.choice_mut(role).set(key, value_of(param, text)).or_exit(Exit::Usage)?;
     }
     Ok(())
 }
 
-/// Says to which part a parameter belongs if not to a chosen one, else the nearest name.
+/// Says to which component a parameter belongs if not to a chosen one, else the nearest name.
 fn unknown_parameter(key: &str) -> String {
-    let owner = registry::ENTRIES.iter().find(|e| e.params.iter().any(|p| p.name == key));
+    let owner = components::COMPONENTS.iter().find(|e| e.params.iter().any(|p| p.name == key));
     match owner {
-        Some(entry) => format!("`{key}` belongs to {0} `{1}`: add -s {0}={1}", entry.slot.key(), entry.name),
+        Some(component) => {
+            format!("`{key}` belongs to {0} `{1}`: add -s {0}={1}", component.role.key(), component.name)
+        }
         None => {
-            let params = registry::ENTRIES.iter().flat_map(|entry| entry.params.iter().map(|p| p.name));
-            let known: BTreeSet<&str> = Slot::ALL.iter().map(|slot| slot.key()).chain(params).collect();
+            let params = components::COMPONENTS.iter().flat_map(|component| component.params.iter().map(|p| p.name));
+            let known: BTreeSet<&str> = Role::ALL.iter().map(|role| role.key()).chain(params).collect();
             let near = screen::nearest(key, &known.into_iter().collect::<Vec<_>>());
             let hint = match near.is_empty() {
                 false => format!("did you mean {}?", near.join(" or ")),
                 true => "`powersweep policies` lists them".to_owned(),
             };
-            format!("unknown part or parameter `{key}`; {hint}")
+            format!("unknown component or parameter `{key}`; {hint}")
         }
     }
 }
 
 fn missing(sim: &SimSpec) -> impl Iterator<Item = String> + '_ {
-    sim.parts().flat_map(|part| {
-        part.missing().map(move |p| format!("`{}` is required by `{}`: {}", p.name, part.entry().name, p.expectation()))
+    sim.choices().flat_map(|choice| {
+        choice
+            .missing()
+            .map(move |p| format!("`{}` is required by `{}`: {}", p.name, choice.component().name, p.expectation()))
     })
 }
 
 /// A value from the command line, read as its parameter's type; what does not fit stays text and is refused with the
-/// expectation by [`Part::set`].
+/// expectation by [`Choice::set`].
 fn value_of(param: &Param, text: &str) -> Value {
     let as_text = || Value::Text(text.to_owned());
     match param.ty {
@@ -201,7 +206,7 @@ fn value_of(param: &Param, text: &str) -> Value {
             let items = inner.split_terminator(',').map(|item| item.trim().parse());
             items.collect::<Result<Vec<f64>, _>>().map_or_else(|_| as_text(), Value::Reals)
         }
-        Type::Choice(_) | Type::Text => as_text(),
+        Type::OneOf(_) | Type::Text => as_text(),
     }
 }
 

@@ -77,9 +77,9 @@ fn unknown_parts_and_parameters_of_simulate() {
     let sandbox = Sandbox::new();
     let simulate = |setting: &str| refused(&sandbox, &["simulate", "--set", setting], 2);
     simulate("queue_order=sjff").says(&["unknown queue_order `sjff`; did you mean `sjf`?"]);
-    simulate("bsld_treshold=2").says(&["unknown part or parameter `bsld_treshold`", "`bsld_threshold`"]);
+    simulate("bsld_treshold=2").says(&["unknown component or parameter `bsld_treshold`", "`bsld_threshold`"]);
     simulate("synthetic_job_count=2").says(&["did you mean `synthetic_jobs_count`"]);
-    simulate("zzzzzz=2").says(&["unknown part or parameter `zzzzzz`", "powersweep policies"]);
+    simulate("zzzzzz=2").says(&["unknown component or parameter `zzzzzz`", "powersweep policies"]);
     simulate("bsld_threshold=2").says(&["`bsld_threshold` belongs to gear_rule `bsld`: add -s gear_rule=bsld"]);
     simulate("gear_rule=bsld").says(&["`bsld_threshold` is required by `bsld`"]);
     simulate("synthetic_jobs_count=-1").says(&["`synthetic_jobs_count` must be an integer from 1 to", "not -1"]);
@@ -89,7 +89,7 @@ fn unknown_parts_and_parameters_of_simulate() {
         .says(&["`gears_ghz` must be a list of numbers, each of at least 1e-6", "not -2 (value 2 of 2)"]);
     simulate("gears_ghz=[]").says(&["not an empty list"]);
     simulate("queue_order").says(&["--set queue_order: write KEY=VALUE"]);
-    refused(&sandbox, &["policies", "easey"], 2).says(&["unknown part `easey`; did you mean `easy`?"]);
+    refused(&sandbox, &["policies", "easey"], 2).says(&["unknown component `easey`; did you mean `easy`?"]);
     refused(&sandbox, &["columns", "task"], 2).says(&["unknown table `task`; did you mean `tasks`?"]);
     refused(&sandbox, &["status", "nope"], 2).says(&["there is no experiment nope"]);
     sandbox.run(&["run", "--slots", "100000"]).exits(2).says(&["100000 is not in 0..=1024"]);

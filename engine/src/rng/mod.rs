@@ -5,7 +5,7 @@
 //! policies compared under one seed see the same arrivals, sizes and run times, however many numbers each purpose takes.
 //!
 //! Only exactly rounded operations and `libm` are used: the same draws on every machine. Changing how a distribution
-//! consumes its stream changes results: raise the versions of the parts that draw from it.
+//! consumes its stream changes results: raise the versions of the components that draw from it.
 
 mod exponential;
 

@@ -2,7 +2,7 @@
 use super::measure::ratio;
 use super::sum::Sum;
 use super::{Integrals, Outcome, PowerIntegrals, Summary, window};
-use crate::registry::Part;
+use crate::spec::Choice;
 use crate::workload::Job;
 
 /// Joules in a kilowatt-hour.
@@ -29,7 +29,7 @@ impl Mean {
 /// Fills the means by priority, if jobs have priorities, and by size, if `large_job_procs` is set.
 ///
 /// `jobs` and `outcomes` as in [`super::summarize`].
-pub fn fill_kinds(summary: &mut Summary, statistics: &Part, jobs: &[Job], outcomes: &[Outcome], priorities: bool) {
+pub fn fill_kinds(summary: &mut Summary, statistics: &Choice, jobs: &[Job], outcomes: &[Outcome], priorities: bool) {
     let large = statistics.opt_int("large_job_procs");
     if !priorities && large.is_none() {
         return;

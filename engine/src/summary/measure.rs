@@ -2,7 +2,7 @@
 use super::sum::{Sum, Sums};
 use super::tally::Tally;
 use super::{Integrals, Outcome, Summary, window};
-use crate::registry::Part;
+use crate::spec::Choice;
 use crate::workload::Job;
 
 /// Seconds in an hour.
@@ -10,7 +10,7 @@ const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// Turns what the kernel measured into the summary.
 ///
-/// `statistics`: the part with warm-up, cool-down and `bsld_tau_s`. `jobs`: as simulated, in workload order, procs after
+/// `statistics`: the component with warm-up, cool-down and `bsld_tau_s`. `jobs`: as simulated, in workload order, procs after
 /// `wide_jobs`. `outcomes`: one a job, in the same order. `gears`: number of gears of the machine. `fcfs_starts`: start of
 /// each job under strict first come, first served, if fairness is wanted. `sla_slowdown`: the service level.
 ///
@@ -19,7 +19,7 @@ const SECONDS_PER_HOUR: f64 = 3600.0;
 /// # Panics
 /// If the slices differ in length or a gear is not below `gears`: a bug of the caller.
 pub fn summarize(
-    statistics: &Part,
+    statistics: &Choice,
     jobs: &[Job],
     outcomes: &[Outcome],
     integrals: &Integrals,
@@ -31,10 +31,10 @@ pub fn summarize(
     let measured = window::measured(statistics, jobs, outcomes);
     let mut all = AllJobs::new(jobs, &measured);
     let mut tally = Tally::new(measured.len(), gears, statistics.real("bsld_tau_s"), sla_slowdown);
-    for part in [0..measured.start, measured.clone(), measured.end..jobs.len()] {
-        for (jobs, outcomes) in blocks(&jobs[part.clone()], &outcomes[part.clone()]) {
+    for choice in [0..measured.start, measured.clone(), measured.end..jobs.len()] {
+        for (jobs, outcomes) in blocks(&jobs[choice.clone()], &outcomes[choice.clone()]) {
             let area = all.add(jobs, outcomes);
-            if part == measured {
+            if choice == measured {
                 all.window.area.add(area);
                 tally.add(jobs, outcomes);
             }
@@ -220,8 +220,8 @@ fn fill_fairness(summary: &mut Summary, outcomes: &[Outcome], fcfs_starts: &[f64
 }
 
 /// `part / whole`, or nothing if the whole is 0.
-pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
+pub(super) fn ratio(choice: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| choice / whole)
 }
 
 /// Distance of two values that should be equal, relative to a scale of at least 1.

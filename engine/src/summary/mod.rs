@@ -11,8 +11,7 @@
 //!   x at position q (n - 1) (type 7 of Hyndman & Fan 1996; the default of NumPy, R and `quantile_cont` in SQL).
 //! - The *span* is [first submit, last finish].
 use crate::error::SimError;
-use crate::registry::{Default, Entry, Param, Part, Slot, Type};
-use crate::spec::SimSpec;
+use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
 use crate::workload::Job;
 
 mod by_kind;
@@ -29,9 +28,9 @@ pub use by_kind::{fill_kinds, fill_power};
 pub use measure::summarize;
 pub use record::Summary;
 
-/// Registry entry of the statistics.
-pub const ENTRY: Entry = Entry {
-    slot: Slot::Statistics,
+/// Description of the statistics.
+pub const COMPONENT: Component = Component {
+    role: Role::Statistics,
     name: "summary",
     version: 1,
     source: "Mu'alem & Feitelson 2001; Lawson & Smirni 2005; Etinski et al. 2010",
@@ -79,7 +78,7 @@ pub const ENTRY: Entry = Entry {
         },
         Param {
             name: "warmup_rule",
-            ty: Type::Choice(&["fixed", "mser5"]),
+            ty: Type::OneOf(&["fixed", "mser5"]),
             unit: "",
             default: Default::Text("fixed"),
             identity: true,
@@ -132,9 +131,9 @@ pub const ENTRY: Entry = Entry {
 
 /// The slowdown above which a job violates the service level: see the parameter `sla_slowdown`.
 pub(crate) fn sla_slowdown(spec: &SimSpec) -> f64 {
-    let given = spec.part(Slot::Statistics).opt_real("sla_slowdown");
-    let rules = || spec.part(Slot::Capacity).opt_real("ols_sla_slowdown");
-    given.or_else(rules).unwrap_or(crate::policy::capacity::SLA_SLOWDOWN)
+    let given = spec.choice(Role::Statistics).opt_real("sla_slowdown");
+    let rules = || spec.choice(Role::Capacity).opt_real("ols_sla_slowdown");
+    given.or_else(rules).unwrap_or(crate::batch::policy::capacity::SLA_SLOWDOWN)
 }
 
 /// What happened to one job. The kernel gives one a job, in workload order.
@@ -251,6 +250,6 @@ impl Integrals {
 ///
 /// # Errors
 /// [`SimError::Empty`] without any job, [`SimError::Invalid`] if no job is left: both final.
-pub fn check(statistics: &Part, jobs: &[Job]) -> Result<(), SimError> {
+pub fn check(statistics: &Choice, jobs: &[Job]) -> Result<(), SimError> {
     window::check(statistics, jobs)
 }

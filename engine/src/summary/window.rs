@@ -3,14 +3,14 @@ use std::ops::Range;
 
 use super::Outcome;
 use crate::error::SimError;
-use crate::registry::Part;
+use crate::spec::Choice;
 use crate::workload::Job;
 
 /// Jobs in a batch of MSER-5.
 const BATCH: usize = 5;
 
 /// See [`super::check`].
-pub(super) fn check(statistics: &Part, jobs: &[Job]) -> Result<(), SimError> {
+pub(super) fn check(statistics: &Choice, jobs: &[Job]) -> Result<(), SimError> {
     if jobs.is_empty() {
         return Err(SimError::Empty("nothing to measure".to_owned()));
     }
@@ -29,7 +29,7 @@ pub(super) fn check(statistics: &Part, jobs: &[Job]) -> Result<(), SimError> {
 }
 
 /// The measured jobs, as positions in workload order.
-pub(super) fn measured(statistics: &Part, jobs: &[Job], outcomes: &[Outcome]) -> Range<usize> {
+pub(super) fn measured(statistics: &Choice, jobs: &[Job], outcomes: &[Outcome]) -> Range<usize> {
     let window = fixed(statistics, jobs);
     if statistics.text("warmup_rule") != "mser5" {
         return window;
@@ -39,7 +39,7 @@ pub(super) fn measured(statistics: &Part, jobs: &[Job], outcomes: &[Outcome]) ->
 }
 
 /// What the fixed warm-up and cool-down leave. Jobs are in order of submit, so it is one range.
-fn fixed(statistics: &Part, jobs: &[Job]) -> Range<usize> {
+fn fixed(statistics: &Choice, jobs: &[Job]) -> Range<usize> {
     let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else { return 0..0 };
     let count = |name| usize::try_from(statistics.int(name)).unwrap_or(usize::MAX);
     let warm_until = first.submit_s + statistics.real("warmup_s");

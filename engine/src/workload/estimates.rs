@@ -1,6 +1,6 @@
 //! Users' estimates for generated jobs, which the models do not have.
-use crate::registry::{Default, Param, Part, Type};
 use crate::rng::{Philox, Purpose};
+use crate::spec::{Choice, Default, Param, Type};
 
 /// Greatest factor between estimate and run time.
 pub const ESTIMATE_FACTOR_MAX: Param = Param {
@@ -21,8 +21,11 @@ pub(super) struct Estimates {
 
 impl Estimates {
     /// The estimates that a generator's parameters ask for.
-    pub(super) fn of(part: &Part, seed: u64) -> Estimates {
-        Estimates { factor_max: part.opt_real("estimate_factor_max"), stream: Philox::stream(seed, Purpose::Estimate) }
+    pub(super) fn of(choice: &Choice, seed: u64) -> Estimates {
+        Estimates {
+            factor_max: choice.opt_real("estimate_factor_max"),
+            stream: Philox::stream(seed, Purpose::Estimate),
+        }
     }
 
     /// The estimate (s) of the next job.

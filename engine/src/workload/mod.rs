@@ -13,13 +13,12 @@ pub mod tracsim;
 
 pub use estimates::ESTIMATE_FACTOR_MAX;
 
-use crate::registry::{Default as ParamDefault, Param, Part, Slot, Type};
-use crate::spec::SimSpec;
+use crate::spec::{Choice, Default as ParamDefault, Param, Role, SimSpec, Type};
 
-/// A generator: jobs in order of submit for its part and a seed.
-type Generator = fn(&Part, u64) -> Vec<GeneratedJob>;
+/// A generator: jobs in order of submit for its component and a seed.
+type Generator = fn(&Choice, u64) -> Vec<GeneratedJob>;
 
-/// The generators by the name of their entry. Every other source is a log.
+/// The generators by the name of their component. Every other source is a log.
 const GENERATORS: [(&str, Generator); 3] =
     [("lublin", lublin::generate), ("poisson", poisson::generate), ("tracsim", tracsim::generate)];
 
@@ -166,8 +165,8 @@ pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, Work
 /// `log` is the parsed log if the source is one; generators ignore it and draw from `spec.seed`.
 /// Errors are final; [`WorkloadError::TooLarge`] is final for this limit.
 pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -> Result<Workload, WorkloadError> {
-    let source = spec.part(Slot::Source);
-    if crate::queueing::is_part(source.entry()) {
+    let source = spec.choice(Role::Source);
+    if crate::queues::is_component(source.component()) {
         // Its tasks are drawn as they come.
         return Ok(Workload {
             jobs: Vec::new(),
@@ -176,8 +175,8 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
             log_waits_s: Vec::new(),
         });
     }
-    let rules = rules::Rules::new(spec.part(Slot::Rules))?;
-    let name = source.entry().name;
+    let rules = rules::Rules::new(spec.choice(Role::Rules))?;
+    let name = source.component().name;
     let generator = GENERATORS.iter().find(|(n, _)| *n == name);
     let (origin, native_procs, (jobs, counts)) = if let Some((_, generate)) = generator {
         // Checked before the first job: running out of memory would end the process, not the task.
@@ -197,20 +196,20 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
         let why = rules.why_empty(&counts);
         return Err(WorkloadError::NoJobs { origin: origin.to_owned(), records: counts.records_count, why });
     }
-    let stated = spec.part(Slot::Rules).opt_int("native_procs").and_then(|n| u32::try_from(n).ok());
+    let stated = spec.choice(Role::Rules).opt_int("native_procs").and_then(|n| u32::try_from(n).ok());
     let log_waits_s = if generator.is_some() { Vec::new() } else { log.map_or_else(Vec::new, |log| waits(log, &jobs)) };
     Ok(Workload { jobs, native_procs: stated.or(native_procs), counts, log_waits_s })
 }
 
 /// How many jobs the source of a spec generates; `None` where it is a log or a queueing model.
 pub fn generated_jobs(spec: &SimSpec) -> Option<u64> {
-    let source = spec.part(Slot::Source);
-    let generates = GENERATORS.iter().any(|(name, _)| *name == source.entry().name);
+    let source = spec.choice(Role::Source);
+    let generates = GENERATORS.iter().any(|(name, _)| *name == source.component().name);
     generates.then(|| one_of(source, COUNTS).unwrap_or(0).unsigned_abs())
 }
 
 /// The parameter that a generator has of these.
-fn one_of(source: &Part, names: [&str; 2]) -> Option<i64> {
+fn one_of(source: &Choice, names: [&str; 2]) -> Option<i64> {
     names.into_iter().find_map(|name| source.opt_int(name))
 }
 
@@ -225,9 +224,9 @@ fn waits(log: &swf::SwfLog, jobs: &[Job]) -> Vec<f64> {
 /// What is wrong with the rules of a spec that no single value shows, a sentence each. [`build`] refuses such a spec
 /// too; this is for readers of manifests, who want all problems before any work.
 pub fn problems(spec: &SimSpec) -> Vec<String> {
-    let rules = spec.part(Slot::Rules);
+    let rules = spec.choice(Role::Rules);
     let mut problems: Vec<String> = rules::Rules::new(rules).err().map(|e| e.to_string()).into_iter().collect();
-    let source = spec.part(Slot::Source).entry().name;
+    let source = spec.choice(Role::Source).component().name;
     if GENERATORS.iter().any(|(name, _)| *name == source) {
         let labels = ["priority_from", "class_from"].into_iter().filter(|name| rules.text(name) != "none");
         problems.extend(
@@ -235,8 +234,8 @@ pub fn problems(spec: &SimSpec) -> Vec<String> {
                 format!("`{name}` reads a field of a log, and the source `{source}` is none: leave it out")
             }),
         );
-        if source == tracsim::ENTRY.name {
-            problems.extend(tracsim::problems(spec.part(Slot::Source)));
+        if source == tracsim::COMPONENT.name {
+            problems.extend(tracsim::problems(spec.choice(Role::Source)));
         }
     }
     problems
@@ -323,27 +322,28 @@ pub const SYNTHETIC_PROCS: Param = Param {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{self, Value};
+    use crate::components;
+    use crate::spec::{self, Value};
 
     fn generated(source: &str, params: &[(&str, Value)]) -> SimSpec {
         let mut spec = SimSpec::new();
-        let mut part = Part::new(registry::find(Slot::Source, source).expect("is registered"));
+        let mut choice = Choice::new(components::find(Role::Source, source).expect("is registered"));
         for (name, value) in params {
-            part.set(name, value.clone()).expect("is valid");
+            choice.set(name, value.clone()).expect("is valid");
         }
-        spec.choose(part);
+        spec.choose(choice);
         spec
     }
 
     #[test]
     fn generators_are_sources_of_the_registry_and_go_through_the_rules() {
         for (name, _) in GENERATORS {
-            let entry = registry::find(Slot::Source, name).expect("is registered");
+            let component = components::find(Role::Source, name).expect("is registered");
             let param = |names: [&'static str; 2]| {
-                names.into_iter().find(|name| entry.params.iter().any(|p| p.name == *name)).expect("has one")
+                names.into_iter().find(|name| component.params.iter().any(|p| p.name == *name)).expect("has one")
             };
             let mut spec = generated(name, &[(param(COUNTS), Value::Int(50)), (param(SIZES), Value::Int(256))]);
-            spec.part_mut(Slot::Rules).set("record_from", Value::Int(10)).expect("is valid");
+            spec.choice_mut(Role::Rules).set("record_from", Value::Int(10)).expect("is valid");
             let workload = build(&spec, None).expect("builds");
             assert_eq!(workload.jobs.iter().map(|j| j.id).collect::<Vec<_>>(), (11..=50).collect::<Vec<_>>(), "{name}");
             assert_eq!(workload.native_procs, Some(256));
@@ -352,8 +352,8 @@ mod tests {
             spec.seed += 1;
             assert_ne!(build(&spec, None).expect("builds").jobs, workload.jobs, "{name}: the seed matters");
         }
-        let batch = |e: &&registry::Entry| e.name != "swf" && !crate::queueing::is_part(e);
-        let sources = registry::entries(Slot::Source).filter(batch).map(|e| e.name);
+        let batch = |e: &&spec::Component| e.name != "swf" && !crate::queues::is_component(e);
+        let sources = components::of(Role::Source).filter(batch).map(|e| e.name);
         assert_eq!(sources.collect::<Vec<_>>(), GENERATORS.map(|(n, _)| n), "every source but logs is a generator");
     }
 
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn a_stated_machine_size_replaces_that_of_the_source() {
         let mut spec = generated("poisson", &[]);
-        spec.part_mut(Slot::Rules).set("native_procs", Value::Int(77)).expect("is valid");
+        spec.choice_mut(Role::Rules).set("native_procs", Value::Int(77)).expect("is valid");
         assert_eq!(build(&spec, None).expect("builds").native_procs, Some(77));
     }
 }

@@ -1,12 +1,12 @@
 //! Poisson arrivals of rigid jobs.
 use super::GeneratedJob;
 use super::estimates::Estimates;
-use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 use crate::rng::{Philox, Purpose};
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
-/// Registry entry of the generator.
-pub const ENTRY: Entry = Entry {
-    slot: Slot::Source,
+/// Description of the generator.
+pub const COMPONENT: Component = Component {
+    role: Role::Source,
     name: "poisson",
     version: 1,
     source: "",
@@ -41,7 +41,7 @@ pub const ENTRY: Entry = Entry {
         },
         Param {
             name: "poisson_sizes",
-            ty: Type::Choice(&["uniform", "power-of-two"]),
+            ty: Type::OneOf(&["uniform", "power-of-two"]),
             unit: "",
             default: Default::Text("uniform"),
             identity: true,
@@ -50,19 +50,19 @@ pub const ENTRY: Entry = Entry {
     ],
 };
 
-/// Makes `synthetic_jobs_count` jobs in order of submit. The same (part, seed) gives the same bits everywhere, and a
+/// Makes `synthetic_jobs_count` jobs in order of submit. The same (component, seed) gives the same bits everywhere, and a
 /// larger count the same first jobs; arrivals, sizes, run times and estimates have streams of their own.
-pub fn generate(part: &Part, seed: u64) -> Vec<GeneratedJob> {
-    let count = usize::try_from(part.int("synthetic_jobs_count")).expect("the parameter is positive");
-    let gap_mean_s = 3600.0 / part.real("poisson_rate_per_h");
-    let run_mean_s = part.real("poisson_run_mean_s");
-    let size_max = u32::try_from(part.int("poisson_size_max")).expect("the parameter's range lies within u32");
-    let powers_of_two = part.text("poisson_sizes") == "power-of-two";
+pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
+    let count = usize::try_from(choice.int("synthetic_jobs_count")).expect("the parameter is positive");
+    let gap_mean_s = 3600.0 / choice.real("poisson_rate_per_h");
+    let run_mean_s = choice.real("poisson_run_mean_s");
+    let size_max = u32::try_from(choice.int("poisson_size_max")).expect("the parameter's range lies within u32");
+    let powers_of_two = choice.text("poisson_sizes") == "power-of-two";
 
     let stream = |purpose| Philox::stream(seed, purpose);
     let (mut arrivals, mut sizes, mut runs) =
         (stream(Purpose::Arrival), stream(Purpose::Size), stream(Purpose::RunTime));
-    let mut estimates = Estimates::of(part, seed);
+    let mut estimates = Estimates::of(choice, seed);
     let mut submit_s = 0.0;
     // Not reserved at once: an absurd count is stopped by the memory it takes, not by the first allocation.
     let mut jobs = Vec::new();
@@ -82,14 +82,14 @@ pub fn generate(part: &Part, seed: u64) -> Vec<GeneratedJob> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Value;
+    use crate::spec::Value;
 
-    fn part(set: &[(&str, Value)]) -> Part {
-        let mut part = Part::new(&ENTRY);
+    fn choice(set: &[(&str, Value)]) -> Choice {
+        let mut choice = Choice::new(&COMPONENT);
         for (name, value) in set {
-            part.set(name, value.clone()).expect("a valid value");
+            choice.set(name, value.clone()).expect("a valid value");
         }
-        part
+        choice
     }
 
     fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn moments_are_those_of_the_parameters() {
-        let jobs = generate(&part(&[("synthetic_jobs_count", Value::Int(50_000))]), 3);
+        let jobs = generate(&choice(&[("synthetic_jobs_count", Value::Int(50_000))]), 3);
         assert_eq!(jobs.len(), 50_000);
         assert!(jobs.is_sorted_by(|a, b| a.submit_s <= b.submit_s));
         // Five standard errors of each mean: 360/sqrt(50,000) = 1.6; 16; 0.083.
@@ -119,7 +119,7 @@ mod tests {
             ("poisson_sizes", Value::Text("power-of-two".into())),
             ("poisson_size_max", Value::Int(37)),
         ];
-        let jobs = generate(&part(&set), 4);
+        let jobs = generate(&choice(&set), 4);
         for size in [1, 2, 4, 8, 16, 32] {
             let share = jobs.iter().filter(|j| j.procs == size).count() as f64 / 30_000.0;
             assert!((share - 1.0 / 6.0).abs() < 0.011, "size {size}: {share}");
@@ -128,22 +128,24 @@ mod tests {
 
     #[test]
     fn estimates_and_counts_change_nothing_else() {
-        let few = generate(&part(&[("synthetic_jobs_count", Value::Int(10))]), 5);
-        let many =
-            generate(&part(&[("synthetic_jobs_count", Value::Int(20)), ("estimate_factor_max", Value::Real(3.0))]), 5);
+        let few = generate(&choice(&[("synthetic_jobs_count", Value::Int(10))]), 5);
+        let many = generate(
+            &choice(&[("synthetic_jobs_count", Value::Int(20)), ("estimate_factor_max", Value::Real(3.0))]),
+            5,
+        );
         for (a, b) in few.iter().zip(&many) {
             assert_eq!((a.submit_s, a.run_s, a.procs), (b.submit_s, b.run_s, b.procs));
             let factor = b.estimate_s.expect("estimates were asked for") / b.run_s;
             assert!((1.0..=3.0).contains(&factor), "{factor}");
         }
-        let other = generate(&part(&[("synthetic_jobs_count", Value::Int(10))]), 6);
+        let other = generate(&choice(&[("synthetic_jobs_count", Value::Int(10))]), 6);
         assert_ne!(few, other);
     }
 
-    /// Fails when arithmetic, `libm` or the use of a stream changes: then the entry's version must rise.
+    /// Fails when arithmetic, `libm` or the use of a stream changes: then the component's version must rise.
     #[test]
     fn the_first_jobs_are_bit_exact() {
-        let jobs = generate(&part(&[("synthetic_jobs_count", Value::Int(3))]), 1);
+        let jobs = generate(&choice(&[("synthetic_jobs_count", Value::Int(3))]), 1);
         let got: Vec<_> = jobs.iter().map(|j| (j.submit_s, j.run_s, j.procs)).collect();
         let expected = [
             (771.6240456038389, 1428.5783552207033, 27),

@@ -1,8 +1,8 @@
 //! Job lists of TracSim: rigid jobs with priorities and workload types.
 use super::GeneratedJob;
 use super::estimates::Estimates;
-use crate::registry::{Default, Entry, Param, Part, Slot, Type};
 use crate::rng::{Philox, Purpose};
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
 /// Jobs of a list.
 pub const JOBS: Param = Param {
@@ -26,9 +26,9 @@ pub const NODES: Param = Param {
 
 const SIZE: Type = Type::Int { min: 1, max: 1 << 30 };
 
-/// Registry entry of the generator.
-pub const ENTRY: Entry = Entry {
-    slot: Slot::Source,
+/// Description of the generator.
+pub const COMPONENT: Component = Component {
+    role: Role::Source,
     name: "tracsim",
     version: 1,
     source: "Zhang et al. 2014, section V.A and eq. 3",
@@ -39,7 +39,7 @@ pub const ENTRY: Entry = Entry {
         super::ESTIMATE_FACTOR_MAX,
         Param {
             name: "tracsim_sizes",
-            ty: Type::Choice(&["large", "mixed", "small"]),
+            ty: Type::OneOf(&["large", "mixed", "small"]),
             unit: "",
             default: Default::Text("mixed"),
             identity: true,
@@ -114,14 +114,14 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// What is wrong with a list's parameters, in sentences that name them.
-pub(super) fn problems(part: &Part) -> Vec<String> {
+pub(super) fn problems(choice: &Choice) -> Vec<String> {
     let mut problems = Vec::new();
     for [min, max] in [["tracsim_large_min", "tracsim_large_max"], ["tracsim_small_min", "tracsim_small_max"]] {
-        if part.int(min) > part.int(max) {
-            problems.push(format!("`{min}` = {} must not be above `{max}` = {}", part.int(min), part.int(max)));
+        if choice.int(min) > choice.int(max) {
+            problems.push(format!("`{min}` = {} must not be above `{max}` = {}", choice.int(min), choice.int(max)));
         }
     }
-    let (bases, types) = (part.reals("tracsim_base_s").len(), part.int("tracsim_types_count"));
+    let (bases, types) = (choice.reals("tracsim_base_s").len(), choice.int("tracsim_types_count"));
     if bases != 1 && bases as i64 != types {
         problems
             .push(format!("`tracsim_base_s` has {bases} times for {types} workload types: give one for each, or one"));
@@ -129,19 +129,19 @@ pub(super) fn problems(part: &Part) -> Vec<String> {
     problems
 }
 
-/// Makes the list of a part and a seed: submits, sizes, priorities and types have streams of their own. In mixed lists
+/// Makes the list of a component and a seed: submits, sizes, priorities and types have streams of their own. In mixed lists
 /// the sizes are drawn, then the large ones are shuffled in among the small.
-pub fn generate(part: &Part, seed: u64) -> Vec<GeneratedJob> {
-    let count = usize::try_from(part.int(JOBS.name)).expect("the parameter is positive");
-    let int = |name: &str| part.int(name).unsigned_abs();
+pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
+    let count = usize::try_from(choice.int(JOBS.name)).expect("the parameter is positive");
+    let int = |name: &str| choice.int(name).unsigned_abs();
     let nodes = int(NODES.name) as f64;
-    let bases = part.reals("tracsim_base_s");
-    let gap_mean_s = part.real("tracsim_gap_mean_s");
+    let bases = choice.reals("tracsim_base_s");
+    let gap_mean_s = choice.real("tracsim_gap_mean_s");
     let stream = |purpose| Philox::stream(seed, purpose);
     let (mut arrivals, mut sizes) = (stream(Purpose::Arrival), stream(Purpose::Size));
     let (mut priorities, mut types) = (stream(Purpose::Priority), stream(Purpose::JobClass));
-    let mut estimates = Estimates::of(part, seed);
-    let large = large_jobs(part.text("tracsim_sizes"), count, &mut stream(Purpose::Shuffle));
+    let mut estimates = Estimates::of(choice, seed);
+    let large = large_jobs(choice.text("tracsim_sizes"), count, &mut stream(Purpose::Shuffle));
     let mut submit_s = 0.0;
     let mut jobs = Vec::new();
     for at in 0..count {
@@ -179,15 +179,15 @@ fn large_jobs(sizes: &str, count: usize, shuffle: &mut Philox) -> impl Fn(usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Value;
+    use crate::spec::Value;
 
     fn list(seed: u64, set: &[(&str, Value)]) -> Vec<GeneratedJob> {
-        let mut part = Part::new(&ENTRY);
+        let mut choice = Choice::new(&COMPONENT);
         for (name, value) in set {
-            part.set(name, value.clone()).expect("a valid value");
+            choice.set(name, value.clone()).expect("a valid value");
         }
-        assert_eq!(problems(&part), Vec::<String>::new());
-        generate(&part, seed)
+        assert_eq!(problems(&choice), Vec::<String>::new());
+        generate(&choice, seed)
     }
 
     fn sizes(sizes: &str, seed: u64) -> Vec<u32> {
@@ -226,16 +226,16 @@ mod tests {
 
     #[test]
     fn contradictions_are_named() {
-        let mut part = Part::new(&ENTRY);
-        part.set("tracsim_small_min", Value::Int(60)).expect("in range");
-        part.set("tracsim_base_s", Value::Reals(vec![1.0, 2.0])).expect("in range");
-        let problems = problems(&part);
+        let mut choice = Choice::new(&COMPONENT);
+        choice.set("tracsim_small_min", Value::Int(60)).expect("in range");
+        choice.set("tracsim_base_s", Value::Reals(vec![1.0, 2.0])).expect("in range");
+        let problems = problems(&choice);
         assert!(
             problems[0].contains("`tracsim_small_min` = 60") && problems[1].contains("2 times for 6 workload types")
         );
     }
 
-    /// Fails when arithmetic or the use of a stream changes: then the entry's version must rise.
+    /// Fails when arithmetic or the use of a stream changes: then the component's version must rise.
     #[test]
     fn the_first_jobs_are_bit_exact() {
         let jobs = list(1, &[]);

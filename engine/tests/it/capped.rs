@@ -1,6 +1,6 @@
 //! Power caps: schedules small enough to check by hand, and what every rule must keep.
 use powersweep_engine::workload::Workload;
-use powersweep_engine::{Details, JobRecord, Limits, SimError, SimSpec, Slot, Summary, Value};
+use powersweep_engine::{Details, JobRecord, Limits, Role, SimError, SimSpec, Summary, Value};
 use proptest::prelude::*;
 
 use crate::golden::workload;
@@ -12,7 +12,7 @@ pub(crate) type Job = (f64, f64, u32, u8);
 /// Procs with two gears: 4 W and half the speed, 10 W; 2 W idle.
 pub(crate) fn platform(procs: i64) -> Build {
     Build::log()
-        .part(Slot::Power, "table")
+        .choose(Role::Power, "table")
         .set("gears_ghz", Value::Reals(vec![1.0, 2.0]))
         .set("table_power_w", Value::Reals(vec![4.0, 10.0]))
         .set("table_time_s", Value::Reals(vec![2.0, 1.0]))
@@ -22,7 +22,7 @@ pub(crate) fn platform(procs: i64) -> Build {
 }
 
 pub(crate) fn capped(order: &str, backfill: &str, cap: &str, caps_w: &[f64], period_s: f64) -> Build {
-    let build = platform(4).part(Slot::Order, order).part(Slot::Backfill, backfill).part(Slot::Cap, cap);
+    let build = platform(4).choose(Role::Order, order).choose(Role::Backfill, backfill).choose(Role::Cap, cap);
     build.set("caps_w", Value::Reals(caps_w.to_vec())).real("cap_period_s", period_s)
 }
 
@@ -124,7 +124,7 @@ fn performance_precedence_measures_the_violation() {
 fn the_priority_scheduler_takes_one_priority_after_the_other() {
     // The third fits beside the first; the fourth would, too, but waits until the second has started.
     let list = [(0., 10., 3, 1), (0., 5., 2, 1), (0., 10., 1, 1), (0., 1., 1, 2), (0., 1., 4, 2)];
-    let build = || platform(4).part(Slot::Order, "priority").part(Slot::Backfill, "within-priority");
+    let build = || platform(4).choose(Role::Order, "priority").choose(Role::Backfill, "within-priority");
     let expected = [(0., 10.), (10., 15.), (0., 10.), (10., 11.), (15., 16.)];
     times(build(), &list, &expected);
     // Procs in use: 4 until 10, 3 until 11, 2 until 15, 4 until 16.
@@ -134,7 +134,7 @@ fn the_priority_scheduler_takes_one_priority_after_the_other() {
     assert_eq!((summary.power_cap_mean_w, summary.trapped_unused_kwh), (None, None));
     // In plain order nobody passes the second.
     times(
-        platform(4).part(Slot::Order, "priority").part(Slot::Backfill, "none"),
+        platform(4).choose(Role::Order, "priority").choose(Role::Backfill, "none"),
         &list,
         &[(0., 10.), (10., 15.), (10., 20.), (10., 11.), (20., 21.)],
     );
@@ -165,7 +165,7 @@ fn the_knapsack_fills_the_power() {
 fn the_gear_rule_sets_the_ceiling() {
     // The lowest gear satisfies the threshold: no cap rule raises the job above it.
     for (cap, backfill) in [("pdrc", "easy"), ("uniform", "easy"), ("admission", "easy"), ("pdrc", "conservative")] {
-        let build = capped("fcfs", backfill, cap, &[1e3, 2e3], 3.).part(Slot::GearRule, "bsld");
+        let build = capped("fcfs", backfill, cap, &[1e3, 2e3], 3.).choose(Role::GearRule, "bsld");
         times(build.real("bsld_threshold", 1e3), &[(0., 10., 4, 1)], &[(0., 20.)]);
     }
 }
@@ -202,7 +202,7 @@ fn a_lowered_gear_is_in_time_as_the_gear_rule_says() {
     // sharp.
     let list = [(0., 10., 1, 1), (1., 10., 4, 1), (2., 4., 1, 1)];
     let easy =
-        || capped("fcfs", "easy", "admission", &[18.], 1e3).part(Slot::GearRule, "bsld").real("bsld_threshold", 1.);
+        || capped("fcfs", "easy", "admission", &[18.], 1e3).choose(Role::GearRule, "bsld").real("bsld_threshold", 1.);
     let rows = times(easy(), &list, &[(0., 10.), (10., 30.), (2., 10.)]);
     assert_eq!(rows.iter().map(|row| row.gear_index).collect::<Vec<_>>(), [1, 0, 0]);
     let exclusive = easy().flag("reservation_inclusive", false);
@@ -216,7 +216,7 @@ fn a_gear_whose_watts_are_not_left_gives_way_to_one_in_time() {
     // the top gear it ends at 14.
     let easy = || {
         let build = capped("fcfs", "easy", "admission", &[26.], 1e3).int("procs", 7);
-        build.part(Slot::GearRule, "bsld").real("bsld_threshold", 1e3)
+        build.choose(Role::GearRule, "bsld").real("bsld_threshold", 1e3)
     };
     let list = |run_s| [(0., 10., 2, 1), (1., 10., 6, 1), (2., run_s, 1, 1)];
     let rows = times(easy(), &list(12.), &[(0., 20.), (20., 40.), (2., 14.)]);
@@ -255,15 +255,16 @@ fn a_job_without_watts_starves_or_waits_for_a_better_cap() {
 fn senseless_combinations_are_refused() {
     let problem = |build: Build| build.0.problems().join("; ");
     let caps = || Value::Reals(vec![10.]);
-    let cap = |backfill, name| Build::log().part(Slot::Backfill, backfill).part(Slot::Cap, name).set("caps_w", caps());
+    let cap =
+        |backfill, name| Build::log().choose(Role::Backfill, backfill).choose(Role::Cap, name).set("caps_w", caps());
     assert_eq!(problem(cap("conservative", "pdrc")), "");
     assert!(problem(cap("knapsack", "pdrc")).contains("needs `power_cap` = \"uniform\""));
     assert!(problem(cap("knapsack", "uniform")).contains("needs `queue_order` = \"priority\""));
-    assert!(problem(Build::log().part(Slot::Backfill, "within-priority")).contains("not \"fcfs\""));
-    let bsld = cap("easy", "admission").part(Slot::GearRule, "bsld").real("bsld_threshold", 2.0);
+    assert!(problem(Build::log().choose(Role::Backfill, "within-priority")).contains("not \"fcfs\""));
+    let bsld = cap("easy", "admission").choose(Role::GearRule, "bsld").real("bsld_threshold", 2.0);
     assert_eq!(problem(Build(bsld.0.clone())), "");
     assert!(problem(bsld.text("head_gear", "fixed")).contains("`head_gear` = \"fixed\""));
-    let knapsack = cap("knapsack", "uniform").part(Slot::Order, "priority").part(Slot::GearRule, "bsld");
+    let knapsack = cap("knapsack", "uniform").choose(Role::Order, "priority").choose(Role::GearRule, "bsld");
     assert!(problem(knapsack.real("bsld_threshold", 2.0)).contains("`gear_rule` = \"bsld\" makes no sense"));
     assert!(problem(cap("easy", "pdrc").set("caps_w", Value::Reals(vec![0.]))).contains("above 0 W"));
     let both = platform(4).real("beta", 0.3);
@@ -284,11 +285,11 @@ fn job_classes_follow_their_own_tables() {
             .set("table_power_w", Value::Reals(vec![4., 10., 3., 20.]))
             .set("table_time_s", Value::Reals(vec![2., 1., 4., 1.]))
             .real("idle_fraction", 0.1)
-            .part(Slot::Cap, "pdrc")
+            .choose(Role::Cap, "pdrc")
             .text("pdrc_start", "blind")
             .set("caps_w", Value::Reals(vec![13.]))
-            .part(Slot::Order, "priority")
-            .part(Slot::Backfill, "within-priority")
+            .choose(Role::Order, "priority")
+            .choose(Role::Backfill, "within-priority")
     };
     // 2 W idle of 20 W at most: at the lowest gears 4 + 3 + 4 + 2 = 13 W, the cap.
     let mut rows = Vec::new();
@@ -307,7 +308,7 @@ fn job_classes_follow_their_own_tables() {
     let betas =
         Build::log().set("class_betas", Value::Reals(vec![0., 1.])).set("gears_ghz", Value::Reals(vec![1., 2.]));
     let betas = betas.set("gear_volts", Value::Reals(vec![1., 1.])).int("procs", 4).real("cooling_w", 100.);
-    let lowest = betas.part(Slot::GearRule, "bsld").real("bsld_threshold", 1e3);
+    let lowest = betas.choose(Role::GearRule, "bsld").real("bsld_threshold", 1e3);
     workload.jobs[2].class = 0;
     let summary = simulate(&lowest.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
     assert_eq!(rows.iter().map(|row| row.finish_s).collect::<Vec<_>>(), [10., 20., 10.]);
@@ -369,7 +370,7 @@ pub(crate) fn combined(order: &str, backfill: &str, cap: &str, caps_w: &[f64], g
         build = build.text("pdrc_start", "blind");
     }
     if gears == "bsld" {
-        build = build.part(Slot::GearRule, "bsld").real("bsld_threshold", 2.);
+        build = build.choose(Role::GearRule, "bsld").real("bsld_threshold", 2.);
     }
     build.0
 }
@@ -435,14 +436,14 @@ proptest! {
         for order in ["fcfs", "sjf", "wfp3", "f1", "widest", "priority"] {
             for backfill in ["none", "easy", "conservative"] {
                 for gears in ["top", "bsld"] {
-                    let mut without = platform(16).part(Slot::Order, order).part(Slot::Backfill, backfill);
+                    let mut without = platform(16).choose(Role::Order, order).choose(Role::Backfill, backfill);
                     if backfill == "easy" {
                         without = without.flag("extra_procs", extra_procs);
                     }
                     if gears == "bsld" {
-                        without = without.part(Slot::GearRule, "bsld").real("bsld_threshold", 2.);
+                        without = without.choose(Role::GearRule, "bsld").real("bsld_threshold", 2.);
                     }
-                    let with = Build(without.0.clone()).part(Slot::Cap, "admission").set("caps_w", Value::Reals(vec![1e6]));
+                    let with = Build(without.0.clone()).choose(Role::Cap, "admission").set("caps_w", Value::Reals(vec![1e6]));
                     let rows = |build: &Build| {
                         let mut rows = Vec::new();
                         simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();

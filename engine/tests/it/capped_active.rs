@@ -1,5 +1,5 @@
 //! Power caps where procs sleep: what a capacity rule and a cap make of each other.
-use powersweep_engine::{Details, Limits, Slot, Value};
+use powersweep_engine::{Details, Limits, Role, Value};
 
 use crate::capped::{Job, jobs, platform, times};
 use crate::specs::Build;
@@ -11,8 +11,8 @@ fn online_simulation_decides_under_the_cap_that_begins_with_it() {
     // and nothing starts before the cap rises. Under the cap before, 100 W, 6 procs would have done.
     let list: Vec<Job> = std::iter::once((0., 1000., 10, 1)).chain((0..5).map(|_| (100., 1000., 1, 1))).collect();
     let build = |cap_period_s| {
-        let build = platform(10).part(Slot::Cap, "admission").set("caps_w", Value::Reals(vec![100., 20.]));
-        let build = build.real("cap_period_s", cap_period_s).part(Slot::Capacity, "ols");
+        let build = platform(10).choose(Role::Cap, "admission").set("caps_w", Value::Reals(vec![100., 20.]));
+        let build = build.real("cap_period_s", cap_period_s).choose(Role::Capacity, "ols");
         build.real("ols_period_s", 1000.).real("ols_sla_slowdown", 2.)
     };
     let mut expected = vec![(0., 1000.)];
@@ -32,9 +32,9 @@ fn online_simulation_decides_under_the_cap_that_begins_with_it() {
 #[test]
 fn watts_of_procs_that_switch_off_are_waited_for() {
     // Eight procs switch off at once and draw 160 W until 100: nothing runs then, but the second does not starve.
-    let build = platform(10).part(Slot::Cap, "admission").set("caps_w", Value::Reals(vec![100.]));
+    let build = platform(10).choose(Role::Cap, "admission").set("caps_w", Value::Reals(vec![100.]));
     let build =
-        build.part(Slot::Capacity, "two-level").int("two_level_procs", 2).real("off_s", 100.).real("off_w", 20.);
+        build.choose(Role::Capacity, "two-level").int("two_level_procs", 2).real("off_s", 100.).real("off_w", 20.);
     times(build, &[(0., 10., 2, 1), (20., 10., 2, 1)], &[(0., 10.), (100., 110.)]);
 }
 
@@ -42,9 +42,9 @@ fn watts_of_procs_that_switch_off_are_waited_for() {
 fn power_precedence_resumes_at_every_event() {
     // Both would draw 84 W with two idle procs, so the second is suspended, and the idle ones go to sleep. The third only
     // arrives: at this event 80 W carry the second again.
-    let build = platform(10).part(Slot::Order, "priority").part(Slot::Backfill, "within-priority");
-    let build = build.part(Slot::Cap, "power-precedence").set("caps_w", Value::Reals(vec![80.]));
-    let build = build.part(Slot::Capacity, "two-level").int("two_level_procs", 8);
+    let build = platform(10).choose(Role::Order, "priority").choose(Role::Backfill, "within-priority");
+    let build = build.choose(Role::Cap, "power-precedence").set("caps_w", Value::Reals(vec![80.]));
+    let build = build.choose(Role::Capacity, "two-level").int("two_level_procs", 8);
     let list = [(0., 1000., 4, 1), (0., 1000., 4, 2), (100., 10., 1, 3)];
     let rows = times(build, &list, &[(0., 1000.), (0., 1100.), (1000., 1010.)]);
     assert_eq!(rows[1].suspended_s, 100.);

@@ -1,16 +1,17 @@
 //! Every registered part of a batch policy in every sensible combination: what each must keep, on random workloads.
 //!
-//! The registry says which parts there are: a new one is tested without a line here. `POWERSWEEP_PART` keeps to the
-//! combinations with one part.
+//! The registry says which components there are: a new one is tested without a line here. `POWERSWEEP_PART` keeps to the
+//! combinations with one component.
 use std::sync::LazyLock;
 
-use powersweep_engine::kernel::{JobRows, Policy, Simulation};
-use powersweep_engine::platform::Machine;
-use powersweep_engine::policy::batch::{Batch, event_order};
-use powersweep_engine::policy::composed::Composed;
-use powersweep_engine::registry::{self, Default, Entry, Param, Type};
+use powersweep_engine::batch::kernel::{JobRows, Policy, Simulation};
+use powersweep_engine::batch::platform::Machine;
+use powersweep_engine::batch::policy::batch::{Batch, event_order};
+use powersweep_engine::batch::policy::composed::Composed;
+use powersweep_engine::components;
+use powersweep_engine::spec::{Component, Default, Param, Type};
 use powersweep_engine::workload::{Job, Workload};
-use powersweep_engine::{Details, JobRecord, Limits, Part, SeriesPoint, SimSpec, Slot, Summary, Value};
+use powersweep_engine::{Choice, Details, JobRecord, Limits, Role, SeriesPoint, SimSpec, Summary, Value};
 use proptest::prelude::*;
 
 use crate::golden::workload;
@@ -19,16 +20,16 @@ use crate::golden::workload;
 const PROCS: u32 = 16;
 
 /// Slots that are combined.
-const SLOTS: [Slot; 5] = [Slot::Order, Slot::Backfill, Slot::GearRule, Slot::Capacity, Slot::Cap];
+const ROLES: [Role; 5] = [Role::Order, Role::Backfill, Role::GearRule, Role::Capacity, Role::Cap];
 
 /// A value for a parameter that has no default, or whose default would do nothing on the small machine of these tests.
-fn sample(param: &Param, entry: &Entry) -> Option<Value> {
+fn sample(param: &Param, component: &Component) -> Option<Value> {
     match (param.name, param.default, param.ty) {
         // Watts of the machine of these tests: idle it draws 3.4, all busy at the lowest gear 4.6, at the top 16. The
         // rule that leaves running jobs alone keeps constant caps only; the one that suspends them needs a cap that lets
         // the widest job run at its gear.
-        ("caps_w", ..) if entry.name == "admission" => Some(Value::Reals(vec![7.0])),
-        ("caps_w", ..) if entry.name == "power-precedence" => Some(Value::Reals(vec![17.0, 6.0, 9.0])),
+        ("caps_w", ..) if component.name == "admission" => Some(Value::Reals(vec![7.0])),
+        ("caps_w", ..) if component.name == "power-precedence" => Some(Value::Reals(vec![17.0, 6.0, 9.0])),
         ("caps_w", ..) => Some(Value::Reals(vec![12.0, 6.0, 9.0])),
         ("cap_period_s", ..) => Some(Value::Real(700.0)),
         ("ols_period_s", ..) => Some(Value::Real(900.0)),
@@ -37,38 +38,38 @@ fn sample(param: &Param, entry: &Entry) -> Option<Value> {
         (_, Default::Required, Type::Real { min, max, .. }) => Some(Value::Real((min + 0.5).clamp(min, max))),
         (_, Default::Required, Type::Int { min, max }) => Some(Value::Int((min + 1).clamp(min, max))),
         (_, Default::Required, Type::Bool) => Some(Value::Bool(true)),
-        (_, Default::Required, Type::Choice(names)) => Some(Value::Text(names[0].to_owned())),
-        (_, Default::Required, Type::Text) => panic!("say what {} of {} is to be", param.name, entry.slot.key()),
+        (_, Default::Required, Type::OneOf(names)) => Some(Value::Text(names[0].to_owned())),
+        (_, Default::Required, Type::Text) => panic!("say what {} of {} is to be", param.name, component.role.key()),
         (_, Default::Required, Type::Reals { min, max }) => Some(Value::Reals(vec![(min + 0.5).clamp(min, max)])),
         _ => None,
     }
 }
 
-fn part(entry: &'static Entry) -> Part {
-    let mut part = Part::new(entry);
-    for param in entry.params {
-        if let Some(value) = sample(param, entry) {
-            part.set(param.name, value).unwrap();
+fn choice(component: &'static Component) -> Choice {
+    let mut choice = Choice::new(component);
+    for param in component.params {
+        if let Some(value) = sample(param, component) {
+            choice.set(param.name, value).unwrap();
         }
     }
-    part
+    choice
 }
 
-/// Every combination of parts that makes sense on the machine of these tests.
+/// Every combination of components that makes sense on the machine of these tests.
 static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
     let wanted = std::env::var("POWERSWEEP_PART").ok();
     let mut specs = vec![SimSpec::new()];
-    specs[0].part_mut(Slot::Platform).set("procs", Value::Int(i64::from(PROCS))).unwrap();
+    specs[0].choice_mut(Role::Platform).set("procs", Value::Int(i64::from(PROCS))).unwrap();
     for wanted in ["watch_machine", "node_lists"] {
-        specs[0].part_mut(Slot::Statistics).set(wanted, Value::Bool(true)).unwrap();
+        specs[0].choice_mut(Role::Statistics).set(wanted, Value::Bool(true)).unwrap();
     }
-    for slot in SLOTS {
+    for role in ROLES {
         specs = specs
             .into_iter()
             .flat_map(|spec| {
-                registry::entries(slot).map(move |entry| {
+                components::of(role).map(move |component| {
                     let mut spec = spec.clone();
-                    spec.choose(part(entry));
+                    spec.choose(choice(component));
                     spec
                 })
             })
@@ -76,13 +77,13 @@ static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
     }
     specs.retain(|spec| spec.problems().is_empty());
     if let Some(wanted) = wanted {
-        specs.retain(|spec| spec.parts().any(|part| part.entry().name == wanted));
-        assert!(!specs.is_empty(), "no part is called {wanted}");
+        specs.retain(|spec| spec.choices().any(|choice| choice.component().name == wanted));
+        assert!(!specs.is_empty(), "no choice is called {wanted}");
     }
     specs
 });
 
-/// Settings beside the parts, one a bit: procs that take their time, and watts, to wake and to switch off; a share of
+/// Settings beside the components, one a bit: procs that take their time, and watts, to wake and to switch off; a share of
 /// the run time for each class of jobs; PDRC's own way to start jobs.
 const SETTINGS: u8 = 3;
 
@@ -92,21 +93,21 @@ fn with(spec: &SimSpec, settings: u8) -> SimSpec {
     if settings & 1 != 0 {
         // Less than a busy proc at the lowest gear (0.29 W), so that all caps can be kept.
         for (name, value) in [("wake_s", 60.0), ("wake_w", 0.25), ("off_s", 45.0), ("off_w", 0.1), ("asleep_w", 0.02)] {
-            spec.part_mut(Slot::Platform).set(name, Value::Real(value)).unwrap();
+            spec.choice_mut(Role::Platform).set(name, Value::Real(value)).unwrap();
         }
     }
     if settings & 2 != 0 {
-        spec.part_mut(Slot::Platform).set("class_betas", Value::Reals(vec![0.5, 0.1, 0.9])).unwrap();
+        spec.choice_mut(Role::Platform).set("class_betas", Value::Reals(vec![0.5, 0.1, 0.9])).unwrap();
     }
-    if settings & 4 != 0 && spec.part(Slot::Cap).entry().name == "pdrc" {
-        spec.part_mut(Slot::Cap).set("pdrc_start", Value::Text("blind".to_owned())).unwrap();
+    if settings & 4 != 0 && spec.choice(Role::Cap).component().name == "pdrc" {
+        spec.choice_mut(Role::Cap).set("pdrc_start", Value::Text("blind".to_owned())).unwrap();
     }
     assert_eq!(spec.problems(), Vec::<String>::new());
     spec
 }
 
 fn name(spec: &SimSpec) -> String {
-    SLOTS.map(|slot| spec.part(slot).entry().name).join(" + ")
+    ROLES.map(|role| spec.choice(role).component().name).join(" + ")
 }
 
 /// What one simulation gives.
@@ -216,9 +217,9 @@ fn check_power(spec: &SimSpec, (summary, _, series): &Ran) {
 /// Rules that keep the power below a cap which, as here, is never below the power of all procs at the lowest gear. The
 /// one that leaves running jobs alone cannot when procs wake.
 fn promises_cap(spec: &SimSpec) -> bool {
-    match spec.part(Slot::Cap).entry().name {
+    match spec.choice(Role::Cap).component().name {
         "none" | "performance-precedence" => false,
-        "admission" => spec.part(Slot::Capacity).entry().name == "none",
+        "admission" => spec.choice(Role::Capacity).component().name == "none",
         _ => true,
     }
 }
@@ -298,10 +299,10 @@ fn every_part_is_in_some_combination() {
     if std::env::var_os("POWERSWEEP_PART").is_some() {
         return;
     }
-    for slot in SLOTS {
-        for entry in registry::entries(slot) {
-            let count = SPECS.iter().filter(|spec| spec.part(slot).entry() == entry).count();
-            assert!(count > 0, "{} `{}` is refused in every combination", slot.key(), entry.name);
+    for role in ROLES {
+        for component in components::of(role) {
+            let count = SPECS.iter().filter(|spec| spec.choice(role).component() == component).count();
+            assert!(count > 0, "{} `{}` is refused in every combination", role.key(), component.name);
         }
     }
 }

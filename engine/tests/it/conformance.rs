@@ -1,9 +1,9 @@
 //! What every policy must keep, on random workloads over all combinations; and equality with the reference.
-use powersweep_engine::kernel::{JobRows, Simulation};
-use powersweep_engine::platform::Machine;
-use powersweep_engine::policy::batch::{Batch, event_order};
+use powersweep_engine::batch::kernel::{JobRows, Simulation};
+use powersweep_engine::batch::platform::Machine;
+use powersweep_engine::batch::policy::batch::{Batch, event_order};
 use powersweep_engine::workload::{Job, Workload};
-use powersweep_engine::{JobRecord, Limits, SimSpec, Slot, Value};
+use powersweep_engine::{JobRecord, Limits, Role, SimSpec, Value};
 
 use crate::specs::simulate;
 use proptest::prelude::*;
@@ -19,16 +19,16 @@ const BACKFILLS: [&str; 4] = ["none", "easy", "easy-extra", "conservative"];
 const GEAR_RULES: [&str; 5] = ["top", "bsld", "bsld-4", "bsld-kept", "bsld-fixed"];
 const EVENT_ORDERS: [&str; 3] = ["batch", "submit-first", "finish-first"];
 
-/// One combination of parts.
+/// One combination of components.
 fn build(order: &str, backfill: &str, gear_rule: &str, events: &str, procs: i64) -> SimSpec {
     let kind = if backfill.starts_with("easy") { "easy" } else { backfill };
-    let mut build = specs::Build::log().part(Slot::Order, order).part(Slot::Backfill, kind);
+    let mut build = specs::Build::log().choose(Role::Order, order).choose(Role::Backfill, kind);
     build = build.text("event_order", events).int("procs", procs);
     if kind == "easy" {
         build = build.flag("extra_procs", backfill == "easy-extra");
     }
     if gear_rule != "top" {
-        build = build.part(Slot::GearRule, "bsld").real("bsld_threshold", 1.5);
+        build = build.choose(Role::GearRule, "bsld").real("bsld_threshold", 1.5);
         let head = match gear_rule {
             "bsld-kept" => "until-early-end",
             "bsld-fixed" => "fixed",
@@ -207,12 +207,12 @@ proptest! {
 
 /// Compares with the reference, job by job.
 fn compare(spec: &SimSpec, workload: &Workload, rows: &[JobRecord], backfill: &'static str) -> Vec<Ran> {
-    let platform = spec.part(Slot::Platform);
+    let platform = spec.choice(Role::Platform);
     let procs = platform.int("procs") as u32;
-    let gear_rule = spec.part(Slot::GearRule);
+    let gear_rule = spec.choice(Role::GearRule);
     let rules = Rules {
         procs,
-        order: spec.part(Slot::Order).entry().name,
+        order: spec.choice(Role::Order).component().name,
         backfill,
         bsld: gear_rule.opt_real("bsld_threshold").map(|t| (t, gear_rule.real("wq_threshold"))),
         coef: factors(spec),

@@ -1,19 +1,20 @@
 //! Queueing models from specs: theory, the exact Markov chain, and what Do et al. 2013 printed.
-use powersweep_engine::queueing::{Priority, ServerClasses};
-use powersweep_engine::registry::{self, Part, Slot};
+use powersweep_engine::components;
+use powersweep_engine::queues::{Priority, ServerClasses};
+use powersweep_engine::spec::{Choice, Role};
 use powersweep_engine::workload::{self, Workload};
 use powersweep_engine::{Details, Limits, QueueSummary, SimError, SimSpec, Value, simulate};
 
 /// The paper's cluster and policy at a utilization, with so many measured jobs.
 pub(crate) fn spec(buffering: &str, priority: &str, utilization: f64, jobs: i64) -> SimSpec {
     let mut spec = SimSpec::new();
-    for (slot, name) in [
-        (Slot::Source, "open-poisson"),
-        (Slot::Platform, "server-classes"),
-        (Slot::Policy, "buffered"),
-        (Slot::Statistics, "steady-state"),
+    for (role, name) in [
+        (Role::Source, "open-poisson"),
+        (Role::Platform, "server-classes"),
+        (Role::Policy, "buffered"),
+        (Role::Statistics, "steady-state"),
     ] {
-        spec.choose(Part::new(registry::find(slot, name).unwrap()));
+        spec.choose(Choice::new(components::find(role, name).unwrap()));
     }
     set(&mut spec, "target_utilization", Value::Real(utilization));
     set(&mut spec, "buffering", Value::Text(buffering.to_owned()));
@@ -34,8 +35,8 @@ fn servers_of_rate_1(servers: f64, utilization: f64, jobs: i64) -> SimSpec {
 }
 
 pub(crate) fn set(spec: &mut SimSpec, name: &str, value: Value) {
-    let slot = spec.parts().find(|p| p.entry().params.iter().any(|q| q.name == name)).unwrap().entry().slot;
-    spec.part_mut(slot).set(name, value).unwrap();
+    let role = spec.choices().find(|p| p.component().params.iter().any(|q| q.name == name)).unwrap().component().role;
+    spec.choice_mut(role).set(name, value).unwrap();
 }
 
 pub(crate) fn try_run(spec: &SimSpec, details: &mut Details) -> Result<QueueSummary, SimError> {
@@ -124,9 +125,9 @@ fn intervals_of_the_stopping_rule_cover_the_mean() {
 #[test]
 fn classes_are_ranked_as_in_table_3() {
     let platform = |set: &[(&str, Value)]| {
-        let mut part = Part::new(registry::find(Slot::Platform, "server-classes").unwrap());
-        set.iter().for_each(|(name, value)| part.set(name, value.clone()).unwrap());
-        ServerClasses::new(&part)
+        let mut choice = Choice::new(components::find(Role::Platform, "server-classes").unwrap());
+        set.iter().for_each(|(name, value)| choice.set(name, value.clone()).unwrap());
+        ServerClasses::new(&choice)
     };
     let classes = platform(&[]);
     let rounded = |values: Vec<f64>| values.iter().map(|v| (v * 1000.0).round() / 1000.0).collect::<Vec<_>>();
@@ -226,14 +227,14 @@ fn impossible_models_are_refused_with_the_reason() {
         assert!(matches!(try_run(&spec, &mut Details::default()), Err(SimError::Invalid(_))));
     };
     assert_eq!(good.problems(), Vec::<String>::new());
-    let choose = |slot, name| move |spec: &mut SimSpec| spec.choose(Part::new(registry::find(slot, name).unwrap()));
-    refused(&choose(Slot::Order, "sjf"), &["queue_order", "sjf", "buffered"]);
-    refused(&choose(Slot::Backfill, "conservative"), &["backfill", "conservative"]);
-    refused(&choose(Slot::GearRule, "bsld"), &["gear_rule", "bsld"]);
-    refused(&choose(Slot::Statistics, "summary"), &["statistics_kind", "summary", "steady-state"]);
-    refused(&choose(Slot::Platform, "homogeneous"), &["machine", "homogeneous", "server-classes"]);
-    refused(&choose(Slot::Source, "lublin"), &["source", "lublin", "open-poisson"]);
-    refused(&choose(Slot::Policy, "batch"), &["source", "machine", "statistics_kind", "batch"]);
+    let choose = |role, name| move |spec: &mut SimSpec| spec.choose(Choice::new(components::find(role, name).unwrap()));
+    refused(&choose(Role::Order, "sjf"), &["queue_order", "sjf", "buffered"]);
+    refused(&choose(Role::Backfill, "conservative"), &["backfill", "conservative"]);
+    refused(&choose(Role::GearRule, "bsld"), &["gear_rule", "bsld"]);
+    refused(&choose(Role::Statistics, "summary"), &["statistics_kind", "summary", "steady-state"]);
+    refused(&choose(Role::Platform, "homogeneous"), &["machine", "homogeneous", "server-classes"]);
+    refused(&choose(Role::Source, "lublin"), &["source", "lublin", "open-poisson"]);
+    refused(&choose(Role::Policy, "batch"), &["source", "machine", "statistics_kind", "batch"]);
     refused(&|s| set(s, "wide_jobs", Value::Text("drop".to_owned())), &["wide_jobs", "buffered"]);
     refused(&|s| set(s, "class_servers", Value::Reals(vec![8.0, 8.5, 1.0])), &["class_servers", "8.5"]);
     refused(&|s| set(s, "class_idle_w", Value::Reals(vec![8.0])), &["class_idle_w", "class_servers"]);
@@ -337,7 +338,7 @@ fn exact(priority: &str, utilization: f64) -> exact::Exact {
 
 /// Standard error of a mean from its half-width at the default level of 99%, by 32 batches.
 fn standard_error(half_width: Option<f64>) -> f64 {
-    half_width.unwrap() / powersweep_engine::queueing::t_quantile(0.99, 31)
+    half_width.unwrap() / powersweep_engine::queues::t_quantile(0.99, 31)
 }
 
 /// Whether a run of the Common Queue agrees with its Markov chain within four standard errors. Returns the relative
@@ -473,8 +474,8 @@ fn slowing_down_costs_more_response_than_it_saves() {
         assert!(response > energy, "response +{response}, energy -{energy}");
         for rate in [8.0, 10.0, 12.0] {
             let mut full = full.clone();
-            let stream = registry::find(Slot::Source, "open-poisson").unwrap();
-            full.choose(Part::new(stream));
+            let stream = components::find(Role::Source, "open-poisson").unwrap();
+            full.choose(Choice::new(stream));
             set(&mut full, "arrival_rate_per_s", Value::Real(rate));
             let (fast, slow) = (run(&full), run(&slowed(&full)));
             assert!(slow.turnaround_s_mean > fast.turnaround_s_mean);

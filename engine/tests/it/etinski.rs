@@ -1,6 +1,6 @@
 //! Anchors of the reading of Etinski et al. 2010 that the engine implements, on the paper's workloads.
 use powersweep_engine::workload::{Workload, swf};
-use powersweep_engine::{Limits, SimSpec, Slot, Summary};
+use powersweep_engine::{Limits, Role, SimSpec, Summary};
 
 use crate::specs::simulate;
 
@@ -35,7 +35,7 @@ impl Slice {
     /// With the BSLD-threshold rule.
     pub(crate) fn dvfs(&self, threshold: f64, others_max: f64) -> SimSpec {
         Build(self.spec())
-            .part(Slot::GearRule, "bsld")
+            .choose(Role::GearRule, "bsld")
             .real("bsld_threshold", threshold)
             .real("wq_threshold", others_max)
             .0

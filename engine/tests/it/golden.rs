@@ -1,6 +1,6 @@
 //! Schedules small enough to check by hand, one or more for each base policy.
 use powersweep_engine::workload::{Job, RuleCounts, Workload};
-use powersweep_engine::{JobRecord, Limits, SimError, Slot, Value};
+use powersweep_engine::{JobRecord, Limits, Role, SimError, Value};
 
 use crate::specs::simulate;
 
@@ -35,7 +35,7 @@ fn starts(build: Build, procs: i64, jobs: &[(f64, f64, f64, u32)], expected: &[f
 }
 
 fn batch(order: &str, backfill: &str) -> Build {
-    Build::log().part(Slot::Order, order).part(Slot::Backfill, backfill)
+    Build::log().choose(Role::Order, order).choose(Role::Backfill, backfill)
 }
 
 /// 4 procs. Job 1 takes 3 until 10; job 2 (3 procs) is the head, reserved at 10 with 1 proc to spare.
@@ -155,7 +155,7 @@ fn two_gears(build: Build) -> Build {
 #[test]
 fn bsld_lowers_gears_while_the_predicted_slowdown_allows() {
     let jobs = [(0., 100., 100., 2), (10., 1000., 1000., 2), (20., 600., 600., 2)];
-    let bsld = || two_gears(batch("fcfs", "easy")).part(Slot::GearRule, "bsld").real("bsld_threshold", 2.0);
+    let bsld = || two_gears(batch("fcfs", "easy")).choose(Role::GearRule, "bsld").real("bsld_threshold", 2.0);
     // 150/600 -> 1 < 2; (140 + 1500)/1000 = 1.64 < 2; (1630 + 900)/600 is not, nor is it at the top gear: top.
     let rows = run(bsld(), 2, &jobs);
     assert_eq!(
@@ -179,7 +179,7 @@ fn bsld_keeps_the_reservation_when_jobs_overtake() {
     // The head is reserved at 150 (job 1 runs at the lower gear). A third job of 100 s ends then at the lower gear, one of
     // 150 s at the top gear only.
     let jobs = [(0., 100., 100., 3), (0., 700., 700., 4), (0., 100., 100., 1)];
-    let bsld = || two_gears(batch("fcfs", "easy")).part(Slot::GearRule, "bsld").real("bsld_threshold", 3.0);
+    let bsld = || two_gears(batch("fcfs", "easy")).choose(Role::GearRule, "bsld").real("bsld_threshold", 3.0);
     let third = |jobs: &[_]| {
         let rows = run(bsld(), 4, jobs);
         (rows[2].start_s, rows[2].gear_index)
@@ -198,7 +198,7 @@ fn the_reserved_heads_gear_is_renewed_or_kept() {
     let jobs = [(0., 100., 500., 2), (1., 600., 600., 2)];
     let bsld = |head: &str| {
         two_gears(batch("fcfs", "easy"))
-            .part(Slot::GearRule, "bsld")
+            .choose(Role::GearRule, "bsld")
             .real("bsld_threshold", 2.0)
             .text("head_gear", head)
     };

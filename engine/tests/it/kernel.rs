@@ -1,7 +1,7 @@
 //! The kernel's decisions: what they do, and that impossible ones are refused.
+use powersweep_engine::batch::kernel::{Cluster, Ended, EventOrder, JobId, Outcomes, Policy, Recorder, Simulation};
+use powersweep_engine::batch::platform::{Gear, Machine, MachineClass, SleepStates};
 use powersweep_engine::error::Stop;
-use powersweep_engine::kernel::{Cluster, Ended, EventOrder, JobId, Outcomes, Policy, Recorder, Simulation};
-use powersweep_engine::platform::{Gear, Machine, MachineClass, SleepStates};
 use powersweep_engine::summary::Integrals;
 use powersweep_engine::{Limits, SimError};
 

@@ -1,5 +1,5 @@
 //! Lawson & Smirni 2005: active procs by the two-level policy and by online simulation.
-use powersweep_engine::{Details, Limits, SeriesPoint, SimSpec, Slot, Summary, Value};
+use powersweep_engine::{Details, Limits, Role, SeriesPoint, SimSpec, Summary, Value};
 
 use crate::golden::workload;
 use crate::logs;
@@ -23,7 +23,7 @@ fn series(points: &[SeriesPoint], name: &str) -> Vec<(f64, f64)> {
 }
 
 fn two_level() -> Build {
-    Build::log().part(Slot::Capacity, "two-level").int("two_level_procs", 2)
+    Build::log().choose(Role::Capacity, "two-level").int("two_level_procs", 2)
 }
 
 /// Narrow jobs around one that needs more than the lower level of 2.
@@ -76,14 +76,14 @@ fn procs_that_switch_off_cannot_be_recalled() {
 fn procs_that_wake_are_releases_for_every_backfilling_rule() {
     // At 2 job 2 is reserved at 4, when the procs have woken. Job 3 ends by then and passes, job 4 would not.
     let jobs = [(0., 10., 10., 1), (1., 10., 10., 3), (2., 2., 2., 1), (2., 3., 3., 1)];
-    let slow = |backfill| two_level().real("wake_s", 3.0).part(Slot::Backfill, backfill);
+    let slow = |backfill| two_level().real("wake_s", 3.0).choose(Role::Backfill, backfill);
     assert_eq!(run(slow("easy"), &jobs).0, [0., 4., 2., 10.]);
     assert_eq!(run(slow("conservative"), &jobs).0, [0., 4., 2., 10.]);
     assert_eq!(run(slow("none"), &jobs).0, [0., 4., 10., 12.]);
 }
 
 fn ols(sla: f64) -> Build {
-    Build::log().part(Slot::Capacity, "ols").real("ols_period_s", 10.0).real("ols_sla_slowdown", sla)
+    Build::log().choose(Role::Capacity, "ols").real("ols_period_s", 10.0).real("ols_sla_slowdown", sla)
 }
 
 /// Job 1 (2 procs) runs until 25; at 20 two narrow jobs wait; then a wide one comes.
@@ -174,8 +174,8 @@ impl Whole {
 
     /// All processors, two-level, online simulation.
     fn policies(&self) -> [SimSpec; 3] {
-        let low = self.spec().part(Slot::Capacity, "two-level").int("two_level_procs", self.low);
-        [self.spec().0, low.0, self.spec().part(Slot::Capacity, "ols").0]
+        let low = self.spec().choose(Role::Capacity, "two-level").int("two_level_procs", self.low);
+        [self.spec().0, low.0, self.spec().choose(Role::Capacity, "ols").0]
     }
 
     /// Their summaries, if the logs are there.

@@ -2,10 +2,10 @@
 //! (lublin_256: 10,000 jobs for 256 nodes, made with other random numbers, so only distributions can agree).
 //!
 //! The sample is the "whole sample" variant: every job has type 0. The size shares show UMed = log2(256) - 2.5 = 5.5.
-use powersweep_engine::registry::{Slot, Value};
+use powersweep_engine::spec::{Role, Value};
 use powersweep_engine::workload::GeneratedJob;
-use powersweep_engine::workload::lublin::{self, ENTRY};
-use powersweep_engine::{Part, SimSpec};
+use powersweep_engine::workload::lublin::{self, COMPONENT};
+use powersweep_engine::{Choice, SimSpec};
 
 use crate::logs;
 
@@ -20,8 +20,8 @@ const KS_CRITICAL: f64 = 1.95;
 fn sample(test: &str) -> Option<Vec<GeneratedJob>> {
     let log = logs::read(logs::folder(test)?.join("lublin_256.swf.gz"));
     let mut spec = SimSpec::new();
-    spec.choose(Part::new(&powersweep_engine::workload::swf::ENTRY));
-    spec.part_mut(Slot::Source).set("log", Value::Text("lublin_256".to_owned())).unwrap();
+    spec.choose(Choice::new(&powersweep_engine::workload::swf::COMPONENT));
+    spec.choice_mut(Role::Source).set("log", Value::Text("lublin_256".to_owned())).unwrap();
     let workload = logs::workload(&spec, &log);
     let job = |j: &powersweep_engine::workload::Job| GeneratedJob {
         submit_s: j.submit_s,
@@ -41,11 +41,11 @@ fn generated(seed: u64, count: i64) -> Vec<GeneratedJob> {
 }
 
 fn generated_types(types: &str, seed: u64, count: i64) -> Vec<GeneratedJob> {
-    let mut part = Part::new(&ENTRY);
-    part.set("lublin_types", Value::Text(types.to_owned())).unwrap();
-    part.set("synthetic_jobs_count", Value::Int(count)).unwrap();
-    part.set("synthetic_procs", Value::Int(256)).unwrap();
-    lublin::generate(&part, seed)
+    let mut choice = Choice::new(&COMPONENT);
+    choice.set("lublin_types", Value::Text(types.to_owned())).unwrap();
+    choice.set("synthetic_jobs_count", Value::Int(count)).unwrap();
+    choice.set("synthetic_procs", Value::Int(256)).unwrap();
+    lublin::generate(&choice, seed)
 }
 
 /// Kolmogorov-Smirnov distance of two samples, times sqrt(n m/(n + m)).

@@ -2,30 +2,30 @@
 use std::collections::VecDeque;
 
 use powersweep_engine::error::Stop;
-use powersweep_engine::queueing::{
-    Arrivals, Buffered, ClassStream, Completed, Listed, Observer, Poisson, QueuePolicy, Scheme, ServerTable, Servers,
-    Simulation, Speed, State, Task, Until, Work,
+use powersweep_engine::queues::{
+    Arrivals, Buffered, ClassStream, Completed, Job, Listed, Observer, Poisson, QueuePolicy, Scheme, ServerTable,
+    Servers, Simulation, Speed, State, Until, Work,
 };
 use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_engine::{Limits, SimError};
 
 /// One queue, first come, first served, on the lowest free server that can execute the class of the head.
 #[derive(Clone, Default)]
-struct Fcfs(VecDeque<Task>);
+struct Fcfs(VecDeque<Job>);
 
 impl QueuePolicy for Fcfs {
-    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
-        match (0..servers.len()).find(|&j| servers.is_free(j) && servers.rate(task.class, j) > 0.0) {
-            Some(free) => servers.start(free, task)?,
-            None => self.0.push_back(task),
+    fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
+        match (0..servers.len()).find(|&j| servers.is_free(j) && servers.rate(job.class, j) > 0.0) {
+            Some(free) => servers.start(free, job)?,
+            None => self.0.push_back(job),
         }
         Ok(())
     }
 
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
-        let next = self.0.iter().position(|task| servers.rate(task.class, done.server) > 0.0);
+        let next = self.0.iter().position(|job| servers.rate(job.class, done.server) > 0.0);
         match next.and_then(|i| self.0.remove(i)) {
-            Some(task) => servers.start(done.server, task),
+            Some(job) => servers.start(done.server, job),
             None => Ok(()),
         }
     }
@@ -60,13 +60,13 @@ fn two() -> Servers {
 
 #[test]
 fn times_and_energies_of_three_tasks_by_hand() {
-    // Task 0 on server 0 over [0, 2], task 1 on server 1 over [1, 5], task 2 waits from 1.5, on server 0 over [2, 3].
+    // Job 0 on server 0 over [0, 2], job 1 on server 1 over [1, 5], job 2 waits from 1.5, on server 0 over [2, 3].
     let arrivals = Listed::new(&[(0.0, 2.0, 0), (1.0, 2.0, 0), (1.5, 1.0, 0)]);
     let mut run = Simulation::new(arrivals, Fcfs::default(), two());
     let mut all = All::default();
     run.run(Until::horizon(6.0), &Limits::NONE, &mut all).unwrap();
     run.settle();
-    let rows: Vec<_> = all.0.iter().map(|d| (d.task.number, d.server, d.start_s, d.finish_s)).collect();
+    let rows: Vec<_> = all.0.iter().map(|d| (d.job.number, d.server, d.start_s, d.finish_s)).collect();
     assert_eq!(rows, [(0, 0, 0.0, 2.0), (2, 0, 2.0, 3.0), (1, 1, 1.0, 5.0)]);
     assert_eq!((all.0[1].wait_s(), all.0[1].response_s()), (0.5, 1.5));
     let servers = run.servers();
@@ -88,8 +88,8 @@ impl QueuePolicy for Timed {
         servers.set_timer(1.0, 8)
     }
 
-    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
-        self.0.arrived(servers, task)
+    fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
+        self.0.arrived(servers, job)
     }
 
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
@@ -110,14 +110,14 @@ impl QueuePolicy for Timed {
 
 #[test]
 fn speeds_rescale_running_tasks_and_sleeping_servers_take_none() {
-    // Task 0 on server 0: 1 of its work by 1 s, the other at half speed by 3 s. Task 1 waits: server 1 sleeps; at 3 s
-    // the end comes before the timer: task 1 runs on server 0 over [3, 5].
+    // Job 0 on server 0: 1 of its work by 1 s, the other at half speed by 3 s. Job 1 waits: server 1 sleeps; at 3 s
+    // the end comes before the timer: job 1 runs on server 0 over [3, 5].
     let arrivals = Listed::new(&[(0.0, 2.0, 0), (0.5, 1.0, 0)]);
     let mut run = Simulation::new(arrivals, Timed::default(), two());
     let mut all = All::default();
     run.run(Until::horizon(6.0), &Limits::NONE, &mut all).unwrap();
     run.settle();
-    let rows: Vec<_> = all.0.iter().map(|d| (d.task.number, d.server, d.start_s, d.finish_s)).collect();
+    let rows: Vec<_> = all.0.iter().map(|d| (d.job.number, d.server, d.start_s, d.finish_s)).collect();
     assert_eq!(rows, [(0, 0, 0.0, 3.0), (1, 0, 3.0, 5.0)]);
     let servers = run.servers();
     let energies = [State::Free, State::Busy, State::Asleep, State::Off].map(|s| servers.settled_energy_j(s));
@@ -128,21 +128,21 @@ fn speeds_rescale_running_tasks_and_sleeping_servers_take_none() {
 
 #[test]
 fn impossible_decisions_are_refused() {
-    let task = Task { arrived_s: 0.0, work: 1.0, number: 3, class: 0 };
+    let job = Job { arrived_s: 0.0, work: 1.0, number: 3, class: 0 };
     let mut servers = two();
-    servers.start(0, task).unwrap();
-    let message = servers.start(0, task).unwrap_err().to_string();
-    assert!(message.contains("task 3") && message.contains("server 0") && message.contains("Busy"), "{message}");
+    servers.start(0, job).unwrap();
+    let message = servers.start(0, job).unwrap_err().to_string();
+    assert!(message.contains("job 3") && message.contains("server 0") && message.contains("Busy"), "{message}");
     servers.turn(0, State::Off).unwrap_err();
     servers.turn(1, State::Busy).unwrap_err();
     servers.turn(1, State::Asleep).unwrap();
-    servers.start(1, task).unwrap_err();
+    servers.start(1, job).unwrap_err();
     servers.set_speed(1, Speed { rate: 0.0, busy_w: 1.0, idle_w: 1.0 }).unwrap_err();
     servers.set_timer(f64::NAN, 0).unwrap_err();
     servers.set_timer(-1.0, 0).unwrap_err();
     let table = ServerTable::with_idle_w(1, 2, vec![1.0, 0.0], vec![1.0; 2], vec![0.0]);
     let mut cannot = Servers::new(table.clone()).unwrap();
-    cannot.start(0, Task { class: 1, ..task }).unwrap_err();
+    cannot.start(0, Job { class: 1, ..job }).unwrap_err();
     for (bad, word) in [
         (ServerTable { servers: 0, ..table.clone() }, "at least one"),
         (ServerTable { rates: vec![1.0], ..table.clone() }, "rates"),
@@ -191,27 +191,27 @@ fn a_run_in_pieces_and_its_clone_equal_the_whole() {
 #[test]
 fn other_policies_see_the_same_tasks() {
     let classes = [1.0, 0.3].map(|rate_per_s| ClassStream { rate_per_s, work: Work::Exponential { mean: 1.0 } });
-    let tasks = |rate: f64| {
+    let jobs = |rate: f64| {
         let table = ServerTable::with_idle_w(1, 2, vec![rate; 2], vec![1.0; 2], vec![0.0]);
         let mut run = Simulation::new(Poisson::new(&classes, 9), Fcfs::default(), Servers::new(table).unwrap());
         let mut all = All::default();
         run.run(Until::completed(2_000), &Limits::NONE, &mut all).unwrap();
-        all.0.sort_by_key(|d| d.task.number);
+        all.0.sort_by_key(|d| d.job.number);
         all.0.truncate(1_500);
-        all.0.iter().map(|d| d.task).collect::<Vec<_>>()
+        all.0.iter().map(|d| d.job).collect::<Vec<_>>()
     };
-    assert_eq!(tasks(2.0), tasks(1.5));
+    assert_eq!(jobs(2.0), jobs(1.5));
 }
 
-/// A policy whose every call is checked: it has exactly the tasks that arrived and did not start, and they are those. Keeps
+/// A policy whose every call is checked: it has exactly the jobs that arrived and did not start, and they are those. Keeps
 /// what the servers draw and how fast they work between calls, apart from the kernel's meter.
 #[derive(Clone)]
 struct Checked<P> {
     inner: P,
-    /// Of the tasks that have arrived: what is left of each one's work; none where it has started and ended.
+    /// Of the jobs that have arrived: what is left of each one's work; none where it has started and ended.
     left: Vec<Option<f64>>,
     waiting: std::collections::BTreeSet<u64>,
-    /// Since the last call: the instant (s), power (W), and work a second of the tasks in service.
+    /// Since the last call: the instant (s), power (W), and work a second of the jobs in service.
     since_s: f64,
     power_w: f64,
     working: Vec<(u64, f64)>,
@@ -244,14 +244,14 @@ impl<P: QueuePolicy> Checked<P> {
     fn after(&mut self, servers: &Servers) {
         self.look(servers);
         for server in 0..servers.len() {
-            if let Some(task) = servers.running(server)
+            if let Some(job) = servers.running(server)
                 && servers.since_s(server) == servers.now_s()
-                && self.waiting.remove(&task.number)
+                && self.waiting.remove(&job.number)
             {
-                assert_eq!(self.left[task.number as usize], Some(task.work), "a task starts once, with all its work");
+                assert_eq!(self.left[job.number as usize], Some(job.work), "a job starts once, with all its work");
             }
         }
-        assert_eq!(self.inner.waiting(), self.waiting.len(), "at {} s tasks were lost or made", servers.now_s());
+        assert_eq!(self.inner.waiting(), self.waiting.len(), "at {} s jobs were lost or made", servers.now_s());
     }
 
     /// What the servers do from now on.
@@ -262,9 +262,9 @@ impl<P: QueuePolicy> Checked<P> {
         for server in 0..servers.len() {
             let speed = servers.speed(server);
             self.power_w += match (servers.state(server), servers.running(server)) {
-                (State::Busy, Some(task)) => {
-                    self.working.push((task.number, servers.rate(task.class, server)));
-                    table.busy_w[task.class as usize * table.servers + server] * speed.busy_w
+                (State::Busy, Some(job)) => {
+                    self.working.push((job.number, servers.rate(job.class, server)));
+                    table.busy_w[job.class as usize * table.servers + server] * speed.busy_w
                 }
                 (State::Free, None) => table.free_w[server] * speed.idle_w,
                 (State::Asleep, None) => table.asleep_w[server] * speed.idle_w,
@@ -282,20 +282,20 @@ impl<P: QueuePolicy> QueuePolicy for Checked<P> {
         Ok(())
     }
 
-    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
+    fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
         self.before(servers.now_s());
-        assert_eq!(task.number, self.left.len() as u64, "tasks are numbered as they arrive");
-        self.left.push(Some(task.work));
-        self.waiting.insert(task.number);
-        self.inner.arrived(servers, task)?;
+        assert_eq!(job.number, self.left.len() as u64, "jobs are numbered as they arrive");
+        self.left.push(Some(job.work));
+        self.waiting.insert(job.number);
+        self.inner.arrived(servers, job)?;
         self.after(servers);
         Ok(())
     }
 
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
         self.before(servers.now_s());
-        let left = self.left[done.task.number as usize].take();
-        assert!(left.is_some_and(|left| left.abs() < 1e-7 * (1.0 + done.task.work)), "{left:?} of {done:?} was left");
+        let left = self.left[done.job.number as usize].take();
+        assert!(left.is_some_and(|left| left.abs() < 1e-7 * (1.0 + done.job.work)), "{left:?} of {done:?} was left");
         self.inner.ended(servers, done)?;
         self.after(servers);
         Ok(())
@@ -313,7 +313,7 @@ impl<P: QueuePolicy> QueuePolicy for Checked<P> {
     }
 }
 
-/// The first so many tasks of a stream.
+/// The first so many jobs of a stream.
 #[derive(Clone)]
 struct First<A> {
     inner: A,
@@ -321,29 +321,29 @@ struct First<A> {
 }
 
 impl<A: Arrivals> Arrivals for First<A> {
-    fn next(&mut self) -> Task {
-        let task = self.inner.next();
+    fn next(&mut self) -> Job {
+        let job = self.inner.next();
         let is_one = self.left > 0;
         self.left -= u64::from(is_one);
-        Task { arrived_s: if is_one { task.arrived_s } else { f64::INFINITY }, ..task }
+        Job { arrived_s: if is_one { job.arrived_s } else { f64::INFINITY }, ..job }
     }
 }
 
 /// Far more events than a run of the conformance tests has: one that goes on does not terminate.
 const EVENTS_MAX: u64 = 5_000_000;
 
-/// What every policy must keep: every task is executed once, for its work, on one server at a time; none is lost; the run
+/// What every policy must keep: every job is executed once, for its work, on one server at a time; none is lost; the run
 /// is repeatable, and so is the rest of it by a clone; times add up, and energy is the integral of the power; it ends
-/// once no more tasks come. Returns the completions in order.
+/// once no more jobs come. Returns the completions in order.
 pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
     policy: &P,
     table: &ServerTable,
     arrivals: &A,
-    tasks: u64,
+    jobs: u64,
 ) -> Vec<Completed> {
     let limits = Limits { max_events: EVENTS_MAX, ..Limits::NONE };
     let new = || {
-        let arrivals = First { inner: arrivals.clone(), left: tasks };
+        let arrivals = First { inner: arrivals.clone(), left: jobs };
         Simulation::new(arrivals, Checked::new(policy.clone()), Servers::new(table.clone()).unwrap())
     };
     let mut run = new();
@@ -351,14 +351,14 @@ pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
     run.run(Until::completed(u64::MAX), &limits, &mut all).unwrap();
     run.settle();
     let done = all.0;
-    assert_eq!((run.arrived_count(), run.completed_count()), (tasks, done.len() as u64));
-    assert_eq!(run.servers().busy_count(), 0, "it ended while a task was in service");
+    assert_eq!((run.arrived_count(), run.completed_count()), (jobs, done.len() as u64));
+    assert_eq!(run.servers().busy_count(), 0, "it ended while a job was in service");
     assert_eq!(run.left_count().iter().sum::<u64>(), run.waiting_count());
 
     // Until about half of it, then a copy.
     let mut original = new();
     let mut half = All::default();
-    original.run(Until::completed(tasks / 2), &limits, &mut half).unwrap();
+    original.run(Until::completed(jobs / 2), &limits, &mut half).unwrap();
     let (mut copy, mut copied) = (original.clone(), All(half.0.clone()));
     copy.run(Until::completed(u64::MAX), &limits, &mut copied).unwrap();
     original.run(Until::completed(u64::MAX), &limits, &mut half).unwrap();
@@ -370,17 +370,17 @@ pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
     let energies = |servers: &Servers| states.map(|state| servers.settled_energy_j(state));
     assert_eq!(energies(copy.servers()), energies(run.servers()));
 
-    let mut numbers: Vec<u64> = done.iter().map(|d| d.task.number).collect();
+    let mut numbers: Vec<u64> = done.iter().map(|d| d.job.number).collect();
     numbers.sort_unstable();
-    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "a task was executed twice");
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "a job was executed twice");
     let mut by_server = vec![Vec::new(); table.servers];
     for d in &done {
-        assert!(d.task.arrived_s <= d.start_s && d.start_s <= d.finish_s, "{d:?}");
+        assert!(d.job.arrived_s <= d.start_s && d.start_s <= d.finish_s, "{d:?}");
         by_server[d.server].push((d.start_s, d.finish_s));
     }
     for times in &mut by_server {
         times.sort_by(|a, b| a.0.total_cmp(&b.0));
-        assert!(times.windows(2).all(|pair| pair[0].1 <= pair[1].0), "a server executed two tasks at once");
+        assert!(times.windows(2).all(|pair| pair[0].1 <= pair[1].0), "a server executed two jobs at once");
     }
     for server in 0..table.servers {
         let sum: f64 = states.iter().map(|&state| run.servers().in_state_s(server, state)).sum();
@@ -423,11 +423,11 @@ fn buffering_schemes_conform_on_drawn_clusters() {
             let mut done = conforms(&Buffered::new(scheme, &groups), &table, &Poisson::new(&[stream], seed), 4_000);
             assert_eq!(done.len(), 4_000);
             for d in &done {
-                let service_s = d.task.work / table.rates[d.server];
+                let service_s = d.job.work / table.rates[d.server];
                 assert!((d.finish_s - d.start_s - service_s).abs() < 1e-9 * d.finish_s, "{d:?}");
             }
             // First come, first served: of the whole cluster, of a class, of a server.
-            done.sort_by(|a, b| a.start_s.total_cmp(&b.start_s).then(a.task.number.cmp(&b.task.number)));
+            done.sort_by(|a, b| a.start_s.total_cmp(&b.start_s).then(a.job.number.cmp(&b.job.number)));
             let group = |server: usize| groups.iter().position(|group| group.contains(&server)).unwrap();
             let queue = |server: usize| match scheme {
                 Scheme::Separate => server,
@@ -437,8 +437,8 @@ fn buffering_schemes_conform_on_drawn_clusters() {
             let mut last = vec![None; table.servers];
             for d in done.iter().filter(|d| d.wait_s() > 0.0) {
                 let last = &mut last[queue(d.server)];
-                assert!(last.is_none_or(|number| number < d.task.number), "{scheme:?}: {d:?} overtook {last:?}");
-                *last = Some(d.task.number);
+                assert!(last.is_none_or(|number| number < d.job.number), "{scheme:?}: {d:?} overtook {last:?}");
+                *last = Some(d.job.number);
             }
         }
     }
@@ -455,10 +455,10 @@ fn schemes_and_priorities_by_hand() {
         let mut run = Simulation::new(Listed::new(&arrivals), policy, Servers::new(table.clone()).unwrap());
         let mut all = All::default();
         run.run(Until::horizon(100.0), &Limits::NONE, &mut all).unwrap();
-        all.0.sort_by_key(|d| d.task.number);
+        all.0.sort_by_key(|d| d.job.number);
         all.0.iter().map(|d| (d.server, (d.start_s * 10.0).round() / 10.0)).collect::<Vec<_>>()
     };
-    // Task 0 on server 2 over [0, 4], task 1 on server 0 over [0.1, 2.1], task 2 on server 1 over [0.2, 3.2].
+    // Job 0 on server 2 over [0, 4], job 1 on server 0 over [0.1, 2.1], job 2 on server 1 over [0.2, 3.2].
     let first = [(2, 0.0), (0, 0.1), (1, 0.2)];
     // One queue: server 0 at 2.1 and 3.1, server 1 at 3.2, server 2 at 4.
     assert_eq!(starts(Scheme::Common), [&first[..], &[(0, 2.1), (0, 3.1), (1, 3.2), (2, 4.0)]].concat());

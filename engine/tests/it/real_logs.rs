@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use powersweep_engine::workload::log_facts::LogFacts;
 use powersweep_engine::workload::swf::{self, SwfLog};
 use powersweep_engine::workload::{self, RuleCounts, Workload};
-use powersweep_engine::{Part, SimSpec, Slot, Value, registry};
+use powersweep_engine::{Choice, Role, SimSpec, Value, components};
 
 use crate::logs;
 
@@ -20,9 +20,9 @@ fn log(name: &str) -> Option<SwfLog> {
 /// The workload of a log by rules.
 fn build(log: &SwfLog, rules: &[(&str, Value)]) -> Workload {
     let mut spec = SimSpec::new();
-    spec.choose(Part::new(registry::find(Slot::Source, "swf").expect("is registered")));
+    spec.choose(Choice::new(components::find(Role::Source, "swf").expect("is registered")));
     for (name, value) in rules {
-        spec.part_mut(Slot::Rules).set(name, value.clone()).expect("is valid");
+        spec.choice_mut(Role::Rules).set(name, value.clone()).expect("is valid");
     }
     workload::build(&spec, Some(log)).expect("builds")
 }

@@ -4,7 +4,7 @@
 //! That one has plain lists, all of them searched for every reservation; nothing is shared with the engine but the
 //! definition: top gear as ceiling, event order `batch`, rule `admission`.
 use powersweep_engine::workload::{Job, Workload};
-use powersweep_engine::{Limits, Slot, Value};
+use powersweep_engine::{Limits, Role, Value};
 use proptest::prelude::*;
 
 use crate::capped::{capped, check_rows, combinations, combined, list, platform, times};
@@ -103,7 +103,7 @@ fn an_idle_machine_before_a_reservation_is_no_starvation() {
         simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
         rows.iter().map(|row| row.start_s).collect()
     };
-    let plain = platform(4).part(Slot::Order, "sjf").part(Slot::Backfill, "conservative");
+    let plain = platform(4).choose(Role::Order, "sjf").choose(Role::Backfill, "conservative");
     assert_eq!(starts(plain), [0., 5., 20.]);
     for cap in ["admission", "uniform", "pdrc", "power-precedence"] {
         assert_eq!(starts(capped("sjf", "conservative", cap, &[100.], 1e3)), [0., 5., 20.], "{cap}");
@@ -304,7 +304,7 @@ proptest! {
         for (order, backfill, cap) in combinations().filter(|(_, backfill, _)| *backfill == "conservative") {
             let more_w = if cap == "power-precedence" { 100. } else { 0. };
             let caps_w: Vec<f64> = caps.iter().map(|&cap_w| f64::from(cap_w) + more_w).collect();
-            let mut build = Build(combined(order, backfill, cap, &caps_w, "bsld")).part(Slot::Capacity, capacity);
+            let mut build = Build(combined(order, backfill, cap, &caps_w, "bsld")).choose(Role::Capacity, capacity);
             build = build.real("wake_s", 90.).real("wake_w", 4.).real("off_s", 30.).real("off_w", 3.);
             build = match capacity {
                 "two-level" => build.int("two_level_procs", 6),
@@ -336,9 +336,9 @@ proptest! {
             *first = first.max(64.);
         }
         let order = if sjf { "sjf" } else { "fcfs" };
-        let mut build = platform(i64::from(PROCS)).part(Slot::Order, order).part(Slot::Backfill, "conservative");
+        let mut build = platform(i64::from(PROCS)).choose(Role::Order, order).choose(Role::Backfill, "conservative");
         if !caps_w.is_empty() {
-            build = build.part(Slot::Cap, "admission").set("caps_w", Value::Reals(caps_w.clone()));
+            build = build.choose(Role::Cap, "admission").set("caps_w", Value::Reals(caps_w.clone()));
             build = Build(build.0).real("cap_period_s", PERIOD_S);
         }
         let mut rows = Vec::new();

@@ -1,7 +1,7 @@
 //! Short ways to write specs.
-use powersweep_engine::registry;
+use powersweep_engine::components;
 use powersweep_engine::workload::Workload;
-use powersweep_engine::{Details, JobRecord, Limits, Part, SimError, SimSpec, Slot, Summary, Value};
+use powersweep_engine::{Choice, Details, JobRecord, Limits, Role, SimError, SimSpec, Summary, Value};
 
 /// The summary of a simulation of jobs, and their records if `rows` are wanted.
 pub(crate) fn simulate(
@@ -18,25 +18,26 @@ pub(crate) fn simulate(
     Ok(measured.jobs().expect("the spec is of jobs").clone())
 }
 
-/// A spec on a log, with parts and parameters given by name.
+/// A spec on a log, with components and parameters given by name.
 pub(crate) struct Build(pub(crate) SimSpec);
 
 impl Build {
     pub(crate) fn log() -> Build {
-        let mut build = Build(SimSpec::new()).part(Slot::Source, "swf");
-        build.0.part_mut(Slot::Source).set("log", Value::Text("test".to_owned())).unwrap();
+        let mut build = Build(SimSpec::new()).choose(Role::Source, "swf");
+        build.0.choice_mut(Role::Source).set("log", Value::Text("test".to_owned())).unwrap();
         build
     }
 
-    pub(crate) fn part(mut self, slot: Slot, name: &str) -> Build {
-        self.0.choose(Part::new(registry::find(slot, name).unwrap()));
+    pub(crate) fn choose(mut self, role: Role, name: &str) -> Build {
+        self.0.choose(Choice::new(components::find(role, name).unwrap()));
         self
     }
 
-    /// Sets a parameter of whichever chosen part has it.
+    /// Sets a parameter of whichever chosen component has it.
     pub(crate) fn set(mut self, name: &str, value: Value) -> Build {
-        let slot = self.0.parts().find(|p| p.entry().params.iter().any(|q| q.name == name)).unwrap().entry().slot;
-        self.0.part_mut(slot).set(name, value).unwrap();
+        let role =
+            self.0.choices().find(|p| p.component().params.iter().any(|q| q.name == name)).unwrap().component().role;
+        self.0.choice_mut(role).set(name, value).unwrap();
         self
     }
 

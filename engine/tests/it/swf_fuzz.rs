@@ -4,7 +4,7 @@
 //! its seed and the input; `POWERSWEEP_FUZZ_SEED` starts there.
 use powersweep_engine::workload::swf::{self, Record, SwfError, SwfLog};
 use powersweep_engine::workload::{self, WorkloadError};
-use powersweep_engine::{Part, SimSpec, Slot, Value, registry};
+use powersweep_engine::{Choice, Role, SimSpec, Value, components};
 use proptest::prelude::*;
 
 /// A small generator of the test's own: failures must not depend on what the engine draws.
@@ -231,11 +231,11 @@ fn check(text: &[u8]) -> Option<SwfLog> {
 /// Rules drawn at random, contradictory slices included.
 fn rules(dice: &mut Dice) -> SimSpec {
     let mut spec = SimSpec::new();
-    spec.choose(Part::new(registry::find(Slot::Source, "swf").expect("is registered")));
-    let part = spec.part_mut(Slot::Rules);
+    spec.choose(Choice::new(components::find(Role::Source, "swf").expect("is registered")));
+    let choice = spec.choice_mut(Role::Rules);
     let mut set = |chance: usize, dice: &mut Dice, name: &str, value: Value| {
         if dice.one_in(chance) {
-            part.set(name, value).expect("is valid");
+            choice.set(name, value).expect("is valid");
         }
     };
     let text = |t: &str| Value::Text(t.to_owned());

@@ -1,6 +1,6 @@
 //! What Zhang et al. 2014 claim, on forty job lists under two readings of what they do not publish.
 use powersweep_engine::workload::build as build_workload;
-use powersweep_engine::{Limits, SimSpec, Slot, Summary, Value};
+use powersweep_engine::{Limits, Role, SimSpec, Summary, Value};
 
 use crate::specs::{Build, simulate};
 
@@ -24,16 +24,16 @@ const SIZES: [&str; 3] = ["large", "mixed", "small"];
 fn spec(reading: &Reading, sizes: &str, policy: &str, seed: u64) -> SimSpec {
     let knapsack = policy == "knapsack";
     let mut spec = Build(SimSpec::new())
-        .part(Slot::Source, "tracsim")
+        .choose(Role::Source, "tracsim")
         .text("tracsim_sizes", sizes)
         .set("tracsim_base_s", Value::Reals(reading.base_s.to_vec()))
         .set("gears_ghz", Value::Reals(vec![1.2, 1.5, 1.8, 2.1, 2.4, 2.7, 3.0]))
-        .part(Slot::Power, "table")
+        .choose(Role::Power, "table")
         .real("idle_fraction", reading.idle_fraction)
-        .part(Slot::Order, "priority")
-        .part(Slot::Backfill, if knapsack { "knapsack" } else { "within-priority" });
+        .choose(Role::Order, "priority")
+        .choose(Role::Backfill, if knapsack { "knapsack" } else { "within-priority" });
     if policy != "none" {
-        spec = spec.part(Slot::Cap, if knapsack { "uniform" } else { policy });
+        spec = spec.choose(Role::Cap, if knapsack { "uniform" } else { policy });
         spec = spec.set("caps_w", Value::Reals(reading.caps_w.to_vec()));
     }
     if policy == "pdrc" {

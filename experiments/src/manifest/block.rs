@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use powersweep_engine::registry::{self, Entry, Param, Section, Slot};
-use powersweep_engine::{Part, Value};
+use powersweep_engine::components;
+use powersweep_engine::spec::{Component, Param, Role, Section};
+use powersweep_engine::{Choice, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -18,18 +19,18 @@ use crate::values::{Values, compare};
 use super::values::{Read, kind, read};
 use super::{VARIANTS_MAX, zip};
 
-/// The slots that a section chooses, in canonical order.
-pub(crate) fn slots(section: Section) -> impl Iterator<Item = Slot> + Clone {
-    Slot::ALL.into_iter().filter(move |slot| slot.section() == section)
+/// The roles that a section chooses, in canonical order.
+pub(crate) fn roles(section: Section) -> impl Iterator<Item = Role> + Clone {
+    Role::ALL.into_iter().filter(move |role| role.section() == section)
 }
 
 /// The parameters that a block of a section may have.
-pub(crate) fn params(section: Section) -> impl Iterator<Item = (&'static Entry, &'static Param)> + Clone {
-    registry::ENTRIES
+pub(crate) fn params(section: Section) -> impl Iterator<Item = (&'static Component, &'static Param)> + Clone {
+    components::COMPONENTS
         .iter()
         .copied()
-        .filter(move |entry| entry.slot.section() == section)
-        .flat_map(|entry| entry.params.iter().map(move |param| (entry, param)))
+        .filter(move |component| component.role.section() == section)
+        .flat_map(|component| component.params.iter().map(move |param| (component, param)))
 }
 
 /// The name of a section in a manifest.
@@ -55,14 +56,14 @@ pub(crate) struct Axis {
 
 /// What an axis sets.
 pub(crate) enum What {
-    Slot(Vec<&'static Entry>),
+    Role(Vec<&'static Component>),
     Param(&'static Param, Values),
 }
 
 impl Axis {
     pub(crate) fn len(&self) -> u64 {
         match &self.what {
-            What::Slot(entries) => entries.len() as u64,
+            What::Role(components) => components.len() as u64,
             What::Param(_, values) => values.len(),
         }
     }
@@ -90,8 +91,8 @@ impl Block<'_, '_> {
         let zips = zip::read(self.table, &mut axes, problems);
         repeated(&axes, problems);
         if problems.len() > before {
-            // Unknown keys and unchosen parts often come together; the latter can be said already.
-            if axes.values().any(|axis| matches!(axis.what, What::Slot(..))) || slots_default(self.section, &axes) {
+            // Unknown keys and unchosen components often come together; the latter can be said already.
+            if axes.values().any(|axis| matches!(axis.what, What::Role(..))) || roles_default(self.section, &axes) {
                 self.unused(&axes, problems);
             }
             return Vec::new();
@@ -112,9 +113,9 @@ impl Block<'_, '_> {
             }
             let axis =
                 |what, spans: Vec<Range<usize>>| Axis { what, key_span: key.span(), spans, zip: None, used: false };
-            if let Some(slot) = slots(self.section).find(|slot| slot.key() == name) {
-                if let Some((entries, spans)) = choices(slot, value, problems) {
-                    axes.insert(name.to_owned(), axis(What::Slot(entries), spans));
+            if let Some(role) = roles(self.section).find(|role| role.key() == name) {
+                if let Some((components, spans)) = components_of(role, value, problems) {
+                    axes.insert(name.to_owned(), axis(What::Role(components), spans));
                 }
             } else if let Some((_, param)) = params(self.section).find(|(_, param)| param.name == name) {
                 if let Some(Read { values, spans }) = read(param, value, problems) {
@@ -131,7 +132,7 @@ impl Block<'_, '_> {
         let message = format!("{} has no key `{name}`", self.header());
         let sections = [Section::Workloads, Section::Platforms, Section::Policies, Section::Statistics];
         let elsewhere = sections.into_iter().find(|section| {
-            slots(*section).any(|slot| slot.key() == name) || params(*section).any(|(_, param)| param.name == name)
+            roles(*section).any(|role| role.key() == name) || params(*section).any(|(_, param)| param.name == name)
         });
         if let Some(section) = elsewhere {
             let table = match section {
@@ -149,15 +150,15 @@ impl Block<'_, '_> {
             };
             return Problem::new(span, message, "misplaced key").help(help);
         }
-        let keys: Vec<&str> = slots(self.section)
-            .map(Slot::key)
+        let keys: Vec<&str> = roles(self.section)
+            .map(Role::key)
             .chain(params(self.section).map(|(_, param)| param.name))
             .chain(["zip"])
             .collect();
         Problem::new(span, message, "unknown key").help(suggestion(name, keys))
     }
 
-    /// Every combination of parts as a variant. `None` after a problem.
+    /// Every combination of components as a variant. `None` after a problem.
     fn combine(
         &self,
         axes: &mut BTreeMap<String, Axis>,
@@ -168,14 +169,14 @@ impl Block<'_, '_> {
         let mut rows = Vec::new();
         let total = wheels.iter().try_fold(1_u64, |n, wheel| n.checked_mul(wheel.len)).unwrap_or(u64::MAX);
         if total > VARIANTS_MAX {
-            let message = format!("{} combines parts in more than {VARIANTS_MAX} ways", self.header());
-            problems.push(Problem::new(self.span.clone(), message, "fewer choices of parts"));
+            let message = format!("{} combines components in more than {VARIANTS_MAX} ways", self.header());
+            problems.push(Problem::new(self.span.clone(), message, "fewer choices of components"));
             return None;
         }
         let before = problems.len();
         for index in 0..total {
             let mut rest = index;
-            // (name of a zipped or slot axis, its row) for this combination, the first wheel slowest.
+            // (name of a zipped or role axis, its row) for this combination, the first wheel slowest.
             let mut chosen: BTreeMap<&str, u64> = BTreeMap::new();
             for wheel in wheels.iter().rev() {
                 for name in &wheel.names {
@@ -198,22 +199,23 @@ impl Block<'_, '_> {
         chosen: &BTreeMap<&str, u64>,
         problems: &mut Vec<Problem>,
     ) -> Option<Variant> {
-        let mut parts: Vec<Part> = Vec::new();
-        for slot in slots(self.section) {
-            let entry = match axes.get_mut(slot.key()) {
-                Some(Axis { what: What::Slot(entries), used, .. }) => {
+        let mut choices: Vec<Choice> = Vec::new();
+        for role in roles(self.section) {
+            let component = match axes.get_mut(role.key()) {
+                Some(Axis { what: What::Role(components), used, .. }) => {
                     *used = true;
-                    entries[usize::try_from(*chosen.get(slot.key())?).ok()?]
+                    components[usize::try_from(*chosen.get(role.key())?).ok()?]
                 }
-                _ => registry::find(slot, slot.default_part())?,
+                _ => components::find(role, role.default_component())?,
             };
-            parts.push(Part::new(entry));
+            choices.push(Choice::new(component));
         }
         let (mut given, mut columns) = (Vec::new(), BTreeMap::new());
         for (name, axis) in axes.iter_mut() {
             let What::Param(param, values) = &axis.what else { continue };
-            let takers: Vec<usize> =
-                (0..parts.len()).filter(|at| parts[*at].entry().params.iter().any(|p| p.name == param.name)).collect();
+            let takers: Vec<usize> = (0..choices.len())
+                .filter(|at| choices[*at].component().params.iter().any(|p| p.name == param.name))
+                .collect();
             if takers.is_empty() {
                 continue;
             }
@@ -226,17 +228,17 @@ impl Block<'_, '_> {
             match fixed {
                 Some(value) => {
                     for at in takers {
-                        parts[at].set(param.name, value.clone()).ok()?;
+                        choices[at].set(param.name, value.clone()).ok()?;
                     }
                 }
                 None => {
                     let identity = tells_apart(param);
-                    let column = Column { name: param.name, identity, parts: takers, values: values.clone() };
+                    let column = Column { name: param.name, identity, choices: takers, values: values.clone() };
                     columns.insert(name.clone(), column);
                 }
             }
         }
-        self.missing(&parts, &given, axes, problems);
+        self.missing(&choices, &given, axes, problems);
         let digits = digits(columns, zips);
         let count = digits.iter().try_fold(1_u64, |n, digit| n.checked_mul(digit.len()));
         let Some(count) = count.filter(|count| i64::try_from(*count).is_ok()) else {
@@ -244,43 +246,43 @@ impl Block<'_, '_> {
             problems.push(Problem::new(self.span.clone(), message, "shorter axes"));
             return None;
         };
-        Some(Variant { label: self.label.clone(), block: self.at, parts, digits, count })
+        Some(Variant { label: self.label.clone(), block: self.at, choices, digits, count })
     }
 
-    fn missing(&self, parts: &[Part], given: &[&str], axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
-        for part in parts {
-            let slot = part.entry().slot.key();
-            for param in part.missing().filter(|param| !given.contains(&param.name)) {
+    fn missing(&self, choices: &[Choice], given: &[&str], axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
+        for choice in choices {
+            let role = choice.component().role.key();
+            for param in choice.missing().filter(|param| !given.contains(&param.name)) {
                 let message = format!("{} needs `{}`", self.header(), param.name);
-                let span = axes.get(slot).map_or(self.span.clone(), |axis| axis.key_span.clone());
-                let expected = format!("{slot} `{}` requires it: {}", part.entry().name, param.expectation());
+                let span = axes.get(role).map_or(self.span.clone(), |axis| axis.key_span.clone());
+                let expected = format!("{role} `{}` requires it: {}", choice.component().name, param.expectation());
                 problems.push(Problem::new(span, message, expected).help(param.doc));
             }
         }
     }
 
-    /// Parameters of parts that the block chooses in no combination.
+    /// Parameters of components that the block chooses in no combination.
     fn unused(&self, axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
         for (name, axis) in axes {
             let What::Param(param, _) = &axis.what else { continue };
             if axis.used {
                 continue;
             }
-            let owners: Vec<&Entry> =
-                params(self.section).filter(|(_, p)| p.name == param.name).map(|(entry, _)| entry).collect();
-            let taken = owners.iter().any(|owner| match axes.get(owner.slot.key()).map(|axis| &axis.what) {
-                Some(What::Slot(entries)) => entries.iter().any(|e| e.name == owner.name),
-                _ => !self.table.contains_key(owner.slot.key()) && owner.slot.default_part() == owner.name,
+            let owners: Vec<&Component> =
+                params(self.section).filter(|(_, p)| p.name == param.name).map(|(component, _)| component).collect();
+            let taken = owners.iter().any(|owner| match axes.get(owner.role.key()).map(|axis| &axis.what) {
+                Some(What::Role(components)) => components.iter().any(|e| e.name == owner.name),
+                _ => !self.table.contains_key(owner.role.key()) && owner.role.default_component() == owner.name,
             });
-            // A slot whose choice is wrong has been reported; what depends on it is not judged.
+            // A role whose choice is wrong has been reported; what depends on it is not judged.
             let unknown = owners
                 .iter()
-                .any(|owner| self.table.contains_key(owner.slot.key()) && !axes.contains_key(owner.slot.key()));
+                .any(|owner| self.table.contains_key(owner.role.key()) && !axes.contains_key(owner.role.key()));
             if taken || unknown {
                 continue;
             }
-            let ways: Vec<String> = owners.iter().map(|e| format!("{} = \"{}\"", e.slot.key(), e.name)).collect();
-            let message = format!("`{name}` applies to no part that {} chooses", self.header());
+            let ways: Vec<String> = owners.iter().map(|e| format!("{} = \"{}\"", e.role.key(), e.name)).collect();
+            let message = format!("`{name}` applies to no component that {} chooses", self.header());
             let expected = format!("belongs to {}", ways.join(" or "));
             problems.push(
                 Problem::new(axis.key_span.clone(), message, expected)
@@ -290,12 +292,12 @@ impl Block<'_, '_> {
     }
 }
 
-/// Whether the block leaves every slot to its default.
-fn slots_default(section: Section, axes: &BTreeMap<String, Axis>) -> bool {
-    slots(section).all(|slot| !axes.contains_key(slot.key()))
+/// Whether the block leaves every role to its default.
+fn roles_default(section: Section, axes: &BTreeMap<String, Axis>) -> bool {
+    roles(section).all(|role| !axes.contains_key(role.key()))
 }
 
-/// Axes that are turned to form the variants: slots, alone or zipped.
+/// Axes that are turned to form the variants: roles, alone or zipped.
 struct Wheel {
     names: Vec<String>,
     len: u64,
@@ -303,12 +305,12 @@ struct Wheel {
 
 fn wheels(section: Section, axes: &BTreeMap<String, Axis>, zips: &[Vec<String>]) -> Vec<Wheel> {
     let mut wheels: Vec<Wheel> = Vec::new();
-    for slot in slots(section) {
-        let Some(axis) = axes.get(slot.key()) else { continue };
-        if wheels.iter().any(|wheel| wheel.names.iter().any(|name| name == slot.key())) {
+    for role in roles(section) {
+        let Some(axis) = axes.get(role.key()) else { continue };
+        if wheels.iter().any(|wheel| wheel.names.iter().any(|name| name == role.key())) {
             continue;
         }
-        let names = axis.zip.map_or_else(|| vec![slot.key().to_owned()], |zip| zips[zip].clone());
+        let names = axis.zip.map_or_else(|| vec![role.key().to_owned()], |zip| zips[zip].clone());
         wheels.push(Wheel { names, len: axis.len() });
     }
     wheels
@@ -354,10 +356,10 @@ fn collapse(digit: &mut Digit) {
 fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
     for (name, axis) in axes.iter().filter(|(_, axis)| axis.zip.is_none()) {
         let pairs: Vec<(usize, usize, String)> = match &axis.what {
-            What::Slot(entries) => (1..entries.len())
+            What::Role(components) => (1..components.len())
                 .filter_map(|at| {
-                    let first = entries[..at].iter().position(|e| e.name == entries[at].name)?;
-                    Some((first, at, entries[at].name.to_owned()))
+                    let first = components[..at].iter().position(|e| e.name == components[at].name)?;
+                    Some((first, at, components[at].name.to_owned()))
                 })
                 .collect(),
             What::Param(_, Values::List { values, sorted }) => sorted
@@ -376,17 +378,17 @@ fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
     }
 }
 
-type Choices = (Vec<&'static Entry>, Vec<Range<usize>>);
+type Choices = (Vec<&'static Component>, Vec<Range<usize>>);
 
-/// The parts chosen for a slot: a name or a list of names.
-fn choices(slot: Slot, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Choices> {
+/// The components chosen for a role: a name or a list of names.
+fn components_of(role: Role, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Choices> {
     let before = problems.len();
     let one = |value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>| {
-        let names: Vec<&'static str> = registry::entries(slot).map(|entry| entry.name).collect();
-        let found = value.get_ref().as_str().and_then(|name| registry::find(slot, name));
+        let names: Vec<&'static str> = components::of(role).map(|component| component.name).collect();
+        let found = value.get_ref().as_str().and_then(|name| components::find(role, name));
         if found.is_none() {
             let shown = kind(value.get_ref());
-            let message = format!("there is no {} {shown}", slot.key());
+            let message = format!("there is no {} {shown}", role.key());
             let listed: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
             let expected = format!("expected one of {}", listed.join(", "));
             let help = value.get_ref().as_str().and_then(|name| hint(name, names));
@@ -396,14 +398,14 @@ fn choices(slot: Slot, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>
     };
     match value.get_ref() {
         DeValue::Array(items) if items.is_empty() => {
-            let message = format!("`{}` is an empty list", slot.key());
+            let message = format!("`{}` is an empty list", role.key());
             problems.push(Problem::new(value.span(), message, "at least one name"));
             None
         }
         DeValue::Array(items) => {
-            let entries: Vec<&'static Entry> = items.iter().filter_map(|item| one(item, problems)).collect();
+            let components: Vec<&'static Component> = items.iter().filter_map(|item| one(item, problems)).collect();
             let spans = items.iter().map(Spanned::span).collect();
-            (problems.len() == before).then_some((entries, spans))
+            (problems.len() == before).then_some((components, spans))
         }
         _ => Some((vec![one(value, problems)?], vec![value.span()])),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_engine::{SimSpec, Slot};
+use powersweep_engine::{Role, SimSpec};
 use toml::de::DeTable;
 
 use crate::errors::Problem;
@@ -63,8 +63,8 @@ pub(crate) fn check(
 
 /// A sentence if rows of jobs are asked for of a model that keeps none.
 fn without_jobs(spec: &SimSpec, tables: Tables) -> Option<String> {
-    let kind = spec.part(Slot::Policy).entry().name;
-    (tables.jobs && !spec.applies(Slot::Backfill)).then(|| {
+    let kind = spec.choice(Role::Policy).component().name;
+    (tables.jobs && !spec.applies(Role::Backfill)).then(|| {
         format!(
             "`tables` asks for \"jobs\", but a queueing model (`kind` = \"{kind}\") keeps no row a job: leave it out"
         )
@@ -95,7 +95,7 @@ fn spec(levels: &[Level; LEVELS], index: u64) -> SimSpec {
     let mut sim = SimSpec::new();
     for (level, position) in levels.iter().zip(positions(levels, index)).take(SEED_LEVEL) {
         let (variant, offset) = level.locate(position);
-        level.variants[variant].parts_at(offset).into_iter().for_each(|part| sim.choose(part));
+        level.variants[variant].choices_at(offset).into_iter().for_each(|choice| sim.choose(choice));
     }
     sim
 }

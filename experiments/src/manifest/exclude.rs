@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use powersweep_engine::Value;
-use powersweep_engine::registry::{self, Param, Slot};
+use powersweep_engine::components;
+use powersweep_engine::spec::{Param, Role};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -14,7 +15,7 @@ use crate::names::suggestion;
 use crate::space::{LEVELS, Level, SECTIONS, SEED_LEVEL, Variant};
 use crate::values::{Values, compare};
 
-use super::block::{params, slots};
+use super::block::{params, roles};
 use super::top::SEEDS;
 use super::values::{Read, kind, read};
 use super::{LISTED_MAX, zip};
@@ -27,7 +28,7 @@ pub(crate) const LABELS: [&str; 3] = ["workload", "platform", "policy"];
 /// What a condition is about.
 enum Key {
     Label,
-    Slot(Slot),
+    Role(Role),
     Param(&'static Param),
     Seed,
 }
@@ -150,8 +151,8 @@ fn condition(
         return Some(make(SEED_LEVEL, Key::Seed, read(&SEEDS, value, problems)?));
     }
     for (level, section) in SECTIONS.into_iter().enumerate() {
-        if let Some(slot) = slots(section).find(|slot| slot.key() == name) {
-            return Some(make(level, Key::Slot(slot), texts(name, value, problems)?));
+        if let Some(role) = roles(section).find(|role| role.key() == name) {
+            return Some(make(level, Key::Role(role), texts(name, value, problems)?));
         }
         if let Some((_, param)) = params(section).find(|(_, param)| param.name == name) {
             return Some(make(level, Key::Param(param), read(param, value, problems)?));
@@ -160,8 +161,8 @@ fn condition(
     let known: Vec<&str> = LABELS
         .into_iter()
         .chain(["seed"])
-        .chain(Slot::ALL.into_iter().map(Slot::key))
-        .chain(registry::ENTRIES.iter().flat_map(|entry| entry.params).map(|param| param.name))
+        .chain(Role::ALL.into_iter().map(Role::key))
+        .chain(components::COMPONENTS.iter().flat_map(|component| component.params).map(|param| param.name))
         .collect();
     let message = format!("[[exclude]] names the unknown axis `{}`", name.escape_debug());
     problems.push(Problem::new(key.span(), message, "unknown axis").help(suggestion(name, known)));
@@ -198,8 +199,8 @@ impl Condition {
         let text = |text: &str| self.values.position(&Value::Text(text.to_owned())).is_some();
         let name = match self.key {
             Key::Label => return when(text(&variant.label)),
-            Key::Slot(slot) => {
-                return when(variant.parts.iter().any(|p| p.entry().slot == slot && text(p.entry().name)));
+            Key::Role(role) => {
+                return when(variant.choices.iter().any(|p| p.component().role == role && text(p.component().name)));
             }
             Key::Param(param) => param.name,
             Key::Seed => "seed",
@@ -245,9 +246,9 @@ impl Condition {
         };
         let name = match self.key {
             Key::Label => return texts(level.variants.iter().map(|variant| &*variant.label).collect()),
-            Key::Slot(slot) => {
-                let parts = level.variants.iter().flat_map(|variant| &variant.parts);
-                return texts(parts.map(|p| p.entry()).filter(|e| e.slot == slot).map(|e| e.name).collect());
+            Key::Role(role) => {
+                let choices = level.variants.iter().flat_map(|variant| &variant.choices);
+                return texts(choices.map(|p| p.component()).filter(|e| e.role == role).map(|e| e.name).collect());
             }
             Key::Param(param) => param.name,
             Key::Seed => "seed",
@@ -360,11 +361,14 @@ pub(crate) fn rule_of_value(level: &Level, at: usize, label: &str, axis: Option<
             return Touch::Never;
         }
         let Some((name, value)) = axis else { return Touch::When(Vec::new()) };
-        let chosen = |slot: &Slot| {
-            variant.parts.iter().any(|p| p.entry().slot == *slot && Value::Text(p.entry().name.to_owned()) == *value)
+        let chosen = |role: &Role| {
+            variant
+                .choices
+                .iter()
+                .any(|p| p.component().role == *role && Value::Text(p.component().name.to_owned()) == *value)
         };
-        if let Some(slot) = Slot::ALL.iter().find(|slot| slot.key() == name) {
-            return if chosen(slot) { Touch::When(Vec::new()) } else { Touch::Never };
+        if let Some(role) = Role::ALL.iter().find(|role| role.key() == name) {
+            return if chosen(role) { Touch::When(Vec::new()) } else { Touch::Never };
         }
         match variant.column(name) {
             Some((digit, column)) => match matching(&column.values, &Values::one(value.clone())) {

@@ -16,7 +16,7 @@
 //! size_factor = { from = 1.0, to = 1.5, step = 0.1 }   # exact decimals: six values
 //!
 //! [policies.slow]
-//! gear_rule = ["top", "bsld"]               # parts can be axes, too
+//! gear_rule = ["top", "bsld"]               # components can be axes, too
 //! bsld_threshold = [1.5, 2, 3]              # applies to `bsld` only: 1 + 3 combinations
 //!
 //! [[exclude]]                               # all conditions must hold
@@ -57,7 +57,7 @@ use crate::space::{LEVELS, LOG, Level};
 pub const TEXT_MAX: usize = 1 << 20;
 /// Greatest number of values that a list (not a range) of an axis may have.
 pub(crate) const LISTED_MAX: u64 = 100_000;
-/// Greatest number of combinations of parts that one block may make.
+/// Greatest number of combinations of components that one block may make.
 pub(crate) const VARIANTS_MAX: u64 = 10_000;
 
 /// A manifest: parsed, checked, and cheap to clone.

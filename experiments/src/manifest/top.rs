@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use powersweep_engine::Value;
-use powersweep_engine::registry::{Default, Param, Section, Type};
+use powersweep_engine::spec::{Default, Param, Section, Type};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -286,9 +286,9 @@ fn seeds(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Level> {
         }
     };
     let count = values.len();
-    let column = Column { name: "seed", identity: true, parts: Vec::new(), values };
+    let column = Column { name: "seed", identity: true, choices: Vec::new(), values };
     let digits = vec![Digit { columns: vec![column] }];
-    Level::new(vec![Variant { label: "".into(), block: 0, parts: Vec::new(), digits, count }])
+    Level::new(vec![Variant { label: "".into(), block: 0, choices: Vec::new(), digits, count }])
 }
 
 fn too_large(span: Range<usize>) -> Problem {

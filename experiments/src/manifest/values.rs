@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use powersweep_engine::Value;
-use powersweep_engine::registry::{Param, Type};
+use powersweep_engine::spec::{Param, Type};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -139,7 +139,7 @@ fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Proble
                 return None;
             }
             let help = match (param.ty, value.get_ref()) {
-                (Type::Choice(names), DeValue::String(text)) => hint(text, names.iter().copied()),
+                (Type::OneOf(names), DeValue::String(text)) => hint(text, names.iter().copied()),
                 (Type::Int { .. }, DeValue::Float(_)) => Some("write it without a decimal point".to_owned()),
                 (Type::Real { .. } | Type::Int { .. }, DeValue::String(text)) if Decimal::parse(text).is_some() => {
                     Some("write the number without quotes".to_owned())

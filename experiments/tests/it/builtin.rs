@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_engine::Slot;
+use powersweep_engine::Role;
 use powersweep_experiments::{Sweep, manifests};
 
 use crate::sweep;
@@ -37,7 +37,7 @@ fn etinski_runs_what_the_paper_shows() {
     assert_eq!(sweep.manifest().logs().len(), 5);
     let tasks: Vec<_> = (0..sweep.index_count()).filter_map(|index| sweep.task(index)).collect();
     for task in &tasks {
-        let rules = task.sim.part(Slot::Rules);
+        let rules = task.sim.choice(Role::Rules);
         let procs = match &*task.workload {
             "CTC" => 430,
             "SDSC" => 128,
@@ -49,16 +49,16 @@ fn etinski_runs_what_the_paper_shows() {
         assert_eq!(rules.int("native_procs"), procs);
         assert_eq!(rules.int("job_number_to") - rules.int("job_number_from"), 5000);
         assert_eq!(rules.text("wide_jobs"), "clamp");
-        assert!(!task.sim.part(Slot::Backfill).bool("extra_procs"));
-        assert_eq!(task.sim.part(Slot::Statistics).real("bsld_tau_s"), 600.0);
-        let factor = task.sim.part(Slot::Platform).real("size_factor");
-        let gears = task.sim.part(Slot::GearRule);
+        assert!(!task.sim.choice(Role::Backfill).bool("extra_procs"));
+        assert_eq!(task.sim.choice(Role::Statistics).real("bsld_tau_s"), 600.0);
+        let factor = task.sim.choice(Role::Platform).real("size_factor");
+        let gears = task.sim.choice(Role::GearRule);
         if factor > 1.0 {
             assert_eq!(gears.real("bsld_threshold"), 2.0);
             assert!([0.0, f64::INFINITY].contains(&gears.real("wq_threshold")));
         }
     }
-    let base = tasks.iter().filter(|task| task.sim.part(Slot::GearRule).entry().name == "top").count();
+    let base = tasks.iter().filter(|task| task.sim.choice(Role::GearRule).component().name == "top").count();
     assert_eq!(base, 5);
 }
 
@@ -70,11 +70,11 @@ fn lawson_runs_three_policies_on_four_whole_logs() {
     let table = BTreeMap::from([("CTC", (512, 308)), ("KTH", (100, 75)), ("SDSC-SP2", (128, 110))]);
     for task in (0..sweep.index_count()).filter_map(|index| sweep.task(index)) {
         let (all, low) = table.get(&*task.workload).copied().unwrap_or((1152, 922));
-        assert_eq!(task.sim.part(Slot::Rules).int("native_procs"), all);
-        assert_eq!(task.sim.part(Slot::Rules).text("estimates"), "exact");
-        assert!(task.sim.part(Slot::Backfill).bool("extra_procs"));
-        let rule = task.sim.part(Slot::Capacity);
-        match rule.entry().name {
+        assert_eq!(task.sim.choice(Role::Rules).int("native_procs"), all);
+        assert_eq!(task.sim.choice(Role::Rules).text("estimates"), "exact");
+        assert!(task.sim.choice(Role::Backfill).bool("extra_procs"));
+        let rule = task.sim.choice(Role::Capacity);
+        match rule.component().name {
             "two-level" => assert_eq!(rule.int("two_level_procs"), low),
             "ols" => assert_eq!((rule.real("ols_period_s"), rule.real("ols_sla_slowdown")), (604_800.0, 200.0)),
             other => assert_eq!(other, "none"),
@@ -93,7 +93,7 @@ fn aldaoud_runs_every_system_with_its_policies() {
     let mut systems = BTreeSet::new();
     for task in (0..sweep.index_count()).filter_map(|index| sweep.task(index)) {
         systems.insert((task.workload.to_string(), task.platform.to_string()));
-        assert_eq!(task.sim.part(Slot::Statistics).real("horizon_s"), 20_000.0);
+        assert_eq!(task.sim.choice(Role::Statistics).real("horizon_s"), 20_000.0);
     }
     let pairs = [
         ("experiment-1", "experiment-1"),
@@ -123,13 +123,13 @@ fn do2013_runs_what_the_paper_shows() {
     let sweep = builtin("do2013");
     for task in (0..sweep.index_count()).filter_map(|index| sweep.task(index)) {
         assert_eq!(task.sim.problems(), Vec::<String>::new());
-        let utilization = task.sim.part(Slot::Source).real("target_utilization");
-        let precision = task.sim.part(Slot::Statistics).real("response_precision");
+        let utilization = task.sim.choice(Role::Source).real("target_utilization");
+        let precision = task.sim.choice(Role::Statistics).real("response_precision");
         assert_eq!(precision, if utilization > 0.85 { 0.002 } else { 0.001 });
-        assert_eq!(task.sim.part(Slot::Statistics).real("confidence"), 0.99);
+        assert_eq!(task.sim.choice(Role::Statistics).real("confidence"), 0.99);
     }
-    let parts = sweep.part_versions();
-    assert!(parts.contains_key("machine/server-classes") && !parts.contains_key("backfill/easy"), "{parts:?}");
+    let choices = sweep.component_versions();
+    assert!(choices.contains_key("machine/server-classes") && !choices.contains_key("backfill/easy"), "{choices:?}");
 }
 
 #[test]
@@ -166,9 +166,9 @@ fn tracsim_runs_forty_lists_of_each_size_under_both_readings() {
         assert!(sweep.manifest().logs().is_empty());
         for task in (0..sweep.index_count()).filter_map(|index| sweep.task(index)) {
             assert!(task.sim.problems().is_empty());
-            assert_eq!(task.sim.part(Slot::Power).real("idle_fraction"), idle);
-            assert_eq!(task.sim.part(Slot::Source).int("tracsim_jobs_count"), 30);
-            assert_eq!(task.sim.part(Slot::Order).entry().name, "priority");
+            assert_eq!(task.sim.choice(Role::Power).real("idle_fraction"), idle);
+            assert_eq!(task.sim.choice(Role::Source).int("tracsim_jobs_count"), 30);
+            assert_eq!(task.sim.choice(Role::Order).component().name, "priority");
         }
     }
     assert_eq!(builtin("tracsim2014_series").task_count(), 15);

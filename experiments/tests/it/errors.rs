@@ -52,7 +52,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("synthetic_jobs_count = 100", "synthetic_job_count = 100", "6:1", &["did you mean `synthetic_jobs_count`?"]),
     ("synthetic_jobs_count = 100", "synthetic_jobs_count = 1.5", "6:24", &["an integer", "without a decimal point"]),
     ("synthetic_jobs_count = 100", "synthetic_jobs_count = 0", "6:24", &["cannot be 0", "from 1 to"]),
-    ("synthetic_jobs_count = 100", "log = \"x\"", "6:1", &["applies to no part", "belongs to source = \"swf\""]),
+    ("synthetic_jobs_count = 100", "log = \"x\"", "6:1", &["applies to no component", "belongs to source = \"swf\""]),
     ("synthetic_jobs_count = 100", "size_factor = 2", "6:1", &["`size_factor` belongs in a block of [platforms]"]),
     (
         "size_factor = [1, 1.5]",
@@ -108,7 +108,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("queue_order = \"fcfs\"", "queue_order = [\"fcfs\", \"fcfs\"]", "10:24", &["has the value fcfs twice"]),
     ("queue_order = \"fcfs\"", "queue_order = []", "10:15", &["empty list"]),
     ("queue_order = \"fcfs\"", "seeds = [1]", "10:1", &["move it to the top"]),
-    ("gear_rule = \"bsld\"", "gear_rule = \"top\"", "12:1", &["applies to no part", "gear_rule = \"bsld\""]),
+    ("gear_rule = \"bsld\"", "gear_rule = \"top\"", "12:1", &["applies to no component", "gear_rule = \"bsld\""]),
     ("bsld_threshold = [2, 3]", "wq_threshold = 3", "11:1", &["needs `bsld_threshold`", "at least 1"]),
     ("bsld_threshold = [2, 3]", "bsld_threshold = [2, 3, nan]", "12:25", &["cannot be nan"]),
     ("bsld_threshold = [2, 3]", "bsld_threshold = [2, 3, \"unlimitd\"]", "12:25", &["or \"unlimited\""]),

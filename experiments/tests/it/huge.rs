@@ -53,7 +53,7 @@ size_factor = { from = 1.0, to = 3.0, step = 0.1 }
     assert_eq!(sweep.task_count(), 21);
     for i in 0..21_u64 {
         let literal: f64 = format!("{}.{}", 1 + i / 10, i % 10).parse().expect("a number");
-        let factor = sweep.task(i).expect("a task").sim.part(powersweep_engine::Slot::Platform).real("size_factor");
+        let factor = sweep.task(i).expect("a task").sim.choice(powersweep_engine::Role::Platform).real("size_factor");
         assert_eq!(factor.to_bits(), literal.to_bits());
     }
 }

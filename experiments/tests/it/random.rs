@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_engine::{Slot, Value};
+use powersweep_engine::{Role, Value};
 use powersweep_experiments::{Decoder, TaskSpec};
 
 use crate::{Random, sweep};
@@ -102,9 +102,9 @@ fn holds(task: &TaskSpec, (name, values): &Condition) -> bool {
         "workload" => format!("\"{}\"", task.workload),
         "platform" => format!("\"{}\"", task.platform),
         "policy" => format!("\"{}\"", task.policy),
-        _ => match Slot::ALL.into_iter().find(|slot| slot.key() == *name) {
-            Some(slot) => format!("\"{}\"", task.sim.part(slot).entry().name),
-            None => match task.sim.parts().find_map(|part| part.get(name)) {
+        _ => match Role::ALL.into_iter().find(|role| role.key() == *name) {
+            Some(role) => format!("\"{}\"", task.sim.choice(role).component().name),
+            None => match task.sim.choices().find_map(|choice| choice.get(name)) {
                 None => return false,
                 Some(Value::Text(text)) => format!("\"{text}\""),
                 Some(Value::Real(v)) if v.is_infinite() => "\"unlimited\"".to_owned(),

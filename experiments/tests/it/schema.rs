@@ -1,6 +1,6 @@
 //! The JSON Schema says what the reader accepts: checked with a validator of the few keywords that it uses.
 
-use powersweep_engine::registry;
+use powersweep_engine::components;
 use powersweep_experiments::{manifests, schema};
 use serde_json::{Value as Json, json};
 
@@ -89,8 +89,8 @@ fn wrong_manifests_do_not_fit() {
 #[test]
 fn every_part_and_parameter_is_documented_in_it() {
     let text = schema::json_schema().to_string();
-    for entry in registry::ENTRIES {
-        for word in std::iter::once(entry.name).chain(entry.params.iter().map(|param| param.name)) {
+    for component in components::COMPONENTS {
+        for word in std::iter::once(component.name).chain(component.params.iter().map(|param| param.name)) {
             assert!(text.contains(&format!("\"{word}\"")), "{word}");
         }
     }

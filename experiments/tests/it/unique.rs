@@ -27,7 +27,7 @@ fn zipped_axes_advance_together() {
     assert_eq!(sweep.task_count(), 3);
     for index in 0..3 {
         let task = sweep.task(index).expect("a task");
-        let rules = task.sim.part(powersweep_engine::Slot::Rules);
+        let rules = task.sim.choice(powersweep_engine::Role::Rules);
         assert_eq!(rules.int("job_number_to"), rules.int("job_number_from") + 10);
         assert_eq!(sweep.index_of(&task), Some(index));
     }

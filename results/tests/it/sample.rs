@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use powersweep_engine::registry::{Part, Slot, Value, find};
+use powersweep_engine::components::find;
+use powersweep_engine::spec::{Choice, Role, Value};
 use powersweep_engine::workload::RuleCounts;
 use powersweep_engine::{JobRecord, Measured, SeriesPoint, SimSpec, Summary};
 use powersweep_experiments::TaskSpec;
@@ -14,8 +15,8 @@ fn noise(i: u64) -> f64 {
     (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-fn entry(slot: Slot, name: &str) -> Part {
-    Part::new(find(slot, name).expect("registered"))
+fn component(role: Role, name: &str) -> Choice {
+    Choice::new(find(role, name).expect("registered"))
 }
 
 /// Task `i`: even ones read a log and lower gears, odd ones are generated and run at the top gear.
@@ -24,10 +25,10 @@ pub(crate) fn task(i: u64) -> TaskSpec {
     sim.seed = i + 1;
     let even = i.is_multiple_of(2);
     if even {
-        let mut log = entry(Slot::Source, "swf");
+        let mut log = component(Role::Source, "swf");
         log.set("log", Value::Text("CTC-SP2-1996-3.1-cln".to_owned())).expect("a text");
         sim.choose(log);
-        let mut gears = entry(Slot::GearRule, "bsld");
+        let mut gears = component(Role::GearRule, "bsld");
         gears.set("bsld_threshold", Value::Real(1.5 + noise(i))).expect("in range");
         gears
             .set("wq_threshold", Value::Real(if i.is_multiple_of(4) { f64::INFINITY } else { 4.0 }))

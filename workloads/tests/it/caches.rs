@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use powersweep_engine::workload::WorkloadError;
 use powersweep_engine::workload::swf::SwfError;
-use powersweep_engine::{Part, SimSpec, Slot, Value, registry};
+use powersweep_engine::{Choice, Role, SimSpec, Value, components};
 use powersweep_workloads::{Cache, LoadError, ParsedLogs, hex, sha256};
 use tempfile::TempDir;
 
@@ -92,11 +92,11 @@ enum Failed {
 
 fn spec(rules: &[(&str, Value)]) -> SimSpec {
     let mut spec = SimSpec::new();
-    let mut source = Part::new(registry::find(Slot::Source, "swf").expect("is registered"));
+    let mut source = Choice::new(components::find(Role::Source, "swf").expect("is registered"));
     source.set("log", Value::Text("x".to_owned())).expect("is a text");
     spec.choose(source);
     for (name, value) in rules {
-        spec.part_mut(Slot::Rules).set(name, value.clone()).expect("is valid");
+        spec.choice_mut(Role::Rules).set(name, value.clone()).expect("is valid");
     }
     spec
 }
@@ -129,7 +129,7 @@ fn a_log_is_parsed_once_for_all_its_workloads() {
     assert_eq!(log.records.len(), 2);
     let other_name = |wide: &str| {
         let mut spec = spec(&[("record_to", Value::Int(1)), ("wide_jobs", Value::Text(wide.to_owned()))]);
-        spec.part_mut(Slot::Source).set("log", Value::Text(format!("{wide}.swf"))).expect("is a text");
+        spec.choice_mut(Role::Source).set("log", Value::Text(format!("{wide}.swf"))).expect("is a text");
         parsed.workload(&spec, Some(&digest), "y", none).expect("is in memory")
     };
     assert!(

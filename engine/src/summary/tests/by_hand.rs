@@ -17,7 +17,7 @@ fn close(got: f64, expected: f64) {
 
 #[test]
 fn three_jobs() {
-    let s = summary_of(&ROWS, &part(&[]), 10);
+    let s = summary_of(&ROWS, &choice(&[]), 10);
     assert_eq!((s.jobs_count, s.measured_jobs_count, s.warmup_jobs_count, s.cooldown_jobs_count), (3, 3, 0, 0));
     assert_eq!((s.first_submit_s, s.last_finish_s, s.makespan_s), (1000.0, 2200.0, 1200.0));
     assert_eq!((s.wait_s_mean, s.wait_s_p50, s.wait_s_max), (90.0, 90.0, 180.0));
@@ -41,7 +41,7 @@ fn three_jobs() {
 
 #[test]
 fn machine_metrics_of_three_jobs() {
-    let s = summary_of(&ROWS, &part(&[]), 10);
+    let s = summary_of(&ROWS, &choice(&[]), 10);
     // Busy 10 * 100 + 1 * 5 + 4 * 1000 = 5005 of 12,000 processor-seconds.
     close(s.utilization_installed.expect("a span"), 5005.0 / 12_000.0);
     assert_eq!(s.utilization_active, s.utilization_installed);
@@ -68,7 +68,7 @@ fn classes_have_their_borders_where_they_say() {
     let sizes = [1, 2, 8, 9, 32, 33];
     let runs = [599.0, 600.0, 3599.0, 3600.0, 28_799.0, 28_800.0];
     let rows: Vec<Row> = (0_u32..).zip(sizes).zip(runs).map(|((i, n), r)| (0.0, f64::from(i), r, r, n)).collect();
-    let s = summary_of(&rows, &part(&[]), 40);
+    let s = summary_of(&rows, &choice(&[]), 40);
     let by_size = [s.wait_s_mean_size_1, s.wait_s_mean_size_2_8, s.wait_s_mean_size_9_32, s.wait_s_mean_size_33_up];
     let by_run = [s.wait_s_mean_run_10min, s.wait_s_mean_run_1h, s.wait_s_mean_run_8h, s.wait_s_mean_run_8h_up];
     assert_eq!(by_size, [0.0, 1.5, 3.5, 5.0].map(Some));
@@ -85,7 +85,7 @@ fn gears_lengthen_the_numerator_only() {
     let jobs = [job(&(0.0, 300.0, 1000.0, 1500.0, 2))];
     let mut outcomes = [outcome(&(0.0, 300.0, 1000.0, 1500.0, 2))];
     outcomes[0].gear_index = 1;
-    let s = summarize(&part(&[]), &jobs, &outcomes, &integrals(&jobs, &outcomes, 4, 3), 3, None, 200.0);
+    let s = summarize(&choice(&[]), &jobs, &outcomes, &integrals(&jobs, &outcomes, 4, 3), 3, None, 200.0);
     assert_eq!((s.bsld_tau600s_mean, s.slowdown_mean, s.slowdown_lawson_tau10s_mean), (1.8, Some(1.8), 1.3));
     assert_eq!((s.gear_jobs_count, s.reduced_count), (vec![0, 1, 0], 1));
     assert_eq!((s.gear_busy_proc_s, s.gear_residence_share), (vec![0.0, 3000.0, 0.0], vec![0.0, 1.0, 0.0]));
@@ -96,17 +96,17 @@ fn fairness_counts_delays_only() {
     let jobs: Vec<_> = ROWS.iter().map(job).collect();
     let outcomes: Vec<_> = ROWS.iter().map(outcome).collect();
     let integrals = integrals(&jobs, &outcomes, 10, 1);
-    let s = summarize(&part(&[]), &jobs, &outcomes, &integrals, 1, Some(&[1000.0, 1070.0, 1500.0]), 200.0);
+    let s = summarize(&choice(&[]), &jobs, &outcomes, &integrals, 1, Some(&[1000.0, 1070.0, 1500.0]), 200.0);
     // Job 2 starts at 1100, 30 s late; job 3 at 1200, early.
     assert_eq!((s.fairness_delay_s_mean, s.fairness_delay_s_max), (Some(10.0), Some(30.0)));
     assert_eq!(s.fairness_delayed_count, Some(1));
-    let without = summarize(&part(&[]), &jobs, &outcomes, &integrals, 1, None, 200.0);
+    let without = summarize(&choice(&[]), &jobs, &outcomes, &integrals, 1, None, 200.0);
     assert_eq!((without.fairness_delay_s_mean, without.fairness_delayed_count), (None, None));
 }
 
 #[test]
 fn one_job_of_no_length_has_no_rates() {
-    let s = summary_of(&[(5.0, 0.0, 0.0, 0.0, 3)], &part(&[]), 4);
+    let s = summary_of(&[(5.0, 0.0, 0.0, 0.0, 3)], &choice(&[]), 4);
     assert_eq!((s.makespan_s, s.wait_s_p99, s.turnaround_s_max), (0.0, 0.0, 0.0));
     assert_eq!((s.bsld_tau10s_mean, s.bsld_tau600s_mean, s.slowdown_lawson_tau10s_mean), (1.0, 1.0, 1.0));
     let null = [
@@ -134,7 +134,7 @@ fn one_job_of_no_length_has_no_rates() {
 
 #[test]
 fn equal_submits_have_a_span_but_no_window() {
-    let s = summary_of(&[(7.0, 0.0, 60.0, 60.0, 1), (7.0, 0.0, 0.0, 0.0, 1)], &part(&[]), 1);
+    let s = summary_of(&[(7.0, 0.0, 60.0, 60.0, 1), (7.0, 0.0, 0.0, 0.0, 1)], &choice(&[]), 1);
     assert_eq!((s.offered_load, s.window_utilization), (None, None));
     assert_eq!((s.utilization_installed, s.slowdown_mean), (Some(1.0), Some(1.0)));
 }
@@ -150,7 +150,7 @@ fn residuals_show_a_wrong_meter() {
         energy_busy_j: right.energy_busy_j + 100.0,
         ..right
     };
-    let s = summarize(&part(&[]), &jobs, &outcomes, &wrong, 1, None, 200.0);
+    let s = summarize(&choice(&[]), &jobs, &outcomes, &wrong, 1, None, 200.0);
     close(s.little_residual, 0.1);
     close(s.busy_residual, 0.5);
     close(s.procs_residual, 2502.5 / 12_000.0);

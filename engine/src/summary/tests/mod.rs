@@ -1,6 +1,6 @@
 //! The summary against plain formulas, by hand and at its edges.
 use super::*;
-use crate::registry::Value;
+use crate::spec::Value;
 
 mod by_hand;
 mod reference;
@@ -20,12 +20,12 @@ fn outcome(row: &Row) -> Outcome {
     Outcome { start_s, finish_s: start_s + run, energy_j: f64::from(procs) * run, gear_index: 0, backfilled: false }
 }
 
-fn part(set: &[(&str, Value)]) -> Part {
-    let mut part = Part::new(&ENTRY);
+fn choice(set: &[(&str, Value)]) -> Choice {
+    let mut choice = Choice::new(&COMPONENT);
     for (name, value) in set {
-        part.set(name, value.clone()).expect("a valid value");
+        choice.set(name, value.clone()).expect("a valid value");
     }
-    part
+    choice
 }
 
 /// What a kernel would measure for these outcomes on a machine of `procs` with one gear, 1 W busy and 0.2 W idle.
@@ -60,7 +60,7 @@ fn integrals(jobs: &[Job], outcomes: &[Outcome], procs: u32, gears: usize) -> In
     }
 }
 
-fn summary_of(rows: &[Row], statistics: &Part, procs: u32) -> Summary {
+fn summary_of(rows: &[Row], statistics: &Choice, procs: u32) -> Summary {
     let jobs: Vec<_> = rows.iter().map(job).collect();
     let outcomes: Vec<_> = rows.iter().map(outcome).collect();
     check(statistics, &jobs).expect("jobs are left");

@@ -161,7 +161,7 @@ proptest! {
             jobs.push(job(&row));
             outcomes.push(Outcome { gear_index, backfilled, ..outcome(&row) });
         }
-        let statistics = part(&[
+        let statistics = choice(&[
             ("warmup_jobs", Value::Int(warmup)),
             ("cooldown_jobs", Value::Int(cooldown)),
             ("bsld_tau_s", Value::Real(tau)),

@@ -10,7 +10,7 @@ fn rows(waits: &[f64]) -> Vec<Row> {
 fn cut(waits: &[f64], set: &[(&str, Value)]) -> std::ops::Range<usize> {
     let rows = rows(waits);
     let (jobs, outcomes): (Vec<_>, Vec<_>) = rows.iter().map(|r| (job(r), outcome(r))).unzip();
-    measured(&part(set), &jobs, &outcomes)
+    measured(&choice(set), &jobs, &outcomes)
 }
 
 #[test]
@@ -30,8 +30,8 @@ fn fixed_cuts_are_by_jobs_and_by_time() {
 #[test]
 fn a_cut_shows_in_every_job_metric_but_not_in_the_machine_metrics() {
     let rows = rows(&[500.0, 40.0, 60.0, 900.0]);
-    let all = summary_of(&rows, &part(&[]), 4);
-    let s = summary_of(&rows, &part(&[("warmup_jobs", Value::Int(1)), ("cooldown_jobs", Value::Int(1))]), 4);
+    let all = summary_of(&rows, &choice(&[]), 4);
+    let s = summary_of(&rows, &choice(&[("warmup_jobs", Value::Int(1)), ("cooldown_jobs", Value::Int(1))]), 4);
     assert_eq!((s.jobs_count, s.measured_jobs_count, s.warmup_jobs_count, s.cooldown_jobs_count), (4, 2, 1, 1));
     assert_eq!((s.wait_s_mean, s.wait_s_max, s.gear_jobs_count), (50.0, 60.0, vec![2]));
     assert_eq!((s.window_begin_s, s.window_end_s), (110.0, 120.0));
@@ -45,7 +45,7 @@ fn the_window_counts_what_other_jobs_do_inside_it() {
     // Measured: the second and third job, so the window is [10, 50]. The first job runs from 0 to 30.
     let rows =
         [(0.0, 0.0, 30.0, 30.0, 2), (10.0, 0.0, 10.0, 10.0, 1), (50.0, 0.0, 10.0, 10.0, 4), (60.0, 0.0, 5.0, 5.0, 1)];
-    let s = summary_of(&rows, &part(&[("warmup_jobs", Value::Int(1)), ("cooldown_jobs", Value::Int(1))]), 4);
+    let s = summary_of(&rows, &choice(&[("warmup_jobs", Value::Int(1)), ("cooldown_jobs", Value::Int(1))]), 4);
     // 2 procs for 20 s and 1 for 10 s of 4 procs for 40 s; two completions in 40 s.
     assert_eq!(s.window_utilization, Some(50.0 / 160.0));
     assert_eq!(s.window_throughput_jobs_per_h, Some(2.0 * 90.0));
@@ -87,10 +87,10 @@ fn mser5_minimises_its_statistic() {
 #[test]
 fn cuts_that_leave_nothing_are_refused() {
     let jobs: Vec<_> = rows(&[0.0; 4]).iter().map(job).collect();
-    let error = check(&part(&[("warmup_jobs", Value::Int(3)), ("cooldown_jobs", Value::Int(1))]), &jobs);
+    let error = check(&choice(&[("warmup_jobs", Value::Int(3)), ("cooldown_jobs", Value::Int(1))]), &jobs);
     let message = error.expect_err("nothing is left").to_string();
     assert!(message.contains("none of the 4 jobs") && message.contains("warmup_jobs"), "{message}");
-    assert!(check(&part(&[("warmup_s", Value::Real(31.0))]), &jobs).is_err());
-    assert!(check(&part(&[("warmup_s", Value::Real(30.0))]), &jobs).is_ok());
-    assert!(matches!(check(&part(&[]), &[]), Err(SimError::Empty(_))));
+    assert!(check(&choice(&[("warmup_s", Value::Real(31.0))]), &jobs).is_err());
+    assert!(check(&choice(&[("warmup_s", Value::Real(30.0))]), &jobs).is_ok());
+    assert!(matches!(check(&choice(&[]), &[]), Err(SimError::Empty(_))));
 }

@@ -16,10 +16,10 @@
 //! The model has no users' estimates. By default none are given (the rules fill in the run time); with
 //! `estimate_factor_max` = f each estimate is the run time times a factor uniform on (1, f).
 use self::arrivals::Arrivals;
-use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use super::GeneratedJob;
+use super::estimates::Estimates;
 use crate::rng::{Philox, Purpose};
-use crate::workload::GeneratedJob;
-use crate::workload::estimates::Estimates;
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
 mod arrivals;
 mod gamma;
@@ -29,9 +29,9 @@ mod tests;
 #[cfg(test)]
 pub(crate) use gamma::cdf as gamma_cdf;
 
-/// Registry entry of the generator.
-pub const ENTRY: Entry = Entry {
-    slot: Slot::Source,
+/// Description of the generator.
+pub const COMPONENT: Component = Component {
+    role: Role::Source,
     name: "lublin",
     version: 1,
     source: "Lublin & Feitelson 2003, J. Parallel Distrib. Comput. 63(11)",
@@ -42,7 +42,7 @@ pub const ENTRY: Entry = Entry {
         super::ESTIMATE_FACTOR_MAX,
         Param {
             name: "lublin_types",
-            ty: Type::Choice(&["combined", "batch-interactive"]),
+            ty: Type::OneOf(&["combined", "batch-interactive"]),
             unit: "",
             default: Default::Text("combined"),
             identity: true,
@@ -134,13 +134,13 @@ const INTERACTIVE: JobType = JobType {
     cycle: (8.9186, 3.6680),
 };
 
-/// Makes `synthetic_jobs_count` jobs for a machine of `synthetic_procs`, in order of submit. The same (part, seed) gives
+/// Makes `synthetic_jobs_count` jobs for a machine of `synthetic_procs`, in order of submit. The same (component, seed) gives
 /// the same bits everywhere, and a larger count the same first jobs.
-pub fn generate(part: &Part, seed: u64) -> Vec<GeneratedJob> {
-    let procs = u32::try_from(part.int("synthetic_procs")).expect("the parameter's range lies within u32");
-    let count = usize::try_from(part.int("synthetic_jobs_count")).expect("the parameter is positive");
-    let mut estimates = Estimates::of(part, seed);
-    let types: &[JobType] = match part.text("lublin_types") {
+pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
+    let procs = u32::try_from(choice.int("synthetic_procs")).expect("the parameter's range lies within u32");
+    let count = usize::try_from(choice.int("synthetic_jobs_count")).expect("the parameter is positive");
+    let mut estimates = Estimates::of(choice, seed);
+    let types: &[JobType] = match choice.text("lublin_types") {
         "batch-interactive" => &[INTERACTIVE, BATCH],
         _ => &[COMBINED],
     };

@@ -1,19 +1,19 @@
 //! Properties of the generator that need no log.
 use super::*;
-use crate::registry::Value;
+use crate::spec::Value;
 
-fn part(set: &[(&str, Value)]) -> Part {
-    let mut part = Part::new(&ENTRY);
+fn choice(set: &[(&str, Value)]) -> Choice {
+    let mut choice = Choice::new(&COMPONENT);
     for (name, value) in set {
-        part.set(name, value.clone()).expect("a valid value");
+        choice.set(name, value.clone()).expect("a valid value");
     }
-    part
+    choice
 }
 
 fn jobs(count: i64, set: &[(&str, Value)], seed: u64) -> Vec<GeneratedJob> {
-    let mut part = part(set);
-    part.set("synthetic_jobs_count", Value::Int(count)).expect("a valid value");
-    generate(&part, seed)
+    let mut choice = choice(set);
+    choice.set("synthetic_jobs_count", Value::Int(count)).expect("a valid value");
+    generate(&choice, seed)
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn sizes_have_the_shares_of_the_two_stage_uniform() {
     assert!((got - expected).abs() < 0.002, "{got} instead of {expected}");
 }
 
-/// Fails when arithmetic, `libm` or the use of a stream changes: then the entry's version must rise.
+/// Fails when arithmetic, `libm` or the use of a stream changes: then the component's version must rise.
 #[test]
 fn the_first_jobs_are_exact() {
     let first = |types: &str| -> Vec<_> {

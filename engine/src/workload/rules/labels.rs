@@ -1,8 +1,8 @@
 //! Priorities and classes of jobs, read from a field of the log.
 use super::WorkloadError;
-use crate::registry::{Default, Param, Part, Type};
+use crate::spec::{Choice, Default, Param, Type};
 
-const FIELDS: Type = Type::Choice(&["none", "queue", "user", "group"]);
+const FIELDS: Type = Type::OneOf(&["none", "queue", "user", "group"]);
 const PAIRS: Type = Type::Reals { min: 0.0, max: 2_147_483_647.0 };
 
 /// Where priorities come from.
@@ -57,9 +57,9 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Those that two parameters ask for, if any.
-    pub(super) fn new(part: &Part, from: &str, map: &str) -> Result<Option<Labels>, WorkloadError> {
-        let pairs = part.get(map).map(|_| part.reals(map));
-        let Some(field) = ["queue", "user", "group"].iter().position(|name| *name == part.text(from)) else {
+    pub(super) fn new(choice: &Choice, from: &str, map: &str) -> Result<Option<Labels>, WorkloadError> {
+        let pairs = choice.get(map).map(|_| choice.reals(map));
+        let Some(field) = ["queue", "user", "group"].iter().position(|name| *name == choice.text(from)) else {
             if pairs.is_some() {
                 let what = format!("`{map}` says what the values of a field mean, but `{from}` names no field");
                 return Err(WorkloadError::Label(what));
@@ -104,15 +104,15 @@ fn read(name: &str, numbers: &[f64]) -> Result<Vec<(i32, u8)>, WorkloadError> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::registry::Value;
+    use crate::spec::Value;
 
     fn labels(from: &str, map: Option<&[f64]>) -> Result<Option<Labels>, WorkloadError> {
-        let mut part = Part::new(&super::super::ENTRY);
-        part.set("priority_from", Value::Text(from.to_owned())).unwrap();
+        let mut choice = Choice::new(&super::super::COMPONENT);
+        choice.set("priority_from", Value::Text(from.to_owned())).unwrap();
         if let Some(map) = map {
-            part.set("priority_map", Value::Reals(map.to_vec())).unwrap();
+            choice.set("priority_map", Value::Reals(map.to_vec())).unwrap();
         }
-        Labels::new(&part, "priority_from", "priority_map")
+        Labels::new(&choice, "priority_from", "priority_map")
     }
 
     #[test]

@@ -18,12 +18,12 @@
 mod labels;
 
 use super::{Job, RuleCounts, WorkloadError};
-use crate::registry::{Default, Entry, Param, Part, Slot, Type};
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
 use labels::Labels;
 
-/// Registry entry of the rules.
-pub const ENTRY: Entry = Entry {
-    slot: Slot::Rules,
+/// Description of the rules.
+pub const COMPONENT: Component = Component {
+    role: Role::Rules,
     name: "records",
     version: 1,
     source: "Feitelson, Tsafrir & Krakov 2014",
@@ -31,7 +31,7 @@ pub const ENTRY: Entry = Entry {
     params: &[
         Param {
             name: "procs_field",
-            ty: Type::Choice(&["requested", "allocated"]),
+            ty: Type::OneOf(&["requested", "allocated"]),
             unit: "",
             default: Default::Text("requested"),
             identity: true,
@@ -47,7 +47,7 @@ pub const ENTRY: Entry = Entry {
         },
         Param {
             name: "estimates",
-            ty: Type::Choice(&["user", "exact"]),
+            ty: Type::OneOf(&["user", "exact"]),
             unit: "",
             default: Default::Text("user"),
             identity: true,
@@ -63,7 +63,7 @@ pub const ENTRY: Entry = Entry {
         },
         Param {
             name: "overrun",
-            ty: Type::Choice(&["kill", "run-on"]),
+            ty: Type::OneOf(&["kill", "run-on"]),
             unit: "",
             default: Default::Text("kill"),
             identity: true,
@@ -71,7 +71,7 @@ pub const ENTRY: Entry = Entry {
         },
         Param {
             name: "wide_jobs",
-            ty: Type::Choice(&["error", "clamp", "drop"]),
+            ty: Type::OneOf(&["error", "clamp", "drop"]),
             unit: "",
             default: Default::Text("error"),
             identity: true,
@@ -79,7 +79,7 @@ pub const ENTRY: Entry = Entry {
         },
         Param {
             name: "arrival_ties",
-            ty: Type::Choice(&["file", "job_id"]),
+            ty: Type::OneOf(&["file", "job_id"]),
             unit: "",
             default: Default::Text("file"),
             identity: true,
@@ -207,7 +207,7 @@ impl<T: PartialOrd + Copy + std::fmt::Display> Slice<T> {
     }
 }
 
-/// The rules with their parameters read from a part.
+/// The rules with their parameters read from a component.
 #[derive(Debug, Clone)]
 pub struct Rules {
     allocated_first: bool,
@@ -225,23 +225,23 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Reads the part of [`Slot::Rules`].
+    /// Reads the part of [`Role::Rules`].
     ///
     /// Error (final): a slice whose end is not after its beginning; a map of priorities or classes that is none.
-    pub fn new(part: &Part) -> Result<Rules, WorkloadError> {
+    pub fn new(choice: &Choice) -> Result<Rules, WorkloadError> {
         Ok(Rules {
-            allocated_first: part.text("procs_field") == "allocated",
-            min_run_s: part.real("min_run_s"),
-            exact: part.text("estimates") == "exact",
-            missing_estimate_s: part.opt_real("missing_estimate_s"),
-            kill: part.text("overrun") == "kill",
-            ties_by_id: part.text("arrival_ties") == "job_id",
-            job_numbers: Slice::new(["job_number_from", "job_number_to"], |name| part.opt_int(name))?,
-            positions: Slice::new(["record_from", "record_to"], |name| part.opt_int(name))?,
-            submits: Slice::new(["submit_from_s", "submit_to_s"], |name| part.opt_real(name))?,
-            interarrival_factor: part.real("interarrival_factor"),
-            priorities: Labels::new(part, "priority_from", "priority_map")?,
-            classes: Labels::new(part, "class_from", "class_map")?,
+            allocated_first: choice.text("procs_field") == "allocated",
+            min_run_s: choice.real("min_run_s"),
+            exact: choice.text("estimates") == "exact",
+            missing_estimate_s: choice.opt_real("missing_estimate_s"),
+            kill: choice.text("overrun") == "kill",
+            ties_by_id: choice.text("arrival_ties") == "job_id",
+            job_numbers: Slice::new(["job_number_from", "job_number_to"], |name| choice.opt_int(name))?,
+            positions: Slice::new(["record_from", "record_to"], |name| choice.opt_int(name))?,
+            submits: Slice::new(["submit_from_s", "submit_to_s"], |name| choice.opt_real(name))?,
+            interarrival_factor: choice.real("interarrival_factor"),
+            priorities: Labels::new(choice, "priority_from", "priority_map")?,
+            classes: Labels::new(choice, "class_from", "class_map")?,
         })
     }
 

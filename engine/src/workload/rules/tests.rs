@@ -1,13 +1,13 @@
-use super::super::{Workload, WorkloadError, build, problems, swf};
 use super::*;
-use crate::registry::{self, Value};
-use crate::spec::SimSpec;
+use crate::components;
+use crate::spec::{SimSpec, Value};
+use crate::workload::{Workload, WorkloadError, build, problems, swf};
 
 fn spec(rules: &[(&str, Value)]) -> SimSpec {
     let mut spec = SimSpec::new();
-    spec.choose(Part::new(registry::find(Slot::Source, "swf").expect("is registered")));
+    spec.choose(Choice::new(components::find(Role::Source, "swf").expect("is registered")));
     for (name, value) in rules {
-        spec.part_mut(Slot::Rules).set(name, value.clone()).expect("is valid");
+        spec.choice_mut(Role::Rules).set(name, value.clone()).expect("is valid");
     }
     spec
 }

@@ -18,11 +18,11 @@ pub use header::Header;
 
 use number::NumberProblem;
 
-use crate::registry::{Default as ParamDefault, Entry, Param, Slot, Type};
+use crate::spec::{Component, Default as ParamDefault, Param, Role, Type};
 
-/// Registry entry of the SWF source.
-pub const ENTRY: Entry = Entry {
-    slot: Slot::Source,
+/// Description of the SWF source.
+pub const COMPONENT: Component = Component {
+    role: Role::Source,
     name: "swf",
     version: 1,
     source: "Chapin et al. 1999, Standard Workload Format 2.2",

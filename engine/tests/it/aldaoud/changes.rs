@@ -1,11 +1,11 @@
 //! Servers that leave and come back, speeds and arrivals that change.
-use powersweep_engine::queueing::rates::{Changing, Fcfs, Lpas, Phase, Rescaled};
-use powersweep_engine::queueing::{Arrivals, Listed, State};
-use powersweep_engine::{Slot, Value};
+use powersweep_engine::queues::policies::classes::{Changing, Fcfs, Lpas, Phase, Rescaled};
+use powersweep_engine::queues::{Arrivals, Listed, State};
+use powersweep_engine::{Role, Value};
 
 use super::schedules::{energy_j, run, table};
 use super::systems;
-use super::tables::{lpas, part, reals, row, spec, with};
+use super::tables::{choice, lpas, reals, row, spec, with};
 
 fn phase(at_s: f64, speeds: &[f64], shares: Option<&[f64]>) -> Phase {
     Phase { at_s, speeds: speeds.to_vec(), shares: shares.map(<[f64]>::to_vec) }
@@ -27,10 +27,10 @@ fn a_server_that_leaves_ends_its_task_and_one_that_comes_back_takes_the_next() {
         phase(6.0, &[1.0, 1.0], None),
         phase(8.0, &[2.0, 1.0], None),
     ];
-    let tasks = [(0.0, 5.0, 0), (1.0, 2.0, 0), (4.0, 4.0, 0), (5.5, 1.0, 0)];
+    let jobs = [(0.0, 5.0, 0), (1.0, 2.0, 0), (4.0, 4.0, 0), (5.5, 1.0, 0)];
     let mut table = table(&[[1.0, 1.0]]);
     table.off_w = vec![0.0; 2];
-    let (rows, servers) = run(table, Changing::new(Fcfs::new(1), phases), &tasks, 10.0);
+    let (rows, servers) = run(table, Changing::new(Fcfs::new(1), phases), &jobs, 10.0);
     // Server 1 is gone from 3 to 6. At 8 server 0 has done 3 of 4; the rest takes half a second.
     assert_eq!(rows, [(0, 0, 0.0, 5.0), (1, 1, 1.0, 3.0), (2, 0, 5.0, 8.5), (3, 1, 6.0, 7.0)]);
     assert_eq!(servers.in_state_s(1, State::Off), 3.0);
@@ -42,8 +42,8 @@ fn a_server_that_leaves_ends_its_task_and_one_that_comes_back_takes_the_next() {
 fn new_shares_wake_a_sleeping_server() {
     let phases = vec![phase(0.0, &[1.0], None), phase(3.25, &[1.0], Some(&[1.0]))];
     let policy = Changing::new(Lpas::new(vec![0.5], 1), phases);
-    let tasks = [(1.0, 2.0, 0), (3.2, 2.0, 0), (6.0, 1.0, 0)];
-    let (rows, servers) = run(table(&[[1.0]]), policy, &tasks, 8.0);
+    let jobs = [(1.0, 2.0, 0), (3.2, 2.0, 0), (6.0, 1.0, 0)];
+    let (rows, servers) = run(table(&[[1.0]]), policy, &jobs, 8.0);
     // Asleep from 3, until 4 by the old share: the timer of 4 is void.
     assert_eq!(rows, [(0, 0, 1.0, 3.0), (1, 0, 3.25, 5.25), (2, 0, 6.0, 7.0)]);
     assert_eq!(servers.in_state_s(0, State::Asleep), 0.25);
@@ -52,9 +52,9 @@ fn new_shares_wake_a_sleeping_server() {
 #[test]
 fn programs_are_solved_at_every_change() {
     let mut changing = spec(&systems::structured(1.0));
-    changing.part_mut(Slot::Source).set("arrivals_change_at_s", reals(&[1000.0, 2000.0])).expect("is valid");
-    changing.part_mut(Slot::Source).set("arrivals_change_factors", reals(&[1.5, 0.5])).expect("is valid");
-    let platform = changing.part_mut(Slot::Platform);
+    changing.choice_mut(Role::Source).set("arrivals_change_at_s", reals(&[1000.0, 2000.0])).expect("is valid");
+    changing.choice_mut(Role::Source).set("arrivals_change_factors", reals(&[1.5, 0.5])).expect("is valid");
+    let platform = changing.choice_mut(Role::Platform);
     for (name, values) in [
         ("speed_change_at_s", [500.0, 2000.0]),
         ("speed_change_groups", [7.0, 7.0]),
@@ -62,7 +62,7 @@ fn programs_are_solved_at_every_change() {
     ] {
         platform.set(name, reals(&values)).expect("is valid");
     }
-    changing.part_mut(Slot::Statistics).set("horizon_s", Value::Real(3000.0)).expect("is valid");
+    changing.choice_mut(Role::Statistics).set("horizon_s", Value::Real(3000.0)).expect("is valid");
     assert_eq!(changing.problems(), Vec::<String>::new());
     let summary = row(&with(&changing, lpas(1.0)));
     assert_eq!(summary.lp_solved_count, Some(4));
@@ -71,7 +71,7 @@ fn programs_are_solved_at_every_change() {
     let expected = 24.5 * (1000.0 + 1.5 * 1000.0 + 0.5 * 1000.0);
     assert!((summary.measured_jobs_count as f64 / expected - 1.0).abs() < 0.03, "{}", summary.measured_jobs_count);
     for kind in ["class-fcfs", "class-pme"] {
-        let summary = row(&with(&changing, part(Slot::Policy, kind, &[])));
+        let summary = row(&with(&changing, choice(Role::Policy, kind, &[])));
         assert_eq!(summary.lp_solved_count, None);
         assert!(summary.group_utilization[6] < 0.51, "{kind}: away half of the time");
         // Half of the time without power: 1500 s of 7 * 3000 s.
@@ -82,25 +82,25 @@ fn programs_are_solved_at_every_change() {
 #[test]
 fn changes_that_cannot_be() {
     let good = spec(&systems::structured(1.0));
-    let with_lists = |slot: Slot, lists: &[(&str, &[f64])]| {
+    let with_lists = |role: Role, lists: &[(&str, &[f64])]| {
         let mut spec = good.clone();
         for (name, values) in lists {
-            spec.part_mut(slot).set(name, reals(values)).expect("is in its range");
+            spec.choice_mut(role).set(name, reals(values)).expect("is in its range");
         }
         spec
     };
     let speeds = |at: &[f64], groups: &[f64], factors: &[f64]| {
         let lists = [("speed_change_at_s", at), ("speed_change_groups", groups), ("speed_change_factors", factors)];
-        with_lists(Slot::Platform, &lists)
+        with_lists(Role::Platform, &lists)
     };
     let arrivals = |at: &[f64], factors: &[f64]| {
-        with_lists(Slot::Source, &[("arrivals_change_at_s", at), ("arrivals_change_factors", factors)])
+        with_lists(Role::Source, &[("arrivals_change_at_s", at), ("arrivals_change_factors", factors)])
     };
     let all: Vec<f64> = (1..=7).map(f64::from).collect();
-    let beta = with(&speeds(&[1.0], &[1.0], &[0.0]), part(Slot::Policy, "class-ordered-beta", &[]));
-    let steady = with(&arrivals(&[1.0], &[0.5]), part(Slot::Statistics, "steady-state", &[]));
+    let beta = with(&speeds(&[1.0], &[1.0], &[0.0]), choice(Role::Policy, "class-ordered-beta", &[]));
+    let steady = with(&arrivals(&[1.0], &[0.5]), choice(Role::Statistics, "steady-state", &[]));
     let cases = [
-        (with_lists(Slot::Source, &[("arrivals_change_at_s", &[1.0])]), "`arrivals_change_factors` has 0 values"),
+        (with_lists(Role::Source, &[("arrivals_change_at_s", &[1.0])]), "`arrivals_change_factors` has 0 values"),
         (arrivals(&[2.0, 1.0], &[1.0, 2.0]), "`arrivals_change_at_s` must ascend: 2 is followed by 1"),
         (speeds(&[1.0], &[1.0, 2.0], &[1.0]), "`speed_change_groups` has 2 values and `speed_change_at_s` 1"),
         (speeds(&[1.0], &[8.0], &[1.0]), "`speed_change_groups` must be numbers of groups, 1 to 7, not 8"),

@@ -1,19 +1,20 @@
-//! The suite that every policy of queues passes, for each registered policy of classes of tasks. `POWERSWEEP_PART` keeps to
+//! The suite that every policy of queues passes, for each registered policy of classes of jobs. `POWERSWEEP_PART` keeps to
 //! one of them.
+use powersweep_engine::components;
 use powersweep_engine::lp::System;
-use powersweep_engine::queueing::rates::{Rescaled, Visitor, visit};
-use powersweep_engine::queueing::{Poisson, QueuePolicy, ServerTable};
-use powersweep_engine::registry::{self, Entry, Value};
-use powersweep_engine::{Part, SimSpec, Slot};
+use powersweep_engine::queues::policies::classes::{Rescaled, Visitor, visit};
+use powersweep_engine::queues::{Poisson, QueuePolicy, ServerTable};
+use powersweep_engine::spec::{Component, Value};
+use powersweep_engine::{Choice, Role, SimSpec};
 use proptest::prelude::*;
 
 use super::properties::systems;
-use super::tables::{part, reals, spec, with};
+use super::tables::{choice, reals, spec, with};
 use crate::queueing::conforms;
 
 const TASKS: u64 = 600;
 
-/// Runs the suite on what it is shown; gives the number of completed tasks.
+/// Runs the suite on what it is shown; gives the number of completed jobs.
 struct Suite;
 
 impl Visitor for Suite {
@@ -24,35 +25,35 @@ impl Visitor for Suite {
     }
 }
 
-/// A policy with parameters that do something on systems of these tests, where tasks take about a second.
-fn sample(entry: &Entry, lpas_share: f64, over: &str) -> Part {
+/// A policy with parameters that do something on systems of these tests, where jobs take about a second.
+fn sample(component: &Component, lpas_share: f64, over: &str) -> Choice {
     let real = |name, value| (name, Value::Real(value));
-    match entry.name {
-        "class-lpas" => part(Slot::Policy, entry.name, &[real("lpas_capacity_share", lpas_share)]),
+    match component.name {
+        "class-lpas" => choice(Role::Policy, component.name, &[real("lpas_capacity_share", lpas_share)]),
         "class-ordered-beta" => {
-            part(Slot::Policy, entry.name, &[real("beta_window_s", 7.0), real("beta_target_s", 1.0)])
+            choice(Role::Policy, component.name, &[real("beta_window_s", 7.0), real("beta_target_s", 1.0)])
         }
         "class-dvs" => {
             let values = [real("dvs_period_s", 0.37), ("dvs_utilization", Value::Text(over.to_owned()))];
-            part(Slot::Policy, entry.name, &values)
+            choice(Role::Policy, component.name, &values)
         }
-        name => part(Slot::Policy, name, &[]),
+        name => choice(Role::Policy, name, &[]),
     }
 }
 
 /// Specs of a system under each registered policy that goes with it.
 fn under_each_policy(base: &SimSpec, lpas_share: f64, over: &str) -> Vec<SimSpec> {
     let wanted = std::env::var("POWERSWEEP_PART").ok();
-    let entries = registry::entries(Slot::Policy).filter(|e| wanted.as_ref().is_none_or(|wanted| e.name == wanted));
-    let specs = entries.map(|entry| with(base, sample(entry, lpas_share, over)));
+    let components = components::of(Role::Policy).filter(|e| wanted.as_ref().is_none_or(|wanted| e.name == wanted));
+    let specs = components.map(|component| with(base, sample(component, lpas_share, over)));
     specs.filter(|spec| spec.problems().is_empty()).collect()
 }
 
 fn conform(specs: &[SimSpec]) {
     for spec in specs {
-        let name = spec.part(Slot::Policy).entry().name;
+        let name = spec.choice(Role::Policy).component().name;
         let completed = visit(spec, Suite).expect("it is a policy of classes");
-        // A server of LPAS whose classes have had their share stays free until one that has not arrives: the last tasks
+        // A server of LPAS whose classes have had their share stays free until one that has not arrives: the last jobs
         // may wait for ever.
         assert!(completed == TASKS || name == "class-lpas", "{name}: {completed}");
     }
@@ -78,8 +79,8 @@ fn changed(base: &SimSpec, changes: &[(f64, f64, Vec<f64>)]) -> SimSpec {
     let mut spec = base.clone();
     let at_s: Vec<f64> = changes.iter().map(|(at_s, _, _)| *at_s).collect();
     let factors: Vec<f64> = changes.iter().map(|(_, factor, _)| *factor).collect();
-    spec.part_mut(Slot::Source).set("arrivals_change_at_s", reals(&at_s)).expect("is valid");
-    spec.part_mut(Slot::Source).set("arrivals_change_factors", reals(&factors)).expect("is valid");
+    spec.choice_mut(Role::Source).set("arrivals_change_at_s", reals(&at_s)).expect("is valid");
+    spec.choice_mut(Role::Source).set("arrivals_change_factors", reals(&factors)).expect("is valid");
     let each =
         || changes.iter().flat_map(|(at_s, _, speeds)| speeds.iter().zip(1_u32..).map(move |(v, j)| (*at_s, j, *v)));
     let lists: [(&str, Vec<f64>); 3] = [
@@ -88,13 +89,13 @@ fn changed(base: &SimSpec, changes: &[(f64, f64, Vec<f64>)]) -> SimSpec {
         ("speed_change_factors", each().map(|(_, _, speed)| speed).collect()),
     ];
     for (name, list) in lists {
-        spec.part_mut(Slot::Platform).set(name, reals(&list)).expect("is valid");
+        spec.choice_mut(Role::Platform).set(name, reals(&list)).expect("is valid");
     }
     spec
 }
 
 /// The system with servers that can all execute everything, as ordered-beta assumes: otherwise its timers go on for ever
-/// beside tasks whose servers are switched off.
+/// beside jobs whose servers are switched off.
 fn able(system: &System) -> System {
     let cells = || (0..system.classes()).flat_map(|i| (0..system.machines()).map(move |j| (i, j)));
     let rates = cells().map(|(i, j)| system.rate_per_s(i, j).max(0.3)).collect();
@@ -113,8 +114,8 @@ proptest! {
         let mut specs = under_each_policy(&base, share, over);
         prop_assert!(!specs.is_empty(), "no policy of classes is registered, or none of the name in POWERSWEEP_PART");
         for spec in &mut specs {
-            if spec.part(Slot::Policy).entry().name == "class-ordered-beta" {
-                spec.choose(super::tables::spec(&able(&system)).part(Slot::Platform).clone());
+            if spec.choice(Role::Policy).component().name == "class-ordered-beta" {
+                spec.choose(super::tables::spec(&able(&system)).choice(Role::Platform).clone());
             }
         }
         conform(&specs);
@@ -133,7 +134,7 @@ proptest! {
         base.seed = seed;
         // Those under which servers do not change, with arrivals that do.
         let mut arrivals_alone = changed(&base, &changes);
-        arrivals_alone.choose(base.part(Slot::Platform).clone());
+        arrivals_alone.choose(base.choice(Role::Platform).clone());
         conform(&under_each_policy(&changed(&base, &changes), share, "period"));
         conform(&under_each_policy(&arrivals_alone, share, "total"));
     }

@@ -179,7 +179,7 @@ fn systems_that_cannot_be() {
     }
 }
 
-/// A system whose numbers are those of another times factors: of each class's tasks, of all times, of all powers.
+/// A system whose numbers are those of another times factors: of each class's jobs, of all times, of all powers.
 fn rescaled(system: &System, classes: &[f64], time: f64, power: f64) -> System {
     let cells = || (0..system.classes()).flat_map(|i| (0..system.machines()).map(move |j| (i, j)));
     let arrivals = system.arrivals_per_s().iter().zip(classes).map(|(rate, class)| rate * class * time).collect();
@@ -257,7 +257,7 @@ fn of_two_classes(system: &System) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Units change nothing: not those of a class's tasks, of time or of power.
+    /// Units change nothing: not those of a class's jobs, of time or of power.
     #[test]
     fn the_optimum_does_not_depend_on_units(
         system in systems_within(20.0, 1..5),

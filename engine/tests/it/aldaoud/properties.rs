@@ -2,9 +2,9 @@
 use powersweep_engine::Limits;
 use powersweep_engine::error::Stop;
 use powersweep_engine::lp::{self, System};
-use powersweep_engine::queueing::rates::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
-use powersweep_engine::queueing::{
-    ClassStream, Completed, Observer, Poisson, QueuePolicy, ServerTable, Servers, Simulation, State, Task, Until, Work,
+use powersweep_engine::queues::policies::classes::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
+use powersweep_engine::queues::{
+    ClassStream, Completed, Job, Observer, Poisson, QueuePolicy, ServerTable, Servers, Simulation, State, Until, Work,
 };
 use proptest::prelude::*;
 
@@ -12,15 +12,15 @@ use proptest::prelude::*;
 #[derive(Clone)]
 struct Checked<P> {
     inner: P,
-    broken: fn(&P, &Servers, &[Task]) -> Option<String>,
-    waiting: Vec<Task>,
+    broken: fn(&P, &Servers, &[Job]) -> Option<String>,
+    waiting: Vec<Job>,
 }
 
 impl<P: QueuePolicy> Checked<P> {
     fn check(&mut self, servers: &Servers) {
-        // Started tasks are those that a server runs; ends come one at a time.
+        // Started jobs are those that a server runs; ends come one at a time.
         self.waiting
-            .retain(|task| (0..servers.len()).all(|j| servers.running(j).is_none_or(|r| r.number != task.number)));
+            .retain(|job| (0..servers.len()).all(|j| servers.running(j).is_none_or(|r| r.number != job.number)));
         assert_eq!(self.inner.waiting(), self.waiting.len());
         let broken = (self.broken)(&self.inner, servers, &self.waiting);
         assert_eq!(broken, None, "at {} s", servers.now_s());
@@ -32,9 +32,9 @@ impl<P: QueuePolicy> QueuePolicy for Checked<P> {
         self.inner.begin(servers)
     }
 
-    fn arrived(&mut self, servers: &mut Servers, task: Task) -> Result<(), Stop> {
-        self.waiting.push(task);
-        self.inner.arrived(servers, task)?;
+    fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
+        self.waiting.push(job);
+        self.inner.arrived(servers, job)?;
         self.check(servers);
         Ok(())
     }
@@ -56,7 +56,7 @@ impl<P: QueuePolicy> QueuePolicy for Checked<P> {
     }
 }
 
-/// The longest time that a task took.
+/// The longest time that a job took.
 struct Longest(f64);
 
 impl Observer for Longest {
@@ -75,12 +75,12 @@ fn table(system: &System) -> ServerTable {
     ServerTable::with_idle_w(machines, classes, rates, busy_w, system.idle_w().to_vec())
 }
 
-/// Runs to the horizon and checks what holds for every policy; gives the servers and the longest time of a task.
+/// Runs to the horizon and checks what holds for every policy; gives the servers and the longest time of a job.
 fn run<P: QueuePolicy>(
     system: &System,
     inner: P,
     seed: u64,
-    broken: fn(&P, &Servers, &[Task]) -> Option<String>,
+    broken: fn(&P, &Servers, &[Job]) -> Option<String>,
 ) -> (Servers, f64) {
     let policy = Checked { inner, broken, waiting: Vec::new() };
     let servers = Servers::new(table(system)).expect("a table");
@@ -101,11 +101,11 @@ fn run<P: QueuePolicy>(
     (servers, longest_s)
 }
 
-/// A free server and a waiting task that it can execute.
-fn idles(servers: &Servers, waiting: &[Task]) -> Option<String> {
+/// A free server and a waiting job that it can execute.
+fn idles(servers: &Servers, waiting: &[Job]) -> Option<String> {
     let free = || (0..servers.len()).filter(|j| servers.is_free(*j));
-    let pair = waiting.iter().find_map(|task| free().find(|j| servers.rate(task.class, *j) > 0.0).map(|j| (task, j)));
-    pair.map(|(task, server)| format!("task {} waits while server {server} is free", task.number))
+    let pair = waiting.iter().find_map(|job| free().find(|j| servers.rate(job.class, *j) > 0.0).map(|j| (job, j)));
+    pair.map(|(job, server)| format!("job {} waits while server {server} is free", job.number))
 }
 
 /// Up to 3 classes on up to 5 servers; a rate may be 0, but not on server 0.
@@ -148,7 +148,7 @@ proptest! {
         run(&system, beta, seed, |_, servers, waiting| idles(servers, waiting));
     }
 
-    /// A class starts only within its share, so that it ends beyond it by one task at most.
+    /// A class starts only within its share, so that it ends beyond it by one job at most.
     #[test]
     fn lpas_keeps_to_its_shares(system in systems(), seed in 0_u64..1000, target in 0.5_f64..1.0) {
         let capacity = lp::capacity(&system).expect("it has an optimum");

@@ -1,17 +1,17 @@
 //! Schedules of each policy, small enough to check by hand.
 use powersweep_engine::Limits;
-use powersweep_engine::queueing::rates::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
-use powersweep_engine::queueing::{
+use powersweep_engine::queues::policies::classes::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
+use powersweep_engine::queues::{
     Completed, Listed, Observer, QueuePolicy, ServerTable, Servers, Simulation, State, Until,
 };
 
-/// (task by order of arrival, server, start, end) of each task, in order of start.
+/// (job by order of arrival, server, start, end) of each job, in order of start.
 #[derive(Default)]
 struct Rows(Vec<(u64, usize, f64, f64)>);
 
 impl Observer for Rows {
     fn completed(&mut self, done: &Completed) {
-        self.0.push((done.task.number, done.server, done.start_s, done.finish_s));
+        self.0.push((done.job.number, done.server, done.start_s, done.finish_s));
     }
 }
 
@@ -22,15 +22,15 @@ pub(super) fn table<const J: usize>(rates: &[[f64; J]]) -> ServerTable {
     ServerTable::with_idle_w(J, rates.len(), cells, busy_w, vec![4.0; J])
 }
 
-/// Tasks are (arrival, work, class).
+/// Jobs are (arrival, work, class).
 pub(super) fn run<P: QueuePolicy>(
     table: ServerTable,
     policy: P,
-    tasks: &[(f64, f64, u32)],
+    jobs: &[(f64, f64, u32)],
     horizon_s: f64,
 ) -> (Vec<(u64, usize, f64, f64)>, Servers) {
     let servers = Servers::new(table).expect("a table");
-    let mut run = Simulation::new(Listed::new(tasks), policy, servers);
+    let mut run = Simulation::new(Listed::new(jobs), policy, servers);
     let mut rows = Rows::default();
     run.run(Until::horizon(horizon_s), &Limits::NONE, &mut rows).expect("it runs");
     run.settle();
@@ -46,8 +46,8 @@ pub(super) fn energy_j(servers: &Servers) -> f64 {
 fn fcfs_takes_the_earliest_task_that_a_server_can_execute() {
     // Server 1 cannot execute class 0.
     let table = table(&[[1.0, 0.0], [1.0, 2.0]]);
-    let tasks = [(0.0, 4.0, 0), (1.0, 4.0, 1), (2.0, 1.0, 0), (2.5, 2.0, 1), (6.0, 1.0, 1), (7.0, 1.0, 1)];
-    let (rows, servers) = run(table, Fcfs::new(2), &tasks, 10.0);
+    let jobs = [(0.0, 4.0, 0), (1.0, 4.0, 1), (2.0, 1.0, 0), (2.5, 2.0, 1), (6.0, 1.0, 1), (7.0, 1.0, 1)];
+    let (rows, servers) = run(table, Fcfs::new(2), &jobs, 10.0);
     let expected = [
         (0, 0, 0.0, 4.0),
         (1, 1, 1.0, 3.0),
@@ -66,15 +66,15 @@ fn pme_takes_the_most_efficient_class_and_the_longest_waiting_of_equal_ones() {
     let mut table = table(&[[2.0], [4.0], [4.0]]);
     // Efficiencies 1, 2, and 2 but for rounding.
     table.busy_w = vec![2.0, 2.0, 2.0 * (1.0 + 1e-10)];
-    let tasks = [(0.0, 2.0, 0), (0.1, 2.0, 0), (0.2, 4.0, 2), (0.3, 4.0, 1)];
-    let (rows, _) = run(table.clone(), Pme::new(&table), &tasks, 10.0);
+    let jobs = [(0.0, 2.0, 0), (0.1, 2.0, 0), (0.2, 4.0, 2), (0.3, 4.0, 1)];
+    let (rows, _) = run(table.clone(), Pme::new(&table), &jobs, 10.0);
     assert_eq!(rows, [(0, 0, 0.0, 1.0), (2, 0, 1.0, 2.0), (3, 0, 2.0, 3.0), (1, 0, 3.0, 4.0)]);
 }
 
 #[test]
 fn lpas_sleeps_until_its_free_time_is_its_share() {
-    let tasks = [(1.0, 2.0, 0), (3.5, 1.0, 0), (6.5, 1.0, 0)];
-    let (rows, servers) = run(table(&[[1.0]]), Lpas::new(vec![0.5], 1), &tasks, 8.0);
+    let jobs = [(1.0, 2.0, 0), (3.5, 1.0, 0), (6.5, 1.0, 0)];
+    let (rows, servers) = run(table(&[[1.0]]), Lpas::new(vec![0.5], 1), &jobs, 8.0);
     // At 3 it has worked 2 of 3: it sleeps until 4, when it has been free for 2 of 4. At 5, 3 of 5: until 6. At 7.5 it
     // has worked 4 of 7.5: until 8.
     assert_eq!(rows, [(0, 0, 1.0, 3.0), (1, 0, 4.0, 5.0), (2, 0, 6.5, 7.5)]);
@@ -83,11 +83,11 @@ fn lpas_sleeps_until_its_free_time_is_its_share() {
 
 #[test]
 fn lpas_takes_a_waiting_task_on_waking_whatever_the_rounding() {
-    // More tasks than the share allows: the server works or sleeps, and is never free beside those that wait.
+    // More jobs than the share allows: the server works or sleeps, and is never free beside those that wait.
     for share in [0.1, 0.3, 0.7, 2.0 / 3.0] {
-        let task = |i: u32| (0.1 * f64::from(i), 0.1 + 0.013 * f64::from(i % 7), 0);
-        let tasks: Vec<_> = (0..3000).map(task).collect();
-        let (_, servers) = run(table(&[[1.0]]), Lpas::new(vec![share], 1), &tasks, 299.0);
+        let job = |i: u32| (0.1 * f64::from(i), 0.1 + 0.013 * f64::from(i % 7), 0);
+        let jobs: Vec<_> = (0..3000).map(job).collect();
+        let (_, servers) = run(table(&[[1.0]]), Lpas::new(vec![share], 1), &jobs, 299.0);
         assert_eq!(servers.in_state_s(0, State::Free), 0.0, "share {share}");
         assert!((servers.in_state_s(0, State::Busy) / 299.0 - share).abs() < 1e-3);
     }
@@ -95,21 +95,21 @@ fn lpas_takes_a_waiting_task_on_waking_whatever_the_rounding() {
 
 #[test]
 fn lpas_takes_the_eligible_class_that_lags_most() {
-    let tasks = [(0.0, 1.0, 1), (0.4, 1.0, 1), (0.5, 1.0, 0), (0.6, 1.0, 0)];
-    let (rows, servers) = run(table(&[[1.0], [1.0]]), Lpas::new(vec![0.25, 0.5], 1), &tasks, 4.5);
+    let jobs = [(0.0, 1.0, 1), (0.4, 1.0, 1), (0.5, 1.0, 0), (0.6, 1.0, 0)];
+    let (rows, servers) = run(table(&[[1.0], [1.0]]), Lpas::new(vec![0.25, 0.5], 1), &jobs, 4.5);
     // At 1: +0.25 and -0.5; at 2: -0.25 and 0; at 3: -1/12 and -1/6, sleep for (0.25 * 3 - 0) / 0.75 = 1; at 4: 0 and 0.
     assert_eq!(rows, [(0, 0, 0.0, 1.0), (2, 0, 1.0, 2.0), (1, 0, 2.0, 3.0)]);
     assert_eq!(servers.in_state_s(0, State::Asleep), 1.0);
-    assert_eq!(servers.running(0).map(|task| (task.number, servers.since_s(0))), Some((3, 4.0)));
+    assert_eq!(servers.running(0).map(|job| (job.number, servers.since_s(0))), Some((3, 4.0)));
 }
 
 #[test]
 fn lpas_stays_free_for_the_next_arrival_of_an_eligible_class() {
     // Server 1 has no share: asleep from the start.
-    let tasks = [(0.0, 1.0, 1), (0.5, 1.0, 1), (4.5, 1.0, 1)];
+    let jobs = [(0.0, 1.0, 1), (0.5, 1.0, 1), (4.5, 1.0, 1)];
     let policy = Lpas::new(vec![0.5, 0.0, 0.25, 0.0], 2);
-    let (rows, servers) = run(table(&[[1.0, 9.0], [1.0, 9.0]]), policy, &tasks, 6.0);
-    // At 1 class 1 has had its share for long, class 0 not: no sleep. The task of 0.5 waits until one arrives at 4.5,
+    let (rows, servers) = run(table(&[[1.0, 9.0], [1.0, 9.0]]), policy, &jobs, 6.0);
+    // At 1 class 1 has had its share for long, class 0 not: no sleep. The job of 0.5 waits until one arrives at 4.5,
     // when 1 / 4.5 is within the share, and goes first.
     assert_eq!(rows, [(0, 0, 0.0, 1.0), (1, 0, 4.5, 5.5)]);
     assert_eq!(servers.in_state_s(0, State::Asleep), 0.0);
@@ -120,7 +120,7 @@ fn lpas_stays_free_for_the_next_arrival_of_an_eligible_class() {
 fn ordered_beta_switches_by_the_mean_completion_time() {
     // Server 1 has the lesser beta. Above 4.5 one goes on, below 4 one goes off.
     let policy = OrderedBeta::new(&[2.0, 1.0], 1, Window { length_s: 10.0, target_s: 5.0, tolerance: 0.1 });
-    let tasks = [
+    let jobs = [
         (0.0, 1.0),
         (11.0, 6.0),
         (12.0, 6.0),
@@ -137,8 +137,8 @@ fn ordered_beta_switches_by_the_mean_completion_time() {
         (102.0, 6.0),
         (108.0, 1.0),
     ];
-    let tasks = tasks.map(|(arrival, work)| (arrival, work, 0));
-    let (rows, servers) = run(table(&[[1.0, 1.0]]), policy, &tasks, 115.0);
+    let jobs = jobs.map(|(arrival, work)| (arrival, work, 0));
+    let (rows, servers) = run(table(&[[1.0, 1.0]]), policy, &jobs, 115.0);
     let expected = [
         (0, 1, 0.0, 1.0),
         // 10: mean 1, server 0 off.
@@ -147,7 +147,7 @@ fn ordered_beta_switches_by_the_mean_completion_time() {
         // 20: mean 6, server 0 on. 30: mean 11, all are on.
         (3, 1, 31.0, 46.0),
         (4, 0, 32.0, 47.0),
-        // 40: nothing ended, server 0 off once it has ended its task at 47.
+        // 40: nothing ended, server 0 off once it has ended its job at 47.
         (5, 1, 46.0, 47.0),
         // 50: mean 44 / 3, server 0 on. 60: nothing ended, off.
         (6, 1, 61.0, 69.0),
@@ -181,14 +181,14 @@ fn dvs_follows_the_utilization_of_the_last_period() {
     let frequencies =
         vec![Frequency { share: 0.5, busy_w: 0.4, idle_w: 0.5 }, Frequency { share: 1.0, busy_w: 1.0, idle_w: 1.0 }];
     let dvs = |over| Dvs::new(1, 1, frequencies.clone(), 1.0, over);
-    let tasks = [(1.5, 1.0, 0), (9.25, 1.0, 0)];
-    let (rows, servers) = run(table(&[[1.0]]), dvs(Utilization::Period), &tasks, 12.0);
+    let jobs = [(1.5, 1.0, 0), (9.25, 1.0, 0)];
+    let (rows, servers) = run(table(&[[1.0]]), dvs(Utilization::Period), &jobs, 12.0);
     // Half speed from 1. Utilization 1/2 at 2, 1 at 3 when 0.75 are done, 1/4 at 4; 3/4 at 10 when 0.375 are done.
     assert_eq!(rows, [(0, 0, 1.5, 3.25), (1, 0, 9.25, 10.625)]);
     let free_j = 4.0 * (1.0 + 0.75 + 1.375) + 2.0 * (0.5 + 5.25);
     let busy_j = 4.0 * (1.5 + 0.75) + 10.0 * (0.25 + 0.625);
     assert!((energy_j(&servers) - free_j - busy_j).abs() < 1e-12, "{}", energy_j(&servers));
 
-    let (rows, _) = run(table(&[[1.0]]), dvs(Utilization::Total), &tasks, 12.0);
+    let (rows, _) = run(table(&[[1.0]]), dvs(Utilization::Total), &jobs, 12.0);
     assert_eq!(rows, [(0, 0, 1.5, 3.5), (1, 0, 9.25, 11.25)]);
 }

@@ -1,20 +1,21 @@
 //! The paper's tables by simulation, in small: fewer replications over less time than the paper's 30 of 20,000, so that
 //! the bounds are wider than those of the whole manifest, and specs that cannot be.
-use powersweep_engine::registry::{self, Value};
+use powersweep_engine::components;
+use powersweep_engine::spec::Value;
 use powersweep_engine::workload::{self, Workload};
-use powersweep_engine::{Details, Limits, Measured, Part, QueueSummary, SimSpec, Slot};
+use powersweep_engine::{Choice, Details, Limits, Measured, QueueSummary, Role, SimSpec};
 
 use super::systems;
 
 const REPLICATIONS: u64 = 3;
 const HORIZON_S: f64 = 6_000.0;
 
-pub(super) fn part(slot: Slot, name: &str, values: &[(&str, Value)]) -> Part {
-    let mut part = Part::new(registry::find(slot, name).expect("is registered"));
+pub(super) fn choice(role: Role, name: &str, values: &[(&str, Value)]) -> Choice {
+    let mut choice = Choice::new(components::find(role, name).expect("is registered"));
     for (name, value) in values {
-        part.set(name, value.clone()).expect("is valid");
+        choice.set(name, value.clone()).expect("is valid");
     }
-    part
+    choice
 }
 
 pub(super) fn reals(values: &[f64]) -> Value {
@@ -27,19 +28,19 @@ pub(super) fn spec(system: &powersweep_engine::lp::System) -> SimSpec {
     let rates: Vec<f64> = cells().map(|(i, j)| system.rate_per_s(i, j)).collect();
     let busy_w: Vec<f64> = cells().map(|(i, j)| system.busy_w(i, j)).collect();
     let mut spec = SimSpec::new();
-    spec.choose(part(Slot::Source, "poisson-classes", &[("class_arrivals_per_s", reals(system.arrivals_per_s()))]));
+    spec.choose(choice(Role::Source, "poisson-classes", &[("class_arrivals_per_s", reals(system.arrivals_per_s()))]));
     let platform = [
         ("group_rates_per_s", reals(&rates)),
         ("group_busy_w", reals(&busy_w)),
         ("group_idle_w", reals(system.idle_w())),
     ];
-    spec.choose(part(Slot::Platform, "rate-matrix", &platform));
-    spec.choose(part(Slot::Policy, "class-fcfs", &[]));
-    spec.choose(part(Slot::Statistics, "horizon", &[("horizon_s", Value::Real(HORIZON_S))]));
+    spec.choose(choice(Role::Platform, "rate-matrix", &platform));
+    spec.choose(choice(Role::Policy, "class-fcfs", &[]));
+    spec.choose(choice(Role::Statistics, "horizon", &[("horizon_s", Value::Real(HORIZON_S))]));
     spec
 }
 
-pub(super) fn with(spec: &SimSpec, policy: Part) -> SimSpec {
+pub(super) fn with(spec: &SimSpec, policy: Choice) -> SimSpec {
     let mut spec = spec.clone();
     spec.choose(policy);
     spec
@@ -67,18 +68,18 @@ fn means(spec: &SimSpec) -> (f64, f64) {
     (w, energy)
 }
 
-pub(super) fn lpas(share: f64) -> Part {
-    part(Slot::Policy, "class-lpas", &[("lpas_capacity_share", Value::Real(share))])
+pub(super) fn lpas(share: f64) -> Choice {
+    choice(Role::Policy, "class-lpas", &[("lpas_capacity_share", Value::Real(share))])
 }
 
 /// Checks (policy, W, saving in percent) against a spec of FCFS: W within 2%, the saving within 0.6 points.
-fn table(spec: &SimSpec, rows: &[(Part, f64, f64)]) {
+fn table(spec: &SimSpec, rows: &[(Choice, f64, f64)]) {
     let (_, base) = means(spec);
     for (policy, w_s, saving) in rows {
         let spec = with(spec, policy.clone());
         let (w, energy) = means(&spec);
         let ours = 100.0 * (1.0 - energy / base);
-        let name = policy.entry().name;
+        let name = policy.component().name;
         assert!((w / w_s - 1.0).abs() < 0.02, "{name}: W is {w}, published {w_s}");
         assert!((ours - saving).abs() < 0.6, "{name}: the saving is {ours}, published {saving}");
     }
@@ -87,29 +88,29 @@ fn table(spec: &SimSpec, rows: &[(Part, f64, f64)]) {
 #[test]
 fn table_1() {
     let spec = spec(&systems::experiment_1());
-    table(&spec, &[(part(Slot::Policy, "class-pme", &[]), 0.261, 13.20), (lpas(1.0), 0.165, 38.21)]);
+    table(&spec, &[(choice(Role::Policy, "class-pme", &[]), 0.261, 13.20), (lpas(1.0), 0.165, 38.21)]);
 }
 
 #[test]
 fn table_2() {
     let spec = spec(&systems::experiment_2());
     let rows = [
-        (part(Slot::Policy, "class-fcfs", &[]), 0.207, 0.0),
-        (part(Slot::Policy, "class-pme", &[]), 0.207, 4.41),
+        (choice(Role::Policy, "class-fcfs", &[]), 0.207, 0.0),
+        (choice(Role::Policy, "class-pme", &[]), 0.207, 4.41),
         (lpas(1.0), 0.308, 22.38),
     ];
     table(&spec, &rows);
 }
 
 /// The platform of section 6, by its factors.
-fn structured() -> Part {
+fn structured() -> Choice {
     let values = [
         ("structure_class_rates_per_s", reals(&[1.0, 2.0, 5.0, 3.0])),
         ("structure_speeds", reals(&[1.0, 3.0, 4.0, 0.2, 6.0, 5.0, 10.0])),
         ("structure_betas_j", reals(&systems::BETAS)),
         ("group_idle_w", reals(&systems::STRUCTURED_IDLE_W)),
     ];
-    part(Slot::Platform, "structured", &values)
+    choice(Role::Platform, "structured", &values)
 }
 
 #[test]
@@ -119,11 +120,11 @@ fn table_6() {
     let window = [("beta_window_s", 25.0), ("beta_target_s", 0.2), ("beta_tolerance", 0.1)];
     let window = window.map(|(name, value)| (name, Value::Real(value)));
     let rows = [
-        (part(Slot::Policy, "class-fcfs", &[]), 0.163, 0.0),
-        (part(Slot::Policy, "class-pme", &[]), 0.164, 0.009),
+        (choice(Role::Policy, "class-fcfs", &[]), 0.163, 0.0),
+        (choice(Role::Policy, "class-pme", &[]), 0.164, 0.009),
         (lpas(1.0), 0.167, 40.93),
         (lpas(0.5), 0.20, 57.13),
-        (part(Slot::Policy, "class-ordered-beta", &window), 0.177, 40.38),
+        (choice(Role::Policy, "class-ordered-beta", &window), 0.177, 40.38),
     ];
     table(&spec, &rows);
 }
@@ -139,7 +140,7 @@ fn the_columns_of_a_row() {
     assert!((found.lp_power_w.expect("it has one") - 152.8008).abs() < 1e-6);
     let shares = found.lp_shares.expect("it has some");
     assert_eq!(shares.len(), 28);
-    // A machine is never busy for longer than its load allows, but for one task.
+    // A machine is never busy for longer than its load allows, but for one job.
     for (group, busy) in found.group_utilization.iter().enumerate() {
         let load: f64 = shares.iter().skip(group).step_by(7).sum();
         assert!(*busy <= load + 0.01, "group {group}: {busy} of {load}");
@@ -180,7 +181,7 @@ fn the_columns_of_a_row() {
 fn groups_are_their_machines() {
     let each = spec(&systems::cluster_homogeneous());
     let mut grouped = each.clone();
-    let platform = each.part(Slot::Platform);
+    let platform = each.choice(Role::Platform);
     let firsts = [0, 2, 8, 15, 22, 26];
     let of_firsts = |name: &str| {
         let values: Vec<f64> = platform.reals(name).chunks(30).flat_map(|row| firsts.map(|first| row[first])).collect();
@@ -189,11 +190,11 @@ fn groups_are_their_machines() {
     let values = ["group_rates_per_s", "group_busy_w", "group_idle_w"].map(of_firsts);
     let mut values: Vec<(&str, Value)> = values.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     values.push(("group_servers", reals(&systems::GROUPS.map(|count| count as f64))));
-    grouped.choose(part(Slot::Platform, "rate-matrix", &values));
+    grouped.choose(choice(Role::Platform, "rate-matrix", &values));
     for policy in ["class-fcfs", "class-pme", "class-lpas", "class-dvs"] {
         let rows = [&each, &grouped].map(|spec| {
-            let mut spec = with(spec, part(Slot::Policy, policy, &[]));
-            spec.part_mut(Slot::Statistics).set("horizon_s", Value::Real(50.0)).expect("is valid");
+            let mut spec = with(spec, choice(Role::Policy, policy, &[]));
+            spec.choice_mut(Role::Statistics).set("horizon_s", Value::Real(50.0)).expect("is valid");
             row(&spec)
         });
         let of = |row: &QueueSummary| (row.turnaround_s_mean, row.energy_total_j, row.measured_jobs_count);
@@ -207,22 +208,22 @@ fn specs_that_cannot_be() {
     assert_eq!(good.problems(), Vec::<String>::new());
     let platform = |name: &str, value: &[f64]| {
         let mut spec = good.clone();
-        spec.part_mut(Slot::Platform).set(name, reals(value)).expect("is in its range");
+        spec.choice_mut(Role::Platform).set(name, reals(value)).expect("is in its range");
         spec
     };
-    let policy = |name: &str, values: &[(&str, Value)]| with(&good, part(Slot::Policy, name, values));
+    let policy = |name: &str, values: &[(&str, Value)]| with(&good, choice(Role::Policy, name, values));
     let mut unreachable = good.clone();
-    unreachable.part_mut(Slot::Source).set("class_arrivals_per_s", reals(&[1.0; 4])).expect("is in its range");
+    unreachable.choice_mut(Role::Source).set("class_arrivals_per_s", reals(&[1.0; 4])).expect("is in its range");
     let mut without_arrivals = good.clone();
-    without_arrivals.part_mut(Slot::Source).set("class_arrivals_per_s", reals(&[0.0; 3])).expect("is in its range");
+    without_arrivals.choice_mut(Role::Source).set("class_arrivals_per_s", reals(&[0.0; 3])).expect("is in its range");
     let mut standing = spec(&systems::structured(1.0));
     standing.choose(structured());
     let speeds = reals(&[1.0, 3.0, 4.0, 0.0, 6.0, 5.0, 10.0]);
-    standing.part_mut(Slot::Platform).set("structure_speeds", speeds).expect("is in its range");
+    standing.choice_mut(Role::Platform).set("structure_speeds", speeds).expect("is in its range");
     let cases = [
         (without_arrivals, "`class_arrivals_per_s` has no arrivals"),
         (
-            with(&standing, part(Slot::Policy, "class-ordered-beta", &[])),
+            with(&standing, choice(Role::Policy, "class-ordered-beta", &[])),
             "`structure_speeds` has a group without a rate: give the betas (`beta_groups_j`)",
         ),
         (platform("group_rates_per_s", &[1.0; 5]), "`group_rates_per_s` has 5 values: 3 classes"),
@@ -252,9 +253,9 @@ fn specs_that_cannot_be() {
         assert!(problems.iter().any(|problem| problem.contains(expected)), "{problems:?} does not say {expected}");
     }
     let mut mixed = good.clone();
-    mixed.choose(part(Slot::Platform, "homogeneous", &[]));
+    mixed.choose(choice(Role::Platform, "homogeneous", &[]));
     assert!(!mixed.problems().is_empty(), "processors have no rate for each class");
     let mut batch = good;
-    batch.choose(part(Slot::Policy, "batch", &[]));
-    assert!(!batch.problems().is_empty(), "a batch policy has no classes of tasks");
+    batch.choose(choice(Role::Policy, "batch", &[]));
+    assert!(!batch.problems().is_empty(), "a batch policy has no classes of jobs");
 }

@@ -1,0 +1,384 @@
+//! The state that the kernel owns, and the read-only view that a policy has of it; the decisions are in `decisions.rs`.
+//!
+//! Every decision is checked; an impossible one changes nothing and gives [`SimError::Policy`], which ends the run. A
+//! policy never sees the future: true run times and coming arrivals are not in the view.
+
+use super::events::{End, Ends, Timers, key_time, time_key};
+use super::meter::Meter;
+use super::recorder::{Finished, Recorder};
+use super::sleep::Sleep;
+use crate::batch::platform::{Gear, Machine};
+use crate::limits::Limits;
+use crate::summary;
+use crate::workload::Job;
+
+/// A job by its position in the workload, which is its place in the order of arrival.
+pub type JobId = u32;
+
+/// Steps between two looks at the limits.
+pub(super) const STEPS_PER_CHECK: u32 = 1024;
+
+/// `Cluster::phase` of jobs that hold no procs; smaller values are slots of running jobs.
+pub(super) const FUTURE: u32 = u32::MAX;
+pub(super) const WAITING: u32 = u32::MAX - 1;
+pub(super) const DONE: u32 = u32::MAX - 2;
+
+/// A job that holds procs.
+#[derive(Debug, Clone)]
+pub(super) struct Running {
+    pub(super) job: JobId,
+    /// Place in the order of starts; 0 is the first. Breaks ties of completions.
+    pub(super) seq: u32,
+    pub(super) procs: u32,
+    pub(super) class: u16,
+    pub(super) gear: u8,
+    pub(super) start_gear: u8,
+    pub(super) backfilled: bool,
+    pub(super) executing: bool,
+    /// The level of the meter of gear 0 as jobs of its class run at it.
+    pub(super) base: u16,
+    pub(super) start_s: f64,
+    /// Instant up to which the fields below are settled.
+    pub(super) since_s: f64,
+    /// Run time left, in seconds at the top gear.
+    pub(super) run_left_s: f64,
+    /// Estimate left, in seconds at the top gear; below 0 once the job outlives it.
+    pub(super) estimate_left_s: f64,
+    pub(super) end_s: f64,
+    pub(super) suspended_s: f64,
+    pub(super) energy_j: f64,
+}
+
+impl Running {
+    /// Its level in the meter while it executes.
+    #[inline]
+    pub(super) fn level(&self) -> usize {
+        usize::from(self.base) + usize::from(self.gear)
+    }
+}
+
+/// A job whose procs have become free, as the policy is told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ended {
+    /// The job.
+    pub job: JobId,
+    /// Procs that it held.
+    pub procs: u32,
+    /// Class of its machines.
+    pub class: usize,
+    /// When it was expected to end (s).
+    pub estimated_end_s: f64,
+}
+
+/// Procs of one class by state, besides those in use.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ClassState {
+    pub(super) free: u32,
+    pub(super) asleep: u32,
+    /// Of these, `recalled` will wake as soon as they are off.
+    pub(super) switching_off: u32,
+    pub(super) recalled: u32,
+    pub(super) waking: u32,
+    /// First of the class's levels in the meter: one a gear for each class of jobs, then idle, suspended, asleep,
+    /// switching off, waking.
+    pub(super) level: usize,
+    /// The level of idle procs, where the levels that are no gears begin.
+    pub(super) rest: usize,
+    /// Gears of the class.
+    pub(super) gears: usize,
+    /// Levels from one class of jobs to the next: the number of gears, or 0 if the class does not matter.
+    pub(super) stride: usize,
+}
+
+/// Offsets of a class's levels in the meter, from `ClassState::rest`.
+pub(super) const IDLE: usize = 0;
+pub(super) const SUSPENDED: usize = 1;
+pub(super) const ASLEEP: usize = 2;
+pub(super) const SWITCHING_OFF: usize = 3;
+pub(super) const WAKING: usize = 4;
+
+/// Machines, running jobs, timers and the meter.
+#[derive(Clone)]
+pub struct Cluster<'w, R> {
+    pub(super) jobs: &'w [Job],
+    pub(super) limits: &'w Limits<'w>,
+    pub(super) machine: Machine,
+    pub(super) now_s: f64,
+    pub(super) first_submit_s: f64,
+    pub(super) classes: Vec<ClassState>,
+    /// By level of the meter, so that a gear is one look-up away; levels that are no gear have a filler.
+    pub(super) gears: Vec<Gear>,
+    pub(super) running: Vec<Running>,
+    pub(super) free_slots: Vec<u32>,
+    /// By job: FUTURE, WAITING, DONE or the slot in `running`.
+    pub(super) phase: Vec<u32>,
+    pub(super) ends: Ends,
+    pub(super) timers: Timers,
+    pub(super) meter: Meter,
+    pub(super) sleep: Sleep,
+    pub(super) recorder: R,
+    pub(super) starts_count: u32,
+    pub(super) done_count: usize,
+    pub(super) gear_changes_count: u64,
+    pub(super) events_count: u64,
+    pub(super) steps: u32,
+    /// How often a job has been given another end than it had: once it has, the queue may hold stale ends.
+    pub(super) rescheduled_count: u64,
+}
+
+/// Look-ups.
+impl<'w, R: Recorder> Cluster<'w, R> {
+    pub(super) fn slot(&self, job: JobId) -> Option<usize> {
+        let phase = self.phase[job as usize] as usize;
+        (phase < self.running.len()).then_some(phase)
+    }
+
+    /// The gear of a running job, as jobs of its class run at it.
+    #[inline]
+    pub(super) fn gear_of(&self, run: &Running) -> Gear {
+        self.gears[run.level()]
+    }
+
+    #[inline]
+    pub(super) fn estimated_end(&self, run: &Running) -> f64 {
+        if run.executing {
+            run.since_s + run.estimate_left_s * self.gear_of(run).time_factor
+        } else {
+            self.now_s + run.estimate_left_s
+        }
+    }
+}
+
+/// What only the event loop does.
+impl<'w, R: Recorder> Cluster<'w, R> {
+    pub(super) fn new(jobs: &'w [Job], machine: Machine, limits: &'w Limits<'w>, recorder: R) -> Cluster<'w, R> {
+        let mut levels = Vec::new();
+        let mut classes = Vec::new();
+        let mut gear_table: Vec<Gear> = Vec::new();
+        for class in &machine.classes {
+            let gears = class.gears.len();
+            let level = levels.len();
+            for gears in std::iter::once(&class.gears).chain(&class.more_job_classes) {
+                gear_table.extend(gears);
+                levels.extend(gears.iter().map(|gear| (0, gear.busy_w)));
+            }
+            gear_table.extend([Gear { time_factor: 1.0, busy_w: 0.0 }; WAKING + 1]);
+            let (rest, stride) = (levels.len(), if class.more_job_classes.is_empty() { 0 } else { gears });
+            classes.push(ClassState { free: class.procs, level, rest, gears, stride, ..ClassState::default() });
+            let sleep = class.sleep;
+            let rest = [class.idle_w, class.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
+            levels.extend(rest.into_iter().enumerate().map(|(i, w)| (if i == IDLE { class.procs } else { 0 }, w)));
+        }
+        let now_s = jobs.first().map_or(0.0, |job| job.submit_s);
+        let sleep = Sleep::new(now_s, machine.procs());
+        Cluster {
+            jobs,
+            limits,
+            meter: Meter::new(levels, machine.procs(), machine.static_w, now_s),
+            machine,
+            now_s,
+            first_submit_s: now_s,
+            classes,
+            gears: gear_table,
+            running: Vec::new(),
+            free_slots: Vec::new(),
+            phase: vec![FUTURE; jobs.len()],
+            ends: Ends::default(),
+            timers: Timers::default(),
+            sleep,
+            recorder,
+            starts_count: 0,
+            done_count: 0,
+            gear_changes_count: 0,
+            events_count: 0,
+            steps: 0,
+            rescheduled_count: 0,
+        }
+    }
+
+    pub(super) fn jobs(&self) -> &'w [Job] {
+        self.jobs
+    }
+
+    pub(super) fn done_count(&self) -> usize {
+        self.done_count
+    }
+
+    pub(super) fn recorder(&self) -> &R {
+        &self.recorder
+    }
+
+    pub(super) fn into_recorder(self) -> R {
+        self.recorder
+    }
+
+    #[inline(always)]
+    pub(super) fn advance(&mut self, now_s: f64) {
+        self.now_s = now_s;
+        self.meter.advance(now_s);
+    }
+
+    /// A job arrives.
+    #[inline(always)]
+    pub(super) fn submit(&mut self, job: JobId) {
+        let Job { procs, run_s, .. } = self.jobs[job as usize];
+        self.phase[job as usize] = WAITING;
+        self.meter.wait_begins(f64::from(procs) * run_s);
+    }
+
+    /// Key of the next completion; greater than every key if no job executes.
+    #[inline(always)]
+    pub(super) fn next_end_key(&mut self) -> u64 {
+        if self.rescheduled_count > 0 {
+            // Drops what gear changes left behind.
+            self.next_end();
+        }
+        self.ends.first_key()
+    }
+
+    /// The next completion, if any job executes. Drops what gear changes left behind.
+    #[inline]
+    pub(super) fn next_end(&mut self) -> Option<End> {
+        loop {
+            let end = self.ends.peek()?;
+            if self.rescheduled_count == 0 || self.is_current(end) {
+                return Some(end);
+            }
+            self.ends.pop();
+        }
+    }
+
+    /// Takes a completion of the present instant, whose key is `now`, out of the queue. No completion is earlier.
+    #[inline(always)]
+    pub(super) fn take_end(&mut self, now: u64) -> Option<End> {
+        while self.ends.first_key() == now {
+            let end = self.ends.pop()?;
+            if self.rescheduled_count == 0 || self.is_current(end) {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    pub(super) fn is_current(&self, end: End) -> bool {
+        let run = &self.running[end.slot as usize];
+        run.seq == end.seq && time_key(run.end_s) == end.key
+    }
+
+    pub(super) fn estimated_end_of(&self, end: End) -> f64 {
+        self.estimated_end(&self.running[end.slot as usize])
+    }
+
+    /// Ends the job of a current completion: its procs are free.
+    #[inline(always)]
+    pub(super) fn complete(&mut self, end: End) -> Ended {
+        let slot = end.slot as usize;
+        let run = &mut self.running[slot];
+        debug_assert_eq!(key_time(end.key), run.end_s);
+        let class = run.class as usize;
+        let state = &mut self.classes[class];
+        let busy = run.level();
+        let gear = self.gears[busy];
+        let estimated_end_s = run.since_s + run.estimate_left_s * gear.time_factor;
+        let energy_j = run.energy_j + gear.busy_w * f64::from(run.procs) * (self.now_s - run.since_s);
+        self.recorder.finished(&Finished {
+            index: run.job as usize,
+            start_s: run.start_s,
+            finish_s: self.now_s,
+            suspended_s: run.suspended_s,
+            energy_j,
+            gear_index: run.start_gear,
+            backfilled: run.backfilled,
+        });
+        let (job, procs) = (run.job, run.procs);
+        // No completion that is still in the queue may look current.
+        run.end_s = f64::NEG_INFINITY;
+        self.meter.shift(busy, state.rest + IDLE, procs);
+        state.free += procs;
+        self.meter.idle_procs += procs;
+        self.free_slots.push(end.slot);
+        self.phase[job as usize] = DONE;
+        self.done_count += 1;
+        Ended { job, procs, class, estimated_end_s }
+    }
+
+    /// Brings a running job's work and energy up to now.
+    pub(super) fn settle(&mut self, slot: usize) {
+        self.rescheduled_count += 1;
+        let run = &mut self.running[slot];
+        let dt = self.now_s - run.since_s;
+        if run.executing {
+            let gear = self.gears[run.level()];
+            run.run_left_s = (run.run_left_s - dt / gear.time_factor).max(0.0);
+            run.estimate_left_s -= dt / gear.time_factor;
+            run.energy_j += gear.busy_w * f64::from(run.procs) * dt;
+        } else {
+            run.suspended_s += dt;
+            run.energy_j += self.machine.classes[run.class as usize].idle_w * f64::from(run.procs) * dt;
+        }
+        run.since_s = self.now_s;
+    }
+
+    /// Puts the end of a settled, executing job into the queue.
+    pub(super) fn schedule(&mut self, slot: usize) {
+        let factor = self.gear_of(&self.running[slot]).time_factor;
+        let run = &mut self.running[slot];
+        run.end_s = run.since_s + run.run_left_s * factor;
+        let end = End { key: time_key(run.end_s), seq: run.seq, slot: slot as u32 };
+        self.ends.push(end);
+        // Stale components stay a bounded share of the queue.
+        if self.ends.len() > 64 + 2 * self.running.len() {
+            let running = &self.running;
+            self.ends.retain(|end| {
+                let run = &running[end.slot as usize];
+                run.seq == end.seq && time_key(run.end_s) == end.key
+            });
+        }
+    }
+
+    /// What was measured, at the end of the run.
+    pub(super) fn integrals(&self) -> summary::Integrals {
+        let gears = self.machine.classes.iter().map(|c| c.gears.len()).max().unwrap_or(0);
+        let mut out = summary::Integrals {
+            machine_procs: self.machine.procs(),
+            events_count: self.events_count,
+            first_submit_s: self.first_submit_s,
+            last_finish_s: self.now_s,
+            busy_proc_s: vec![0.0; gears],
+            queue_length_s: self.meter.waiting_s,
+            queue_length_max: u64::from(self.meter.waiting_max),
+            backlog_proc_s2: self.meter.backlog_s,
+            backlog_proc_s_max: self.meter.backlog_max,
+            lost_proc_s: self.meter.lost_proc_s,
+            power_peak_w: self.meter.power_peak_w,
+            power_p95_w: self.meter.power_quantile_w(0.95),
+            gear_changes_count: self.gear_changes_count,
+            ..summary::Integrals::default()
+        };
+        for (class, state) in self.machine.classes.iter().zip(&self.classes) {
+            for at in state.level..state.rest {
+                let level = self.meter.level(at);
+                out.busy_proc_s[(at - state.level) % class.gears.len()] += level.proc_s;
+                out.energy_busy_j += level.proc_s * level.watts;
+            }
+            let proc_s = |i: usize| self.meter.level(state.rest + i).proc_s;
+            let energy_j = |i: usize| proc_s(i) * self.meter.level(state.rest + i).watts;
+            out.idle_proc_s += proc_s(IDLE);
+            out.suspended_proc_s += proc_s(SUSPENDED);
+            out.energy_suspended_j += energy_j(SUSPENDED);
+            out.asleep_proc_s += proc_s(ASLEEP);
+            out.transition_proc_s += proc_s(SWITCHING_OFF) + proc_s(WAKING);
+            out.energy_idle_j += energy_j(IDLE);
+            out.energy_asleep_j += energy_j(ASLEEP);
+            out.energy_transition_j += energy_j(SWITCHING_OFF) + energy_j(WAKING);
+        }
+        out.energy_static_j = self.machine.static_w * (out.last_finish_s - out.first_submit_s);
+        out.active_steps = self.active_steps().iter().copied().filter(|step| step.0 < self.now_s).collect();
+        for (at, &(from_s, procs)) in out.active_steps.iter().enumerate() {
+            let until_s = out.active_steps.get(at + 1).map_or(self.now_s, |next| next.0);
+            out.active_proc_s += f64::from(procs) * (until_s - from_s);
+        }
+        out
+    }
+}

@@ -1,0 +1,212 @@
+//! What a policy can decide: each decision is checked, carried out or refused.
+use super::cluster::{Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, WAITING};
+use super::events::{Alarm, End, time_key};
+use super::recorder::Recorder;
+use crate::error::{SimError, Stop};
+use crate::workload::Job;
+
+/// What a policy can decide.
+impl<'w, R: Recorder> Cluster<'w, R> {
+    /// Starts a waiting job on the first class of machines. `overtook`: a job ahead of it in the queue still waits.
+    /// Returns its estimated end (s).
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job does not wait, the procs are not free or the gear does not exist.
+    #[inline(always)]
+    pub fn start(&mut self, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
+        self.start_on(0, job, gear, overtook)
+    }
+
+    /// [`Cluster::start`] on a class of machines.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`], and if the class does not exist.
+    #[inline(always)]
+    pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
+        let (Some(component), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
+            return Err(self.refuse_start(class, job, gear));
+        };
+        let &Job { run_s, estimate_s, procs, class: job_class, .. } = component;
+        let phase = &mut self.phase[job as usize];
+        if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
+            return Err(self.refuse_start(class, job, gear));
+        }
+        let now_s = self.now_s;
+        let idle = state.rest + IDLE;
+        let base = state.level + state.stride * usize::from(job_class);
+        let busy = base + usize::from(gear);
+        let factor = self.gears[busy].time_factor;
+        let end_s = now_s + run_s * factor;
+        let seq = self.starts_count;
+        let run = Running {
+            job,
+            seq,
+            procs,
+            class: class as u16,
+            gear,
+            start_gear: gear,
+            backfilled: overtook,
+            executing: true,
+            base: base as u16,
+            start_s: now_s,
+            since_s: now_s,
+            run_left_s: run_s,
+            estimate_left_s: estimate_s,
+            end_s,
+            suspended_s: 0.0,
+            energy_j: 0.0,
+        };
+        let slot = self.free_slots.pop().unwrap_or(self.running.len() as u32);
+        match self.running.get_mut(slot as usize) {
+            Some(place) => *place = run,
+            None => self.running.push(run),
+        }
+        *phase = slot;
+        state.free -= procs;
+        self.starts_count += 1;
+        self.ends.push(End { key: time_key(end_s), seq, slot });
+        self.meter.idle_procs -= procs;
+        self.meter.shift(idle, busy, procs);
+        self.meter.wait_ends(f64::from(procs) * run_s);
+        self.recorder.started(component, now_s);
+        Ok(now_s + estimate_s * factor)
+    }
+
+    /// Changes the gear of a running job; what is left of its run time and estimate scales with the new gear. Returns
+    /// its new estimated end (s).
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job does not execute or the gear does not exist.
+    pub fn set_gear(&mut self, job: JobId, gear: u8) -> Result<f64, Stop> {
+        let slot = self.executing_slot(job, true, "set the gear of")?;
+        let class = self.running[slot].class as usize;
+        let gears = self.machine.classes[class].gears.len();
+        if usize::from(gear) >= gears {
+            return Err(self.refuse(format!("gear {gear} for job {}: there are {gears} gears", self.name(job))));
+        }
+        let old = self.running[slot].gear;
+        if old != gear {
+            self.settle(slot);
+            self.gear_changes_count += 1;
+            let run = &mut self.running[slot];
+            let from = run.level();
+            run.gear = gear;
+            self.meter.shift(from, run.level(), run.procs);
+            self.schedule(slot);
+        }
+        Ok(self.estimated_end(&self.running[slot]))
+    }
+
+    /// Suspends a running job: it keeps its procs, which draw idle power, and makes no progress.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job does not execute.
+    pub fn suspend(&mut self, job: JobId) -> Result<(), Stop> {
+        let slot = self.executing_slot(job, true, "suspend")?;
+        self.settle(slot);
+        let run = &mut self.running[slot];
+        run.executing = false;
+        run.end_s = f64::INFINITY;
+        let state = &self.classes[run.class as usize];
+        self.meter.shift(run.level(), state.rest + SUSPENDED, run.procs);
+        Ok(())
+    }
+
+    /// Lets a suspended job go on at its gear. Returns its estimated end (s).
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the job is not suspended.
+    pub fn resume(&mut self, job: JobId) -> Result<f64, Stop> {
+        let slot = self.executing_slot(job, false, "resume")?;
+        self.settle(slot);
+        let run = &mut self.running[slot];
+        run.executing = true;
+        let state = &self.classes[run.class as usize];
+        self.meter.shift(state.rest + SUSPENDED, run.level(), run.procs);
+        self.schedule(slot);
+        Ok(self.estimated_end(&self.running[slot]))
+    }
+
+    /// Asks for a call of `Policy::timer` and a pass at a later instant.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the instant is not after now or not finite.
+    pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), Stop> {
+        if !(at_s.is_finite() && at_s > self.now_s) {
+            return Err(self.refuse(format!("a timer was set for {at_s} s, which is not later")));
+        }
+        self.timers.push(at_s, Alarm::Policy(token));
+        Ok(())
+    }
+
+    /// To be called in loops whose length the policy does not bound, once a step: looks at the limits now and then.
+    ///
+    /// # Errors
+    /// [`SimError::Deadline`], [`SimError::EventLimit`], [`SimError::MemoryLimit`].
+    #[inline]
+    pub fn step(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        if self.steps >= STEPS_PER_CHECK { self.check_limits() } else { Ok(()) }
+    }
+
+    #[cold]
+    pub(super) fn check_limits(&mut self) -> Result<(), Stop> {
+        self.steps = 0;
+        if (self.limits.deadline_passed)() {
+            return Err(Stop::new(SimError::Deadline));
+        }
+        if self.events_count > self.limits.max_events {
+            return Err(Stop::new(SimError::EventLimit(self.limits.max_events)));
+        }
+        let bytes = self.bytes();
+        if bytes > self.limits.max_bytes {
+            return Err(Stop::new(SimError::MemoryLimit(self.limits.max_bytes)));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.running.capacity() * size_of::<Running>()
+            + (self.phase.capacity() + self.free_slots.capacity()) * 4
+            + self.ends.bytes()
+            + self.timers.bytes()
+            + self.meter.bytes()
+            + self.sleep.bytes()
+            + self.recorder.bytes()
+    }
+
+    fn name(&self, job: JobId) -> i64 {
+        self.jobs.get(job as usize).map_or(-1, |j| j.id)
+    }
+
+    fn executing_slot(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, Stop> {
+        let slot = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
+        match self.running.get(slot) {
+            Some(run) if run.executing == executing => Ok(slot),
+            _ => Err(self.refuse(format!("tried to {verb} job {}, which is not in that state", self.name(job)))),
+        }
+    }
+
+    #[cold]
+    pub(super) fn refuse(&self, what: String) -> Stop {
+        Stop::new(SimError::Policy { now_s: self.now_s, what })
+    }
+
+    #[cold]
+    fn refuse_start(&self, class: usize, job: JobId, gear: u8) -> Stop {
+        if self.jobs.get(job as usize).is_none() {
+            return self.refuse(format!("job {job} started, which does not exist"));
+        }
+        let Some(machines) = self.machine.classes.get(class) else {
+            return self.refuse(format!("job {} started on class {class}, which does not exist", self.name(job)));
+        };
+        let what = match self.phase[job as usize] {
+            FUTURE => "it has not been submitted".to_owned(),
+            DONE => "it has ended".to_owned(),
+            WAITING if usize::from(gear) >= machines.gears.len() => format!("gear {gear} does not exist"),
+            WAITING => format!("it needs {} procs, {} are free", self.procs(job), self.classes[class].free),
+            _ => "it runs already".to_owned(),
+        };
+        self.refuse(format!("job {} cannot start: {what}", self.name(job)))
+    }
+}

@@ -1,0 +1,271 @@
+//! The discrete-event kernel.
+//!
+//! The kernel owns simulated time, machines, running jobs, gears, power states, the energy meter and the recorder
+//! ([`Cluster`]); a [`Policy`] owns the waiting jobs. [`Simulation`] joins them: it takes one instant after the other,
+//! tells the policy what happened and asks it for decisions.
+//!
+//! Invariants: events are handled in the total order time, kind, sequence; times are `f64` seconds compared without a
+//! tolerance; nothing is allocated per event once the buffers have grown; the state is cloneable at every instant, and
+//! a clone continues exactly like the original.
+//!
+//! **One instant.** With [`EventOrder::Batch`]: all completions in the order of starts, all submissions, timers, then one
+//! pass; a job of run time 0 that the pass started completes at the same instant in a further round (completions, then a
+//! pass), until nothing is due. The two other orders make a pass after every single event:
+//!
+//! - [`EventOrder::SubmitFirst`] (the simulators that descend from pyss): submissions first, then completions in the order
+//!   of starts. A job whose completion is due at this instant and whose estimated end has come gives its procs back
+//!   before anything else happens, although its own pass comes later.
+//! - [`EventOrder::FinishFirst`] (CQSim): completions first in the order of starts, then submissions.
+//!
+//! **Estimates that have passed.** A job that outlives its estimate (`overrun = "run-on"`) keeps its procs; whoever asks
+//! when it will end takes "now" for an answer, at every pass anew.
+
+mod cluster;
+mod decisions;
+mod events;
+mod fork;
+mod meter;
+mod policy;
+mod recorder;
+mod sleep;
+mod view;
+
+pub use cluster::{Cluster, Ended, JobId};
+pub(crate) use fork::{Copied, Durations};
+pub use policy::Policy;
+pub use recorder::{Finished, JobRows, Nothing, Outcomes, Recorder};
+
+use std::collections::VecDeque;
+
+use super::platform::Machine;
+use crate::error::{SimError, Stop};
+use crate::limits::Limits;
+use crate::summary;
+use crate::workload::Job;
+use events::{Alarm, End, key_time, time_key};
+
+/// How the events of one instant are handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventOrder {
+    /// All completions, all submissions, one pass.
+    Batch,
+    /// A pass after every event, submissions first.
+    SubmitFirst,
+    /// A pass after every event, completions first.
+    FinishFirst,
+}
+
+/// Key of a job's submit; greater than every key if there is no such job.
+#[inline]
+fn submit_key(jobs: &[Job], job: usize) -> u64 {
+    jobs.get(job).map_or(u64::MAX, |job| time_key(job.submit_s))
+}
+
+/// One simulation under way.
+#[derive(Clone)]
+pub struct Simulation<'w, P, R> {
+    cluster: Cluster<'w, R>,
+    policy: P,
+    order: EventOrder,
+    /// Jobs submitted so far.
+    submitted: usize,
+    /// Key of the next submit, greater than every key after the last.
+    next_submit: u64,
+    /// Completions of the present instant whose pass is still to come; `true`: their procs are free already.
+    due: VecDeque<(End, bool)>,
+}
+
+impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
+    /// A simulation at its first instant, with an empty machine.
+    ///
+    /// `jobs`: by submit, at least one, no wider than the machine.
+    pub fn new(
+        jobs: &'w [Job],
+        machine: Machine,
+        limits: &'w Limits<'w>,
+        order: EventOrder,
+        policy: P,
+        recorder: R,
+    ) -> Simulation<'w, P, R> {
+        let cluster = Cluster::new(jobs, machine, limits, recorder);
+        Simulation { cluster, policy, order, submitted: 0, next_submit: submit_key(jobs, 0), due: VecDeque::new() }
+    }
+
+    /// Runs to the last completion.
+    ///
+    /// # Errors
+    /// See [`SimError`]; the state is not to be used afterwards.
+    pub fn run(&mut self) -> Result<(), Stop> {
+        while self.advance()? {}
+        Ok(())
+    }
+
+    /// Handles the next instant; `false` if all jobs have ended.
+    ///
+    /// # Errors
+    /// See [`SimError`]; the state is not to be used afterwards.
+    #[inline]
+    pub fn advance(&mut self) -> Result<bool, Stop> {
+        let jobs = self.cluster.jobs();
+        if self.cluster.done_count() == jobs.len() {
+            return Ok(false);
+        }
+        let next = self.next_key();
+        if next == u64::MAX {
+            return Err(self.stuck());
+        }
+        self.cluster.advance(key_time(next));
+        match self.order {
+            EventOrder::Batch => self.batch_instant(next)?,
+            EventOrder::SubmitFirst => self.single_instant(next, true)?,
+            EventOrder::FinishFirst => self.single_instant(next, false)?,
+        }
+        Ok(true)
+    }
+
+    /// Key of the next instant; greater than every key if nothing is left to happen.
+    #[inline(always)]
+    fn next_key(&mut self) -> u64 {
+        let next = self.cluster.next_end_key();
+        next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX))
+    }
+
+    /// The next instant (s), unless nothing is left to happen.
+    pub(crate) fn next_instant_s(&mut self) -> Option<f64> {
+        let next = self.next_key();
+        (next != u64::MAX).then(|| key_time(next))
+    }
+
+    /// The machine and the running jobs.
+    pub fn cluster(&self) -> &Cluster<'w, R> {
+        &self.cluster
+    }
+
+    /// The policy, for tests that look into it.
+    #[cfg(test)]
+    pub(crate) fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// What was recorded.
+    pub fn recorder(&self) -> &R {
+        self.cluster.recorder()
+    }
+
+    /// What was recorded, and the policy, at the end.
+    pub fn into_parts(self) -> (R, P) {
+        (self.cluster.into_recorder(), self.policy)
+    }
+
+    /// What was recorded, at the end.
+    pub fn into_recorder(self) -> R {
+        self.cluster.into_recorder()
+    }
+
+    /// What was integrated over the run, once it is over.
+    pub fn integrals(&self) -> summary::Integrals {
+        self.cluster.integrals()
+    }
+
+    fn batch_instant(&mut self, now: u64) -> Result<(), Stop> {
+        loop {
+            while let Some(end) = self.cluster.take_end(now) {
+                self.count_event()?;
+                self.complete(end);
+            }
+            while self.next_submit == now {
+                self.submit()?;
+            }
+            while self.cluster.timers.peek_key() == Some(now) {
+                self.alarm()?;
+            }
+            self.policy.pass(&mut self.cluster)?;
+            if self.cluster.next_end_key() != now {
+                return Ok(());
+            }
+        }
+    }
+
+    fn single_instant(&mut self, now: u64, submit_first: bool) -> Result<(), Stop> {
+        loop {
+            self.collect_due(now, submit_first)?;
+            if self.next_submit == now && (submit_first || self.due.is_empty()) {
+                self.submit()?;
+            } else if let Some((end, released)) = self.due.pop_front() {
+                if !released {
+                    if !self.cluster.is_current(end) {
+                        continue;
+                    }
+                    self.complete(end);
+                }
+                self.count_event()?;
+            } else if self.cluster.timers.peek_key() == Some(now) {
+                self.alarm()?;
+            } else {
+                return Ok(());
+            }
+            self.policy.pass(&mut self.cluster)?;
+        }
+    }
+
+    /// Takes the completions of this instant out of the queue. `release`: those whose estimated end has come give their
+    /// procs back at once.
+    fn collect_due(&mut self, now: u64, release: bool) -> Result<(), Stop> {
+        while let Some(end) = self.cluster.next_end()
+            && end.key == now
+        {
+            self.cluster.ends.pop();
+            let released = release && self.cluster.estimated_end_of(end) <= self.cluster.now_s();
+            if released {
+                self.complete(end);
+            }
+            self.due.push_back((end, released));
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn submit(&mut self) -> Result<(), Stop> {
+        let job = self.submitted as JobId;
+        self.submitted += 1;
+        self.next_submit = submit_key(self.cluster.jobs(), self.submitted);
+        self.count_event()?;
+        self.cluster.submit(job);
+        self.policy.submitted(&self.cluster, job);
+        Ok(())
+    }
+
+    #[inline]
+    fn complete(&mut self, end: End) {
+        let ended = self.cluster.complete(end);
+        self.policy.ended(&self.cluster, &ended);
+    }
+
+    fn alarm(&mut self) -> Result<(), Stop> {
+        self.count_event()?;
+        match self.cluster.timers.pop() {
+            Some(Alarm::Policy(token)) => self.policy.timer(&self.cluster, token),
+            Some(alarm) => self.cluster.transition(alarm),
+            None => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn count_event(&mut self) -> Result<(), Stop> {
+        self.cluster.events_count += 1;
+        if self.cluster.events_count.is_multiple_of(1024) { self.cluster.check_limits() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn stuck(&self) -> Stop {
+        let waiting = self.submitted - self.cluster.done_count() - self.cluster.running_count();
+        Stop::new(SimError::Policy {
+            now_s: self.cluster.now_s(),
+            what: format!(
+                "nothing is left to happen, but {waiting} jobs wait and {} jobs hold procs",
+                self.cluster.running_count()
+            ),
+        })
+    }
+}

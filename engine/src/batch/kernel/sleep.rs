@@ -1,0 +1,239 @@
+//! Procs that sleep, and how many are active.
+//!
+//! A proc is active unless it sleeps or switches off for good. Procs that are woken count as active at once and are idle
+//! when they have woken; procs that are woken while they still switch off finish that first, then wake. So the active
+//! procs are a step function that only decisions change, never the end of a transition.
+use super::cluster::{ASLEEP, Cluster, IDLE, SWITCHING_OFF, WAKING};
+use super::events::Alarm;
+use super::recorder::Recorder;
+use crate::error::Stop;
+
+/// Procs of a class in transition: towards idle or towards sleep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Coming {
+    /// When the transition is over (s).
+    at_s: f64,
+    class: usize,
+    procs: u32,
+}
+
+/// Transitions under way, and the active procs so far.
+#[derive(Debug, Clone)]
+pub(super) struct Sleep {
+    /// Procs that will be idle, by time.
+    waking: Vec<Coming>,
+    /// Procs that will be asleep, by time.
+    falling: Vec<Coming>,
+    /// Instants (s) from which so many procs are active: each differs from the one before.
+    steps: Vec<(f64, u32)>,
+}
+
+impl Sleep {
+    /// All procs are active from `now_s` on.
+    pub(super) fn new(now_s: f64, procs: u32) -> Sleep {
+        Sleep { waking: Vec::new(), falling: Vec::new(), steps: vec![(now_s, procs)] }
+    }
+
+    /// From now on so many procs are active.
+    fn step(&mut self, now_s: f64, procs: u32) {
+        if self.steps.last().is_some_and(|&(at_s, _)| at_s == now_s) {
+            self.steps.pop();
+        }
+        if self.steps.last().is_none_or(|&(_, before)| before != procs) {
+            self.steps.push((now_s, procs));
+        }
+    }
+
+    /// The transitions under way, for a copy that begins at `now_s`.
+    pub(super) fn fork(&self, now_s: f64) -> Sleep {
+        let procs = self.steps.last().map_or(0, |step| step.1);
+        Sleep { waking: self.waking.clone(), falling: self.falling.clone(), steps: vec![(now_s, procs)] }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.steps.capacity() * size_of::<(f64, u32)>()
+    }
+}
+
+/// Puts procs at their place by time.
+fn insert(list: &mut Vec<Coming>, coming: Coming) {
+    let at = list.partition_point(|other| other.at_s <= coming.at_s);
+    list.insert(at, coming);
+}
+
+/// Takes procs whose time has come out of a list.
+fn remove(list: &mut Vec<Coming>, class: usize, at_s: f64, mut procs: u32) {
+    list.retain_mut(|coming| {
+        if coming.class == class && coming.at_s <= at_s {
+            let taken = coming.procs.min(procs);
+            coming.procs -= taken;
+            procs -= taken;
+        }
+        coming.procs > 0
+    });
+}
+
+/// What a policy can see and decide of sleeping procs.
+impl<R: Recorder> Cluster<'_, R> {
+    /// Procs of a class that are switched off.
+    pub fn asleep(&self, class: usize) -> u32 {
+        self.classes[class].asleep
+    }
+
+    /// Procs of a class that are switching off or waking.
+    pub fn switching(&self, class: usize) -> u32 {
+        self.classes[class].switching_off + self.classes[class].waking
+    }
+
+    /// Active procs of a class: all that neither sleep nor are to sleep. Those that wake count already.
+    pub fn active(&self, class: usize) -> u32 {
+        let state = &self.classes[class];
+        self.machine.classes[class].procs - state.asleep - state.switching_off + state.recalled
+    }
+
+    /// Instants (s) at which procs of a class that wake will be idle, in order, and how many.
+    pub fn coming(&self, class: usize) -> impl Iterator<Item = (f64, u32)> {
+        self.sleep.waking.iter().filter(move |c| c.class == class).map(|c| (c.at_s, c.procs))
+    }
+
+    /// Whether procs wake, of whatever class.
+    #[inline]
+    pub fn any_coming(&self) -> bool {
+        !self.sleep.waking.is_empty()
+    }
+
+    /// The instants (s) at which the number of active procs of all classes changed so far, with that number; the first is
+    /// the first submit.
+    pub fn active_steps(&self) -> &[(f64, u32)] {
+        &self.sleep.steps
+    }
+
+    /// Switches idle procs of a class off; they draw `off_w` for `off_s`, then `asleep_w`.
+    ///
+    /// # Errors
+    /// [`crate::error::SimError::Policy`] if fewer are idle.
+    pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
+        if self.classes.get(class).is_none_or(|c| c.free < procs) {
+            return Err(self.refuse(format!("{procs} procs of class {class} put to sleep, which are not idle")));
+        }
+        if procs == 0 {
+            return Ok(());
+        }
+        let off_s = self.machine.classes[class].sleep.off_s;
+        let base = self.after_gears(class);
+        self.classes[class].free -= procs;
+        self.meter.idle_procs -= procs;
+        if off_s > 0.0 {
+            let at_s = self.now_s + off_s;
+            self.classes[class].switching_off += procs;
+            self.meter.shift(base + IDLE, base + SWITCHING_OFF, procs);
+            insert(&mut self.sleep.falling, Coming { at_s, class, procs });
+            self.timers.push(at_s, Alarm::Asleep { class: class as u16, procs });
+        } else {
+            self.classes[class].asleep += procs;
+            self.meter.shift(base + IDLE, base + ASLEEP, procs);
+        }
+        self.note_active();
+        Ok(())
+    }
+
+    /// Wakes procs of a class; they draw `wake_w` for `wake_s`, then are idle. They count as active at once. If fewer are
+    /// asleep, the rest are of those that still switch off, earliest first: they cannot be recalled, and wake when they
+    /// are off.
+    ///
+    /// # Errors
+    /// [`crate::error::SimError::Policy`] if fewer are asleep or switching off.
+    pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
+        let sleeping = |c: &super::cluster::ClassState| c.asleep + c.switching_off - c.recalled;
+        if self.classes.get(class).is_none_or(|c| sleeping(c) < procs) {
+            return Err(self.refuse(format!("{procs} procs of class {class} woken, which are not asleep")));
+        }
+        if procs == 0 {
+            return Ok(());
+        }
+        let at_once = procs.min(self.classes[class].asleep);
+        if at_once > 0 {
+            let at_s = self.now_s + self.machine.classes[class].sleep.wake_s;
+            insert(&mut self.sleep.waking, Coming { at_s, class, procs: at_once });
+            self.begin_waking(class, at_once);
+        }
+        self.recall(class, procs - at_once);
+        self.note_active();
+        Ok(())
+    }
+
+    /// Marks procs that switch off, to be woken once they are off.
+    fn recall(&mut self, class: usize, mut procs: u32) {
+        let wake_s = self.machine.classes[class].sleep.wake_s;
+        // The first of them are recalled already.
+        let mut before = self.classes[class].recalled;
+        self.classes[class].recalled += procs;
+        for falling in self.sleep.falling.iter().filter(|c| c.class == class) {
+            let taken = before.min(falling.procs);
+            before -= taken;
+            let recalled = procs.min(falling.procs - taken);
+            procs -= recalled;
+            if recalled > 0 {
+                insert(&mut self.sleep.waking, Coming { at_s: falling.at_s + wake_s, class, procs: recalled });
+            }
+        }
+    }
+
+    /// Procs that are asleep wake; they are in the list already.
+    fn begin_waking(&mut self, class: usize, procs: u32) {
+        let wake_s = self.machine.classes[class].sleep.wake_s;
+        let base = self.after_gears(class);
+        self.classes[class].asleep -= procs;
+        if wake_s > 0.0 {
+            self.classes[class].waking += procs;
+            self.meter.shift(base + ASLEEP, base + WAKING, procs);
+            self.timers.push(self.now_s + wake_s, Alarm::Woken { class: class as u16, procs });
+        } else {
+            self.classes[class].free += procs;
+            self.meter.idle_procs += procs;
+            self.meter.shift(base + ASLEEP, base + IDLE, procs);
+            remove(&mut self.sleep.waking, class, self.now_s, procs);
+        }
+    }
+
+    /// Procs change their state at the end of a transition.
+    pub(super) fn transition(&mut self, alarm: Alarm) {
+        match alarm {
+            Alarm::Woken { class, procs } => {
+                let class = usize::from(class);
+                let base = self.after_gears(class);
+                let state = &mut self.classes[class];
+                state.waking -= procs;
+                state.free += procs;
+                self.meter.idle_procs += procs;
+                self.meter.shift(base + WAKING, base + IDLE, procs);
+                remove(&mut self.sleep.waking, class, self.now_s, procs);
+            }
+            Alarm::Asleep { class, procs } => {
+                let class = usize::from(class);
+                let base = self.after_gears(class);
+                let state = &mut self.classes[class];
+                state.switching_off -= procs;
+                state.asleep += procs;
+                let recalled = state.recalled.min(procs);
+                state.recalled -= recalled;
+                self.meter.shift(base + SWITCHING_OFF, base + ASLEEP, procs);
+                remove(&mut self.sleep.falling, class, self.now_s, procs);
+                if recalled > 0 {
+                    self.begin_waking(class, recalled);
+                }
+            }
+            Alarm::Policy(_) => {}
+        }
+    }
+
+    /// The meter's level behind the gears of a class.
+    fn after_gears(&self, class: usize) -> usize {
+        self.classes[class].rest
+    }
+
+    fn note_active(&mut self) {
+        let active = (0..self.classes.len()).map(|class| self.active(class)).sum();
+        self.sleep.step(self.now_s, active);
+    }
+}

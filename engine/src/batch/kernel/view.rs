@@ -1,0 +1,134 @@
+//! What a policy can see of the machines and of the jobs that have arrived.
+use super::cluster::{Cluster, JobId, SUSPENDED};
+use super::recorder::Recorder;
+use crate::batch::platform::{Gear, Machine};
+
+/// What a policy can see.
+impl<'w, R: Recorder> Cluster<'w, R> {
+    /// The present instant (s).
+    #[inline]
+    pub fn now_s(&self) -> f64 {
+        self.now_s
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Idle procs of a class that a job can take now.
+    #[inline]
+    pub fn free(&self, class: usize) -> u32 {
+        self.classes[class].free
+    }
+
+    /// Procs that a job asks for.
+    #[inline]
+    pub fn procs(&self, job: JobId) -> u32 {
+        self.jobs[job as usize].procs
+    }
+
+    /// Estimated run time of a job at the top gear (s).
+    #[inline]
+    pub fn estimate_s(&self, job: JobId) -> f64 {
+        self.jobs[job as usize].estimate_s
+    }
+
+    /// Priority of a job; 1 is the highest.
+    #[inline]
+    pub fn priority(&self, job: JobId) -> u8 {
+        self.jobs[job as usize].priority
+    }
+
+    /// Submit instant (s) and class of a job that has been submitted: one look at it.
+    #[inline(always)]
+    pub fn submit_and_class(&self, job: JobId) -> (f64, u8) {
+        let job = &self.jobs[job as usize];
+        (job.submit_s, job.class)
+    }
+
+    /// Class of a job, from 0.
+    #[inline]
+    pub fn job_class(&self, job: JobId) -> u8 {
+        self.jobs[job as usize].class
+    }
+
+    /// Job number of the log.
+    pub fn job_id(&self, job: JobId) -> i64 {
+        self.jobs[job as usize].id
+    }
+
+    /// The gears of a class of machines as a job runs on them.
+    #[inline]
+    pub fn gears_for(&self, class: usize, job: JobId) -> &[Gear] {
+        self.machine.classes[class].gears_of(self.job_class(job))
+    }
+
+    /// Whether a job that holds procs executes; `false` if it is suspended.
+    pub fn is_executing(&self, job: JobId) -> bool {
+        self.slot(job).is_some_and(|slot| self.running[slot].executing)
+    }
+
+    /// Procs that execute jobs now, at each gear and for each class of jobs: class of jobs, gear, procs.
+    pub fn executing(&self, class: usize) -> impl Iterator<Item = (usize, usize, u32)> + '_ {
+        let state = self.classes[class];
+        (state.level..state.rest).map(move |at| {
+            let from_first = at - state.level;
+            (from_first / state.gears, from_first % state.gears, self.meter.level(at).procs())
+        })
+    }
+
+    /// Procs of suspended jobs.
+    pub fn suspended(&self, class: usize) -> u32 {
+        self.meter.level(self.classes[class].rest + SUSPENDED).procs()
+    }
+
+    /// Submit instant of a job that has been submitted (s).
+    #[inline]
+    pub fn submit_s(&self, job: JobId) -> f64 {
+        self.jobs[job as usize].submit_s
+    }
+
+    /// The first submit of the workload (s).
+    pub fn first_submit_s(&self) -> f64 {
+        self.first_submit_s
+    }
+
+    /// Jobs that hold procs.
+    pub fn running_count(&self) -> usize {
+        self.running.len() - self.free_slots.len()
+    }
+
+    /// Jobs that have arrived and not started.
+    pub fn waiting_count(&self) -> u32 {
+        self.meter.waiting_count
+    }
+
+    /// Whether a job holds procs.
+    #[inline]
+    pub fn is_running(&self, job: JobId) -> bool {
+        (self.phase[job as usize] as usize) < self.running.len()
+    }
+
+    /// Gear of a running job.
+    pub fn gear(&self, job: JobId) -> Option<u8> {
+        self.slot(job).map(|slot| self.running[slot].gear)
+    }
+
+    /// When a running job is expected to end if it keeps its gear: now plus the estimate that is left; earlier than now
+    /// once it has outlived its estimate. Suspended jobs count as if they went on at the top gear from now (s).
+    pub fn estimated_end_s(&self, job: JobId) -> Option<f64> {
+        self.slot(job).map(|slot| self.estimated_end(&self.running[slot]))
+    }
+
+    /// How often a running job's expected end has been moved: by another gear, a suspension or its resumption. Who
+    /// remembers expected ends sees by this that they hold no more.
+    pub fn rescheduled_count(&self) -> u64 {
+        self.rescheduled_count
+    }
+
+    /// Power of the whole machine now (W).
+    pub fn power_w(&self) -> f64 {
+        self.meter.power_now_w()
+    }
+}

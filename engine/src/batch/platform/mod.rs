@@ -1,0 +1,306 @@
+//! Machines: classes of equal processors and their gears.
+use super::power;
+use crate::error::SimError;
+use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
+
+/// Greatest machine: processor counts and their sums stay far from the end of `u32`.
+const PROCS_MAX: u32 = 1 << 30;
+
+/// Most gears: a gear index is one byte, and no processor has more.
+const GEARS_MAX: usize = 255;
+
+/// Description of a machine of equal processors.
+pub const COMPONENT: Component = Component {
+    role: Role::Platform,
+    name: "homogeneous",
+    version: 1,
+    source: "Etinski et al. 2010, section 4, Table 2",
+    doc: "One class of equal processors with a table of gears.",
+    params: &[
+        Param {
+            name: "procs",
+            ty: Type::Int { min: 1, max: 1 << 30 },
+            unit: "procs",
+            default: Default::Unset,
+            identity: true,
+            doc: "Processors of the machine before `size_factor`; if not given, those that the workload states (header \
+                  MaxProcs, else MaxNodes; a generator's machine size).",
+        },
+        Param {
+            name: "size_factor",
+            ty: Type::Real { min: 0.0, max: 1e6, min_allowed: false, unlimited: false },
+            unit: "",
+            default: Default::Real(1.0),
+            identity: true,
+            doc: "The machine has floor(procs * size_factor + 0.5) processors.",
+        },
+        Param {
+            name: "gears_ghz",
+            ty: Type::Reals { min: 1e-6, max: 1e6 },
+            unit: "GHz",
+            default: Default::Reals(&[0.8, 1.1, 1.4, 1.7, 2.0, 2.3]),
+            identity: true,
+            doc: "Frequencies of the gears, ascending; the last is the top gear.",
+        },
+        Param {
+            name: "gear_volts",
+            ty: Type::Reals { min: 1e-6, max: 1e6 },
+            unit: "V",
+            default: Default::Reals(&[1.0, 1.1, 1.2, 1.3, 1.4, 1.5]),
+            identity: true,
+            doc: "Voltage of each gear.",
+        },
+        Param {
+            name: "beta",
+            ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
+            unit: "",
+            default: Default::Real(0.5),
+            identity: true,
+            doc: "Share of a job's run time that scales with frequency: time at f is (beta*(f_top/f - 1) + 1) times \
+                  that at the top gear (Etinski eq. 5).",
+        },
+        sleep_param("wake_s", "s", "Time that a processor asleep takes to wake, before it can be used."),
+        sleep_param("wake_w", "W", "Power of a processor while it wakes."),
+        sleep_param(
+            "off_s",
+            "s",
+            "Time that an idle processor takes to switch off; it cannot be recalled before it is over.",
+        ),
+        sleep_param("off_w", "W", "Power of a processor while it switches off."),
+        sleep_param("asleep_w", "W", "Power of a processor asleep."),
+        Param {
+            name: "class_betas",
+            ty: Type::Reals { min: 0.0, max: 1.0 },
+            unit: "",
+            default: Default::Unset,
+            identity: true,
+            doc: "Such a share for each class of jobs, in place of `beta`.",
+        },
+        Param {
+            name: "cooling_w",
+            ty: Type::Real { min: 0.0, max: 1e12, min_allowed: true, unlimited: false },
+            unit: "W",
+            default: Default::Real(0.0),
+            identity: true,
+            doc: "Constant power besides that of the processors, such as that of cooling (Zhang et al. 2014, section \
+                  III.B).",
+        },
+    ],
+};
+
+/// A parameter of processors that sleep; 0 by default: instant and free.
+const fn sleep_param(name: &'static str, unit: &'static str, doc: &'static str) -> Param {
+    let ty = Type::Real { min: 0.0, max: 1e9, min_allowed: true, unlimited: false };
+    Param { name, ty, unit, default: Default::Real(0.0), identity: true, doc }
+}
+
+/// The machine that a simulation runs on: classes of equal processors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// The classes; a homogeneous machine has one.
+    pub classes: Vec<MachineClass>,
+    /// Constant power besides that of the processors (W).
+    pub static_w: f64,
+}
+
+/// Equal processors with one table of gears.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MachineClass {
+    /// Processors.
+    pub procs: u32,
+    /// Gears, slowest first, at least one: as jobs of the first class run on them.
+    pub gears: Vec<Gear>,
+    /// The same gears as jobs of the second, third, ... class run on them, all of the same number. Without any, the class
+    /// of a job does not matter.
+    pub more_job_classes: Vec<Vec<Gear>>,
+    /// Power of an idle processor (W).
+    pub idle_w: f64,
+    /// Power states besides busy and idle.
+    pub sleep: SleepStates,
+}
+
+/// One gear of a processor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gear {
+    /// Run time at this gear over that at the top gear (Etinski eq. 5); 1 at the top gear.
+    pub time_factor: f64,
+    /// Power of a busy processor (W).
+    pub busy_w: f64,
+}
+
+/// Powers and delays of switching processors off and on. All zero: instant and free.
+#[derive(Debug, Clone, Copy, PartialEq, std::default::Default)]
+pub struct SleepStates {
+    /// Power of a processor asleep (W).
+    pub asleep_w: f64,
+    /// Power while it switches off (W).
+    pub off_w: f64,
+    /// Time that it takes to switch off; it cannot be woken before it is over (s).
+    pub off_s: f64,
+    /// Power while it wakes (W).
+    pub wake_w: f64,
+    /// Time that it takes to wake (s).
+    pub wake_s: f64,
+}
+
+impl MachineClass {
+    /// The gears as jobs of a class (from 0) run on them.
+    ///
+    /// # Panics
+    /// If the machine tells classes apart and has fewer: `simulate` checks the jobs before.
+    pub fn gears_of(&self, job_class: u8) -> &[Gear] {
+        if job_class == 0 || self.more_job_classes.is_empty() {
+            &self.gears
+        } else {
+            &self.more_job_classes[usize::from(job_class) - 1]
+        }
+    }
+
+    /// Classes of jobs that it tells apart, at least one.
+    pub fn job_classes(&self) -> usize {
+        1 + self.more_job_classes.len()
+    }
+}
+
+impl Machine {
+    /// The machine of a spec for a workload.
+    ///
+    /// # Errors
+    /// [`SimError::Invalid`]: no processor count is known, `size_factor` leaves none, or the gear table is wrong.
+    pub fn new(spec: &SimSpec, native_procs: Option<u32>) -> Result<Machine, SimError> {
+        let choice = spec.choice(Role::Platform);
+        if let Some(problem) = gear_problems(spec).into_iter().next() {
+            return Err(SimError::Invalid(problem));
+        }
+        let native = native_procs.map(i64::from);
+        let base = choice.opt_int("procs").or(native).ok_or_else(|| {
+            SimError::Invalid(
+                "the size of the machine is not known: the workload states none (no MaxProcs or MaxNodes in the log's \
+                 header); set `procs`"
+                    .to_owned(),
+            )
+        })?;
+        let factor = choice.real("size_factor");
+        let procs = (base as f64 * factor + 0.5).floor();
+        if !(1.0..=f64::from(PROCS_MAX)).contains(&procs) {
+            return Err(SimError::Invalid(format!(
+                "{base} procs with `size_factor` {factor} make a machine of {procs} procs: it must be from 1 to \
+                 {PROCS_MAX}"
+            )));
+        }
+        let tables = tables(spec);
+        let mut classes = tables.gears.into_iter();
+        let class = MachineClass {
+            procs: procs as u32,
+            gears: classes.next().expect("there is a table for the first class of jobs"),
+            more_job_classes: classes.collect(),
+            idle_w: tables.idle_w,
+            sleep: SleepStates {
+                asleep_w: choice.real("asleep_w"),
+                off_w: choice.real("off_w"),
+                off_s: choice.real("off_s"),
+                wake_w: choice.real("wake_w"),
+                wake_s: choice.real("wake_s"),
+            },
+        };
+        Ok(Machine { classes: vec![class], static_w: choice.real("cooling_w") })
+    }
+
+    /// What is wrong with jobs of so many classes (the greatest from 0), if anything.
+    pub(crate) fn job_class_problem(&self, job_id: i64, job_class: u8) -> Option<String> {
+        let classes = self.classes.iter().map(MachineClass::job_classes).min().unwrap_or(1);
+        (classes > 1 && usize::from(job_class) >= classes).then(|| {
+            format!(
+                "job {job_id} is of class {}, and the platform has tables for {classes} classes of jobs",
+                u32::from(job_class) + 1
+            )
+        })
+    }
+
+    /// Processors of all classes.
+    pub fn procs(&self) -> u32 {
+        self.classes.iter().map(|c| c.procs).sum()
+    }
+}
+
+/// Gears by class of jobs, and the power of an idle processor (W).
+struct Tables {
+    gears: Vec<Vec<Gear>>,
+    idle_w: f64,
+}
+
+/// The tables of a spec without problems.
+fn tables(spec: &SimSpec) -> Tables {
+    let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
+    let ghz = choice.reals("gears_ghz");
+    let top_ghz = ghz[ghz.len() - 1];
+    let given;
+    let betas = match choice.get("class_betas") {
+        Some(_) => choice.reals("class_betas"),
+        None => {
+            given = [choice.real("beta")];
+            &given
+        }
+    };
+    let by_beta = |g: usize, beta: f64| beta * (top_ghz / ghz[g] - 1.0) + 1.0;
+    if power.component().name == power::table::COMPONENT.name {
+        let model = power::table::Model::new(power, ghz);
+        let classes = model.job_classes().max(betas.len());
+        let gear = |class: usize, g: usize| Gear {
+            time_factor: model.time_factor(class, g).unwrap_or_else(|| by_beta(g, betas[class.min(betas.len() - 1)])),
+            busy_w: model.busy_w(class, g),
+        };
+        let gears = (0..classes).map(|class| (0..ghz.len()).map(|g| gear(class, g)).collect()).collect();
+        return Tables { gears, idle_w: model.idle_w };
+    }
+    let model = power::etinski::Model::new(power, ghz, choice.reals("gear_volts"));
+    let gears =
+        |beta: f64| (0..ghz.len()).map(|g| Gear { time_factor: by_beta(g, beta), busy_w: model.busy_w[g] }).collect();
+    Tables { gears: betas.iter().map(|&beta| gears(beta)).collect(), idle_w: model.idle_w }
+}
+
+/// What is wrong with gears and their tables, in sentences that name the parameters.
+pub(crate) fn gear_problems(spec: &SimSpec) -> Vec<String> {
+    let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
+    let by_table = power.component().name == power::table::COMPONENT.name;
+    let (ghz, volts) = (choice.reals("gears_ghz"), choice.reals("gear_volts"));
+    let mut problems = Vec::new();
+    let scales = |name: &str| !choice.is_default(name);
+    if scales("beta") && choice.get("class_betas").is_some() {
+        problems.push("`beta` and `class_betas` both say how run times scale: give one of them".to_owned());
+    }
+    if by_table {
+        problems.extend(power::table::problems(
+            power,
+            ghz.len(),
+            choice.get("class_betas").map(|_| choice.reals("class_betas").len()),
+        ));
+        for name in ["beta", "class_betas"].into_iter().filter(|name| scales(name)) {
+            if power.text("table_time") != "beta" {
+                problems.push(format!(
+                    "`{name}` and `table_time` = \"{}\" both say how run times scale: leave `{name}` out, or choose \
+                     `table_time` = \"beta\"",
+                    power.text("table_time")
+                ));
+            }
+        }
+    }
+    // A table of watts has no voltages.
+    if !by_table && ghz.len() != volts.len() {
+        problems.push(format!(
+            "`gears_ghz` has {} gears and `gear_volts` {}: each gear needs one voltage",
+            ghz.len(),
+            volts.len()
+        ));
+    }
+    if ghz.len() > GEARS_MAX {
+        problems.push(format!("`gears_ghz` has {} gears: at most {GEARS_MAX} are possible", ghz.len()));
+    }
+    if let Some(pair) = ghz.windows(2).find(|pair| pair[0] >= pair[1]) {
+        problems.push(format!("`gears_ghz` must ascend: {} is followed by {}", pair[0], pair[1]));
+    }
+    if let Some(pair) = volts.windows(2).find(|pair| pair[0] > pair[1]) {
+        problems.push(format!("`gear_volts` must not descend: {} is followed by {}", pair[0], pair[1]));
+    }
+    problems
+}

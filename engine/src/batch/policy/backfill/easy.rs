@@ -1,0 +1,374 @@
+//! FCFS and EASY backfilling: one pass over a [`Queue`].
+//!
+//! A pass skips what provably cannot start. Between two completions nothing improves for a waiting job: free procs and
+//! the extra procs only shrink, the shadow time stays (jobs started since end by it or run on extra procs), and the
+//! clock moves towards it. So after arrivals alone only the new jobs are looked at, with the shadow of the last sweep;
+//! it is computed when the first candidate needs it.
+//!
+//! A completion gives procs back, but no job more time: the shadow can only come nearer, and the clock has moved on. A
+//! job that was refused although there were procs enough stays refused, unless extra procs take it; only jobs that need
+//! more procs than were free then are looked at. What was found is worth nothing under a head with a later shadow, or
+//! once the shadow has passed (jobs that outlive their estimates).
+
+use super::queue::{Queue, Reach};
+use super::releases::{Releases, Shadow};
+use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
+use crate::batch::policy::gear::{Candidate, Gears, HeadGear};
+use crate::batch::policy::order::Order;
+use crate::error::{SimError, Stop};
+
+/// State of EASY between passes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Easy {
+    /// Whether jobs may overtake on procs that the head leaves free.
+    extra_procs: bool,
+    releases: Releases,
+    /// The reservation of the head, if it was needed since the last completion.
+    shadow: Option<Shadow>,
+    /// The head itself and everything behind it have to be looked at again.
+    stale: bool,
+    /// Positions of the queue before this have been looked at.
+    swept: usize,
+    /// Why those of them that wait behind the head could not start.
+    refused: Refused,
+    /// Procs of jobs that have ended since, though they were expected to outlive the reservation: by so many the extra
+    /// procs can have grown, since a reservation that comes nearer has no more of them.
+    gained: u32,
+    /// Free procs after the last pass.
+    free: u32,
+    /// The reserved head with the gear chosen for it, unless its gear is renewed.
+    reserved: Option<(JobId, u8)>,
+    /// A job has ended before its estimate since the last pass.
+    early_end: bool,
+}
+
+/// What the last look at the waiting jobs found: each that needs at most `free` procs needs more than `extra`, and would
+/// end too late for a head that is to start at `until_s`.
+#[derive(Debug, Clone, Copy)]
+struct Refused {
+    free: u32,
+    extra: u32,
+    until_s: f64,
+    head: JobId,
+}
+
+/// The number of no job.
+const NO_JOB: JobId = JobId::MAX;
+
+impl Refused {
+    /// No look has been taken, or the one that was says nothing any more.
+    const NOTHING: Refused = Refused { free: 0, extra: 0, until_s: f64::NEG_INFINITY, head: NO_JOB };
+
+    /// No waiting job behind the head needs at most `free` procs.
+    fn nobody(free: u32) -> Refused {
+        Refused { free, extra: free, until_s: f64::INFINITY, head: NO_JOB }
+    }
+
+    #[inline]
+    fn is_known(&self) -> bool {
+        self.until_s > f64::NEG_INFINITY
+    }
+
+    /// Whether the head cannot have to start later than at `until_s`: its own reservation only moves forward, unless it
+    /// has passed.
+    #[inline]
+    fn holds(&self, head: JobId, now_s: f64) -> bool {
+        self.until_s == f64::INFINITY || (self.head == head && now_s <= self.until_s)
+    }
+}
+
+impl Default for Refused {
+    fn default() -> Refused {
+        Refused::NOTHING
+    }
+}
+
+impl Easy {
+    pub(crate) fn new(extra_procs: bool) -> Easy {
+        Easy { extra_procs, stale: true, ..Easy::default() }
+    }
+
+    /// Procs have been put to sleep or woken, or have finished waking: what was found says nothing any more.
+    pub(crate) fn procs_changed(&mut self) {
+        self.stale = true;
+        self.shadow = None;
+        self.refused = Refused::NOTHING;
+    }
+
+    /// Places in the queue may have changed since the last pass.
+    pub(crate) fn places_changed(&mut self) {
+        self.stale = true;
+    }
+
+    /// The rule for a copy of the cluster, as if nothing had been looked at yet.
+    pub(crate) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Easy {
+        let mut easy = Easy::new(self.extra_procs);
+        for job in copy.running_jobs() {
+            let end_s = copy.estimated_end_s(job).expect("it runs");
+            easy.releases.add(job, copy.procs(job), end_s, |_| true);
+        }
+        easy.reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
+        easy.early_end = self.early_end;
+        easy
+    }
+
+    /// A job was put at a position of the queue.
+    #[inline]
+    pub(crate) fn submitted(&mut self, queue: &Queue, order: Order, at: usize) {
+        if !order.is_fcfs() {
+            self.stale |= at == queue.head() || order.changes();
+            self.swept = self.swept.min(at);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn ended(&mut self, now_s: f64, ended: &Ended) {
+        self.releases.remove(ended.job);
+        if ended.estimated_end_s > self.refused.until_s {
+            self.gained += ended.procs;
+        }
+        self.stale = true;
+        self.early_end |= now_s < ended.estimated_end_s;
+    }
+
+    /// Whether a pass could do no more than note that new jobs do not fit; then it is done.
+    #[inline]
+    pub(crate) fn refuses_all<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> bool {
+        let same = !self.stale & (queue.head() < self.swept) & (cluster.free(0) == self.free);
+        if !same || self.refused.until_s < cluster.now_s() {
+            return false;
+        }
+        let reach = self.reach(0, cluster);
+        let none = !(self.swept..queue.end()).any(|at| queue.reaches(at, &reach));
+        if none {
+            self.swept = queue.end();
+        }
+        none
+    }
+
+    #[inline(never)]
+    pub(crate) fn pass<G: Gears, R: Recorder>(
+        &mut self,
+        queue: &mut Queue,
+        order: Order,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        let free = cluster.free(0);
+        let again = self.stale || queue.head() >= self.swept || free != self.free;
+        if again {
+            if order.changes() || free < self.free {
+                // Other places, or procs that went away: what was found says nothing.
+                self.refused = Refused::NOTHING;
+            }
+            queue.sort(order, cluster);
+            self.start_heads(queue, gears, cluster)?;
+            self.shadow = None;
+            self.stale = false;
+        } else if self.refused.until_s < cluster.now_s() {
+            self.shadow = None;
+            self.refused = Refused::NOTHING;
+        }
+        if gears.head_gear() != HeadGear::Renew {
+            self.reserve_head(queue, gears, cluster)?;
+        }
+        if queue.len() <= 1 {
+            self.refused = Refused::nobody(cluster.free(0));
+            self.gained = 0;
+        } else if again || queue.end() > self.swept || !self.refused.is_known() {
+            self.sweep(queue, gears, cluster, again)?;
+        }
+        queue.tidy();
+        self.swept = queue.end();
+        self.free = cluster.free(0);
+        Ok(())
+    }
+
+    /// Starts jobs in order until one does not fit.
+    #[inline]
+    fn start_heads<G: Gears, R: Recorder>(
+        &mut self,
+        queue: &mut Queue,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        if std::mem::take(&mut self.early_end) && gears.head_gear() == HeadGear::UntilEarlyEnd {
+            self.reserved = None;
+        }
+        while queue.len() > 0 && queue.procs(queue.head()) <= cluster.free(0) {
+            let head = queue.head();
+            let (job, procs) = (queue.job(head), queue.procs(head));
+            let gear = match self.reserved {
+                Some((reserved, gear)) if reserved == job => gear,
+                _ => gears.at(candidate(queue, head, cluster), cluster.now_s(), queue.len() - 1),
+            };
+            let end_s = cluster.start(job, gear, false)?;
+            self.releases.add(job, procs, end_s, |job| cluster.is_running(job));
+            queue.pop_head();
+            // It started without regard to the reservation of a head that it came before.
+            self.refused.head = NO_JOB;
+        }
+        Ok(())
+    }
+
+    /// Chooses the gear of a head that has to wait, for its reservation, unless it has one.
+    fn reserve_head<G: Gears, R: Recorder>(
+        &mut self,
+        queue: &Queue,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        if queue.len() == 0 {
+            self.reserved = None;
+            return Ok(());
+        }
+        let head = queue.head();
+        let job = queue.job(head);
+        if self.reserved.is_none_or(|(reserved, _)| reserved != job) {
+            let start_s = self.shadow(queue, cluster)?.at_s;
+            let gear = gears.at(candidate(queue, head, cluster), start_s, queue.len() - 1);
+            self.reserved = Some((job, gear));
+        }
+        Ok(())
+    }
+
+    /// Looks once, in order, at the jobs behind the head that may start; `again`: at those that were refused, too.
+    #[inline]
+    fn sweep<G: Gears, R: Recorder>(
+        &mut self,
+        queue: &mut Queue,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+        again: bool,
+    ) -> Result<(), Stop> {
+        let (free, now_s) = (cluster.free(0), cluster.now_s());
+        let (behind, end) = (queue.head() + 1, queue.end());
+        let head = queue.job(queue.head());
+        let refused = self.refused;
+        // Positions before `fresh` have been looked at, and are again from `behind` on.
+        let fresh = if refused.is_known() { self.swept.max(behind) } else { behind };
+        let mut first = if again { behind } else { fresh };
+        // Where there are new jobs, what is known of the others cannot spare them a look.
+        let known = fresh == end;
+        // The shadow is worth computing only for someone.
+        if self.shadow.is_none() {
+            let reach = if refused.holds(head, now_s) {
+                let extra = refused.extra.saturating_add(self.gained);
+                self.reach(if known { self.floor(refused, extra) } else { 0 }, cluster)
+            } else {
+                Reach { floor: 0, free, extra: free, now_s, until_s: f64::INFINITY }
+            };
+            let Some(at) = queue.next_candidate(first, &queue.bounds(reach)) else {
+                self.refused = Refused { free, extra: reach.extra, until_s: reach.until_s, head };
+                self.gained = 0;
+                return Ok(());
+            };
+            first = at;
+        }
+        let shadow = self.shadow(queue, cluster)?;
+        let mut floor = 0;
+        if shadow.at_s > refused.until_s {
+            first = behind;
+        } else if known {
+            floor = self.floor(refused, shadow.extra);
+        }
+        self.overtake(queue, first, floor, gears, cluster)?;
+        let extra = self.shadow.map_or(0, |shadow| shadow.extra);
+        self.refused = Refused { free: cluster.free(0), extra, until_s: shadow.at_s, head };
+        self.gained = 0;
+        Ok(())
+    }
+
+    /// What a job must be like to have a chance while the last reservation bounds the next.
+    #[inline]
+    fn reach<R: Recorder>(&self, floor: u32, cluster: &Cluster<'_, R>) -> Reach {
+        let extra = if self.extra_procs { self.refused.extra.saturating_add(self.gained) } else { 0 };
+        Reach { floor, free: cluster.free(0), extra, now_s: cluster.now_s(), until_s: self.refused.until_s }
+    }
+
+    /// Refused jobs that need no more procs than this cannot start with at most so many extra procs.
+    #[inline]
+    fn floor(&self, refused: Refused, extra: u32) -> u32 {
+        if self.extra_procs && extra > refused.extra { refused.free.min(refused.extra) } else { refused.free }
+    }
+
+    /// Starts the jobs from a position on that may overtake; those that need at most `floor` procs may not.
+    #[inline]
+    fn overtake<G: Gears, R: Recorder>(
+        &mut self,
+        queue: &mut Queue,
+        mut from: usize,
+        floor: u32,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        let now_s = cluster.now_s();
+        let Some(mut shadow) = self.shadow else { return Ok(()) };
+        let extra = |shadow: Shadow| if self.extra_procs { shadow.extra } else { 0 };
+        let reach = Reach { floor, free: cluster.free(0), extra: extra(shadow), now_s, until_s: shadow.at_s };
+        let mut bounds = queue.bounds(reach);
+        while let Some(at) = queue.next_candidate(from, &bounds) {
+            cluster.step()?;
+            from = at + 1;
+            let (job, procs) = (queue.job(at), queue.procs(at));
+            let on_extra = procs <= extra(shadow);
+            let candidate = candidate(queue, at, cluster);
+            let Some((gear, late)) = gears.overtaking(candidate, now_s, queue.len() - 1, shadow.at_s, on_extra) else {
+                continue;
+            };
+            let end_s = cluster.start(job, gear, true)?;
+            self.releases.add(job, procs, end_s, |job| cluster.is_running(job));
+            queue.take(at);
+            if late {
+                shadow.extra -= procs;
+            }
+            queue.tighten(&mut bounds, cluster.free(0), extra(shadow));
+        }
+        self.shadow = Some(shadow);
+        Ok(())
+    }
+
+    /// The head's reservation.
+    #[inline(always)]
+    fn shadow<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> Result<Shadow, Stop> {
+        if let Some(shadow) = self.shadow {
+            return Ok(shadow);
+        }
+        let head = queue.head();
+        let (free, need) = (cluster.free(0), queue.procs(head));
+        let runs = |job| cluster.is_running(job);
+        let found = if cluster.any_coming() {
+            self.releases.shadow_with(cluster.now_s(), free, need, runs, cluster.coming(0))
+        } else {
+            self.releases.shadow(cluster.now_s(), free, need, runs)
+        };
+        let shadow = found.ok_or_else(|| {
+            let what = format!("no end of a running job gives job {} (by arrival) its {need} procs", queue.job(head));
+            Stop::new(SimError::Policy { now_s: cluster.now_s(), what })
+        })?;
+        self.shadow = Some(shadow);
+        Ok(shadow)
+    }
+}
+
+/// Starts jobs in order until one does not fit: scheduling without backfilling.
+pub(crate) fn pass_without_backfilling<G: Gears, R: Recorder>(
+    queue: &mut Queue,
+    order: Order,
+    gears: &G,
+    cluster: &mut Cluster<'_, R>,
+) -> Result<(), Stop> {
+    queue.sort(order, cluster);
+    while queue.len() > 0 && queue.procs(queue.head()) <= cluster.free(0) {
+        let head = queue.head();
+        let gear = gears.at(candidate(queue, head, cluster), cluster.now_s(), queue.len() - 1);
+        cluster.start(queue.job(head), gear, false)?;
+        queue.pop_head();
+    }
+    Ok(())
+}
+
+#[inline]
+fn candidate<R: Recorder>(queue: &Queue, at: usize, cluster: &Cluster<'_, R>) -> Candidate {
+    Candidate::estimated(cluster, queue.job(at), queue.estimate_s(at))
+}

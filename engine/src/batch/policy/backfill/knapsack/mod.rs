@@ -1,0 +1,135 @@
+//! Which jobs to start, and at which gear, so that most nodes work under a power cap (Zhou et al. 2013; Zhang et al.
+//! 2014, Algorithm 4).
+//!
+//! A 0-1 knapsack: the gain of a job is its procs, its weight the power that it adds. Gears are tried from the lowest: the
+//! lower the gear, the more jobs the power carries, until they need more procs than are free. So the gear is the lowest at
+//! which the best set fits the free procs. The printed search ends with nothing if, between two gears, the set changes from
+//! too wide to empty; at an empty machine it would wait for ever, so there the best set that fits is taken, at the highest
+//! gear that has one.
+//!
+//! The search looks at sums of procs up to the free ones only: a set that needs more has, in list order, a first job
+//! that takes it beyond them, and that such a job exists is all that matters of wider sets. Where all jobs add the same
+//! power a proc, the weight of a set is its procs: the first set found for a sum stays the best one, sums are bits, and
+//! the search ends with the first set that nothing can beat.
+use super::plain::Waiting;
+use crate::batch::kernel::{Cluster, Recorder};
+use crate::batch::policy::cap::allowance::{Allowance, above_idle_w};
+use crate::error::Stop;
+
+mod by_procs;
+mod by_watts;
+#[cfg(test)]
+mod tests;
+
+/// What a search finds at one gear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Best {
+    /// The set with most procs whose power fits needs more procs than are free.
+    TooWide,
+    /// The positions of its jobs, ascending; none if no job fits.
+    Set(Vec<usize>),
+}
+
+/// What a set must keep to, besides its power.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Free procs.
+    free: u32,
+    /// Whether a better set that needs more than the free procs rules the others out.
+    wider_wins: bool,
+}
+
+/// The search, with the memory that it uses again and again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Knapsack {
+    by_procs: by_procs::Search,
+    by_watts: by_watts::Search,
+    procs: Vec<u32>,
+    added_w: Vec<f64>,
+}
+
+impl Knapsack {
+    /// The gear, and the positions among `jobs` (in list order) to start at it. `None`: nothing can start.
+    pub(crate) fn choose<R: Recorder>(
+        &mut self,
+        jobs: &[Waiting],
+        allowance: &Allowance,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Option<(u8, Vec<usize>)>, Stop> {
+        let free = cluster.free(0);
+        if free == 0 || jobs.is_empty() {
+            return Ok(None);
+        }
+        let left_w = allowance.left_w(cluster);
+        let gears = cluster.machine().classes[0].gears.len() as u8;
+        let empty_machine = cluster.running_count() == 0;
+        // At an empty machine the search must not end with nothing while some set fits.
+        let mut fallback = None;
+        for gear in 0..gears {
+            let wider_wins = gear + 1 < gears;
+            match self.best(jobs, gear, left_w, Room { free, wider_wins }, cluster)? {
+                Best::Set(set) if set.is_empty() => return Ok(fallback),
+                Best::Set(set) => return Ok(Some((gear, set))),
+                Best::TooWide if empty_machine => {
+                    let room = Room { free, wider_wins: false };
+                    if let Best::Set(set) = self.best(jobs, gear, left_w, room, cluster)?
+                        && !set.is_empty()
+                    {
+                        fallback = Some((gear, set));
+                    }
+                }
+                Best::TooWide => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// The set with most procs whose jobs add at most `left_w` (W) at a gear; of several the first found when the jobs
+    /// are taken in list order.
+    fn best<R: Recorder>(
+        &mut self,
+        jobs: &[Waiting],
+        gear: u8,
+        left_w: f64,
+        room: Room,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Best, Stop> {
+        let one_table = cluster.machine().classes[0].more_job_classes.is_empty();
+        if left_w >= 0.0 && one_table {
+            let each_w = above_idle_w(cluster, jobs[0].job, gear) / f64::from(jobs[0].procs);
+            let carried = carried(left_w, each_w);
+            return self.by_procs.run(jobs.iter().map(|job| job.procs), carried, room, || cluster.step());
+        }
+        self.procs.clear();
+        self.procs.extend(jobs.iter().map(|job| job.procs));
+        self.added_w.clear();
+        self.added_w.extend(jobs.iter().map(|job| above_idle_w(cluster, job.job, gear)));
+        self.best_of(left_w, room, || cluster.step())
+    }
+
+    /// The same for jobs of `self.procs` procs that add `self.added_w` (W).
+    fn best_of(&mut self, left_w: f64, room: Room, step: impl FnMut() -> Result<(), Stop>) -> Result<Best, Stop> {
+        let Knapsack { procs, added_w, by_procs, by_watts } = self;
+        // A cap that is exceeded leaves room for nothing that adds power.
+        if left_w < 0.0 {
+            return by_watts.run(procs, added_w, -1.0, room, step);
+        }
+        if !alike(procs, added_w) {
+            return by_watts.run(procs, added_w, left_w, room, step);
+        }
+        let each_w = added_w[0] / f64::from(procs[0]);
+        by_procs.run(procs.iter().copied(), carried(left_w, each_w), room, step)
+    }
+}
+
+/// Whether all jobs add the same power a proc: then weights are procs, and sums of them exact.
+fn alike(procs: &[u32], added_w: &[f64]) -> bool {
+    let each = |at: usize| added_w[at] / f64::from(procs[at]);
+    (1..procs.len()).all(|at| (each(at) - each(0)).abs() <= 1e-12 * each(0).abs())
+}
+
+/// The procs that some power (W) carries.
+fn carried(left_w: f64, each_w: f64) -> u64 {
+    // The conversion keeps to the greatest number.
+    if each_w > 0.0 { (left_w / each_w).floor() as u64 } else { u64::MAX }
+}

@@ -1,0 +1,206 @@
+//! Running jobs by estimated end: what EASY walks to find the head's reservation.
+use crate::batch::kernel::JobId;
+
+/// The head's reservation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Shadow {
+    /// When the head is expected to start: the shadow time (s).
+    pub(crate) at_s: f64,
+    /// Procs that it leaves free then.
+    pub(crate) extra: u32,
+}
+
+/// Up to so many, moving some one by one is quicker than halving and than leaving ended ones among them.
+const FEW: usize = 56;
+
+/// Up to so many, comparing with all is quicker than halving, where each step waits for the one before.
+const MANY: usize = 256;
+
+/// Running jobs, sorted by estimated end. Where there are many, jobs that have ended stay among them for a
+/// while: whoever walks asks which still run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Releases {
+    /// When the jobs are expected to give their procs back (s).
+    ends_s: Vec<f64>,
+    /// In the same order.
+    holders: Vec<Holder>,
+    /// How many have ended.
+    ended: usize,
+}
+
+/// A job and its procs, in one number: it is moved about as one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Holder(u64);
+
+impl Holder {
+    #[inline]
+    fn new(job: JobId, procs: u32) -> Holder {
+        Holder(u64::from(procs) << 32 | u64::from(job))
+    }
+
+    #[inline]
+    fn job(self) -> JobId {
+        self.0 as JobId
+    }
+
+    #[inline]
+    fn procs(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+impl Releases {
+    /// A job has started. `runs`: whether a job still holds its procs.
+    #[inline]
+    pub(crate) fn add(&mut self, job: JobId, procs: u32, end_s: f64, runs: impl Fn(JobId) -> bool) {
+        let holder = Holder::new(job, procs);
+        if self.ends_s.len() > FEW {
+            self.add_to_many(holder, end_s, runs);
+            return;
+        }
+        // From the back: most jobs that start are expected to end after most that run.
+        self.ends_s.push(end_s);
+        self.holders.push(holder);
+        // Slices of one length, so that no index needs a check.
+        let ends_s = self.ends_s.as_mut_slice();
+        let holders = &mut self.holders[..ends_s.len()];
+        let mut at = ends_s.len() - 1;
+        while let Some(&before_s) = ends_s[..at].last()
+            && before_s > end_s
+        {
+            ends_s[at] = before_s;
+            holders[at] = holders[at - 1];
+            at -= 1;
+        }
+        ends_s[at] = end_s;
+        holders[at] = holder;
+    }
+
+    fn add_to_many(&mut self, holder: Holder, end_s: f64, runs: impl Fn(JobId) -> bool) {
+        if self.ended > self.ends_s.len() / 4 {
+            let mut to = 0;
+            for from in 0..self.ends_s.len() {
+                (self.ends_s[to], self.holders[to]) = (self.ends_s[from], self.holders[from]);
+                to += usize::from(runs(self.holders[from].job()));
+            }
+            self.ends_s.truncate(to);
+            self.holders.truncate(to);
+            self.ended = 0;
+        }
+        let at = if self.ends_s.len() <= MANY {
+            self.ends_s.iter().map(|&other| usize::from(other <= end_s)).sum()
+        } else {
+            self.ends_s.partition_point(|&other| other <= end_s)
+        };
+        self.ends_s.insert(at, end_s);
+        self.holders.insert(at, holder);
+    }
+
+    /// A job that was added has ended.
+    #[inline]
+    pub(crate) fn remove(&mut self, job: JobId) {
+        if self.ends_s.len() > FEW {
+            self.ended += 1;
+            return;
+        }
+        let Some(at) = self.holders.iter().position(|holder| holder.job() == job) else {
+            debug_assert!(false, "job {job} was not added");
+            return;
+        };
+        self.ends_s.remove(at);
+        self.holders.remove(at);
+    }
+
+    /// The first estimated end at which `need` procs are free, with all jobs that are expected to have ended by then
+    /// counted. A job whose estimate has passed is expected to end now. `None` if no release is enough. `runs`: whether a job
+    /// still holds its procs.
+    #[inline]
+    pub(crate) fn shadow(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
+        if self.ended == 0 {
+            return self.walk(now_s, free, need, |_| true);
+        }
+        self.walk(now_s, free, need, runs)
+    }
+
+    /// [`Releases::shadow`] where procs wake besides: `coming` gives the instants at which they will be free (s), ascending,
+    /// and how many.
+    #[cold]
+    pub(crate) fn shadow_with(
+        &self,
+        now_s: f64,
+        free: u32,
+        need: u32,
+        runs: impl Fn(JobId) -> bool,
+        coming: impl Iterator<Item = (f64, u32)>,
+    ) -> Option<Shadow> {
+        let held = self.holders.iter().zip(&self.ends_s).filter(|(holder, _)| runs(holder.job()));
+        let mut given: Vec<(f64, u32)> = held.map(|(holder, &end_s)| (end_s, holder.procs())).chain(coming).collect();
+        given.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut available = free;
+        let at_s = given.iter().find_map(|&(end_s, procs)| {
+            available += procs;
+            (available >= need).then_some(end_s)
+        })?;
+        let at_s = at_s.max(now_s);
+        let available = free + given.iter().filter(|(end_s, _)| *end_s <= at_s).map(|(_, procs)| procs).sum::<u32>();
+        Some(Shadow { at_s, extra: available - need })
+    }
+
+    #[inline(always)]
+    fn walk(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
+        let mut available = free;
+        let mut ends = self.ends_s.iter().zip(&self.holders);
+        // Multiplied, not branched: whether a job still runs is hard to predict.
+        let given = |holder: &Holder| holder.procs() * u32::from(runs(holder.job()));
+        let at_s = loop {
+            let (&end_s, holder) = ends.next()?;
+            available += given(holder);
+            if available >= need {
+                break if end_s > now_s { end_s } else { now_s };
+            }
+        };
+        for (_, holder) in ends.take_while(|(end_s, _)| **end_s <= at_s) {
+            available += given(holder);
+        }
+        Some(Shadow { at_s, extra: available - need })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shadow_counts_equal_ends_and_overdue_jobs() {
+        let mut releases = Releases::default();
+        let all = |_| true;
+        releases.add(0, 4, 30.0, all);
+        releases.add(1, 2, 10.0, all);
+        releases.add(2, 3, 10.0, all);
+        // 1 free: the first end at 10 gives 3, both give 6, which leaves 3 beside a head of 3.
+        assert_eq!(releases.shadow(0.0, 1, 3, all), Some(Shadow { at_s: 10.0, extra: 3 }));
+        assert_eq!(releases.shadow(0.0, 1, 7, all), Some(Shadow { at_s: 30.0, extra: 3 }));
+        assert_eq!(releases.shadow(0.0, 1, 11, all), None);
+        // At 40 all estimates have passed: all are expected to end now.
+        assert_eq!(releases.shadow(40.0, 1, 3, all), Some(Shadow { at_s: 40.0, extra: 7 }));
+        releases.remove(2);
+        assert_eq!(releases.shadow(0.0, 1, 3, all), Some(Shadow { at_s: 10.0, extra: 0 }));
+    }
+
+    #[test]
+    fn procs_that_wake_count_as_releases() {
+        let mut releases = Releases::default();
+        let all = |_| true;
+        releases.add(0, 4, 30.0, all);
+        releases.add(1, 2, 10.0, all);
+        for now_s in [0.0, 40.0] {
+            let alone = releases.shadow_with(now_s, 1, 3, all, [].into_iter());
+            assert_eq!(alone, releases.shadow(now_s, 1, 3, all));
+        }
+        // 3 procs wake at 5: 4 are free then. At 10 there are 6.
+        let coming = || [(5.0, 3)].into_iter();
+        assert_eq!(releases.shadow_with(0.0, 1, 3, all, coming()), Some(Shadow { at_s: 5.0, extra: 1 }));
+        assert_eq!(releases.shadow_with(0.0, 1, 5, all, coming()), Some(Shadow { at_s: 10.0, extra: 1 }));
+        assert_eq!(releases.shadow_with(0.0, 1, 11, all, coming()), None);
+    }
+}

@@ -1,0 +1,187 @@
+//! What reservations count: procs, or under a power cap procs and watts.
+//!
+//! Watts are those of [`Allowance`]: what a job draws above as many idle procs, at the gear at which it counts for
+//! others. Where starts regard no cap, infinitely many are free.
+use std::ops::{AddAssign, Neg};
+
+use super::profile::{Amount, Profile};
+use crate::batch::kernel::{Cluster, JobId, Recorder};
+use crate::batch::policy::cap::allowance::Allowance;
+use crate::batch::policy::gear::{Candidate, Gears};
+
+/// Where a job is reserved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<A> {
+    /// Infinite if there is no place at all.
+    pub(crate) start_s: f64,
+    pub(crate) duration_s: f64,
+    /// What it takes for so long.
+    pub(crate) taken: A,
+    pub(crate) gear: u8,
+    /// The gear rule's choice; a cap may have it start below.
+    pub(crate) ceiling: u8,
+}
+
+/// Which place is looked for.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a, G> {
+    pub(crate) job: JobId,
+    /// Waiting jobs without the job itself.
+    pub(crate) others: usize,
+    /// It must start by then (s).
+    pub(crate) latest_s: f64,
+    pub(crate) gears: &'a G,
+    pub(crate) allowance: &'a Allowance,
+}
+
+/// What is counted.
+pub(crate) trait Resources: Amount {
+    /// Whether there is a power cap, of whatever rule.
+    const CAPPED: bool;
+
+    /// Procs alone.
+    fn procs(procs: u32) -> Self;
+
+    /// What is free now.
+    fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> Self;
+
+    /// What a running job takes.
+    fn held<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId) -> Self;
+
+    /// The earliest place for a job, if there is one.
+    fn place<G: Gears, R: Recorder>(
+        profile: &Profile<Self>,
+        wanted: &Wanted<'_, G>,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<Place<Self>>;
+
+    /// The gear at which a job with a place at `gear` starts now, if it may.
+    fn start_gear<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: u8) -> Option<u8>;
+}
+
+/// Without a cap: procs alone.
+impl Resources for i64 {
+    const CAPPED: bool = false;
+
+    fn procs(procs: u32) -> i64 {
+        i64::from(procs)
+    }
+
+    fn free<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance) -> i64 {
+        i64::from(cluster.free(0))
+    }
+
+    fn held<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId) -> i64 {
+        i64::from(cluster.procs(job))
+    }
+
+    fn place<G: Gears, R: Recorder>(
+        profile: &Profile<i64>,
+        wanted: &Wanted<'_, G>,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<Place<i64>> {
+        let (now_s, taken) = (cluster.now_s(), i64::from(cluster.procs(wanted.job)));
+        let candidate = Candidate::new(cluster, wanted.job);
+        let (gear, start_s, duration_s) = wanted.gears.reserve(candidate, wanted.others, |_, duration_s| {
+            profile.earliest(now_s, wanted.latest_s, taken, duration_s)
+        })?;
+        Some(Place { start_s, duration_s, taken, gear, ceiling: gear })
+    }
+
+    #[inline]
+    fn start_gear<R: Recorder>(_: &Cluster<'_, R>, _: &Allowance, _: JobId, gear: u8) -> Option<u8> {
+        Some(gear)
+    }
+}
+
+/// Under a cap.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ProcsAndWatts {
+    procs: i64,
+    watts: f64,
+}
+
+impl AddAssign for ProcsAndWatts {
+    fn add_assign(&mut self, other: ProcsAndWatts) {
+        self.procs += other.procs;
+        self.watts += other.watts;
+    }
+}
+
+impl Neg for ProcsAndWatts {
+    type Output = ProcsAndWatts;
+
+    fn neg(self) -> ProcsAndWatts {
+        ProcsAndWatts { procs: -self.procs, watts: -self.watts }
+    }
+}
+
+impl Amount for ProcsAndWatts {
+    fn covers(self, need: ProcsAndWatts) -> bool {
+        self.procs >= need.procs && self.watts >= need.watts
+    }
+}
+
+impl ProcsAndWatts {
+    /// What a job takes at a gear.
+    fn taken<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: u8) -> ProcsAndWatts {
+        ProcsAndWatts { procs: i64::from(cluster.procs(job)), watts: allowance.counted_w(cluster, job, gear) }
+    }
+
+    /// The earliest place for a job with a ceiling; of several gears that give the same start, the highest.
+    fn below<G, R: Recorder>(
+        ceiling: u8,
+        profile: &Profile<ProcsAndWatts>,
+        wanted: &Wanted<'_, G>,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<Place<ProcsAndWatts>> {
+        let &Wanted { job, latest_s, allowance, .. } = wanted;
+        let (now_s, estimate_s) = (cluster.now_s(), cluster.estimate_s(job));
+        let factors = cluster.gears_for(0, job);
+        let mut best: Option<Place<ProcsAndWatts>> = None;
+        for gear in allowance.gears(ceiling) {
+            let until_s = best.map_or(latest_s, |place| place.start_s);
+            let duration_s = estimate_s * factors[usize::from(gear)].time_factor;
+            let taken = ProcsAndWatts::taken(cluster, allowance, job, gear);
+            if let Some(start_s) = profile.earliest(now_s, until_s, taken, duration_s)
+                && best.is_none_or(|place| start_s < place.start_s)
+            {
+                best = Some(Place { start_s, duration_s, taken, gear, ceiling });
+            }
+        }
+        best
+    }
+}
+
+impl Resources for ProcsAndWatts {
+    const CAPPED: bool = true;
+
+    fn procs(procs: u32) -> ProcsAndWatts {
+        ProcsAndWatts { procs: i64::from(procs), watts: 0.0 }
+    }
+
+    fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> ProcsAndWatts {
+        ProcsAndWatts { procs: i64::from(cluster.free(0)), watts: allowance.left_w(cluster) }
+    }
+
+    fn held<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId) -> ProcsAndWatts {
+        ProcsAndWatts::taken(cluster, allowance, job, cluster.gear(job).expect("it runs"))
+    }
+
+    fn place<G: Gears, R: Recorder>(
+        profile: &Profile<ProcsAndWatts>,
+        wanted: &Wanted<'_, G>,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<Place<ProcsAndWatts>> {
+        let mut place = None;
+        wanted.gears.reserve(Candidate::new(cluster, wanted.job), wanted.others, |ceiling, _| {
+            place = ProcsAndWatts::below(ceiling, profile, wanted, cluster);
+            place.map(|place| place.start_s)
+        })?;
+        place
+    }
+
+    fn start_gear<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: u8) -> Option<u8> {
+        allowance.gear(cluster, job, gear, allowance.left_w(cluster))
+    }
+}

@@ -1,0 +1,73 @@
+//! What a starting job must fit in besides the procs.
+use crate::batch::kernel::{Cluster, JobId, Recorder};
+
+/// Relative excess over a cap that is taken for rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// The greatest power that does not exceed a cap (W).
+pub(crate) fn limit_w(cap_w: f64) -> f64 {
+    cap_w * (1.0 + ROUNDING)
+}
+
+/// How jobs may start while a power cap holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Allowance {
+    /// Greatest power (W); infinite if starts regard no cap.
+    pub(crate) limit_w: f64,
+    /// Running jobs count as at their lowest gears: the cap rule may lower them.
+    pub(crate) lowered: bool,
+    /// Jobs start at the lowest gear and are raised later.
+    pub(crate) lowest: bool,
+}
+
+impl Allowance {
+    /// Every job starts at its ceiling, whatever the power.
+    pub(crate) const ANY: Allowance = Allowance { limit_w: f64::INFINITY, lowered: false, lowest: false };
+
+    /// Power that starting jobs may add (W); negative if the cap is exceeded.
+    pub(crate) fn left_w<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> f64 {
+        if self.limit_w == f64::INFINITY {
+            return f64::INFINITY;
+        }
+        self.limit_w - if self.lowered { lowest_w(cluster) } else { cluster.power_w() }
+    }
+
+    /// Power that a job adds while it runs at a gear, as it counts for others (W).
+    pub(crate) fn counted_w<R: Recorder>(&self, cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
+        above_idle_w(cluster, job, if self.lowered { 0 } else { gear })
+    }
+
+    /// The gears at which a job may start, the best first.
+    pub(crate) fn gears(&self, ceiling: u8) -> impl Iterator<Item = u8> + use<> {
+        let (lowest, top) = (if self.limit_w == f64::INFINITY { ceiling } else { 0 }, ceiling);
+        let range = if self.lowest { 0..=0 } else { lowest..=top };
+        range.rev()
+    }
+
+    /// The gear at which a job starts where so many watts are left, if it may.
+    pub(crate) fn gear<R: Recorder>(
+        &self,
+        cluster: &Cluster<'_, R>,
+        job: JobId,
+        ceiling: u8,
+        left_w: f64,
+    ) -> Option<u8> {
+        self.gears(ceiling).find(|&gear| above_idle_w(cluster, job, gear) <= left_w)
+    }
+}
+
+/// Power of the machine with all executing jobs at their lowest gears (W).
+pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
+    let class = &cluster.machine().classes[0];
+    let saved_w = |(job_class, gear, procs): (usize, usize, u32)| {
+        let gears = class.gears_of(job_class as u8);
+        f64::from(procs) * (gears[gear].busy_w - gears[0].busy_w)
+    };
+    cluster.power_w() - cluster.executing(0).map(saved_w).sum::<f64>()
+}
+
+/// Power of a job's procs at a gear over that of as many idle ones (W).
+pub(crate) fn above_idle_w<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
+    let idle_w = cluster.machine().classes[0].idle_w;
+    f64::from(cluster.procs(job)) * (cluster.gears_for(0, job)[usize::from(gear)].busy_w - idle_w)
+}

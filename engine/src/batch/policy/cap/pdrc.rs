@@ -1,0 +1,50 @@
+//! Power-aware dynamic resource configuration: gears by priority.
+//!
+//! After jobs have started or ended, or the cap has changed: if the power exceeds the cap, power-level decrement lowers all
+//! jobs of the lowest priority by one level, again and again until the power fits or all are at the lowest gear, then
+//! those of the next priority; else power-level increment raises all jobs of the highest priority by one level at a time
+//! while the power fits, then those of the next. The printed increment loop never ends once a step exceeds the cap: here
+//! that step is not taken, and ends its priority.
+use super::held::{AllHeld, Step};
+use crate::batch::kernel::{Cluster, Recorder};
+use crate::error::Stop;
+use crate::spec::{Component, Default, Param, Role, Type};
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    role: Role::Cap,
+    name: "pdrc",
+    version: 2,
+    source: "Zhang et al. 2014, Algorithms 2 and 3",
+    doc: "Running jobs are lowered by priority, the lowest first, while the power exceeds the cap, and raised by priority, \
+          the highest first, while it fits.",
+    params: &[
+        super::CAPS_W,
+        super::CAP_PERIOD_S,
+        Param {
+            name: "pdrc_start",
+            ty: Type::OneOf(&["fitting", "blind"]),
+            unit: "",
+            default: Default::Text("fitting"),
+            identity: true,
+            doc: "`fitting`: a job starts at the highest gear at which the power fits once all others are lowered, else not \
+                  at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap (the paper).",
+        },
+    ],
+};
+
+/// Decrement or increment.
+pub(super) fn adjust<R: Recorder>(held: &mut AllHeld, limit_w: f64, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+    held.plan(cluster);
+    let priorities = held.priorities();
+    if held.power_w() > limit_w {
+        for &priority in priorities.iter().rev() {
+            while held.power_w() > limit_w && held.step(cluster, Some(priority), Step::Down, limit_w)? {}
+        }
+    } else {
+        for &priority in &priorities {
+            while held.step(cluster, Some(priority), Step::Up, limit_w)? {}
+        }
+    }
+    held.carry_out(cluster)
+}

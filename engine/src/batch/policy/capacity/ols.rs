@@ -1,0 +1,309 @@
+//! Online simulation (OLS): how few procs would serve the jobs that are there?
+//!
+//! Every period the rule simulates the queue and the running jobs on fewer active procs, with no further arrivals, and
+//! takes the first number whose mean slowdown of the waiting jobs meets the service level. A simulation is a copy of the
+//! cluster under the same scheduling rules, without a capacity rule. It ends when the last waiting job has started, or as
+//! soon as the mean cannot be met any more.
+use super::{CapacityRule, too_many};
+use crate::batch::kernel::{Cluster, Copied, Durations, EventOrder, Recorder, Simulation};
+use crate::batch::policy::batch::{self, Batch};
+use crate::batch::policy::cap::Cap;
+use crate::batch::policy::composed::{CAPACITY_TOKENS, Composed};
+use crate::error::{SimError, Stop};
+use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type, Value};
+use crate::workload::Job;
+
+/// Service level of Lawson & Smirni 2005: greatest mean slowdown.
+pub const SLA_SLOWDOWN: f64 = 200.0;
+
+/// Bound of short run times in the slowdown (s).
+const TAU_S: f64 = 10.0;
+
+/// Description of online simulation.
+pub const COMPONENT: Component = Component {
+    role: Role::Capacity,
+    name: "ols",
+    version: 1,
+    source: "Lawson & Smirni 2005, section 3.3",
+    doc: "Online simulation: every `ols_period_s` the queue and the running jobs are simulated without further arrivals, \
+          first on as many procs as the widest waiting job and the jobs in execution need, then each time on half of \
+          what is missing to all procs more, until the mean slowdown of the waiting jobs is at most `ols_sla_slowdown`: \
+          so many procs are active from then on. A job that arrives and needs more raises them to what it needs. All \
+          are active at the start.",
+    params: &[
+        Param {
+            name: "ols_period_s",
+            ty: Type::Real { min: 1.0, max: 1e12, min_allowed: true, unlimited: false },
+            unit: "s",
+            default: Default::Real(604_800.0),
+            identity: true,
+            doc: "Time between two decisions (k); the first is so long after the first submit.",
+        },
+        Param {
+            name: "ols_sla_slowdown",
+            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: true },
+            unit: "",
+            default: Default::Real(SLA_SLOWDOWN),
+            identity: true,
+            doc: "Service level (S): greatest mean of 1 + wait/max(10 s, run) over the waiting jobs that a simulation \
+                  may show.",
+        },
+        Param {
+            name: "ols_durations",
+            ty: Type::OneOf(&["run", "estimate"]),
+            unit: "",
+            default: Default::Text("run"),
+            identity: true,
+            doc: "How long jobs run in the simulations: as long as they will, or as long as they are expected to, which \
+                  is what a real system could know. Reservations use estimates in either case.",
+        },
+        Param {
+            name: "ols_min_active_procs",
+            ty: Type::Int { min: 0, max: 1 << 30 },
+            unit: "procs",
+            default: Default::Int(0),
+            identity: true,
+            doc: "A decision leaves at least so many procs active, against dramatic drops; at most those of the machine.",
+        },
+        Param {
+            name: "ols_levels_procs",
+            ty: Type::Reals { min: 1.0, max: 1_073_741_824.0 },
+            unit: "procs",
+            default: Default::Unset,
+            identity: true,
+            doc: "The numbers of active procs to simulate, ascending whole numbers; those that are too few for the jobs \
+                  there, or no fewer than the machine has, are passed over. If not given, they follow from halving what \
+                  is missing to all procs.",
+        },
+    ],
+};
+
+/// The rule `ols`.
+#[derive(Debug, Clone)]
+pub(crate) struct Ols {
+    period_s: f64,
+    sla: f64,
+    durations: Durations,
+    min_active: u32,
+    levels: Option<Vec<u32>>,
+    order: EventOrder,
+    /// A period is over: a decision is due.
+    due: bool,
+    /// The timer that was set last has not come.
+    armed: bool,
+}
+
+impl CapacityRule for Ols {
+    fn of(spec: &SimSpec) -> Result<Ols, SimError> {
+        let choice = spec.choice(Role::Capacity);
+        Ok(Ols {
+            period_s: choice.real("ols_period_s"),
+            sla: choice.real("ols_sla_slowdown"),
+            durations: if choice.text("ols_durations") == "run" { Durations::Run } else { Durations::Estimate },
+            min_active: choice.int("ols_min_active_procs") as u32,
+            levels: levels(choice).map(|levels| levels.iter().map(|&level| level as u32).collect()),
+            order: batch::event_order(spec)?,
+            due: false,
+            armed: false,
+        })
+    }
+
+    fn problems(choice: &Choice, machine_procs: Option<f64>) -> Vec<String> {
+        let above = too_many("ols_min_active_procs", choice.opt_int("ols_min_active_procs"), machine_procs);
+        above.into_iter().chain(level_problems(choice)).collect()
+    }
+
+    fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        self.set_timer(cluster)
+    }
+
+    fn timer(&mut self) {
+        (self.due, self.armed) = (true, false);
+    }
+
+    /// The number of active procs, if a decision is due.
+    fn before_pass<R: Recorder>(
+        &mut self,
+        batch: &Batch,
+        cap: &Cap,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Option<u32>, Stop> {
+        if !std::mem::take(&mut self.due) {
+            return Ok(None);
+        }
+        let procs = cluster.machine().procs();
+        let waiting = batch.waiting();
+        let widest = waiting.iter().map(|&job| cluster.procs(job)).max().unwrap_or(0);
+        let in_use = cluster.active(0) - cluster.free(0);
+        let least = widest.max(in_use).max(self.min_active).min(procs);
+        if waiting.is_empty() {
+            return Ok(Some(self.first(least, procs)));
+        }
+        let copied = cluster.copied_jobs(&waiting, self.durations);
+        let copy = cluster.fork(&copied, Slowdowns::new(cluster, &copied, &waiting, self.sla));
+        let policy = Composed::fork(batch, cap, &copied, &copy);
+        let mut level = self.first(least, procs);
+        while level < procs {
+            cluster.step()?;
+            if self.meets_the_sla(cluster, copy.clone(), policy.clone(), level)? {
+                break;
+            }
+            level = self.next(level, procs);
+        }
+        Ok(Some(level))
+    }
+
+    fn after_pass<R: Recorder>(&mut self, _: &Batch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+        self.set_timer(cluster)?;
+        Ok(None)
+    }
+}
+
+impl Ols {
+    /// Asks to be called at the next multiple of the period. If nothing runs or wakes while jobs wait, something else has
+    /// to happen first: without that the timers alone would keep a simulation alive for ever.
+    fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        if self.armed || (cluster.running_count() == 0 && cluster.waiting_count() > 0 && !cluster.any_coming()) {
+            return Ok(());
+        }
+        let (begin_s, now_s) = (cluster.first_submit_s(), cluster.now_s());
+        let mut times = ((now_s - begin_s) / self.period_s).floor();
+        while begin_s + times * self.period_s <= now_s {
+            times += 1.0;
+        }
+        self.armed = true;
+        cluster.set_timer(begin_s + times * self.period_s, CAPACITY_TOKENS)
+    }
+
+    /// The first number of procs to simulate, at least `least`.
+    fn first(&self, least: u32, procs: u32) -> u32 {
+        match &self.levels {
+            None => least,
+            Some(levels) => {
+                levels.iter().copied().find(|&level| level >= least).map_or(procs, |level| level.min(procs))
+            }
+        }
+    }
+
+    /// The number after one that did not do.
+    fn next(&self, level: u32, procs: u32) -> u32 {
+        match &self.levels {
+            None => (level + procs).div_ceil(2),
+            Some(_) => self.first(level + 1, procs),
+        }
+    }
+
+    /// Whether the jobs that wait would have a mean slowdown within the service level on so many active procs.
+    fn meets_the_sla<R: Recorder>(
+        &self,
+        cluster: &mut Cluster<'_, R>,
+        mut copy: Cluster<'_, Slowdowns>,
+        policy: Composed,
+        active: u32,
+    ) -> Result<bool, Stop> {
+        super::set_active(&mut copy, active)?;
+        let mut simulation = Simulation::of_copy(copy, policy, self.order)?;
+        let met = loop {
+            if let Some(met) = simulation.recorder().verdict() {
+                break met;
+            }
+            match simulation.next_instant_s() {
+                // No job starts before it: nothing is gained by simulating further.
+                Some(next_s) if !simulation.recorder().can_be_met(next_s) => break false,
+                Some(_) => simulation.advance()?,
+                // A stall: the waiting jobs would wait for ever.
+                None => break self.sla == f64::INFINITY,
+            };
+        };
+        cluster.steps_of(simulation.cluster())?;
+        Ok(met)
+    }
+}
+
+/// The levels of a component, if it has any.
+fn levels(choice: &Choice) -> Option<&[f64]> {
+    match choice.get("ols_levels_procs") {
+        Some(Value::Reals(levels)) => Some(levels),
+        _ => None,
+    }
+}
+
+/// What is wrong with the levels of a component.
+fn level_problems(choice: &Choice) -> Vec<String> {
+    let mut problems = Vec::new();
+    let levels = levels(choice).unwrap_or_default();
+    if let Some(level) = levels.iter().find(|level| level.fract() != 0.0) {
+        problems.push(format!("`ols_levels_procs` must be whole numbers of procs, not {level}"));
+    }
+    if let Some(pair) = levels.windows(2).find(|pair| pair[0] >= pair[1]) {
+        problems.push(format!("`ols_levels_procs` must ascend: {} is followed by {}", pair[0], pair[1]));
+    }
+    problems
+}
+
+/// Sums the slowdowns of a copy's waiting jobs as they start, with a lower bound of what the others will have.
+#[derive(Debug, Clone)]
+struct Slowdowns {
+    /// Jobs that still wait.
+    left: u32,
+    /// Greatest sum that is within the service level.
+    sla_sum: f64,
+    /// Sum over the jobs that have started.
+    started: f64,
+    /// The instant of the decision (s).
+    begin_s: f64,
+    /// Over the jobs that wait, the slowdown if they had started at `begin_s`, and its growth in a second.
+    at_begin: f64,
+    growth: f64,
+}
+
+/// Bound of a job's run time (s).
+fn bounded_s(job: &Job) -> f64 {
+    job.run_s.max(TAU_S)
+}
+
+impl Slowdowns {
+    fn new<R: Recorder>(cluster: &Cluster<'_, R>, copied: &Copied, waiting: &[u32], sla: f64) -> Slowdowns {
+        let begin_s = cluster.now_s();
+        let mut sums = Slowdowns {
+            left: waiting.len() as u32,
+            sla_sum: sla * waiting.len() as f64,
+            started: 0.0,
+            begin_s,
+            at_begin: 0.0,
+            growth: 0.0,
+        };
+        for job in waiting.iter().filter_map(|&job| copied.job(job)) {
+            sums.at_begin += 1.0 + (begin_s - job.submit_s) / bounded_s(job);
+            sums.growth += 1.0 / bounded_s(job);
+        }
+        sums
+    }
+
+    /// Whether the mean is within the service level, once no job waits.
+    fn verdict(&self) -> Option<bool> {
+        (self.left == 0).then_some(self.started <= self.sla_sum)
+    }
+
+    /// Whether it still can be if no job starts before an instant (s). The rounding of the sums must not decide, so the
+    /// bound is generous.
+    fn can_be_met(&self, from_s: f64) -> bool {
+        let bound = self.started + self.at_begin + self.growth * (from_s - self.begin_s);
+        bound * (1.0 - 1e-9) <= self.sla_sum
+    }
+}
+
+impl Recorder for Slowdowns {
+    fn started(&mut self, job: &Job, now_s: f64) {
+        self.left -= 1;
+        self.started += 1.0 + (now_s - job.submit_s) / bounded_s(job);
+        self.at_begin -= 1.0 + (self.begin_s - job.submit_s) / bounded_s(job);
+        self.growth -= 1.0 / bounded_s(job);
+    }
+
+    fn finished(&mut self, _: &crate::batch::kernel::Finished) {}
+
+    fn bytes(&self) -> usize {
+        0
+    }
+}

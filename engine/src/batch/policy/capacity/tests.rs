@@ -1,0 +1,255 @@
+//! What must hold at every pass, on random workloads, with procs that take their time to wake and to switch off.
+use proptest::prelude::*;
+
+use super::*;
+use crate::batch::kernel::{Durations, Ended, EventOrder, Outcomes, Policy, Simulation};
+use crate::batch::platform::Machine;
+use crate::batch::policy::batch::event_order;
+use crate::batch::policy::composed::Composed;
+use crate::components;
+use crate::limits::Limits;
+use crate::spec::{Choice, SimSpec, Value};
+use crate::summary::Outcome;
+use crate::workload::Job;
+
+/// Checks its policy at every pass.
+#[derive(Debug, Clone)]
+struct Checked {
+    policy: Composed,
+    /// Whether a pass that remembers nothing must decide the same: not so where reservations are remembered.
+    forgets: bool,
+    waiting: Vec<JobId>,
+}
+
+impl Policy for Checked {
+    fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
+        self.waiting.push(job);
+        self.policy.submitted(cluster, job);
+    }
+
+    fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        self.policy.ended(cluster, ended);
+    }
+
+    fn timer<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, token: u64) {
+        self.policy.timer(cluster, token);
+    }
+
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        let (mut copy, mut fresh) = (cluster.clone(), self.policy.clone());
+        self.policy.pass(cluster)?;
+        if self.forgets {
+            fresh.forget();
+            fresh.pass(&mut copy)?;
+            assert!(cluster.running_jobs().eq(copy.running_jobs()), "a pass that remembers nothing starts other jobs");
+            assert_eq!(cluster.active(0), copy.active(0));
+        }
+        self.waiting.retain(|&job| !cluster.is_running(job));
+        let widest = self.waiting.iter().map(|&job| cluster.procs(job)).max().unwrap_or(0);
+        let executing: u32 = cluster.running_jobs().map(|job| cluster.procs(job)).sum();
+        let waking: u32 = cluster.coming(0).map(|(_, procs)| procs).sum();
+        let (active, all) = (cluster.active(0), cluster.machine().procs());
+        assert!(active >= widest && active <= all, "{active} active, {widest} wanted");
+        assert_eq!(active, cluster.free(0) + executing + waking);
+        assert!(cluster.free(0) + executing + cluster.asleep(0) + cluster.switching(0) == all);
+        Ok(())
+    }
+}
+
+fn choose(spec: &mut SimSpec, role: Role, name: &str, params: &[(&str, Value)]) {
+    let mut choice = Choice::new(components::find(role, name).expect("is registered"));
+    for (name, value) in params {
+        choice.set(name, value.clone()).expect("is valid");
+    }
+    spec.choose(choice);
+}
+
+/// Procs of the machine of all tests.
+const PROCS: i64 = 16;
+
+/// A spec by numbers drawn at random.
+fn spec(rule: usize, backfill: usize, order: usize, events: usize, delays: (f64, f64)) -> SimSpec {
+    let mut spec = SimSpec::new();
+    let platform = [("procs", Value::Int(PROCS)), ("wake_s", Value::Real(delays.0)), ("off_s", Value::Real(delays.1))];
+    choose(&mut spec, Role::Platform, "homogeneous", &platform);
+    let ols = |sla: f64, durations: &str| {
+        let durations = Value::Text(durations.to_owned());
+        [("ols_period_s", Value::Real(25.0)), ("ols_sla_slowdown", Value::Real(sla)), ("ols_durations", durations)]
+    };
+    match rule {
+        0 => choose(&mut spec, Role::Capacity, "two-level", &[("two_level_procs", Value::Int(6))]),
+        1 => choose(&mut spec, Role::Capacity, "ols", &ols(2.0, "run")),
+        _ => choose(&mut spec, Role::Capacity, "ols", &ols(5.0, "estimate")),
+    }
+    choose(&mut spec, Role::Backfill, ["easy", "none", "conservative"][backfill], &[]);
+    choose(&mut spec, Role::Order, ["fcfs", "sjf", "wfp3"][order], &[]);
+    let events = ["batch", "submit-first", "finish-first"][events];
+    choose(&mut spec, Role::Policy, "batch", &[("event_order", Value::Text(events.to_owned()))]);
+    spec
+}
+
+fn jobs() -> impl Strategy<Value = Vec<Job>> {
+    let job = (0..12u32, 0..60u32, -10..30i32, 1..=PROCS as u32);
+    prop::collection::vec(job, 1..60).prop_map(|list| {
+        let mut submit_s = 0.0;
+        let jobs = (1..).zip(list).map(|(id, (gap, run, over, procs))| {
+            submit_s += f64::from(gap);
+            let (run_s, estimate_s) = (f64::from(run), f64::from((run as i32 + over).max(0)));
+            // Narrow jobs are most.
+            let procs = if procs > 6 && id % 5 != 0 { procs % 6 + 1 } else { procs };
+            Job { id, submit_s, run_s, estimate_s, procs, record: id as u64, killed: false, priority: 1, class: 0 }
+        });
+        jobs.collect()
+    })
+}
+
+/// Runs to the end; after some instants a clone runs on by itself and must end alike.
+fn run(spec: &SimSpec, jobs: &[Job], instants: usize) -> Vec<Outcome> {
+    let machine = Machine::new(spec, None).expect("is valid");
+    let policy = Checked {
+        policy: Composed::new(spec, &machine, false).expect("is valid"),
+        forgets: spec.choice(Role::Backfill).component().name != "conservative",
+        waiting: Vec::new(),
+    };
+    let order: EventOrder = event_order(spec).expect("is valid");
+    let mut original = Simulation::new(jobs, machine, &Limits::NONE, order, policy, Outcomes::new(jobs.len()));
+    for _ in 0..instants {
+        if !original.advance().expect("goes on") {
+            break;
+        }
+    }
+    let mut clone = original.clone();
+    original.run().expect("ends");
+    clone.run().expect("ends");
+    assert_eq!(clone.integrals(), original.integrals());
+    let outcomes = original.into_recorder().outcomes().to_vec();
+    assert_eq!(clone.into_recorder().outcomes(), outcomes);
+    outcomes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn enough_procs_are_active_and_nothing_is_remembered_wrongly(
+        jobs in jobs(),
+        rule in 0..3usize,
+        backfill in 0..3usize,
+        order in 0..3usize,
+        events in 0..3usize,
+        delays in (0..20u32, 0..20u32),
+        instants in 0..80usize,
+    ) {
+        let delays = (f64::from(delays.0 / 5 * 5), f64::from(delays.1 / 5 * 5));
+        let spec = spec(rule, backfill, order, events, delays);
+        for (job, outcome) in jobs.iter().zip(run(&spec, &jobs, instants)) {
+            prop_assert!(outcome.start_s >= job.submit_s && outcome.finish_s == outcome.start_s + job.run_s);
+        }
+    }
+}
+
+/// Makes a copy at its first pass after the last arrival, and runs it to the end.
+#[derive(Debug, Clone)]
+struct Copying {
+    policy: Composed,
+    durations: Durations,
+    jobs: usize,
+    arrived: Vec<JobId>,
+    /// Start and end of the jobs in the copy, by their numbers in the original.
+    copied: Option<Vec<(JobId, f64, f64)>>,
+}
+
+impl Copying {
+    fn copy<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Result<Vec<(JobId, f64, f64)>, Stop> {
+        let (batch, cap) = self.policy.parts();
+        let copied = cluster.copied_jobs(&batch.waiting(), self.durations);
+        let numbered: Vec<(JobId, JobId)> =
+            self.arrived.iter().filter_map(|&job| Some((job, copied.number(job)?))).collect();
+        let copy = cluster.fork(&copied, Outcomes::new(numbered.len()));
+        let policy = Composed::fork(batch, cap, &copied, &copy);
+        let mut simulation = Simulation::of_copy(copy, policy, EventOrder::Batch)?;
+        simulation.run()?;
+        let outcomes = simulation.recorder().outcomes();
+        let times = |(job, number): (JobId, JobId)| {
+            let Outcome { start_s, finish_s, .. } = outcomes[number as usize];
+            (job, start_s, finish_s)
+        };
+        Ok(numbered.into_iter().map(times).collect())
+    }
+}
+
+impl Policy for Copying {
+    fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
+        self.arrived.push(job);
+        self.policy.submitted(cluster, job);
+    }
+
+    fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        self.policy.ended(cluster, ended);
+    }
+
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        if self.arrived.len() == self.jobs && self.copied.is_none() {
+            self.copied = Some(self.copy(cluster)?);
+        }
+        self.policy.pass(cluster)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_copy_goes_on_like_the_original_if_no_more_jobs_arrive(
+        jobs in jobs(),
+        backfill in 0..2usize,
+        order in 0..3usize,
+        gears in any::<bool>(),
+        exact in any::<bool>(),
+    ) {
+        let mut jobs = jobs;
+        // Where estimates are exact, both durations are the same.
+        let durations = if exact { Durations::Estimate } else { Durations::Run };
+        if exact {
+            jobs.iter_mut().for_each(|job| job.estimate_s = job.run_s);
+        }
+        let mut spec = spec(0, backfill, order, 0, (0.0, 0.0));
+        choose(&mut spec, Role::Capacity, "none", &[]);
+        if gears {
+            choose(&mut spec, Role::GearRule, "bsld", &[("bsld_threshold", Value::Real(1.1))]);
+        }
+        let machine = Machine::new(&spec, None).expect("is valid");
+        let policy = Copying {
+            policy: Composed::new(&spec, &machine, false).expect("is valid"),
+            durations,
+            jobs: jobs.len(),
+            arrived: Vec::new(),
+            copied: None,
+        };
+        let recorder = Outcomes::new(jobs.len());
+        let mut original = Simulation::new(&jobs, machine, &Limits::NONE, EventOrder::Batch, policy, recorder);
+        original.run().expect("ends");
+        let copied = original.policy().copied.clone().expect("the last job has arrived");
+        prop_assert!(!copied.is_empty());
+        for (job, start_s, finish_s) in copied {
+            let ours = original.recorder().outcomes()[job as usize];
+            prop_assert_eq!((start_s, finish_s), (ours.start_s, ours.finish_s), "job {}", job);
+        }
+    }
+}
+
+#[test]
+fn wrong_numbers_of_procs_are_named() {
+    let mut wrong = spec(0, 0, 0, 0, (0.0, 0.0));
+    wrong.choice_mut(Role::Capacity).set("two_level_procs", Value::Int(17)).expect("is in range");
+    assert_eq!(wrong.problems(), ["`two_level_procs` is 17, but the machine has 16 procs"]);
+    let mut wrong = spec(1, 0, 0, 0, (0.0, 0.0));
+    let levels = Value::Reals(vec![4.0, 2.5]);
+    wrong.choice_mut(Role::Capacity).set("ols_levels_procs", levels).expect("is in range");
+    wrong.choice_mut(Role::Capacity).set("ols_min_active_procs", Value::Int(40)).expect("is in range");
+    assert_eq!(wrong.problems().len(), 3, "{:?}", wrong.problems());
+    // Known only with the workload.
+    wrong.choice_mut(Role::Capacity).set("ols_levels_procs", Value::Reals(vec![2.0, 4.0])).expect("is in range");
+    let machine = Machine::new(&wrong, None).expect("is valid");
+    assert!(Capacity::new(&wrong, &machine).is_err());
+}

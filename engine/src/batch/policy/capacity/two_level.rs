@@ -1,0 +1,53 @@
+//! The two-level policy: all procs, or as few as a given number.
+use super::{CapacityRule, too_many};
+use crate::batch::kernel::{Cluster, Recorder};
+use crate::batch::policy::batch::Batch;
+use crate::error::{SimError, Stop};
+use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
+
+/// Description of the two-level policy.
+pub const COMPONENT: Component = Component {
+    role: Role::Capacity,
+    name: "two-level",
+    version: 1,
+    source: "Lawson & Smirni 2005, section 3.2",
+    doc: "All procs, or `two_level_procs` (L) of them: lowered to L when at most L are in use and no waiting job needs \
+          more, raised to all when a job arrives that needs more than L. All are active at the start.",
+    params: &[Param {
+        name: "two_level_procs",
+        ty: Type::Int { min: 1, max: 1 << 30 },
+        unit: "procs",
+        default: Default::Required,
+        identity: true,
+        doc: "Active procs at the lower level (L); at most those of the machine.",
+    }],
+};
+
+/// The rule `two-level`.
+#[derive(Debug, Clone)]
+pub(crate) struct TwoLevel {
+    low: u32,
+}
+
+impl CapacityRule for TwoLevel {
+    fn of(spec: &SimSpec) -> Result<TwoLevel, SimError> {
+        Ok(TwoLevel { low: spec.choice(Role::Capacity).int("two_level_procs") as u32 })
+    }
+
+    fn problems(choice: &Choice, machine_procs: Option<f64>) -> Vec<String> {
+        too_many("two_level_procs", choice.opt_int("two_level_procs"), machine_procs).into_iter().collect()
+    }
+
+    fn raised(&self, _: u32, procs: u32) -> u32 {
+        procs
+    }
+
+    /// The lower level, if the procs in use and the waiting jobs allow it and all procs are active.
+    fn after_pass<R: Recorder>(&mut self, batch: &Batch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+        let (active, procs) = (cluster.active(0), cluster.machine().procs());
+        // Procs that wake are in use as well: only idle ones go to sleep.
+        let in_use = active - cluster.free(0);
+        let lower = active == procs && self.low < procs && in_use <= self.low;
+        Ok((lower && batch.all_need_at_most(self.low, cluster)).then_some(self.low))
+    }
+}

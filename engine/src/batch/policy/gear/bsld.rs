@@ -1,0 +1,175 @@
+//! The lowest gear that keeps the predicted bounded slowdown below a threshold.
+use super::{Candidate, Gears, HeadGear, TimeFactors};
+use crate::batch::platform::MachineClass;
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    role: Role::GearRule,
+    name: "bsld",
+    version: 1,
+    source: "Etinski et al. 2010, Figures 1 and 2, eq. 2",
+    doc: "The lowest gear whose predicted bounded slowdown stays below a threshold, while few jobs wait.",
+    params: &[
+        Param {
+            name: "bsld_threshold",
+            ty: Type::Real { min: 1.0, max: f64::MAX, min_allowed: true, unlimited: true },
+            unit: "",
+            default: Default::Required,
+            identity: true,
+            doc: "A gear is admissible if the predicted bounded slowdown at it is below this (BSLDthreshold).",
+        },
+        Param {
+            name: "wq_threshold",
+            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: true },
+            unit: "jobs",
+            default: Default::Real(f64::INFINITY),
+            identity: true,
+            doc: "Gears are lowered only while at most this many other jobs wait (WQthreshold); `unlimited`: always.",
+        },
+        Param {
+            name: "gear_bsld_tau_s",
+            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
+            unit: "s",
+            default: Default::Real(600.0),
+            identity: true,
+            doc: "Bound of short run times in the predicted bounded slowdown (Th in eq. 1).",
+        },
+        Param {
+            name: "threshold_inclusive",
+            ty: Type::Bool,
+            unit: "",
+            default: Default::Bool(false),
+            identity: true,
+            doc: "Whether a predicted slowdown equal to the threshold is admissible.",
+        },
+        Param {
+            name: "reservation_inclusive",
+            ty: Type::Bool,
+            unit: "",
+            default: Default::Bool(true),
+            identity: true,
+            doc: "Whether a job may overtake if its estimated end equals the head's reservation.",
+        },
+        Param {
+            name: "head_gear",
+            ty: Type::OneOf(&["renew", "until-early-end", "fixed"]),
+            unit: "",
+            default: Default::Text("renew"),
+            identity: true,
+            doc: "The gear of the reserved head: chosen anew at each pass, kept until a job ends early, or fixed when \
+                  the reservation is first made.",
+        },
+    ],
+};
+
+/// The rule `bsld` (Etinski et al. 2010, Figures 1 and 2). Departures from the paper's text, which its numbers demand: a
+/// job that overtakes at the top gear need not meet the threshold, and a head that no gear satisfies starts at the top
+/// gear.
+#[derive(Debug, Clone)]
+pub(crate) struct Bsld {
+    factors: TimeFactors,
+    /// The top gear.
+    top: usize,
+    threshold: f64,
+    threshold_inclusive: bool,
+    reservation_inclusive: bool,
+    /// Others that may wait at most for gears to be lowered.
+    others_max: f64,
+    tau_s: f64,
+    head_gear: HeadGear,
+}
+
+impl Bsld {
+    /// The gears to try, lowest first.
+    #[inline]
+    fn choice(&self, others: usize) -> std::ops::RangeInclusive<usize> {
+        if others as f64 > self.others_max { self.top..=self.top } else { 0..=self.top }
+    }
+
+    /// Whether the bounded slowdown predicted for a start at `start_s` stays below the threshold (eq. 2) if the job takes
+    /// `scaled_s` at the gear.
+    #[inline]
+    fn satisfies(&self, job: Candidate, start_s: f64, scaled_s: f64) -> bool {
+        let bsld = (((start_s - job.submit_s) + scaled_s) / self.tau_s.max(job.estimate_s)).max(1.0);
+        bsld < self.threshold || (self.threshold_inclusive && bsld == self.threshold)
+    }
+}
+
+impl Gears for Bsld {
+    fn of(choice: &Choice, class: &MachineClass) -> Bsld {
+        Bsld {
+            factors: TimeFactors::new(class),
+            top: class.gears.len() - 1,
+            threshold: choice.real("bsld_threshold"),
+            threshold_inclusive: choice.bool("threshold_inclusive"),
+            reservation_inclusive: choice.bool("reservation_inclusive"),
+            others_max: choice.real("wq_threshold"),
+            tau_s: choice.real("gear_bsld_tau_s"),
+            head_gear: match choice.text("head_gear") {
+                "until-early-end" => HeadGear::UntilEarlyEnd,
+                "fixed" => HeadGear::Fixed,
+                _ => HeadGear::Renew,
+            },
+        }
+    }
+
+    #[inline]
+    fn at(&self, job: Candidate, start_s: f64, others: usize) -> u8 {
+        let factors = self.factors.of(job);
+        let mut choice = self.choice(others);
+        choice.find(|&gear| self.satisfies(job, start_s, job.estimate_s * factors[gear])).unwrap_or(self.top) as u8
+    }
+
+    #[inline]
+    fn overtaking(
+        &self,
+        job: Candidate,
+        now_s: f64,
+        others: usize,
+        until_s: f64,
+        on_extra: bool,
+    ) -> Option<(u8, bool)> {
+        let (top, factors) = (self.top, self.factors.of(job));
+        // The top gear is the shortest: if it is too long, all are.
+        if !on_extra && !self.in_time(now_s + job.estimate_s * factors[top], until_s) {
+            return None;
+        }
+        for gear in self.choice(others) {
+            let scaled_s = job.estimate_s * factors[gear];
+            let in_time = self.in_time(now_s + scaled_s, until_s);
+            if (in_time || on_extra) && (gear == top || self.satisfies(job, now_s, scaled_s)) {
+                return Some((gear as u8, !in_time));
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn in_time(&self, end_s: f64, until_s: f64) -> bool {
+        end_s < until_s || (self.reservation_inclusive && end_s == until_s)
+    }
+
+    fn reserve(
+        &self,
+        job: Candidate,
+        others: usize,
+        mut earliest: impl FnMut(u8, f64) -> Option<f64>,
+    ) -> Option<(u8, f64, f64)> {
+        let factors = self.factors.of(job);
+        for gear in self.choice(others) {
+            let duration_s = job.estimate_s * factors[gear];
+            if let Some(start_s) = earliest(gear as u8, duration_s)
+                && (gear == self.top || self.satisfies(job, start_s, duration_s))
+            {
+                return Some((gear as u8, start_s, duration_s));
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn head_gear(&self) -> HeadGear {
+        self.head_gear
+    }
+}

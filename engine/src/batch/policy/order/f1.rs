@@ -1,0 +1,22 @@
+//! F1.
+use super::{Keyed, Waiting};
+use crate::spec::{Component, Role};
+
+/// F1.
+pub static ORDER: Keyed = Keyed {
+    component: Component {
+        role: Role::Order,
+        name: "f1",
+        version: 1,
+        source: "Carastan-Santos & de Camargo 2017",
+        doc: "Least log10(max(estimate, 1 s))*procs + 870*log10(max(submit - first submit, 1 s)) first, ties by arrival.",
+        params: &[],
+    },
+    changes: false,
+    key,
+};
+
+fn key(waiting: &Waiting) -> f64 {
+    let since_first_s = waiting.submit_s - waiting.first_submit_s;
+    libm::log10(waiting.estimate_s.max(1.0)) * waiting.procs + 870.0 * libm::log10(since_first_s.max(1.0))
+}

@@ -1,0 +1,22 @@
+//! WFP3.
+use super::{Keyed, Waiting};
+use crate::spec::{Component, Role};
+
+/// WFP3.
+pub static ORDER: Keyed = Keyed {
+    component: Component {
+        role: Role::Order,
+        name: "wfp3",
+        version: 1,
+        source: "Tang et al. 2009",
+        doc: "Largest (wait/max(estimate, 1 s))^3 * procs first, ties by arrival; sorted anew at each pass.",
+        params: &[],
+    },
+    changes: true,
+    key,
+};
+
+fn key(waiting: &Waiting) -> f64 {
+    let ratio = (waiting.now_s - waiting.submit_s) / waiting.estimate_s.max(1.0);
+    -(ratio * ratio * ratio * waiting.procs)
+}

@@ -1,0 +1,234 @@
+//! Measured power and run times by gear: tables for classes of jobs.
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
+
+const WATTS: Type = Type::Reals { min: 1e-9, max: 1e12 };
+
+/// Description of the model.
+pub const COMPONENT: Component = Component {
+    role: Role::Power,
+    name: "table",
+    version: 1,
+    source: "Zhang et al. 2014, Table III, eqs. 2 and 3",
+    doc: "Power and run time by gear as measured on a whole machine, for one class of jobs or one table a class.",
+    params: &[
+        Param {
+            name: "table_power_w",
+            ty: WATTS,
+            unit: "W",
+            default: Default::Reals(&[24442.19, 27170.10, 30123.53, 34981.00, 37486.77, 44434.47, 49890.20]),
+            identity: true,
+            doc: "Power of `table_nodes` busy processors at each of `gears_ghz` (Table III: xRAGE at 1.2, 1.5, 1.8, 2.1, \
+                  2.4, 2.7 and 3.0 GHz); for several classes of jobs one table after the other.",
+        },
+        Param {
+            name: "table_time_s",
+            ty: WATTS,
+            unit: "s",
+            default: Default::Reals(&[1525.61, 1239.06, 1007.50, 867.55, 772.18, 706.77, 640.97]),
+            identity: true,
+            doc: "Run time at each of `gears_ghz` (Table III); only its ratio to the time at the top gear matters. For \
+                  several classes of jobs one table after the other.",
+        },
+        Param {
+            name: "table_nodes",
+            ty: Type::Int { min: 1, max: 1 << 30 },
+            unit: "procs",
+            default: Default::Int(150),
+            identity: true,
+            doc: "Processors that drew `table_power_w`.",
+        },
+        Param {
+            name: "table_power",
+            ty: Type::OneOf(&["measured", "proportional"]),
+            unit: "",
+            default: Default::Text("measured"),
+            identity: true,
+            doc: "Power below the top gear as measured, or f/F of that at the top gear (eq. 2).",
+        },
+        Param {
+            name: "table_time",
+            ty: Type::OneOf(&["measured", "proportional", "beta"]),
+            unit: "",
+            default: Default::Text("measured"),
+            identity: true,
+            doc: "Run time below the top gear as measured, F/f times that at the top gear (eq. 3), or by the platform's \
+                  `beta` or `class_betas`.",
+        },
+        Param {
+            name: "idle_fraction",
+            ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
+            unit: "",
+            default: Default::Real(0.3),
+            identity: true,
+            doc: "Power of an idle processor over that of a busy one at the top gear (the greatest of all classes); not \
+                  published.",
+        },
+    ],
+};
+
+/// The tables for one list of gears.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Power of a busy processor by class of jobs and gear, slowest first (W).
+    busy_w: Vec<Vec<f64>>,
+    /// Run time over that at the top gear; none if the platform says it.
+    factors: Vec<Vec<f64>>,
+    /// Power of an idle processor (W).
+    pub idle_w: f64,
+}
+
+impl Model {
+    /// The model for gears of these frequencies. The component has no [`problems`].
+    pub(crate) fn new(choice: &Choice, ghz: &[f64]) -> Model {
+        let top = ghz.len() - 1;
+        let nodes = choice.int("table_nodes") as f64;
+        let measured = choice.text("table_power") == "measured";
+        let watts = |table: &[f64]| -> Vec<f64> {
+            let power = |g: usize| if measured { table[g] } else { table[top] * (ghz[g] / ghz[top]) };
+            (0..ghz.len()).map(|g| power(g) / nodes).collect()
+        };
+        let busy_w: Vec<Vec<f64>> = choice.reals("table_power_w").chunks(ghz.len()).map(watts).collect();
+        let measured = |table: &[f64]| table.iter().map(|time_s| time_s / table[top]).collect();
+        let factors = match choice.text("table_time") {
+            "measured" => choice.reals("table_time_s").chunks(ghz.len()).map(measured).collect(),
+            "proportional" => vec![ghz.iter().map(|ghz_of| ghz[top] / ghz_of).collect()],
+            _ => Vec::new(),
+        };
+        let greatest_w = busy_w.iter().map(|table| table[top]).fold(0.0, f64::max);
+        Model { busy_w, factors, idle_w: choice.real("idle_fraction") * greatest_w }
+    }
+
+    /// Classes of jobs that the tables tell apart.
+    pub fn job_classes(&self) -> usize {
+        self.busy_w.len().max(self.factors.len())
+    }
+
+    /// Power of a busy processor (W).
+    pub fn busy_w(&self, class: usize, gear: usize) -> f64 {
+        self.busy_w[class.min(self.busy_w.len() - 1)][gear]
+    }
+
+    /// Run time over that at the top gear, unless the platform says it.
+    pub fn time_factor(&self, class: usize, gear: usize) -> Option<f64> {
+        self.factors.get(class.min(self.factors.len().max(1) - 1)).map(|factors| factors[gear])
+    }
+}
+
+/// What is wrong with the tables for so many gears, in sentences that name the parameters. `betas`: how many classes the
+/// platform's `class_betas` has.
+pub(crate) fn problems(choice: &Choice, gears: usize, betas: Option<usize>) -> Vec<String> {
+    let mut problems = Vec::new();
+    // A choice of the models leaves a table unused.
+    let timed = choice.text("table_time") == "measured";
+    let tables = [("table_power_w", true), ("table_time_s", timed)];
+    for (name, _) in tables.into_iter().filter(|(_, used)| *used) {
+        let table = choice.reals(name);
+        if !table.len().is_multiple_of(gears) {
+            problems.push(format!(
+                "`{name}` has {} values for {gears} gears in `gears_ghz`: each class of jobs needs one a gear",
+                table.len()
+            ));
+            continue;
+        }
+        let ascends = name == "table_power_w";
+        for class in table.chunks(gears) {
+            if let Some(pair) =
+                class.windows(2).find(|pair| if ascends { pair[0] > pair[1] } else { pair[0] < pair[1] })
+            {
+                let wrong = if ascends { "must not descend" } else { "must not ascend" };
+                problems.push(format!("`{name}` {wrong} from gear to gear: {} is followed by {}", pair[0], pair[1]));
+            }
+        }
+    }
+    let count = |name: &str| choice.reals(name).len() / gears;
+    let mut counts = vec![("table_power_w", count("table_power_w"))];
+    counts.extend(timed.then(|| ("table_time_s", count("table_time_s"))));
+    counts.extend(betas.map(|betas| ("class_betas", betas)));
+    let classes = counts.iter().map(|(_, count)| *count).max().unwrap_or(1);
+    for (name, count) in counts {
+        if problems.is_empty() && count > 1 && count != classes {
+            problems.push(format!(
+                "`{name}` has tables for {count} classes of jobs, another for {classes}: give one for each, or one"
+            ));
+        }
+        if count > CLASSES_MAX {
+            problems
+                .push(format!("`{name}` has tables for {count} classes of jobs: at most {CLASSES_MAX} are possible"));
+        }
+    }
+    problems
+}
+
+/// Most classes of jobs: the kernel counts gears times classes in 16 bits.
+const CLASSES_MAX: usize = 64;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::spec::Value;
+
+    const GHZ: [f64; 7] = [1.2, 1.5, 1.8, 2.1, 2.4, 2.7, 3.0];
+
+    fn choice(set: &[(&str, Value)]) -> Choice {
+        let mut choice = Choice::new(&COMPONENT);
+        for (name, value) in set {
+            choice.set(name, value.clone()).unwrap();
+        }
+        choice
+    }
+
+    #[test]
+    fn the_default_is_table_iii() {
+        let choice = choice(&[]);
+        assert!(problems(&choice, 7, None).is_empty());
+        let model = Model::new(&choice, &GHZ);
+        // The paper's normalised columns, rounded to two digits.
+        let time = [2.38, 1.93, 1.57, 1.35, 1.20, 1.10, 1.00];
+        let power = [0.49, 0.54, 0.60, 0.70, 0.75, 0.89, 1.00];
+        for g in 0..7 {
+            assert!((model.time_factor(0, g).unwrap() - time[g]).abs() < 0.0051);
+            assert!((model.busy_w(0, g) * 150.0 / 49890.20 - power[g]).abs() < 0.0051);
+        }
+        assert!((model.idle_w - 0.3 * 49890.20 / 150.0).abs() < 1e-9);
+        assert_eq!(model.job_classes(), 1);
+    }
+
+    #[test]
+    fn proportional_power_and_time_have_the_published_errors() {
+        let measured = Model::new(&choice(&[]), &GHZ);
+        let text = |name| (name, Value::Text("proportional".to_owned()));
+        let model = Model::new(&choice(&[text("table_power"), text("table_time")]), &GHZ);
+        let error = |of: &dyn Fn(&Model, usize) -> f64| {
+            (0..7).map(|g| (of(&model, g) / of(&measured, g) - 1.0).abs()).sum::<f64>() / 7.0
+        };
+        // Section IV.B: 5.59% and 5.37% "relative to Figure 2"; how the average is taken is not said.
+        let (power, time) = (error(&|m, g| m.busy_w(0, g)), error(&|m, g| m.time_factor(0, g).unwrap()));
+        assert!((0.03..0.08).contains(&power) && (0.03..0.08).contains(&time), "{power} {time}");
+        assert_eq!(model.time_factor(0, 0), Some(3.0 / 1.2));
+    }
+
+    #[test]
+    fn classes_have_tables_of_their_own() {
+        let two = choice(&[
+            ("table_power_w", Value::Reals(vec![10.0, 20.0, 30.0, 40.0])),
+            ("table_time_s", Value::Reals(vec![3.0, 1.0])),
+            ("table_nodes", Value::Int(10)),
+            ("idle_fraction", Value::Real(0.5)),
+        ]);
+        assert!(problems(&two, 2, None).is_empty());
+        let model = Model::new(&two, &[1.0, 2.0]);
+        assert_eq!((model.job_classes(), model.busy_w(1, 0), model.idle_w), (2, 3.0, 2.0));
+        assert_eq!((model.time_factor(0, 0), model.time_factor(1, 0)), (Some(3.0), Some(3.0)));
+    }
+
+    #[test]
+    fn wrong_tables_are_named() {
+        let wrong = |set: &[(&str, Value)], gears, betas| problems(&choice(set), gears, betas).join("; ");
+        assert!(wrong(&[], 6, None).contains("`table_power_w` has 7 values for 6 gears"));
+        assert!(wrong(&[("table_power_w", Value::Reals(vec![2.0, 1.0]))], 2, None).contains("must not descend"));
+        assert!(
+            wrong(&[("table_time_s", Value::Reals(vec![1.0; 14]))], 7, Some(3)).contains("give one for each, or one")
+        );
+    }
+}

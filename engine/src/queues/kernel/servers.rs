@@ -1,0 +1,412 @@
+//! The servers of a queueing system: what they are, what they do now, and the meter of their times and energies.
+use super::due::Due;
+use super::policy::{Completed, Job};
+use super::timers::Timers;
+use crate::error::{SimError, Stop};
+
+/// What the servers can do and draw. Matrices are by class, then server: entry (i, j) is at `i * servers + j`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerTable {
+    /// Number of servers, 1 or more.
+    pub servers: usize,
+    /// Number of job classes, 1 or more.
+    pub classes: usize,
+    /// Rate of each server for each class (work/s); 0 where it cannot execute the class.
+    pub rates: Vec<f64>,
+    /// Power of each server while it executes each class (W).
+    pub busy_w: Vec<f64>,
+    /// Power of each free server (W): switched on, without a job.
+    pub free_w: Vec<f64>,
+    /// Power of each server asleep (W).
+    pub asleep_w: Vec<f64>,
+    /// Power of each server switched off (W).
+    pub off_w: Vec<f64>,
+}
+
+impl ServerTable {
+    /// Servers whose power without a job is the same whether they are free, asleep or off.
+    pub fn with_idle_w(servers: usize, classes: usize, rates: Vec<f64>, busy_w: Vec<f64>, idle_w: Vec<f64>) -> Self {
+        ServerTable { servers, classes, rates, busy_w, free_w: idle_w.clone(), asleep_w: idle_w.clone(), off_w: idle_w }
+    }
+
+    /// What is wrong with the table: a sentence, if anything is.
+    pub fn problem(&self) -> Option<String> {
+        let cells = self.servers.checked_mul(self.classes).filter(|&n| n > 0);
+        let Some(cells) = cells else {
+            return Some("a queueing system needs at least one server and one class of jobs".to_owned());
+        };
+        let lengths = [
+            ("rates", self.rates.len(), cells),
+            ("busy powers", self.busy_w.len(), cells),
+            ("idle powers", self.free_w.len(), self.servers),
+            ("asleep powers", self.asleep_w.len(), self.servers),
+            ("off powers", self.off_w.len(), self.servers),
+        ];
+        if let Some((what, found, expected)) = lengths.into_iter().find(|(_, found, expected)| found != expected) {
+            return Some(format!("{found} {what} were given, {expected} are needed"));
+        }
+        let values = [&self.rates, &self.busy_w, &self.free_w, &self.asleep_w, &self.off_w];
+        let bad = values.into_iter().flatten().find(|v| !(0.0..f64::INFINITY).contains(*v));
+        bad.map(|v| format!("{v} cannot be a rate or a power"))
+    }
+}
+
+/// What a server does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Switched on, without a job.
+    Free,
+    /// Executes a job.
+    Busy,
+    /// Asleep: takes no job until it is turned free.
+    Asleep,
+    /// Switched off: takes no job until it is turned free.
+    Off,
+}
+
+/// Factors on a server's rates and powers (frequency scaling); all 1 at the start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Speed {
+    /// On its rates; above 0.
+    pub rate: f64,
+    /// On its power while it executes.
+    pub busy_w: f64,
+    /// On its power free, asleep and off.
+    pub idle_w: f64,
+}
+
+/// Full speed.
+const FULL: Speed = Speed { rate: 1.0, busy_w: 1.0, idle_w: 1.0 };
+
+/// One server now.
+#[derive(Debug, Clone)]
+struct Server {
+    state: State,
+    speed: Speed,
+    /// When it entered its state (s).
+    since_s: f64,
+    /// Until when its times and energies are accounted for (s).
+    settled_s: f64,
+    /// Power now (W).
+    now_w: f64,
+    /// The job, if it is busy; else the last one.
+    job: Job,
+    /// Seconds in each state, by [`State`], settled.
+    state_s: [f64; 4],
+}
+
+/// The servers as a policy sees them, and its decisions.
+///
+/// The meter works by segments: a server's time and energy are added when its state, speed or job changes, or when
+/// [`Servers::settle`] is called; readings of one server include its running segment.
+#[derive(Debug, Clone)]
+pub struct Servers {
+    table: ServerTable,
+    now_s: f64,
+    due: Due,
+    each: Vec<Server>,
+    /// Since when each server is free (s); infinity if it is not. Side by side, because policies look for the least of them
+    /// at every arrival.
+    free_since_s: Vec<f64>,
+    /// Seconds that each server executed each class, settled; as the table's matrices.
+    executed_s: Vec<f64>,
+    /// Settled energies (J) by [`State`].
+    energy_j: [f64; 4],
+    timers: Timers,
+    started_count: u64,
+    running: usize,
+}
+
+impl Servers {
+    /// All free at time 0.
+    ///
+    /// # Errors
+    /// [`SimError::Invalid`] if the table is not one.
+    pub fn new(table: ServerTable) -> Result<Servers, SimError> {
+        if let Some(problem) = table.problem() {
+            return Err(SimError::Invalid(problem));
+        }
+        let none = Job { arrived_s: 0.0, work: 0.0, number: 0, class: 0 };
+        let server = |j: usize| Server {
+            state: State::Free,
+            speed: FULL,
+            since_s: 0.0,
+            settled_s: 0.0,
+            now_w: table.free_w[j],
+            job: none,
+            state_s: [0.0; 4],
+        };
+        Ok(Servers {
+            now_s: 0.0,
+            due: Due::new(table.servers),
+            each: (0..table.servers).map(server).collect(),
+            free_since_s: vec![0.0; table.servers],
+            executed_s: vec![0.0; table.rates.len()],
+            energy_j: [0.0; 4],
+            timers: Timers::default(),
+            started_count: 0,
+            running: 0,
+            table,
+        })
+    }
+
+    /// The present instant (s).
+    pub fn now_s(&self) -> f64 {
+        self.now_s
+    }
+
+    /// What the servers can do, at full speed.
+    pub fn table(&self) -> &ServerTable {
+        &self.table
+    }
+
+    /// Number of servers.
+    pub fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// Whether there is no server: never.
+    pub fn is_empty(&self) -> bool {
+        self.each.is_empty()
+    }
+
+    /// What a server does.
+    pub fn state(&self, server: usize) -> State {
+        self.each[server].state
+    }
+
+    /// Whether a job can start on a server now.
+    pub fn is_free(&self, server: usize) -> bool {
+        self.each[server].state == State::Free
+    }
+
+    /// When the server entered its state (s): how long it is free, since when its job runs.
+    pub fn since_s(&self, server: usize) -> f64 {
+        self.each[server].since_s
+    }
+
+    /// The server that is free for the longest among those that `able` admits; the lowest index of several.
+    #[inline]
+    pub fn longest_free(&self, able: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut found: Option<usize> = None;
+        let mut earliest_s = f64::INFINITY;
+        for (server, since_s) in self.free_since_s.iter().enumerate() {
+            if *since_s < earliest_s && able(server) {
+                (found, earliest_s) = (Some(server), *since_s);
+            }
+        }
+        found
+    }
+
+    /// The job that a server executes.
+    pub fn running(&self, server: usize) -> Option<&Job> {
+        let each = &self.each[server];
+        (each.state == State::Busy).then_some(&each.job)
+    }
+
+    /// Number of busy servers.
+    pub fn busy_count(&self) -> usize {
+        self.running
+    }
+
+    /// Jobs started so far.
+    pub fn started_count(&self) -> u64 {
+        self.started_count
+    }
+
+    /// Rate of a server for a class at its present speed (work/s).
+    pub fn rate(&self, class: u32, server: usize) -> f64 {
+        self.table.rates[class as usize * self.table.servers + server] * self.each[server].speed.rate
+    }
+
+    /// The server's present speed.
+    pub fn speed(&self, server: usize) -> Speed {
+        self.each[server].speed
+    }
+
+    /// Seconds from time 0 that a server spent in a state, up to now.
+    pub fn in_state_s(&self, server: usize, state: State) -> f64 {
+        let each = &self.each[server];
+        let open_s = if each.state == state { self.now_s - each.settled_s } else { 0.0 };
+        each.state_s[state as usize] + open_s
+    }
+
+    /// Seconds from time 0 that a server has executed jobs of a class, up to now, the running job included.
+    pub fn executed_s(&self, class: u32, server: usize) -> f64 {
+        let each = &self.each[server];
+        let runs = each.state == State::Busy && each.job.class == class;
+        let open_s = if runs { self.now_s - each.settled_s } else { 0.0 };
+        self.executed_s[class as usize * self.table.servers + server] + open_s
+    }
+
+    /// Settled energy of all servers from time 0 in a state (J): after [`Servers::settle`], up to now.
+    pub fn settled_energy_j(&self, state: State) -> f64 {
+        self.energy_j[state as usize]
+    }
+
+    /// Starts a job on a free server.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the server is not free or cannot execute the class.
+    #[inline(always)]
+    pub fn start(&mut self, server: usize, job: Job) -> Result<(), Stop> {
+        let cell = job.class as usize * self.table.servers + server;
+        let each = &mut self.each[server];
+        let rate = self.table.rates[cell] * each.speed.rate;
+        if each.state != State::Free || rate <= 0.0 {
+            return Err(self.refused("start", server, &job));
+        }
+        let open_s = self.now_s - each.settled_s;
+        each.state_s[State::Free as usize] += open_s;
+        self.energy_j[State::Free as usize] += each.now_w * open_s;
+        each.state = State::Busy;
+        each.since_s = self.now_s;
+        self.free_since_s[server] = f64::INFINITY;
+        each.settled_s = self.now_s;
+        each.now_w = self.table.busy_w[cell] * each.speed.busy_w;
+        each.job = job;
+        self.due.set(server, self.now_s + job.work / rate);
+        self.started_count += 1;
+        self.running += 1;
+        Ok(())
+    }
+
+    /// Turns a server that executes nothing asleep, off, or free again. To its present state: nothing happens.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the server is busy or `state` is [`State::Busy`].
+    pub fn turn(&mut self, server: usize, state: State) -> Result<(), Stop> {
+        if self.each[server].state == State::Busy || state == State::Busy {
+            let what = format!("server {server} cannot be turned {state:?}: it is {:?}", self.each[server].state);
+            return Err(Box::new(SimError::Policy { now_s: self.now_s, what }));
+        }
+        if self.each[server].state != state {
+            self.settle_one(server);
+            let power_w = match state {
+                State::Asleep => self.table.asleep_w[server],
+                State::Off => self.table.off_w[server],
+                _ => self.table.free_w[server],
+            };
+            let each = &mut self.each[server];
+            each.state = state;
+            each.since_s = self.now_s;
+            self.free_since_s[server] = if state == State::Free { self.now_s } else { f64::INFINITY };
+            each.now_w = power_w * each.speed.idle_w;
+        }
+        Ok(())
+    }
+
+    /// Changes a server's speed; a running job goes on with the work that it has left.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the rate is not above 0 or a factor is no number.
+    pub fn set_speed(&mut self, server: usize, speed: Speed) -> Result<(), Stop> {
+        let valid = |v: f64| (0.0..f64::INFINITY).contains(&v);
+        if !(valid(speed.rate) && speed.rate > 0.0 && valid(speed.busy_w) && valid(speed.idle_w)) {
+            let what = format!("server {server} cannot have the speed {speed:?}");
+            return Err(Box::new(SimError::Policy { now_s: self.now_s, what }));
+        }
+        self.settle_one(server);
+        let each = &mut self.each[server];
+        let old = std::mem::replace(&mut each.speed, speed);
+        if each.state == State::Busy {
+            let left_s = (self.due.of(server) - self.now_s) * (old.rate / speed.rate);
+            self.due.set(server, self.now_s + left_s);
+        }
+        let power_w = match each.state {
+            State::Free => self.table.free_w[server],
+            State::Busy => self.table.busy_w[each.job.class as usize * self.table.servers + server],
+            State::Asleep => self.table.asleep_w[server],
+            State::Off => self.table.off_w[server],
+        };
+        each.now_w = power_w * if each.state == State::Busy { speed.busy_w } else { speed.idle_w };
+        Ok(())
+    }
+
+    /// Asks for a call of [`crate::queues::QueuePolicy::timer`] at an instant not before now.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the instant is past or no number.
+    pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), Stop> {
+        if at_s >= self.now_s && at_s < f64::INFINITY {
+            self.timers.set(at_s, token);
+            return Ok(());
+        }
+        let what = format!("a timer cannot be set for {at_s} s");
+        Err(Box::new(SimError::Policy { now_s: self.now_s, what }))
+    }
+
+    /// Accounts for all running segments up to now.
+    pub fn settle(&mut self) {
+        for server in 0..self.each.len() {
+            self.settle_one(server);
+        }
+    }
+
+    fn settle_one(&mut self, server: usize) {
+        let each = &mut self.each[server];
+        let open_s = self.now_s - each.settled_s;
+        each.settled_s = self.now_s;
+        each.state_s[each.state as usize] += open_s;
+        self.energy_j[each.state as usize] += each.now_w * open_s;
+        if each.state == State::Busy {
+            self.executed_s[each.job.class as usize * self.table.servers + server] += open_s;
+        }
+    }
+
+    /// The next timer's instant (s); infinity without one.
+    #[inline]
+    pub(super) fn next_timer_s(&self) -> f64 {
+        self.timers.next_s()
+    }
+
+    /// Takes the next timer. There must be one.
+    pub(super) fn take_timer(&mut self) -> u64 {
+        self.timers.take()
+    }
+
+    /// When the next job ends (s); infinity if none runs.
+    #[inline]
+    pub(super) fn next_due_s(&mut self) -> f64 {
+        self.due.next().0
+    }
+
+    /// Moves the clock.
+    #[inline]
+    pub(super) fn advance(&mut self, to_s: f64) {
+        debug_assert!(to_s >= self.now_s, "time runs forward");
+        self.now_s = to_s;
+    }
+
+    /// Ends the job that is due next, which must be due now: its server becomes free.
+    #[inline(always)]
+    pub(super) fn end_next(&mut self) -> Completed {
+        let (_, server) = self.due.next();
+        self.due.set(server, f64::INFINITY);
+        let each = &mut self.each[server];
+        let open_s = self.now_s - each.settled_s;
+        each.state_s[State::Busy as usize] += open_s;
+        self.energy_j[State::Busy as usize] += each.now_w * open_s;
+        self.executed_s[each.job.class as usize * self.table.servers + server] += open_s;
+        let done = Completed { job: each.job, server, start_s: each.since_s, finish_s: self.now_s };
+        each.state = State::Free;
+        each.since_s = self.now_s;
+        self.free_since_s[server] = self.now_s;
+        each.settled_s = self.now_s;
+        each.now_w = self.table.free_w[server] * each.speed.idle_w;
+        self.running -= 1;
+        done
+    }
+
+    #[cold]
+    fn refused(&self, what: &str, server: usize, job: &Job) -> Stop {
+        let what = format!(
+            "{what} of job {} of class {} on server {server}: it is {:?}, its rate for the class {}",
+            job.number,
+            job.class,
+            self.each[server].state,
+            self.rate(job.class, server)
+        );
+        Box::new(SimError::Policy { now_s: self.now_s, what })
+    }
+}

@@ -1,0 +1,65 @@
+//! Heterogeneous queues: jobs of one proc on named servers of different rates and powers.
+//!
+//! A second event loop beside that of the batch jobs ([`crate::batch::kernel`]), because its runs are of another kind: 10^8
+//! jobs of one proc, drawn as they come and never materialised, until a mean is known well enough or a horizon is
+//! reached. It is generic over [`QueuePolicy`] (which job goes to which server) and [`Arrivals`]; servers may be put to
+//! sleep, switched off and slowed down, and the policy may set timers.
+//!
+//! ```
+//! use powersweep_engine::Limits;
+//! use powersweep_engine::queues::*;
+//! # use powersweep_engine::error::Stop;
+//! /// One queue, first come, first served, on any free server.
+//! #[derive(Clone, Default)]
+//! struct Fcfs(std::collections::VecDeque<Job>);
+//!
+//! impl QueuePolicy for Fcfs {
+//!     fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
+//!         match (0..servers.len()).find(|&j| servers.is_free(j)) {
+//!             Some(free) => servers.start(free, job),
+//!             None => Ok(self.0.push_back(job)),
+//!         }
+//!     }
+//!     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+//!         self.0.pop_front().map_or(Ok(()), |job| servers.start(done.server, job))
+//!     }
+//!     fn waiting(&self) -> usize {
+//!         self.0.len()
+//!     }
+//! }
+//!
+//! // M/M/1 at 80%: 10,000 s of it.
+//! let table = ServerTable::with_idle_w(1, 1, vec![1.0], vec![200.0], vec![100.0]);
+//! let stream = ClassStream { rate_per_s: 0.8, work: Work::Exponential { mean: 1.0 } };
+//! let mut run = Simulation::new(Poisson::new(&[stream], 1), Fcfs::default(), Servers::new(table)?);
+//! run.run(Until::horizon(10_000.0), &Limits::NONE, &mut ())?;
+//! run.settle();
+//! let energy_j = run.servers().settled_energy_j(State::Busy) + run.servers().settled_energy_j(State::Free);
+//! assert!((energy_j / 10_000.0 - 180.0).abs() < 5.0);
+//! # Ok::<(), powersweep_engine::SimError>(())
+//! ```
+//!
+//! Invariants: one total order of events (instant; ends by server, arrivals, timers); a job starts once, on a free
+//! server that can execute its class; seconds of a server's states add up to the time; energies are sums over segments of
+//! constant power. This module knows nothing of the batch jobs, their platforms and policies.
+//!
+//! Components: sources and platforms of queueing models, policies, statistics ([`is_component`]); [`problems`] says
+//! which fit together.
+
+mod kernel;
+pub mod open_poisson;
+pub mod policies;
+mod run;
+pub mod server_classes;
+pub mod statistics;
+
+pub use kernel::arrivals::{Arrivals, ClassStream, Listed, Poisson, Work};
+pub use kernel::policy::{Completed, Job, QueuePolicy};
+pub use kernel::servers::{ServerTable, Servers, Speed, State};
+pub use kernel::simulation::{Observer, Simulation, Until};
+pub use policies::buffered::{Buffered, Scheme};
+pub(crate) use run::simulate;
+pub use run::{ROLES, is_component, is_model, problems};
+pub use server_classes::{Priority, ServerClasses};
+pub use statistics::student::t_quantile;
+pub use statistics::summary::QueueSummary;

@@ -1,0 +1,104 @@
+//! An open stream of one-proc jobs: Poisson arrivals with work of a chosen distribution.
+use super::kernel::arrivals::{ClassStream, Work};
+use super::server_classes::ServerClasses;
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
+
+/// Description of the source.
+pub const COMPONENT: Component = Component {
+    role: Role::Source,
+    name: "open-poisson",
+    version: 1,
+    source: "Do et al. 2013, section 3.1.2",
+    doc: "One class of one-proc jobs that arrive by a Poisson process, drawn as they come for as long as the statistics ask.",
+    params: &[
+        Param {
+            name: "target_utilization",
+            ty: Type::Real { min: 0.0, max: 1.0, min_allowed: false, unlimited: false },
+            unit: "",
+            default: Default::Unset,
+            identity: true,
+            doc: "Arrival rate as a share of what the cluster can serve: U = rate * work_mean / rate of all servers. Either \
+                  this or arrival_rate_per_s; below 1.",
+        },
+        Param {
+            name: "utilization_of",
+            ty: Type::OneOf(&["present", "unslowed"]),
+            unit: "",
+            default: Default::Text("present"),
+            identity: true,
+            doc: "Whether target_utilization is of the cluster with its rate_factor or without it.",
+        },
+        Param {
+            name: "arrival_rate_per_s",
+            ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
+            unit: "1/s",
+            default: Default::Unset,
+            identity: true,
+            doc: "Arrivals a second. Either this or target_utilization.",
+        },
+        Param {
+            name: "work_distribution",
+            ty: Type::OneOf(&["exponential", "deterministic", "hyperexponential", "gamma"]),
+            unit: "",
+            default: Default::Text("exponential"),
+            identity: true,
+            doc: "Distribution of a job's work, drawn at arrival; a server of rate r needs work / r seconds. \
+                  `hyperexponential` has two phases with balanced means.",
+        },
+        Param {
+            name: "work_mean",
+            ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
+            unit: "",
+            default: Default::Real(1.0),
+            identity: true,
+            doc: "Mean work of a job, in seconds of a server of rate 1.",
+        },
+        Param {
+            name: "work_scv",
+            ty: Type::Real { min: 0.0, max: 1e6, min_allowed: false, unlimited: false },
+            unit: "",
+            default: Default::Unset,
+            identity: true,
+            doc: "Squared coefficient of variation (variance / mean^2) of hyperexponential (at least 1) and gamma work.",
+        },
+    ],
+};
+
+/// The stream of a source without [`problems`] before a cluster.
+pub(super) fn stream(source: &Choice, classes: &ServerClasses) -> ClassStream {
+    let mean = source.real("work_mean");
+    let scv = || source.real("work_scv");
+    let work = match source.text("work_distribution") {
+        "deterministic" => Work::Deterministic { mean },
+        "hyperexponential" => Work::hyperexponential(mean, scv()),
+        "gamma" => Work::Gamma { shape: 1.0 / scv(), scale: mean * scv() },
+        _ => Work::Exponential { mean },
+    };
+    let rate_per_s = source.opt_real("arrival_rate_per_s").unwrap_or_else(|| {
+        let capacity_per_s = classes.capacity_per_s(source.text("utilization_of") == "present");
+        source.real("target_utilization") * capacity_per_s / mean
+    });
+    ClassStream { rate_per_s, work }
+}
+
+/// What is wrong with a source that no single value shows.
+pub(super) fn problems(source: &Choice) -> Vec<String> {
+    let mut problems = Vec::new();
+    if source.opt_real("target_utilization").is_some() == source.opt_real("arrival_rate_per_s").is_some() {
+        problems.push("an open stream needs either `target_utilization` or `arrival_rate_per_s`".to_owned());
+    }
+    let scv = source.opt_real("work_scv");
+    match (source.text("work_distribution"), scv) {
+        (name @ ("hyperexponential" | "gamma"), None) => {
+            problems.push(format!("`work_distribution` \"{name}\" needs `work_scv`"));
+        }
+        ("hyperexponential", Some(scv)) if scv < 1.0 => {
+            problems.push(format!("`work_scv` of hyperexponential work must be at least 1, not {scv}"));
+        }
+        (name @ ("exponential" | "deterministic"), Some(_)) => {
+            problems.push(format!("`work_scv` does not apply to `work_distribution` \"{name}\""));
+        }
+        _ => {}
+    }
+    problems
+}

@@ -1,0 +1,179 @@
+//! Where jobs wait in a cluster of server classes: the schemes and priorities of Do et al. 2013.
+use std::collections::VecDeque;
+
+use crate::error::Stop;
+use crate::queues::kernel::policy::{Completed, Job, QueuePolicy};
+use crate::queues::kernel::servers::Servers;
+use crate::queues::server_classes::{Priority, ServerClasses};
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
+
+/// Description of the policy.
+pub const COMPONENT: Component = Component {
+    role: Role::Policy,
+    name: "buffered",
+    version: 1,
+    source: "Do et al. 2013, section 2, Algorithms 1 to 3",
+    doc: "Jobs of one proc on server classes, first come, first served: an arriving job takes the first free server in order \
+          of priority, else it waits by the buffering scheme.",
+    params: &[
+        Param {
+            name: "buffering",
+            ty: Type::OneOf(&["separate", "class", "common"]),
+            unit: "",
+            default: Default::Text("common"),
+            identity: true,
+            doc: "Where a job waits when all servers are busy: at the server with the fewest jobs, at the server class with \
+                  the fewest waiting jobs, or in one queue.",
+        },
+        Param {
+            name: "server_priority",
+            ty: Type::OneOf(&["energy-efficiency", "high-performance"]),
+            unit: "",
+            default: Default::Text("energy-efficiency"),
+            identity: true,
+            doc: "Which server class comes first: the most operations a second for a watt, or the most operations a second \
+                  (equals: the lower busy power).",
+        },
+        Param {
+            name: "idle_servers",
+            ty: Type::OneOf(&["on", "off"]),
+            unit: "",
+            default: Default::Text("on"),
+            identity: true,
+            doc: "Whether idle servers draw their idle power or none (Do et al. 2013, eq. 3 and 4); they start at once either \
+                  way. Both energies per job are columns of every run.",
+        },
+    ],
+};
+
+/// Where an arriving job waits when every server is busy (Do et al. 2013, section 2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// At the server with the fewest jobs, in service and waiting (Algorithm 1).
+    Separate,
+    /// At the server class with the fewest waiting jobs (Algorithm 2).
+    Class,
+    /// In one queue (Algorithm 3).
+    Common,
+}
+
+/// First come, first served with servers in an order of priority: an arriving job takes the first free server, else it
+/// waits by the scheme, where ties go to the higher priority. A freed server takes the head of its own queue only: jobs
+/// never move between queues. All work is of one class.
+#[derive(Debug, Clone)]
+pub struct Buffered {
+    scheme: Scheme,
+    /// Servers by rank, highest priority first, and the rank of each server.
+    by_rank: Vec<u32>,
+    rank_of: Vec<u32>,
+    /// Free servers: one bit a rank.
+    free: Vec<u64>,
+    /// One queue a server (by rank), a class (in order of priority), or one alone.
+    queues: Vec<VecDeque<Job>>,
+    /// Their lengths, to find the least quickly.
+    lengths: Vec<u32>,
+    /// The queue that each server (by rank) takes from.
+    queue_of: Vec<u32>,
+    waiting: usize,
+}
+
+impl Buffered {
+    /// `classes`: the servers of each class, highest priority first; together each server once.
+    pub fn new(scheme: Scheme, classes: &[Vec<usize>]) -> Buffered {
+        let by_rank: Vec<u32> = classes.iter().flatten().map(|&server| server as u32).collect();
+        let mut rank_of = vec![0; by_rank.len()];
+        for (rank, &server) in by_rank.iter().enumerate() {
+            rank_of[server as usize] = rank as u32;
+        }
+        let queue_of: Vec<u32> = match scheme {
+            Scheme::Separate => (0..by_rank.len() as u32).collect(),
+            Scheme::Class => {
+                classes.iter().enumerate().flat_map(|(i, class)| class.iter().map(move |_| i as u32)).collect()
+            }
+            Scheme::Common => vec![0; by_rank.len()],
+        };
+        let queues = queue_of.last().map_or(0, |&last| last as usize + 1);
+        let mut free = vec![0; by_rank.len().div_ceil(64)];
+        for rank in 0..by_rank.len() {
+            free[rank / 64] |= 1 << (rank % 64);
+        }
+        Buffered {
+            scheme,
+            by_rank,
+            rank_of,
+            free,
+            queues: vec![VecDeque::new(); queues],
+            lengths: vec![0; queues],
+            queue_of,
+            waiting: 0,
+        }
+    }
+
+    /// The policy of a component on a cluster.
+    pub(in crate::queues) fn of(choice: &Choice, classes: &ServerClasses) -> Buffered {
+        let scheme = match choice.text("buffering") {
+            "separate" => Scheme::Separate,
+            "class" => Scheme::Class,
+            _ => Scheme::Common,
+        };
+        let priority = match choice.text("server_priority") {
+            "high-performance" => Priority::HighPerformance,
+            _ => Priority::EnergyEfficiency,
+        };
+        let groups = classes.groups();
+        let ranked: Vec<_> = classes.ranking(priority).into_iter().map(|class| groups[class].clone()).collect();
+        Buffered::new(scheme, &ranked)
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    #[inline]
+    fn first_free(&self) -> Option<usize> {
+        let word = self.free.iter().position(|&word| word != 0)?;
+        Some(word * 64 + self.free[word].trailing_zeros() as usize)
+    }
+
+    /// The first of the shortest queues.
+    #[inline]
+    fn shortest(&self) -> usize {
+        let least = self.lengths.iter().fold(u32::MAX, |least, &length| least.min(length));
+        self.lengths.iter().position(|&length| length == least).expect("there is a server, so there is a queue")
+    }
+}
+
+impl QueuePolicy for Buffered {
+    #[inline(always)]
+    fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
+        if let Some(rank) = self.first_free() {
+            self.free[rank / 64] &= !(1 << (rank % 64));
+            return servers.start(self.by_rank[rank] as usize, job);
+        }
+        // Every server has one job in service: the fewest jobs are the fewest waiting.
+        let queue = if self.scheme == Scheme::Common { 0 } else { self.shortest() };
+        self.queues[queue].push_back(job);
+        self.lengths[queue] += 1;
+        self.waiting += 1;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        let rank = self.rank_of[done.server] as usize;
+        let queue = self.queue_of[rank] as usize;
+        if let Some(job) = self.queues[queue].pop_front() {
+            self.lengths[queue] -= 1;
+            self.waiting -= 1;
+            servers.start(done.server, job)
+        } else {
+            self.free[rank / 64] |= 1 << (rank % 64);
+            Ok(())
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting
+    }
+}

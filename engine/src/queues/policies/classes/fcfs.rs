@@ -1,0 +1,69 @@
+//! First come, first served over all classes.
+use super::policy::{ClassPolicy, Model};
+use super::queues::ClassQueues;
+use crate::error::Stop;
+use crate::queues::{Completed, Job, QueuePolicy, Servers};
+use crate::spec::{Component, Role};
+
+/// Description of the policy.
+pub const COMPONENT: Component = Component {
+    role: Role::Policy,
+    name: "class-fcfs",
+    version: 1,
+    source: "Al-Daoud, Al-Azzoni & Down 2011, section 3",
+    doc: "A server that becomes free takes the earliest job that it can execute; a job takes the longest-free server.",
+    params: &[],
+};
+
+/// A server that becomes free takes the earliest job that it can execute (Al-Daoud et al. 2011, section 3).
+#[derive(Debug, Clone)]
+pub struct Fcfs {
+    queues: ClassQueues,
+}
+
+impl Fcfs {
+    /// For this number of classes.
+    pub fn new(classes: usize) -> Fcfs {
+        Fcfs { queues: ClassQueues::new(classes) }
+    }
+
+    /// A job has arrived: the server that it starts on.
+    #[inline]
+    pub(super) fn start_or_keep(&mut self, servers: &mut Servers, job: Job) -> Result<Option<usize>, Stop> {
+        self.queues.start_or_push(servers, job)
+    }
+}
+
+impl ClassPolicy for Fcfs {
+    const SERVERS_CHANGE: bool = true;
+
+    fn of(model: &Model<'_>) -> Result<Fcfs, String> {
+        Ok(Fcfs::new(model.system.classes()))
+    }
+
+    fn changed(&mut self, servers: &mut Servers, _: Option<&[f64]>) -> Result<(), Stop> {
+        for server in 0..servers.len() {
+            if let Some(job) = self.queues.pop_earliest(servers, server) {
+                servers.start(server, job)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl QueuePolicy for Fcfs {
+    #[inline]
+    fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
+        self.start_or_keep(servers, job).map(|_| ())
+    }
+
+    #[inline]
+    fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
+        let next = self.queues.pop_earliest(servers, done.server);
+        next.map_or(Ok(()), |job| servers.start(done.server, job))
+    }
+
+    fn waiting(&self) -> usize {
+        self.queues.len()
+    }
+}

@@ -1,0 +1,57 @@
+//! Policies for systems in which every class has its own rate and power on every server (Al-Daoud, Al-Azzoni & Down
+//! 2011).
+//!
+//! Each class has one queue, first come, first served. A job that arrives while several servers could take it goes to
+//! the one that is free for the longest, unless the policy ranks servers. None looks at a job's work.
+//!
+//! A policy is a file with its description and a [`ClassPolicy`]. The list below and one line in
+//! [`crate::components::COMPONENTS`] register it.
+mod changes;
+pub mod dvs;
+pub mod fcfs;
+pub mod lpas;
+pub(in crate::queues) mod model;
+pub mod ordered_beta;
+mod phases;
+pub mod pme;
+mod policy;
+mod queues;
+mod rescaled;
+pub mod system;
+
+pub use changes::{Changing, Phase};
+pub use dvs::{Frequency, Utilization};
+pub use model::visit;
+pub use ordered_beta::Window;
+pub use phases::systems;
+pub use policy::{ClassPolicy, Model, Visitor};
+pub use rescaled::Rescaled;
+
+use crate::error::SimError;
+use crate::spec::Component;
+
+/// Declares the policies of this folder by file and type, the list of them, and how one is chosen by name.
+macro_rules! policies {
+    ($($file:ident: $policy:ident),* $(,)?) => {
+        $(pub use $file::$policy;)*
+
+        /// Every policy of this folder.
+        pub(in crate::queues) static POLICIES: &[policy::Kind] = &[$(policy::Kind::of::<$policy>(&$file::COMPONENT)),*];
+
+        /// Shows a visitor the run of the model under the policy of an component of this folder.
+        fn show<V: Visitor>(model: &Model<'_>, component: &Component, visitor: V) -> Result<V::Output, SimError> {
+            $(if *component == $file::COMPONENT {
+                return model.show::<$policy, V>(visitor);
+            })*
+            Err(SimError::Invalid(format!("`kind` \"{}\" is of other queues", component.name)))
+        }
+    };
+}
+
+policies! {
+    dvs: Dvs,
+    fcfs: Fcfs,
+    lpas: Lpas,
+    ordered_beta: OrderedBeta,
+    pme: Pme,
+}

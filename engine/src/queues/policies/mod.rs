@@ -1,0 +1,3 @@
+//! Policies of queues.
+pub mod buffered;
+pub mod classes;

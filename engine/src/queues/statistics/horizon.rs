@@ -1,0 +1,48 @@
+//! Statistics of a run from empty to an instant.
+use super::measure::{Measurement, Start};
+use super::summary::QueueSummary;
+use super::tally::Tally;
+use crate::error::SimError;
+use crate::limits::Limits;
+use crate::queues::kernel::arrivals::Arrivals;
+use crate::queues::kernel::policy::QueuePolicy;
+use crate::queues::kernel::simulation::{Simulation, Until};
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
+
+/// Description of the statistics.
+pub const COMPONENT: Component = Component {
+    role: Role::Statistics,
+    name: "horizon",
+    version: 1,
+    source: "Al-Daoud, Al-Azzoni & Down 2011, section 5",
+    doc: "Means of a queueing run that starts empty and ends at an instant: of the jobs completed by then, with the energy \
+          of the whole time. Replications are seeds.",
+    params: &[Param {
+        name: "horizon_s",
+        ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
+        unit: "s",
+        default: Default::Real(20_000.0),
+        identity: true,
+        doc: "Simulated time, in the unit of the rates.",
+    }],
+};
+
+/// Runs to the horizon.
+///
+/// # Errors
+/// Those of the run; [`SimError::Empty`] if no job completed.
+pub(in crate::queues) fn run<A: Arrivals, P: QueuePolicy>(
+    statistics: &Choice,
+    measurement: &Measurement,
+    mut simulation: Simulation<A, P>,
+    limits: &Limits<'_>,
+) -> Result<QueueSummary, SimError> {
+    let horizon_s = statistics.real("horizon_s");
+    let start = Start::of(&mut simulation);
+    let mut tally = Tally::new(simulation.servers().table().classes, None);
+    simulation.run(Until::horizon(horizon_s), limits, &mut tally)?;
+    if tally.total().completed == 0 {
+        return Err(SimError::Empty(format!("no job was completed by {horizon_s} s")));
+    }
+    Ok(measurement.summarize(&start, &mut simulation, &tally))
+}

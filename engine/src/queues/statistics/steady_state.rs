@@ -1,0 +1,238 @@
+//! Statistics of an endless run: until the means are known well enough.
+use super::batch_means::{BATCHES, Batch, Estimate, join_pairs};
+use super::measure::{Measurement, Start};
+use super::summary::QueueSummary;
+use super::tally::{ClassTally, Histogram, Tally};
+use crate::details::Details;
+use crate::error::SimError;
+use crate::limits::Limits;
+use crate::queues::kernel::arrivals::Arrivals;
+use crate::queues::kernel::policy::QueuePolicy;
+use crate::queues::kernel::simulation::{Simulation, Until};
+use crate::series::Series;
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
+
+/// The width that a relative half-width of a mean is to reach.
+const fn precision(name: &'static str, doc: &'static str) -> Param {
+    Param {
+        name,
+        ty: Type::Real { min: 0.0, max: 1.0, min_allowed: false, unlimited: false },
+        unit: "",
+        default: Default::Unset,
+        identity: true,
+        doc,
+    }
+}
+
+/// Description of the statistics.
+pub const COMPONENT: Component = Component {
+    role: Role::Statistics,
+    name: "steady-state",
+    version: 1,
+    source: "Do et al. 2013, section 3",
+    doc: "Means of an endless queueing run: it goes on until the relative half-widths asked for are reached, by 32 batches \
+          whose size doubles; checked at doublings only, with batches correlated by less than 0.2.",
+    params: &[
+        Param {
+            name: "confidence",
+            ty: Type::Real { min: 0.5, max: 0.999_999, min_allowed: true, unlimited: false },
+            unit: "",
+            default: Default::Real(0.99),
+            identity: true,
+            doc: "Level of the confidence intervals.",
+        },
+        precision("response_precision", "Half-width / mean of the response time at which the run may end."),
+        precision("wait_precision", "Half-width / mean of the wait at which the run may end."),
+        precision("energy_precision", "Half-width / mean of the energy per job at which the run may end."),
+        Param {
+            name: "least_jobs_count",
+            ty: Type::Int { min: 32, max: 1 << 50 },
+            unit: "jobs",
+            default: Default::Int(1_000_000),
+            identity: true,
+            doc: "Jobs to measure at least; without a precision, the run ends there. Rounded up to a multiple of 32.",
+        },
+        Param {
+            name: "most_jobs_count",
+            ty: Type::Int { min: 32, max: 1 << 50 },
+            unit: "jobs",
+            default: Default::Int(1 << 30),
+            identity: true,
+            doc: "Jobs to measure at most: a run that would need another doubling beyond it ends without the precision.",
+        },
+        Param {
+            name: "steady_warmup_jobs_count",
+            ty: Type::Int { min: 0, max: 1 << 50 },
+            unit: "jobs",
+            default: Default::Int(10_000),
+            identity: true,
+            doc: "First completions that are simulated and left out of all statistics.",
+        },
+        Param {
+            name: "cdf_step_s",
+            ty: Type::Real { min: 1e-9, max: 1e9, min_allowed: true, unlimited: false },
+            unit: "s",
+            default: Default::Real(0.1),
+            identity: true,
+            doc: "Distance of the points of the series response_time_cdf.",
+        },
+        Param {
+            name: "cdf_max_s",
+            ty: Type::Real { min: 1e-9, max: 1e9, min_allowed: true, unlimited: false },
+            unit: "s",
+            default: Default::Real(20.0),
+            identity: true,
+            doc: "Last point of the series response_time_cdf.",
+        },
+    ],
+};
+
+/// Most points of the distribution.
+const CDF_POINTS_MAX: f64 = 1e6;
+/// Greatest correlation of neighbouring batches at which half-widths are believed.
+const LAG1_MAX: f64 = 0.2;
+
+/// What is wrong with the statistics that no single value shows.
+pub(in crate::queues) fn problems(statistics: &Choice) -> Vec<String> {
+    let mut problems = Vec::new();
+    let (least, most) = (statistics.int("least_jobs_count"), statistics.int("most_jobs_count"));
+    if least > most {
+        problems.push(format!("`least_jobs_count` {least} is more than `most_jobs_count` {most}"));
+    }
+    let points = statistics.real("cdf_max_s") / statistics.real("cdf_step_s");
+    if !(1.0..=CDF_POINTS_MAX).contains(&points) {
+        problems
+            .push(format!("`cdf_max_s` / `cdf_step_s` is {points} points: from 1 to {CDF_POINTS_MAX} are possible"));
+    }
+    problems
+}
+
+/// The stopping rule.
+struct Rule {
+    confidence: f64,
+    response: Option<f64>,
+    wait: Option<f64>,
+    energy: Option<f64>,
+    /// Whether idle servers count in the energy per job.
+    idle_counts: bool,
+}
+
+/// Half-widths of the present batches.
+struct Precision {
+    response: Estimate,
+    wait: Estimate,
+    service: Estimate,
+    energy: Estimate,
+    lag1: f64,
+    reached: bool,
+}
+
+impl Rule {
+    /// Whether the end depends on a precision.
+    fn asks(&self) -> bool {
+        self.response.or(self.wait).or(self.energy).is_some()
+    }
+
+    fn judge(&self, batches: &[Batch]) -> Precision {
+        let of = |sum: &dyn Fn(&Batch) -> f64| Estimate::of(batches, self.confidence, sum);
+        let (response, wait) = (of(&|b| b.response_s), of(&|b| b.wait_s));
+        let service = of(&|b| b.response_s - b.wait_s);
+        let energy = of(&|b| b.busy_j + if self.idle_counts { b.idle_j } else { 0.0 });
+        let wanted: Vec<(Estimate, f64)> = [(response, self.response), (wait, self.wait), (energy, self.energy)]
+            .into_iter()
+            .filter_map(|(estimate, target)| Some((estimate, target?)))
+            .collect();
+        let reached =
+            wanted.iter().all(|(estimate, target)| estimate.relative() <= *target && estimate.lag1 < LAG1_MAX);
+        let lag1 = if wanted.is_empty() {
+            response.lag1.max(wait.lag1)
+        } else {
+            wanted.iter().fold(f64::NEG_INFINITY, |most, (estimate, _)| most.max(estimate.lag1))
+        };
+        Precision { response, wait, service, energy, lag1, reached }
+    }
+}
+
+/// Runs until the precision is reached or the most jobs are.
+///
+/// # Errors
+/// Those of the run.
+pub(in crate::queues) fn run<A: Arrivals, P: QueuePolicy>(
+    statistics: &Choice,
+    measurement: &Measurement,
+    mut simulation: Simulation<A, P>,
+    limits: &Limits<'_>,
+    details: &mut Details,
+) -> Result<QueueSummary, SimError> {
+    let warmup = statistics.int("steady_warmup_jobs_count").unsigned_abs();
+    simulation.run(Until::completed(warmup), limits, &mut ())?;
+    let start = Start::of(&mut simulation);
+    let rule = Rule {
+        confidence: statistics.real("confidence"),
+        response: statistics.opt_real("response_precision"),
+        wait: statistics.opt_real("wait_precision"),
+        energy: statistics.opt_real("energy_precision"),
+        idle_counts: measurement.idle_counts,
+    };
+    let most = statistics.int("most_jobs_count").unsigned_abs();
+    let mut batch_jobs = statistics.int("least_jobs_count").unsigned_abs().div_ceil(BATCHES as u64);
+    let histogram =
+        details.series.is_some().then(|| Histogram::new(statistics.real("cdf_step_s"), statistics.real("cdf_max_s")));
+    let mut tally = Tally::new(simulation.servers().table().classes, histogram);
+    let mut batches = Vec::with_capacity(BATCHES);
+    let precision = loop {
+        while batches.len() < BATCHES {
+            batches.push(batch(&mut simulation, &mut tally, batch_jobs, limits)?);
+        }
+        let precision = rule.judge(&batches);
+        if precision.reached || 2 * batch_jobs * BATCHES as u64 > most {
+            break precision;
+        }
+        join_pairs(&mut batches);
+        batch_jobs *= 2;
+    };
+    let summary = measurement.summarize(&start, &mut simulation, &tally);
+    if let (Some(points), Some(histogram)) = (&mut details.series, &tally.histogram) {
+        histogram.write(RESPONSE_TIME_CDF.name, points);
+    }
+    Ok(QueueSummary {
+        warmup_jobs_count: warmup,
+        wait_s_half_width: Some(precision.wait.half_width),
+        service_s_half_width: Some(precision.service.half_width),
+        turnaround_s_half_width: Some(precision.response.half_width),
+        energy_per_job_half_width_j: Some(precision.energy.half_width),
+        precision_reached: rule.asks().then_some(precision.reached),
+        batches_count: Some(BATCHES as u64),
+        batch_jobs_count: Some(batch_jobs),
+        batches_lag1: Some(precision.lag1),
+        ..summary
+    })
+}
+
+/// The series that such a run records.
+pub const RESPONSE_TIME_CDF: Series = Series {
+    name: "response_time_cdf",
+    unit: "",
+    doc: "Share of the measured jobs whose response time is below `x` (s), at every `cdf_step_s` up to `cdf_max_s`; statistics \
+          `steady-state` (Do et al. 2013, Figures 7, 8 and 15).",
+};
+
+/// The next batch of completions.
+fn batch<A: Arrivals, P: QueuePolicy>(
+    simulation: &mut Simulation<A, P>,
+    tally: &mut Tally,
+    jobs: u64,
+    limits: &Limits<'_>,
+) -> Result<Batch, SimError> {
+    // Sums of a batch alone: differences of sums over the whole run would lose digits.
+    let zero = vec![ClassTally::default(); tally.classes.len()];
+    let before = std::mem::replace(&mut tally.classes, zero);
+    let start = Start::of(simulation);
+    simulation.run(Until::completed(simulation.completed_count() + jobs), limits, tally)?;
+    let (busy_j, idle_j) = start.energies_since(simulation);
+    let own = tally.total();
+    for (class, before) in tally.classes.iter_mut().zip(&before) {
+        *class = class.join(before);
+    }
+    Ok(Batch { jobs: own.completed, wait_s: own.wait_s, response_s: own.response_s, busy_j, idle_j })
+}

@@ -1,0 +1,234 @@
+//! What a simulation is made of: roles, components, parameters and their values. Types only: which components there are
+//! is said by [`crate::components`].
+//!
+//! One [`Component`] describes something that a manifest can choose (a workload source, a power model, a queue order, a
+//! gear rule, ...); a [`Choice`] is a component with values of its parameters; a [`SimSpec`] has a choice for every
+//! [`Role`].
+
+mod params;
+mod sim_spec;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use params::{Default, Param, Type, Value, ValueError};
+pub use sim_spec::SimSpec;
+
+/// A place in a simulation that exactly one component fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Where the jobs come from: a log or a generator.
+    Source,
+    /// What is done with records and estimates; slices, filters, scaling.
+    Rules,
+    /// Machine sizes and gears.
+    Platform,
+    /// Watts of a processor by gear and state.
+    Power,
+    /// The kind of policy: `batch`, composed of the components below.
+    Policy,
+    /// Order of the waiting queue.
+    Order,
+    /// Which jobs may overtake.
+    Backfill,
+    /// The gear of a starting job.
+    GearRule,
+    /// How many procs are active.
+    Capacity,
+    /// What keeps the power below a cap.
+    Cap,
+    /// What is measured and how.
+    Statistics,
+}
+
+/// The manifest section that a role is chosen in; also the level of the sweep's axis order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Section {
+    /// `[workloads.NAME]`
+    Workloads,
+    /// `[platforms.NAME]`
+    Platforms,
+    /// `[policies.NAME]`
+    Policies,
+    /// `[statistics]`
+    Statistics,
+}
+
+impl Role {
+    /// All roles, in the order of the canonical spec.
+    pub const ALL: [Role; 11] = [
+        Role::Source,
+        Role::Rules,
+        Role::Platform,
+        Role::Power,
+        Role::Policy,
+        Role::Order,
+        Role::Backfill,
+        Role::GearRule,
+        Role::Capacity,
+        Role::Cap,
+        Role::Statistics,
+    ];
+
+    /// The key that chooses the component in a manifest, and the column that records the choice.
+    pub fn key(self) -> &'static str {
+        match self {
+            Role::Source => "source",
+            Role::Rules => "rules",
+            Role::Platform => "machine",
+            Role::Power => "power",
+            Role::Policy => "kind",
+            Role::Order => "queue_order",
+            Role::Backfill => "backfill",
+            Role::GearRule => "gear_rule",
+            Role::Capacity => "capacity_rule",
+            Role::Cap => "power_cap",
+            Role::Statistics => "statistics_kind",
+        }
+    }
+
+    /// The section of the manifest that this role belongs to.
+    pub fn section(self) -> Section {
+        match self {
+            Role::Source | Role::Rules => Section::Workloads,
+            Role::Platform | Role::Power => Section::Platforms,
+            Role::Policy | Role::Order | Role::Backfill | Role::GearRule | Role::Capacity | Role::Cap => {
+                Section::Policies
+            }
+            Role::Statistics => Section::Statistics,
+        }
+    }
+}
+
+/// One component that can be chosen.
+#[derive(Debug, Clone, Copy)]
+pub struct Component {
+    /// The role it fills.
+    pub role: Role,
+    /// Its name in manifests and results; unique in its role.
+    pub name: &'static str,
+    /// Raised whenever its results change for an unchanged spec; part of a task's identity.
+    pub version: u32,
+    /// Paper and equation or table that it comes from.
+    pub source: &'static str,
+    /// What it does, in a sentence or two.
+    pub doc: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+}
+
+/// A chosen component with the values of its parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    component: &'static Component,
+    /// Shared between the tasks of a sweep that have the same values; copied when one of them changes.
+    values: Arc<BTreeMap<&'static str, Value>>,
+}
+
+impl PartialEq for Component {
+    fn eq(&self, other: &Self) -> bool {
+        self.role == other.role && self.name == other.name && self.version == other.version
+    }
+}
+
+impl Choice {
+    /// The component with all defaults. Required parameters are absent until [`Choice::set`].
+    pub fn new(component: &'static Component) -> Choice {
+        let values = component.params.iter().filter_map(|p| p.default.value().map(|v| (p.name, v))).collect();
+        Choice { component, values: Arc::new(values) }
+    }
+
+    /// The description of this component.
+    pub fn component(&self) -> &'static Component {
+        self.component
+    }
+
+    /// The parameter values that are set, by name (defaults included).
+    pub fn values(&self) -> &BTreeMap<&'static str, Value> {
+        &self.values
+    }
+
+    /// Sets a parameter after checking type and range.
+    pub fn set(&mut self, name: &str, value: Value) -> Result<(), ValueError> {
+        let param = self.component.params.iter().find(|p| p.name == name).ok_or_else(|| ValueError {
+            param: name.to_owned(),
+            expected: format!("a parameter of {} `{}`", self.component.role.key(), self.component.name),
+            found: "an unknown name".to_owned(),
+        })?;
+        let value = param.check(value)?;
+        Arc::make_mut(&mut self.values).insert(param.name, value);
+        Ok(())
+    }
+
+    /// The required parameters that are still missing.
+    pub fn missing(&self) -> impl Iterator<Item = &'static Param> + '_ {
+        self.component.params.iter().filter(|p| p.default == Default::Required && !self.values.contains_key(p.name))
+    }
+
+    /// Whether a parameter is as in [`Choice::new`]: at its default, or unset where it has none.
+    pub fn is_default(&self, name: &str) -> bool {
+        let param = self.component.params.iter().find(|p| p.name == name);
+        self.get(name) == param.and_then(|p| p.default.value()).as_ref()
+    }
+
+    /// A set value; `None` when unset.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// An optional real (integers convert).
+    pub fn opt_real(&self, name: &str) -> Option<f64> {
+        match self.values.get(name)? {
+            Value::Real(v) => Some(*v),
+            Value::Int(v) => Some(*v as f64),
+            _ => None,
+        }
+    }
+
+    /// An optional integer.
+    pub fn opt_int(&self, name: &str) -> Option<i64> {
+        match self.values.get(name)? {
+            Value::Int(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// An optional text.
+    pub fn opt_text(&self, name: &str) -> Option<&str> {
+        match self.values.get(name)? {
+            Value::Text(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// A real that has a default or was required. Panics if the component has no such parameter: a programming error.
+    pub fn real(&self, name: &str) -> f64 {
+        self.opt_real(name).unwrap_or_else(|| panic!("{} has no real `{name}`", self.component.name))
+    }
+
+    /// An integer that has a default or was required.
+    pub fn int(&self, name: &str) -> i64 {
+        self.opt_int(name).unwrap_or_else(|| panic!("{} has no integer `{name}`", self.component.name))
+    }
+
+    /// A text that has a default or was required.
+    pub fn text(&self, name: &str) -> &str {
+        self.opt_text(name).unwrap_or_else(|| panic!("{} has no text `{name}`", self.component.name))
+    }
+
+    /// A vector that has a default or was required.
+    pub fn reals(&self, name: &str) -> &[f64] {
+        match self.values.get(name) {
+            Some(Value::Reals(v)) => v,
+            _ => panic!("{} has no vector `{name}`", self.component.name),
+        }
+    }
+
+    /// A truth value that has a default or was required.
+    pub fn bool(&self, name: &str) -> bool {
+        match self.values.get(name) {
+            Some(Value::Bool(v)) => *v,
+            _ => panic!("{} has no truth value `{name}`", self.component.name),
+        }
+    }
+}

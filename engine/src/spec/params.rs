@@ -1,0 +1,266 @@
+//! Parameters of components: their types, ranges and values, and what is said of a value that does not fit.
+use std::fmt;
+
+/// A parameter's value after conversion to its declared type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A 64-bit signed integer.
+    Int(i64),
+    /// A real number; never NaN. `+inf` stands for "unlimited" where the parameter allows it.
+    Real(f64),
+    /// A name or free text.
+    Text(String),
+    /// A vector of reals, such as a gear table.
+    Reals(Vec<f64>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Bool(v) => write!(f, "{v}"),
+            Value::Int(v) => write!(f, "{v}"),
+            Value::Real(v) if *v == f64::INFINITY => write!(f, "unlimited"),
+            Value::Real(v) => write!(f, "{v}"),
+            Value::Text(v) => write!(f, "{v}"),
+            Value::Reals(v) => write!(f, "[{}]", v.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+/// What values a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Type {
+    /// A truth value.
+    Bool,
+    /// An integer in `min..=max`.
+    Int {
+        /// Least value.
+        min: i64,
+        /// Greatest value.
+        max: i64,
+    },
+    /// A real in `min..=max`.
+    Real {
+        /// Least value.
+        min: f64,
+        /// Greatest finite value.
+        max: f64,
+        /// Whether `min` itself is allowed.
+        min_allowed: bool,
+        /// Whether `"unlimited"` (stored as `+inf`) is allowed.
+        unlimited: bool,
+    },
+    /// One of a few names.
+    OneOf(&'static [&'static str]),
+    /// Free text (a log's name, a URL).
+    Text,
+    /// A vector of reals, each in `min..=max`.
+    Reals {
+        /// Least element.
+        min: f64,
+        /// Greatest element.
+        max: f64,
+    },
+}
+
+/// What a parameter is when the manifest does not say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Default {
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A real.
+    Real(f64),
+    /// A name.
+    Text(&'static str),
+    /// A vector.
+    Reals(&'static [f64]),
+    /// No value: the parameter does not apply unless it is given (null in the results).
+    Unset,
+    /// The manifest must give it.
+    Required,
+}
+
+impl Default {
+    /// The default as a value; `None` for [`Default::Unset`] and [`Default::Required`].
+    pub fn value(&self) -> Option<Value> {
+        match *self {
+            Default::Bool(v) => Some(Value::Bool(v)),
+            Default::Int(v) => Some(Value::Int(v)),
+            Default::Real(v) => Some(Value::Real(v)),
+            Default::Text(v) => Some(Value::Text(v.to_owned())),
+            Default::Reals(v) => Some(Value::Reals(v.to_vec())),
+            Default::Unset | Default::Required => None,
+        }
+    }
+}
+
+/// One parameter of a component: also one column of the `tasks` table.
+#[derive(Debug, Clone, Copy)]
+pub struct Param {
+    /// Unique among all components; the key in a manifest and the column in the results.
+    pub name: &'static str,
+    /// Type and range.
+    pub ty: Type,
+    /// Unit as people write it ("s", "W", "GHz"), "" for a pure number.
+    pub unit: &'static str,
+    /// Value when the manifest does not give one.
+    pub default: Default,
+    /// Whether the value is part of a task's identity. Names and locations of a log are not: its digest is.
+    pub identity: bool,
+    /// What it means, with its source.
+    pub doc: &'static str,
+}
+
+/// A value that does not fit its parameter. Final: the spec is wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("`{param}` must be {expected}, not {found}")]
+pub struct ValueError {
+    /// The parameter's name.
+    pub param: String,
+    /// What would have been right.
+    pub expected: String,
+    /// What was given.
+    pub found: String,
+}
+
+impl Param {
+    /// What a value of this parameter looks like, for error messages and help.
+    pub fn expectation(&self) -> String {
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        match self.ty {
+            Type::Bool => "true or false".to_owned(),
+            Type::Int { min: i64::MIN, max: i64::MAX } => format!("an integer{unit}"),
+            Type::Int { min, max: i64::MAX } => format!("an integer of at least {min}{unit}"),
+            Type::Int { min, max } => format!("an integer from {min} to {max}{unit}"),
+            Type::Real { min, max, min_allowed, unlimited } => {
+                let or = if unlimited { " or \"unlimited\"" } else { "" };
+                format!("a number{}{unit}{or}", interval(min, max, min_allowed))
+            }
+            Type::OneOf(names) => {
+                format!("one of {}", names.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
+            }
+            Type::Text => "a text".to_owned(),
+            Type::Reals { min, max } => match interval(min, max, true) {
+                free if free.is_empty() => format!("a list of numbers{unit}"),
+                interval => format!("a list of numbers, each{interval}{unit}"),
+            },
+        }
+    }
+
+    /// Converts a value to this parameter's type and checks its range: integers widen to reals, `"unlimited"` becomes
+    /// `+inf` where it is allowed, `-0.0` becomes `0.0`, NaN is refused.
+    pub fn check(&self, value: Value) -> Result<Value, ValueError> {
+        let real = match &value {
+            Value::Int(v) => *v as f64,
+            Value::Real(v) => *v,
+            _ => f64::NAN,
+        };
+        let wrong = |value: &Value| ValueError {
+            param: self.name.to_owned(),
+            expected: self.expectation(),
+            found: match (value, self.ty) {
+                (Value::Text(text), _) => format!("\"{text}\""),
+                (Value::Real(v), _) => number(*v),
+                (Value::Reals(v), Type::Reals { min, max }) => wrong_element(v, min, max),
+                (other, _) => other.to_string(),
+            },
+        };
+        match (self.ty, value) {
+            (Type::Bool, v @ Value::Bool(_)) => Ok(v),
+            (Type::Int { min, max }, Value::Int(v)) if (min..=max).contains(&v) => Ok(Value::Int(v)),
+            (Type::Real { unlimited: true, .. }, Value::Text(t)) if t == "unlimited" => Ok(Value::Real(f64::INFINITY)),
+            (Type::Real { unlimited: true, .. }, Value::Real(v)) if v == f64::INFINITY => Ok(Value::Real(v)),
+            (Type::Real { min, max, min_allowed, .. }, value @ (Value::Int(_) | Value::Real(_))) => {
+                let above = if min_allowed { real >= min } else { real > min };
+                if real.is_finite() && above && real <= max { Ok(Value::Real(real + 0.0)) } else { Err(wrong(&value)) }
+            }
+            (Type::OneOf(names), Value::Text(t)) if names.contains(&t.as_str()) => Ok(Value::Text(t)),
+            (Type::Text, v @ Value::Text(_)) => Ok(v),
+            (Type::Reals { min, max }, Value::Reals(v))
+                if !v.is_empty() && v.iter().all(|x| (min..=max).contains(x)) =>
+            {
+                Ok(Value::Reals(v.into_iter().map(|x| x + 0.0).collect()))
+            }
+            (_, value) => Err(wrong(&value)),
+        }
+    }
+}
+
+/// What an interval leaves, as the end of "a number".
+fn interval(min: f64, max: f64, min_allowed: bool) -> String {
+    let low = match (min <= -BOUND_MAX, min_allowed) {
+        (true, _) => String::new(),
+        (false, true) => format!(" of at least {}", number(min)),
+        (false, false) => format!(" above {}", number(min)),
+    };
+    let high = if max >= BOUND_MAX { String::new() } else { format!(" up to {}", number(max)) };
+    low + &high
+}
+
+/// Bounds from here on keep arithmetic finite: nobody meets them.
+const BOUND_MAX: f64 = 1e300;
+
+/// A number as people write it: `0.25`, `65536`, `1e-9`, `1e12`.
+fn number(value: f64) -> String {
+    let plain = value.abs() < 1e7 && (value == 0.0 || value.abs() >= 1e-4);
+    if plain || !value.is_finite() { value.to_string() } else { format!("{value:e}") }
+}
+
+/// The first element outside a range, with its place from 1.
+fn wrong_element(values: &[f64], min: f64, max: f64) -> String {
+    match values.iter().zip(1..).find(|(v, _)| !(min..=max).contains(*v)) {
+        Some((value, place)) => format!("{} (value {place} of {})", number(*value), values.len()),
+        None => "an empty list".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::COMPONENTS;
+
+    fn param(ty: Type) -> Param {
+        Param { name: "p", ty, unit: "W", default: Default::Unset, identity: true, doc: "" }
+    }
+
+    fn real(min: f64, max: f64, min_allowed: bool) -> String {
+        param(Type::Real { min, max, min_allowed, unlimited: false }).expectation()
+    }
+
+    #[test]
+    fn expectations_have_no_bounds_that_nobody_meets_and_no_endless_digits() {
+        assert_eq!(real(0.0, 1e300, false), "a number above 0 W");
+        assert_eq!(real(f64::MIN, f64::MAX, true), "a number W");
+        assert_eq!(real(-1e300, 1e12, true), "a number up to 1e12 W");
+        assert_eq!(real(1e-9, 65_536.0, true), "a number of at least 1e-9 up to 65536 W");
+        assert_eq!(real(0.05, 0.999, true), "a number of at least 0.05 up to 0.999 W");
+        let list = |min, max| param(Type::Reals { min, max }).expectation();
+        assert_eq!(list(0.0, 1e300), "a list of numbers, each of at least 0 W");
+        assert_eq!(list(1e-6, 1e9), "a list of numbers, each of at least 1e-6 up to 1e9 W");
+        assert_eq!(list(f64::MIN, f64::MAX), "a list of numbers W");
+        for component in COMPONENTS {
+            for param in component.params {
+                let expectation = param.expectation();
+                let digits = expectation.split(|c: char| !c.is_ascii_digit()).map(str::len).max();
+                assert!(digits <= Some(19), "`{}`: {expectation}", param.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_list_is_its_element() {
+        let rates = param(Type::Reals { min: 0.0, max: 1e300 });
+        let wrong = |values: &[f64]| rates.check(Value::Reals(values.to_vec())).expect_err("is wrong").to_string();
+        assert_eq!(
+            wrong(&[5.0, -9.0, -1.0]),
+            "`p` must be a list of numbers, each of at least 0 W, not -9 (value 2 of 3)"
+        );
+        assert!(wrong(&[1.0, f64::NAN]).ends_with("not NaN (value 2 of 2)"));
+        assert!(wrong(&[1e301]).ends_with("not 1e301 (value 1 of 1)"));
+        assert!(wrong(&[]).ends_with("not an empty list"));
+    }
+}
