@@ -1,9 +1,17 @@
-//! Every command of the documents runs as it is written.
+//! Every command of the documents runs word for word.
 //!
-//! A fenced block's info string says what is done with it: `sh` runs; `toml file=NAME` becomes that file; `sql` and
-//! `python` run where POWERSWEEP_PYTHON is set; `needs=traces` skips where POWERSWEEP_TRACES is not set;
-//! `each=terminal` starts the lines side by side until the last one ends; `elsewhere: REASON` is not run here, only its
-//! `powersweep` commands are read. Anything else fails.
+//! The info string of a fenced block says how the test treats the block:
+//!
+//! | info string | treatment |
+//! |---|---|
+//! | `sh` | runs |
+//! | `toml file=NAME` | is written to that file |
+//! | `sql`, `python` | run where POWERSWEEP_PYTHON is set |
+//! | `needs=traces` | is skipped where POWERSWEEP_TRACES is not set |
+//! | `each=terminal` | its lines start side by side; the end of the last line ends the others |
+//! | `elsewhere: REASON` | does not run; only the arguments of its `powersweep` commands are checked |
+//!
+//! Any other info string fails.
 
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
@@ -22,9 +30,29 @@ struct Block {
     text: String,
 }
 
+/// The root of the workspace.
+fn root() -> PathBuf {
+    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..")
+}
+
+/// The pages in a folder and its subfolders, sorted.
+fn pages(folder: &str) -> Vec<String> {
+    let mut pages = Vec::new();
+    for entry in std::fs::read_dir(root().join(folder)).expect("the folder exists") {
+        let entry = entry.expect("the entry can be read");
+        let name = format!("{folder}/{}", entry.file_name().to_str().expect("the name is UTF-8"));
+        if entry.path().is_dir() {
+            pages.extend(self::pages(&name));
+        } else if name.ends_with(".md") {
+            pages.push(name);
+        }
+    }
+    pages.sort();
+    pages
+}
+
 fn blocks(document: &str) -> Vec<Block> {
-    let path = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..").join(document);
-    let text = std::fs::read_to_string(path).expect("the document is there");
+    let text = std::fs::read_to_string(root().join(document)).expect("the document exists");
     let mut blocks: Vec<Block> = Vec::new();
     let mut inside = false;
     for (number, line) in text.lines().enumerate() {
@@ -52,33 +80,33 @@ fn blocks(document: &str) -> Vec<Block> {
     blocks
 }
 
-/// Where blocks run: a scratch folder with `powersweep` and `cargo` on the path.
-struct Desk {
+/// A scratch folder in which blocks run, with `powersweep` and `cargo` on the path.
+struct Shell {
     sandbox: Sandbox,
     home: PathBuf,
     traces: Option<PathBuf>,
     python: Option<PathBuf>,
 }
 
-impl Desk {
-    fn new() -> Desk {
+impl Shell {
+    fn new() -> Shell {
         let sandbox = Sandbox::new();
         let setting = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        // The documents speak of $HOME/traces.
+        // The documents name the folder $HOME/traces.
         let traces = setting("POWERSWEEP_TRACES");
         let home = sandbox.path("home");
         std::fs::create_dir(&home).expect("it can be made");
         if let Some(traces) = &traces {
             symlink(traces, home.join("traces")).expect("it can be linked");
         }
-        // `cargo run --release --` is the binary under test: the documents' builds are not this test's business.
+        // `cargo run --release --` starts the binary under test instead of building another one.
         let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --release --' ] || { echo \"cargo $*?\" >&2; exit 99; }\nshift 3\n\
                      exec powersweep \"$@\"\n";
         let cargo = sandbox.write("home/bin/cargo", cargo);
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(cargo, mode).expect("it can be made a program");
         symlink(BINARY, home.join("bin/powersweep")).expect("it can be linked");
-        Desk { sandbox, home, traces, python: setting("POWERSWEEP_PYTHON") }
+        Shell { sandbox, home, traces, python: setting("POWERSWEEP_PYTHON") }
     }
 
     fn start(&self, program: &Path, args: &[&str], variables: &[(&str, &str)]) -> Running {
@@ -91,7 +119,7 @@ impl Desk {
         self.sandbox.spawn(command)
     }
 
-    /// The commands of several terminals: the last one's end is the end of all.
+    /// Runs each line in a terminal of its own until the last line ends.
     fn terminals(&self, block: &Block) {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").to_string();
         let url = format!("http://{port}");
@@ -113,8 +141,8 @@ impl Desk {
         }
     }
 
-    /// Whether the arguments of every `powersweep` of a block are ones that it knows.
-    fn read(&self, block: &Block) {
+    /// Checks that `powersweep` knows the arguments of its commands in a block.
+    fn check_arguments(&self, block: &Block) {
         for command in block.text.lines().flat_map(|line| line.split("&&")) {
             let command = command.split('#').next().unwrap_or_default().trim();
             if let Some(arguments) = command.strip_prefix("powersweep ") {
@@ -125,12 +153,12 @@ impl Desk {
         }
     }
 
-    /// Runs a block, or says why not.
+    /// Treats a block as its info string says.
     fn perform(&self, block: &Block) {
         let Block { place, language, tag, text } = block;
         if let Some(reason) = tag.strip_prefix("elsewhere: ") {
             println!("{place}: not run here: {reason}");
-            self.read(block);
+            self.check_arguments(block);
             return;
         }
         if tag == "needs=traces" && self.traces.is_none() {
@@ -153,7 +181,7 @@ impl Desk {
                 let sql = ["-c", "import duckdb, sys; duckdb.sql(sys.argv[1]).show()", text];
                 (python.clone(), if language == "sql" { sql.to_vec() } else { vec!["-c", text] })
             }
-            _ => panic!("{place}: what is to be done with a block ```{language} {tag}?"),
+            _ => panic!("{place}: no treatment is known for a block ```{language} {tag}"),
         };
         let ended = self.start(&program.0, &program.1, &[]).wait();
         assert_eq!(ended.code(), Some(0), "{place}: {ended}");
@@ -165,29 +193,48 @@ impl Desk {
         blocks.iter().for_each(|block| self.perform(block));
     }
 
+    /// Writes README's manifest and runs its sweep.
+    fn first_sweep(&self) {
+        let files = blocks("README.md").into_iter().filter(|block| block.tag.starts_with("file="));
+        files.for_each(|block| self.perform(&block));
+        self.start(Path::new("powersweep"), &["run", "sweep.toml", "--quiet"], &[]).wait().exits(0);
+        assert_eq!(self.rows("my-sweep"), 36, "the product of all axes");
+    }
+
     fn rows(&self, experiment: &str) -> usize {
         crate::rows::tasks(&self.sandbox.path("results/data"), experiment).len()
     }
 }
 
 #[test]
-fn every_command_of_the_documents_runs() {
-    let desk = Desk::new();
-    desk.document("README.md");
-    assert_eq!(desk.rows("quickstart"), 88);
-    assert_eq!(desk.rows("my-sweep"), 36, "the product of all axes");
-    assert!(desk.sandbox.path("jobs.csv").exists());
-    assert_eq!(desk.rows("etinski2010"), if desk.traces.is_some() { 125 } else { 0 });
-    desk.document("CONTRIBUTING.md");
-    desk.document("results/queries/README.md");
+fn every_command_of_the_readme_runs() {
+    let shell = Shell::new();
+    shell.document("README.md");
+    assert_eq!(shell.rows("quickstart"), 88);
+    assert_eq!(shell.rows("my-sweep"), 36, "the product of all axes");
+    assert!(shell.sandbox.path("jobs.csv").exists());
+    assert_eq!(shell.rows("etinski2010"), if shell.traces.is_some() { 125 } else { 0 });
+    shell.document("CONTRIBUTING.md");
+    shell.document("results/queries/README.md");
 }
 
-/// The quickstart explains every section, as README says, and what stands in it as a comment can be used.
+/// Each page continues after README's first sweep, independently of the other pages.
+#[test]
+fn every_command_of_the_guide_runs() {
+    let pages: Vec<_> = pages("docs").into_iter().filter(|page| !blocks(page).is_empty()).collect();
+    assert!(pages.contains(&"docs/results.md".to_owned()), "{pages:?}");
+    for page in pages {
+        let shell = Shell::new();
+        shell.first_sweep();
+        shell.document(&page);
+    }
+}
+
+/// README promises that the quickstart manifest explains every section. Its settings that are commented out work, too.
 #[test]
 fn the_quickstart_manifest_explains_every_section() {
-    let path = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
-        .join("../experiments/manifests/quickstart.toml");
-    let text = std::fs::read_to_string(path).expect("it is there");
+    let path = root().join("experiments/manifests/quickstart.toml");
+    let text = std::fs::read_to_string(path).expect("the manifest exists");
     let schema = Sandbox::new().run(&["schema"]).exits(0).json();
     for section in schema["properties"].as_object().expect("a manifest has sections").keys() {
         assert!(text.contains(section.as_str()), "experiments/manifests/quickstart.toml does not explain `{section}`");

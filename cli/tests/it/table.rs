@@ -1,4 +1,4 @@
-//! The table of exit codes: README, `--help` and the binary say the same.
+//! The table of exit codes is the same in docs/errors.md and in `--help`.
 
 use std::path::PathBuf;
 
@@ -17,10 +17,11 @@ fn of_the_binary() -> Vec<(u8, String)> {
         .collect()
 }
 
-fn of_the_readme() -> Vec<(u8, String)> {
-    let readme = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../README.md");
-    let text = std::fs::read_to_string(readme).expect("README.md is there");
-    let table = text.split("| code | meaning |\n|---|---|\n").nth(1).expect("README has the table");
+/// `code` and meaning of every exit code in the guide.
+fn of_the_guide() -> Vec<(u8, String)> {
+    let page = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../docs/errors.md");
+    let text = std::fs::read_to_string(page).expect("docs/errors.md exists");
+    let table = text.split("| code | meaning |\n|---|---|\n").nth(1).expect("docs/errors.md has the table");
     table
         .lines()
         .map_while(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
@@ -29,8 +30,8 @@ fn of_the_readme() -> Vec<(u8, String)> {
 }
 
 #[test]
-fn readme_and_help_have_the_same_exit_codes() {
+fn guide_and_help_have_the_same_exit_codes() {
     let binary = of_the_binary();
     assert_eq!(binary.len(), 13);
-    assert_eq!(binary, of_the_readme());
+    assert_eq!(binary, of_the_guide());
 }
