@@ -1,5 +1,5 @@
-//! Project chores: `cargo xtask tidy` checks the house rules, `cargo xtask docs` writes the generated documents anew,
-//! `cargo xtask recipe` follows the recipes for new parts in a copy of the tree.
+//! Project chores: `cargo xtask tidy` checks the house rules, `cargo xtask docs` regenerates documents, `cargo xtask
+//! recipe` follows the recipes for new components in a copy of the tree.
 
 mod recipe;
 mod tidy;
@@ -28,22 +28,22 @@ fn main() -> ExitCode {
 }
 
 fn root() -> PathBuf {
-    // Asked at run time: with a target folder that clones share, the binary may have been built in another one.
+    // Read at run time: clones that share a target folder also share this binary.
     let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let own = Path::new(&own);
     own.parent().expect("xtask lies below the workspace").to_owned()
 }
 
-/// The target folder that this program was built in: it lies in its `debug`.
+/// The target folder that this program was built in: its binary is in the folder's `debug`.
 fn target() -> Result<PathBuf, String> {
-    let own = std::env::current_exe().map_err(|error| format!("where is this program? {error}"))?;
+    let own = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     own.ancestors().nth(2).map(Path::to_owned).ok_or_else(|| format!("{} is in no target folder", own.display()))
 }
 
-/// Regenerates what a test otherwise compares: the tests own the generators, so that there is one of each.
+/// Regenerates documents by the tests that otherwise compare them: each generator exists once, in its test.
 fn docs() -> Result<String, String> {
     let status = Command::new(env!("CARGO"))
-        // The whole workspace, so that cargo uses what `cargo test --workspace` has built or will need.
+        // The whole workspace, so that cargo shares its builds with `cargo test --workspace`.
         .args(["test", "--quiet", "--workspace", "--locked", "--test", "it", "documented"])
         .env("POWERSWEEP_REGENERATE", "1")
         .current_dir(root())

@@ -1,8 +1,8 @@
-//! Arrows between crates go one way: what a crate may depend on is written here once. Dependencies of tests are free.
+//! Arrows between crates go one way: this file lists the allowed dependencies of each crate. Tests may depend on any crate.
 
 use super::File;
 
-/// Each crate with the crates of this workspace that it may use.
+/// Each crate with the crates of this workspace that it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &[]),
     ("experiments", &["engine"]),
@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Crates of others that would break "logic never waits", by the crate that must not have them.
+/// External crates that would break "logic never waits", by the crate that must not depend on them.
 const FOREIGN: &[(&str, &[&str])] = &[
     ("engine", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
     ("experiments", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
@@ -28,7 +28,8 @@ const FOREIGN: &[(&str, &[&str])] = &[
 pub(super) fn check(file: &File, violations: &mut Vec<String>) {
     let Some(folder) = file.name.strip_suffix("/Cargo.toml") else { return };
     let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == folder) else {
-        violations.push(format!("{}:1: say in xtask/src/tidy/arrows.rs what this crate may use", file.name));
+        violations
+            .push(format!("{}:1: list the allowed dependencies of this crate in xtask/src/tidy/arrows.rs", file.name));
         return;
     };
     let foreign = FOREIGN.iter().find(|(name, _)| *name == folder).map_or(&[][..], |(_, names)| names);
@@ -50,7 +51,7 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
         let used = used.unwrap_or_default().trim_matches('"');
         let ours = used.strip_prefix("powersweep-");
         if ours.is_some_and(|name| !allowed.contains(&name)) || foreign.contains(&used) {
-            violations.push(format!("{}:{}: {folder} must not use {used}", file.name, number + 1));
+            violations.push(format!("{}:{}: {folder} must not depend on {used}", file.name, number + 1));
         }
     }
 }
@@ -78,7 +79,7 @@ mod tests {
         ] {
             let found = found("engine/Cargo.toml", text);
             assert_eq!(found.len(), 1, "{text}");
-            assert!(found[0].starts_with("engine/Cargo.toml:2: engine must not use "), "{found:?}");
+            assert!(found[0].starts_with("engine/Cargo.toml:2: engine must not depend on "), "{found:?}");
         }
         assert!(found("new/Cargo.toml", "")[0].contains("arrows.rs"));
     }

@@ -1,4 +1,4 @@
-//! Links between pages lead somewhere: the file exists, and so does the heading after `#`.
+//! The target of every link between pages exists: the file, and the heading after `#`.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,27 +10,39 @@ pub(super) fn check(root: &Path, files: &[File], violations: &mut Vec<String>) {
             if target.contains("://") || target.starts_with("mailto:") {
                 continue;
             }
-            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
-            let folder = Path::new(&page.name).parent().unwrap_or(Path::new(""));
-            let path = if path.is_empty() { PathBuf::from(&page.name) } else { plain(&folder.join(path)) };
+            let (path, heading) = resolved(page, target);
             let exists = root.join(&path).exists() || file_at(files, &path).is_some();
             let wrong = if !exists {
-                "is not there"
+                "does not exist"
             } else if heading.is_empty() || has_heading(files, &path, heading) {
                 continue;
             } else {
-                "has no such heading"
+                "names a heading that does not exist"
             };
             violations.push(format!("{}:{number}: `{target}` {wrong}", page.name));
         }
     }
 }
 
+/// The files that a page links to, the page itself left out.
+pub(super) fn pages_of(page: &File) -> Vec<PathBuf> {
+    let targets = links(&page.text).into_iter().map(|(_, target)| resolved(page, target).0);
+    targets.filter(|path| path != Path::new(&page.name)).collect()
+}
+
+/// Path below the root and heading of a link's target.
+fn resolved<'a>(page: &File, target: &'a str) -> (PathBuf, &'a str) {
+    let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+    let folder = Path::new(&page.name).parent().unwrap_or(Path::new(""));
+    let path = if path.is_empty() { PathBuf::from(&page.name) } else { plain(&folder.join(path)) };
+    (path, heading)
+}
+
 /// Targets of `[text](target)` outside code, with their lines.
 fn links(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
-        // Pieces with an odd number stand between backticks.
+        // Pieces with an odd number are between backticks.
         for piece in line.split('`').step_by(2) {
             let targets = piece.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
             found.extend(targets.map(|target| (number, target)));
@@ -83,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_that_lead_nowhere_are_found() {
+    fn links_without_a_target_are_found() {
         let root = crate::root();
         let page = File {
             name: "results/x.md".into(),
@@ -94,9 +106,9 @@ mod tests {
         let mut found = Vec::new();
         check(&root, &[page], &mut found);
         let expected = [
-            "results/x.md:6: `gone.md` is not there",
-            "results/x.md:7: `#four` has no such heading",
-            "results/x.md:7: `../gone/` is not there",
+            "results/x.md:6: `gone.md` does not exist",
+            "results/x.md:7: `#four` names a heading that does not exist",
+            "results/x.md:7: `../gone/` does not exist",
         ];
         assert_eq!(found, expected);
     }

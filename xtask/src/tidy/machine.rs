@@ -1,4 +1,4 @@
-//! Nothing in the tree is tied to one machine, or refers to pages that are not in it.
+//! No file of the tree depends on one machine or refers to a page outside the tree.
 
 use super::File;
 
@@ -18,7 +18,7 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
     for (half, rest) in WORDS {
         let word = format!("{half}{rest}");
         for (number, _) in file.text.lines().enumerate().filter(|(_, line)| line.contains(&word)) {
-            violations.push(format!("{}:{}: `{word}` is nothing that others have", file.name, number + 1));
+            violations.push(format!("{}:{}: `{word}` does not exist in other clones", file.name, number + 1));
         }
     }
 }

@@ -1,11 +1,13 @@
-//! The house rules that a machine can check; CONTRIBUTING.md tells them to people. Each rule is a room of its own that
-//! looks at one file, or at the tree, and pushes what it finds as `file:line: what is wrong`.
+//! The house rules that a program can check; CONTRIBUTING.md has them for people. Each module is one rule: it checks one
+//! file, or the tree, and pushes each violation as `file:line: sentence`.
 
 mod arrows;
 mod links;
 mod machine;
+mod pages;
 mod shell;
 mod source;
+mod words;
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +16,6 @@ use std::path::Path;
 struct File {
     /// Path below the root, with `/`.
     name: String,
-    /// What is in it.
     text: String,
 }
 
@@ -49,11 +50,13 @@ fn violations(root: &Path, files: &[File]) -> Vec<String> {
         }
     }
     links::check(root, files, &mut found);
+    pages::check(files, &mut found);
+    words::check(files, &mut found);
     shell::check(root, files, &mut found);
     found
 }
 
-/// Every text file below a folder, without what tools and runs leave there.
+/// Every text file below a folder, without the output of tools and runs.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<(), String> {
     let error = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     for entry in fs::read_dir(folder).map_err(|e| error(folder, e))? {
@@ -66,7 +69,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<(), Stri
                 collect(root, &path, files)?;
             }
         } else if name != "Cargo.lock" && last != ".git" {
-            // What is not text has no lines to check.
+            // A binary file has no lines to check.
             if let Ok(text) = String::from_utf8(fs::read(&path).map_err(|e| error(&path, e))?) {
                 files.push(File { name, text });
             }
@@ -87,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_sees_the_files() {
+    fn every_rule_checks_the_files() {
         let folder = std::env::temp_dir().join(format!("powersweep-tidy-{}", std::process::id()));
         let write = |name: &str, text: &str| {
             let path = folder.join(name);
@@ -99,12 +102,15 @@ mod tests {
         write("page.md", "[gone](nowhere.md)\n");
         write("run", "#!/bin/bash\nif\n");
         write("notes", concat!("/work", "/shared\n"));
-        write("target/x.rs", "not looked at: utils");
-        let report = run(&folder).expect_err("five violations");
+        write("words.sh", concat!("# Who", "ever reads this\n"));
+        write("target/x.rs", "not checked: utils");
+        let report = run(&folder).expect_err("six violations");
         fs::remove_dir_all(&folder).expect("removed");
-        for file in ["engine/src/utils/x.rs:1:", "engine/Cargo.toml:2:", "page.md:1:", "run:3:", "notes:1:"] {
-            assert!(report.contains(file), "{file} is missing in:\n{report}");
+        let places =
+            ["engine/src/utils/x.rs:1:", "engine/Cargo.toml:2:", "page.md:1:", "run:3:", "notes:1:", "words.sh:1:"];
+        for place in places {
+            assert!(report.contains(place), "{place} is missing in:\n{report}");
         }
-        assert!(report.ends_with("tidy: 5 violations"), "{report}");
+        assert!(report.ends_with("tidy: 6 violations"), "{report}");
     }
 }

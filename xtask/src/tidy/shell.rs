@@ -1,4 +1,4 @@
-//! Shell scripts are at least read by bash without complaint.
+//! Shell scripts parse: `bash -n` accepts them.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,11 +7,11 @@ use super::File;
 
 pub(super) fn check(root: &Path, files: &[File], violations: &mut Vec<String>) {
     for file in files.iter().filter(|file| is_script(file)) {
-        // A machine without bash cannot run them either.
+        // Without bash the scripts cannot run either.
         let Ok(output) = Command::new("bash").arg("-n").arg(root.join(&file.name)).output() else { return };
         if !output.status.success() {
             let words = String::from_utf8_lossy(&output.stderr);
-            violations.push(complaint(&file.name, words.lines().next().unwrap_or("bash cannot read it")));
+            violations.push(complaint(&file.name, words.lines().next().unwrap_or("bash cannot parse it")));
         }
     }
 }

@@ -1,27 +1,27 @@
-//! Rules of Rust source files, by lines: `cargo fmt` has made their shape regular, so indentation tells where a
-//! function or a test module ends. Public items without documentation are the compiler's to find.
+//! Rules of Rust source files, line by line. `cargo fmt` makes indentation regular, so that it shows where a function or a
+//! test module ends. The compiler finds public items without documentation.
 
 use super::File;
 
-/// Lines that a source file may have: above it, a file is seldom one room.
+/// Most lines of a source file: a longer one seldom has one subject.
 const FILE_LINES: usize = 500;
-/// Lines that a function may have.
+/// Most lines of a function.
 const FUNCTION_LINES: usize = 80;
 
-/// Files with a ceiling of their own, and why. Raise one here rather than split what belongs together.
+/// Files with a ceiling of their own and the reason. A file with one subject gets a line here rather than a split.
 const EXCEPTIONS: &[(&str, usize, &str)] = &[];
 
-/// Names of modules and folders that say nothing.
+/// Names of modules and folders that do not name their contents.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "manager", "helper", "helpers", "misc"];
 
 /// Unfinished work, in halves so that this file does not contain it.
 const UNFINISHED: &[(&str, &str)] = &[("todo", "!("), ("unimplemented", "!("), ("dbg", "!("), ("#[ign", "ore")];
 
-/// Where logic lives that never waits, and owns no clock, file, socket, thread or random source.
+/// Folders whose logic never waits, and owns no clock, file, socket, thread or random source.
 const LOGIC: &[&str] =
     &["engine/src/", "experiments/src/", "results/src/", "coordinator/src/farm/", "worker/src/session/"];
 
-/// What waits, or differs from one call to the next.
+/// Names of functions and syntax that wait, or that give another value at each call.
 const WAITING: &[&str] = &[
     "std::thread",
     "std::net",
@@ -41,7 +41,7 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
     let name = &file.name;
     let parts: Vec<&str> = name.trim_end_matches(".rs").split('/').collect();
     if let Some(empty) = parts.iter().find(|part| EMPTY_NAMES.contains(part)) {
-        violations.push(format!("{name}:1: a module's name says what is in it, `{empty}` does not"));
+        violations.push(format!("{name}:1: `{empty}` does not name the contents of a module"));
     }
     let ceiling = EXCEPTIONS.iter().find(|(file, ..)| file == name).map_or(FILE_LINES, |(_, lines, _)| *lines);
     let lines = file.text.lines().count();
@@ -68,13 +68,13 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
             violations.push(format!("{name}:{begin}: a function of {length} lines, the ceiling is {FUNCTION_LINES}"));
         }
         if !in_tests && code.contains(concat!(".unwrap", "()")) {
-            violations.push(format!("{at}: `unwrap` outside tests; say why it cannot fail, or return an error"));
+            violations.push(format!("{at}: `unwrap` outside tests; give the reason by `expect`, or return an error"));
         }
         for word in UNFINISHED.iter().map(|(half, rest)| format!("{half}{rest}")).filter(|word| code.contains(word)) {
             violations.push(format!("{at}: `{word}` is unfinished work"));
         }
         for word in WAITING.iter().filter(|word| logic && !in_tests && code.contains(*word)) {
-            violations.push(format!("{at}: `{word}` in logic that never waits; hand the value in"));
+            violations.push(format!("{at}: `{word}` in logic that never waits; pass the value as an argument"));
         }
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn names_and_ceilings() {
         assert!(found("a/src/x.rs", "fn a() {}\n").is_empty());
-        only(found("a/src/helper.rs", ""), "says what is in it");
+        only(found("a/src/helper.rs", ""), "does not name the contents");
         only(found("a/src/utils/x.rs", ""), "`utils` does not");
         assert!(found("a/src/x.rs", &"// x\n".repeat(500)).is_empty());
         only(found("a/src/x.rs", &"// x\n".repeat(501)), "501 lines");

@@ -1,0 +1,169 @@
+//! Retired names and phrases do not come back: one concept has one name (the glossary of ARCHITECTURE.md), and a sentence
+//! names its noun.
+//!
+//! A term is retired by a line in [`NAMES`] or [`PHRASES`]. Folders that still use it are exceptions; an exception that is
+//! no longer needed is a violation, so that the lists become strict.
+
+use super::File;
+
+/// A retired name: an identifier, or a path that ends in `::`.
+struct Name {
+    retired: &'static str,
+    instead: &'static str,
+    /// Where the name is still in use.
+    still_in: &'static [&'static str],
+}
+
+const NAMES: &[Name] = &[
+    Name { retired: "Desk", instead: "owner record", still_in: &["coordinator/"] },
+    Name { retired: "Gate", instead: "the name of the mechanism", still_in: &["experiments/"] },
+    Name { retired: "LogDigest", instead: "Digest", still_in: &["coordinator/", "farmtest/"] },
+    Name { retired: "StagedPart", instead: "Upload", still_in: &["coordinator/", "proto/", "worker/"] },
+    Name { retired: "Touch", instead: "the name of the mechanism", still_in: &["experiments/"] },
+    Name { retired: "Vigil", instead: "stall detector", still_in: &["coordinator/"] },
+    Name { retired: "Wheel", instead: "the name of the mechanism", still_in: &["experiments/"] },
+    Name {
+        retired: "queueing::",
+        instead: "queues::",
+        still_in: &["CONTRIBUTING.md", "cli/", "engine/", "experiments/", "results/"],
+    },
+    Name {
+        retired: "registry::",
+        instead: "spec:: (types) or components:: (the list)",
+        still_in: &["CONTRIBUTING.md", "cli/", "engine/", "experiments/", "proto/", "results/", "workloads/"],
+    },
+    Name { retired: "unrolled", instead: "unpublished", still_in: &["coordinator/", "farmtest/"] },
+];
+
+/// Retired phrases, with the way to say it.
+const PHRASES: &[(&str, &str)] = &[
+    ("anew", "again, or a new NOUN"),
+    ("as it is", "unchanged"),
+    ("at hand", "the place of the noun"),
+    ("goes away", "is deleted, or ends"),
+    ("nothing of", "no NOUN"),
+    ("so many", "the number"),
+    ("what is there", "the noun"),
+    ("what nobody", "the noun"),
+    ("who wants", "the user, the caller"),
+    ("whoever", "the user, the caller"),
+];
+
+/// Folders in which [`PHRASES`] still occur.
+const UNREAD: &[&str] = &["cli/", "coordinator/", "engine/", "proto/", "results/", "worker/", "workloads/"];
+
+/// This file has all retired terms.
+const OWN: &str = "xtask/src/tidy/words.rs";
+
+pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
+    for file in files.iter().filter(|file| file.name != OWN) {
+        for Name { retired, instead, still_in } in NAMES {
+            if !is_below(file, still_in) {
+                let lines = file.text.lines().enumerate().filter(|(_, line)| has_word(line, retired));
+                violations.extend(lines.map(|(number, _)| found(file, number + 1, retired, instead)));
+            }
+        }
+        if !is_below(file, UNREAD) {
+            violations.extend(phrases(&file.text).map(|(number, (retired, say))| found(file, number, retired, say)));
+        }
+    }
+    if files.iter().any(|file| file.name == OWN) {
+        check_exceptions(files, violations);
+    }
+}
+
+fn found(file: &File, number: usize, retired: &str, instead: &str) -> String {
+    format!("{}:{number}: `{retired}` is a retired term; use: {instead}", file.name)
+}
+
+fn check_exceptions(files: &[File], violations: &mut Vec<String>) {
+    for Name { retired, still_in, .. } in NAMES {
+        for path in *still_in {
+            if !files.iter().any(|file| is_below(file, &[path]) && has_word(&file.text, retired)) {
+                violations.push(format!("{OWN}:1: `{retired}` is gone from {path}: remove the exception"));
+            }
+        }
+    }
+    for path in UNREAD {
+        if !files.iter().any(|file| is_below(file, &[path]) && phrases(&file.text).next().is_some()) {
+            violations.push(format!("{OWN}:1: {path} has no retired phrase: remove it from UNREAD"));
+        }
+    }
+}
+
+fn is_below(file: &File, paths: &[&str]) -> bool {
+    paths.iter().any(|path| file.name.starts_with(path))
+}
+
+/// The retired phrases of a text, also those that run over the end of a line, with the lines of their beginnings.
+fn phrases(text: &str) -> impl Iterator<Item = (usize, (&'static str, &'static str))> {
+    let lines: Vec<String> = text.lines().map(|line| sentence(line).to_lowercase()).collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let next = lines.get(at + 1).map_or("", String::as_str);
+        let both = format!("{line} {next}");
+        for &(phrase, say) in PHRASES {
+            // A phrase that is whole in the next line is reported there.
+            if has_word(line, phrase) || (has_word(&both, phrase) && !has_word(next, phrase)) {
+                found.push((at + 1, (phrase, say)));
+            }
+        }
+    }
+    found.into_iter()
+}
+
+/// A line without indentation, comment marks and the mark of a string that goes on.
+fn sentence(line: &str) -> &str {
+    line.trim_start().trim_start_matches(['/', '!', '#', '-', '*', ' ']).trim_end_matches('\\').trim_end()
+}
+
+/// Whether a text has this word, name or phrase, and not only as a piece of another.
+fn has_word(text: &str, word: &str) -> bool {
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !before.is_some_and(in_word) && (word.ends_with(':') || !after.is_some_and(in_word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let file = |(name, text): &(&str, &str)| File { name: (*name).to_owned(), text: (*text).to_owned() };
+        let mut found = Vec::new();
+        check(&files.iter().map(file).collect::<Vec<_>>(), &mut found);
+        found
+    }
+
+    #[test]
+    fn retired_names_are_found_as_whole_names() {
+        let text = "use crate::registry::Entry;\nlet vigil = Vigil::new();\nstruct VigilOf;\nlet my_registry = 1;\n";
+        let expected = [
+            "docs/x.rs:2: `Vigil` is a retired term; use: stall detector",
+            "docs/x.rs:1: `registry::` is a retired term; use: spec:: (types) or components:: (the list)",
+        ];
+        assert_eq!(found(&[("docs/x.rs", text)]), expected);
+        assert!(found(&[("coordinator/src/x.rs", "struct Vigil;\n")]).is_empty(), "an exception");
+    }
+
+    #[test]
+    fn retired_phrases_are_found_across_lines() {
+        let text = "/// Placed anew.\n/// Whoever\n/// asks. For so\n///   many, somany\n";
+        let lines: Vec<String> =
+            found(&[("xtask/x.rs", text)]).iter().map(|line| line.split(" is a").next().unwrap_or("").into()).collect();
+        assert_eq!(lines, ["xtask/x.rs:1: `anew`", "xtask/x.rs:2: `whoever`", "xtask/x.rs:3: `so many`"]);
+        assert!(found(&[("engine/x.rs", text)]).is_empty(), "an exception");
+    }
+
+    #[test]
+    fn exceptions_that_are_not_needed_are_found() {
+        let own = (OWN, "anew, Vigil");
+        let found = found(&[own, ("coordinator/x.rs", "Vigil, Desk\n"), ("engine/x.rs", "anew")]);
+        let gone = |what: &str| found.iter().any(|line| line.contains(what));
+        assert!(gone("`Touch` is gone from experiments/") && gone("worker/ has no retired phrase"), "{found:?}");
+        assert!(!gone("Vigil") && !gone("`Desk`") && !gone(" engine/ has"), "{found:?}");
+    }
+}
