@@ -1,4 +1,5 @@
-//! Arrows between crates go one way: this file lists the allowed dependencies of each crate. Tests may depend on any crate.
+//! Arrows between crates go one way: this file lists the allowed dependencies of each crate. Tests may depend on any
+//! crate.
 
 use super::File;
 

@@ -1,5 +1,5 @@
-//! The house rules that a program can check; CONTRIBUTING.md has them for people. Each module is one rule: it checks one
-//! file, or the tree, and pushes each violation as `file:line: sentence`.
+//! The house rules that a program can check; CONTRIBUTING.md has them for people. Each module is one rule: it checks
+//! one file, or the tree, and pushes each violation as `file:line: sentence`.
 
 mod arrows;
 mod links;

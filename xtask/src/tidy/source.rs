@@ -1,5 +1,5 @@
-//! Rules of Rust source files, line by line. `cargo fmt` makes indentation regular, so that it shows where a function or a
-//! test module ends. The compiler finds public items without documentation.
+//! Rules of Rust source files, line by line. `cargo fmt` makes indentation regular, so that it shows where a function
+//! or a test module ends. The compiler finds public items without documentation.
 
 use super::File;
 

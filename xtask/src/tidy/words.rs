@@ -1,8 +1,8 @@
-//! Retired names and phrases do not come back: one concept has one name (the glossary of ARCHITECTURE.md), and a sentence
-//! names its noun.
+//! Retired names and phrases do not come back: one concept has one name (the glossary of ARCHITECTURE.md), and a
+//! sentence names its noun.
 //!
-//! A term is retired by a line in [`NAMES`] or [`PHRASES`]. Folders that still use it are exceptions; an exception that is
-//! no longer needed is a violation, so that the lists become strict.
+//! A term is retired by a line in [`NAMES`] or [`PHRASES`]. Folders that still use it are exceptions; an exception that
+//! is no longer needed is a violation, so that the lists become strict.
 
 use super::File;
 
@@ -50,7 +50,17 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// Folders in which [`PHRASES`] still occur.
-const UNREAD: &[&str] = &["cli/", "coordinator/", "engine/", "proto/", "results/", "worker/", "workloads/"];
+const UNREAD: &[&str] = &[
+    "cli/",
+    "coordinator/",
+    "engine/",
+    // Quotes an error of the coordinator.
+    "farmtest/tests/it/simulation/worker.rs",
+    "proto/",
+    "results/",
+    "worker/",
+    "workloads/",
+];
 
 /// This file has all retired terms.
 const OWN: &str = "xtask/src/tidy/words.rs";
