@@ -1,5 +1,5 @@
 #!/bin/bash
-# Hosts for tests on one machine: network namespaces on one bridge, from which nothing leaves. Needs root, iproute2 and
+# Hosts for tests on one machine: network namespaces on one isolated bridge. Needs root, iproute2 and
 # iptables. PFX (up to 8 letters) keeps the hosts of several callers apart; host I has the address 10.78.0.I.
 #   hosts.sh up PFX N            makes hosts 1 to N
 #   hosts.sh exec PFX I CMD...   runs a command as host I

@@ -1,5 +1,6 @@
-//! What the farm costs over a bare loop: `powersweep run` of a sweep on two slots, against two threads that simulate the
-//! same specs with logs parsed once and write no rows. Paired runs in turn; prints wall times and the median ratio.
+//! Cost of the farm compared with a bare loop: `powersweep run` of a sweep on two slots, against two threads that
+//! simulate the same specs with logs parsed once and write no rows. Alternates paired runs; prints wall times and the
+//! median ratio.
 //!
 //!     cargo build --release && cargo bench -p powersweep-farmtest --bench overhead
 //!
@@ -20,7 +21,7 @@ use powersweep_workloads::Library;
 const THREADS: usize = 2;
 const ROUNDS: usize = 5;
 
-/// Sixteen slices of 5,000 jobs of each log: where the first begins, and how far apart they are.
+/// Sixteen slices of 5,000 jobs of each log: the beginning of the first, and the distance of the beginnings.
 const SLICES: [(&str, u32, u32); 5] = [
     ("CTC", 2000, 4500),
     ("SDSC", 2000, 4000),
@@ -79,7 +80,7 @@ fn compare(binary: &Path, library: &Library, name: &str, text: &str, allowed: f6
     println!("{name}: median ratio {:.3}, at most {allowed} wanted", ratios[ROUNDS / 2]);
 }
 
-/// Wall seconds of the bare loop, reading and parsing the logs included.
+/// Wall seconds of the bare loop, with reading and parsing of the logs.
 fn bare(library: &Library, text: &str) -> f64 {
     let began = Instant::now();
     let manifest = Manifest::parse("bench", text).expect("the manifest is correct");

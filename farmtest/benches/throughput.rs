@@ -5,11 +5,11 @@
 //! A task is the simulation of one synthetic job by the ordinary worker, with the full row of the `tasks` table. The
 //! clock starts when `submit` starts and stops when the last part is visible and its rows are counted, by DuckDB where
 //! POWERSWEEP_PYTHON has it, else by the footers of the parts. CPU times are those of the processes while the clock
-//! runs; on a loaded machine they tell more than the rate. The coordinator says how much CPU the encoding of parts took.
+//! runs; on a loaded machine they are more reliable than the rate. The coordinator logs the CPU time of encoding parts.
 //!
-//! POWERSWEEP_THROUGHPUT_TASKS (default 500,000) sets the tasks of a sweep, POWERSWEEP_THROUGHPUT_ROUNDS (default 3) the
-//! rounds, and POWERSWEEP_THROUGHPUT_SETUPS the workers and slots (default `16x1,1x2`). The binary is POWERSWEEP_BIN,
-//! else the one beside this bench.
+//! POWERSWEEP_THROUGHPUT_TASKS (default 500,000) sets the tasks of a sweep, POWERSWEEP_THROUGHPUT_ROUNDS (default 3)
+//! the rounds, and POWERSWEEP_THROUGHPUT_SETUPS the workers and slots (default `16x1,1x2`). The binary is
+//! POWERSWEEP_BIN, else the one beside this bench.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,30 +21,30 @@ use std::time::{Duration, Instant};
 use parquet::file::metadata::ParquetMetaDataReader;
 use powersweep_farmtest::bench_binary;
 
-/// Between two looks at the dataset's folder.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval of checks of the dataset's folder and of logs.
+const POLL: Duration = Duration::from_millis(20);
 /// Only turns a hang into a failure.
 const PATIENCE: Duration = Duration::from_secs(900);
 /// Clock ticks a second in /proc: the same on every Linux.
 const TICKS_PER_S: f64 = 100.0;
-/// What the rates are compared with, measured on a machine of two cores like the goals.
+/// Rates of other programs, measured on a machine of two cores, for which the goals are, too.
 const OTHERS: &str = "HyperQueue 0.26: 27,650/s with 16 workers x 64 slots and no results, 935/s with one worker of two \
                       slots; Ray 1,646/s; Dask 671/s";
 /// Cores that the goals are for.
 const CORES: f64 = 2.0;
 
-/// Workers and slots of each, with the rate wanted (tasks/s).
+/// Workers and slots of each, with the rate that is the goal (tasks/s).
 struct Setup {
     workers: usize,
     slots: usize,
     wanted: Option<f64>,
 }
 
-/// What one sweep took.
+/// Times of one sweep.
 struct Measured {
     wall_s: f64,
     coordinator_s: f64,
-    /// Of the coordinator's: encoding parts.
+    /// The share of `coordinator_s` that encodes parts.
     encoding_s: f64,
     workers_s: f64,
     client_s: f64,
@@ -146,7 +146,7 @@ fn sweep(binary: &Path, setup: &Setup, tasks: u64) -> Measured {
     Measured { wall_s, coordinator_s, encoding_s, workers_s, client_s, counted_by }
 }
 
-/// A sweep over seeds: every task has a workload, an id and a row of its own.
+/// A sweep over seeds: every task has its own workload, id and row.
 fn trivial(tasks: u64) -> String {
     format!(
         "version = 1\nname = \"trivial\"\nseeds = {{ from = 1, count = {tasks} }}\n\
@@ -154,13 +154,13 @@ fn trivial(tasks: u64) -> String {
     )
 }
 
-/// Waits until the parts' footers hold as many rows.
+/// Waits until the parts' footers have this number of rows in total.
 fn wait_for_rows(folder: &Path, tasks: u64) {
     let begun = Instant::now();
     let mut parts: BTreeMap<PathBuf, u64> = BTreeMap::new();
     while parts.values().sum::<u64>() < tasks {
-        assert!(begun.elapsed() < PATIENCE, "{parts:?} is all that came of {tasks} rows");
-        std::thread::sleep(LOOK);
+        assert!(begun.elapsed() < PATIENCE, "only {parts:?} of {tasks} rows");
+        std::thread::sleep(POLL);
         for entry in std::fs::read_dir(folder).into_iter().flatten() {
             let path = entry.expect("the folder can be listed").path();
             parts.entry(path).or_insert_with_key(|path| rows_of(path));
@@ -181,7 +181,7 @@ struct Process {
 }
 
 impl Process {
-    /// Starts it with what it says in `log`.
+    /// Starts it; its messages go to the file `log`.
     fn start(binary: &Path, args: &[&str], log: &Path) -> Process {
         let said = || File::create(log).expect("the folder is writable");
         let mut command = Command::new(binary);
@@ -197,7 +197,7 @@ impl Process {
         std::fs::read_to_string(&self.log).expect("the log can be read")
     }
 
-    /// Waits until it has said this; returns the line.
+    /// Waits until a message has this text; returns the line.
     fn says(&mut self, text: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -207,13 +207,13 @@ impl Process {
             }
             let ended = self.child.try_wait().expect("it can be waited for").is_some();
             assert!(!ended && begun.elapsed() < PATIENCE, "it does not say {text:?}:\n{said}");
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
     }
 
-    /// Waits for its end; returns the CPU it took.
+    /// Waits for its end; returns its CPU time.
     fn ends_well(&mut self) -> f64 {
-        // A process that ended keeps its times until it is waited for.
+        // An ended process keeps its times until it is reaped.
         let state = |stat: &str| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'));
         while !state(&self.stat()) {
             std::thread::sleep(Duration::from_millis(1));
@@ -228,7 +228,7 @@ impl Process {
         std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it was not waited for")
     }
 
-    /// CPU of the process so far, user and system, ended threads included.
+    /// CPU time of the process so far, user and system, with ended threads.
     fn cpu_s(&self) -> f64 {
         let stat = self.stat();
         // Behind the name in parentheses: state is the third field, the times are the 14th and 15th.
@@ -237,7 +237,7 @@ impl Process {
         (ticks(14) + ticks(15)) / TICKS_PER_S
     }
 
-    /// What a coordinator says of the CPU that parts took.
+    /// The CPU time of encoding parts, from a coordinator's log.
     fn encoding_s(&self) -> f64 {
         let said = self.said();
         let ms = |line: &str| line.split_once("encoding_cpu_ms=")?.1.split(' ').next()?.parse::<f64>().ok();
@@ -252,7 +252,7 @@ impl Drop for Process {
     }
 }
 
-/// Counts rows by DuckDB: started before the clock, so that no interpreter's start is measured.
+/// Counts rows by DuckDB. Started before the clock, so that the start of Python is not measured.
 struct Counter(Option<Child>);
 
 impl Counter {

@@ -1,7 +1,7 @@
-//! The written dataset, read as any reader would: every file of a table's folder; and the one comparison that every test
-//! with faults ends with.
+//! Reads a dataset like any reader, every file of a table's folder, and compares two datasets. Every test with faults
+//! ends with this comparison.
 //!
-//! What is wrong with a dataset is a failed test, so these functions panic.
+//! A wrong dataset is a failed test, so these functions panic.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,10 +11,10 @@ use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{SortOptions, concat_batches, lexsort_to_indices, take_record_batch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-/// Columns that say who ran a task when, and how long it took: they differ between two runs.
+/// Columns of the run (worker, times): they differ between two runs.
 pub const OF_THE_RUN: [&str; 6] = ["worker", "attempt", "started_at", "wall_ms", "engine_ms", "parse_ms"];
 
-/// All rows of a table, sorted by `keys`. Panics if its folder has anything but readable Parquet files, or none.
+/// All rows of a table, sorted by `keys`. Panics if its folder has no file, or a file that is no readable Parquet.
 pub fn table(data: &Path, experiment: &str, table: &str, keys: &[&str]) -> RecordBatch {
     let folder = data.join(experiment).join(table);
     let mut batches = Vec::new();
@@ -63,7 +63,7 @@ pub fn text(batch: &RecordBatch, name: &str) -> Vec<String> {
     column.as_string::<i32>().iter().map(|v| v.unwrap_or_default().to_owned()).collect()
 }
 
-/// The columns that a table's rows are told apart by.
+/// The columns that identify a table's rows.
 fn keys(table: &str) -> &'static [&'static str] {
     match table {
         "jobs" => &["task_id", "job_id"],
@@ -72,13 +72,13 @@ fn keys(table: &str) -> &'static [&'static str] {
     }
 }
 
-/// Checks that a table of a dataset that was disturbed holds the rows of one that was not, each once: every column but
-/// those that tell of the run. Returns the number of rows.
+/// Checks that a table of a disturbed run has the rows of an undisturbed run, each once, in every column except
+/// [`OF_THE_RUN`]. Returns the number of rows.
 pub fn assert_undisturbed(disturbed: &Path, undisturbed: &Path, experiment: &str, name: &str) -> usize {
     assert_undisturbed_but(disturbed, undisturbed, experiment, name, &[])
 }
 
-/// The same but for some columns: `task_index` is that of the manifest which a task ran under, and edits change it.
+/// The same without some columns: `task_index` counts in the manifest that a task ran under, and edits change it.
 pub fn assert_undisturbed_but(
     disturbed: &Path,
     undisturbed: &Path,

@@ -1,6 +1,6 @@
 //! Manifests that tests and benches share.
 
-/// `tasks` synthetic tasks, a multiple of 4, of `jobs` jobs each; `more` are further keys of the manifest.
+/// `tasks` synthetic tasks, a multiple of 4, with `jobs` jobs each; `more` has further keys of the manifest.
 pub fn four_policies(name: &str, tasks: u64, jobs: u32, more: &str) -> String {
     let seeds = tasks / 4;
     format!(

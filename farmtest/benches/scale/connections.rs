@@ -1,9 +1,8 @@
-//! Ten thousand workers on one coordinator at a moderate load: how long their slots have no task, and how long a worker
-//! waits from its hand-in to its next lease, which goes behind what it has queued. Workers are connections from other
-//! processes.
+//! Ten thousand workers on one coordinator at a moderate load: the time of a slot without a task, and the time from a
+//! hand-in to the next lease, which is queued behind the worker's tasks. Workers are connections from other processes.
 //!
-//! A lease waits until it is durable, so this is measured twice: on a disk, beside what a synced write of the size of a
-//! commit takes there meanwhile, and in memory.
+//! A lease is sent once it is durable, so both times are measured twice: on a disk, beside the time of a synced write
+//! of the size of a commit, and in memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,11 +19,11 @@ use crate::server::{Files, Server, machine, trivial};
 use crate::worker::{Load, Wait, Workers};
 use crate::{folder, number};
 
-/// Processes that the workers live in: each has its own limit of open files.
+/// Processes of the workers: each has its own limit of open files.
 const PROCESSES: usize = 4;
-/// What a task takes on average: with 10,000 workers 2,000 tasks a second.
+/// Mean duration of a task: with 10,000 workers 2,000 tasks a second.
 const TASK_MS: u64 = 5000;
-/// Spans of time that the waits are shown by.
+/// Length of the spans of time for which waits are shown.
 const SPAN_MS: u32 = 10_000;
 
 /// A folder of files in memory, where the system has one.
@@ -44,7 +43,7 @@ pub(crate) fn run(binary: &Path, runtime: &Runtime) {
     }
 }
 
-/// Writes beside the farm and measures how long that takes.
+/// Writes files beside the farm and measures the times.
 struct Disk {
     ends: Arc<AtomicBool>,
     writes: JoinHandle<Vec<u32>>,
@@ -87,7 +86,7 @@ fn measure(binary: &Path, runtime: &Runtime, data: &Path) {
     let (mut cpu, mut done, mut at) = (server.cpu_s(), 0, Instant::now());
     loop {
         std::thread::sleep(Duration::from_secs(10));
-        // They end only when what they saw is read.
+        // They end only when their output is read.
         if began.elapsed().as_secs() >= seconds || processes.iter_mut().any(Workers::ended) {
             break;
         }
@@ -125,7 +124,7 @@ fn measure(binary: &Path, runtime: &Runtime, data: &Path) {
     show(&answers);
 }
 
-/// Waits by the time when they were over, and all of them.
+/// Shows waits by the time of their end, and all of them.
 fn show(waits: &[Wait]) {
     let mut by_span: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for wait in waits {
@@ -137,7 +136,7 @@ fn show(waits: &[Wait]) {
     println!("  all: {}", percentiles(waits.iter().map(|wait| wait.us).collect()));
 }
 
-/// Percentiles of waits, in words.
+/// Percentiles of waits, as text.
 fn percentiles(mut waits_us: Vec<u32>) -> String {
     waits_us.sort_unstable();
     let at = |p: f64| {

@@ -1,12 +1,12 @@
-//! The coordinator at size: a sweep of 10^9 tasks, the start on 10^6 finished ones, memory and files over 10^7 tasks and
-//! over minutes of small commits, ten thousand workers. Prints numbers and judges none: what is wanted stands beside them.
+//! The coordinator at scale: a sweep of 10^9 tasks, the start on 10^6 finished tasks, memory and files over 10^7 tasks
+//! and over minutes of small commits, ten thousand workers. Prints numbers beside their goals and does not judge them.
 //!
 //!     cargo build --release
 //!     cargo bench -p powersweep-farmtest --bench scale [-- accept recover many small connections]
 //!
 //! The binary is POWERSWEEP_BIN, else the one beside this bench. POWERSWEEP_SCALE_TASKS: tasks of `many` (10,000,000).
-//! POWERSWEEP_SCALE_SECONDS: length of `small` and `connections` (120). POWERSWEEP_SCALE_WORKERS: those of `connections`
-//! (10,000).
+//! POWERSWEEP_SCALE_SECONDS: length of `small` and `connections` (120). POWERSWEEP_SCALE_WORKERS: those of
+//! `connections` (10,000).
 
 mod connections;
 mod server;
@@ -20,10 +20,10 @@ use server::{Files, Server, machine, trivial};
 use tokio::runtime::Runtime;
 use worker::{Load, Workers, serve_as_workers};
 
-/// A part of the bench: the binary, and what to ask it with.
-type Part = fn(&Path, &Runtime);
+/// A section of the bench: gets the binary and a runtime for requests.
+type Section = fn(&Path, &Runtime);
 
-const PARTS: [(&str, Part); 5] =
+const SECTIONS: [(&str, Section); 5] =
     [("accept", accept), ("recover", recover), ("many", many), ("small", small), ("connections", connections::run)];
 
 fn main() {
@@ -36,21 +36,21 @@ fn main() {
     };
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let runtime = Runtime::new().expect("a runtime starts");
-    for (name, part) in PARTS {
+    for (name, section) in SECTIONS {
         if asked.is_empty() || asked.iter().any(|arg| arg == name) {
             println!("{name}: {}", machine());
-            part(&binary, &runtime);
+            section(&binary, &runtime);
         }
     }
 }
 
-/// What the state may hold besides three times the live rows: 256 MB.
+/// Allowed size of the state in addition to three times the live rows: 256 MB.
 const ALLOWED_MIB: f64 = 256e6 / (1 << 20) as f64;
 
 /// Ordinary workers of `many`, of one slot each.
 const ORDINARY: usize = 16;
 
-/// A setting of the caller.
+/// A number from the environment.
 pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
@@ -59,7 +59,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-/// Workers that hand in what they get at once.
+/// Workers that hand in their leased tasks at once.
 fn fast(url: &str, workers: usize, rows: usize, seconds: u64) -> Workers {
     Load { url: url.to_owned(), workers, rows, ahead: 4, task_ms: 0, seconds }.start()
 }
@@ -75,7 +75,7 @@ fn accept(binary: &Path, runtime: &Runtime) {
         reply.tasks,
         took.as_secs_f64() * 1e3
     );
-    // Sixteen workers with rows of their own: leases and done bits lie far apart.
+    // Sixteen workers: leases and done bits are far apart.
     let seen = fast(&server.url, 16, 5, 5).wait();
     let (now, most) = server.memory_mib();
     let state = server.experiment(runtime);
@@ -130,7 +130,7 @@ fn recover(binary: &Path, runtime: &Runtime) {
     }
 }
 
-/// Prints memory and files until the workers have ended or `over` says so. Rows come in hand-ins of so many.
+/// Prints memory and files until `over` is true of the number of done tasks. A hand-in has `rows` rows.
 fn watch(
     server: &Server,
     data: &Path,

@@ -1,6 +1,6 @@
-//! A coordinator process under load, for the benches of scale: starting it, asking it, looking at its memory and files.
+//! A coordinator process under load, for the benches of scale: its start, requests, memory and files.
 //!
-//! Workers are processes of their own too (see [`crate::worker`]): what is measured is the coordinator's alone.
+//! Workers are other processes (see [`crate::worker`]), so that the measured values are the coordinator's alone.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,7 +12,7 @@ use powersweep_proto::client::{Address, Target};
 use powersweep_proto::v1;
 use tokio::runtime::Runtime;
 
-/// Far beyond what a start takes here.
+/// Far longer than a start takes here.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A sweep of tasks of one synthetic job each. `tasks` must be a multiple of 4.
@@ -20,7 +20,7 @@ pub(crate) fn trivial(name: &str, tasks: u64) -> String {
     four_policies(name, tasks, 1, "")
 }
 
-/// Load of the machine, as numbers of wall time must be read with it.
+/// Load of the machine, which wall times depend on.
 pub(crate) fn machine() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
@@ -31,7 +31,7 @@ pub(crate) fn machine() -> String {
 pub(crate) struct Server {
     child: Child,
     pub(crate) url: String,
-    /// From the start of the process until it answered a status.
+    /// Time from the start of the process to its first answer.
     pub(crate) ready_after: Duration,
 }
 
@@ -83,7 +83,7 @@ impl Server {
         self.status(runtime).experiments.into_iter().next().expect("an experiment is there")
     }
 
-    /// Submits; the time is that of the call, connecting included.
+    /// Submits; returns the time of the call, with connecting.
     pub(crate) fn submit(&self, manifest: &str, runtime: &Runtime) -> (v1::SubmitReply, Duration) {
         let began = Instant::now();
         let request = v1::SubmitRequest { manifest: manifest.to_owned(), ..Default::default() };
@@ -94,7 +94,7 @@ impl Server {
         (reply, began.elapsed())
     }
 
-    /// Memory that it has now and had at most, MiB.
+    /// Resident memory now and at most, MiB.
     pub(crate) fn memory_mib(&self) -> (f64, f64) {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let kib = |name: &str| {
@@ -112,7 +112,7 @@ impl Server {
         (ticks(11) + ticks(12)) / 100.0
     }
 
-    /// Ends it without a word, as a crash does.
+    /// Kills it, like a crash.
     pub(crate) fn kill(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -141,7 +141,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Those below `data/.powersweep`.
+    /// The files below `data/.powersweep`.
     pub(crate) fn of(data: &Path) -> Files {
         let mut files = Files::default();
         files.add(&data.join(".powersweep"));

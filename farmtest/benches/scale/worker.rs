@@ -1,6 +1,6 @@
-//! Workers that compute nothing: they speak the protocol and hand in rows that lie ready. Many in one process.
+//! Workers that compute nothing: they speak the protocol and hand in prepared rows. Many run in one process.
 //!
-//! A process of them is this bench itself, started again with [`WORD`] and the fields of [`Load`].
+//! Their process is this bench itself, started again with [`WORD`] and the fields of [`Load`].
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader};
@@ -26,34 +26,34 @@ use uuid::Uuid;
 /// First argument of a process of workers.
 pub(crate) const WORD: &str = "--load";
 
-/// What a worker that computes nothing says that a task took, where tasks take no time, in seconds.
+/// Duration of a task that is reported where tasks take no time (s).
 const SAID_S: f64 = 20e-6;
 
-/// What a process of workers does.
+/// The work of a process of workers.
 #[derive(Debug, Clone)]
 pub(crate) struct Load {
-    /// Of the coordinator.
+    /// URL of the coordinator.
     pub(crate) url: String,
     /// Workers, one connection and one slot each.
     pub(crate) workers: usize,
     /// Rows of a hand-in.
     pub(crate) rows: usize,
-    /// Hand-ins that may wait for their acknowledgement.
+    /// Most unacknowledged hand-ins.
     pub(crate) ahead: usize,
-    /// What a task takes, on average; 0 for nothing.
+    /// Mean duration of a task; 0 for none.
     pub(crate) task_ms: u64,
-    /// All end after this.
+    /// All workers end after this time.
     pub(crate) seconds: u64,
 }
 
-/// What a process of workers saw.
+/// Counts and waits of a process of workers.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Seen {
     /// Rows acknowledged.
     pub(crate) rows: u64,
-    /// From each hand-in to the next lease.
+    /// Times from each hand-in to the next lease.
     pub(crate) answers: Vec<Wait>,
-    /// Per task, how long its slot had none before: nothing where the next one lay in the worker's queue.
+    /// For each task, the time of its slot without a task before it; no entry if the task was queued.
     pub(crate) empty: Vec<Wait>,
     /// Connections that were refused or broke.
     pub(crate) lost: u64,
@@ -62,13 +62,13 @@ pub(crate) struct Seen {
 /// How long a worker waited.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wait {
-    /// When it was over, in milliseconds since the process began.
+    /// Its end, in milliseconds since the process began.
     pub(crate) at_ms: u32,
     pub(crate) us: u32,
 }
 
 impl Wait {
-    /// From `since` until now, in a process that began then.
+    /// The wait from `since` until now, in a process that began at `began`.
     fn over(since: Instant, began: Instant) -> Wait {
         let us = u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX);
         Wait { at_ms: u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX), us }
@@ -133,7 +133,7 @@ impl Workers {
         self.0.try_wait().is_ok_and(|status| status.is_some())
     }
 
-    /// Waits for its end and what it saw.
+    /// Waits for its end; returns its counts and waits.
     pub(crate) fn wait(mut self) -> Seen {
         let mut seen = Seen::default();
         let lines = BufReader::new(self.0.stdout.take().expect("it is piped")).lines();
@@ -159,7 +159,7 @@ impl Drop for Workers {
     }
 }
 
-/// Runs the workers, if this process was started for that.
+/// Runs the workers, if this process was started for them.
 pub(crate) fn serve_as_workers() -> bool {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.first().map(String::as_str) != Some(WORD) {
@@ -185,7 +185,7 @@ async fn run(load: Arc<Load>) -> Seen {
             tokio::time::sleep(Duration::from_millis(number as u64 * 8)).await;
             let mut worker = Worker::new(began, load, rows, number);
             if let Err(why) = worker.work(until).await {
-                // Not to the pipe, which nobody reads before the end.
+                // Not to standard output: the pipe is read only at the end.
                 eprintln!("  worker {number}: {why}");
                 worker.seen.lost += 1;
             }
@@ -203,7 +203,7 @@ async fn run(load: Arc<Load>) -> Seen {
     all
 }
 
-/// Encoded rows by their number, made once.
+/// Encoded rows by their number, each made once.
 #[derive(Default)]
 struct Rows(Mutex<HashMap<usize, Bytes>>);
 
@@ -214,7 +214,7 @@ impl Rows {
     }
 }
 
-/// Rows of the first tasks of a sweep of trivial tasks, as large as those of an ordinary worker: times are measured.
+/// Rows of the first tasks of a trivial sweep. Their times are measured, so that they are as large as ordinary rows.
 pub(crate) fn encode(count: usize) -> Bytes {
     let text = crate::server::trivial("rows", (count as u64 + 4) / 4 * 4);
     let manifest = Manifest::parse("bench", &text).expect("the manifest is right");
@@ -248,17 +248,17 @@ struct Worker {
     rows: Arc<Rows>,
     number: usize,
     seen: Seen,
-    /// What is leased and not handed in.
+    /// Leased tasks that are not handed in.
     queue: VecDeque<(v1::LeaseId, Range<u64>)>,
     generation: u64,
     experiment: String,
     next_id: u64,
-    /// Rows of hand-ins on their way, by id.
+    /// Numbers of rows of unacknowledged hand-ins, by id.
     on_the_way: HashMap<u64, u64>,
     handed_in: Option<Instant>,
-    /// When the task in the slot is done.
+    /// End of the task in the slot.
     busy_until: Option<tokio::time::Instant>,
-    /// Since when the slot has none.
+    /// Since when the slot has no task.
     empty_since: Option<Instant>,
     random: u64,
 }
@@ -342,7 +342,7 @@ impl Worker {
         }
     }
 
-    /// True when the worker may go.
+    /// Returns whether the worker may end.
     fn hear(&mut self, body: Option<FromFarm>) -> Result<bool, String> {
         match body {
             Some(FromFarm::Experiment(experiment)) => {
@@ -419,7 +419,7 @@ impl Worker {
         })
     }
 
-    /// From 0 to 1 (a step of Knuth's MMIX generator).
+    /// A random number from 0 to 1 (a step of Knuth's MMIX generator).
     fn spread(&mut self) -> f64 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.random >> 40) as f64 / f64::from(1 << 24)

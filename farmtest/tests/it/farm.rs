@@ -1,4 +1,4 @@
-//! Coordinators and workers in this process that can crash: each has a runtime of its own, which is torn down at once.
+//! Coordinators and workers in this process that can crash: each has its own runtime, and a crash tears it down.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sweeps::TINY_LOG;
 
-/// Far beyond what anything here takes: a test that waits so long hangs.
+/// Far longer than any step here: a test that waits this long hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn runtime() -> Runtime {
@@ -46,18 +46,18 @@ pub(crate) struct Coordinator {
     ownership: Ownership,
 }
 
-/// How long a worker that vanished keeps its leases where the test waits for their end.
+/// How long a lost worker keeps its leases, in tests that wait for their expiry.
 pub(crate) const SHORT_ABSENCE: Duration = Duration::from_millis(300);
-/// Longer than any worker here takes to come back.
+/// Longer than any worker here takes to reconnect.
 const LONG_ABSENCE: Duration = Duration::from_secs(60);
 
 impl Coordinator {
-    /// On a free port, or on that of one that crashed.
+    /// On a free port (0), or on the port of a crashed coordinator.
     pub(crate) fn start(data: &Data, port: u16) -> Coordinator {
         Coordinator::start_with(data, port, LONG_ABSENCE)
     }
 
-    /// The same with another patience for workers that vanished.
+    /// The same with another time until a lost worker's leases expire.
     pub(crate) fn start_with(data: &Data, port: u16, absence: Duration) -> Coordinator {
         let config = Config {
             heartbeat: Duration::from_millis(100),
@@ -115,7 +115,7 @@ impl Coordinator {
         reply.experiments.into_iter().next().expect("the experiment is there")
     }
 
-    /// Waits until so many workers are connected.
+    /// Waits until this number of workers is connected.
     pub(crate) fn wait_workers(&self, count: usize) {
         let requests = self.requests();
         let begun = Instant::now();
@@ -136,7 +136,7 @@ impl Coordinator {
         reply.workers.len()
     }
 
-    /// Waits until so many tasks are done.
+    /// Waits until this number of tasks is done.
     pub(crate) fn wait_done(&self, experiment: &str, tasks: u64) {
         let begun = Instant::now();
         loop {
@@ -149,7 +149,7 @@ impl Coordinator {
         }
     }
 
-    /// In good order: everything finished is in parts afterwards.
+    /// Ends orderly: every finished row is in a part afterwards.
     pub(crate) fn stop(self) {
         self.shutdown.cancel();
         let Coordinator { runtime, handle, store, ownership, .. } = self;
@@ -161,7 +161,7 @@ impl Coordinator {
         });
     }
 
-    /// Everything that it was doing stops at once; returns its port.
+    /// Ends at once, in the middle of its work; returns its port.
     pub(crate) fn crash(self) -> u16 {
         let port = self.port();
         let Coordinator { runtime, handle, store, ownership, .. } = self;
@@ -206,7 +206,7 @@ impl Worker {
         report
     }
 
-    /// It vanishes without a word.
+    /// Ends without a message.
     pub(crate) fn crash(self) {
         self.task.abort();
         self.runtime.shutdown_timeout(Duration::from_secs(10));

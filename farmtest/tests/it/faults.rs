@@ -1,4 +1,4 @@
-//! Coordinators and workers crash; the dataset equals that of an undisturbed run.
+//! Coordinators and workers crash, and the dataset equals that of an undisturbed run.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, tasks};
 use powersweep_farmtest::sweeps::four_policies;
 
 #[test]
-fn a_worker_that_vanishes_mid_lease_loses_nothing() {
+fn a_worker_that_crashes_with_a_lease_loses_no_task() {
     let data = Data::new();
     let manifest = four_policies("vanish", 400, 400, "");
     let coordinator = Coordinator::start_with(&data, 0, SHORT_ABSENCE);

@@ -1,5 +1,4 @@
-//! Tasks that ignore their deadline or take for ever, and a network that is away for longer than a
-//! lease lasts.
+//! Tasks that ignore their deadline or never end, and a network that fails for longer than a lease lasts.
 
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +13,7 @@ use crate::farm::{Coordinator, Data, SHORT_ABSENCE, Worker};
 use crate::sweeps::expected;
 use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, tasks};
 
-/// Far beyond what anything here takes.
+/// Far longer than any step here.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn options(port: u16, name: &str, hook: impl Fn(u64) + Send + Sync + 'static) -> WorkerOptions {
@@ -26,7 +25,7 @@ fn options(port: u16, name: &str, hook: impl Fn(u64) + Send + Sync + 'static) ->
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "in vain: {what}");
+        assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -135,7 +134,7 @@ fn clone(stream: &TcpStream) -> TcpStream {
 }
 
 #[test]
-fn what_was_finished_while_the_network_was_away_is_neither_lost_nor_run_again() {
+fn tasks_finished_during_a_network_outage_are_neither_lost_nor_run_again() {
     let data = Data::new();
     let manifest = four_policies("away", 400, 400, "");
     let coordinator = Coordinator::start_with(&data, 0, SHORT_ABSENCE);
@@ -151,9 +150,9 @@ fn what_was_finished_while_the_network_was_away_is_neither_lost_nor_run_again() 
         coordinator.wait_done("away", done);
         network.cut();
         until("its leases end", || coordinator.workers() == 0);
-        // It works off what it holds.
+        // It runs its leased tasks.
         let mut before = u64::MAX;
-        until("it has nothing left to do", || {
+        until("it has no task left", || {
             std::thread::sleep(Duration::from_millis(300));
             let now = begun.load(Ordering::SeqCst);
             std::mem::replace(&mut before, now) == now

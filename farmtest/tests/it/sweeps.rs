@@ -1,4 +1,4 @@
-//! Manifests of the tests, and their rows straight from the engine.
+//! Manifests of the tests, and their rows directly from the engine.
 
 use std::collections::BTreeMap;
 
@@ -38,11 +38,11 @@ pub(crate) fn digests(manifest: &Manifest) -> BTreeMap<String, Digest> {
     manifest.logs().into_iter().map(|log| (log.log, Digest::of(TINY_LOG))).collect()
 }
 
-/// What the tables `tasks`, `jobs` and `series` must hold: a plain loop over the sweep.
+/// The expected rows of `tasks`, `jobs` and `series`, by a plain loop over the sweep.
 pub(crate) fn expected(manifest: &str) -> (RecordBatch, RecordBatch, RecordBatch) {
     let manifest = Manifest::parse("test.toml", manifest).expect("the test's manifest is right");
     let digests = digests(&manifest);
-    let sweep = Sweep::new(manifest, digests).expect("the digests are there");
+    let sweep = Sweep::new(manifest, digests).expect("the digests are given");
     let log = workload::swf::parse(TINY_LOG, "tiny").expect("the log is right");
     let (mut task_rows, mut job_rows) = (tasks::Builder::new(), jobs::Builder::new());
     let mut series_rows = series::Builder::new();

@@ -1,4 +1,4 @@
-//! Nothing goes wrong: the dataset equals a plain loop over the engine.
+//! Without faults, the dataset equals a plain loop over the engine.
 
 use arrow::array::RecordBatch;
 use powersweep_farmtest::sweeps::four_policies;
@@ -79,7 +79,7 @@ fn two_workers_share_a_sweep() {
     let manifest = four_policies("shared", 400, 400, "");
     let coordinator = Coordinator::start(&data, 0);
     let workers = ["ada", "bob"].map(|name| Worker::start(coordinator.port(), name));
-    // One alone may be done before the other is there.
+    // One worker alone may finish before the other is connected.
     coordinator.wait_workers(2);
     coordinator.submit(&manifest);
     coordinator.wait_done("shared", 400);

@@ -1,4 +1,4 @@
-//! Manifests of the simulation, and what is known of their tasks. Parsed once a process, whatever the number of seeds.
+//! Manifests of the simulation, and facts about their tasks. Each manifest is parsed once for all seeds.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,23 +11,23 @@ use uuid::Uuid;
 
 use super::random::{Random, mix};
 
-/// The content of the log that some manifests need. Each pin is another content: rows made of one fit no other.
+/// The content of the log that some manifests need. Each pin is another content, and its rows fit no other pin.
 pub(super) fn log_of(pin: u8) -> LogDigest {
     [7 + pin; 32]
 }
 
-/// The content that a manifest without a log is filed under, and one with it by its digests.
+/// The log content of a manifest: by its digests, and a fixed one for a manifest without a log.
 pub(super) fn pinned(digests: &BTreeMap<String, LogDigest>) -> LogDigest {
     digests.values().next().copied().unwrap_or(log_of(0))
 }
 
-/// How a task behaves wherever it runs.
+/// How a task behaves on every worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nature {
     Good,
     /// Cannot be simulated.
     Hopeless,
-    /// Takes its worker along, if the seed has poison.
+    /// Kills its worker, if the seed has poison.
     Poison,
 }
 
@@ -77,7 +77,7 @@ impl Generation {
     }
 }
 
-/// The manifest of a text and of its log's content.
+/// The manifest with this text and this log content.
 pub(super) fn generation(text: &str, log: LogDigest) -> Rc<Generation> {
     thread_local! {
         static KNOWN: RefCell<BTreeMap<LogDigest, BTreeMap<String, Rc<Generation>>>> =
@@ -94,7 +94,7 @@ pub(super) fn generation(text: &str, log: LogDigest) -> Rc<Generation> {
     })
 }
 
-/// A manifest: which of a few ranges of seeds it has, and what else it asks for.
+/// A manifest: one of a few ranges of seeds, with or without jobs and log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choice {
     pub(super) seeds: u64,
@@ -102,7 +102,7 @@ pub(super) struct Choice {
     pub(super) log: bool,
 }
 
-/// Ranges of seeds to choose from: few, so that they are parsed once.
+/// Number of ranges of seeds: few, so that each is parsed once.
 const RANGES: u64 = 12;
 
 impl Choice {
@@ -133,12 +133,12 @@ impl Choice {
     }
 }
 
-/// What a task's row says, besides whose it is: the same wherever and whenever it ran.
+/// The contents of a task's row beside its id: the same on every worker and at every time.
 pub(super) fn outcome(task: Uuid) -> u64 {
     mix(task.as_u128() as u64)
 }
 
-/// Rows as the simulated workers encode them: (task, outcome) each.
+/// Rows in the encoding of the simulated workers: (task, outcome) each.
 pub(super) fn encode(tasks: &[Uuid]) -> Bytes {
     let mut bytes = Vec::with_capacity(tasks.len() * ROW_BYTES);
     for task in tasks {
@@ -150,7 +150,7 @@ pub(super) fn encode(tasks: &[Uuid]) -> Bytes {
 
 const ROW_BYTES: usize = 24;
 
-/// The tasks of such rows, whose outcomes are checked.
+/// The tasks of these rows; checks their outcomes.
 pub(super) fn decode(rows: &[u8]) -> Vec<Uuid> {
     assert_eq!(rows.len() % ROW_BYTES, 0, "rows are cut");
     let row = |row: &[u8]| {

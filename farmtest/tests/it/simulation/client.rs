@@ -1,4 +1,4 @@
-//! A client: does one thing after another, and asks again until it is answered.
+//! A client: makes one request after the other, and repeats each until it is answered.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,19 +9,19 @@ use powersweep_proto::v1;
 use super::catalogue::{generation, log_of};
 use super::world::{Happening, World};
 
-/// It asks again when there is no answer for so long.
+/// It repeats a request that has no answer after this time.
 const PATIENCE_US: u64 = 5_000_000;
 
-/// The service's refusal of a submission where parts lie of an experiment that the state does not know.
+/// The service's refusal of a submit where the state does not know the experiment of existing parts.
 const PARTS_OF_UNKNOWN: &str = "the data has rows of it";
 
-/// Refusals of a submission after which it asks again.
+/// Refusals of a submit after which the client repeats it.
 const AGAIN: [&str; 3] = ["when storage works", "is on its way out", PARTS_OF_UNKNOWN];
 
-/// One thing to do.
+/// One request to make.
 #[derive(Debug, Clone)]
 pub(super) enum Wish {
-    /// `pin`: the content that it has for the log.
+    /// `pin`: the content of its log.
     Submit {
         manifest: String,
         pin: u8,
@@ -57,7 +57,7 @@ impl Wish {
 #[derive(Debug, Clone)]
 struct Request {
     wish: Wish,
-    /// How many rows were acknowledged before it arrived.
+    /// Number of rows that were acknowledged before it arrived.
     acknowledged: usize,
     /// The history of its experiment when it arrived.
     history: Option<usize>,
@@ -67,7 +67,7 @@ struct Request {
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub(super) wishes: VecDeque<Wish>,
-    /// Those given up too.
+    /// All requests, also those given up.
     asked: BTreeMap<u64, Request>,
     /// The request whose answer is waited for.
     waiting: Option<u64>,
@@ -136,12 +136,12 @@ impl World {
         }
     }
 
-    /// Whether there are parts of an experiment that a coordinator does not know: the service refuses such a submission.
+    /// Whether parts exist of an experiment that a coordinator does not know: the service refuses such a submit.
     fn has_parts_of_unknown(&self, c: usize, name: &str) -> bool {
         let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: 0 };
         let farm = self.coordinators[c].farm().expect("it is up");
         let unknown = farm.status(&request, Default::default()).experiments.is_empty() && self.disk.has_parts(name);
-        // An owner of the past does not know what came after it.
+        // An outdated owner does not know later experiments.
         assert!(!unknown || c + 1 < self.coordinators.len(), "parts of {name} were left behind");
         unknown
     }
@@ -151,17 +151,17 @@ impl World {
         match (&reply, &wish) {
             (Reply::Submitted(reply), Wish::Submit { dry_run: false, .. }) => {
                 let durable = self.disk.histories.of(&reply.experiment, reply.generation);
-                assert!(durable.is_some(), "a submit of {} is answered and not durable", reply.experiment);
+                assert!(durable.is_some(), "a submit of {} is answered before it is durable", reply.experiment);
                 let aside =
                     reply.set_aside.is_empty() || self.disk.histories.all().iter().any(|h| h.name == reply.set_aside);
-                assert!(aside, "{} is said to be set aside", reply.set_aside);
+                assert!(aside, "{} is reported as renamed, and is not", reply.set_aside);
             }
             (Reply::Flushed(_), Wish::Flush { experiment }) => {
                 self.check_acknowledged(acknowledged, Some(experiment));
             }
             (Reply::Controlled(_), Wish::Control { experiment, .. }) if wish.deletes() => {
                 let there = history.is_some() && self.disk.histories.number_of(experiment) == history;
-                assert!(!there, "{experiment} is said to be deleted");
+                assert!(!there, "{experiment} is reported as deleted, and is not");
             }
             _ => {}
         }
@@ -187,11 +187,11 @@ impl World {
                 let digests = reply.missing_logs.iter().map(|digest| digest[..].try_into().expect("32 bytes"));
                 digests.for_each(|digest| self.client.wishes.push_front(Wish::PutLog { digest }));
             }
-            // An experiment that is not there yet.
+            // `NotFound`: the experiment is not submitted yet.
             (Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::NotFound(_), _) => {}
             (Reply::Controlled(_), Wish::Control { .. }) => {}
             (Reply::Refused(_), Wish::Control { .. }) if !wish.deletes() => {}
-            // Storage stalled, an experiment is not gone yet, or it is an owner of the past that says so.
+            // Storage stalled, an experiment is not removed yet, or an outdated owner answers.
             (Reply::Refused(reason), Wish::Submit { .. }) if AGAIN.iter().any(|again| reason.contains(again)) => {
                 self.client.wishes.push_front(wish.clone());
             }

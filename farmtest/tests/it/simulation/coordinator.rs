@@ -1,4 +1,4 @@
-//! A coordinator process: the real farm, driven as the service's driver drives it.
+//! A coordinator process: the real farm, with a model of the service's driver.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const TICK_US: u64 = 700_000;
 /// No batch's token.
 const FENCED: u64 = u64::MAX;
 
-/// How far a process is.
+/// The stage of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Loading,
@@ -29,7 +29,7 @@ enum Stage {
     Dead,
 }
 
-/// A batch that the store has and the farm has not heard of.
+/// A batch that was given to the store and is not confirmed to the farm.
 #[derive(Debug)]
 struct InFlight {
     token: u64,
@@ -48,12 +48,12 @@ pub(super) struct Coordinator {
     conns: BTreeSet<u64>,
     pub(super) clients: BTreeSet<u64>,
     in_flight: Option<InFlight>,
-    /// Failed with an error, and perhaps on its way all the same: decided by the next load.
+    /// A batch that failed with an error and may be durable nevertheless: the next load decides.
     limbo: Option<Batch>,
     commit_planned: bool,
     stalled: bool,
     started_us: u64,
-    /// Parts and departures that it has begun. A farm is not loaded again before they are over.
+    /// Parts and removals that it has begun. A farm is not loaded again before they end.
     pub(super) at_work: usize,
     /// It was told to end.
     stopping: bool,
@@ -80,7 +80,7 @@ impl Coordinator {
 }
 
 impl World {
-    /// A process starts and takes the state over, whoever had it.
+    /// A process starts and takes the state over from any other owner.
     pub(super) fn start_coordinator(&mut self) {
         let store = self.disk.take_over();
         let random = &mut self.random;
@@ -107,7 +107,7 @@ impl World {
         self.after(TICK_US, Happening::Tick { c });
     }
 
-    /// The process is gone at once. What it had asked of storage may still happen.
+    /// The process ends at once. Its requests to storage may still be carried out.
     pub(super) fn kill_coordinator(&mut self, c: usize) {
         let dead = &mut self.coordinators[c];
         if !dead.is_alive() {
@@ -128,7 +128,7 @@ impl World {
                 _ => {}
             }
         }
-        // Its machine may be gone, too: then nobody tells the workers.
+        // If its machine failed, too, the workers get no end of their connections.
         for link in conns {
             if self.random.one_in(3) { self.break_link(link) } else { self.farm_closes(link) }
         }
@@ -138,12 +138,12 @@ impl World {
         }
     }
 
-    /// The newest process that lives.
+    /// The newest living process.
     pub(super) fn newest(&self) -> Option<usize> {
         self.coordinators.iter().rposition(Coordinator::is_alive)
     }
 
-    /// The process that took over last, if it lives: an older one may not know yet that it owns nothing.
+    /// The process that took over last, if it lives. An older process may not know yet that it lost the state.
     pub(super) fn owner(&self) -> Option<usize> {
         let last = self.coordinators.len().checked_sub(1)?;
         self.coordinators[last].is_alive().then_some(last)
@@ -161,7 +161,7 @@ impl World {
         if self.coordinators[c].at_work > 0 || self.now_us < self.storage_away_until_us {
             return self.after(1_000_000, Happening::Load { c, life });
         }
-        // What was left in doubt is decided before anything is believed.
+        // A batch in doubt becomes durable or not before the state is read.
         if let Some(batch) = self.coordinators[c].limbo.take()
             && self.random.one_in(2)
         {
@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// Hands an event in and carries the effects out; the process may die after any of them.
+    /// Gives an event to the farm and carries out the effects; the process may die after each effect.
     pub(super) fn farm_event(&mut self, c: usize, event: Event) {
         if !self.coordinators[c].is_up() {
             return;
@@ -213,7 +213,7 @@ impl World {
         self.plan_commit(c);
     }
 
-    /// Events that come within a moment share a batch.
+    /// Events that arrive close together share a batch.
     fn plan_commit(&mut self, c: usize) {
         if std::mem::replace(&mut self.coordinators[c].commit_planned, true) {
             return;
@@ -235,7 +235,7 @@ impl World {
         let life = coordinator.life;
         let (applied, answered) = (self.storage_delay(), self.storage_delay());
         let fails = !self.quiet && self.random.one_in(self.rates.commit_fails);
-        // Of those that fail: durable all the same, lost, or in doubt.
+        // A failed commit is durable nevertheless, lost, or in doubt.
         let applies = !fails || self.random.one_in(3);
         if applies {
             self.after(applied, Happening::CommitApplies { c, life, token });
@@ -243,7 +243,7 @@ impl World {
         self.after(applied + answered, Happening::CommitAnswered { c, life, token, ok: !fails });
     }
 
-    /// How long storage takes for one thing: now and then so long that dispatch pauses.
+    /// Duration of one storage request: now and then long enough to pause dispatch.
     pub(super) fn storage_delay(&mut self) -> u64 {
         if self.quiet {
             return 500;
@@ -266,7 +266,7 @@ impl World {
         let Some(batch) = in_flight.and_then(|in_flight| in_flight.batch.take()) else { return };
         if let Err(error) = self.apply(c, &batch) {
             assert!(error.is_lost_ownership(), "{error}");
-            // Until the answer comes it goes on, and knows nothing.
+            // It continues until the answer arrives.
             self.note(|| format!("coordinator {c} is fenced"));
             self.coordinators[c].in_flight.as_mut().expect("just seen").token = FENCED;
             let delay = self.storage_delay();
@@ -289,7 +289,7 @@ impl World {
         }
         let in_flight = coordinator.in_flight.take().expect("just seen");
         if ok {
-            assert!(in_flight.batch.is_none(), "the store confirmed what it does not have");
+            assert!(in_flight.batch.is_none(), "the store confirmed a batch that it does not have");
             self.farm_event(c, Event::Committed { token });
             self.watch_storage(c);
         } else {
@@ -336,7 +336,7 @@ impl World {
         self.advance_ending(c);
     }
 
-    /// A shutdown in good order: drain, close, leave.
+    /// An orderly shutdown: drain, close, end.
     pub(super) fn stop_coordinator(&mut self, c: usize) {
         if !std::mem::replace(&mut self.coordinators[c].stopping, true) {
             self.farm_event(c, Event::Stop);
@@ -352,7 +352,7 @@ impl World {
                 self.farm_event(c, Event::Close);
             }
         } else if farm.is_settled() || self.random.one_in(20) {
-            self.note(|| format!("coordinator {c} ends in good order"));
+            self.note(|| format!("coordinator {c} ends orderly"));
             self.kill_coordinator(c);
         }
     }
@@ -400,7 +400,7 @@ impl World {
     pub(super) fn publish(&mut self, c: usize, life: u64, intent: &Intent) {
         let owns = c + 1 == self.coordinators.len();
         let of_the_present = owns && self.coordinators[c].is_up() && self.coordinators[c].life == life;
-        // A process that died may have sent the request before.
+        // A process that died may have sent the request before its death.
         if !self.coordinators[c].is_alive() && self.random.one_in(2) {
             return;
         }
@@ -411,9 +411,9 @@ impl World {
         if !away && (!fails || self.random.one_in(2)) {
             let cleans_up = !fails || self.random.one_in(2);
             if let Shown::Gone(what) = self.disk.publish(intent, cleans_up, of_the_present) {
-                // Where parts are erased, uploads go before the record that a new owner begins with.
+                // An erased experiment loses its uploads before the record that a new owner reads.
                 let late = !of_the_present || self.disk.is_erased(&intent.experiment);
-                assert!(late, "{what} went before part {} was visible", intent.part_id);
+                assert!(late, "{what} was deleted before part {} was visible", intent.part_id);
                 result = failure(what, false);
             }
         }
@@ -466,7 +466,7 @@ fn brief(message: &ToWorker) -> String {
     text
 }
 
-/// The farm's settings: short times, so that seconds of virtual time hold many of them.
+/// The farm's settings: short time-outs, so that many of them fit into seconds of virtual time.
 pub(super) fn config() -> Config {
     Config {
         heartbeat: Duration::from_secs(2),

@@ -1,9 +1,12 @@
-//! Storage: the model store with what is published beside it, and a ledger that checks each batch as it becomes durable.
+//! Storage: the model store, the published parts beside it, and a ledger that checks each batch as it becomes durable.
 //!
-//! The ledger knows nothing of the farm's logic. It reads batches as records and holds them to what readers are promised:
-//! a task has one row, in the state or in one visible part; a row leaves the state only when its part is visible, or its
-//! user gave it up; the done bits count the rows; an epoch belongs to one owner; an experiment that leaves takes all of
-//! its records along, and its parts are then where its fate says.
+//! The ledger shares no logic with the farm. It reads batches as records and checks the promises to readers:
+//!
+//! - a task has one row, in the state or in one visible part;
+//! - a row is deleted from the state only when its part is visible, or its user erased the experiment;
+//! - the done bits count the rows;
+//! - an epoch belongs to one owner;
+//! - a deleted or renamed experiment leaves no record, and its parts are where its fate says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +23,7 @@ use super::history::Histories;
 /// A row's name: task ids repeat in experiments that share a spec.
 type RowOf = (String, Uuid);
 
-/// Where a part lies: the experiment's folder, the table's, its own name.
+/// The path of a part: the experiment's folder, the table's, its own name.
 pub(super) type Place = (String, Table, Uuid);
 
 /// See the module.
@@ -28,14 +31,14 @@ pub(super) type Place = (String, Table, Uuid);
 pub(super) struct Disk {
     /// The newest owner's handle; every earlier one is fenced.
     pub(super) store: ModelStore,
-    /// Uploaded objects of the jobs table: experiment, and whose rows they hold.
+    /// Uploads of the jobs table: experiment, and the tasks of their rows.
     pub(super) staging: BTreeMap<Uuid, (String, Vec<Uuid>)>,
     pub(super) logs: BTreeSet<LogDigest>,
     pub(super) experiments: BTreeMap<String, ExperimentRecord>,
     pub(super) intents: BTreeMap<Uuid, Intent>,
     /// Accepted uploads whose part is not closed, with their experiments.
     uploads: BTreeMap<Uuid, String>,
-    /// Experiments on their way out.
+    /// Experiments that are being deleted or renamed.
     leaving: BTreeMap<String, Fate>,
     pub(super) histories: Histories,
     /// Keys of all records of experiments.
@@ -46,20 +49,20 @@ pub(super) struct Disk {
     unrolled: BTreeMap<(String, u64), Vec<Uuid>>,
     done: BTreeMap<(String, u64, u32), u64>,
     pub(super) parts: BTreeMap<Place, Vec<Uuid>>,
-    /// Which part shows a row.
+    /// The part of each visible row.
     visible: BTreeMap<RowOf, Uuid>,
     visible_jobs: BTreeMap<RowOf, Uuid>,
 }
 
-/// What a publish attempt says.
+/// The result of a publish attempt.
 pub(super) enum Shown {
     Yes,
-    /// What it needs is gone: only one whose intent is closed may meet this.
+    /// Its rows or uploads are gone: possible only if its intent is closed.
     Gone(&'static str),
 }
 
 impl Disk {
-    /// A new owner's handle, and what it loads. Earlier owners are fenced.
+    /// The handle of a new owner. Earlier owners are fenced.
     pub(super) fn take_over(&mut self) -> ModelStore {
         self.store = self.store.reopen(0);
         self.store.again()
@@ -79,7 +82,7 @@ impl Disk {
     fn note(&mut self, batch: &Batch) {
         let departures = self.departures(batch);
         let stays = self.untouched(batch, &departures);
-        assert_eq!(stays, None, "an experiment has gone, a record of it stays");
+        assert_eq!(stays, None, "an experiment is removed, and its record remains");
         let mut touched = BTreeSet::new();
         for op in batch.ops() {
             match op {
@@ -95,7 +98,7 @@ impl Disk {
         }
     }
 
-    /// The experiments that leave with this batch. Their parts must be where their fates say.
+    /// The experiments that this batch deletes or renames. Their parts must be where their fates say.
     fn departures(&self, batch: &Batch) -> BTreeMap<String, Fate> {
         let mut departures = BTreeMap::new();
         for op in batch.ops() {
@@ -105,7 +108,7 @@ impl Disk {
                 _ => None,
             });
             let fate = self.leaving.get(name).or(of_batch.filter(|fate| **fate == Fate::Forget));
-            let fate = fate.unwrap_or_else(|| panic!("{name} goes, and no durable record says why"));
+            let fate = fate.unwrap_or_else(|| panic!("{name} is removed without a durable record of its fate"));
             self.check_departure(name, fate);
             departures.insert(name.clone(), fate.clone());
         }
@@ -119,17 +122,17 @@ impl Disk {
             Fate::Rename(to) => Some(to.as_str()),
         };
         if let Some(folder) = folder {
-            let rows = &self.histories.present(name).expect("it is there").rows;
+            let rows = &self.histories.present(name).expect("it is present").rows;
             let lost = rows.iter().find(|task| !self.visible.contains_key(&(folder.to_owned(), **task)));
-            assert_eq!(lost, None, "{name} goes, and its row is not visible in {folder}");
+            assert_eq!(lost, None, "{name} is removed, and its row is not visible in {folder}");
         }
         if folder != Some(name) {
             let stays = self.parts.keys().find(|(of, ..)| of == name);
-            assert_eq!(stays, None, "{name} has gone ({fate:?}), and its part is there");
+            assert_eq!(stays, None, "{name} is removed ({fate:?}), and its part remains");
         }
     }
 
-    /// A record of an experiment that leaves with this batch, if the batch leaves it as it is.
+    /// A record of an experiment that this batch removes, if the batch does not touch the record.
     fn untouched(&self, batch: &Batch, departures: &BTreeMap<String, Fate>) -> Option<&Key> {
         if departures.is_empty() {
             return None;
@@ -175,12 +178,12 @@ impl Disk {
             Record::Intent(intent) => drop(self.intents.insert(intent.part_id, intent.clone())),
             Record::Upload(upload) => drop(self.uploads.insert(upload.part_id, upload.experiment.clone())),
             Record::Leaving(leaving) => {
-                assert!(self.experiments.contains_key(&leaving.experiment), "{leaving:?}: there is none");
+                assert!(self.experiments.contains_key(&leaving.experiment), "{leaving:?}: no such experiment");
                 let before = self.leaving.insert(leaving.experiment.clone(), leaving.fate.clone());
                 assert!(before.is_none_or(|before| before == leaving.fate), "a fate changed: {leaving:?}");
             }
             Record::GenerationFloor(floor) => {
-                assert!(*floor >= self.generation_floor, "generations come back");
+                assert!(*floor >= self.generation_floor, "the generation floor fell");
                 self.generation_floor = *floor;
             }
             _ => {}
@@ -226,7 +229,7 @@ impl Disk {
         self.parts.contains_key(&place_of(intent))
     }
 
-    /// Makes a part visible, or finds its own there; again is possible any number of times. `owns`: for the present owner.
+    /// Makes a part visible, or finds that it is; may be repeated. `owns`: for the present owner.
     pub(super) fn publish(&mut self, intent: &Intent, cleans_up: bool, owns: bool) -> Shown {
         match &intent.source {
             Source::Rows { first_seq, last_seq } => self.publish_rows(intent, *first_seq, *last_seq, owns),
@@ -265,18 +268,22 @@ impl Disk {
 
     fn create(&mut self, intent: &Intent, tasks: Vec<Uuid>, owns: bool) {
         if let Some(there) = self.parts.get(&place_of(intent)) {
-            // Numbers of rows are used again once their part is closed. An owner of the past, which still tries that part,
-            // finds other rows under them; it replaces nothing.
+            // Numbers of row records repeat once their part is closed. An outdated owner that still tries that part
+            // finds other rows under these numbers; it replaces no part.
             assert!(!owns || *there == tasks, "part {} would be made of other rows", intent.part_id);
             return;
         }
         let wanted = self.intents.contains_key(&intent.part_id) && !self.is_erased(&intent.experiment);
         if !owns && !wanted {
-            // Left out: the request of a process that lost the state, which arrives when its part was moved or deleted.
-            // The part would come back, and nothing in the farm could prevent that.
+            // Not modelled: the request of an outdated owner that arrives after its part was moved or deleted. It would
+            // create the part again, and the farm cannot prevent that.
             return;
         }
-        assert!(self.intents.contains_key(&intent.part_id), "part {} comes again and nobody wants it", intent.part_id);
+        assert!(
+            self.intents.contains_key(&intent.part_id),
+            "part {} is created again without an intent",
+            intent.part_id
+        );
         self.show(place_of(intent), tasks);
     }
 
@@ -290,11 +297,11 @@ impl Disk {
         self.parts.insert(place, tasks);
     }
 
-    /// Deletes a part, or moves it, if it is there. Only those of an experiment that leaves this way may go.
+    /// Deletes or moves a part, if it exists. Its experiment must have this fate.
     pub(super) fn take_away(&mut self, place: &Place, fate: &Fate) {
         let Some(tasks) = self.parts.remove(place) else { return };
         let (folder, table, part_id) = place;
-        assert_eq!(self.leaving.get(folder), Some(fate), "a part of {folder}/{table} is taken away");
+        assert_eq!(self.leaving.get(folder), Some(fate), "a part of {folder}/{table} is removed");
         let visible = if *table == Table::Tasks { &mut self.visible } else { &mut self.visible_jobs };
         for task in &tasks {
             visible.remove(&(folder.clone(), *task));
@@ -304,41 +311,41 @@ impl Disk {
         }
     }
 
-    /// Deletes an upload, if it is there. None that a record names may go, unless its experiment is erased.
+    /// Deletes an upload, if it exists. No record may name it, unless its experiment is being erased.
     pub(super) fn take_upload_away(&mut self, part_id: &Uuid) {
         self.staging.remove(part_id);
         let name = self.uploads.get(part_id);
         let given_up = name.is_none_or(|name| self.is_erased(name));
-        assert!(given_up, "an upload of {name:?} is taken away");
+        assert!(given_up, "an upload of {name:?} is deleted");
     }
 
-    /// Whether the experiment that had this generation of a name leaves, or has left.
+    /// Whether the experiment with this generation of a name is being removed, or was.
     pub(super) fn goes(&self, name: &str, generation: u64) -> bool {
         !self.histories.is_present(name, generation) || self.leaving.contains_key(name)
     }
 
-    /// Whether an experiment is on its way out, and its parts too.
+    /// Whether an experiment is being deleted together with its parts.
     pub(super) fn is_erased(&self, name: &str) -> bool {
         self.leaving.get(name) == Some(&Fate::Erase)
     }
 
-    /// Whether an experiment is on its way out.
+    /// Whether an experiment is being deleted or renamed.
     pub(super) fn is_leaving(&self) -> bool {
         !self.leaving.is_empty()
     }
 
-    /// Whether the `tasks` table of a folder has a part, whatever the state knows.
+    /// Whether the `tasks` table of a folder has a part, known to the state or not.
     pub(super) fn has_parts(&self, name: &str) -> bool {
         self.parts.keys().any(|(folder, table, _)| folder == name && *table == Table::Tasks)
     }
 
-    /// Takes an upload in, as often as it comes.
+    /// Stores an upload; a repeated one must be equal.
     pub(super) fn stage(&mut self, experiment: &str, part_id: Uuid, tasks: &[Uuid]) {
         let (_, there) = self.staging.entry(part_id).or_insert_with(|| (experiment.to_owned(), tasks.to_vec()));
         assert_eq!(*there, tasks, "another upload under the same id");
     }
 
-    /// What a start deletes of earlier uploads: none that an open intent names.
+    /// Deletes earlier uploads at a start, except those that an open intent or a record names.
     pub(super) fn clean_staging(&mut self, mut delete: impl FnMut() -> bool) {
         let (intents, uploads) = (&self.intents, &self.uploads);
         let named = |part_id: &Uuid| intents.contains_key(part_id) || uploads.contains_key(part_id);
@@ -360,7 +367,7 @@ fn place_of(intent: &Intent) -> Place {
     (intent.experiment.clone(), intent.table, intent.part_id)
 }
 
-/// Whose record it is; `None` if it is no experiment's.
+/// The experiment of a record; `None` for a record of no experiment.
 fn experiment_of(record: &Record) -> Option<&str> {
     match record {
         Record::Experiment(r) => Some(&r.name),

@@ -1,4 +1,4 @@
-//! Experiments from their first submits on, whatever becomes of their names: the ledger's memory of those that left.
+//! Experiments from their first submits on, also after they are deleted or renamed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +13,9 @@ pub(super) struct History {
     pub(super) name: String,
     /// Its first and its latest generation.
     generations: (u64, u64),
-    /// Every task that has a durable row, or had one when it left.
+    /// Every task that has a durable row, or had one when the experiment was removed.
     pub(super) rows: BTreeSet<Uuid>,
-    /// Set when its state has gone, and not where it goes on under another name.
+    /// Set when its state is deleted; not set when it is renamed.
     pub(super) end: Option<Fate>,
 }
 
@@ -27,12 +27,12 @@ pub(super) struct Histories {
 }
 
 impl Histories {
-    /// The experiment that has a name now.
+    /// The experiment that bears a name now.
     pub(super) fn present(&self, name: &str) -> Option<&History> {
         self.present.get(name).map(|&at| &self.all[at])
     }
 
-    /// Its number, which stays.
+    /// Its number, which never changes.
     pub(super) fn number_of(&self, name: &str) -> Option<usize> {
         self.present.get(name).copied()
     }
@@ -45,13 +45,13 @@ impl Histories {
         &self.all
     }
 
-    /// The experiment that was submitted under a name and had a generation then.
+    /// The experiment that was submitted under a name and had this generation.
     pub(super) fn of(&self, name: &str, generation: u64) -> Option<usize> {
         let has = |history: &History| (history.generations.0..=history.generations.1).contains(&generation);
         self.all.iter().position(|history| history.submitted_as == name && has(history))
     }
 
-    /// Whether that experiment has its name still.
+    /// Whether that experiment still has its name.
     pub(super) fn is_present(&self, name: &str, generation: u64) -> bool {
         self.of(name, generation).is_some_and(|at| self.present.get(name) == Some(&at))
     }
@@ -72,13 +72,13 @@ impl Histories {
         self.all.push(History { submitted_as, name, generations: (generation, generation), rows, end: None });
     }
 
-    /// The experiment of a name leaves.
+    /// The experiment of a name is removed.
     pub(super) fn left(&mut self, name: &str, fate: &Fate) {
-        let at = self.present.remove(name).expect("only what is there can go");
+        let at = self.present.remove(name).expect("only a present experiment can be removed");
         match fate {
             Fate::Rename(to) => {
                 to.clone_into(&mut self.all[at].name);
-                assert_eq!(self.present.insert(to.clone(), at), None, "there is a {to} already");
+                assert_eq!(self.present.insert(to.clone(), at), None, "{to} exists already");
             }
             Fate::Forget | Fate::Erase => self.all[at].end = Some(fate.clone()),
         }

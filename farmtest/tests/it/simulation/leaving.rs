@@ -1,4 +1,4 @@
-//! How a coordinator process deletes or moves the parts of an experiment that leaves: one request to storage at a time.
+//! How a coordinator process deletes or moves the parts of an experiment: one request to storage at a time.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ enum Step {
     Upload(Uuid),
 }
 
-/// An attempt to take an experiment's parts away, and what is left of it.
+/// An attempt to delete or move an experiment's parts, with its remaining steps.
 #[derive(Debug)]
 pub(super) struct Attempt {
     experiment: String,
@@ -35,7 +35,7 @@ impl World {
             let uploads = erases.then_some(Step::ListUploads(table));
             std::iter::once(Step::ListParts(table)).chain(uploads)
         };
-        // What the lists find comes behind.
+        // The listed objects are appended.
         let steps = Table::ALL.into_iter().flat_map(lists).chain([Step::Own]).collect();
         let life = self.coordinators[c].life();
         let delay = self.storage_delay();
@@ -45,7 +45,7 @@ impl World {
 
     pub(super) fn leave_step(&mut self, c: usize, life: u64, mut attempt: Attempt) {
         let alive = self.coordinators[c].is_alive();
-        // A process that died may have sent the request before; it sends no other one.
+        // A process that died may have sent this request before its death; it sends no other one.
         if !alive && self.random.one_in(2) {
             return;
         }

@@ -1,15 +1,18 @@
 //! The whole farm in one thread and in virtual time, under random faults from a seed.
 //!
-//! The farm and the workers' sessions are the real ones; what drives them (the coordinator's driver, a worker's slots and
-//! connection, the store, the network, a client) is modelled step by step, and goes wrong between any two steps:
-//! connections break, half of them noticed by one side only; messages are late, lost with their connection and said
-//! again over the next, or come twice; coordinators die, are taken over while they run, or lose their storage; batches
-//! are lost, kept, or late; parts are published and called failed; workers die, drain, crawl, or are killed by their
-//! task; the wall clock jumps; clients edit the manifest, delete experiments with or without their parts, and set them
-//! aside for others of their name.
+//! The farm and the workers' sessions are the real ones. Their environment (the coordinator's driver, a worker's slots
+//! and connection, the store, the network, a client) is a model that can fail between any two steps:
 //!
-//! After each step the farm's own invariants hold, and those of [`disk`]. When the faults stop, everything finishes, and
-//! the dataset is that of an undisturbed run.
+//! - connections break, half of them noticed by one side only;
+//! - messages are late, are lost with their connection and sent again over the next one, or arrive twice;
+//! - coordinators die, are taken over while they run, or lose their storage;
+//! - batches are lost, kept, or late; parts are published and reported as failed;
+//! - workers die, drain, become slow, or are killed by their task;
+//! - the wall clock jumps;
+//! - clients edit the manifest, delete experiments with or without their parts, and replace them by `--restart`.
+//!
+//! After each step the farm's own invariants hold, and those of [`disk`]. When the faults stop, everything finishes,
+//! and the dataset equals that of an undisturbed run.
 
 mod catalogue;
 mod client;
@@ -42,7 +45,7 @@ const SEEDS: u64 = 500;
 /// Virtual time within which everything is finished after the last fault.
 const FINISHED_US: u64 = 900_000_000;
 
-/// What a seed is about.
+/// The faults and the requests of a seed.
 struct Scenario {
     rates: Rates,
     poison: bool,
@@ -53,7 +56,7 @@ struct Scenario {
     places: usize,
 }
 
-/// What the client of a seed does.
+/// The requests of a seed, while they are drawn.
 struct Plans {
     edits: bool,
     jobs: bool,
@@ -70,7 +73,7 @@ impl Scenario {
         let changes_tables = edits && seed % 8 >= 6;
         let poison = seed.is_multiple_of(3);
         let leaves = matches!(seed % 7, 3 | 5);
-        // Another content of the log is what sets an experiment aside.
+        // An experiment is renamed by a restart when the log has other content.
         let log = seed.is_multiple_of(5) || leaves;
         let names: &[&str] = if matches!(seed % 7, 5 | 6) { &["e", "f"] } else { &["e"] };
         let mut plans = Plans { edits, jobs, changes_tables, log, pin: 0, wishes: Vec::new() };
@@ -84,11 +87,11 @@ impl Scenario {
             let wish = plans.any_wish(random, name);
             plans.wishes.push(wish);
             if leaves && random.one_in(2) {
-                plans.somebody_leaves(random, &mut present);
+                plans.remove_one(random, &mut present);
             }
         }
         let mut wishes = plans.wishes;
-        // Whatever was stopped goes on in the end.
+        // Paused and cancelled experiments are resumed in the end.
         wishes.extend(names.iter().map(|name| Wish::Control { experiment: name.to_string(), action: Action::Resume }));
         let rates = Rates {
             crash_after_effect: [0, 100, 400, 2_000][random.below(4) as usize],
@@ -102,7 +105,7 @@ impl Scenario {
         Scenario { rates, poison, edits, jobs, changes_tables, wishes, places }
     }
 
-    /// The same without anything going wrong.
+    /// The same requests without faults.
     fn undisturbed(mut self) -> Scenario {
         self.rates = Rates {
             crash_after_effect: 0,
@@ -122,7 +125,7 @@ impl Plans {
         Wish::Submit { manifest, pin: self.pin, dry_run: false, restart: false }
     }
 
-    /// Something that a user may ask for while an experiment runs.
+    /// A request that a user may make while an experiment runs.
     fn any_wish(&self, random: &mut Random, name: &str) -> Wish {
         let experiment = name.to_owned();
         if self.edits && random.one_in(2) {
@@ -130,7 +133,7 @@ impl Plans {
             let dry_run = random.one_in(4);
             let asks_log = self.log || dry_run && random.one_in(4);
             let manifest = Choice::any(random, asks_jobs, asks_log).text(name);
-            // Its pin is that of the name: only `e` begins anew with another.
+            // The pin of the name: only `e` is restarted with another pin.
             let pin = if name == "e" { self.pin } else { 0 };
             return Wish::Submit { manifest, pin, dry_run, restart: false };
         }
@@ -145,8 +148,8 @@ impl Plans {
         Wish::Control { experiment, action }
     }
 
-    /// An experiment is deleted or set aside. `e` comes again under its name; where parts stay, nobody can submit it.
-    fn somebody_leaves(&mut self, random: &mut Random, present: &mut Vec<&str>) {
+    /// Deletes or renames an experiment. `e` is submitted again under its name; a name whose parts stay cannot be.
+    fn remove_one(&mut self, random: &mut Random, present: &mut Vec<&str>) {
         let delete = |name: &str, data_too| Wish::Control {
             experiment: name.to_owned(),
             action: Action::Delete { force: true, data_too },
@@ -173,7 +176,7 @@ thread_local! {
     static VERSIONS: v1::Versions = powersweep_worker::versions();
 }
 
-/// What came of a seed.
+/// The result of a seed.
 struct Outcome {
     steps: u64,
     faults: u64,
@@ -185,12 +188,12 @@ fn world_of(seed: u64, scenario: &Scenario) -> World {
     let random = Random::new(seed.wrapping_mul(31) + 1);
     let mut world = World::new(random, scenario.rates, versions, scenario.places, scenario.wishes.clone());
     world.poison = scenario.poison;
-    // Only poison is quarantined where there is some; elsewhere no task may be given up by bad luck.
+    // With poison, only poison is quarantined; without, no task may be given up by bad luck.
     world.config.attempts_max = if scenario.poison { 4 } else { 1_000 };
     world
 }
 
-/// Runs until everything is finished, and checks what there is then.
+/// Runs until everything is finished, and checks the dataset.
 fn run(world: &mut World, scenario: &Scenario) -> Outcome {
     let mut quiet_since = None;
     loop {
@@ -213,7 +216,7 @@ fn run(world: &mut World, scenario: &Scenario) -> Outcome {
 
 fn is_finished(world: &World) -> bool {
     let ended = |state| matches!(state, ExperimentState::Finished | ExperimentState::Failed);
-    // What was set aside does not run again, complete or not.
+    // A renamed experiment does not run again, complete or not.
     let over = |record: &ExperimentRecord| ended(record.state) || is_aside(&record.name);
     world.client.is_idle()
         && !world.disk.experiments.is_empty()
@@ -235,7 +238,7 @@ fn situation(world: &World) -> String {
     format!("client idle {}, outboxes {kept:?}, {status:?}", world.client.is_idle())
 }
 
-/// The dataset against the last manifest of each experiment.
+/// Compares the dataset with the last manifest of each experiment.
 fn check_dataset(world: &World, scenario: &Scenario) {
     for (name, record) in &world.disk.experiments {
         let present = generation(&record.manifest, pinned(&record.digests));
@@ -258,17 +261,17 @@ fn check_dataset(world: &World, scenario: &Scenario) {
             };
             if !has(&fact.id) {
                 given_up += 1;
-                // Where workers die of poison, a neighbour may be blamed for it as often.
+                // Where poison kills workers, a neighbour may be blamed instead, as often.
                 assert!(!possible || scenario.poison, "task {} of {name} has no row", fact.id);
             } else {
-                assert!(possible, "task {} of {name} has a row that cannot be", fact.id);
+                assert!(possible, "task {} of {name} has a row, but cannot be simulated", fact.id);
             }
         }
         assert_eq!(status.failed + status.quarantined, given_up, "{name}");
         let tasks = present.tasks().count() as u64;
         assert_eq!((status.tasks, status.done), (tasks, tasks - given_up), "{name}");
         if !scenario.edits {
-            assert_eq!(status.extra, 0, "{name} has rows that nobody asked for");
+            assert_eq!(status.extra, 0, "{name} has rows of no manifest");
         }
     }
     check_histories(world);
@@ -283,10 +286,10 @@ fn check_histories(world: &World) {
         assert_eq!(before, None, "two experiments in the folder of {}", history.name);
     }
     for (name, rows) in folders.iter().map(|(name, rows)| (*name, rows)) {
-        assert!(world.disk.dataset(name, Table::Tasks).iter().eq(rows), "{name} has other rows than are durable");
+        assert!(world.disk.dataset(name, Table::Tasks).iter().eq(rows), "the rows of {name} are not the durable ones");
     }
     let stray = world.disk.parts.keys().find(|(folder, ..)| !folders.contains_key(folder.as_str()));
-    assert_eq!(stray, None, "a part of an experiment that was erased");
+    assert_eq!(stray, None, "a part of an erased experiment");
 }
 
 fn check_jobs(world: &World, scenario: &Scenario, name: &str, rows: &[Uuid]) {
@@ -294,9 +297,9 @@ fn check_jobs(world: &World, scenario: &Scenario, name: &str, rows: &[Uuid]) {
     if scenario.changes_tables {
         assert!(jobs.iter().all(|task| rows.binary_search(task).is_ok()), "jobs of a task without a row");
     } else if scenario.jobs {
-        assert_eq!(jobs, rows, "the jobs of each task are there once");
+        assert_eq!(jobs, rows, "the jobs of each task occur once");
     } else {
-        assert!(jobs.is_empty(), "jobs that nobody asked for");
+        assert!(jobs.is_empty(), "jobs of a manifest without jobs");
     }
 }
 
@@ -314,7 +317,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn nothing_is_lost_or_doubled_or_stuck_whatever_happens() {
+fn no_fault_loses_or_doubles_a_row_or_stops_the_farm() {
     let seeds = match number("POWERSWEEP_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("POWERSWEEP_SEEDS").unwrap_or(SEEDS),
@@ -341,7 +344,7 @@ fn nothing_is_lost_or_doubled_or_stuck_whatever_happens() {
 }
 
 #[test]
-fn a_disturbed_run_gives_the_rows_of_an_undisturbed_one() {
+fn a_disturbed_run_gives_the_rows_of_an_undisturbed_run() {
     for seed in (0..200).filter(|seed| seed % 4 < 2 && seed % 3 != 0) {
         let scenario = Scenario::new(seed, &mut Random::new(seed)).undisturbed();
         let calm = run(&mut world_of(seed, &scenario), &scenario);

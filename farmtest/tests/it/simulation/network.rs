@@ -1,4 +1,4 @@
-//! Connections: ordered streams with delays, which break. What one side knows of a break, the other may not know for long.
+//! Connections: ordered streams with delays, which break. One side may notice a break long after the other.
 
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
@@ -6,15 +6,15 @@ use prost::Message;
 
 use super::world::{Happening, World};
 
-/// Longest time until a side notices by itself that the other is gone (its keep-alive).
+/// Longest time until a side notices by its keep-alive that the other side has ended.
 const NOTICED_US: u64 = 12_000_000;
 
 /// One direction of a connection.
 #[derive(Debug, Default)]
 struct Direction {
-    /// When the last message arrives: none overtakes it.
+    /// Arrival of the last message: no later message overtakes it.
     last_us: u64,
-    /// Nothing more arrives.
+    /// No further message arrives.
     cut: bool,
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Link {
     pub(super) farm_open: bool,
 }
 
-/// What a partition stops.
+/// The messages that a partition stops.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Partition {
-    /// Nothing gets to the coordinator before this.
+    /// No message reaches the coordinator before this instant.
     pub(super) up_until_us: u64,
-    /// Nothing gets to the worker before this.
+    /// No message reaches the worker before this instant.
     pub(super) down_until_us: u64,
 }
 
@@ -47,12 +47,12 @@ impl World {
         self.links.len() as u64 - 1
     }
 
-    /// A message sets out for the coordinator.
+    /// Sends a message to the coordinator.
     pub(super) fn send_up(&mut self, link: u64, body: Body) {
         self.send_up_after(link, 0, body);
     }
 
-    /// The same, not before a while.
+    /// The same after a wait.
     pub(super) fn send_up_after(&mut self, link: u64, wait_us: u64, body: Body) {
         let settles = matches!(body, Body::HandIn(_) | Body::Failure(_) | Body::HandBack(_));
         let bytes = v1::WorkerMessage { body: Some(body) }.encode_to_vec();
@@ -68,7 +68,7 @@ impl World {
         self.at(at, Happening::ToFarm { link, bytes });
     }
 
-    /// A message sets out for the worker.
+    /// Sends a message to the worker.
     pub(super) fn send_down(&mut self, link: u64, body: v1::farm_message::Body) {
         let bytes = v1::FarmMessage { body: Some(body) }.encode_to_vec();
         let earliest = self.partitions[self.place_of(link)].down_until_us.max(self.now_us) + self.network_delay();
@@ -98,8 +98,8 @@ impl World {
         link.worker_open && !link.down.cut && self.workers[link.worker].alive
     }
 
-    /// The connection breaks in the middle. What is on its way may arrive or not, each direction by itself; each side
-    /// notices in its own time.
+    /// The connection breaks. Messages in flight arrive or not, independently for each direction; each side notices at
+    /// its own time.
     pub(super) fn break_link(&mut self, link: u64) {
         let (up, down) = (self.random.one_in(2), self.random.one_in(2));
         let broken = &mut self.links[link as usize];
@@ -112,7 +112,7 @@ impl World {
         self.at(down_last.max(self.now_us + noticed), Happening::WorkerSeesEnd { link });
     }
 
-    /// The worker closes its side, or is gone. `abrupt`: the coordinator sees a broken stream.
+    /// The worker closes its side, or ends. `abrupt`: the coordinator sees a broken stream.
     pub(super) fn worker_closes(&mut self, link: u64, abrupt: bool) {
         let lost = abrupt && self.random.one_in(3);
         let delay = self.network_delay();
@@ -127,8 +127,8 @@ impl World {
         self.at(at, Happening::FarmSeesEnd { link, abrupt });
     }
 
-    /// The coordinator closes its side after what it sent, or is gone. The reader of a coordinator that lives goes on
-    /// until the worker closes too.
+    /// The coordinator closes its side after its messages, or ends. The reader of a living coordinator continues until
+    /// the worker closes, too.
     pub(super) fn farm_closes(&mut self, link: u64) {
         let delay = self.network_delay();
         let place = self.place_of(link);

@@ -1,4 +1,4 @@
-//! What coordinators say, held to what is durable when they say it.
+//! Checks each message of a coordinator against the durable state at that moment.
 
 use powersweep_coordinator::records::Fate;
 use powersweep_proto::v1;
@@ -24,8 +24,8 @@ impl World {
         count
     }
 
-    /// Acknowledged tasks have a durable row of their experiment, whatever became of it, unless their tasks are not in the
-    /// manifest any more. What was computed for an experiment that leaves is refused.
+    /// An acknowledged task has a durable row in the history of its experiment, unless the task has left the manifest.
+    /// A hand-in of an experiment that is being removed is refused.
     pub(super) fn check_ack(&mut self, link: u64, ack: &v1::Ack) {
         let worker = &self.workers[self.links[link as usize].worker];
         for Said { experiment, generation, tasks } in ack.ids.iter().filter_map(|id| worker.said.get(id)) {
@@ -35,7 +35,7 @@ impl World {
                     self.acknowledged.push((history, *task));
                     continue;
                 }
-                // It had left the manifest when its row came.
+                // It had left the manifest when its row arrived.
                 let unwanted = worker.unwanted.contains(task);
                 assert!(unwanted, "task {task} of {experiment} is acknowledged and has no durable row");
             }
@@ -47,14 +47,15 @@ impl World {
         }
     }
 
-    /// An epoch is one life's.
+    /// Each epoch belongs to one life.
     pub(super) fn check_welcome(&mut self, c: usize, welcome: &v1::Welcome) {
         let life = (c, self.coordinators[c].life());
         let owner = *self.epochs.entry(welcome.epoch).or_insert(life);
-        assert_eq!(owner, life, "two lives say epoch {}", welcome.epoch);
+        assert_eq!(owner, life, "two lives announce epoch {}", welcome.epoch);
     }
 
-    /// What was acknowledged before is visible: in its experiment's folder, if its user did not give it up.
+    /// Each row that was acknowledged before is visible in its experiment's folder, unless its user erased the
+    /// experiment.
     pub(super) fn check_acknowledged(&self, before: usize, name: Option<&str>) {
         for (history, task) in &self.acknowledged[..before] {
             let history = self.disk.histories.get(*history);

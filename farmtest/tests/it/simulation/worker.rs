@@ -1,4 +1,4 @@
-//! A worker process: the real session, with slots and connections that behave as the threads and the agent do.
+//! A worker process: the real session, with models of the slot threads and of the agent's connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -21,14 +21,14 @@ use super::world::{Happening, World};
 const GREETING_TIMEOUT_US: u64 = 10_000_000;
 const LAST_WORDS_US: u64 = 2_000_000;
 const UPLOADS_MAX: usize = 2;
-/// A batch goes at this many rows or at this age.
+/// A batch is handed in at this number of rows or at this age.
 const BATCH_ROWS: usize = 5;
 const BATCH_AGE_US: u64 = 100_000;
 const BATCH_AGE_JOBS_US: u64 = 700_000;
 
-/// Reasons for which a faultless worker's hand-in may be refused.
+/// Reasons for which a correct worker's hand-in may be refused.
 const REFUSALS: [&str; 2] = ["done elsewhere", "uploads were deleted"];
-/// The same where its experiment leaves, or has left.
+/// The same where its experiment is being removed, or was.
 const GONE: [&str; 3] = ["goes away", "there is no experiment", "is not known any more"];
 
 #[derive(Debug)]
@@ -41,14 +41,14 @@ struct Batch {
 #[derive(Debug, Default)]
 struct Slot {
     running: Option<TaskRef>,
-    /// Counts tasks, so that an end is that of the present one.
+    /// Counts tasks, so that the end of an earlier task is recognised.
     stamp: u64,
     stopping: bool,
     batch: Option<Batch>,
     batches: u64,
 }
 
-/// What a hand-in said: its tasks, and the experiment and generation that they were leased in.
+/// The contents of a hand-in: its tasks, and the experiment and generation of their lease.
 #[derive(Debug)]
 pub(super) struct Said {
     pub(super) experiment: String,
@@ -68,11 +68,11 @@ pub(super) struct Worker {
     greeted: bool,
     uploads: usize,
     parts: u64,
-    /// What hand-ins said, by id.
+    /// Hand-ins that were sent, by id.
     pub(super) said: BTreeMap<u64, Said>,
-    /// Tasks that a coordinator need not keep the row of: they were in no manifest when it came.
+    /// Tasks whose rows need not be kept: they were in no manifest when the row arrived.
     pub(super) unwanted: BTreeSet<Uuid>,
-    /// Its tasks take so many times their time.
+    /// The factor by which its tasks take longer.
     pub(super) slowness: u64,
     attempts: u64,
 }
@@ -106,7 +106,7 @@ impl World {
         self.after(0, Happening::Connect { w });
     }
 
-    /// The process is gone; another one follows.
+    /// The process ends; another one follows.
     pub(super) fn end_worker(&mut self, w: usize, abrupt: bool) {
         let worker = &mut self.workers[w];
         if !std::mem::replace(&mut worker.alive, false) {
@@ -153,7 +153,7 @@ impl World {
         self.after(delay, Happening::Connect { w });
     }
 
-    /// The worker's side of its connection is over.
+    /// The worker's side of its connection ends.
     fn hang_up(&mut self, w: usize, abrupt: bool) {
         let Some(link) = self.workers[w].link.take() else { return };
         self.workers[w].session.disconnected();
@@ -209,7 +209,7 @@ impl World {
                 let digests = digests.map(|(log, digest)| (log.clone(), digest[..].try_into().expect("32 bytes")));
                 let told = generation(&experiment.manifest, pinned(&digests.collect()));
                 let before = worker.known.insert(key, Rc::clone(&told));
-                // What a worker was told of a generation holds for ever, whatever was lost in between.
+                // The manifest of a generation never changes, whatever messages were lost in between.
                 assert!(before.is_none_or(|before| Rc::ptr_eq(&before, &told)), "a generation changed its manifest");
             }
             FromFarm::Lease(lease) => worker.session.lease(lease),
@@ -218,7 +218,7 @@ impl World {
                 for rejected in &ack.rejected {
                     let known = REFUSALS.iter().any(|reason| rejected.reason.contains(reason));
                     let known = known || is_of_gone(&rejected.reason);
-                    assert!(known, "a faultless hand-in is refused: {}", rejected.reason);
+                    assert!(known, "a correct hand-in is refused: {}", rejected.reason);
                 }
                 worker.session.rejected(&ack.rejected.iter().map(|rejected| rejected.id).collect::<Vec<_>>());
                 for id in ack.ids.iter().chain(ack.rejected.iter().map(|rejected| &rejected.id)) {
@@ -227,14 +227,14 @@ impl World {
             }
             FromFarm::Revoke(revoke) => worker.session.revoked(&revoke),
             FromFarm::Drain(_) => worker.session.pause(),
-            FromFarm::Refused(refused) => panic!("a faultless worker is refused: {}", refused.reason),
+            FromFarm::Refused(refused) => panic!("a correct worker is refused: {}", refused.reason),
         }
         self.pump(w);
     }
 
-    // ---- whatever is due
+    // ---- due work
 
-    /// Feeds idle slots, stops those that are told to stop, starts uploads, sends what is to be sent, ends the worker.
+    /// Gives tasks to idle slots, stops slots that are told to stop, starts uploads, sends messages, ends the worker.
     pub(super) fn pump(&mut self, w: usize) {
         if !self.workers[w].alive {
             return;
@@ -294,13 +294,13 @@ impl World {
         self.pump(w);
     }
 
-    /// Memory of a worker is what it has not been told to forget.
+    /// The memory of a worker is bounded by its unacknowledged hand-ins.
     fn check_worker(&self, w: usize) {
         let worker = &self.workers[w];
         let batches = worker.slots.iter().filter(|slot| slot.batch.is_some()).count();
         let unacknowledged = worker.session.unacknowledged();
         assert!(unacknowledged + batches <= 4000, "the outbox holds {unacknowledged} entries");
-        assert!(worker.said.len() <= unacknowledged, "more hand-ins were said than are kept");
+        assert!(worker.said.len() <= unacknowledged, "more hand-ins are sent than kept");
     }
 
     // ---- slots
@@ -319,7 +319,7 @@ impl World {
         loop {
             match self.workers[w].session.take(s) {
                 Take::Task(task) => return self.begin(w, s, task),
-                // The slot has nothing to do: what it holds goes now.
+                // The slot has no task: its batch is handed in now.
                 _ if self.workers[w].slots[s].batch.is_some() => self.hand_in(w, s),
                 _ => return,
             }
@@ -361,7 +361,7 @@ impl World {
                     self.note(|| format!("task {} of {:?} kills worker {w}", task.index, task.experiment));
                     return self.end_worker(w, true);
                 }
-                Nature::Hopeless => session.failed(s, v1::FailureKind::Invalid, "it cannot be".to_owned()),
+                Nature::Hopeless => session.failed(s, v1::FailureKind::Invalid, "it cannot be simulated".to_owned()),
                 _ if flaky => session.failed(s, v1::FailureKind::Panic, "it panicked".to_owned()),
                 _ => {
                     session.finished(s);
@@ -414,7 +414,7 @@ impl World {
         let mut parts = Vec::new();
         if worker.known[&batch.experiment].jobs {
             worker.parts += 1;
-            // Identities begin with the time, as those of workers do.
+            // Ids begin with the time, like those of real workers.
             let part_id = Uuid::from_u128(u128::from(now_us) << 64 | (w as u128) << 32 | u128::from(worker.parts));
             parts.push(Part { table: "jobs", part_id, rows: batch.tasks.len() as u64, bytes: rows.clone() });
         }
@@ -449,7 +449,7 @@ impl World {
     }
 }
 
-/// Whether a refusal says that the experiment leaves, or has left.
+/// Whether a refusal says that the experiment is being removed, or was.
 pub(super) fn is_of_gone(reason: &str) -> bool {
     GONE.iter().any(|gone| reason.contains(gone))
 }

@@ -1,4 +1,4 @@
-//! Virtual time, what happens in it, and the faults.
+//! Virtual time, its events, and the faults.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +17,7 @@ use super::network::{Link, Partition};
 use super::random::Random;
 use super::worker::Worker;
 
-/// Something that happens at an instant. A process that is gone by then, or a connection that is over, makes it nothing.
+/// An event at an instant. It has no effect if its process or its connection has ended by then.
 #[derive(Debug)]
 pub(super) enum Happening {
     ToFarm { link: u64, bytes: Vec<u8> },
@@ -55,7 +55,7 @@ pub(super) enum Happening {
     Quiet,
 }
 
-/// How often things go wrong: once in so many times; 0 is never.
+/// How often each fault happens: once in this number of times; 0 is never.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rates {
     pub(super) crash_after_effect: u64,
@@ -89,13 +89,13 @@ pub(super) struct World {
     pub(super) partitions: Vec<Partition>,
     pub(super) links: Vec<Link>,
     pub(super) client: Client,
-    /// What workers were told is durable: the numbers of their experiments' histories, and tasks.
+    /// Tasks that were acknowledged to workers, with the numbers of their experiments' histories.
     pub(super) acknowledged: Vec<(usize, Uuid)>,
-    /// Which life said an epoch.
+    /// The life that announced an epoch.
     pub(super) epochs: BTreeMap<u64, (usize, u64)>,
     pub(super) steps: u64,
     pub(super) faults: u64,
-    /// The last steps, if they are wanted.
+    /// The last steps, where a failure shall show them.
     pub(super) trace: Option<VecDeque<String>>,
 }
 
@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// The next thing that happens.
+    /// The next event happens.
     pub(super) fn step(&mut self) {
         let ((at_us, _), happening) = self.queue.pop_first().expect("a tick always follows");
         self.now_us = at_us;
@@ -246,7 +246,7 @@ impl World {
         }
     }
 
-    /// A second coordinator starts while the older one runs; that one may be told, or find out by itself.
+    /// A second coordinator starts while the older one runs. The older one is told, or notices by itself.
     fn take_over(&mut self) {
         let Some(older) = self.newest() else { return };
         self.start_coordinator();
@@ -254,7 +254,7 @@ impl World {
         self.after(told, Happening::StopOwner { c: older });
     }
 
-    /// The network lets nothing through for a while, both ways or one.
+    /// The network stops all messages for a while, both ways or one way.
     fn part(&mut self, place: usize, w: usize) {
         let until_us = self.now_us + self.random.delay_us(50_000, 20_000_000);
         let ways = self.random.below(3);
