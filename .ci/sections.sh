@@ -1,18 +1,18 @@
 # Sections for .ci/run and .ci/full, which source this file. A section is a function `section_NAME`. It runs in a shell
-# of its own that stops at the first error; its end says the verdict: 0 passed, 77 skipped, anything else failed.
+# of its own that stops at the first error. Its exit status is the verdict: 0 passed, 77 skipped, any other failed.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-# Outside the clone, so that clones share what is built.
+# Outside the clone, so that clones share their builds.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${HOME:-/tmp}/.cache/powersweep-target}
-# No build here is edited and built again: incremental files would only cost time and disk.
+# Incremental files would only cost time and disk: no build here follows an edit.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} CARGO_TERM_COLOR=never
-# Messages of failed tests say what is wrong, with backtraces nobody finds them.
+# Backtraces would hide the messages of failed tests.
 export RUST_BACKTRACE=0
 if [ -z "${POWERSWEEP_TRACES:-}" ] && [ -d ../shared/traces ]; then
     POWERSWEEP_TRACES=$(cd ../shared/traces && pwd)
     export POWERSWEEP_TRACES
 fi
-# Settings of whoever calls would change what the checks see.
+# The caller's settings would change the checks.
 unset POWERSWEEP_DATA POWERSWEEP_COORDINATOR POWERSWEEP_TOKEN POWERSWEEP_TOKEN_FILE POWERSWEEP_LISTEN
 
 RELEASE_BINARY=$CARGO_TARGET_DIR/release/powersweep
@@ -32,17 +32,17 @@ skip() {
     exit 77
 }
 
-# note TEXT: a line below the verdict.
+# note TEXT: adds lines below the verdict.
 note() {
     printf '%s\n' "$*" >>"$SCRATCH/notes"
 }
 
-# build_release: the binary that users get, built once for all sections.
+# build_release: builds the binary that users get, once for all sections.
 build_release() {
     cargo build --release --locked --package powersweep
 }
 
-# Tests find the Python of the section `python` also when that section ran at another time.
+# Makes the Python of the section `python` available, also if that section ran earlier.
 use_python() {
     if [ -z "${POWERSWEEP_PYTHON:-}" ] && cmp -s "$REQUIREMENTS" "$VENV/installed.txt"; then
         export POWERSWEEP_PYTHON=$VENV/bin/python
@@ -53,7 +53,7 @@ clock() {
     printf '%d:%02d' $(($1 / 60)) $(($1 % 60))
 }
 
-# excerpt LOG: what failed tests printed, if there are any, else the end.
+# excerpt LOG: the output of failed tests, if there are any, else the end.
 excerpt() {
     awk '/^failures:$/ { inside = 1 } /^test result:/ { inside = 0 } inside' "$1" | head -n $LOG_LINES_SHOWN | grep . ||
         tail -n $LOG_LINES_SHOWN "$1"
@@ -61,8 +61,8 @@ excerpt() {
 
 passed=0 failed=0 skipped=0 earlier=0
 
-# check_papers FOLDER [PAPER...]: compares every paper with what it claims, rows in FOLDER; of the named ones only what is
-# demanded.
+# check_papers FOLDER [PAPER...]: checks the claims of every paper, with rows in FOLDER; of the named papers only demanded
+# claims.
 check_papers() {
     local folder=$1 paper status before failed=0 ran=0 demanded
     shift
@@ -83,39 +83,39 @@ check_papers() {
     return $failed
 }
 
-# With RESUMABLE=1 (.ci/full), a section that has passed is not run again on the same commit with the same settings; the
-# clone must have no changes for that. What passed is kept outside the clone.
+# With RESUMABLE=1 (.ci/full), a section that has passed does not run again on the same commit with the same settings, if
+# the clone has no changes. Passed sections are recorded outside the clone.
 RESUMABLE=0
 STATE=
 
-# find_state: sets STATE, the folder of what passed on this commit; empty if nothing is kept.
+# find_state: sets STATE, the folder that records sections passed on this commit; empty if there is no record.
 find_state() {
     local settings
     STATE=
     [ "$RESUMABLE" -eq 1 ] || return 0
     if [ -n "$(git status --porcelain)" ]; then
-        say "the clone has changes that are not committed: every section is run, and none is kept as passed"
+        say "the clone has changes that are not committed: every section runs, and none is recorded as passed"
         return 0
     fi
-    # Where logs and Python lie is no setting of a test.
+    # The paths of logs and Python do not change a test.
     settings=$(env | grep '^POWERSWEEP_' | grep -vE '^POWERSWEEP_(TRACES|PYTHON|BIN)=' | sort | cksum)
     STATE=$CARGO_TARGET_DIR/ci-state/$(git rev-parse HEAD)-${settings%% *}
     mkdir -p "$STATE"
 }
 
-# say TEXT: a line on the screen and in the summary, which can be quoted.
+# say TEXT: prints a line on the screen and in the summary, which can be quoted.
 say() {
     printf '%s\n' "$*" | tee -a "$SUMMARY"
 }
 
-# was_passed NAME: shows the verdict of an earlier run, if the section passed.
+# was_passed NAME: shows the verdict of an earlier run, if the section passed there.
 was_passed() {
     [ -n "$STATE" ] && [ -f "$STATE/$1" ] || return 1
     passed=$((passed + 1)) earlier=$((earlier + 1))
     tee -a "$SUMMARY" <"$STATE/$1"
 }
 
-# The verdict, notes and end of a section's log: NAME STATUS SECONDS LOG.
+# report NAME STATUS SECONDS LOG VERDICT: prints verdict, notes and, after a failure, an excerpt of the log.
 report() {
     local name=$1 status=$2 seconds=$3 log=$4 verdict=$5
     printf '%-8s %-14s %6s' "$verdict" "$name" "$(clock "$seconds")"
@@ -125,7 +125,7 @@ report() {
     printf '\n'
     [ ! -f "$SCRATCH/notes" ] || sed 's/^/         | /' "$SCRATCH/notes"
     if [ "$verdict" = FAILED ]; then
-        printf '         status %s, the log is %s; of its end:\n' "$status" "$log"
+        printf '         status %s, the log is %s; its end:\n' "$status" "$log"
         excerpt "$log" | cut -c 1-400 | sed 's/^/         > /'
     fi
 }
@@ -149,13 +149,13 @@ run_section() {
     report "$name" $status $((SECONDS - begin)) "$log" $verdict | tee "$SCRATCH/report"
     cat "$SCRATCH/report" >>"$SUMMARY"
     if [ $status -eq 0 ] && [ -n "$STATE" ]; then
-        # The date tells a verdict of an earlier run from one of this run.
+        # The date distinguishes a verdict of an earlier run from one of this run.
         sed "1s/\$/  (on $(date -u '+%Y-%m-%d %H:%M') UTC)/" "$SCRATCH/report" >"$STATE/$name"
     fi
 }
 
-# run_sections ALL... -- [--again] CHOSEN...: runs the chosen sections, all if none is chosen, in the order of ALL; then
-# counts. --again runs those too that have passed before.
+# run_sections ALL... -- [--again] CHOSEN...: runs the chosen sections, or all, in the order of ALL; then prints counts.
+# --again also runs sections that have passed before.
 run_sections() {
     local all=() name wanted
     while [ "$1" != -- ]; do

@@ -1,12 +1,13 @@
 #!/bin/bash
-# Tries docker-compose.yml for real: a coordinator and two workers, a sweep submitted from outside, a worker killed in
-# mid-sweep, an orderly end.
+# Checks docker-compose.yml with a real daemon: a coordinator and two workers, a sweep submitted from outside, a worker
+# killed during the sweep, an orderly end.
 #   deploy/docker-check.sh [BINARY]      BINARY: a built powersweep; that of the release build by default
-# Uses the Docker at hand, else, as root, one of its own (which it installs where apt can). Exit status 77: it cannot.
+# Uses the running Docker daemon; if there is none, root starts a private one (installed by apt, if necessary). Exit status
+# 77: skipped, without Docker.
 #
-# The image holds the binary that is already built instead of building it again in a container, because no registry may
-# be reachable and a build takes minutes; `.ci/full image` tries the Dockerfile's own build. The rest of the image is as
-# the Dockerfile says: its last stage is used word for word.
+# The image gets the existing binary instead of building it in a container, because a registry may be unreachable and a
+# build takes minutes; `.ci/full image` checks the Dockerfile's own build. The Dockerfile's last stage is used word for
+# word.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 BINARY=$(realpath -m "${1:-${CARGO_TARGET_DIR:-target}/release/powersweep}")
@@ -51,7 +52,7 @@ if [ -z "${DOCKER_CHECK_PRIVATE:-}" ]; then
     fi
 fi
 
-# --- What is started here, and its end ------------------------------------------------------------------------------
+# --- Start and clean-up ---------------------------------------------------------------------------------------------
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/powersweep-compose.XXXXXX")
 project=powersweep-check-$$
@@ -60,7 +61,7 @@ export COMPOSE_PROJECT_NAME=$project POWERSWEEP_IMAGE=$project
 export POWERSWEEP_PORT=0 POWERSWEEP_DATA_DIR=$scratch/data
 POWERSWEEP_TOKEN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 export POWERSWEEP_TOKEN
-# Nobody in particular: nothing in a container may need root.
+# The user `nobody`: no process in a container may need root.
 export POWERSWEEP_USER=65534:65534
 chmod 755 "$scratch"
 mkdir -m 777 "$scratch/data"
@@ -88,7 +89,7 @@ build_image() {
     mkdir -p "$image/etc/ssl/certs"
     mkdir -m 1777 "$image/data" "$image/tmp"
     cp "$BINARY" "$image/powersweep"
-    # The Dockerfile links statically; this binary brings its C library and loader along.
+    # The Dockerfile links statically; this binary needs its C library and loader in the image.
     for library in $(ldd "$BINARY" | grep -o '/[^ ]*' || true); do
         cp --dereference --parents "$library" "$image"
     done
@@ -99,13 +100,13 @@ build_image() {
     docker image inspect --format "image: {{.Size}} bytes" "$project"
 }
 
-# --- Looking at the farm --------------------------------------------------------------------------------------------
+# --- Status of the farm ---------------------------------------------------------------------------------------------
 
 status() {
     "$BINARY" status --coordinator "$address" --insecure "$@"
 }
 
-# done_tasks EXPERIMENT: tasks done.
+# done_tasks EXPERIMENT: number of done tasks.
 done_tasks() {
     status "$1" --json | awk '$1 == "\"done\":" { print $2 + 0; exit }'
 }
@@ -130,7 +131,7 @@ some_done() {
     [ "${count:-0}" -ge "$1" ]
 }
 
-# rows EXPERIMENT TASKS WORKERS: what the mounted folder holds, read by another program.
+# rows EXPERIMENT TASKS WORKERS: checks the rows in the mounted folder by another program.
 rows() {
     if ! "${POWERSWEEP_PYTHON:-python3}" -c 'import duckdb' 2>/dev/null; then
         say "no duckdb (POWERSWEEP_PYTHON): rows of $1 are not counted"
@@ -156,7 +157,7 @@ address=http://$(compose port coordinator 7450)
 say "up after $((SECONDS - begin)) s, coordinator at $address"
 wait_until 60 "two workers connected" workers_connected 2
 
-env -u POWERSWEEP_TOKEN "$BINARY" submit quickstart --coordinator "$address" && fail "a submission without the token was taken"
+env -u POWERSWEEP_TOKEN "$BINARY" submit quickstart --coordinator "$address" && fail "a submission without the token was accepted"
 submitted=$("$BINARY" submit quickstart --coordinator "$address" --wait)
 say "$submitted"
 quickstart=$(sed -n 's/^quickstart: \([0-9]*\) tasks.*/\1/p' <<<"$submitted")
@@ -179,7 +180,7 @@ wait_until 120 "a tenth of the sweep done" some_done $((TASKS / 10))
 victim=$(compose ps --quiet worker | sed -n 1p)
 before=$(done_tasks compose-check)
 docker kill "$victim" >/dev/null
-say "killed a worker with $before of $TASKS tasks done"
+say "killed a worker after $before of $TASKS tasks"
 [ "$(done_tasks compose-check)" -lt $TASKS ] || fail "the sweep had ended before the worker was killed: make it longer"
 "$BINARY" submit "$scratch/compose-check.toml" --coordinator "$address" --wait
 status
@@ -199,4 +200,4 @@ rows quickstart "$quickstart" 1
 rows compose-check $TASKS 2
 compose down --volumes
 [ -z "$(docker ps --all --quiet --filter "label=com.docker.compose.project=$project")" ] || fail "containers are left"
-say "two workers, $quickstart + $TASKS tasks, one worker killed, every row there once"
+say "two workers, $quickstart + $TASKS tasks, one worker killed, every row occurs once"

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Builds the image as the Dockerfile says, with its own build stage, and looks at the result. Where no registry with the
-# default BUILDER may be reachable, the builder is made here: Debian with a C compiler, make and this machine's Rust. It
-# optimises little, since what is checked is the Dockerfile, and an optimised build takes several times as long.
+# Builds the image by the Dockerfile, with its own build stage, and checks the result. A registry with the default BUILDER
+# may be unreachable, so the builder is made here: Debian with a C compiler, make and this machine's Rust. It optimises
+# little: the check is about the Dockerfile, and an optimised build takes several times as long.
 #   deploy/image-check.sh
-# Needs root and the network; Docker and debootstrap are installed where apt can. Exit status 77: it cannot.
+# Needs root and the network; apt installs Docker and debootstrap, if necessary. Exit status 77: skipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
@@ -35,7 +35,7 @@ debootstrap --variant=minbase --include=gcc,libc6-dev,make,ca-certificates bookw
 toolchain=$(rustc --print sysroot)
 mkdir -p "$root/opt/rust"
 cp -a "$toolchain/bin" "$toolchain/lib" "$root/opt/rust/"
-# The certificates that this machine reaches registries with.
+# The certificates with which this machine reaches registries.
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 tar --directory "$root" --create . | docker import --change 'ENV PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
     --change 'ENV CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16' \
@@ -48,7 +48,7 @@ echo "image-check: built after $((SECONDS - begin)) s"
 
 docker run --rm --network none "$IMAGE" --version
 docker run --rm --network none --tmpfs /scratch "$IMAGE" run --quiet --data /scratch/data | tail -n 5
-# Status 7: nobody answers there. Status 5: the store cannot be reached, so certificates were found.
+# Status 7: no coordinator answers. Status 5: the store is unreachable, so the certificates were found.
 expect() {
     local wanted=$1 status=0
     shift

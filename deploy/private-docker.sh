@@ -1,12 +1,11 @@
 #!/bin/bash
-# Runs a command with a Docker daemon of its own, which ends with it:
+# Runs a command with a private Docker daemon, which ends with the command:
 #   deploy/private-docker.sh COMMAND...              containers have networks, ports are published on this shell's loopback
 #   deploy/private-docker.sh --builds COMMAND...     for `docker build --network host` alone: the machine's own network
-# Needs root, dockerd and unshare. The command finds the daemon through DOCKER_HOST.
+# Needs root, dockerd and unshare. The command finds the daemon by DOCKER_HOST.
 #
-# The daemon lives in name spaces of its own for processes, mounts and (without --builds) network. So the kernel itself
-# ends every process, mount, bridge and firewall rule with the command, however that ends, and no port of the machine is
-# touched.
+# The daemon runs in its own name spaces for processes, mounts and (without --builds) network. So the kernel removes every
+# process, mount, bridge and firewall rule when the command ends, also after a crash, and no port of the machine is used.
 set -euo pipefail
 
 inside() {
@@ -32,7 +31,7 @@ inside() {
     done
     local status=0
     "$@" || status=$?
-    # An orderly end, so that it unmounts what it mounted below its folder.
+    # An orderly end, so that the daemon unmounts its mounts below its folder.
     kill $daemon
     wait $daemon || true
     return $status
