@@ -1,4 +1,4 @@
-//! The command line: one declaration, from which `--help` follows.
+//! The command line: clap derives the parser and `--help` from these types.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ mod tables;
 
 pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat};
 
-/// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate them, rows land in
-/// Parquet.
+/// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate the tasks, and their
+/// rows are written to Parquet files.
 #[derive(Debug, Parser)]
 #[command(name = "powersweep", version, max_term_width = 110, after_help = after_help())]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// Print what happens inside; twice for more (also POWERSWEEP_LOG, a tracing filter).
+    /// Print log messages of the program; twice for more (also POWERSWEEP_LOG, a tracing filter).
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
@@ -33,7 +33,7 @@ fn after_help() -> String {
         "Start here:\n  powersweep run                 a synthetic sweep in seconds, results on the screen\n  \
          powersweep run etinski2010     a paper's whole sweep on real logs (needs POWERSWEEP_TRACES)\n  \
          powersweep check etinski2010   the paper's numbers beside ours\n  \
-         powersweep plan etinski2010    what would run, and why\n\nExit codes:\n{}",
+         powersweep plan etinski2010    the tasks that would run, and why\n\nExit codes:\n{}",
         codes.join("\n")
     )
 }
@@ -41,13 +41,14 @@ fn after_help() -> String {
 /// The commands; one file each in `commands/`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a sweep on this machine: coordinator and worker in one process. Interrupt it and run it again: it goes on.
+    /// Run a sweep on this machine: coordinator and worker in one process. After an interruption, run it again to
+    /// continue.
     #[command(after_help = examples::RUN)]
     Run(RunArgs),
-    /// Compare a paper's published numbers and claims with ours, after running what is missing of its sweeps.
+    /// Compare a paper's published numbers and claims with ours, after running the missing tasks of its sweeps.
     #[command(after_help = examples::CHECK)]
     Check(CheckArgs),
-    /// Show what a sweep would run: tasks per axis, what is done already, why one task would or would not run.
+    /// Show the tasks that a sweep would run: tasks per axis, done tasks, why one task would or would not run.
     #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
     /// Simulate one task and print its row; nothing is stored.
@@ -62,61 +63,61 @@ pub enum Command {
     /// Run a worker for a coordinator.
     #[command(after_help = examples::WORKER)]
     Worker(WorkerArgs),
-    /// Hand a manifest, and the logs it needs, to a running coordinator.
+    /// Submit a manifest, and the logs that it needs, to a running coordinator.
     #[command(after_help = examples::SUBMIT)]
     Submit(SubmitArgs),
     /// Show experiments, workers and failures: of the coordinator at --coordinator, else of the one that serves --data,
     /// else as stored in --data.
     #[command(after_help = examples::STATUS)]
     Status(StatusArgs),
-    /// Let the running tasks of an experiment finish and start no more, until `resume`.
+    /// Let the running tasks of an experiment finish and start no other tasks, until `resume`.
     #[command(after_help = examples::PAUSE)]
     Pause(ControlArgs),
-    /// Go on with a paused or cancelled experiment.
+    /// Continue a paused or cancelled experiment.
     #[command(after_help = examples::RESUME)]
     Resume(ControlArgs),
-    /// Stop an experiment, running tasks too, until `resume` or the next submit. Finished rows are kept.
+    /// Stop an experiment and its running tasks, until `resume` or the next submit. Finished rows are kept.
     #[command(after_help = examples::CANCEL)]
     Cancel(ControlArgs),
-    /// Try tasks again that failed for good: all, or some.
+    /// Retry tasks that failed for good: all, or some.
     #[command(after_help = examples::RETRY)]
     Retry(RetryArgs),
-    /// Set which experiment is served first.
+    /// Set the priority of an experiment.
     #[command(after_help = examples::PRIORITY)]
     Priority(PriorityArgs),
-    /// Put all finished rows of an experiment into Parquet parts now.
+    /// Publish all finished rows of an experiment as Parquet parts now.
     #[command(after_help = examples::FLUSH)]
     Flush(ControlArgs),
-    /// Forget an experiment. Its rows stay in DATA, unless --data-too.
+    /// Delete an experiment's state. Its rows stay in DATA, unless --data-too.
     #[command(after_help = examples::DELETE)]
     Delete(DeleteArgs),
-    /// Show or write the rows of an experiment, also those that are in no Parquet file yet.
+    /// Show or write the rows of an experiment, also unpublished rows.
     #[command(after_help = examples::RESULTS)]
     Results(ResultsArgs),
     /// Copy an experiment's tables into one sorted Parquet file each.
     #[command(after_help = examples::EXPORT)]
     Export(ExportArgs),
-    /// Rebuild the lost state of an experiment from the rows that are there.
+    /// Rebuild the lost state of an experiment from its published rows.
     #[command(after_help = examples::ADOPT)]
     Adopt(AdoptArgs),
     /// Print the JSON Schema of manifests, for editors.
     #[command(after_help = examples::SCHEMA)]
     Schema,
-    /// List the parts that a manifest can choose, with their parameters.
+    /// List the components that a manifest can choose, with their parameters.
     #[command(after_help = examples::POLICIES)]
     Policies(PoliciesArgs),
     /// List the columns of the result tables.
     #[command(after_help = examples::COLUMNS)]
     Columns(ColumnsArgs),
-    /// Look at a workload log.
+    /// Show facts about a workload log.
     #[command(subcommand, after_help = examples::TRACE_INFO)]
     Trace(TraceCommand),
-    /// Ask a coordinator whether it is healthy; for container health checks.
+    /// Check whether a coordinator is healthy; for container health checks.
     #[command(after_help = examples::HEALTH)]
     Health(CoordinatorArgs),
 }
 
-/// Where manifests name logs, and where they are found.
+/// Where logs are found and cached.
 #[derive(Debug, Clone, Args)]
 pub struct LogArgs {
     /// Folder with workload logs; may be repeated. Logs are found by name, with or without .swf, .swf.gz, .swf.zst.
@@ -125,12 +126,12 @@ pub struct LogArgs {
     /// Folder that keeps downloaded logs.
     #[arg(long, value_name = "DIR", env = "POWERSWEEP_CACHE")]
     pub cache: Option<PathBuf>,
-    /// Most that this folder may take, such as 20GiB: beyond it the logs that were not used for longest are deleted.
+    /// Most bytes of this folder, such as 20GiB: beyond it the least recently used logs are deleted.
     #[arg(long, value_name = "SIZE", env = "POWERSWEEP_CACHE_SIZE", value_parser = bytes)]
     pub cache_size: Option<u64>,
 }
 
-/// Where results and state live.
+/// Where results and state are stored.
 #[derive(Debug, Clone, Args)]
 pub struct DataArgs {
     /// Folder or object store (s3://, gs://, az://) of results and state.
@@ -144,10 +145,10 @@ pub struct CoordinatorArgs {
     /// Address of the coordinator; http://127.0.0.1:7450 by default.
     #[arg(long, value_name = "URL", env = "POWERSWEEP_COORDINATOR")]
     pub coordinator: Option<String>,
-    /// File with the token that the coordinator asks for.
+    /// File with the token that the coordinator requires.
     #[arg(long, value_name = "FILE", env = "POWERSWEEP_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
-    /// Let the token go unencrypted to another machine; only where the network is trusted.
+    /// Send the token unencrypted to another machine; only in a trusted network.
     #[arg(long, env = "POWERSWEEP_INSECURE")]
     pub insecure: bool,
     /// File with the certificates to trust (PEM), for an https address.
@@ -155,7 +156,7 @@ pub struct CoordinatorArgs {
     pub ca: Option<PathBuf>,
 }
 
-/// What to print.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A table for people.
@@ -174,22 +175,22 @@ pub struct RunArgs {
     pub data: DataArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one a processor.
+    /// Tasks simulated at once; 0 for one per processor.
     #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub slots: u16,
     #[command(flatten)]
     pub memory: WorkloadMemoryArgs,
-    /// If the experiment's rows were made by other versions of parts, logs or columns: set it aside as NAME@N, with its
-    /// rows, and start anew. Changes nothing where they are the same.
+    /// If the experiment's rows were made by other versions of components, logs or columns: rename it, with its rows,
+    /// to NAME@N, and start with no rows. No effect if the versions are the same.
     #[arg(long)]
     pub restart: bool,
-    /// Address that other workers and `status` may use; the port is free by default.
+    /// Address for other workers and `status`; a free port by default.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
-    /// Take the data over from a coordinator that seems alive.
+    /// Take the data over from a coordinator that seems to run.
     #[arg(long)]
     pub take_over: bool,
-    /// Simulated rows shown at the end; 0 for none.
+    /// Rows shown at the end; 0 for none.
     #[arg(long, default_value_t = 24)]
     pub show: usize,
     /// No progress bar.
@@ -210,12 +211,12 @@ pub struct CheckArgs {
     pub data: DataArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one a processor.
+    /// Tasks simulated at once; 0 for one per processor.
     #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub slots: u16,
     #[command(flatten)]
     pub memory: WorkloadMemoryArgs,
-    /// Only claims that must hold, and only the sweeps that they need.
+    /// Check only demanded claims, and run only the sweeps that they need.
     #[arg(long)]
     pub demanded: bool,
     /// No progress bar.
@@ -238,7 +239,7 @@ pub struct PlanArgs {
     pub logs: LogArgs,
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
-    /// Explain one task: its parts, parameters, identity, and whether it would run. Looks at --data.
+    /// Explain one task: its components, parameters, identity, and whether it would run. Reads --data.
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
     /// Table or JSON.
@@ -255,7 +256,7 @@ pub struct SimulateArgs {
     /// Index of the task in the manifest's sweep.
     #[arg(long, requires = "manifest")]
     pub index: Option<u64>,
-    /// Set a part or a parameter, such as queue_order=sjf, gear_rule=bsld, bsld_threshold=2; may be repeated.
+    /// Set a component or a parameter, such as queue_order=sjf, gear_rule=bsld, bsld_threshold=2; may be repeated.
     #[arg(long = "set", short = 's', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Simulate this log (name, path or URL) instead of the synthetic workload; the same as -s source=swf -s log=LOG.
@@ -268,10 +269,10 @@ pub struct SimulateArgs {
     pub limits: TaskLimitArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Write one row a job to this file (.parquet or .csv).
+    /// Write one row per job to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub jobs: Option<PathBuf>,
-    /// Write one row a point of the series that the parts record to this file (.parquet or .csv).
+    /// Write one row per point of the recorded series to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
     /// Table or JSON.
@@ -283,7 +284,7 @@ pub struct SimulateArgs {
 #[derive(Debug, Args)]
 pub struct LpArgs {
     /// A manifest file, or the name of a shipped one, with systems that have a rate for each class on each server. A
-    /// system that changes is solved at each change, too.
+    /// system that changes is also solved at each change.
     #[arg(default_value = "aldaoud2011")]
     pub manifest: String,
     /// Only the system of this task.
@@ -299,11 +300,11 @@ pub struct LpArgs {
 pub struct ServeArgs {
     #[command(flatten)]
     pub data: DataArgs,
-    /// Address to listen at. Anything but loopback needs --token-file, and TLS or --insecure.
+    /// Address to listen at. An address other than loopback needs --token-file, and TLS or --insecure.
     #[arg(long, default_value = "127.0.0.1:7450", env = "POWERSWEEP_LISTEN")]
     pub listen: SocketAddr,
-    /// File with the token that clients must send, and workers too unless --worker-token-file is given; the variable
-    /// POWERSWEEP_TOKEN can hold it instead.
+    /// File with the token that clients must send, and workers unless --worker-token-file is given. POWERSWEEP_TOKEN
+    /// can have the token instead.
     #[arg(long, value_name = "FILE", env = "POWERSWEEP_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
     /// File with the token that workers must send.
@@ -315,10 +316,10 @@ pub struct ServeArgs {
     /// Private key (PEM) of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", env = "POWERSWEEP_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
-    /// Serve other machines without TLS; only where the network is trusted.
+    /// Serve other machines without TLS; only in a trusted network.
     #[arg(long, env = "POWERSWEEP_INSECURE")]
     pub insecure: bool,
-    /// Take the data over from a coordinator that seems alive.
+    /// Take the data over from a coordinator that seems to run.
     #[arg(long)]
     pub take_over: bool,
 }
@@ -332,22 +333,22 @@ pub struct SubmitArgs {
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Only say what would run.
+    /// Only show the tasks that would run.
     #[arg(long)]
     pub dry_run: bool,
-    /// Wait until the sweep has ended. A pause is waited out; a cancellation or deletion ends the wait with code 11.
+    /// Wait until the sweep has ended, also during a pause. A cancellation or deletion ends the wait with code 11.
     #[arg(long)]
     pub wait: bool,
-    /// Higher is served first, from -1000 to 1000; 0 for a new experiment, unchanged for another.
+    /// Priority from -1000 to 1000, higher is served first; by default 0 for a new experiment, else unchanged.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub priority: Option<i32>,
-    /// If the experiment's rows were made by other versions of parts, logs or columns: set it aside as NAME@N, with its
-    /// rows, and start anew. Changes nothing where they are the same.
+    /// If the experiment's rows were made by other versions of components, logs or columns: rename it, with its rows,
+    /// to NAME@N, and start with no rows. No effect if the versions are the same.
     #[arg(long)]
     pub restart: bool,
 }
 
-/// Which experiment, and where its coordinator is.
+/// An experiment and its coordinator.
 #[derive(Debug, Args)]
 pub struct ControlArgs {
     /// The experiment.
@@ -371,7 +372,7 @@ pub struct RetryArgs {
     pub kind: Vec<FailureKind>,
 }
 
-/// Why a task failed, as the `failures` table says it.
+/// Why a task failed, in the word of the `failures` table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailureKind {
     /// The task cannot be simulated.
@@ -411,10 +412,10 @@ pub struct PriorityArgs {
 pub struct DeleteArgs {
     #[command(flatten)]
     pub control: ControlArgs,
-    /// Delete its rows (parts of every table) too. Nothing brings them back.
+    /// Also delete its rows (the parts of every table) for ever.
     #[arg(long)]
     pub data_too: bool,
-    /// Also while it has tasks to run: they are stopped first.
+    /// Delete it although it has tasks to run: they are stopped first.
     #[arg(long)]
     pub force: bool,
 }
@@ -422,13 +423,13 @@ pub struct DeleteArgs {
 /// `powersweep status`
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// One experiment; all if not given.
+    /// One experiment; all by default.
     pub experiment: Option<String>,
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub data: DataArgs,
-    /// Look again and again until interrupted: redrawn on a terminal, elsewhere one line for each change.
+    /// Refresh until interrupted: redrawn on a terminal, elsewhere one line for each change.
     #[arg(long)]
     pub watch: bool,
     /// Failures listed for each experiment.
@@ -445,7 +446,7 @@ pub struct StatusArgs {
 /// `powersweep policies`
 #[derive(Debug, Args)]
 pub struct PoliciesArgs {
-    /// Only this part.
+    /// Only this component.
     pub name: Option<String>,
     /// Table or JSON.
     #[arg(long, value_enum, default_value = "table")]
@@ -466,7 +467,7 @@ pub struct ColumnsArgs {
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     #[command(after_help = examples::TRACE_INFO)]
-    /// What a log holds: header, jobs, span, sizes, run times, what is missing.
+    /// Show a log's header, jobs, time span, sizes, run times and missing values.
     Info {
         /// Name, path or URL of the log.
         log: String,

@@ -1,4 +1,4 @@
-//! Speaking to a coordinator from a command.
+//! Requests of commands to a coordinator.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -25,7 +25,7 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Failure, format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(work);
-    // Whatever still runs (a watchdog, a reader) must not keep the program from ending.
+    // A background task (a watchdog, a reader) must not keep the program from ending.
     runtime.shutdown_background();
     Ok(result)
 }
@@ -41,7 +41,7 @@ pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
     })
 }
 
-/// Connects once; nobody there is an error with its own exit code.
+/// Connects once; an unreachable coordinator is an error with its own exit code.
 pub async fn connect(address: &Address) -> Result<Client, Failure> {
     let failure = |error: ConnectError| match error {
         ConnectError::Address { .. } => Failure::new(Exit::Usage, error.to_string()),
@@ -62,7 +62,7 @@ pub async fn connect(address: &Address) -> Result<Client, Failure> {
 pub fn refused(status: &Status) -> Failure {
     let exit = match status.code() {
         Code::Unavailable | Code::DeadlineExceeded => Exit::Network,
-        // With a cause it comes from the connection, not from a coordinator.
+        // A status with a cause comes from the connection, not from a coordinator.
         _ if std::error::Error::source(status).is_some() => Exit::Network,
         Code::InvalidArgument => Exit::Usage,
         _ => Exit::Refused,

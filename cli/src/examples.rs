@@ -1,4 +1,4 @@
-//! Examples at the end of each command's `--help`: a command, two spaces or more, what it does.
+//! Examples at the end of each command's `--help`: a command, at least two spaces, its effect.
 
 /// `powersweep run`
 pub const RUN: &str = "Examples:
@@ -7,18 +7,18 @@ pub const RUN: &str = "Examples:
   powersweep run etinski2010 --traces ~/logs   a paper's sweep, with the folder of the logs";
 /// `powersweep check`
 pub const CHECK: &str = "Examples:
-  powersweep check --list                              the papers, and how much of each is demanded
+  powersweep check --list                              the papers, with their numbers of claims
   powersweep check etinski2010 --traces ~/logs         every published number beside ours
-  powersweep check etinski2010 --demanded --format json  what must hold, for programs";
+  powersweep check etinski2010 --demanded --format json  demanded claims, for programs";
 /// `powersweep plan`
 pub const PLAN: &str = "Examples:
-  powersweep plan sweep.toml             axes, and what is done already
+  powersweep plan sweep.toml             axes, and the number of done tasks
   powersweep plan sweep.toml --index 12  one task: its parameters, and why it would or would not run";
 /// `powersweep simulate`
 pub const SIMULATE: &str = "Examples:
-  powersweep simulate -s gear_rule=bsld -s bsld_threshold=2        synthetic jobs, other parts
+  powersweep simulate -s gear_rule=bsld -s bsld_threshold=2        synthetic jobs, other components
   powersweep simulate --log KTH-SP2-1996-2.1-cln --traces ~/logs   a real log
-  powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, with one row a job
+  powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, with one row per job
   powersweep simulate -s capacity_rule=two-level -s two_level_procs=64 --series series.csv  active procs over time";
 /// `powersweep lp`
 pub const LP: &str = "Examples:
@@ -33,16 +33,16 @@ pub const WORKER: &str = "Examples:
   powersweep worker                                              for a coordinator on this machine
   powersweep worker --coordinator https://head:7450 --token-file token --ca cert.pem --slots 8
   powersweep worker --time-limit 3:55:00 --idle-limit 10m        in a batch job of four hours
-  powersweep worker --task-deadline 1h --task-max-memory 4GiB    give longer or larger tasks up";
+  powersweep worker --task-deadline 1h --task-max-memory 4GiB    give up longer or larger tasks";
 /// `powersweep submit`
 pub const SUBMIT: &str = "Examples:
-  powersweep submit sweep.toml --dry-run  only say what would run
-  powersweep submit sweep.toml --wait     hand it in and wait for its end
+  powersweep submit sweep.toml --dry-run  only show the tasks that would run
+  powersweep submit sweep.toml --wait     submit it and wait for its end
   powersweep submit sweep.toml --priority 5  before the others
   powersweep submit sweep.toml --restart  after a change of versions: old rows go to NAME@N";
 /// `powersweep status`
 pub const STATUS: &str = "Examples:
-  powersweep status                                     what ./results/data holds or its coordinator does
+  powersweep status                                     the state in ./results/data, or its coordinator
   powersweep status my-sweep --json                     one experiment, for programs
   powersweep status --watch                             until interrupted
   powersweep status --coordinator http://head:7450      a coordinator elsewhere";
@@ -60,27 +60,27 @@ pub const CANCEL: &str = "Example:
 pub const RETRY: &str = "Examples:
   powersweep retry my-sweep                         every task that failed for good
   powersweep retry my-sweep --index 12 --index 40   two of them
-  powersweep retry my-sweep --kind memory           what needed more memory, after workers with more were started";
+  powersweep retry my-sweep --kind memory           tasks that exceeded memory, after starting larger workers";
 /// `powersweep priority`
 pub const PRIORITY: &str = "Examples:
   powersweep priority my-sweep 10   before experiments of lower priority
-  powersweep priority my-sweep -1   when nothing else wants the slots";
+  powersweep priority my-sweep -1   only when no other experiment has tasks";
 /// `powersweep flush`
 pub const FLUSH: &str = "Example:
-  powersweep flush my-sweep   before a look at the rows of a sweep that runs";
+  powersweep flush my-sweep   before reading the rows of a running sweep";
 /// `powersweep delete`
 pub const DELETE: &str = "Examples:
   powersweep delete my-sweep              its state; the rows stay
-  powersweep delete my-sweep --data-too   the rows too";
+  powersweep delete my-sweep --data-too   also the rows";
 /// `powersweep results`
 pub const RESULTS: &str = "Examples:
-  powersweep results my-sweep                                       the first tasks, with what varies
+  powersweep results my-sweep                                       the first tasks, with the columns that vary
   powersweep results my-sweep --columns task_index,policy,wait_s_mean --format csv
   powersweep results my-sweep --table failures                      every failed attempt
   powersweep results my-sweep --format parquet --output tasks.parquet  all rows in one file";
 /// `powersweep export`
 pub const EXPORT: &str = "Examples:
-  powersweep export my-sweep --output my-sweep-2026                 one file a table, in a new folder
+  powersweep export my-sweep --output my-sweep-2026                 one file per table, in a new folder
   powersweep export my-sweep --table tasks --output tasks.parquet   one table";
 /// `powersweep adopt`
 pub const ADOPT: &str = "Example:
@@ -90,11 +90,11 @@ pub const SCHEMA: &str = "Example:
   powersweep schema > powersweep.schema.json";
 /// `powersweep policies`
 pub const POLICIES: &str = "Examples:
-  powersweep policies       every part with its parameters
-  powersweep policies bsld  one part";
+  powersweep policies       every component with its parameters
+  powersweep policies bsld  one component";
 /// `powersweep columns`
 pub const COLUMNS: &str = "Examples:
-  powersweep columns tasks          what a row of a task tells
+  powersweep columns tasks          the columns of a task's row
   powersweep columns --format json  every table, for programs";
 /// `powersweep trace info`
 pub const TRACE_INFO: &str = "Examples:

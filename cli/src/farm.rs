@@ -1,4 +1,4 @@
-//! A coordinator in this process: opening the data, serving, ending. `run` and `serve` share it.
+//! A coordinator in this process, for `run` and `serve`: open the data, serve, end.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ const OPENING_PATIENCE: Duration = Duration::from_secs(30);
 /// An end that takes longer than this is explained: workers may be finishing long tasks, or the storage is full.
 const ENDING_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How the coordinator of a command is set up.
+/// Options of a command's coordinator.
 pub struct FarmOptions {
-    /// DATA as the user names it.
+    /// DATA as named by the user.
     pub data: String,
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Who may call.
+    /// Tokens of clients and workers.
     pub tokens: Tokens,
     /// Encryption.
     pub tls: Option<Tls>,
@@ -37,11 +37,11 @@ pub struct FarmOptions {
     pub local: Option<Local>,
 }
 
-/// A farm for one sweep: leases found in the state are nobody's, and other sweeps of the state are not gone on with.
+/// A farm for one sweep: it drops leases found in the state and does not continue the state's other sweeps.
 pub struct Local {
     /// The experiment.
     pub experiment: String,
-    /// Its logs, which are read where they lie.
+    /// Its logs, read from their files.
     pub logs: Arc<dyn LogSource>,
 }
 
@@ -55,8 +55,8 @@ pub struct LocalFarm {
 }
 
 impl LocalFarm {
-    /// Takes DATA over, or says who has it, and starts serving. `interrupt` ends a start that hangs on damaged or slow
-    /// storage.
+    /// Takes ownership of DATA and starts serving; the error names another owner. `interrupt` ends a start that hangs
+    /// on damaged or slow storage.
     pub async fn start(options: FarmOptions, interrupt: &CancellationToken) -> Result<LocalFarm, Failure> {
         let data = options.data.clone();
         let opening = LocalFarm::open(options);
@@ -81,7 +81,7 @@ impl LocalFarm {
 
     async fn open(options: FarmOptions) -> Result<LocalFarm, Failure> {
         let location = Location::parse(&options.data).or_exit(Exit::Usage)?;
-        // Before DATA is touched.
+        // Checked before DATA is touched.
         let unprotected = options.tls.is_none() || !options.tokens.are_complete();
         if !options.listen.ip().is_loopback() && !options.insecure && unprotected {
             return Err(serving_failed(&ServeError::Unprotected { address: options.listen }));
@@ -132,7 +132,7 @@ impl LocalFarm {
         }
     }
 
-    /// Ends in good order: finished rows go into parts, the state is closed, ownership is given back.
+    /// Ends orderly: publishes finished rows, closes the state, releases the ownership.
     pub async fn end(self) -> Result<(), Failure> {
         self.stop.cancel();
         let result = self.handle.wait().await;
@@ -141,7 +141,7 @@ impl LocalFarm {
     }
 }
 
-/// Waits for an end, and says what it waits for if it takes long.
+/// Waits for an end, with an explanation if it takes long.
 pub async fn explained<T>(ending: impl Future<Output = T>) -> T {
     tokio::pin!(ending);
     tokio::select! {
@@ -156,8 +156,8 @@ pub async fn explained<T>(ending: impl Future<Output = T>) -> T {
     }
 }
 
-/// A taken port is found out before DATA is touched. Another program may still take it in between; then serving fails
-/// in the same words.
+/// Finds a taken port before DATA is touched. If another program takes the port later, serving fails with the same
+/// error.
 fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
     match std::net::TcpListener::bind(listen) {
         Ok(_) => Ok(()),
@@ -188,7 +188,7 @@ fn serving_failed(error: &ServeError) -> Failure {
         _ => Exit::Failure,
     };
     let hint = if exit == Exit::Network { "; choose another address with --listen" } else { "" };
-    // Its own words leave the causes out.
+    // Its message lacks the causes.
     let more = if let ServeError::Tls(cause) = error { format!(": {}", chain(cause)) } else { String::new() };
     Failure::new(exit, format!("{}{more}{hint}", chain(error)))
 }

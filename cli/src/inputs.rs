@@ -1,4 +1,4 @@
-//! What commands read: manifests by file or shipped name, logs by name, tokens by file.
+//! Inputs of commands: manifests by file or shipped name, logs by name, tokens by file.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -38,7 +38,7 @@ fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
     Manifest::parse(file, text).map_err(|errors| problems(file, &errors))
 }
 
-/// The text of a file that says what is wanted: a `kind` such as a manifest.
+/// The text of an input file of a `kind`, such as a manifest.
 pub fn text(name: &str, kind: &str) -> Result<String, Failure> {
     let size = std::fs::metadata(name).map(|m| m.len()).unwrap_or(0);
     if size > TEXT_BYTES_MAX {
@@ -73,7 +73,7 @@ fn default_cache() -> Option<std::path::PathBuf> {
 pub fn log(library: &Library, name: &str, sha256: Option<&str>) -> Result<LogBytes, Failure> {
     library.load(name, sha256).map_err(|error| {
         let hint = match &error {
-            // Without a search path the error itself says so. A path is looked up as it is.
+            // Without a search path the error has a hint of its own. A path is not searched for.
             LoadError::NotFound { log, places, .. } if !places.is_empty() && !log.contains(std::path::is_separator) => {
                 "\nset POWERSWEEP_TRACES (or --traces) to the folder that holds the logs"
             }
@@ -88,13 +88,13 @@ pub fn parsed(bytes: &LogBytes) -> Result<SwfLog, Failure> {
     swf::parse(&bytes.bytes, &bytes.origin.to_string()).or_exit(Exit::Workload)
 }
 
-/// Digests of every log that a manifest needs; the texts are not kept. Each is read as a log too: a damaged one is
-/// refused here, before an experiment is made that is bound to its bytes.
+/// Digests of every log that a manifest needs; the texts are not kept. Each log is also parsed: a damaged log is
+/// refused before an experiment is pinned to its bytes.
 pub fn digests(manifest: &Manifest, library: &Library) -> Result<BTreeMap<String, Digest>, Failure> {
     read_logs(manifest, library, |_, _| {})
 }
 
-/// The same; what was read goes into `memory`, so that a worker of this process need not read it again.
+/// The same, and keeps the parsed logs in `memory`, so that a worker of this process need not read them again.
 pub fn digests_and_logs(
     manifest: &Manifest,
     library: &Library,

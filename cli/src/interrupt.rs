@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 pub fn token() -> CancellationToken {
     let token = CancellationToken::new();
     let cancelled = token.clone();
-    // Listened to from now on: one that comes while the first is looked at counts.
+    // Both signals are registered now, so that a second signal during the first is counted.
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
         tracing::warn!("signals cannot be handled here: they end this program at once");
@@ -17,7 +17,7 @@ pub fn token() -> CancellationToken {
         either(&mut interrupt, &mut terminate).await;
         cancelled.cancel();
         either(&mut interrupt, &mut terminate).await;
-        // What is durable stays; the next run goes on from it.
+        // Durable rows stay; the next run continues from them.
         std::process::exit(crate::exit::Exit::Interrupted as i32);
     });
     token

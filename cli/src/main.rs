@@ -1,6 +1,6 @@
-//! The one binary `powersweep`. `main` reads as the list of what the tool does; a file in `commands/` does each.
+//! The binary `powersweep`: `main` dispatches to one file in `commands/` for each command.
 
-// A binary exports nothing; `pub` here says what a module shows to the others.
+// A binary exports no items; `pub` here means visible to the other modules.
 #![allow(unreachable_pub)]
 
 mod args;
@@ -28,14 +28,14 @@ use clap::Parser;
 use crate::args::{Cli, Command, TraceCommand};
 use crate::exit::Outcome;
 
-/// Rows come and go in large pieces on many threads; this allocator returns what is free.
+/// Rows arrive and leave in large pieces on many threads; this allocator returns free memory to the system.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     start_log(&cli);
-    // One TLS provider for everything that speaks TLS: gRPC, object stores, downloads.
+    // One TLS provider for gRPC, object stores and downloads.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match dispatch(&cli.command) {
         Ok(exit) => exit.into(),
@@ -77,8 +77,8 @@ fn dispatch(command: &Command) -> Outcome {
     }
 }
 
-/// Logs of the program itself go to standard error: warnings by default. What serves says what it does; `run` shows
-/// failed tasks at its end, not across its progress bar.
+/// Log messages go to standard error: warnings by default, more from `serve` and `worker`. `run` shows failed tasks at
+/// its end, not across its progress bar.
 fn start_log(cli: &Cli) {
     let default = match (cli.verbose, &cli.command) {
         (0, Command::Serve(_) | Command::Worker(_)) | (1, _) => "powersweep=info,warn",

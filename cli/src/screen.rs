@@ -1,4 +1,4 @@
-//! What commands print: tables for people, JSON for programs. A closed pipe is not an error.
+//! Output of commands: tables for people, JSON for programs. A closed pipe is not an error.
 
 use std::io::{self, Write};
 
@@ -6,12 +6,12 @@ use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, Outcome};
 
-/// Prints text to standard output. A reader that went away wants no more; what the command does is not affected.
+/// Prints text to standard output. A closed pipe does not change the command's result.
 pub fn print(text: &str) -> Outcome {
     write(&format!("{text}\n")).map(|_| Exit::Done)
 }
 
-/// Writes text to standard output as it is; false if its reader went away.
+/// Writes text to standard output without a newline; false if its reader has closed the pipe.
 pub fn write(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -21,7 +21,7 @@ pub fn write(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// A line on standard error; `eprintln!` would panic when nobody reads it any more.
+/// Prints a line to standard error; `eprintln!` would panic if the pipe is closed.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
@@ -34,7 +34,7 @@ pub fn print_json(value: &Json) -> Outcome {
 /// Names suggested for an unknown one.
 const SUGGESTED: usize = 3;
 
-/// "unknown X, did you mean Y?" with the whole list where nothing is near.
+/// "unknown X, did you mean Y?", or the whole list if no name is near.
 pub fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
     let near = nearest(name, known);
     match near.is_empty() {
@@ -43,7 +43,7 @@ pub fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known names that one may have meant, the nearest first, in back quotes; none if no name is near.
+/// The known names nearest to a name, the nearest first, in back quotes; empty if no name is near.
 pub fn nearest(name: &str, known: &[&str]) -> Vec<String> {
     // Beyond this length a name is no typing error, and the comparison is quadratic.
     if name.len() > 100 {

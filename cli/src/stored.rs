@@ -1,4 +1,4 @@
-//! Looking at DATA without owning it.
+//! Reads DATA without owning it.
 
 use powersweep_coordinator::owner::{self, OwnerError};
 use powersweep_coordinator::records::Loaded;
@@ -18,10 +18,10 @@ pub async fn read(location: &Location) -> Result<Loaded, Failure> {
     Ok(loaded)
 }
 
-/// Where the coordinator that is at work on this data listens; `None` if none is.
+/// The address of the coordinator that serves this data; `None` if none runs.
 pub async fn owner_endpoint(location: &Location) -> Result<Option<String>, Failure> {
     let owner = owner::look(location).await.map_err(|error| match &error {
-        // Nothing is taken here, so the error's own words would mislead.
+        // The error's own message is about taking ownership, which does not happen here.
         OwnerError::Storage { data, op, source } => {
             let hint = "name the folder that `run` or `serve` was given with --data";
             Failure::new(Exit::Storage, format!("cannot look at {data}: {op}: {}\n{hint}", chain(&**source)))

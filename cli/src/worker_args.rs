@@ -14,38 +14,37 @@ pub struct WorkerArgs {
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one a processor.
+    /// Tasks simulated at once; 0 for one per processor.
     #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub slots: u16,
     /// Name in the results' `worker` column; host name and process id by default.
     #[arg(long)]
     pub name: Option<String>,
-    /// After SIGTERM or Ctrl-C, how long running tasks may go on; what is not done then is handed back.
+    /// After SIGTERM or Ctrl-C, how long running tasks may continue; unfinished tasks are then handed back.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub drain_limit: Duration,
-    /// End after this time, such as 3:55:00 in a job of four hours; tasks that cannot be done by then go elsewhere.
+    /// End after this time, such as 3:55:00 in a batch job of four hours; takes no task that cannot finish in time.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub time_limit: Option<Duration>,
-    /// End after so long without a task; waits for ever by default.
+    /// End after this time without a task; no limit by default.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub idle_limit: Option<Duration>,
-    /// End (exit code 7) if no coordinator has answered for so long; tries for ever by default.
+    /// End (exit code 7) if no coordinator has answered for this time; no limit by default.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub connect_limit: Option<Duration>,
     #[command(flatten)]
     pub limits: TaskLimitArgs,
     #[command(flatten)]
     pub memory: WorkloadMemoryArgs,
-    /// Part of the time limit that was over before this process started itself anew.
+    /// Part of the time limit that was used before this process restarted itself.
     #[arg(long, hide = true, env = "POWERSWEEP_TIME_USED", value_parser = time)]
     pub time_used: Option<Duration>,
 }
 
-/// Limits of one task. A worker's and those of the experiment's manifest both apply, whichever is less.
+/// Limits of one task. The lower of the worker's limit and the manifest's limit applies.
 #[derive(Debug, Clone, Args)]
 pub struct TaskLimitArgs {
-    /// Longest simulation of one task, without getting its log. A worker whose task ignores it for as long again starts
-    /// itself anew.
+    /// Longest simulation of one task, without fetching its log. A worker whose task runs for twice this time restarts.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub task_deadline: Option<Duration>,
     /// Most simulated events of one task.
@@ -56,10 +55,10 @@ pub struct TaskLimitArgs {
     pub task_max_memory: Option<usize>,
 }
 
-/// What a process that simulates keeps of logs.
+/// Memory for logs of a process that simulates.
 #[derive(Debug, Clone, Args)]
 pub struct WorkloadMemoryArgs {
-    /// Memory for parsed logs and workloads, which tasks share. A task whose workload alone may take more fails.
+    /// Memory for parsed logs and workloads, which tasks share. A task whose workload alone may exceed it fails.
     #[arg(long, value_name = "SIZE", env = "POWERSWEEP_WORKLOAD_MEMORY", default_value = "1GiB", value_parser = memory)]
     pub workload_memory: usize,
 }

@@ -1,4 +1,4 @@
-//! `powersweep adopt`: a lost state from the rows that are there.
+//! `powersweep adopt`: rebuilds a lost state from the published rows.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,12 +26,12 @@ use crate::args::AdoptArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::{client, farm, inputs, screen, stored};
 
-/// A state that cannot be read within this time is taken as unreadable.
+/// A state that cannot be read within this time counts as unreadable.
 const READ_LIMIT: Duration = Duration::from_secs(30);
-/// Files named in a complaint.
+/// Most files named in a message.
 const NAMED: usize = 5;
 
-/// Rebuilds the state, or says why not and changes nothing.
+/// Rebuilds the state; an error changes nothing.
 pub fn run(args: &AdoptArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let digests = inputs::digests(&manifest, &inputs::library(&args.logs))?;
@@ -99,7 +99,8 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
     ))
 }
 
-/// The state must be readable, or gone, or the user wants it out of the way: then in this folder.
+/// The folder of DATA if its state is unreadable and `--set-aside` is given; `None` if the state is readable or
+/// missing.
 async fn unreadable(args: &AdoptArgs, location: &Location) -> Result<Option<PathBuf>, Failure> {
     let trouble = match tokio::time::timeout(READ_LIMIT, stored::read(location)).await {
         Ok(Ok(_)) => return Ok(None),
@@ -127,12 +128,12 @@ fn set_aside(data: &std::path::Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is read of the dataset.
+/// The facts read from the dataset.
 struct Scan {
     store: std::sync::Arc<dyn ObjectStore>,
     experiment: String,
     adoption: Adoption,
-    /// What a user should know before the rows are taken.
+    /// Problems that the user must accept before the rows are taken.
     troubles: Vec<String>,
     doubled_in: Vec<String>,
     /// Uploads that belong to no task with a row.
@@ -223,12 +224,12 @@ impl Scan {
         Ok(())
     }
 
-    /// Objects that the lost state knew as accepted lie in the staging folder, beside some that it had refused.
+    /// Reads the uploads in the staging folder. The lost state had accepted some of them and refused others.
     async fn uploads(&mut self, table: Table) -> Result<(), Failure> {
         let folder = Path::from_iter([PRIVATE_DIR, "staging", "upload", self.experiment.as_str(), table.name()]);
         for path in self.list(&folder).await? {
             let bytes = self.get(&path).await?;
-            // Half an upload, or not ours.
+            // An incomplete upload, or another file.
             let Ok(footer) = part::read_footer(&bytes) else { continue };
             let mut tasks: Vec<Row> = Vec::new();
             let size = bytes.len() as u64;
@@ -251,7 +252,7 @@ impl Scan {
     }
 }
 
-/// Hands the identity and index of every row of a Parquet object to `each`.
+/// Calls `each` with the identity and index of every row of a Parquet object.
 fn rows(path: &Path, bytes: Bytes, mut each: impl FnMut(Row)) -> Result<(), Failure> {
     let damaged = |what: String| Failure::new(Exit::Storage, format!("{path} cannot be read: {what}"));
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(chain(&error)))?;

@@ -1,4 +1,4 @@
-//! `powersweep check`: a paper's claims beside what the sweeps give.
+//! `powersweep check`: a paper's claims beside the sweeps' results.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::args::{CheckArgs, Format, RunArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::{client, inputs, results_table, screen};
 
-/// Runs what is missing of the manifests that the claims need, then compares.
+/// Runs the missing tasks of the manifests that the claims need, then compares.
 pub fn run(args: &CheckArgs) -> Outcome {
     let Some(name) = &args.paper else { return list(args.format) };
     let claims = claims(name)?;
@@ -38,7 +38,7 @@ pub fn run(args: &CheckArgs) -> Outcome {
     Err(Failure::new(Exit::ClaimFails, message))
 }
 
-/// The claims of a paper: a file if there is one of this name, else shipped ones.
+/// The claims of a paper: from a file of this name, else the shipped ones.
 fn claims(name: &str) -> Result<Claims, Failure> {
     let path = Path::new(name);
     let (file, text) = if path.is_file() {
@@ -58,13 +58,13 @@ fn claims(name: &str) -> Result<Claims, Failure> {
     Claims::parse(&file, &text).map_err(|errors| inputs::problems(&file, &errors))
 }
 
-/// Runs every manifest that is needed, and reads the columns that are.
+/// Runs every needed manifest and reads the needed columns.
 fn rows(claims: &Claims, args: &CheckArgs) -> Result<Rows, Failure> {
     let manifests = claims.manifests(args.demanded);
     let mut sweeps = Vec::new();
     for name in &manifests {
         if !args.quiet {
-            screen::note(&format!("{}: running {name}, as far as it is not done", claims.paper()));
+            screen::note(&format!("{}: running the missing tasks of {name}", claims.paper()));
         }
         sweeps.push(run::to_its_end(&run_args(name, args))?);
     }
@@ -132,7 +132,7 @@ fn list(format: Format) -> Outcome {
     screen::print(&table.to_string())
 }
 
-/// The verdict as people read it. What is not demanded is reported.
+/// The verdict as text. A claim that is not demanded is reported.
 fn verdict(finding: &Finding) -> &'static str {
     match (finding.verdict, finding.demanded) {
         (Verdict::Holds, true) => "holds",

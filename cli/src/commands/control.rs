@@ -1,8 +1,7 @@
-//! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `delete`: what happens to an experiment after its
-//! submit.
+//! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `delete`: control of a submitted experiment.
 //!
-//! Asks the coordinator at --coordinator, else the one that serves --data. Where none is at work, the command opens the
-//! data itself for a moment, as a coordinator would.
+//! The request goes to the coordinator at --coordinator, else to the one that serves --data. If none runs, the command
+//! is a coordinator itself for this one request.
 
 use std::path::Path;
 
@@ -17,7 +16,7 @@ use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, screen, stored};
 
-/// Running tasks finish, nothing more starts.
+/// Lets running tasks finish and starts no other tasks.
 pub fn pause(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
     let reply = control(args, Action::Pause(v1::Pause {}))?;
@@ -31,7 +30,7 @@ pub fn pause(args: &ControlArgs) -> Outcome {
     })
 }
 
-/// Goes on.
+/// Continues a paused or cancelled experiment.
 pub fn resume(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
     let reply = control(args, Action::Resume(v1::Resume {}))?;
@@ -41,7 +40,7 @@ pub fn resume(args: &ControlArgs) -> Outcome {
     })
 }
 
-/// Stops at once.
+/// Stops an experiment at once.
 pub fn cancel(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
     let reply = control(args, Action::Cancel(v1::Cancel {}))?;
@@ -51,7 +50,7 @@ pub fn cancel(args: &ControlArgs) -> Outcome {
     })
 }
 
-/// Opens failed tasks again.
+/// Retries tasks that failed for good.
 pub fn retry(args: &RetryArgs) -> Outcome {
     let name = &args.control.experiment;
     let kinds = args.kind.iter().map(|kind| i32::from(to_wire(*kind))).collect();
@@ -70,7 +69,7 @@ pub fn retry(args: &RetryArgs) -> Outcome {
     screen::print(&text)
 }
 
-/// Sets who is served first.
+/// Sets the priority.
 pub fn priority(args: &PriorityArgs) -> Outcome {
     let name = &args.experiment;
     let control = Controlled { experiment: name, coordinator: &args.coordinator, data: &args.data };
@@ -79,7 +78,7 @@ pub fn priority(args: &PriorityArgs) -> Outcome {
     screen::print(&format!("{name} has priority {}{already}", args.priority))
 }
 
-/// Forgets an experiment.
+/// Deletes an experiment.
 pub fn delete(args: &DeleteArgs) -> Outcome {
     let name = &args.control.experiment;
     control(&args.control, Action::Delete(v1::Delete { force: args.force, data_too: args.data_too }))?;
@@ -89,7 +88,7 @@ pub fn delete(args: &DeleteArgs) -> Outcome {
     })
 }
 
-/// Puts finished rows into parts.
+/// Publishes finished rows.
 pub fn flush(args: &ControlArgs) -> Outcome {
     let request = v1::FlushRequest { experiment: args.experiment.clone() };
     let reply = client::block_on(async {
@@ -139,7 +138,7 @@ fn ask(control: &Controlled<'_>, action: Action) -> Result<v1::ControlReply, Fai
     })?
 }
 
-/// Who does what is asked.
+/// The coordinator that carries out a request.
 enum Place {
     Remote(Box<powersweep_proto::client::Client>),
     Here(Box<LocalFarm>),
@@ -157,7 +156,7 @@ async fn place(coordinator: &CoordinatorArgs, data: &DataArgs) -> Result<Place, 
     Ok(Place::Remote(Box::new(client::connect(&address).await?)))
 }
 
-/// The data, opened in this process. A folder that is no data is not made into one by a typing error.
+/// A coordinator in this process. A folder without state is refused, so that a typing error creates no state there.
 async fn here(location: &Location, data: &DataArgs) -> Result<Place, Failure> {
     if location.path().is_some_and(|path: &Path| !path.join(PRIVATE_DIR).is_dir()) {
         let hint = "name the folder that `run` or `serve` was given with --data, or a coordinator with --coordinator";

@@ -1,4 +1,4 @@
-//! `powersweep health`: for container health checks, where no shell is.
+//! `powersweep health`: for health checks of containers without a shell.
 
 use crate::args::CoordinatorArgs;
 use crate::client;

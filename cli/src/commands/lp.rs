@@ -15,13 +15,13 @@ use crate::args::{Format, LpArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::{inputs, screen};
 
-/// Systems shown at most; a sweep can have millions.
+/// Most systems shown; a sweep can have millions.
 const SYSTEMS_MAX: usize = 1000;
 
-/// Tasks looked at, so that a sweep of any size answers at once.
+/// Most tasks decoded, so that a sweep of any size answers at once.
 const TASKS_MAX: u64 = 1_000_000;
 
-/// A time in which a system does not change.
+/// A span of time in which a system does not change.
 struct Phase {
     /// Its first instant (s).
     at_s: f64,
@@ -29,20 +29,21 @@ struct Phase {
     capacity: Capacity,
 }
 
-/// One system with what was asked of it.
+/// One system with its requested capacities.
 struct Found {
     task: TaskSpec,
     groups: Groups,
-    /// That of the start, and one for each change of arrivals or servers.
+    /// The phase of the start, and one for each change of arrivals or servers.
     phases: Vec<Phase>,
-    /// Capacities c, one a phase, with the label of the policy that asks for them; midpoint and lambda* if none does.
+    /// Capacities c, one per phase, with the label of the policy that uses them; midpoint and lambda* if no policy
+    /// does.
     targets: Vec<(String, Vec<f64>)>,
 }
 
 /// Prints lambda*, theta*, delta* and loads of every system of a manifest, or of one task.
 pub fn run(args: &LpArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    // Systems of rates have no logs: any digests will do, as nothing here shows whose they are.
+    // Systems of rates have no logs, so the digests are arbitrary and never shown.
     let digests = manifest.logs().into_iter().zip(0_u64..).map(|(needed, i)| {
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&i.to_le_bytes());
@@ -112,7 +113,7 @@ impl Found {
         Ok(Found { task, groups, phases, targets: Vec::new() })
     }
 
-    /// Whether these are its systems, at its instants.
+    /// Whether these are the systems of its phases.
     fn is_of(&self, systems: &[(f64, System)]) -> bool {
         self.phases
             .iter()
@@ -124,7 +125,7 @@ impl Found {
         self.phases.iter().map(|phase| phase.capacity.lambda)
     }
 
-    /// Adds the capacities that a policy of linear programs asks for.
+    /// Adds the capacities that a policy of linear programs uses.
     fn ask(&mut self, label: &str, spec: &SimSpec) {
         let policy = spec.choice(Role::Policy);
         if *policy.component() == lpas::COMPONENT {
@@ -142,7 +143,7 @@ impl Found {
         self.targets.iter().map(|(label, targets)| Ok((label.as_str(), solved(targets[phase])?))).collect()
     }
 
-    /// Values by server as rows of classes with one value a group: servers of a group are equal, and share evenly.
+    /// Values by server as rows of classes with one value per group: servers of a group are equal and share evenly.
     fn by_group(&self, values: &[f64]) -> Vec<Vec<f64>> {
         self.groups.of_firsts(values).chunks(self.groups.servers.len()).map(<[f64]>::to_vec).collect()
     }

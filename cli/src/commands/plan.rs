@@ -1,4 +1,4 @@
-//! `powersweep plan`: what a sweep would run, and why, before it runs.
+//! `powersweep plan`: the tasks that a sweep would run, and why.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use powersweep_coordinator::plan;
@@ -56,7 +56,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
     }
 }
 
-/// `live`: where a coordinator is at work.
+/// `live`: the data, if a coordinator serves it.
 fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: Option<&Location>, format: Format) -> Outcome {
     let axes = sweep.axes();
     if format == Format::Json {

@@ -1,4 +1,4 @@
-//! `powersweep policies`: the registry, as a table or JSON.
+//! `powersweep policies`: the list of components, as a table or JSON.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use powersweep_engine::components;

@@ -1,4 +1,4 @@
-//! `powersweep run`: the whole farm in one process: the same coordinator, worker and protocol as on many machines.
+//! `powersweep run`: the whole farm in one process, with the same coordinator, worker and protocol as on many machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, Local, LocalFarm};
 use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
 
-/// How often the progress is looked at.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// Interval of progress checks.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
 /// Failures shown at the end.
 const FAILURES_SHOWN: u32 = 10;
 
@@ -31,7 +31,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     to_its_end(args).map(|_| Exit::Done)
 }
 
-/// Runs a sweep to its end, and returns it: every task has its row.
+/// Runs a sweep until every task has its row, and returns the sweep.
 pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     if !args.listen.ip().is_loopback() {
         let message = format!(
@@ -49,7 +49,7 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
     let reading_s = reading.elapsed().as_secs_f64();
     let sweep = inputs::sweep(&manifest, &digests)?;
-    let source = LogsWhereTheyLie { manifest: manifest.clone(), digests: digests.clone(), library };
+    let source = LogFiles { manifest: manifest.clone(), digests: digests.clone(), library };
     let local = Local { experiment: manifest.name().to_owned(), logs: Arc::new(source) };
     client::block_on(async {
         let stop = interrupt::token();
@@ -68,13 +68,13 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
 }
 
 /// The logs of a manifest, for workers of other machines that ask this coordinator.
-struct LogsWhereTheyLie {
+struct LogFiles {
     manifest: Manifest,
     digests: BTreeMap<String, Digest>,
     library: Library,
 }
 
-impl LogSource for LogsWhereTheyLie {
+impl LogSource for LogFiles {
     fn digests(&self) -> BTreeSet<[u8; 32]> {
         self.digests.values().map(|digest| *digest.as_bytes()).collect()
     }
@@ -102,7 +102,7 @@ fn farm_options(args: &RunArgs, local: Local) -> FarmOptions {
     }
 }
 
-/// A live owner can be given the manifest instead.
+/// Adds the command that submits the manifest to a live owner.
 async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
     if failure.exit == Exit::Owned
         && let Ok(location) = Location::parse(&args.data.data)
@@ -120,15 +120,15 @@ struct Run {
     farm: LocalFarm,
     worker: Option<(JoinHandle<Result<WorkerReport, WorkerError>>, CancellationToken)>,
     began: Instant,
-    /// Reading and parsing the logs before there was a worker (s).
+    /// Time of reading and parsing the logs before the worker started (s).
     reading_s: f64,
 }
 
-/// Threads that `run` leaves behind before it gives up: each takes a core.
+/// Stuck threads that `run` leaves behind before it gives up: each takes a core.
 const STUCK_TASKS_MAX: usize = 16;
 
-/// Runs a worker. A task that ignores its deadline ends it, and another one takes its place beside the thread that does
-/// not come back: there is no other process that the sweep could go on in, and the thread ends with this one.
+/// Runs a worker. A task that ignores its deadline ends the worker, and another worker starts beside the stuck thread:
+/// the sweep has no other process to continue in, and the thread ends with this process.
 async fn working(options: WorkerOptions, stop: CancellationToken) -> Result<WorkerReport, WorkerError> {
     let mut stuck = 0;
     loop {
@@ -149,7 +149,7 @@ enum Ended {
 }
 
 impl Run {
-    /// Hands the manifest to the coordinator and starts the worker.
+    /// Submits the manifest to the coordinator and starts the worker.
     async fn submit(
         &mut self,
         args: &RunArgs,
@@ -160,7 +160,7 @@ impl Run {
         let request = v1::SubmitRequest { restart: args.restart, ..client::submission(manifest, digests) };
         let mut reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
         if reply.state() == v1::ExperimentState::Paused {
-            // Who runs it wants it to go on; nobody else was at work on this data.
+            // `run` means that it shall continue; no other coordinator served this data.
             let resume = v1::control_request::Action::Resume(v1::Resume {});
             let resume = v1::ControlRequest { experiment: reply.experiment.clone(), action: Some(resume) };
             let resumed = self.farm.handle().requests().control(resume).await;
@@ -179,7 +179,7 @@ impl Run {
         Ok(())
     }
 
-    /// Shows the progress until nothing is left to run.
+    /// Shows the progress until no task is left to run.
     async fn follow(&mut self, args: &RunArgs, experiment: &str, stop: &CancellationToken) -> Result<Ended, Failure> {
         let bar = progress_bar(args.quiet);
         let mut stalled = false;
@@ -223,21 +223,21 @@ impl Run {
                 return Err(worker_ended(worker.await));
             }
             tokio::select! {
-                () = tokio::time::sleep(LOOK_INTERVAL) => {}
+                () = tokio::time::sleep(PROGRESS_INTERVAL) => {}
                 () = stop.cancelled() => { bar.finish_and_clear(); return Ok(Ended::Interrupted); }
                 () = self.farm.lost() => { bar.finish_and_clear(); return Ok(Ended::Lost); }
             }
         }
     }
 
-    /// Ends worker and coordinator, then shows what came out.
+    /// Ends worker and coordinator, then shows the results.
     async fn end(self, args: &RunArgs, manifest: &Manifest, ended: Result<Ended, Failure>) -> Result<(), Failure> {
         let Run { farm, worker, .. } = self;
         let location = farm.location.clone();
         let closing_all = async {
             if let Some((worker, stop)) = worker {
                 stop.cancel();
-                // The worker hands in what it has finished before the coordinator closes.
+                // The worker hands in its finished rows before the coordinator closes.
                 let _ = worker.await;
             }
             farm.end().await
@@ -311,7 +311,7 @@ fn draw(bar: &ProgressBar, found: &v1::ExperimentStatus, stalled: Option<&str>) 
     bar.set_message(message);
 }
 
-/// What was done, where it lies, and where to go from here.
+/// The summary: done tasks, times, the place of the rows, next commands.
 fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, args: &RunArgs) -> String {
     let spent = finished.spent.unwrap_or_default();
     let folder = format!("{data}/{}/tasks", finished.name);

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, farm, inputs, interrupt, screen};
 
-/// Serves.
+/// Serves until it is interrupted or loses the data.
 pub fn run(args: &ServeArgs) -> Outcome {
     allow_many_connections();
     let token = inputs::token(args.token_file.as_deref())?;
@@ -46,7 +46,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
     })?
 }
 
-/// Each worker is an open file. Most systems allow 1,024 unless a program asks for what it may have.
+/// Each worker is an open file. Most systems allow 1,024 unless a program raises its limit to the maximum.
 fn allow_many_connections() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -13,10 +13,10 @@ use crate::args::{Format, StatusArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::{client, interrupt, screen, stored};
 
-/// How often `--watch` looks.
+/// Interval of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Asks the coordinator at an address, or the one that owns the data folder, or reads the stored state.
+/// Shows the status from the coordinator at an address, or from the owner of the data folder, or from the stored state.
 pub fn run(args: &StatusArgs) -> Outcome {
     client::block_on(async { if args.watch { watch(args).await } else { show(args, &look(args).await?) } })?
 }
@@ -55,8 +55,8 @@ fn is_json(args: &StatusArgs) -> bool {
     args.json || args.format == Format::Json
 }
 
-/// Looks again and again: redraws a terminal, and writes a line for each change elsewhere. A coordinator that does not
-/// answer for a moment is no end; a reader that went away is.
+/// Refreshes the status: redraws a terminal, and elsewhere writes a line for each change. Continues when a coordinator
+/// does not answer for a moment; ends when its output is closed.
 async fn watch(args: &StatusArgs) -> Outcome {
     let stop = interrupt::token();
     let terminal = std::io::stdout().is_terminal() && !is_json(args);
@@ -79,7 +79,7 @@ async fn watch(args: &StatusArgs) -> Outcome {
             Err(failure) => return Err(failure),
         };
         let written = match terminal {
-            // Home, the new text with the rest of each line cleared, then all below.
+            // Cursor home, the new text with the rest of each line cleared, then clear the lines below.
             true => screen::write(&format!("\x1b[H{}\x1b[K\n\x1b[J", text.replace('\n', "\x1b[K\n"))),
             false if text != last && !text.is_empty() => screen::write(&format!("{text}\n")),
             false => Ok(true),
@@ -95,7 +95,7 @@ async fn watch(args: &StatusArgs) -> Outcome {
     }
 }
 
-/// One line for each experiment, without what changes at every look.
+/// One line for each experiment, without values that change at every refresh.
 fn to_lines(status: &v1::StatusReply) -> String {
     let stalled =
         if status.storage_stalled { format!("; storage stalled: {}", status.storage_reason) } else { String::new() };
@@ -114,7 +114,7 @@ fn to_lines(status: &v1::StatusReply) -> String {
     status.experiments.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A state in a word.
+/// The word of a state.
 pub fn state_word(state: v1::ExperimentState) -> &'static str {
     match state {
         v1::ExperimentState::Unspecified => "unknown",
@@ -128,7 +128,7 @@ pub fn state_word(state: v1::ExperimentState) -> &'static str {
     }
 }
 
-/// A kind of failure in the word of the `failures` table, which `retry --kind` takes.
+/// The word of a failure kind in the `failures` table and in `retry --kind`.
 fn kind_word(kind: v1::FailureKind) -> &'static str {
     match kind {
         v1::FailureKind::Unspecified => "unknown",
@@ -197,7 +197,7 @@ fn to_text(status: &v1::StatusReply) -> String {
     text.trim_end().to_owned()
 }
 
-/// The failures of an experiment with what reproduces each; empty if there are none.
+/// The failures of an experiment, each with the command that reproduces it; empty if there are none.
 pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
     if experiment.failures.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! `powersweep submit`: hands a manifest and the logs it needs to a coordinator.
+//! `powersweep submit`: submits a manifest and its logs to a coordinator.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::args::SubmitArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{client, inputs, screen};
 
-/// How often `--wait` looks.
+/// Interval of `--wait`.
 const WAIT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Failures shown at the end of `--wait`.
 const FAILURES_SHOWN: u32 = 10;
 
-/// Checks the manifest here, then submits it.
+/// Checks the manifest in this process, then submits it.
 pub fn run(args: &SubmitArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library(&args.logs);
@@ -39,7 +39,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     })?
 }
 
-/// What a submission means, in a sentence or two.
+/// The effect of a submit, as text.
 pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
     let verb = if dry_run { "would run" } else { "to run" };
     let mut text = format!(
@@ -77,7 +77,7 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
     text
 }
 
-/// Why nobody needs to wait any more: someone else stopped the experiment. `None` while it makes sense.
+/// Why waiting makes no sense: someone else stopped the experiment. `None` otherwise.
 pub fn stopped_by_someone(found: &v1::ExperimentStatus) -> Option<Failure> {
     let name = &found.name;
     let message = match found.state() {
@@ -91,7 +91,7 @@ pub fn stopped_by_someone(found: &v1::ExperimentStatus) -> Option<Failure> {
     Some(Failure::new(Exit::Cancelled, message))
 }
 
-/// Why nothing happens, where nothing does; empty otherwise.
+/// Why no task runs; empty if tasks run.
 pub fn why_waiting(found: &v1::ExperimentStatus) -> String {
     match found.state() {
         v1::ExperimentState::Paused => {
@@ -101,7 +101,7 @@ pub fn why_waiting(found: &v1::ExperimentStatus) -> String {
     }
 }
 
-/// Says why nothing happens, where nothing does, and in the end what failed.
+/// Waits for the end; tells why no task runs meanwhile, and which tasks failed.
 async fn wait(farm: &mut Client, experiment: &str) -> Outcome {
     let mut said = String::new();
     loop {

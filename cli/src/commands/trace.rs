@@ -1,4 +1,4 @@
-//! `powersweep trace info`: what a log holds, before any rule.
+//! `powersweep trace info`: facts about a log before any rule is applied.
 
 use comfy_table::{Table, presets};
 use powersweep_engine::facts::Datum;

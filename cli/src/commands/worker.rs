@@ -10,10 +10,10 @@ use crate::args::{TaskLimitArgs, WorkerArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{client, interrupt, screen};
 
-/// A worker with less time left does not start anew.
+/// A worker with less time left does not restart.
 const RESTART_WORTH: Duration = Duration::from_secs(10);
 
-/// Tasks at once when the command line does not say: one a processor.
+/// Number of slots; by default one per processor.
 pub fn slots_or_all(slots: u16) -> usize {
     if slots > 0 { slots.into() } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }
@@ -44,7 +44,7 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     let used = args.time_used.unwrap_or_default() + started.elapsed();
     let time_is_up = args.time_limit.is_some_and(|limit| used + args.drain_limit + RESTART_WORTH >= limit);
     if report.as_ref().is_ok_and(|report| report.stuck_tasks > 0) && !stopped && !time_is_up {
-        return Err(start_anew(used));
+        return Err(restart(used));
     }
     match report {
         Ok(report) => screen::print(&format!(
@@ -54,7 +54,7 @@ pub fn run(args: &WorkerArgs) -> Outcome {
             report.failures,
             match report.unacknowledged {
                 0 => String::new(),
-                n => format!(", {} that nobody took (their tasks run again)", screen::count(n as u64, "hand-in")),
+                n => format!(", {} not acknowledged (their tasks run again)", screen::count(n as u64, "hand-in")),
             },
             screen::duration(report.engine_s),
             screen::duration(report.parse_s),
@@ -71,20 +71,20 @@ pub fn limits(args: &TaskLimitArgs) -> TaskLimits {
     TaskLimits { deadline: task_deadline, max_events: task_max_events, max_bytes: task_max_memory }
 }
 
-/// The same command in the same process: the only way to be rid of a thread that does not come back from its task.
-/// Returns if it cannot.
-fn start_anew(used: Duration) -> Failure {
-    screen::note("powersweep: a task ignores its deadline: this worker starts itself anew");
+/// Executes the same command in this process: the only way to end a thread whose task does not return. Returns the
+/// failure if that is impossible.
+fn restart(used: Duration) -> Failure {
+    screen::note("powersweep: a task ignores its deadline: this worker restarts");
     let mut command = match std::env::current_exe() {
         Ok(program) => Command::new(program),
         Err(error) => {
-            return Failure::new(Exit::Failure, format!("cannot find this program to start it anew: {error}"));
+            return Failure::new(Exit::Failure, format!("cannot find this program to restart it: {error}"));
         }
     };
     command.args(std::env::args_os().skip(1));
     command.env("POWERSWEEP_TIME_USED", format!("{}s", used.as_secs()));
     let error = command.exec();
-    Failure::new(Exit::Failure, format!("cannot start this worker anew: {error}; start it again by hand"))
+    Failure::new(Exit::Failure, format!("cannot restart this worker: {error}; start it again"))
 }
 
 fn default_name() -> String {
