@@ -8,6 +8,7 @@
 //! | `toml file=NAME` | is written to that file |
 //! | `sql`, `python` | run where POWERSWEEP_PYTHON is set |
 //! | `needs=traces` | is skipped where POWERSWEEP_TRACES is not set |
+//! | `needs=unfinished` | runs after README's sweep got more tasks |
 //! | `each=terminal` | its lines start side by side; the end of the last line ends the others |
 //! | `elsewhere: REASON` | does not run; only the arguments of its `powersweep` commands are checked |
 //!
@@ -141,6 +142,18 @@ impl Shell {
         }
     }
 
+    /// Makes README's sweep unfinished: submits it with more seeds to a coordinator without workers.
+    fn add_tasks(&self) {
+        let manifest = std::fs::read_to_string(self.sandbox.path("sweep.toml")).expect("README's manifest exists");
+        let more = manifest.replace("count = 3", "count = 6");
+        assert_ne!(manifest, more, "README's sweep has three seeds");
+        self.sandbox.write("sweep.toml", more);
+        let (serving, url) = self.sandbox.serve(&[]);
+        self.sandbox.run(&["submit", "sweep.toml", "--coordinator", &url]).exits(0).prints(&["36 to run"]);
+        serving.signal("TERM");
+        serving.wait().exits(0);
+    }
+
     /// Checks that `powersweep` knows the arguments of its commands in a block.
     fn check_arguments(&self, block: &Block) {
         for command in block.text.lines().flat_map(|line| line.split("&&")) {
@@ -165,6 +178,9 @@ impl Shell {
             println!("skipped: {place} needs POWERSWEEP_TRACES");
             return;
         }
+        if tag == "needs=unfinished" {
+            self.add_tasks();
+        }
         println!("{place}: {}", text.trim_end());
         let program = match (language.as_str(), tag.as_str()) {
             ("toml", tag) if tag.starts_with("file=") => {
@@ -172,7 +188,7 @@ impl Shell {
                 return;
             }
             ("sh", "each=terminal") => return self.terminals(block),
-            ("sh", "" | "needs=traces") => (PathBuf::from("sh"), vec!["-ec", text]),
+            ("sh", "" | "needs=traces" | "needs=unfinished") => (PathBuf::from("sh"), vec!["-ec", text]),
             ("sql" | "python", "" | "needs=traces") => {
                 let Some(python) = &self.python else {
                     println!("skipped: {place} needs POWERSWEEP_PYTHON");
