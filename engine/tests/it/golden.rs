@@ -87,6 +87,14 @@ fn conservative_goes_on_when_estimates_are_exceeded() {
 }
 
 #[test]
+fn conservative_keeps_reservations_behind_one_that_an_overdue_job_blocks() {
+    // Shortest first. Job 2 (4 procs) is reserved at 4, where job 1 is expected to end, and job 3 (2 procs) at 10. Job 1
+    // runs until 20: at 10 its procs are still held, but job 3 has the other two.
+    let jobs = [(0., 20., 4., 2), (0., 6., 6., 4), (0., 5., 5., 2)];
+    starts(batch("sjf", "conservative"), 4, &jobs, &[0., 20., 10.]);
+}
+
+#[test]
 fn easy_expects_an_overdue_job_to_end_now() {
     // Job 1 outlives its estimate of 10. At 12 the head's reservation is "now", where job 1 gives 4 procs: 1 to spare.
     let jobs = [(0., 15., 10., 3), (1., 5., 5., 3), (12., 9., 9., 1)];

@@ -139,6 +139,16 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Ok(())
     }
 
+    /// [`Cluster::set_timer`] in place of all timers with the same token that are still to come; with none at all if the
+    /// instant is infinite.
+    ///
+    /// # Errors
+    /// [`SimError::Policy`] if the instant is not after now.
+    pub fn move_timer(&mut self, at_s: f64, token: u64) -> Result<(), Stop> {
+        self.timers.cancel(Alarm::Policy(token));
+        if at_s == f64::INFINITY { Ok(()) } else { self.set_timer(at_s, token) }
+    }
+
     /// To be called in loops whose length the policy does not bound, once a step: looks at the limits now and then.
     ///
     /// # Errors

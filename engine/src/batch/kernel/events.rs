@@ -99,6 +99,10 @@ impl Timers {
         self.set_count += 1;
     }
 
+    pub(crate) fn cancel(&mut self, unwanted: Alarm) {
+        self.heap.retain(|Reverse((_, _, alarm))| *alarm != unwanted);
+    }
+
     /// Those that `keep` wants, for a copy.
     pub(crate) fn only(&self, keep: impl Fn(Alarm) -> bool) -> Timers {
         let heap = self.heap.iter().copied().filter(|Reverse((_, _, alarm))| keep(*alarm)).collect();

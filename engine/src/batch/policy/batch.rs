@@ -117,8 +117,8 @@ impl Batch {
     }
 
     /// Whether a waiting job has a reservation under the power cap that is still to come.
-    pub(crate) fn waits_for_reservation(&self, now_s: f64) -> bool {
-        matches!(&self.waiting, Waiting::ConservativeCapped(conservative) if conservative.waits_for_reservation(now_s))
+    pub(crate) fn waits_for_reservation(&self) -> bool {
+        matches!(&self.waiting, Waiting::ConservativeCapped(conservative) if conservative.waits_for_reservation())
     }
 
     /// Strict first come, first served at the top gear: what fairness is measured against.

@@ -12,7 +12,9 @@
 //!
 //! A job whose estimate is 0 reserves an instant, which keeps nobody off.
 //!
-//! A reservation's time need not be the end of a running job, so a timer is set for the next one.
+//! A reservation's time need not be the end of a running job, so a timer is set for the earliest one that has not come
+//! yet. It moves when the reservations do. A job whose reservation has come but whose procs are still held does not
+//! keep later reservations from their timer.
 //!
 //! **Under a power cap** a reservation holds what the cap's rule lets it promise:
 //!
@@ -60,9 +62,10 @@ pub(crate) struct Conservative<A> {
     surprise: bool,
     /// The reservations hold no more: procs were put to sleep or woken, or a cap has changed what is free.
     outdated: bool,
-    /// Earliest reservation.
+    /// The earliest reservation (s); infinite if no job waits.
     next_s: f64,
-    /// The timer that was set last (s).
+    /// When the timer is due (s): at the earliest reservation that had not come at the last pass; infinite if there is
+    /// none.
     timer_s: f64,
     /// How jobs may start.
     allowance: Allowance,
@@ -102,8 +105,8 @@ impl<A: Resources> Conservative<A> {
             profile: None,
             surprise: false,
             outdated: false,
-            next_s: 0.0,
-            timer_s: 0.0,
+            next_s: f64::INFINITY,
+            timer_s: f64::INFINITY,
             allowance: Allowance::ANY,
             started: Vec::new(),
             rescheduled_count: 0,
@@ -138,10 +141,10 @@ impl<A: Resources> Conservative<A> {
         &self.started
     }
 
-    /// Whether a waiting job has a reservation that is still to come. With nothing running, too: jobs that moved forward
-    /// leave a gap before it that is closed at the next surprise only.
-    pub(crate) fn waits_for_reservation(&self, now_s: f64) -> bool {
-        !self.queue.is_empty() && self.next_s > now_s && self.next_s.is_finite()
+    /// Whether a waiting job has a reservation that was still to come at the last pass. With nothing running, too: jobs
+    /// that moved forward leave a gap before it that is closed at the next surprise only.
+    pub(crate) fn waits_for_reservation(&self) -> bool {
+        self.timer_s.is_finite()
     }
 
     /// The reservations hold no more: procs were put to sleep or woken, say.
@@ -171,7 +174,7 @@ impl<A: Resources> Conservative<A> {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<(), Stop> {
         let now_s = cluster.now_s();
-        let missed = !self.queue.is_empty() && self.next_s < now_s;
+        let missed = self.next_s < now_s;
         if A::CAPPED {
             self.started.clear();
             // A suspended job's end moves on with every instant.
@@ -200,9 +203,22 @@ impl<A: Resources> Conservative<A> {
         }
         self.arrived.clear();
         self.start_all_due(outdated, order, gears, cluster)?;
-        if self.waits_for_reservation(now_s) && self.next_s != self.timer_s {
-            cluster.set_timer(self.next_s, 0)?;
-            self.timer_s = self.next_s;
+        self.move_timer(cluster)
+    }
+
+    /// Asks for a pass when the next reservation comes, and for none when one would have come that has moved.
+    fn move_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        let now_s = cluster.now_s();
+        let timer_s = if self.next_s > now_s {
+            self.next_s
+        } else {
+            // Reservations that have come could not be kept; the others need not wait for them.
+            let starts = self.queue.iter().map(|reserved| reserved.place.start_s);
+            starts.filter(|&start_s| start_s > now_s).fold(f64::INFINITY, f64::min)
+        };
+        if timer_s != self.timer_s {
+            cluster.move_timer(timer_s, 0)?;
+            self.timer_s = timer_s;
         }
         Ok(())
     }
@@ -250,7 +266,7 @@ impl<A: Resources> Conservative<A> {
             return Err(Stop::new(SimError::Policy { now_s: cluster.now_s(), what }));
         };
         profile.add(place.start_s, place.start_s + place.duration_s, -place.taken);
-        self.next_s = if self.queue.is_empty() { place.start_s } else { self.next_s.min(place.start_s) };
+        self.next_s = self.next_s.min(place.start_s);
         self.queue.push(Reserved { key: order.key(cluster, job), job, place });
         Ok(())
     }
@@ -312,7 +328,7 @@ impl<A: Resources> Conservative<A> {
         if A::CAPPED || self.next_s <= cluster.now_s() {
             self.sort(order, cluster);
         }
-        while !self.queue.is_empty() && self.next_s <= cluster.now_s() {
+        while self.next_s <= cluster.now_s() {
             match self.start_due(cluster)? {
                 Started::AsReserved => break,
                 // On a new profile only a job that outlives its estimate keeps watts that were promised.

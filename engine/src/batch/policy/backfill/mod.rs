@@ -60,7 +60,7 @@ pub const KNAPSACK: Component = Component {
 pub const CONSERVATIVE: Component = Component {
     role: Role::Backfill,
     name: "conservative",
-    version: 1,
+    version: 2,
     source: "Mu'alem & Feitelson 2001",
     doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept. Under a power cap \
           that starts regard, watts are reserved, too; all are placed anew when the cap or a running job's gear \

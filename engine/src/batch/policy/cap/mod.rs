@@ -281,7 +281,7 @@ impl Capped {
             return Ok(());
         };
         let in_transition = cluster.any_coming() || cluster.switching(0) > 0;
-        let room = cluster.procs(job) <= cluster.free(0) && !batch.waits_for_reservation(cluster.now_s());
+        let room = cluster.procs(job) <= cluster.free(0) && !batch.waits_for_reservation();
         if in_transition || (self.held.jobs().is_empty() && !room) {
             // It waits for procs that wake, for the watts of those that switch off, or for its reservation.
             *stalled = 0;
