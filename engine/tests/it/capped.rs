@@ -151,10 +151,12 @@ fn the_knapsack_fills_the_power() {
     // 12 W carry all 6 procs, more than are free; at the top gear one proc: the first alone. At 10 the others are too wide
     // together at the lowest gear and too hungry at the top: the machine is empty, so the larger of them starts.
     times(knapsack(&[20.], 1e3), &list, &[(0., 10.), (30., 50.), (10., 30.)]);
-    // The first priority goes first, though the second would fill the machine; as it leaves nothing behind, the next
-    // priority has its turn at once.
+    // The first priority goes first, though the second would fill the machine. Nothing of the first is left behind, but
+    // the second has its turn at the next event only, an arrival or an end.
     let list = [(0., 10., 4, 2), (0., 10., 1, 1), (0., 10., 2, 2)];
-    times(knapsack(&[16.], 1e3), &list, &[(20., 40.), (0., 20.), (0., 20.)]);
+    times(knapsack(&[16.], 1e3), &list, &[(20., 40.), (0., 20.), (40., 60.)]);
+    let list = [list[0], list[1], list[2], (5., 10., 4, 3)];
+    times(knapsack(&[16.], 1e3), &list, &[(25., 45.), (0., 20.), (5., 25.), (45., 65.)]);
     // At 10 the cap rises to 40 W and all step up: half of the work is left, which takes 5 s.
     times(knapsack(&[16., 40.], 10.), &[(0., 10., 4, 1)], &[(0., 15.)]);
     // Up at 4, with 2 s of work done, and down again at 8, with 6 s done.

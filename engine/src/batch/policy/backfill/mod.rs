@@ -50,10 +50,12 @@ pub const WITHIN_PRIORITY: Component = Component {
 pub const KNAPSACK: Component = Component {
     role: Role::Backfill,
     name: "knapsack",
-    version: 1,
+    version: 2,
     source: "Zhou et al. 2013; Zhang et al. 2014, Algorithm 4",
-    doc: "Of the highest waiting priority the set of jobs starts that uses most procs within the watts under the cap, at the \
-          lowest gear at which it fits the free procs. For `queue_order` = \"priority\" and `power_cap` = \"uniform\".",
+    doc: "At each event one set of jobs starts, all of the highest waiting priority: the one that uses most procs within \
+          the watts under the cap, at the lowest gear at which it fits the free procs. Where it leaves none of this \
+          priority, the next has its turn at the next event. For `queue_order` = \"priority\" and `power_cap` = \
+          \"uniform\".",
     params: &[],
 };
 /// Conservative backfilling.

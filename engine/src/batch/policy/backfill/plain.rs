@@ -333,26 +333,22 @@ impl Plain {
         Ok(Shadow { at_s, extra_procs: if extra_procs { free - need } else { 0 }, extra_w: left_w - need_w })
     }
 
-    /// Starts the best set of the highest priority; of the next, too, if that leaves none of it.
+    /// Starts the best set of the highest priority that waits. The next priority has its turn at a later event, even if
+    /// this set leaves none of the first.
     fn knapsack<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         let top = (cluster.machine().classes[0].gears.len() - 1) as u8;
-        while let Some(first) = self.waiting.first() {
-            let priority = cluster.priority(first.job);
-            let window = self.waiting.partition_point(|waiting| cluster.priority(waiting.job) <= priority);
-            let Some((gear, chosen)) = self.knapsack.choose(&self.waiting[..window], &self.allowance, cluster)? else {
-                return Ok(());
-            };
-            let all = chosen.len() == window;
-            // From the back: the order of the starts decides which of several ends of one instant is first.
-            for at in chosen.into_iter().rev() {
-                self.start(at, Start { gear, ceiling: top, late: false }, at > 0, cluster)?;
-            }
-            self.gone.reverse();
-            self.leave();
-            if !all {
-                return Ok(());
-            }
+        let Some(first) = self.waiting.first() else { return Ok(()) };
+        let priority = cluster.priority(first.job);
+        let window = self.waiting.partition_point(|waiting| cluster.priority(waiting.job) <= priority);
+        let Some((gear, chosen)) = self.knapsack.choose(&self.waiting[..window], &self.allowance, cluster)? else {
+            return Ok(());
+        };
+        // From the back: the order of the starts decides which of several ends of one instant is first.
+        for at in chosen.into_iter().rev() {
+            self.start(at, Start { gear, ceiling: top, late: false }, at > 0, cluster)?;
         }
+        self.gone.reverse();
+        self.leave();
         Ok(())
     }
 }
