@@ -25,7 +25,8 @@ pub struct JobRecord {
     pub node_list: Option<String>,
     /// Gear at the start; 0 is the slowest.
     pub gear_index: u8,
-    /// Energy of its procs while it ran (J).
+    /// Energy of its procs from start to end (J): busy, and idle while it was suspended (Zhang et al. 2014, eq. 1: the sum
+    /// over its nodes).
     pub energy_j: f64,
     /// Whether it overtook the head of the queue.
     pub backfilled: bool,

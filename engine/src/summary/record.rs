@@ -193,7 +193,7 @@ pub struct Summary {
     pub energy_asleep_j: f64,
     /// Energy of procs that switch off or wake over the span (J).
     pub energy_transition_j: f64,
-    /// Energy of the procs of suspended jobs (J); null without a power cap.
+    /// Energy of the procs of suspended jobs (J), which is part of the jobs' `energy_j`; null without a power cap.
     pub energy_suspended_j: Option<f64>,
     /// Energy of what draws constant power besides the procs, `cooling_w` times the span (J); null if `cooling_w` is 0.
     pub energy_static_j: Option<f64>,

@@ -100,6 +100,8 @@ fn power_precedence_suspends_the_last_of_the_lowest_priority() {
     assert_eq!((rows[1].energy_j, rows[1].run_s, rows[2].energy_j), (120., 10., 140.));
     let (summary, _) = run(&tracsim("power-precedence", &[28.], 1e3), &list);
     assert_eq!((summary.energy_suspended_j, summary.suspended_proc_h), (Some(60.), Some(30. / 3600.)));
+    // A job draws the power of its procs while it is suspended, too.
+    assert_eq!(rows.iter().map(|row| row.energy_j).sum::<f64>(), summary.energy_computational_j + 60.);
     // Executing procs: 2 until 10, 2 until 20, 1 until 30.
     assert!((summary.cpu_utilization.unwrap() - 50. / 120.).abs() < 1e-12);
     assert!((summary.cpu_utilization_with_suspended.unwrap() - (40. + 30. + 10.) / 120.).abs() < 1e-12);
