@@ -26,14 +26,15 @@ pub enum SimError {
     Empty(String),
     /// Under a power cap nothing runs, and no cap of the list lets a job go on or start. Final.
     #[error(
-        "job {job_id} starves at {now_s} s: nothing runs, and none of `caps_w` leaves the watts that it needs at the lowest \
-         gear"
+        "job {job_id} starves at {now_s} s: nothing runs, and none of `caps_w` leaves the watts that it needs at {gear}"
     )]
     Starved {
         /// The job's number in the log.
         job_id: i64,
         /// Simulated time.
         now_s: f64,
+        /// The gear of its least power under the rule, in words.
+        gear: &'static str,
     },
     /// The policy decided something impossible. Final, and a bug in the policy.
     #[error("policy error at {now_s} s: {what}")]

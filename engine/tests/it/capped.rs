@@ -247,7 +247,10 @@ fn a_job_without_watts_starves_or_waits_for_a_better_cap() {
             for caps_w in [&[9.][..], &[9., 10.]] {
                 let spec = capped("fcfs", backfill, cap, caps_w, 5.).0;
                 let error = simulate(&spec, &jobs(&one), &Limits::NONE, None).unwrap_err();
+                // Only the rule that suspends jobs does not lower them.
+                let lowest = cap != "power-precedence";
                 assert!(matches!(error, SimError::Starved { job_id: 1, .. }), "{error}");
+                assert_eq!(error.to_string().contains("the lowest gear"), lowest, "{error}");
             }
         }
         // 12 W from 5 on.

@@ -291,6 +291,7 @@ impl Capped {
         if *stalled < self.schedule.count() + usize::from(self.schedule.count() > 1) {
             return Ok(());
         }
-        Err(Stop::new(SimError::Starved { job_id: cluster.job_id(job), now_s: cluster.now_s() }))
+        let gear = if self.rule == Rule::PowerPrecedence { "the gear of `gear_rule`" } else { "the lowest gear" };
+        Err(Stop::new(SimError::Starved { job_id: cluster.job_id(job), now_s: cluster.now_s(), gear }))
     }
 }
