@@ -180,7 +180,7 @@ fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
     summary.utilization_installed = ratio(busy, capacity);
     summary.active_savings = ratio(integrals.active_proc_s, capacity).map(|active| 1.0 - active);
     summary.active_procs_mean = ratio(integrals.active_proc_s, span);
-    summary.active_changes_count = (integrals.active_steps.len() as u64).saturating_sub(1);
+    summary.active_changes_count = active_changes(integrals);
     summary.throughput_jobs_per_h = ratio(SECONDS_PER_HOUR * summary.jobs_count as f64, span);
     summary.loss_of_capacity = ratio(integrals.lost_proc_s, capacity);
     summary.queue_length_mean = ratio(integrals.queue_length_s, span);
@@ -203,6 +203,13 @@ fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
     summary.idle_proc_h = integrals.idle_proc_s / SECONDS_PER_HOUR;
     summary.asleep_proc_h = integrals.asleep_proc_s / SECONDS_PER_HOUR;
     summary.transition_proc_h = integrals.transition_proc_s / SECONDS_PER_HOUR;
+}
+
+/// Changes of the number of active procs. All are active before the first submit, at which the first step begins.
+fn active_changes(integrals: &Integrals) -> u64 {
+    let procs = integrals.active_steps.iter().map(|&(_, procs)| procs);
+    let before = std::iter::once(integrals.machine_procs).chain(procs.clone());
+    before.zip(procs).filter(|(before, procs)| before != procs).count() as u64
 }
 
 /// Delays against strict first come, first served.

@@ -105,7 +105,8 @@ pub struct Summary {
     pub active_savings: Option<f64>,
     /// Time mean of the active procs over the span; null if the span is 0.
     pub active_procs_mean: Option<f64>,
-    /// Changes of the number of active procs before the last completion; those of one instant count as one.
+    /// Changes of the number of active procs before the last completion; those of one instant count as one. All procs are
+    /// active before the first submit.
     pub active_changes_count: u64,
     /// Load offered by all simulated jobs: sum(procs * run_top)/(machine procs * (last submit - first submit)); above 1
     /// the machine cannot keep up; null if all submits are equal.

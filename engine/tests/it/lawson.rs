@@ -37,7 +37,7 @@ fn two_levels() {
     let (starts, active, summary) = run(two_level(), &AROUND);
     assert_eq!(starts, [0., 1., 12., 17., 22.]);
     assert_eq!(active, [(0., 2.), (1., 4.), (11., 2.)]);
-    assert_eq!(summary.active_changes_count, 2);
+    assert_eq!(summary.active_changes_count, 3);
     assert_eq!(summary.active_savings, Some(1.0 - 68.0 / 96.0));
     assert_eq!(summary.utilization_active, Some(59.0 / 68.0));
     assert_eq!(summary.asleep_proc_h * 3600.0, 28.0);

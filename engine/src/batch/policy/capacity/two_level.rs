@@ -9,7 +9,7 @@ use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
 pub const COMPONENT: Component = Component {
     role: Role::Capacity,
     name: "two-level",
-    version: 1,
+    version: 2,
     source: "Lawson & Smirni 2005, section 3.2",
     doc: "All procs, or `two_level_procs` (L) of them: lowered to L when at most L are in use and no waiting job needs \
           more, raised to all when a job arrives that needs more than L. All are active at the start.",
