@@ -173,9 +173,9 @@ pub enum SweepError {
         /// The log as the manifest names it.
         log: String,
     },
-    /// Two logs of different names are the same file, so that tasks would occur twice.
+    /// Two logs of different names are the same file, and workloads differ in nothing else.
     #[error(
-        "logs `{first}` and `{second}` are the same file: workloads `{first_label}` and `{second_label}` would run the same tasks twice"
+        "logs `{first}` and `{second}` are the same file, so workloads `{first_label}` and `{second_label}` give the same values"
     )]
     SameLog {
         /// Name of one log.

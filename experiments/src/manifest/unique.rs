@@ -1,4 +1,7 @@
 //! Tasks are unique in an experiment: blocks that overlap and rows that repeat are refused.
+//!
+//! Blocks of one section may not overlap even if `[[exclude]]` keeps their tasks apart: a task is found in a sweep by its
+//! values, one section after the other ([`crate::mapping`]).
 
 use std::ops::Range;
 
@@ -33,11 +36,12 @@ pub(crate) fn check(top: &DeTable<'_>, levels: &[Level], problems: &mut Vec<Prob
                     format!("both have {}", example.join(", "))
                 };
                 let message = if a.block == b.block {
-                    format!("block `{}` makes the same tasks twice", a.label)
+                    format!("block `{}` gives the same values twice", a.label)
                 } else {
-                    format!("blocks `{}` and `{}` make the same tasks", a.label, b.label)
+                    format!("blocks `{}` and `{}` give the same values", a.label, b.label)
                 };
-                let help = "labels do not tell tasks apart: change a value, or remove one of the two";
+                let help = "labels do not tell tasks apart, whatever [[exclude]] and `zip` leave of the sweep: change a \
+                            value, or keep one block, and let [[exclude]] say what it goes with";
                 problems.push(Problem::new(span_of(top, at, &b.label), message, example).help(help));
             }
             Err(TooMany) => {

@@ -40,7 +40,7 @@ fn a_choice_of_part_can_be_zipped_with_its_parameters() {
     );
     assert_eq!(sweep(&text).task_count(), 3);
     let twice = errors(&text.replace("[1, 2, 3]", "[1, 2, 2]"));
-    assert!(twice.contains("makes the same tasks twice"), "{twice}");
+    assert!(twice.contains("gives the same values twice"), "{twice}");
 }
 
 #[test]
@@ -60,10 +60,24 @@ fn overlapping_blocks_are_refused_with_an_example() {
     let text = errors(&with(
         "[policies.a]\ngear_rule = \"bsld\"\nbsld_threshold = [1.5, 2]\n[policies.b]\ngear_rule = \"bsld\"\nbsld_threshold = { from = 2, to = 4, step = 0.5 }\n",
     ));
-    assert!(text.contains("blocks `a` and `b` make the same tasks") && text.contains("bsld_threshold = 2"), "{text}");
+    assert!(text.contains("blocks `a` and `b` give the same values") && text.contains("bsld_threshold = 2"), "{text}");
     let text = errors(&with("[policies.a]\n[policies.b]\nbackfill = \"easy\"\n"));
     assert!(text.contains("they are equal"), "{text}");
     sweep(&with("[policies.a]\nbackfill = \"easy\"\nextra_procs = false\n[policies.b]\n"));
+}
+
+#[test]
+fn equal_blocks_on_different_platforms_are_not_called_the_same_tasks() {
+    let text = "version = 1\nname = \"t\"\nzip = [[\"workload\", \"platform\"]]\n[workloads.a]\n[workloads.b]\n\
+        [platforms.a]\nprocs = 64\n[platforms.b]\nprocs = 32\n[policies.p]\n";
+    let refused = errors(text);
+    assert!(refused.contains("blocks `a` and `b` give the same values") && !refused.contains("same tasks"), "{refused}");
+    assert!(refused.contains("let [[exclude]] say what it goes with"), "{refused}");
+    // As the help says.
+    let one = "version = 1\nname = \"t\"\n[workloads.a]\n[workloads.c]\nsynthetic_procs = 8\n\
+        [platforms.a]\nprocs = 64\n[platforms.b]\nprocs = 32\n[platforms.c]\n[policies.p]\n\
+        [[exclude]]\nworkload = \"a\"\nplatform = \"c\"\n[[exclude]]\nworkload = \"c\"\nplatform = [\"a\", \"b\"]\n";
+    assert_eq!(sweep(one).task_count(), 3);
 }
 
 #[test]
