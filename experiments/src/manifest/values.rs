@@ -39,6 +39,14 @@ pub fn integer(value: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(&value.as_str().replace('_', ""), value.radix()).ok()
 }
 
+/// What was expected in place of a value: no integer beyond 64 bits, whatever else.
+fn expected(value: &DeValue<'_>, otherwise: String) -> String {
+    match value {
+        DeValue::Integer(v) if integer(v).is_none() => "integers go from -2^63 to 2^63 - 1".to_owned(),
+        _ => format!("expected {otherwise}"),
+    }
+}
+
 /// Reads the values of a parameter. Equal values are not looked for here: zipped axes may repeat them.
 pub(crate) fn read(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Read> {
     let vector = matches!(param.ty, Type::Reals { .. });
@@ -118,7 +126,7 @@ fn wrong_element(param: &Param, span: Range<usize>, items: &[Spanned<DeValue<'_>
 /// One value of the parameter's type.
 fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Value> {
     let wrong = || {
-        let expected = format!("expected {}", param.expectation());
+        let expected = expected(value.get_ref(), param.expectation());
         Problem::new(value.span(), format!("`{}` cannot be {}", param.name, kind(value.get_ref())), expected)
     };
     let raw = match value.get_ref() {
@@ -227,7 +235,8 @@ fn ends(
                     _ => None,
                 };
                 if count.is_none() {
-                    problems.push(Problem::new(value.span(), "`count` is wrong", "expected an integer of at least 1"));
+                    let expected = expected(value.get_ref(), "an integer of at least 1".to_owned());
+                    problems.push(Problem::new(value.span(), "`count` is wrong", expected));
                 }
                 continue;
             }
@@ -240,12 +249,9 @@ fn ends(
         };
         *place = number;
         if number.is_none() {
-            let expected = if whole { "expected an integer" } else { "expected a number of at most 30 digits" };
-            problems.push(Problem::new(
-                value.span(),
-                format!("`{key}` of a range is wrong", key = key.get_ref()),
-                expected,
-            ));
+            let wanted = if whole { "an integer" } else { "a number of at most 30 digits" };
+            let expected = expected(value.get_ref(), wanted.to_owned());
+            problems.push(Problem::new(value.span(), format!("`{}` of a range is wrong", key.get_ref()), expected));
         }
     }
     if problems.len() > before {
@@ -297,7 +303,7 @@ fn values_of(param: &Param, ends: &Ends, whole: bool) -> Result<Values, (String,
         let (first, last) = (i64::try_from(from), i64::try_from(last));
         match (first, last, i64::try_from(step)) {
             (Ok(from), Ok(_), Ok(step)) => Values::Ints { from, step, count },
-            _ => return Err(fail("integers of 64 bits")),
+            _ => return Err(fail("integers go from -2^63 to 2^63 - 1")),
         }
     } else {
         Values::Reals { from, step, exponent, count }
