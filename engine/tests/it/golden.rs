@@ -197,6 +197,11 @@ fn bsld_keeps_the_reservation_when_jobs_overtake() {
     assert_eq!(third(&longer), (0., 1));
     // Equal to the reservation: not admissible if it is exclusive.
     assert_eq!(run(bsld().flag("reservation_inclusive", false), 4, &longer)[2].start_s, 850.0 + 350.0);
+    // Job 2 is reserved at 10, where job 3 would end.
+    let sharp = [(0., 10., 10., 3), (1., 10., 10., 4), (2., 8., 8., 1), (2., 7., 7., 1)];
+    let top = || batch("fcfs", "easy").flag("extra_procs", false);
+    starts(top(), 4, &sharp, &[0., 10., 2., 20.]);
+    starts(top().flag("reservation_inclusive", false), 4, &sharp, &[0., 10., 20., 2.]);
 }
 
 #[test]

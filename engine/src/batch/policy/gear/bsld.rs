@@ -43,14 +43,7 @@ pub const COMPONENT: Component = Component {
             identity: true,
             doc: "Whether a predicted slowdown equal to the threshold is admissible.",
         },
-        Param {
-            name: "reservation_inclusive",
-            ty: Type::Bool,
-            unit: "",
-            default: Default::Bool(true),
-            identity: true,
-            doc: "Whether a job may overtake if its estimated end equals the head's reservation.",
-        },
+        super::RESERVATION_INCLUSIVE,
         Param {
             name: "head_gear",
             ty: Type::OneOf(&["renew", "until-early-end", "fixed"]),
@@ -146,8 +139,8 @@ impl Gears for Bsld {
     }
 
     #[inline]
-    fn in_time(&self, end_s: f64, until_s: f64) -> bool {
-        end_s < until_s || (self.reservation_inclusive && end_s == until_s)
+    fn reservation_inclusive(&self) -> bool {
+        self.reservation_inclusive
     }
 
     fn reserve(

@@ -10,7 +10,7 @@ use super::order::Order;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::platform::{Gear, MachineClass};
 use crate::error::Stop;
-use crate::spec::Choice;
+use crate::spec::{Choice, Default, Param, Type};
 
 /// Declares the rules of this folder by file and type, how one is chosen, and the passes under it.
 macro_rules! gear_rules {
@@ -52,6 +52,16 @@ gear_rules! {
     top: Top,
     bsld: Bsld,
 }
+
+/// The parameter behind [`Gears::reservation_inclusive`].
+const RESERVATION_INCLUSIVE: Param = Param {
+    name: "reservation_inclusive",
+    ty: Type::Bool,
+    unit: "",
+    default: Default::Bool(true),
+    identity: true,
+    doc: "Whether a job may overtake under EASY backfilling if its estimated end equals the head's reservation.",
+};
 
 /// When the gear of the reserved head is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,10 +140,16 @@ pub(crate) trait Gears: Clone {
     fn overtaking(&self, job: Candidate, now_s: f64, others: usize, until_s: f64, on_extra: bool)
     -> Option<(u8, bool)>;
 
+    /// Whether an end that equals the head's reservation is in time.
+    #[inline]
+    fn reservation_inclusive(&self) -> bool {
+        true
+    }
+
     /// Whether an end (s) is in time for a reservation at `until_s`.
     #[inline]
     fn in_time(&self, end_s: f64, until_s: f64) -> bool {
-        end_s <= until_s
+        end_s < until_s || (end_s == until_s && self.reservation_inclusive())
     }
 
     /// Chooses among reservations: `earliest` gives the earliest start at a gear, at which the job is expected to take

@@ -10,18 +10,20 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "",
     doc: "Every job runs at the top gear.",
-    params: &[],
+    params: &[super::RESERVATION_INCLUSIVE],
 };
 
 /// The rule `top`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Top {
     gear: u8,
+    reservation_inclusive: bool,
 }
 
 impl Gears for Top {
-    fn of(_: &Choice, class: &MachineClass) -> Top {
-        Top { gear: (class.gears.len() - 1) as u8 }
+    fn of(choice: &Choice, class: &MachineClass) -> Top {
+        let reservation_inclusive = choice.bool("reservation_inclusive");
+        Top { gear: (class.gears.len() - 1) as u8, reservation_inclusive }
     }
 
     #[inline]
@@ -33,6 +35,11 @@ impl Gears for Top {
     fn overtaking(&self, job: Candidate, now_s: f64, _: usize, until_s: f64, on_extra: bool) -> Option<(u8, bool)> {
         let late = !self.in_time(now_s + job.estimate_s, until_s);
         (on_extra || !late).then_some((self.gear, late))
+    }
+
+    #[inline]
+    fn reservation_inclusive(&self) -> bool {
+        self.reservation_inclusive
     }
 
     fn reserve(
