@@ -75,6 +75,8 @@ pub struct RuleCounts {
     pub dropped_run_count: u64,
     /// Dropped: no submit time.
     pub dropped_submit_count: u64,
+    /// Dropped: no processor count, where `missing_procs` is "drop".
+    pub dropped_procs_count: u64,
     /// Procs taken from the second field because the first was missing.
     pub procs_fallback_count: u64,
     /// Procs set to 1 because no field had a count.

@@ -63,6 +63,7 @@ fn every_log_is_read_to_its_last_record_and_every_record_is_accounted_for() {
         assert_eq!(native_procs, procs, "{name}");
         assert_eq!(counts.records_count, records, "{name}");
         let dropped = counts.dropped_run_count + counts.dropped_submit_count + counts.sliced_out_count;
+        assert_eq!(counts.dropped_procs_count, 0, "{name}");
         assert_eq!(jobs.len() as u64 + dropped, records, "{name}");
         assert!(jobs.is_sorted_by(|a, b| (a.submit_s, a.record) < (b.submit_s, b.record)), "{name}: order of arrival");
         assert!(jobs.iter().all(|j| j.run_s <= j.estimate_s && j.procs >= 1 && j.submit_s >= 0.0), "{name}");

@@ -240,6 +240,7 @@ fn rules(dice: &mut Dice) -> SimSpec {
     };
     let text = |t: &str| Value::Text(t.to_owned());
     set(2, dice, "procs_field", text("allocated"));
+    set(3, dice, "missing_procs", text("drop"));
     set(3, dice, "estimates", text("exact"));
     set(3, dice, "overrun", text("run-on"));
     set(2, dice, "arrival_ties", text("job_id"));
@@ -261,8 +262,8 @@ fn check_rules(spec: &SimSpec, log: &SwfLog) {
     match workload::build(spec, Some(log)) {
         Ok(workload) => {
             let counts = workload.counts;
-            let out = counts.sliced_out_count + counts.dropped_run_count + counts.dropped_submit_count;
-            assert_eq!(counts.records_count, out + workload.jobs.len() as u64);
+            let dropped = counts.dropped_run_count + counts.dropped_submit_count + counts.dropped_procs_count;
+            assert_eq!(counts.records_count, counts.sliced_out_count + dropped + workload.jobs.len() as u64);
             assert!(!workload.jobs.is_empty());
             for job in &workload.jobs {
                 assert!(

@@ -1,10 +1,12 @@
 //! Rules from records to jobs: what is kept, filled, sliced and scaled, each with its count.
 //!
 //! A record passes the slices first, then the drop rules, then the fill rules. Each record is counted once:
-//! `records_count = sliced_out_count + dropped_submit_count + dropped_run_count + jobs`. The fill counts
-//! (`procs_fallback_count`, `procs_missing_count`, `filled_estimate_count`, `overrun_count`) are over the jobs kept.
+//! `records_count = sliced_out_count + dropped_submit_count + dropped_run_count + dropped_procs_count + jobs`. The fill
+//! counts (`procs_fallback_count`, `procs_missing_count`, `filled_estimate_count`, `overrun_count`) are over the jobs
+//! kept.
 //!
-//! - procs: the field of `procs_field` if it is positive, else the other one, else 1.
+//! - procs: the field of `procs_field` if it is positive, else the other one, else 1. With `missing_procs = "drop"` a
+//!   record that has neither is dropped.
 //! - estimate, `estimates = "user"`: the requested time if it is positive, else `missing_estimate_s`, else the run
 //!   time. With `overrun = "kill"` a job that would run longer than its estimate runs for the estimate and is flagged
 //!   as killed (Etinski et al. 2010); with `"run-on"` it keeps its run time.
@@ -35,7 +37,15 @@ pub const COMPONENT: Component = Component {
             unit: "",
             default: Default::Text("requested"),
             identity: true,
-            doc: "Which processor count of the log is taken first; the other is the fallback, then 1.",
+            doc: "Which processor count of the log is taken first; the other is the fallback, then `missing_procs`.",
+        },
+        Param {
+            name: "missing_procs",
+            ty: Type::OneOf(&["one", "drop"]),
+            unit: "",
+            default: Default::Text("one"),
+            identity: true,
+            doc: "A record without any processor count becomes a job of one proc, or is dropped.",
         },
         Param {
             name: "min_run_s",
@@ -211,6 +221,7 @@ impl<T: PartialOrd + Copy + std::fmt::Display> Slice<T> {
 #[derive(Debug, Clone)]
 pub struct Rules {
     allocated_first: bool,
+    drop_without_procs: bool,
     min_run_s: f64,
     exact: bool,
     missing_estimate_s: Option<f64>,
@@ -231,6 +242,7 @@ impl Rules {
     pub fn new(choice: &Choice) -> Result<Rules, WorkloadError> {
         Ok(Rules {
             allocated_first: choice.text("procs_field") == "allocated",
+            drop_without_procs: choice.text("missing_procs") == "drop",
             min_run_s: choice.real("min_run_s"),
             exact: choice.text("estimates") == "exact",
             missing_estimate_s: choice.opt_real("missing_estimate_s"),
@@ -256,6 +268,8 @@ impl Rules {
                 counts.dropped_submit_count += 1;
             } else if raw.run_s < 0.0 || raw.run_s < self.min_run_s {
                 counts.dropped_run_count += 1;
+            } else if self.drop_without_procs && raw.procs_requested.max(raw.procs_allocated) <= 0 {
+                counts.dropped_procs_count += 1;
             } else {
                 jobs.push(self.job(position as u64 + 1, &raw, &mut counts));
             }
@@ -357,6 +371,7 @@ impl Rules {
         say(counts.sliced_out_count, format!("outside the slice ({})", self.slices()));
         say(counts.dropped_submit_count, "without a submit time".to_owned());
         say(counts.dropped_run_count, format!("without a run time or with one below min_run_s = {}", self.min_run_s));
+        say(counts.dropped_procs_count, "without a processor count".to_owned());
         if why.is_empty() { "the source has no record".to_owned() } else { why.join(", ") }
     }
 

@@ -86,6 +86,25 @@ fn procs_fall_back_to_the_other_field_and_then_to_one() {
 }
 
 #[test]
+fn records_without_a_processor_count_are_dropped_if_the_rules_say_so() {
+    let records = [
+        (1, 0.0, 1.0, 3, -1, 9.0),
+        (2, 0.0, 1.0, -1, 4, 9.0),
+        (3, 0.0, 1.0, 0, -1, 9.0),
+        (4, 0.0, -1.0, -1, -1, 9.0),
+    ];
+    for field in ["requested", "allocated"] {
+        let workload = made(&records, &[("procs_field", text(field)), ("missing_procs", text("drop"))]);
+        let counts = workload.counts;
+        assert_eq!(ids(&workload), [1, 2]);
+        let dropped = (counts.dropped_procs_count, counts.dropped_run_count, counts.procs_missing_count);
+        assert_eq!(dropped, (1, 1, 0), "{field}: each record is counted once");
+    }
+    let nothing = build(&spec(&[("missing_procs", text("drop"))]), Some(&log(&records[2..3])));
+    assert!(nothing.unwrap_err().to_string().contains("1 without a processor count"));
+}
+
+#[test]
 fn estimates_are_filled_exact_or_the_users() {
     let records = [(1, 0.0, 100.0, 1, 1, 200.0), (2, 0.0, 100.0, 1, 1, -1.0), (3, 0.0, 100.0, 1, 1, 0.0)];
     let shown = |rules: &[(&str, Value)]| {
