@@ -1,4 +1,7 @@
 //! A cluster of server classes: the platform of Do et al. 2013, and the ranking of its classes.
+//!
+//! The defaults are the paper's three types of servers. A cluster of fewer or more classes may leave operations and powers
+//! at their defaults: its classes are then the first of these types, and all classes from the third on are of the third.
 use super::kernel::servers::ServerTable;
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
@@ -27,7 +30,8 @@ pub const COMPONENT: Component = Component {
             unit: "1/s",
             default: Default::Reals(&[6_419_253.0, 5_286_503.0, 2_790_966.0]),
             identity: true,
-            doc: "Operations a second of a server of each class at full load, C_s (ssj_ops of SPECpower_ssj2008).",
+            doc: "Operations a second of a server of each class at full load, C_s (ssj_ops of SPECpower_ssj2008). The \
+                  default serves any number of classes: more than three are like the third.",
         },
         Param {
             name: "rate_rounding",
@@ -61,7 +65,8 @@ pub const COMPONENT: Component = Component {
             unit: "W",
             default: Default::Reals(&[1700.0, 1275.0, 457.0]),
             identity: true,
-            doc: "Power of a busy server of each class, P_ac.",
+            doc: "Power of a busy server of each class, P_ac. The default serves any number of classes: more than three \
+                  are like the third.",
         },
         Param {
             name: "class_idle_w",
@@ -69,7 +74,8 @@ pub const COMPONENT: Component = Component {
             unit: "W",
             default: Default::Reals(&[364.0, 331.0, 108.0]),
             identity: true,
-            doc: "Power of an idle server of each class, P_id.",
+            doc: "Power of an idle server of each class, P_id. The default serves any number of classes: more than three \
+                  are like the third.",
         },
     ],
 };
@@ -99,7 +105,12 @@ pub struct ServerClasses {
 impl ServerClasses {
     /// The classes of a platform without [`problems`].
     pub fn new(platform: &Choice) -> ServerClasses {
-        let ops = platform.reals("class_ops_per_s");
+        let servers: Vec<usize> = platform.reals("class_servers").iter().map(|&n| n as usize).collect();
+        let each = |name: &str| -> Vec<f64> {
+            let values = platform.reals(name);
+            (0..servers.len()).map(|class| values[class.min(values.len() - 1)]).collect()
+        };
+        let ops = each("class_ops_per_s");
         let most = ops.iter().copied().fold(0.0, f64::max);
         let rounded = platform.text("rate_rounding") == "hundredths";
         let ratio = |c: &f64| if rounded { libm::floor(c / most * 100.0 + 0.5) / 100.0 } else { c / most };
@@ -108,12 +119,12 @@ impl ServerClasses {
             if given { platform.reals("class_rates_per_s").to_vec() } else { ops.iter().map(ratio).collect() };
         let rate_factor = platform.real("rate_factor");
         ServerClasses {
-            servers: platform.reals("class_servers").iter().map(|&n| n as usize).collect(),
-            speeds: if given { full.clone() } else { ops.to_vec() },
+            speeds: if given { full.clone() } else { ops },
             rates: full.iter().map(|rate| rate * rate_factor).collect(),
             rate_factor,
-            busy_w: platform.reals("class_busy_w").to_vec(),
-            idle_w: platform.reals("class_idle_w").to_vec(),
+            busy_w: each("class_busy_w"),
+            idle_w: each("class_idle_w"),
+            servers,
         }
     }
 
@@ -179,6 +190,12 @@ fn relative(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value / most).collect()
 }
 
+/// Whether a list of the platform is the default, which serves any number of classes.
+fn is_default(platform: &Choice, name: &str) -> bool {
+    let default = COMPONENT.params.iter().find(|param| param.name == name).map(|param| param.default);
+    matches!(default, Some(Default::Reals(values)) if *values == *platform.reals(name))
+}
+
 /// What is wrong with a platform that no single value shows.
 pub(super) fn problems(platform: &Choice) -> Vec<String> {
     let servers = platform.reals("class_servers");
@@ -193,7 +210,9 @@ pub(super) fn problems(platform: &Choice) -> Vec<String> {
     for name in ["class_ops_per_s", "class_rates_per_s", "class_busy_w", "class_idle_w"] {
         // Rates that are given stand for the operations.
         let unused = name == "class_ops_per_s" && platform.get("class_rates_per_s").is_some();
-        if let (Some(_), false) = (platform.get(name), unused)
+        if !unused
+            && platform.get(name).is_some()
+            && !is_default(platform, name)
             && platform.reals(name).len() != servers.len()
         {
             let found = platform.reals(name).len();

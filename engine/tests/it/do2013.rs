@@ -146,6 +146,14 @@ fn classes_are_ranked_as_in_table_3() {
         ("class_busy_w", Value::Reals(vec![9.0, 9.0, 8.0])),
     ]);
     assert_eq!(equals.ranking(Priority::HighPerformance), [1, 2, 0]);
+    // Two classes are the first two of the paper, the third of its types stands for all further ones.
+    let watts = |classes: &[f64]| {
+        let table = platform(&[("class_servers", Value::Reals(classes.to_vec()))]).table();
+        (table.rates, table.busy_w, table.free_w)
+    };
+    assert_eq!(watts(&[1., 1.]), (vec![1., 0.82], vec![1700., 1275.], vec![364., 331.]));
+    let four = (vec![1., 0.82, 0.43, 0.43], vec![1700., 1275., 457., 457.], vec![364., 331., 108., 108.]);
+    assert_eq!(watts(&[1.; 4]), four);
     // The slowed servers of section 3.2.3 are ranked alike.
     let slowed =
         platform(&[("rate_factor", Value::Real(0.7)), ("class_busy_w", Value::Reals(vec![1169.0, 881.0, 317.0]))]);
@@ -237,6 +245,9 @@ fn impossible_models_are_refused_with_the_reason() {
     refused(&choose(Role::Policy, "batch"), &["source", "machine", "statistics_kind", "batch"]);
     refused(&|s| set(s, "wide_jobs", Value::Text("drop".to_owned())), &["wide_jobs", "buffered"]);
     refused(&|s| set(s, "class_servers", Value::Reals(vec![8.0, 8.5, 1.0])), &["class_servers", "8.5"]);
+    let mut two = good.clone();
+    set(&mut two, "class_servers", Value::Reals(vec![8.0, 4.0]));
+    assert_eq!(two.problems(), Vec::<String>::new());
     refused(&|s| set(s, "class_idle_w", Value::Reals(vec![8.0])), &["class_idle_w", "class_servers"]);
     refused(&|s| set(s, "class_busy_w", Value::Reals(vec![8.0, 0.0, 1.0])), &["class_busy_w", "above 0"]);
     refused(&|s| set(s, "arrival_rate_per_s", Value::Real(1.0)), &["target_utilization", "arrival_rate_per_s"]);
