@@ -38,7 +38,7 @@
 //!
 //! | key | meaning |
 //! |---|---|
-//! | `column` | the column of the value |
+//! | `column` | the column of the value: the table's own, else that of its task in `tasks`; so everywhere below |
 //! | `where` | conditions: a column and its value, or a list of which one must hold; `"unlimited"` is infinity |
 //! | `runs` | the name of a set of conditions, which `where` adds to and changes |
 //! | `manifest`, `table` | where the rows are: the first of `manifests`, and `tasks`, unless said |

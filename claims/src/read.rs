@@ -121,15 +121,15 @@ impl Reader {
         found
     }
 
-    /// The column of this name in one of the tables; every table has the axes.
+    /// The column of this name for the rows of a table.
     pub(crate) fn column(&mut self, table: &'static Table, item: &Spanned<impl AsRef<str>>) -> Option<Column> {
-        let columns = (table.columns)();
         let name = item.get_ref().as_ref();
         if name == ELEMENT {
             return Some(element());
         }
-        let found = columns.iter().find(|column| column.name == name).cloned();
+        let found = column_of(table, name);
         if found.is_none() {
+            let columns = (table.columns)();
             let help = suggestion(name, columns.iter().map(|c| c.name.as_str()));
             let message = format!("the table {} has no column `{name}`", table.name);
             self.problems.push(Problem::new(item.span(), message, "unknown column").help(help));
@@ -192,6 +192,12 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
         DeValue::Float(v) => v.as_str().replace('_', "").parse().ok().filter(|v: &f64| v.is_finite()),
         _ => None,
     }
+}
+
+/// The column of this name: the table's own, else that of `tasks`, which its rows are joined with.
+pub(crate) fn column_of(table: &Table, name: &str) -> Option<Column> {
+    let named = |columns: Vec<Column>| columns.into_iter().find(|column| column.name == name);
+    named((table.columns)()).or_else(|| named(powersweep_results::tasks::columns()))
 }
 
 /// The table of a name.

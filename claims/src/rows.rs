@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
 use crate::read::{Atom, Conditions, ELEMENT};
 
-/// Columns to read, by manifest and table.
+/// Columns to read, by manifest and table. Those that a table does not have are columns of `tasks`, joined on `task_id`.
 pub type Needed = BTreeMap<(String, &'static str), BTreeSet<String>>;
 
 /// The rows of every manifest that is needed.

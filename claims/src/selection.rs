@@ -8,7 +8,7 @@ use powersweep_experiments::reading::suggestion;
 use powersweep_results::columns::{ColumnType, TABLES, Table};
 use toml::de::DeTable;
 
-use crate::read::{Atom, Conditions, ELEMENT, Item, Reader, table_of};
+use crate::read::{Atom, Conditions, ELEMENT, Item, Reader, column_of, table_of};
 
 /// What is made of the values of several rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -206,7 +206,7 @@ impl Selection {
     /// Why its column does not go with what is said of elements, if so. `fixed`: columns that the claim fixes.
     pub(crate) fn elements_problem(&self, rows: &'static Table, fixed: &[&str]) -> Option<(String, &'static str)> {
         let name = self.column.as_ref()?;
-        let column = (rows.columns)().into_iter().find(|column| column.name == *name)?;
+        let column = column_of(rows, name)?;
         let by = || self.by.iter().flatten().any(|name| name == ELEMENT) || fixed.contains(&ELEMENT);
         let named = self.conditions.contains_key(ELEMENT) || by();
         match (is_list(column.ty), named) {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use arrow::array::{AsArray, BooleanArray, RecordBatch};
-use arrow::compute::filter_record_batch;
+use arrow::array::RecordBatch;
 use comfy_table::{CellAlignment, Table, presets};
 use futures::TryStreamExt;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -35,21 +34,8 @@ const METRICS: &[(&str, &str)] = &[
     ("energy_total_j", "energy (J)"),
 ];
 
-/// Columns that identify the task or the run, not what was chosen.
-const NOT_AXES: &[&str] = &[
-    "experiment",
-    "task_id",
-    "kernel_version",
-    "attempt",
-    "worker",
-    "started_at",
-    "wall_ms",
-    "engine_ms",
-    "parse_ms",
-    "task_index",
-    "log_digest",
-    "log_sha256",
-];
+/// Columns that are no choice of a manifest.
+const NOT_AXES: &[&str] = &["task_index", "kernel_version", "log_digest", "log_sha256"];
 
 /// Labels of the manifest's blocks.
 const LABELS: &[&str] = &["workload", "platform", "policy"];
@@ -141,10 +127,10 @@ async fn read(location: &Location, experiment: &str) -> Result<Vec<RecordBatch>,
 
 /// The columns of `tasks` that the table on the screen is made from: all axes, and the metrics shown.
 pub fn wanted() -> BTreeSet<String> {
-    let schema = tasks::schema();
-    let last_axis = schema.index_of("records_count").unwrap_or(schema.fields().len());
-    let axes = schema.fields().iter().take(last_axis).map(|f| f.name().clone());
-    axes.chain(METRICS.iter().chain(QUEUE_METRICS).map(|(name, _)| (*name).to_owned())).collect()
+    let axes = tasks::axes().into_iter().map(|column| column.name);
+    let others = LABELS.iter().chain(&["task_index", "seed"]).copied();
+    let metrics = METRICS.iter().chain(QUEUE_METRICS).map(|(name, _)| *name);
+    axes.chain(others.chain(metrics).map(str::to_owned)).collect()
 }
 
 /// Some columns of all rows of a table.
@@ -183,14 +169,4 @@ async fn batches(
         batches.extend(reader.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?);
     }
     Ok(Some(batches))
-}
-
-/// The rows of these tasks.
-pub fn of_tasks(batch: &RecordBatch, task_ids: &BTreeSet<String>) -> Result<RecordBatch, Failure> {
-    let ids = batch.column_by_name("task_id").map(|column| column.as_string::<i32>());
-    let keep: BooleanArray = match ids {
-        Some(ids) => ids.iter().map(|id| Some(id.is_some_and(|id| task_ids.contains(id)))).collect(),
-        None => return Err(Failure::new(Exit::Storage, "a Parquet file has no column `task_id`")),
-    };
-    filter_record_batch(batch, &keep).or_exit(Exit::Storage)
 }

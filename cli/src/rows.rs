@@ -1,10 +1,12 @@
-//! Rows of a record batch as JSON values, for printing.
+//! Cells of a record batch as JSON values: the one form that CSV, JSON lines and the screen are made from.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
+use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value as Json, json};
 
-/// One value; null stays null, an infinite real becomes "unlimited" because JSON has no such number.
+/// One value; null stays null, an infinite real becomes "unlimited" because JSON has no such number, an instant becomes
+/// RFC 3339 in UTC.
 pub fn cell(column: &dyn Array, row: usize) -> Json {
     if column.is_null(row) {
         return Json::Null;
@@ -14,7 +16,7 @@ pub fn cell(column: &dyn Array, row: usize) -> Json {
         DataType::Int64 => json!(column.as_primitive::<Int64Type>().value(row)),
         DataType::Float64 => real(column.as_primitive::<Float64Type>().value(row)),
         DataType::Utf8 => json!(column.as_string::<i32>().value(row)),
-        DataType::Timestamp(..) => json!(column.as_primitive::<TimestampMicrosecondType>().value(row)),
+        DataType::Timestamp(..) => json!(instant(column.as_primitive::<TimestampMicrosecondType>().value(row))),
         DataType::List(_) => {
             let items = column.as_list::<i32>().value(row);
             Json::Array((0..items.len()).map(|i| cell(&items, i)).collect())
@@ -27,10 +29,20 @@ fn real(value: f64) -> Json {
     if value == f64::INFINITY { json!("unlimited") } else { json!(value) }
 }
 
+/// Microseconds since 1970 as RFC 3339. Chrono has no name for years beyond 262,000.
+fn instant(us: i64) -> Option<String> {
+    Some(DateTime::from_timestamp_micros(us)?.to_rfc3339_opts(SecondsFormat::Micros, true))
+}
+
 /// A whole row, in column order.
+pub fn cells(batch: &RecordBatch, row: usize) -> impl Iterator<Item = (&str, Json)> {
+    let fields = batch.schema_ref().fields().iter();
+    fields.zip(batch.columns()).map(move |(field, column)| (field.name().as_str(), cell(column, row)))
+}
+
+/// The same with names of its own.
 pub fn pairs(batch: &RecordBatch, row: usize) -> Vec<(String, Json)> {
-    let schema = batch.schema();
-    schema.fields().iter().zip(batch.columns()).map(|(f, c)| (f.name().clone(), cell(c, row))).collect()
+    cells(batch, row).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// A value as a person reads it; empty for null.
@@ -41,5 +53,22 @@ pub fn text(value: &Json) -> String {
         Json::Number(n) if n.is_f64() => crate::screen::number(n.as_f64().unwrap_or(f64::NAN)),
         Json::Array(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_read_well() {
+        for (us, text) in [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (-1, "1969-12-31T23:59:59.999999Z"),
+            (951_782_400_000_000, "2000-02-29T00:00:00.000000Z"),
+            (1_700_000_000_000_001, "2023-11-14T22:13:20.000001Z"),
+        ] {
+            assert_eq!(instant(us).as_deref(), Some(text));
+        }
     }
 }

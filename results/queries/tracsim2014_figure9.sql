@@ -2,5 +2,6 @@
 -- on; idle nodes are at the lowest frequency.
 select x as from_s, gears_ghz[level + 1] as ghz, value as nodes
 from read_parquet('results/data/tracsim2014_series/series/*.parquet')
+join (select task_id, gears_ghz from read_parquet('results/data/tracsim2014_series/tasks/*.parquet')) using (task_id)
 where workload = 'mixed' and policy = 'pdrc' and series = 'procs_by_gear'
 order by ghz, x;

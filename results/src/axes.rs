@@ -1,23 +1,25 @@
-//! Columns that say what was simulated: labels, the part of each role, every registered parameter.
+//! Columns of `tasks` that say what was simulated: the log, the component in each role, every registered parameter.
 //!
 //! They come from the registry alone: a parameter of a new component is a new column without a line here. A parameter has a
 //! value where its component was chosen and sets it, defaults included, and is null elsewhere. A role that does not apply to a
 //! simulation, such as the queue order to a queueing model, is null with all its parameters.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use powersweep_engine::components;
 use powersweep_engine::facts::Datum;
 use powersweep_engine::spec::{Component, Param, Role, Type, Value};
+use powersweep_engine::{KERNEL_VERSION, components};
 use powersweep_experiments::TaskSpec;
 
 use crate::builder::Arrays;
 use crate::columns::{Column, ColumnType};
-use crate::identity::{TaskColumn, Texts, shared};
 
-/// The axes of one table: their columns, and where each value goes.
+/// Columns of [`inputs`].
+const INPUTS: usize = 2;
+
+/// The axes: their columns, and where each value goes.
 pub(crate) struct Axes {
-    labels: Vec<TaskColumn>,
     params: Vec<Column>,
     roles: Vec<RolePlan>,
 }
@@ -34,60 +36,49 @@ struct ComponentPlan {
     params: Vec<(&'static str, usize)>,
 }
 
+/// The axes of this build.
+pub(crate) static AXES: LazyLock<Axes> = LazyLock::new(Axes::new);
+
 impl Axes {
-    /// The axes of a table. A parameter that has the name of one of the table's `own` columns is called `param_NAME`.
-    pub(crate) fn new(own: &[&str]) -> Axes {
+    fn new() -> Axes {
         let (names, params): (Vec<_>, Vec<_>) =
-            params().map(|(param, components)| (param.name, param_column(param, &components, own))).unzip();
+            params().map(|(param, components)| (param.name, param_column(param, &components))).unzip();
         let roles = Role::ALL
             .into_iter()
             .map(|role| RolePlan {
                 role,
-                components: components::of(role).map(|e| ComponentPlan::new(e, &names)).collect(),
+                components: components::of(role).map(|c| ComponentPlan::new(c, &names)).collect(),
             })
             .collect();
-        Axes { labels: labels(), params, roles }
+        Axes { params, roles }
     }
 
-    /// The columns in order: labels, components, seed and log, parameters.
+    /// The columns in order: kernel and log, components, parameters.
     pub(crate) fn columns(&self) -> Vec<Column> {
-        let labels = self.labels.iter().map(|l| l.column.clone());
-        labels.chain(self.roles.iter().map(|s| role_column(s.role))).chain(self.params.iter().cloned()).collect()
+        let roles = self.roles.iter().map(|plan| role_column(plan.role));
+        inputs().into_iter().chain(roles).chain(self.params.iter().cloned()).collect()
     }
 
-    /// Pushes what each task has for itself into the columns from `first` on, for the next `n` rows.
-    pub(crate) fn push_own(&self, arrays: &mut Arrays, first: usize, task: &TaskSpec, texts: &Texts, n: usize) {
-        for (i, label) in self.labels.iter().enumerate().filter(|(_, label)| label.of_each_task) {
-            arrays.push(first + i, (label.get)(task, texts), n);
+    /// Pushes this task's values into the columns from `first` on, for these rows. What does not apply is left to become
+    /// null.
+    pub(crate) fn push(&self, arrays: &mut Arrays, first: usize, task: &TaskSpec, rows: &Range<usize>) {
+        arrays.push_rows(first, Datum::Int(i64::from(KERNEL_VERSION)), rows);
+        if let Some(digest) = task.digest {
+            arrays.push_rows(first + 1, Datum::Text(&digest.to_string()), rows);
         }
-    }
-
-    /// Pushes what neighbours share into the columns from `first` on, for these rows. Parameters that do not apply are
-    /// left to become nulls.
-    pub(crate) fn push_shared(
-        &self,
-        arrays: &mut Arrays,
-        first: usize,
-        task: &TaskSpec,
-        texts: &Texts,
-        rows: &Range<usize>,
-    ) {
-        for (i, label) in self.labels.iter().enumerate().filter(|(_, label)| !label.of_each_task) {
-            arrays.push_rows(first + i, (label.get)(task, texts), rows);
-        }
-        let first_role = first + self.labels.len();
+        let first_role = first + INPUTS;
         let first_param = first_role + self.roles.len();
         for (i, plan) in self.roles.iter().enumerate().filter(|(_, plan)| task.sim.applies(plan.role)) {
             let choice = task.sim.choice(plan.role);
             arrays.push_rows(first_role + i, Datum::Text(choice.component().name), rows);
-            let known = plan.components.iter().find(|e| e.component == choice.component());
-            let mut params = known.expect("a component comes from the registry").params.iter();
-            // Both sides are sorted by name, and a component sets no parameter that its component lacks.
+            let known = plan.components.iter().find(|c| c.component == choice.component());
+            let mut params = known.expect("a choice has a registered component").params.iter();
+            // Both sides are sorted by name, and a choice sets no parameter that its component lacks.
             for (name, value) in choice.values() {
                 let (_, index) = params
                     .by_ref()
                     .find(|(param, _)| param == name)
-                    .expect("a component sets only its component's parameters");
+                    .expect("a choice sets its component's parameters only");
                 arrays.push_rows(first_param + index, datum(value), rows);
             }
         }
@@ -119,7 +110,7 @@ fn params() -> impl Iterator<Item = (&'static Param, Vec<&'static Component>)> {
     found.into_iter()
 }
 
-fn param_column(param: &'static Param, components: &[&'static Component], own: &[&str]) -> Column {
+fn param_column(param: &'static Param, components: &[&'static Component]) -> Column {
     let ty = match param.ty {
         Type::Bool => ColumnType::Bool,
         Type::Int { .. } => ColumnType::Int,
@@ -134,15 +125,9 @@ fn param_column(param: &'static Param, components: &[&'static Component], own: &
     if matches!(param.ty, Type::Real { unlimited: true, .. }) {
         doc.push_str(" `unlimited` is stored as infinity.");
     }
-    let owners: Vec<_> = components.iter().map(|e| format!("{} `{}`", e.role.key(), e.name)).collect();
-    Column {
-        name: if own.contains(&param.name) { format!("param_{}", param.name) } else { param.name.to_owned() },
-        ty,
-        unit: param.unit,
-        nullable: true,
-        doc,
-        source: format!("parameter of {}", owners.join(", ")),
-    }
+    let owners: Vec<_> = components.iter().map(|c| format!("{} `{}`", c.role.key(), c.name)).collect();
+    let source = format!("parameter of {}", owners.join(", "));
+    Column { unit: param.unit, nullable: true, ..Column::new(param.name, ty, &source, &doc) }
 }
 
 fn role_column(role: Role) -> Column {
@@ -162,43 +147,17 @@ fn role_column(role: Role) -> Column {
     let choices: Vec<_> = components::of(role).map(|e| format!("`{}`", e.name)).collect();
     let nullable = !powersweep_engine::queues::ROLES.contains(&role);
     let null = if nullable { " Null in a queueing model." } else { "" };
-    Column {
-        name: role.key().to_owned(),
-        ty: ColumnType::Text,
-        unit: "",
-        nullable,
-        doc: format!("{what}: {}.{null}", choices.join(", ")),
-        source: "manifest".to_owned(),
-    }
+    let doc = format!("{what}: {}.{null}", choices.join(", "));
+    Column { nullable, ..Column::new(role.key(), ColumnType::Text, "manifest", &doc) }
 }
 
-fn labels() -> Vec<TaskColumn> {
-    use ColumnType::{Int, Text};
-    let mut log_digest = shared(
-        "log_digest",
-        Text,
-        "farm",
-        "SHA-256 of the log's decompressed bytes; null for a generated workload.",
-        |_, texts| texts.log_digest(),
-    );
-    log_digest.column.nullable = true;
-    vec![
-        shared("task_index", Int, "farm", "Index of the task in the sweep of the manifest it ran under.", |t, _| {
-            Datum::Int(i64::try_from(t.index).unwrap_or(i64::MAX))
-        })
-        .of_each_task(),
-        shared("workload", Text, "manifest", "Name of the manifest's workload block.", |t, _| Datum::Text(&t.workload)),
-        shared("platform", Text, "manifest", "Name of the manifest's platform block.", |t, _| Datum::Text(&t.platform)),
-        shared("policy", Text, "manifest", "Name of the manifest's policy block.", |t, _| Datum::Text(&t.policy)),
-        shared(
-            "seed",
-            Int,
-            "manifest",
-            "Seed of every random stream; seeds above 2^63 - 1 are stored as their two's complement.",
-            |t, _| Datum::Int(t.sim.seed.cast_signed()),
-        )
-        .of_each_task(),
-        log_digest,
+/// What is no choice of a manifest: the kernel and the log's bytes.
+fn inputs() -> [Column; INPUTS] {
+    let kernel = "Version of the kernel; raised when results change for an unchanged spec.";
+    let log = "SHA-256 of the log's decompressed bytes; null for a generated workload.";
+    [
+        Column::new("kernel_version", ColumnType::Int, "simulation", kernel),
+        Column { nullable: true, ..Column::new("log_digest", ColumnType::Text, "farm", log) },
     ]
 }
 
@@ -228,13 +187,5 @@ mod tests {
                 assert_eq!(role, component.role, "`{}` belongs to two roles", param.name);
             }
         }
-    }
-
-    #[test]
-    fn a_name_of_the_table_itself_goes_to_the_table() {
-        let names = |own: &[&str]| Axes::new(own).columns().into_iter().map(|c| c.name).collect::<Vec<_>>();
-        assert!(names(&[]).contains(&"procs".to_owned()));
-        assert!(names(&["procs"]).contains(&"param_procs".to_owned()));
-        assert!(!names(&["procs"]).contains(&"procs".to_owned()));
     }
 }

@@ -10,7 +10,7 @@ use arrow::array::{
 use arrow::datatypes::SchemaRef;
 use powersweep_engine::facts::Datum;
 
-use crate::columns::{Column, ColumnType};
+use crate::columns::{Column, ColumnType, Declared};
 
 /// The growing arrays of one table.
 ///
@@ -71,7 +71,17 @@ impl Arrays {
         array.push(datum, rows.len());
     }
 
-    /// Ends `n` rows.
+    /// Pushes every declared value of each record into the columns from `position` on; returns the position behind.
+    pub(crate) fn push_records<R>(&mut self, position: usize, declared: &[Declared<R>], records: &[R]) -> usize {
+        for (i, d) in declared.iter().enumerate() {
+            for record in records {
+                self.push(position + i, (d.get)(record), 1);
+            }
+        }
+        position + declared.len()
+    }
+
+    /// Ends `n` rows: columns in which nothing was pushed for them get nulls.
     pub(crate) fn end_rows(&mut self, n: usize) {
         self.rows += n;
     }

@@ -87,6 +87,14 @@ pub struct Column {
     pub source: String,
 }
 
+impl Column {
+    /// A column without a unit that has a value in every row.
+    pub(crate) fn new(name: &str, ty: ColumnType, source: &str, doc: &str) -> Column {
+        let (name, doc, source) = (name.to_owned(), doc.to_owned(), source.to_owned());
+        Column { name, ty, unit: "", nullable: false, doc, source }
+    }
+}
+
 /// A column with the getter of its value from a row's facts `R`.
 pub(crate) struct Declared<R: 'static> {
     pub(crate) column: Column,
@@ -96,15 +104,8 @@ pub(crate) struct Declared<R: 'static> {
 impl<R> Declared<R> {
     /// The column of a record's field. The unit is the one in its name.
     pub(crate) fn of_field(field: &Field<R>, source: &str) -> Declared<R> {
-        let column = Column {
-            name: field.name.to_owned(),
-            ty: field.kind.into(),
-            unit: unit_in(field.name),
-            nullable: field.optional,
-            doc: field.doc.trim().to_owned(),
-            source: source.to_owned(),
-        };
-        Declared { column, get: field.get }
+        let column = Column::new(field.name, field.kind.into(), source, field.doc.trim());
+        Declared { column: Column { unit: unit_in(field.name), nullable: field.optional, ..column }, get: field.get }
     }
 }
 
@@ -196,7 +197,8 @@ pub fn markdown() -> String {
         "# Columns of the results\n\n\
          Generated from the column tables; regenerate with `cargo xtask docs`. Null means \"does not apply\". Ratios are \
          0 to 1. Gear lists are slowest first. Units are in the names. The columns depend on the version of powersweep \
-         alone, never on a manifest.\n",
+         alone, never on a manifest. What was simulated is in `tasks` alone: the other tables join it on `task_id`, and \
+         `powersweep export --wide` does so.\n",
     );
     for table in TABLES {
         let columns = (table.columns)();

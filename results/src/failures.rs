@@ -1,15 +1,13 @@
 //! The `failures` table: one row a failed attempt.
 
-use std::slice;
 use std::sync::LazyLock;
 
 use arrow::datatypes::SchemaRef;
 use powersweep_engine::facts::Datum;
-use powersweep_experiments::TaskSpec;
 
 use crate::columns::{Column, ColumnType, Declared};
 use crate::identity::declared;
-use crate::rows::{Layout, RowKind, Rows, columns_of};
+use crate::rows::{Layout, Record, Rows};
 
 /// How one attempt failed.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,45 +44,23 @@ fn failure() -> Vec<Declared<Failure>> {
     ]
 }
 
-struct Declarations {
-    failure: Vec<Declared<Failure>>,
-    layout: Layout,
-}
-
-static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
-    let failure = failure();
-    let layout = Layout::new(columns_of(&failure), Vec::new());
-    Declarations { failure, layout }
-});
+static LAYOUT: LazyLock<Layout<Failure>> = LazyLock::new(|| Layout::new(failure()));
 
 /// The columns in order.
 pub fn columns() -> Vec<Column> {
-    DECLARATIONS.layout.columns()
+    LAYOUT.columns()
 }
 
 /// The Arrow schema.
 pub fn schema() -> SchemaRef {
-    DECLARATIONS.layout.schema()
+    LAYOUT.schema()
 }
 
-/// The table.
-pub struct Failures;
-
-impl RowKind for Failures {
-    fn layout() -> &'static Layout {
-        &DECLARATIONS.layout
+impl Record for Failure {
+    fn layout() -> &'static Layout<Failure> {
+        &LAYOUT
     }
 }
 
 /// Collects failures.
-pub type Builder = Rows<Failures>;
-
-impl Rows<Failures> {
-    /// Adds the row of one failed attempt.
-    pub fn push(&mut self, task: &TaskSpec, failure: &Failure) {
-        let d = &*DECLARATIONS;
-        self.push_task(task, 1);
-        self.push_records(d.layout.front(), &d.failure, slice::from_ref(failure));
-        self.end(1);
-    }
-}
+pub type Builder = Rows<Failure>;

@@ -1,10 +1,10 @@
 //! Columns that say which task, run where and when: the farm's own facts.
 
-use powersweep_engine::KERNEL_VERSION;
 use powersweep_engine::facts::Datum;
-use powersweep_experiments::{Digest, TaskSpec};
+use powersweep_experiments::TaskSpec;
 use uuid::Uuid;
 
+use crate::builder::Arrays;
 use crate::columns::{Column, ColumnType, Declared};
 
 /// How one attempt at a task ran.
@@ -33,90 +33,50 @@ pub(crate) fn declared<R>(
     doc: &str,
     get: for<'a> fn(&'a R) -> Datum<'a>,
 ) -> Declared<R> {
-    let column =
-        Column { name: name.to_owned(), ty, unit, nullable: false, doc: doc.to_owned(), source: source.to_owned() };
-    Declared { column, get }
+    Declared { column: Column { unit, ..Column::new(name, ty, source, doc) }, get }
 }
 
-/// Texts of one task that are made once and copied into its rows.
-#[derive(Default)]
-pub(crate) struct Texts {
-    task_id: String,
-    digest: Option<Digest>,
-    digest_text: String,
-}
-
-impl Texts {
-    /// Makes the texts that are this task's own.
-    pub(crate) fn set(&mut self, task: &TaskSpec) {
-        let mut buffer = Uuid::encode_buffer();
-        self.task_id.clear();
-        self.task_id.push_str(task.task_id.hyphenated().encode_lower(&mut buffer));
-    }
-
-    /// Makes the texts that neighbours share. The digest's is kept while the digest stays the same.
-    pub(crate) fn set_shared(&mut self, task: &TaskSpec) {
-        if self.digest != task.digest {
-            self.digest = task.digest;
-            self.digest_text = task.digest.map(|d| d.to_string()).unwrap_or_default();
-        }
-    }
-
-    pub(crate) fn log_digest(&self) -> Datum<'_> {
-        if self.digest.is_some() { Datum::Text(&self.digest_text) } else { Datum::Null }
-    }
-}
-
-/// A column that all rows of a task share, with its getter.
-pub(crate) struct TaskColumn {
-    pub(crate) column: Column,
-    /// Whether neighbours of a sweep, which share everything but the seed, differ in it.
-    pub(crate) of_each_task: bool,
-    pub(crate) get: for<'a> fn(&'a TaskSpec, &'a Texts) -> Datum<'a>,
-}
-
-impl TaskColumn {
-    /// The same column, with a value of its own for each task.
-    pub(crate) fn of_each_task(self) -> TaskColumn {
-        TaskColumn { of_each_task: true, ..self }
-    }
-}
-
-/// Shorthand of [`TaskColumn`] declarations.
-pub(crate) fn shared(
-    name: &str,
-    ty: ColumnType,
-    source: &str,
-    doc: &str,
-    get: for<'a> fn(&'a TaskSpec, &'a Texts) -> Datum<'a>,
-) -> TaskColumn {
-    let (name, doc, source) = (name.to_owned(), doc.to_owned(), source.to_owned());
-    let column = Column { name, ty, unit: "", nullable: false, doc, source };
-    TaskColumn { column, of_each_task: false, get }
-}
-
-/// Experiment, task and kernel version: what every table begins with.
-pub(crate) fn origin() -> Vec<TaskColumn> {
+/// The columns that every table begins with. They say whose row it is, and `task_id` joins a row with its task's in `tasks`.
+pub(crate) fn keys() -> Vec<Column> {
+    use ColumnType::{Int, Text};
     vec![
-        shared("experiment", ColumnType::Text, "manifest", "Name of the experiment.", |t, _| {
-            Datum::Text(&t.experiment)
-        }),
-        shared(
+        Column::new("experiment", Text, "manifest", "Name of the experiment."),
+        Column::new(
             "task_id",
-            ColumnType::Text,
+            Text,
             "farm",
             "UUID (version 5) of the task's canonical spec: equal for equal simulations.",
-            |_, texts| Datum::Text(&texts.task_id),
-        )
-        .of_each_task(),
-        shared(
-            "kernel_version",
-            ColumnType::Int,
-            "simulation",
-            "Version of the kernel; raised when results change for an unchanged spec.",
-            |_, _| Datum::Int(i64::from(KERNEL_VERSION)),
+        ),
+        Column::new("task_index", Int, "farm", "Index of the task in the sweep of the manifest it ran under."),
+        Column::new("workload", Text, "manifest", "Name of the manifest's workload block."),
+        Column::new("platform", Text, "manifest", "Name of the manifest's platform block."),
+        Column::new("policy", Text, "manifest", "Name of the manifest's policy block."),
+        Column::new(
+            "seed",
+            Int,
+            "manifest",
+            "Seed of every random stream; seeds above 2^63 - 1 are stored as their two's complement.",
         ),
     ]
+}
+
+/// Pushes the values of [`keys`] for the next `n` rows, all of this task. Returns the position behind them.
+pub(crate) fn push_keys(arrays: &mut Arrays, task: &TaskSpec, n: usize) -> usize {
+    let mut buffer = Uuid::encode_buffer();
+    let values = [
+        Datum::Text(&task.experiment),
+        Datum::Text(task.task_id.hyphenated().encode_lower(&mut buffer)),
+        Datum::Int(i64::try_from(task.index).unwrap_or(i64::MAX)),
+        Datum::Text(&task.workload),
+        Datum::Text(&task.platform),
+        Datum::Text(&task.policy),
+        Datum::Int(task.sim.seed.cast_signed()),
+    ];
+    let behind = values.len();
+    for (position, value) in values.into_iter().enumerate() {
+        arrays.push(position, value, n);
+    }
+    behind
 }
 
 /// Attempt, worker and times of a finished task.

@@ -4,53 +4,31 @@ use std::sync::LazyLock;
 
 use arrow::datatypes::SchemaRef;
 use powersweep_engine::SeriesPoint;
-use powersweep_experiments::TaskSpec;
 
 use crate::columns::{Column, Declared};
-use crate::rows::{Layout, RowKind, Rows, columns_of};
+use crate::rows::{Layout, Record, Rows};
 
-struct Declarations {
-    point: Vec<Declared<SeriesPoint>>,
-    layout: Layout,
-}
-
-static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
-    let point: Vec<_> = SeriesPoint::FIELDS.iter().map(|f| Declared::of_field(f, "simulation")).collect();
-    let layout = Layout::new(Vec::new(), columns_of(&point));
-    Declarations { point, layout }
-});
+static LAYOUT: LazyLock<Layout<SeriesPoint>> =
+    LazyLock::new(|| Layout::new(SeriesPoint::FIELDS.iter().map(|f| Declared::of_field(f, "simulation")).collect()));
 
 /// The columns in order.
 pub fn columns() -> Vec<Column> {
-    DECLARATIONS.layout.columns()
+    LAYOUT.columns()
 }
 
 /// The Arrow schema.
 pub fn schema() -> SchemaRef {
-    DECLARATIONS.layout.schema()
+    LAYOUT.schema()
 }
 
-/// The table.
-pub struct Series;
-
-impl RowKind for Series {
-    fn layout() -> &'static Layout {
-        &DECLARATIONS.layout
+impl Record for SeriesPoint {
+    fn layout() -> &'static Layout<SeriesPoint> {
+        &LAYOUT
     }
 }
 
 /// Collects the series of tasks.
-pub type Builder = Rows<Series>;
-
-impl Rows<Series> {
-    /// Adds one row a point of this task.
-    pub fn push(&mut self, task: &TaskSpec, points: &[SeriesPoint]) {
-        let d = &*DECLARATIONS;
-        self.push_task(task, points.len());
-        self.push_records(d.layout.behind_axes(), &d.point, points);
-        self.end(points.len());
-    }
-}
+pub type Builder = Rows<SeriesPoint>;
 
 #[cfg(test)]
 mod tests {

@@ -81,6 +81,9 @@ pub struct ExportArgs {
     /// Only this table.
     #[arg(long, value_enum)]
     pub table: Option<TableName>,
+    /// Give each row of `jobs`, `series` and `failures` the components and parameters of its task, which `tasks` has.
+    #[arg(long)]
+    pub wide: bool,
     /// New folder, or with --table a new file that ends in .parquet. Nothing is overwritten.
     #[arg(long, short, value_name = "DIR|FILE")]
     pub output: PathBuf,

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::Schema;
 use comfy_table::{CellAlignment, Table, presets};
 use powersweep_claims::{Claims, Finding, Rows, Verdict, papers};
 use powersweep_coordinator::store::Location;
 use powersweep_experiments::Sweep;
+use powersweep_results::columns::TABLES;
+use powersweep_results::join::{self, TasksById};
 use serde_json::{Value as Json, json};
 
 use super::run;
@@ -70,17 +76,38 @@ fn rows(claims: &Claims, args: &CheckArgs) -> Result<Rows, Failure> {
     }
     let location = Location::parse(&args.data.data).or_exit(Exit::Storage)?;
     let mut rows = Rows::new();
-    for ((manifest, table), mut columns) in claims.needed(args.demanded) {
+    for ((manifest, table), columns) in claims.needed(args.demanded) {
         let sweep = manifests.iter().zip(&sweeps).find(|(name, _)| **name == manifest);
         let (_, sweep) = sweep.expect("every manifest that is needed has been run");
-        columns.insert("task_id".to_owned());
-        let experiment = sweep.manifest().name();
-        let batches = client::block_on(results_table::columns(&location, experiment, table, &columns))??;
-        let ids = task_ids(sweep);
-        let own = batches.into_iter().map(|batch| results_table::of_tasks(&batch, &ids)).collect::<Result<_, _>>()?;
-        rows.add(&manifest, table, own);
+        rows.add(&manifest, table, read(&location, sweep, table, columns)?);
     }
     Ok(rows)
+}
+
+/// The rows of a table with these columns. Those that the table does not have are columns of `tasks`.
+fn read(
+    location: &Location,
+    sweep: &Sweep,
+    table: &str,
+    columns: BTreeSet<String>,
+) -> Result<Vec<RecordBatch>, Failure> {
+    let batches = |table: &str, mut columns: BTreeSet<String>| {
+        columns.insert("task_id".to_owned());
+        client::block_on(results_table::columns(location, sweep.manifest().name(), table, &columns))?
+    };
+    let known = TABLES.iter().filter(|known| known.name == table).flat_map(|known| (known.columns)());
+    let known: BTreeSet<String> = known.map(|column| column.name).collect();
+    let (own, of_tasks): (BTreeSet<_>, BTreeSet<_>) = columns.into_iter().partition(|name| known.contains(name));
+    let ids = task_ids(sweep);
+    let rows = batches(table, own)?.into_iter().map(|batch| join::of_tasks(&batch, &ids));
+    let rows: Vec<RecordBatch> = rows.collect::<Result<_, _>>().or_exit(Exit::Storage)?;
+    if rows.is_empty() || of_tasks.is_empty() {
+        return Ok(rows);
+    }
+    let tasks = batches("tasks", of_tasks)?;
+    let schema = tasks.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+    let tasks = TasksById::new(concat_batches(&schema, &tasks).or_exit(Exit::Storage)?).or_exit(Exit::Storage)?;
+    rows.iter().map(|batch| tasks.join(batch)).collect::<Result<_, _>>().or_exit(Exit::Storage)
 }
 
 /// An experiment keeps the rows of tasks that its manifest no longer has.

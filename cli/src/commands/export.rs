@@ -1,5 +1,6 @@
 //! `powersweep export`: one compacted copy of an experiment's tables, sorted by task.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::Location;
-use powersweep_results::part;
+use powersweep_results::join::{self, TasksById};
+use powersweep_results::{part, tasks};
 
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome};
@@ -21,6 +23,8 @@ use crate::{client, screen};
 
 /// Rows that are sorted in memory at once: about 100 MB of the widest table.
 const BUCKET_ROWS: u64 = 65_536;
+/// Rows that are joined and written at once.
+const JOINED_ROWS: usize = 8_192;
 /// Most files that rows are spread over before they are sorted: far below a usual limit of open files.
 const BUCKETS_MAX: u64 = 256;
 /// Task indices that are kept to find the borders of buckets.
@@ -43,7 +47,8 @@ pub fn run(args: &ExportArgs) -> Outcome {
     let mut copied = Vec::new();
     for table in tables {
         let target = partial.join(format!("{table}.parquet"));
-        let rows = client::block_on(copy(&location, &args.experiment, table, &target, &partial.join("spill")))??;
+        let export = Export { location: &location, args, table, target: &target, spill: partial.join("spill") };
+        let rows = client::block_on(export.copy())??;
         if rows > 0 || args.table.is_some() {
             copied.push((table, rows));
         }
@@ -93,50 +98,74 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
 }
 
-/// Copies a table, sorted by task index and identity; rows of one task keep their order. Returns the rows; no file is
-/// made of a table without any. Rows beyond one bucket are spread over files by index first, so that memory does not
-/// grow with the table.
-async fn copy(
-    location: &Location,
-    experiment: &str,
+/// The export of one table.
+struct Export<'a> {
+    location: &'a Location,
+    args: &'a ExportArgs,
     table: Table,
-    target: &Path,
-    spill: &Path,
-) -> Result<u64, Failure> {
-    let reading = Reading::open(location, experiment, table).await?;
-    if !reading.has_rows() {
-        return Ok(0);
-    }
-    let (rows, borders, lacks) = survey(&reading, table).await?;
-    let schema = if lacks { relaxed(&schema_of(table)) } else { schema_of(table) };
-    let failed = |error: io::Error| cannot_write(target, &error);
-    let out = File::create(target).map_err(failed)?;
-    let sync = out.try_clone().map_err(failed)?;
-    let mut writer = part::export_writer(&schema, experiment, BufWriter::new(out)).or_exit(Exit::Storage)?;
-    if borders.is_empty() {
-        let mut batches = Vec::new();
-        reading
-            .each(&schema, |batch| {
-                batches.push(batch);
-                Ok(true)
-            })
-            .await?;
-        writer.write(&sorted(&schema, &batches)?).or_exit(Exit::Storage)?;
-    } else {
-        std::fs::create_dir_all(spill).map_err(failed)?;
-        let scratch = Scratch(spill.to_owned());
-        spread(&reading, &schema, &borders, spill).await?;
-        for bucket in 0..=borders.len() {
-            let file = File::open(bucket_path(spill, bucket)).map_err(failed)?;
-            let read = StreamReader::try_new(BufReader::new(file), None).or_exit(Exit::Storage)?;
-            let batches = read.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?;
-            writer.write(&sorted(&schema, &batches)?).or_exit(Exit::Storage)?;
+    /// The file.
+    target: &'a Path,
+    /// A folder for files of rows that are not sorted yet.
+    spill: PathBuf,
+}
+
+impl Export<'_> {
+    /// Copies the table, sorted by task index and identity; rows of one task keep their order. Returns the rows; no file
+    /// is made of a table without any. Rows are spread over files by index first, so that memory does not grow with the
+    /// table.
+    async fn copy(&self) -> Result<u64, Failure> {
+        let reading = Reading::open(self.location, &self.args.experiment, self.table).await?;
+        if !reading.has_rows() {
+            return Ok(0);
         }
+        let scratch = Scratch(self.spill.clone());
+        std::fs::create_dir_all(&self.spill).map_err(|error| self.failed(error))?;
+        let (rows, borders, lacks) = survey(&reading, self.table).await?;
+        let known = schema_of(self.table);
+        let schema = if lacks { relaxed(&known) } else { known };
+        let buckets = Buckets::spread(&reading, &schema, &borders, self.spill.join("rows")).await?;
+        let tasks = self.tasks(&borders).await?;
+        let written = tasks.as_ref().map_or(schema.clone(), |tasks| join::schema(&schema, &tasks.schema));
+        let out = File::create(self.target).map_err(|error| self.failed(error))?;
+        let sync = out.try_clone().map_err(|error| self.failed(error))?;
+        let out = BufWriter::new(out);
+        let mut writer = part::export_writer(&written, &self.args.experiment, out).or_exit(Exit::Storage)?;
+        for bucket in 0..=borders.len() {
+            let batches = buckets.read(bucket)?.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?;
+            let rows = sorted(&schema, &batches)?;
+            drop(batches);
+            let tasks = tasks.as_ref().map(|tasks| tasks.of(&rows, bucket)).transpose()?;
+            for from in (0..rows.num_rows()).step_by(JOINED_ROWS) {
+                let some = rows.slice(from, JOINED_ROWS.min(rows.num_rows() - from));
+                let some = tasks.as_ref().map_or(Ok(some.clone()), |tasks| tasks.join(&some)).or_exit(Exit::Storage)?;
+                writer.write(&some).or_exit(Exit::Storage)?;
+            }
+        }
+        writer.close().or_exit(Exit::Storage)?;
+        sync.sync_all().map_err(|error| self.failed(error))?;
         drop(scratch);
+        Ok(rows)
     }
-    writer.close().or_exit(Exit::Storage)?;
-    sync.sync_all().map_err(failed)?;
-    Ok(rows)
+
+    /// What a wide export adds: rows of `tasks` in the same buckets. They are looked at after those of the table, so that
+    /// no row's task is missed.
+    async fn tasks(&self, borders: &[i64]) -> Result<Option<Buckets>, Failure> {
+        if !self.args.wide || self.table == Table::Tasks {
+            return Ok(None);
+        }
+        let reading = Reading::open(self.location, &self.args.experiment, Table::Tasks).await?;
+        let known = relaxed(&tasks::schema());
+        let axes = tasks::axes().into_iter().map(|column| column.name);
+        let names = ["task_id", "task_index"].map(str::to_owned).into_iter().chain(axes);
+        let positions =
+            names.map(|name| known.index_of(&name)).collect::<Result<Vec<_>, _>>().or_exit(Exit::Failure)?;
+        let schema = Arc::new(known.project(&positions).or_exit(Exit::Failure)?);
+        Ok(Some(Buckets::spread(&reading, &schema, borders, self.spill.join("tasks")).await?))
+    }
+
+    fn failed(&self, error: io::Error) -> Failure {
+        cannot_write(self.target, &error)
+    }
 }
 
 /// Counts rows, finds the task indices at which buckets begin (none if one bucket is enough), and whether a part lacks
@@ -174,34 +203,63 @@ fn index_field(table: Table) -> Result<arrow::datatypes::Field, Failure> {
     Ok(field.clone())
 }
 
-fn bucket_path(spill: &Path, bucket: usize) -> PathBuf {
-    spill.join(format!("{bucket}.arrow"))
+/// Rows of a table, spread over files by task index.
+struct Buckets {
+    schema: SchemaRef,
+    files: Vec<PathBuf>,
 }
 
-/// Writes each row to the file of its bucket.
-async fn spread(reading: &Reading, schema: &SchemaRef, borders: &[i64], spill: &Path) -> Result<(), Failure> {
-    let mut files = Vec::new();
-    for bucket in 0..=borders.len() {
-        let path = bucket_path(spill, bucket);
-        let file = File::create(&path).map_err(|error| cannot_write(&path, &error))?;
-        files.push(StreamWriter::try_new(BufWriter::new(file), schema).or_exit(Exit::Storage)?);
+impl Buckets {
+    /// Writes each row to the file of its bucket.
+    async fn spread(
+        reading: &Reading,
+        schema: &SchemaRef,
+        borders: &[i64],
+        folder: PathBuf,
+    ) -> Result<Buckets, Failure> {
+        std::fs::create_dir(&folder).map_err(|error| cannot_write(&folder, &error))?;
+        let paths: Vec<PathBuf> = (0..=borders.len()).map(|bucket| folder.join(format!("{bucket}.arrow"))).collect();
+        let mut files = Vec::new();
+        for path in &paths {
+            let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
+            files.push(StreamWriter::try_new(BufWriter::new(file), schema).or_exit(Exit::Storage)?);
+        }
+        reading
+            .each(schema, |batch| {
+                let mut of_bucket: Vec<Vec<u32>> = vec![Vec::new(); files.len()];
+                for (row, index) in index_column(&batch)?.iter().enumerate() {
+                    let index = index.unwrap_or(i64::MAX);
+                    of_bucket[borders.partition_point(|border| *border <= index)].push(row as u32);
+                }
+                for (file, rows) in files.iter_mut().zip(of_bucket).filter(|(_, rows)| !rows.is_empty()) {
+                    let taken = take_record_batch(&batch, &UInt32Array::from(rows)).or_exit(Exit::Failure)?;
+                    file.write(&taken).or_exit(Exit::Storage)?;
+                }
+                Ok(true)
+            })
+            .await?;
+        files.iter_mut().try_for_each(|file| file.finish().or_exit(Exit::Storage))?;
+        Ok(Buckets { schema: Arc::clone(schema), files: paths })
     }
-    reading
-        .each(schema, |batch| {
-            let mut of_bucket: Vec<Vec<u32>> = vec![Vec::new(); files.len()];
-            let column = index_column(&batch)?;
-            for (row, index) in column.iter().enumerate() {
-                let index = index.unwrap_or(i64::MAX);
-                of_bucket[borders.partition_point(|border| *border <= index)].push(row as u32);
-            }
-            for (file, rows) in files.iter_mut().zip(of_bucket).filter(|(_, rows)| !rows.is_empty()) {
-                let taken = take_record_batch(&batch, &UInt32Array::from(rows)).or_exit(Exit::Failure)?;
-                file.write(&taken).or_exit(Exit::Storage)?;
-            }
-            Ok(true)
-        })
-        .await?;
-    files.iter_mut().try_for_each(|file| file.finish().or_exit(Exit::Storage))
+
+    /// The rows of a bucket.
+    fn read(&self, bucket: usize) -> Result<StreamReader<BufReader<File>>, Failure> {
+        let path = &self.files[bucket];
+        let file = File::open(path).map_err(|error| cannot_write(path, &error))?;
+        StreamReader::try_new_buffered(file, None).or_exit(Exit::Storage)
+    }
+
+    /// Those rows of `tasks` in a bucket that these rows of another table belong to.
+    fn of(&self, rows: &RecordBatch, bucket: usize) -> Result<TasksById, Failure> {
+        let ids: BTreeSet<String> =
+            join::task_ids(rows).or_exit(Exit::Storage)?.iter().flatten().map(str::to_owned).collect();
+        let mut found = Vec::new();
+        for batch in self.read(bucket)? {
+            found.push(join::of_tasks(&batch.or_exit(Exit::Storage)?, &ids).or_exit(Exit::Storage)?);
+        }
+        let found = concat_batches(&self.schema, &found).or_exit(Exit::Failure)?;
+        TasksById::new(found).or_exit(Exit::Storage)
+    }
 }
 
 fn index_column(batch: &RecordBatch) -> Result<&arrow::array::Int64Array, Failure> {
@@ -212,8 +270,7 @@ fn index_column(batch: &RecordBatch) -> Result<&arrow::array::Int64Array, Failur
 fn sorted(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, Failure> {
     let all = concat_batches(schema, batches).or_exit(Exit::Failure)?;
     let index = index_column(&all)?;
-    let ids = all.column_by_name("task_id").and_then(|column| column.as_string_opt::<i32>());
-    let ids = ids.ok_or_else(|| Failure::new(Exit::Storage, "a part has no column `task_id`"))?;
+    let ids = join::task_ids(&all).or_exit(Exit::Storage)?;
     let mut order: Vec<u32> = (0..all.num_rows() as u32).collect();
     // Stable: the jobs of a task stay in their order.
     order.sort_by_key(|&row| (index.value(row as usize), ids.value(row as usize)));

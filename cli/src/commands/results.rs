@@ -8,6 +8,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use comfy_table::{Table as Shown, presets};
 use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::Location;
+use powersweep_results::tasks;
 use serde_json::Value as Json;
 
 use crate::args::{ResultsArgs, RowFormat};
@@ -72,6 +73,9 @@ fn chosen(all: &SchemaRef, columns: &[String], table: Table) -> Result<Option<Sc
         let Some((_, field)) = all.column_with_name(name) else {
             let near = screen::nearest(name, &known);
             let hint = match near.is_empty() {
+                _ if tasks::schema().column_with_name(name).is_some() => {
+                    "`tasks` has it: join on `task_id`, as `powersweep export --wide` does".to_owned()
+                }
                 false => format!("did you mean {}?", near.join(" or ")),
                 true => format!("`powersweep columns {table}` lists them"),
             };

@@ -13,14 +13,15 @@ use powersweep_engine::workload::{self, Workload};
 use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value};
 use powersweep_experiments::{Digest, TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
-use powersweep_results::{jobs, part, series, tasks};
+use powersweep_results::{jobs, series, tasks};
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
 use crate::args::{Format, SimulateArgs};
 use crate::commands::worker;
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::{inputs, rows, screen, writing};
+use crate::writing::{Encoding, Writing};
+use crate::{inputs, rows, screen};
 
 /// Most memory of one workload's jobs (bytes): beyond it a parameter is a slip of the pen.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
@@ -64,12 +65,12 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     if let Some(path) = &args.jobs {
         let mut rows = jobs::Builder::new();
         rows.push(&task, details.jobs.as_deref().unwrap_or_default());
-        write("--jobs", path, &task, rows.finish())?;
+        write("--jobs", path, &task, &rows.finish())?;
     }
     if let Some(path) = &args.series {
         let mut rows = series::Builder::new();
         rows.push(&task, details.series.as_deref().unwrap_or_default());
-        write("--series", path, &task, rows.finish())?;
+        write("--series", path, &task, &rows.finish())?;
     }
     match args.format {
         Format::Json => screen::print_json(&Json::Object(rows::pairs(&batch, 0).into_iter().collect())),
@@ -223,22 +224,13 @@ fn row_text(batch: &RecordBatch) -> String {
 }
 
 /// Writes the rows of an optional table. The file appears whole or not at all.
-fn write(option: &str, path: &Path, task: &TaskSpec, batch: RecordBatch) -> Result<(), Failure> {
-    let bytes = match path.extension().and_then(|e| e.to_str()) {
-        Some("parquet") => {
-            let footer = part::Footer {
-                experiment: task.experiment.to_string(),
-                part_id: uuid::Uuid::now_v7(),
-                rows: batch.num_rows() as u64,
-            };
-            part::encode(&batch.schema(), &[batch], &footer).or_exit(Exit::Failure)?.to_vec()
-        }
-        Some("csv") => writing::csv(&batch)?.into_bytes(),
+fn write(option: &str, path: &Path, task: &TaskSpec, batch: &RecordBatch) -> Result<(), Failure> {
+    let encoding = match path.extension().and_then(|e| e.to_str()) {
+        Some("parquet") => Encoding::Parquet,
+        Some("csv") => Encoding::Csv,
         _ => return Err(Failure::new(Exit::Usage, format!("{option} {}: end it in .parquet or .csv", path.display()))),
     };
-    let partial = path.with_extension(format!("partial-{}", std::process::id()));
-    std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
-    })
+    let mut out = Writing::begin(Some(path), encoding, batch.schema_ref(), &task.experiment)?;
+    out.write(batch)?;
+    out.finish()
 }

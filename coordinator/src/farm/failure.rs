@@ -102,13 +102,13 @@ impl Farm {
         let mut rows = failures::Builder::new();
         rows.push(
             &task,
-            &failures::Failure {
+            &[failures::Failure {
                 attempt: failure.attempts,
                 worker: failure.worker.clone(),
                 failed_at_us: failure.at_us,
                 kind: word(failure.kind).to_owned(),
                 message: failure.message.clone(),
-            },
+            }],
         );
         let Ok(bytes) = wire::encode(&rows.finish()) else { return };
         let generation = experiment.record.generation;

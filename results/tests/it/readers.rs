@@ -44,7 +44,7 @@ fn write_dataset(root: &Path) {
     let mut builder = failures::Builder::new();
     let (worker, kind, message) = ("node1".to_owned(), "deadline".to_owned(), "over 60 s".to_owned());
     let failure = Failure { attempt: 1, worker, failed_at_us: 1_700_000_000_000_000, kind, message };
-    builder.push(&sample::task(2), &failure);
+    builder.push(&sample::task(2), &[failure]);
     write(root, &layout::failures_dir("sample"), &builder.finish());
 }
 

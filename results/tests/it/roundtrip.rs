@@ -1,5 +1,6 @@
 //! Batches and parts hold what was pushed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -8,6 +9,7 @@ use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_experiments::TaskSpec;
 use powersweep_results::failures::Failure;
+use powersweep_results::join::{self, TasksById};
 use powersweep_results::part::{self, Footer};
 use powersweep_results::{ResultsError, failures, jobs, series, tasks};
 use uuid::Uuid;
@@ -140,7 +142,7 @@ fn a_builder_goes_on_after_finish() {
 }
 
 #[test]
-fn jobs_carry_the_axes_of_their_task() {
+fn jobs_carry_the_keys_of_their_task() {
     let mut builder = jobs::Builder::new();
     builder.push(&sample::task(0), &sample::jobs(5));
     builder.push(&sample::task(1), &[]);
@@ -149,17 +151,18 @@ fn jobs_carry_the_axes_of_their_task() {
     assert_eq!(batch.num_rows(), 7);
     assert_eq!(text(&batch, "policy", 4), Some("bsld"));
     assert_eq!(text(&batch, "policy", 5), Some("no-dvfs"));
-    assert_eq!(real(&batch, "wq_threshold", 4), Some(f64::INFINITY));
-    assert_eq!(real(&batch, "wq_threshold", 6), None);
+    assert_eq!((text(&batch, "workload", 4), text(&batch, "workload", 5)), (Some("CTC"), Some("synthetic")));
+    assert_eq!((int(&batch, "task_index", 4), int(&batch, "task_index", 5)), (Some(0), Some(3)));
+    assert_eq!((int(&batch, "seed", 4), int(&batch, "seed", 5)), (Some(1), Some(4)));
+    assert_eq!(text(&batch, "task_id", 6), Some("00000000-0000-0003-8000-000000000003"));
     assert_eq!(int(&batch, "job_id", 6), Some(20_001));
     assert_eq!(real(&batch, "wait_s", 1), Some(0.5));
     assert_eq!(int(&batch, "procs", 1), Some(2));
-    assert_eq!(int(&batch, "param_procs", 1), None);
     assert!(!column(&batch, "backfilled").as_boolean().value(1));
 }
 
 #[test]
-fn points_of_series_carry_the_axes_of_their_task() {
+fn points_of_series_carry_the_keys_of_their_task() {
     let mut builder = series::Builder::new();
     builder.push(&sample::task(0), &sample::series(3));
     builder.push(&sample::task(1), &[]);
@@ -183,12 +186,37 @@ fn failures_carry_kind_and_message() {
         kind: "deadline".to_owned(),
         message: "over 60 s".to_owned(),
     };
-    builder.push(&sample::task(1), &failure);
+    builder.push(&sample::task(1), &[failure]);
     let batch = builder.finish();
+    assert_eq!(int(&batch, "task_index", 0), Some(1));
     assert_eq!(int(&batch, "attempt", 0), Some(2));
     assert_eq!(text(&batch, "failure_kind", 0), Some("deadline"));
     assert_eq!(text(&batch, "message", 0), Some("over 60 s"));
-    assert_eq!(text(&batch, "source", 0), Some("lublin"));
+}
+
+#[test]
+fn a_join_adds_what_was_simulated() {
+    let axes: Vec<String> = tasks::axes().into_iter().map(|column| column.name).chain(["task_id".to_owned()]).collect();
+    let batch = tasks_batch(0, 3);
+    let kept: Vec<usize> = axes.iter().map(|name| batch.schema().index_of(name).expect("a column of tasks")).collect();
+    let tasks = TasksById::new(batch.project(&kept).expect("they are there")).expect("it has ids");
+    let mut builder = jobs::Builder::new();
+    for i in [2, 0, 9] {
+        builder.push(&sample::task(i), &sample::jobs(2));
+    }
+    let jobs = builder.finish();
+    let joined = tasks.join(&jobs).expect("it has ids");
+    assert_eq!(joined.num_columns(), jobs.num_columns() + axes.len() - 1);
+    assert_eq!(joined.columns()[..jobs.num_columns()], *jobs.columns(), "the own columns stay");
+    assert_eq!(real(&joined, "wq_threshold", 1), Some(4.0));
+    assert_eq!(real(&joined, "wq_threshold", 3), Some(f64::INFINITY));
+    assert_eq!(text(&joined, "gear_rule", 2), Some("bsld"));
+    assert_eq!(text(&joined, "gear_rule", 4), None, "a task without a row in `tasks`");
+    // The machine's procs beside those of a job.
+    assert_eq!((int(&joined, "procs", 1), int(&joined, "param_procs", 1)), (Some(2), None));
+    let own = join::of_tasks(&joined, &BTreeSet::from([sample::task(9).task_id.to_string()])).expect("it has ids");
+    assert_eq!(own.num_rows(), 2);
+    assert_eq!(text(&own, "task_id", 0), text(&joined, "task_id", 4));
 }
 
 #[test]
