@@ -1,5 +1,6 @@
 //! The rows of one table, batch by batch: of its parts, and of the state where they are in no part yet.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -169,6 +170,12 @@ fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<Recor
 pub fn relaxed(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Those columns that are wanted.
+pub fn narrowed(schema: &Schema, wanted: &BTreeSet<String>) -> SchemaRef {
+    let fields = schema.fields().iter().filter(|field| wanted.contains(field.name()));
+    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
 }
 
 /// Experiments that the state knows or that have a folder with something in it.

@@ -133,9 +133,9 @@ struct Run {
 }
 
 impl Run {
-    /// Whether a task may go on with the run. Its spec shares its parts with the run's if one decoder made both.
+    /// Whether a task may go on with the run. Its spec shares its choices with the run's if one decoder made both.
     fn takes(&self, task: &TaskSpec) -> bool {
-        self.task.sim.shares_parts(&task.sim) && self.task.digest == task.digest
+        self.task.sim.shares_choices(&task.sim) && self.task.digest == task.digest
     }
 }
 

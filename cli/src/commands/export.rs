@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
-use arrow::datatypes::{Int64Type, Schema, SchemaRef};
+use arrow::datatypes::{Int64Type, SchemaRef};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use powersweep_coordinator::records::Table;
@@ -18,7 +18,7 @@ use powersweep_results::{part, tasks};
 
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::reading::{Reading, partial_beside, relaxed, schema_of};
+use crate::reading::{Reading, narrowed, partial_beside, relaxed, schema_of};
 use crate::{client, screen};
 
 /// Rows that are sorted in memory at once: about 100 MB of the widest table.
@@ -137,8 +137,11 @@ impl Export<'_> {
             let tasks = tasks.as_ref().map(|tasks| tasks.of(&rows, bucket)).transpose()?;
             for from in (0..rows.num_rows()).step_by(JOINED_ROWS) {
                 let some = rows.slice(from, JOINED_ROWS.min(rows.num_rows() - from));
-                let some = tasks.as_ref().map_or(Ok(some.clone()), |tasks| tasks.join(&some)).or_exit(Exit::Storage)?;
-                writer.write(&some).or_exit(Exit::Storage)?;
+                let joined = match &tasks {
+                    Some(tasks) => tasks.join(&some).or_exit(Exit::Storage)?,
+                    None => some,
+                };
+                writer.write(&joined).or_exit(Exit::Storage)?;
             }
         }
         writer.close().or_exit(Exit::Storage)?;
@@ -154,12 +157,9 @@ impl Export<'_> {
             return Ok(None);
         }
         let reading = Reading::open(self.location, &self.args.experiment, Table::Tasks).await?;
-        let known = relaxed(&tasks::schema());
-        let axes = tasks::axes().into_iter().map(|column| column.name);
-        let names = ["task_id", "task_index"].map(str::to_owned).into_iter().chain(axes);
-        let positions =
-            names.map(|name| known.index_of(&name)).collect::<Result<Vec<_>, _>>().or_exit(Exit::Failure)?;
-        let schema = Arc::new(known.project(&positions).or_exit(Exit::Failure)?);
+        let mut wanted: BTreeSet<String> = tasks::axes().into_iter().map(|column| column.name).collect();
+        wanted.extend(["task_id", "task_index"].map(str::to_owned));
+        let schema = narrowed(&relaxed(&tasks::schema()), &wanted);
         Ok(Some(Buckets::spread(&reading, &schema, borders, self.spill.join("tasks")).await?))
     }
 
@@ -171,7 +171,7 @@ impl Export<'_> {
 /// Counts rows, finds the task indices at which buckets begin (none if one bucket is enough), and whether a part lacks
 /// a column.
 async fn survey(reading: &Reading, table: Table) -> Result<(u64, Vec<i64>, bool), Failure> {
-    let narrow = Arc::new(Schema::new(vec![index_field(table)?]));
+    let narrow = narrowed(&relaxed(&schema_of(table)), &BTreeSet::from(["task_index".to_owned()]));
     let (mut rows, mut sample, mut step) = (0_u64, Vec::new(), 1_u64);
     reading
         .each(&narrow, |batch| {
@@ -195,12 +195,6 @@ async fn survey(reading: &Reading, table: Table) -> Result<(u64, Vec<i64>, bool)
     let mut borders: Vec<i64> = borders.collect();
     borders.dedup();
     Ok((rows, borders, reading.lacks_columns().await?))
-}
-
-fn index_field(table: Table) -> Result<arrow::datatypes::Field, Failure> {
-    let schema = relaxed(&schema_of(table));
-    let field = schema.field_with_name("task_index").or_exit(Exit::Failure)?;
-    Ok(field.clone())
 }
 
 /// Rows of a table, spread over files by task index.

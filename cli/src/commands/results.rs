@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use crate::args::{ResultsArgs, RowFormat};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::reading::{Reading, relaxed, schema_of};
+use crate::reading::{Reading, narrowed, relaxed, schema_of};
 use crate::writing::{Encoding, Writing};
 use crate::{client, results_table, rows, screen};
 
@@ -136,9 +136,4 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
 
 fn cells(batch: &RecordBatch, row: usize) -> Vec<String> {
     rows::pairs(batch, row).into_iter().map(|(_, value): (String, Json)| rows::text(&value)).collect()
-}
-
-fn narrowed(all: &SchemaRef, wanted: &BTreeSet<String>) -> SchemaRef {
-    let fields = all.fields().iter().filter(|field| wanted.contains(field.name()));
-    Arc::new(Schema::new(fields.map(|field| field.as_ref().clone()).collect::<Vec<_>>()))
 }

@@ -1,9 +1,11 @@
 //! Reading, copying and rebuilding tables.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::concat_batches;
 use arrow::ipc::reader::StreamReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value as Json;
@@ -238,9 +240,9 @@ fn an_export_is_one_sorted_file_a_table() {
         let file = File::open(path).expect("there");
         let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
         assert!(reader.metadata().num_row_groups() <= 2);
-        let number = |batch: &arrow::array::RecordBatch, name: &str, row: usize| {
+        let number = |batch: &RecordBatch, name: &str, row: usize| {
             let column = batch.column_by_name(name).expect("there");
-            arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(column).value(row)
+            column.as_primitive::<arrow::datatypes::Int64Type>().value(row)
         };
         let batches = reader.build().expect("readable").map(|batch| batch.expect("whole"));
         batches
@@ -263,6 +265,47 @@ fn an_export_is_one_sorted_file_a_table() {
     let left: Vec<_> = std::fs::read_dir(sandbox.path("")).expect("there").flatten().map(|e| e.file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().contains("partial")), "{left:?}");
     assert!(!sandbox.path("x").exists());
+}
+
+/// `--wide` gives each row the components and parameters of its task, whichever bucket it is sorted in.
+#[test]
+fn a_wide_export_joins_the_tasks() {
+    let sandbox = Sandbox::new();
+    let text = synthetic("big", 60).replace("synthetic_jobs_count = 60", "synthetic_jobs_count = 600");
+    sandbox.write("big.toml", text.replace("version = 1\n", "version = 1\ntables = [\"jobs\"]\n"));
+    sandbox.run(&["run", "big.toml", "--quiet", "--show", "0"]).exits(0);
+    let orders: BTreeMap<String, String> = rows::tasks(&sandbox.path("results/data"), "big")
+        .into_values()
+        .map(|row| (text_of(&row["task_id"]), text_of(&row["queue_order"])))
+        .collect();
+    sandbox
+        .run(&["export", "big", "--wide", "--output", "wide"])
+        .exits(0)
+        .prints(&["tasks: 120 rows", "jobs: 72000 rows"]);
+    sandbox.run(&["export", "big", "--output", "narrow"]).exits(0);
+    let narrow = batches(&sandbox.path("narrow/jobs.parquet"));
+    let wide = batches(&sandbox.path("wide/jobs.parquet"));
+    let own = narrow.num_columns();
+    assert_eq!(wide.columns()[..own], *narrow.columns(), "the own columns in the same order");
+    assert!(wide.num_columns() > own + 100);
+    assert!(wide.column_by_name("param_procs").is_some_and(|column| column.null_count() == 72_000));
+    let text = |name: &str| wide.column_by_name(name).expect("a column").as_string::<i32>();
+    for (id, order) in text("task_id").iter().zip(text("queue_order")) {
+        assert_eq!(order, Some(orders[id.expect("an id")].as_str()));
+    }
+    sandbox.run(&["results", "big", "--table", "jobs", "--columns", "queue_order"]).exits(2).says(&["`tasks` has it"]);
+}
+
+fn text_of(value: &Json) -> String {
+    value.as_str().expect("a text").to_owned()
+}
+
+/// All rows of a Parquet file.
+fn batches(path: &Path) -> RecordBatch {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).expect("there")).expect("Parquet");
+    let schema = reader.schema().clone();
+    let batches: Vec<RecordBatch> = reader.build().expect("readable").map(|batch| batch.expect("whole")).collect();
+    concat_batches(&schema, &batches).expect("of one schema")
 }
 
 /// A table that an edit adds: what is done has no rows of it, and that is said.
