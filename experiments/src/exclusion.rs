@@ -1,330 +1,328 @@
 //! Excluded indices: membership, exact counts and the next included index, without enumerating the sweep.
 //!
-//! A rule excludes the product of a set of positions in each level. Walking the index from its slowest digit, the rules
-//! that may still apply form a set that only shrinks: when it is empty everything below is included; when one of its
-//! rules has no condition left everything below is excluded. Only digits that conditions name are branched on.
+//! The rules are compiled once into a decision diagram. A node is an interval of indices, split into runs. A run repeats
+//! one child: all included, all excluded, or another node. What lies below some digits depends only on the rules that
+//! these digits leave undecided, so nodes are shared, and digits that no rule names cost nothing. A question about an
+//! index walks from the root to a leaf.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::space::{LEVELS, Level};
 
-/// What one rule asks of the variants of a level.
+/// What one rule asks of a variant of a level.
 #[derive(Debug, Clone)]
-pub(crate) enum Touch {
+pub(crate) enum Requirement {
     /// The rule does not apply in this variant.
     Never,
     /// It applies where every listed digit is at one of its sorted positions.
     When(Vec<(usize, Vec<u64>)>),
 }
 
-/// One rule: for each level nothing, or what it asks of every variant.
+/// One rule: for each level nothing, or what it asks of every variant. The indices that meet it are excluded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rule {
-    pub(crate) levels: [Option<Vec<Touch>>; LEVELS],
+    pub(crate) levels: [Option<Vec<Requirement>>; LEVELS],
 }
 
-/// A set of rules.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Set(Vec<u64>);
-
-impl Set {
-    fn none(rules: usize) -> Set {
-        Set(vec![0; rules.div_ceil(64)])
-    }
-
-    fn insert(&mut self, rule: usize) {
-        self.0[rule / 64] |= 1 << (rule % 64);
-    }
-
-    fn remove(&mut self, rule: usize) {
-        self.0[rule / 64] &= !(1 << (rule % 64));
-    }
-
-    fn contains(&self, rule: usize) -> bool {
-        self.0[rule / 64] & (1 << (rule % 64)) != 0
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
-    }
-
-    fn meets(&self, other: &Set) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
-    }
-
-    fn and(&self, other: &Set) -> Set {
-        Set(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
-    }
+/// What a run repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Child {
+    Included,
+    Excluded,
+    /// The number of a node. It holds included and excluded indices.
+    Node(usize),
 }
 
-/// A condition on a digit: the rule that has it and the sorted positions at which it goes on.
-type Condition = (usize, Vec<u64>);
-
-/// What the rules ask of one variant.
-#[derive(Debug, Clone)]
-struct Gate {
-    /// Rules that go on in this variant.
-    keeps: Set,
-    /// The conditions on each digit.
-    conditions: Vec<Vec<Condition>>,
-    /// Rules that have no condition from this digit on; one more than digits.
-    ended: Vec<Set>,
-    /// Indices below one position of each digit within the variant; one more than digits.
-    sizes: Vec<u64>,
+/// Copies of one child.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    /// The first index, counted from the node's first.
+    start: u64,
+    /// Indices of one copy; 1 if they are all included or all excluded.
+    stride: u64,
+    child: Child,
 }
 
-/// All rules of a sweep.
-#[derive(Debug, Clone)]
+const INCLUDED: Run = Run { start: 0, stride: 1, child: Child::Included };
+const EXCLUDED: Run = Run { start: 0, stride: 1, child: Child::Excluded };
+
+/// An interval of indices.
+#[derive(Debug)]
+struct Node {
+    /// Runs in order, the first at 0; neighbours differ.
+    runs: Vec<Run>,
+    indices: u64,
+    included: u64,
+}
+
+/// The excluded indices of a sweep.
+#[derive(Debug)]
 pub(crate) struct Exclusion {
-    rules: usize,
-    gates: Vec<Vec<Gate>>,
-    /// Rules whose last condition is in an earlier level.
-    ended: Vec<Set>,
-    /// Number of positions of all levels from this one on.
-    tail: [u64; LEVELS + 1],
+    root: Run,
+    nodes: Vec<Node>,
+    indices: u64,
 }
 
-/// Counting would take too long: the rules name too many positions in too many levels.
+/// The diagram would be too large: the rules name too many positions in too many levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooIntertwined;
 
-/// Steps that one count may take.
-const STEPS_MAX: u64 = 2_000_000;
+/// Rules and positions that compiling may look at; what is looked at also bounds the diagram's memory.
+const STEPS_MAX: usize = 10_000_000;
 
 impl Exclusion {
-    pub(crate) fn new(levels: &[Level; LEVELS], rules: &[Rule]) -> Exclusion {
-        let last: Vec<usize> =
-            rules.iter().map(|rule| rule.levels.iter().rposition(Option::is_some).unwrap_or(0)).collect();
-        let set = |keep: &dyn Fn(usize) -> bool| {
-            let mut set = Set::none(rules.len());
-            (0..rules.len()).filter(|rule| keep(*rule)).for_each(|rule| set.insert(rule));
-            set
-        };
+    pub(crate) fn new(levels: &[Level; LEVELS], rules: &[Rule]) -> Result<Exclusion, TooIntertwined> {
         let mut tail = [1; LEVELS + 1];
         for at in (0..LEVELS).rev() {
             tail[at] = tail[at + 1] * levels[at].count;
         }
-        let gate = |at: usize, variant: usize| {
-            let digits = &levels[at].variants[variant].digits;
-            let touch = |rule: usize| rules[rule].levels[at].as_ref().map(|touches| &touches[variant]);
-            let keeps = set(&|rule| !matches!(touch(rule), Some(Touch::Never)));
-            let mut conditions = vec![Vec::new(); digits.len()];
-            for rule in 0..rules.len() {
-                if let Some(Touch::When(list)) = touch(rule) {
-                    list.iter().for_each(|(digit, positions)| conditions[*digit].push((rule, positions.clone())));
-                }
-            }
-            let ended = (0..=digits.len())
-                .map(|from| {
-                    set(&|rule| {
-                        last[rule] < at
-                            || last[rule] == at
-                                && !conditions[from..].iter().flatten().any(|(owner, _): &Condition| *owner == rule)
-                    })
-                })
-                .collect();
-            let mut sizes = vec![1; digits.len() + 1];
-            for digit in (0..digits.len()).rev() {
-                sizes[digit] = sizes[digit + 1] * digits[digit].len();
-            }
-            Gate { keeps, conditions, ended, sizes }
-        };
-        let gates = (0..LEVELS).map(|at| (0..levels[at].variants.len()).map(|v| gate(at, v)).collect()).collect();
-        let ended = (0..=LEVELS).map(|at| set(&|rule| last[rule] < at)).collect();
-        Exclusion { rules: rules.len(), gates, ended, tail }
-    }
-
-    fn all(&self) -> Set {
-        let mut set = Set::none(self.rules);
-        (0..self.rules).for_each(|rule| set.insert(rule));
-        set
+        let mut compiler = Compiler { levels, rules, tail, nodes: Vec::new(), known: HashMap::new(), steps: 0 };
+        let root = compiler.level(0, (0..rules.len()).collect())?;
+        Ok(Exclusion { root, nodes: compiler.nodes, indices: tail[0] })
     }
 
     /// Whether an index below the product is excluded.
-    pub(crate) fn contains(&self, levels: &[Level; LEVELS], index: u64) -> bool {
-        if self.rules == 0 {
-            return false;
+    pub(crate) fn contains(&self, index: u64) -> bool {
+        let (mut run, mut offset) = (self.root, index);
+        while let Child::Node(node) = run.child {
+            offset %= run.stride;
+            let runs = &self.nodes[node].runs;
+            run = runs[run_at(runs, offset)];
+            offset -= run.start;
         }
-        let mut active = self.all();
-        let mut rest = index;
-        for (at, level) in levels.iter().enumerate() {
-            let (variant, mut offset) = level.locate(rest / self.tail[at + 1]);
-            rest %= self.tail[at + 1];
-            let gate = &self.gates[at][variant];
-            active = active.and(&gate.keeps);
-            for (digit, conditions) in gate.conditions.iter().enumerate() {
-                let position = offset / gate.sizes[digit + 1];
-                offset %= gate.sizes[digit + 1];
-                leave(&mut active, conditions, position);
-            }
-            if active.is_empty() {
-                return false;
-            }
-        }
-        true
+        run.child == Child::Excluded
     }
 
     /// Number of included indices.
-    pub(crate) fn count(&self) -> Result<u64, TooIntertwined> {
-        Counter { rules: self, steps: 0, memo: HashMap::new() }.level(0, &self.all())
+    pub(crate) fn included(&self) -> u64 {
+        included(&self.nodes, self.root, self.indices)
     }
 
     /// The first included index at or after `from`.
-    pub(crate) fn next(&self, levels: &[Level; LEVELS], from: u64) -> Option<u64> {
-        if from >= self.tail[0] { None } else { self.next_in_level(levels, 0, &self.all(), from) }
+    pub(crate) fn next(&self, from: u64) -> Option<u64> {
+        self.next_in_run(self.root, from, self.indices)
     }
 
-    fn next_in_level(&self, levels: &[Level; LEVELS], at: usize, active: &Set, from: u64) -> Option<u64> {
-        if active.is_empty() {
-            return Some(from);
-        }
-        if at == LEVELS || active.meets(&self.ended[at]) {
+    /// The first included index of a run of this length; all are counted from the run's start.
+    fn next_in_run(&self, run: Run, from: u64, len: u64) -> Option<u64> {
+        if from >= len || run.child == Child::Excluded {
             return None;
         }
-        let below = self.tail[at + 1];
-        let level = &levels[at];
-        let (first, offset) = level.locate(from / below);
-        (first..level.variants.len()).find_map(|variant| {
-            let active = active.and(&self.gates[at][variant].keeps);
-            let from = if variant == first { offset * below + from % below } else { 0 };
-            let found = self.next_in_digits(levels, (at, variant, 0), &active, from)?;
-            Some(level.start(variant) * below + found)
+        let Child::Node(node) = run.child else { return Some(from) };
+        let copy = from - from % run.stride;
+        let in_copy = |copy: u64, from: u64| Some(copy + self.next_in_node(&self.nodes[node], from)?);
+        let next_copy = copy + run.stride;
+        in_copy(copy, from % run.stride).or_else(|| if next_copy < len { in_copy(next_copy, 0) } else { None })
+    }
+
+    fn next_in_node(&self, node: &Node, from: u64) -> Option<u64> {
+        let first = run_at(&node.runs, from);
+        (first..node.runs.len()).find_map(|at| {
+            let run = node.runs[at];
+            let end = node.runs.get(at + 1).map_or(node.indices, |next| next.start);
+            Some(run.start + self.next_in_run(run, from.saturating_sub(run.start), end - run.start)?)
         })
     }
+}
 
-    fn next_in_digits(
-        &self,
-        levels: &[Level; LEVELS],
-        (at, variant, digit): (usize, usize, usize),
-        active: &Set,
-        from: u64,
-    ) -> Option<u64> {
-        let gate = &self.gates[at][variant];
-        if active.is_empty() {
-            return Some(from);
-        }
-        if active.meets(&gate.ended[digit]) {
-            return None;
-        }
-        if digit == gate.conditions.len() {
-            return self.next_in_level(levels, at + 1, active, from);
-        }
-        let below = gate.sizes[digit + 1] * self.tail[at + 1];
-        let count = gate.sizes[digit] / gate.sizes[digit + 1];
-        let named = named(active, &gate.conditions[digit]);
-        let try_at = |position: u64, rest: u64| {
-            let mut active = active.clone();
-            leave(&mut active, &gate.conditions[digit], position);
-            let found = self.next_in_digits(levels, (at, variant, digit + 1), &active, rest)?;
-            Some(position * below + found)
-        };
-        let mut position = from / below;
-        if let Some(found) = try_at(position, from % below) {
-            return Some(found);
-        }
-        // Positions that no condition names all behave alike: one of them speaks for the others.
-        let mut unnamed_is_empty = false;
-        position += 1;
-        while position < count {
-            if named.binary_search(&position).is_ok() || !unnamed_is_empty {
-                if let Some(found) = try_at(position, 0) {
-                    return Some(found);
-                }
-                unnamed_is_empty |= named.binary_search(&position).is_err();
-                position += 1;
-            } else {
-                position = named.get(named.partition_point(|p| *p < position)).copied().unwrap_or(count);
-            }
-        }
-        None
+/// The run that holds an offset in a node.
+fn run_at(runs: &[Run], offset: u64) -> usize {
+    runs.partition_point(|run| run.start <= offset) - 1
+}
+
+/// Included indices of a run of this length.
+fn included(nodes: &[Node], run: Run, len: u64) -> u64 {
+    match run.child {
+        Child::Included => len,
+        Child::Excluded => 0,
+        Child::Node(node) => len / run.stride * nodes[node].included,
     }
 }
 
-/// Drops the rules whose condition a position does not meet.
-fn leave(active: &mut Set, conditions: &[Condition], position: u64) {
-    for (rule, positions) in conditions {
-        if positions.binary_search(&position).is_err() {
-            active.remove(*rule);
+/// Runs that are being put in a row.
+#[derive(Default)]
+struct Runs {
+    runs: Vec<Run>,
+    end: u64,
+}
+
+impl Runs {
+    fn push(&mut self, len: u64, run: Run) {
+        let same = |last: &Run| (last.stride, last.child) == (run.stride, run.child);
+        if len > 0 && !self.runs.last().is_some_and(same) {
+            self.runs.push(Run { start: self.end, ..run });
         }
+        self.end += len;
     }
 }
 
-/// The positions that conditions of active rules name, sorted.
-fn named(active: &Set, conditions: &[Condition]) -> Vec<u64> {
-    let mut named: Vec<u64> = conditions
-        .iter()
-        .filter(|(rule, _)| active.contains(*rule))
-        .flat_map(|(_, positions)| positions.iter().copied())
-        .collect();
-    named.sort_unstable();
-    named.dedup();
-    named
+/// Where a node begins: level, variant and digit; with neither of the latter: all variants of the level.
+type Place = (usize, Option<(usize, usize)>);
+
+struct Compiler<'a> {
+    levels: &'a [Level; LEVELS],
+    rules: &'a [Rule],
+    /// Indices of all levels from this one on.
+    tail: [u64; LEVELS + 1],
+    nodes: Vec<Node>,
+    /// What is below a place where these rules are undecided.
+    known: HashMap<(Place, Vec<usize>), Run>,
+    steps: usize,
 }
 
-/// A count in progress.
-struct Counter<'a> {
-    rules: &'a Exclusion,
-    steps: u64,
-    memo: HashMap<(usize, Set), u64>,
-}
-
-impl Counter<'_> {
-    fn step(&mut self) -> Result<(), TooIntertwined> {
-        self.steps += 1;
+impl<'a> Compiler<'a> {
+    fn steps(&mut self, more: usize) -> Result<(), TooIntertwined> {
+        self.steps += more;
         if self.steps > STEPS_MAX { Err(TooIntertwined) } else { Ok(()) }
     }
 
-    fn level(&mut self, at: usize, active: &Set) -> Result<u64, TooIntertwined> {
-        if active.is_empty() {
-            return Ok(self.rules.tail[at]);
+    /// What a rule asks of the digits of a variant; `None` if it does not apply there.
+    fn conditions(&self, rule: usize, at: usize, variant: usize) -> Option<&'a [(usize, Vec<u64>)]> {
+        match self.rules[rule].levels[at].as_ref().map(|variants| &variants[variant]) {
+            None => Some(&[]),
+            Some(Requirement::Never) => None,
+            Some(Requirement::When(conditions)) => Some(conditions),
         }
-        if at == LEVELS || active.meets(&self.rules.ended[at]) {
-            return Ok(0);
-        }
-        if let Some(known) = self.memo.get(&(at, active.clone())) {
-            return Ok(*known);
-        }
-        let mut sum = 0;
-        for variant in 0..self.rules.gates[at].len() {
-            let active = active.and(&self.rules.gates[at][variant].keeps);
-            sum += self.digits(at, variant, 0, &active)?;
-        }
-        self.memo.insert((at, active.clone()), sum);
-        Ok(sum)
     }
 
-    fn digits(&mut self, at: usize, variant: usize, digit: usize, active: &Set) -> Result<u64, TooIntertwined> {
-        self.step()?;
-        let rules = self.rules;
-        let gate = &rules.gates[at][variant];
-        if active.is_empty() {
-            return Ok(gate.sizes[digit] * rules.tail[at + 1]);
+    /// Whether a rule asks nothing of this level and those behind it.
+    fn asks_nothing_from(&self, rule: usize, at: usize) -> bool {
+        self.rules[rule].levels[at..].iter().all(Option::is_none)
+    }
+
+    /// What is below the variants of the levels before this one, given the rules that they leave undecided.
+    fn level(&mut self, at: usize, undecided: Vec<usize>) -> Result<Run, TooIntertwined> {
+        if undecided.is_empty() {
+            return Ok(INCLUDED);
         }
-        if active.meets(&gate.ended[digit]) {
-            return Ok(0);
+        if undecided.iter().any(|rule| self.asks_nothing_from(*rule, at)) {
+            return Ok(EXCLUDED);
         }
-        if digit == gate.conditions.len() {
-            return self.level(at + 1, active);
+        let key = ((at, None), undecided);
+        if let Some(run) = self.known.get(&key) {
+            return Ok(*run);
         }
-        let conditions = &gate.conditions[digit];
-        let named = named(active, conditions);
-        let mut groups: HashMap<Set, u64> = HashMap::new();
-        for position in &named {
-            self.step()?;
-            let mut active = active.clone();
-            leave(&mut active, conditions, *position);
-            *groups.entry(active).or_default() += 1;
+        let levels = self.levels;
+        let mut runs = Runs::default();
+        for (variant, block) in levels[at].variants.iter().enumerate() {
+            self.steps(key.1.len())?;
+            let applies = |rule: &usize| self.conditions(*rule, at, variant).is_some();
+            let undecided = key.1.iter().copied().filter(applies).collect();
+            let indices = block.count * self.tail[at + 1];
+            runs.push(indices, self.digits((at, variant, 0), indices, undecided)?);
         }
-        let unnamed = gate.sizes[digit] / gate.sizes[digit + 1] - named.len() as u64;
-        if unnamed > 0 {
-            let mut active = active.clone();
-            conditions.iter().for_each(|(rule, _)| active.remove(*rule));
-            *groups.entry(active).or_default() += unnamed;
+        Ok(self.finish(key, runs))
+    }
+
+    /// What is below the digits of a variant before this one.
+    fn digits(
+        &mut self,
+        (at, variant, digit): (usize, usize, usize),
+        indices: u64,
+        undecided: Vec<usize>,
+    ) -> Result<Run, TooIntertwined> {
+        let digits = &self.levels[at].variants[variant].digits;
+        if undecided.is_empty() || digit == digits.len() {
+            return self.level(at + 1, undecided);
         }
-        let mut sum = 0;
-        for (active, times) in groups {
-            sum += times * self.digits(at, variant, digit + 1, &active)?;
+        let key = ((at, Some((variant, digit))), undecided);
+        if let Some(run) = self.known.get(&key) {
+            return Ok(*run);
         }
-        Ok(sum)
+        // Rules without a condition on this digit, and those that go on at a position that they name.
+        let (mut others, mut named) = (Vec::new(), BTreeMap::<u64, Vec<usize>>::new());
+        for rule in &key.1 {
+            let conditions = self.conditions(*rule, at, variant).unwrap_or_default();
+            if conditions.iter().all(|(on, _)| *on < digit) && self.asks_nothing_from(*rule, at + 1) {
+                return Ok(EXCLUDED);
+            }
+            match conditions.iter().find(|(on, _)| *on == digit) {
+                None => others.push(*rule),
+                Some((_, positions)) => {
+                    self.steps(positions.len())?;
+                    positions.iter().for_each(|position| named.entry(*position).or_default().push(*rule));
+                }
+            }
+        }
+        let (len, below) = (digits[digit].len(), indices / digits[digit].len());
+        // Positions that no rule names all behave alike.
+        let unnamed = if named.len() as u64 == len {
+            INCLUDED
+        } else {
+            self.digits((at, variant, digit + 1), below, others.clone())?
+        };
+        let mut runs = Runs::default();
+        for (position, mut rules) in named {
+            self.steps(others.len())?;
+            rules.extend(&others);
+            rules.sort_unstable();
+            runs.push(position * below - runs.end, unnamed);
+            runs.push(below, self.digits((at, variant, digit + 1), below, rules)?);
+        }
+        runs.push(indices - runs.end, unnamed);
+        Ok(self.finish(key, runs))
+    }
+
+    /// The node of these runs, or the only run itself.
+    fn finish(&mut self, key: (Place, Vec<usize>), Runs { runs, end }: Runs) -> Run {
+        let run = match runs.as_slice() {
+            [only] => *only,
+            _ => {
+                let ends = runs.iter().skip(1).map(|run| run.start).chain([end]);
+                let counts = runs.iter().zip(ends).map(|(run, end)| included(&self.nodes, *run, end - run.start));
+                let included = counts.sum();
+                self.nodes.push(Node { runs, indices: end, included });
+                Run { start: 0, stride: end, child: Child::Node(self.nodes.len() - 1) }
+            }
+        };
+        self.known.insert(key, run);
+        run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::{Column, Digit, Variant};
+    use crate::values::Values;
+
+    /// A level with one variant and digits of these lengths.
+    fn level(lens: &[u64]) -> Level {
+        let digit = |len: &u64| {
+            let values = Values::Ints { from: 0, step: 1, count: *len };
+            Digit { columns: vec![Column { name: "x", identity: true, choices: Vec::new(), values }] }
+        };
+        let digits: Vec<Digit> = lens.iter().map(digit).collect();
+        let count = lens.iter().product();
+        Level::new(vec![Variant { label: "".into(), block: 0, choices: Vec::new(), digits, count }]).expect("63 bits")
+    }
+
+    /// A rule that excludes positions of digits of the first and the last level.
+    fn rule(first: (usize, Vec<u64>), last: (usize, Vec<u64>)) -> Rule {
+        let mut rule = Rule::default();
+        rule.levels[0] = Some(vec![Requirement::When(vec![first])]);
+        rule.levels[LEVELS - 1] = Some(vec![Requirement::When(vec![last])]);
+        rule
+    }
+
+    #[test]
+    fn positions_that_rules_treat_alike_share_a_node() {
+        let levels = [level(&[1_000, 1_000]), level(&[]), level(&[]), level(&[]), level(&[1_000])];
+        let rules = [rule((1, (0..500).collect()), (0, vec![7])), rule((0, vec![3]), (0, vec![8, 9]))];
+        let exclusion = Exclusion::new(&levels, &rules).expect("two rules");
+        // Five kinds of nodes: all digits, the second digit with and without the second rule, seeds of either or both.
+        assert!(exclusion.nodes.len() <= 6, "{}", exclusion.nodes.len());
+        assert_eq!(exclusion.included(), 1_000_000_000 - 500_000 - 2_000);
+        assert!(exclusion.contains(3_000_008) && !exclusion.contains(2_000_008) && exclusion.contains(2_000_007));
+        assert_eq!(exclusion.next(3_000_007), Some(3_000_010));
+        assert_eq!(exclusion.next(1_000_000_000), None);
+    }
+
+    #[test]
+    fn rules_whose_combinations_all_differ_are_refused() {
+        let levels = [level(&[2; 30]), level(&[]), level(&[]), level(&[]), level(&[30])];
+        let rules: Vec<Rule> = (0..30).map(|i| rule((i, vec![0]), (0, vec![i as u64]))).collect();
+        assert_eq!(Exclusion::new(&levels, &rules).expect_err("2^30 nodes"), TooIntertwined);
+        assert!(Exclusion::new(&levels, &rules[..10]).is_ok());
     }
 }

@@ -1,7 +1,7 @@
 //! What makes two tasks the same task: the canonical bytes of a spec and the id derived from them.
 //!
 //! Rules, each of which keeps ids stable while the program grows:
-//! - A part counts as the sorted list of (name, typed value) of those of its parameters that are part of the identity.
+//! - A choice counts as the sorted list of (name, typed value) of those of its parameters that are part of the identity.
 //! - A parameter at its default is left out, so a parameter added later changes no id; defaults never change.
 //! - A component is left out when it is its role's default component, at version 1, with no parameter listed, so a role added
 //!   later changes no id. Default components never change.
@@ -13,11 +13,11 @@
 //!
 //! `tests/golden/task_ids.txt` holds ids of released specs. It may grow; a changed line means lost results of users.
 
-use powersweep_engine::spec::{Default, Param};
-use powersweep_engine::{Choice, KERNEL_VERSION, SimSpec, Value};
+use powersweep_engine::{KERNEL_VERSION, SimSpec};
 use uuid::Uuid;
 
 use crate::Digest;
+use crate::canonical::push_choice;
 
 /// Namespace of task ids (UUIDv5). Never changes.
 pub const NAMESPACE: Uuid = Uuid::from_u128(0x6f0d_3c5e_92a1_4b77_8e35_b1c4_70d9_a26f);
@@ -43,7 +43,7 @@ pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
         }
     }
     for choice in sim.choices().filter(|choice| sim.applies(choice.component().role)) {
-        push_choice(&mut out, choice);
+        push_choice(&mut out, choice, |param| param.identity);
     }
     out
 }
@@ -60,81 +60,11 @@ pub(crate) fn task_id_with_seed(canonical: &mut [u8], seed: u64) -> Uuid {
     Uuid::new_v5(&NAMESPACE, canonical)
 }
 
-fn push_choice(out: &mut Vec<u8>, choice: &Choice) {
-    let component = choice.component();
-    let begin = out.len();
-    push_text(out, component.role.key());
-    push_text(out, component.name);
-    out.extend_from_slice(&component.version.to_le_bytes());
-    let count_at = out.len();
-    out.extend_from_slice(&0_u32.to_le_bytes());
-    let mut count = 0_u32;
-    // `values` is ordered by name.
-    for (name, value) in choice.values() {
-        let param = component.params.iter().find(|p| p.name == *name);
-        if param.is_some_and(|param| param.identity && !is_default(param, value)) {
-            count += 1;
-            push_text(out, name);
-            push_value(out, value);
-        }
-    }
-    out[count_at..count_at + 4].copy_from_slice(&count.to_le_bytes());
-    if count == 0 && component.version == 1 && component.name == component.role.default_component() {
-        out.truncate(begin);
-    }
-}
-
-/// Whether a value equals the parameter's default, without building the default.
-fn is_default(param: &Param, value: &Value) -> bool {
-    match (param.default, value) {
-        (Default::Bool(a), Value::Bool(b)) => a == *b,
-        (Default::Int(a), Value::Int(b)) => a == *b,
-        (Default::Real(a), Value::Real(b)) => bits(a) == bits(*b),
-        (Default::Text(a), Value::Text(b)) => a == b,
-        (Default::Reals(a), Value::Reals(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| bits(*a) == bits(*b))
-        }
-        _ => false,
-    }
-}
-
-/// The bits that stand for a real: one zero only.
-fn bits(value: f64) -> u64 {
-    (value + 0.0).to_bits()
-}
-
-fn push_text(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
-}
-
-fn push_value(out: &mut Vec<u8>, value: &Value) {
-    match value {
-        Value::Bool(v) => out.extend_from_slice(&[b'b', u8::from(*v)]),
-        Value::Int(v) => {
-            out.push(b'i');
-            out.extend_from_slice(&v.to_le_bytes());
-        }
-        Value::Real(v) => {
-            out.push(b'r');
-            out.extend_from_slice(&bits(*v).to_le_bytes());
-        }
-        Value::Text(v) => {
-            out.push(b't');
-            push_text(out, v);
-        }
-        Value::Reals(v) => {
-            out.push(b'v');
-            out.extend_from_slice(&(v.len() as u64).to_le_bytes());
-            v.iter().for_each(|v| out.extend_from_slice(&bits(*v).to_le_bytes()));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use powersweep_engine::components;
     use powersweep_engine::spec::Role;
+    use powersweep_engine::{Choice, Value};
 
     use super::*;
 
@@ -159,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn values_seed_and_part_tell_tasks_apart() {
+    fn values_seed_and_component_tell_tasks_apart() {
         let mut seed = SimSpec::new();
         seed.seed = 2;
         let specs = [

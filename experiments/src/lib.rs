@@ -6,6 +6,7 @@
 //!
 //! Pure: no file system, clock, thread or network. The caller finds the logs and gives their digests.
 
+pub mod canonical;
 mod decimal;
 mod digest;
 mod errors;

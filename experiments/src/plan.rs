@@ -180,6 +180,6 @@ fn tasks_with(manifest: &Manifest, at: usize, label: &str, axis: Option<(&str, &
     }
     let mut rules: Vec<Rule> = inner.rules.clone();
     rules.push(rule_of_value(&levels[at], at, label, axis));
-    let left = Exclusion::new(levels, &rules).count().ok()?;
-    Some(inner.task_count - left)
+    let left = Exclusion::new(levels, &rules).ok()?;
+    Some(inner.exclusion.included() - left.included())
 }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use powersweep_engine::spec::Section;
 use powersweep_engine::{Choice, Value};
 
-use crate::values::{Values, compare};
+use crate::canonical::{compare, push_value};
+use crate::values::Values;
 
 /// The levels of the index, slowest first.
 pub(crate) const LEVELS: usize = 5;
@@ -72,8 +73,8 @@ pub(crate) struct Level {
     fixed: HashMap<Vec<&'static str>, Vec<&'static str>>,
 }
 
-/// What all variants of a look-up bucket share: names of the components, then values as text.
-type Fingerprint = (Vec<&'static str>, Vec<String>);
+/// What all variants of a look-up bucket share: names of the components, and the bytes of values.
+type Fingerprint = (Vec<&'static str>, Vec<u8>);
 
 impl Level {
     /// `None` if the number of positions exceeds 63 bits.
@@ -124,22 +125,14 @@ impl Level {
 
     fn fingerprint(&self, choices: &[Choice]) -> Fingerprint {
         let names: Vec<&'static str> = choices.iter().map(|p| p.component().name).collect();
-        let values = self.fixed.get(&names).map_or_else(Vec::new, |fixed| {
-            fixed
-                .iter()
-                .map(|name| format!("{:?}", choices.iter().find_map(|choice| choice.get(name)).map(normal)))
-                .collect()
-        });
+        let mut values = Vec::new();
+        for name in self.fixed.get(&names).into_iter().flatten() {
+            match choices.iter().find_map(|choice| choice.get(name)) {
+                Some(value) => push_value(&mut values, value),
+                None => values.push(0),
+            }
+        }
         (names, values)
-    }
-}
-
-/// A value with one zero.
-fn normal(value: &Value) -> Value {
-    match value {
-        Value::Real(v) => Value::Real(v + 0.0),
-        Value::Reals(v) => Value::Reals(v.iter().map(|v| v + 0.0).collect()),
-        other => other.clone(),
     }
 }
 

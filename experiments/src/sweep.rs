@@ -95,19 +95,17 @@ impl Sweep {
 
     /// Number of tasks: indices that are not excluded.
     pub fn task_count(&self) -> u64 {
-        self.0.manifest.inner().task_count
+        self.0.manifest.inner().exclusion.included()
     }
 
     /// Whether an index is excluded; false beyond the last index.
     pub fn is_excluded(&self, index: u64) -> bool {
-        let inner = self.0.manifest.inner();
-        index < self.0.index_count && inner.exclusion.contains(&inner.levels, index)
+        index < self.0.index_count && self.0.manifest.inner().exclusion.contains(index)
     }
 
     /// The first index at or after `from` that is a task.
     pub fn next_included(&self, from: u64) -> Option<u64> {
-        let inner = self.0.manifest.inner();
-        inner.exclusion.next(&inner.levels, from)
+        self.0.manifest.inner().exclusion.next(from)
     }
 
     /// The task of an index; `None` if it is excluded or beyond the last.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use powersweep_engine::Value;
 
+use crate::canonical::compare;
 use crate::decimal::Decimal;
 
 /// The values of an axis, in the order of the manifest.
@@ -52,6 +53,12 @@ impl Values {
         }
     }
 
+    /// The least and the greatest value of a range.
+    pub(crate) fn ends(&self) -> Option<(Value, Value)> {
+        let is_list = matches!(self, Values::List { .. });
+        (!is_list).then(|| (self.get(0), self.get(self.len() - 1)))
+    }
+
     /// The position of a value; values of an axis are distinct.
     pub(crate) fn position(&self, value: &Value) -> Option<u64> {
         match (self, value) {
@@ -79,32 +86,6 @@ impl Values {
     /// All values in order; only for axes known to be short.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Value> + '_ {
         (0..self.len()).map(|position| self.get(position))
-    }
-}
-
-/// A total order of values in which equal means the same task: reals by their bits, one zero.
-pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
-    fn rank(value: &Value) -> u8 {
-        match value {
-            Value::Bool(_) => 0,
-            Value::Int(_) => 1,
-            Value::Real(_) => 2,
-            Value::Text(_) => 3,
-            Value::Reals(_) => 4,
-        }
-    }
-    match (a, b) {
-        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        (Value::Int(a), Value::Int(b)) => a.cmp(b),
-        (Value::Real(a), Value::Real(b)) => (a + 0.0).total_cmp(&(b + 0.0)),
-        (Value::Text(a), Value::Text(b)) => a.cmp(b),
-        (Value::Reals(a), Value::Reals(b)) => a
-            .iter()
-            .zip(b)
-            .map(|(a, b)| (a + 0.0).total_cmp(&(b + 0.0)))
-            .find(|order| *order != Ordering::Equal)
-            .unwrap_or_else(|| a.len().cmp(&b.len())),
-        _ => rank(a).cmp(&rank(b)),
     }
 }
 

@@ -11,10 +11,11 @@ use powersweep_engine::{Choice, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::canonical::compare;
 use crate::errors::Problem;
 use crate::names::{hint, suggestion};
 use crate::space::{Column, Digit, Variant, tells_apart};
-use crate::values::{Values, compare};
+use crate::values::Values;
 
 use super::values::{Read, kind, read};
 use super::{VARIANTS_MAX, zip};
@@ -165,9 +166,9 @@ impl Block<'_, '_> {
         zips: &[Vec<String>],
         problems: &mut Vec<Problem>,
     ) -> Option<Vec<Variant>> {
-        let wheels = wheels(self.section, axes, zips);
+        let component_axes = component_axes(self.section, axes, zips);
         let mut rows = Vec::new();
-        let total = wheels.iter().try_fold(1_u64, |n, wheel| n.checked_mul(wheel.len)).unwrap_or(u64::MAX);
+        let total = component_axes.iter().try_fold(1_u64, |n, axis| n.checked_mul(axis.len)).unwrap_or(u64::MAX);
         if total > VARIANTS_MAX {
             let message = format!("{} combines components in more than {VARIANTS_MAX} ways", self.header());
             problems.push(Problem::new(self.span.clone(), message, "fewer choices of components"));
@@ -176,13 +177,13 @@ impl Block<'_, '_> {
         let before = problems.len();
         for index in 0..total {
             let mut rest = index;
-            // (name of a zipped or role axis, its row) for this combination, the first wheel slowest.
+            // The row of each axis that chooses components, and of those zipped with it; the first axis is the slowest.
             let mut chosen: BTreeMap<&str, u64> = BTreeMap::new();
-            for wheel in wheels.iter().rev() {
-                for name in &wheel.names {
-                    chosen.insert(name, rest % wheel.len);
+            for axis in component_axes.iter().rev() {
+                for name in &axis.names {
+                    chosen.insert(name, rest % axis.len);
                 }
-                rest /= wheel.len;
+                rest /= axis.len;
             }
             if let Some(variant) = self.variant(axes, zips, &chosen, problems) {
                 rows.push(variant);
@@ -297,23 +298,23 @@ fn roles_default(section: Section, axes: &BTreeMap<String, Axis>) -> bool {
     roles(section).all(|role| !axes.contains_key(role.key()))
 }
 
-/// Axes that are turned to form the variants: roles, alone or zipped.
-struct Wheel {
+/// An axis that chooses components, with the axes zipped with it.
+struct ComponentAxis {
     names: Vec<String>,
     len: u64,
 }
 
-fn wheels(section: Section, axes: &BTreeMap<String, Axis>, zips: &[Vec<String>]) -> Vec<Wheel> {
-    let mut wheels: Vec<Wheel> = Vec::new();
+fn component_axes(section: Section, axes: &BTreeMap<String, Axis>, zips: &[Vec<String>]) -> Vec<ComponentAxis> {
+    let mut found: Vec<ComponentAxis> = Vec::new();
     for role in roles(section) {
         let Some(axis) = axes.get(role.key()) else { continue };
-        if wheels.iter().any(|wheel| wheel.names.iter().any(|name| name == role.key())) {
+        if found.iter().any(|known| known.names.iter().any(|name| name == role.key())) {
             continue;
         }
         let names = axis.zip.map_or_else(|| vec![role.key().to_owned()], |zip| zips[zip].clone());
-        wheels.push(Wheel { names, len: axis.len() });
+        found.push(ComponentAxis { names, len: axis.len() });
     }
-    wheels
+    found
 }
 
 /// The digits of a variant: its columns by name, zipped ones together at the place of the first.

@@ -27,7 +27,7 @@ pub(crate) fn check(
     problems: &mut Vec<Problem>,
 ) {
     let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for index in candidates(levels).into_iter().filter(|index| !exclusion.contains(levels, *index)) {
+    for index in candidates(levels).into_iter().filter(|index| !exclusion.contains(*index)) {
         let spec = spec(levels, index);
         for problem in spec.problems().into_iter().chain(without_jobs(&spec, tables)) {
             found.entry(problem).or_insert((index, 0)).1 += 1;

@@ -9,19 +9,20 @@ use powersweep_engine::spec::{Param, Role};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::canonical::compare;
 use crate::errors::Problem;
-use crate::exclusion::{Rule, Touch};
+use crate::exclusion::{Requirement, Rule};
 use crate::names::suggestion;
 use crate::space::{LEVELS, Level, SECTIONS, SEED_LEVEL, Variant};
-use crate::values::{Values, compare};
+use crate::values::Values;
 
 use super::block::{params, roles};
 use super::top::SEEDS;
 use super::values::{Read, kind, read};
 use super::{LISTED_MAX, zip};
 
-/// Greatest number of rules times variants: bounds memory.
-const TOUCHES_MAX: usize = 2_000_000;
+/// Comparisons of conditions with values of variants that reading all rules may take: bounds time and memory.
+const COMPARISONS_MAX: u64 = 10_000_000;
 /// The columns that hold the labels of blocks, by level.
 pub(crate) const LABELS: [&str; 3] = ["workload", "platform", "policy"];
 
@@ -45,7 +46,7 @@ struct Condition {
 
 /// All rules of a manifest.
 pub(crate) fn rules(top: &DeTable<'_>, levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Vec<Rule> {
-    let mut rules = Vec::new();
+    let (mut rules, mut comparisons) = (Vec::new(), 0);
     if let Some(value) = top.get("exclude") {
         let tables: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
             DeValue::Array(items) => items.iter().collect(),
@@ -55,13 +56,15 @@ pub(crate) fn rules(top: &DeTable<'_>, levels: &[Level; LEVELS], problems: &mut 
                 Vec::new()
             }
         };
-        let variants: usize = levels.iter().map(|level| level.variants.len()).sum();
-        if tables.len().saturating_mul(variants) > TOUCHES_MAX {
-            let message = format!("{} tables [[exclude]] are too many for this sweep", tables.len());
-            problems.push(Problem::new(value.span(), message, "fewer tables, with lists of values"));
-            return rules;
+        for table in tables {
+            rules.extend(rule(table, levels, &mut comparisons, problems));
+            if comparisons > COMPARISONS_MAX {
+                let message = "evaluating the [[exclude]] tables up to this one takes too long";
+                let expected = "expected fewer tables, or conditions with fewer values";
+                problems.push(Problem::new(table.span(), message, expected));
+                return rules;
+            }
         }
-        rules.extend(tables.into_iter().filter_map(|table| rule(table, levels, problems)));
     }
     if let Some(value) = top.get("zip") {
         for group in zip::groups(value, problems) {
@@ -71,7 +74,12 @@ pub(crate) fn rules(top: &DeTable<'_>, levels: &[Level; LEVELS], problems: &mut 
     rules
 }
 
-fn rule(value: &Spanned<DeValue<'_>>, levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Option<Rule> {
+fn rule(
+    value: &Spanned<DeValue<'_>>,
+    levels: &[Level; LEVELS],
+    comparisons: &mut u64,
+    problems: &mut Vec<Problem>,
+) -> Option<Rule> {
     let before = problems.len();
     let Some(table) = value.get_ref().as_table() else {
         let message = format!("`exclude` cannot hold {}", kind(value.get_ref()));
@@ -90,21 +98,26 @@ fn rule(value: &Spanned<DeValue<'_>>, levels: &[Level; LEVELS], problems: &mut V
         problems.push(Problem::new(condition.span.clone(), message, expected).help(help));
         return None;
     }
+    *comparisons += conditions.iter().map(|condition| condition.comparisons(&levels[condition.level])).sum::<u64>();
+    if *comparisons > COMPARISONS_MAX {
+        return None;
+    }
     let mut rule = Rule::default();
     for condition in &conditions {
-        let touches: Vec<Touch> =
-            levels[condition.level].variants.iter().map(|variant| condition.touch(variant)).collect();
+        let requirements: Vec<Requirement> =
+            levels[condition.level].variants.iter().map(|variant| condition.requirement(variant)).collect();
         condition.report_unmatched(&levels[condition.level], problems);
         let merged = match rule.levels[condition.level].take() {
-            None => touches,
-            Some(others) => others.into_iter().zip(touches).map(|(a, b)| both(a, b)).collect(),
+            None => requirements,
+            Some(others) => others.into_iter().zip(requirements).map(|(a, b)| both(a, b)).collect(),
         };
         rule.levels[condition.level] = Some(merged);
     }
     if problems.len() > before {
         return None;
     }
-    let nothing = rule.levels.iter().flatten().any(|touches| touches.iter().all(|t| matches!(t, Touch::Never)));
+    let nothing =
+        rule.levels.iter().flatten().any(|requirements| requirements.iter().all(|t| matches!(t, Requirement::Never)));
     if nothing {
         let message = "this [[exclude]] matches nothing: its conditions never hold together";
         let help = "all conditions of a table must hold in one block; write one table for each alternative";
@@ -114,20 +127,20 @@ fn rule(value: &Spanned<DeValue<'_>>, levels: &[Level; LEVELS], problems: &mut V
     Some(rule)
 }
 
-fn both(a: Touch, b: Touch) -> Touch {
-    let (Touch::When(mut a), Touch::When(b)) = (a, b) else { return Touch::Never };
+fn both(a: Requirement, b: Requirement) -> Requirement {
+    let (Requirement::When(mut a), Requirement::When(b)) = (a, b) else { return Requirement::Never };
     for (digit, positions) in b {
         match a.iter_mut().find(|(other, _)| *other == digit) {
             Some((_, known)) => {
                 known.retain(|position| positions.binary_search(position).is_ok());
                 if known.is_empty() {
-                    return Touch::Never;
+                    return Requirement::Never;
                 }
             }
             None => a.push((digit, positions)),
         }
     }
-    Touch::When(a)
+    Requirement::When(a)
 }
 
 fn condition(
@@ -194,8 +207,8 @@ fn texts(name: &str, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) 
 }
 
 impl Condition {
-    fn touch(&self, variant: &Variant) -> Touch {
-        let when = |holds: bool| if holds { Touch::When(Vec::new()) } else { Touch::Never };
+    fn requirement(&self, variant: &Variant) -> Requirement {
+        let when = |holds: bool| if holds { Requirement::When(Vec::new()) } else { Requirement::Never };
         let text = |text: &str| self.values.position(&Value::Text(text.to_owned())).is_some();
         let name = match self.key {
             Key::Label => return when(text(&variant.label)),
@@ -209,7 +222,16 @@ impl Condition {
             return when(variant.fixed(name).is_some_and(|value| self.values.position(value).is_some()));
         };
         let positions = matching(&column.values, &self.values);
-        if positions.is_empty() { Touch::Never } else { Touch::When(vec![(digit, positions)]) }
+        if positions.is_empty() { Requirement::Never } else { Requirement::When(vec![(digit, positions)]) }
+    }
+
+    /// Comparisons that [`Condition::requirement`] takes for all variants of a level.
+    fn comparisons(&self, level: &Level) -> u64 {
+        let variants = level.variants.len() as u64;
+        match self.key {
+            Key::Label | Key::Role(_) => variants,
+            Key::Param(_) | Key::Seed => variants * (1 + self.values.len()),
+        }
     }
 
     /// Reports the values that no block has.
@@ -336,19 +358,20 @@ fn zipped(
     }
     let (first, firsts) = &members[0];
     let variants: usize = levels.iter().map(|level| level.variants.len()).sum();
-    if (rules.len() + firsts.len() * (members.len() - 1)).saturating_mul(variants) > TOUCHES_MAX {
+    if ((members.len() - 1) * firsts.len() * variants) as u64 > COMPARISONS_MAX {
         problems.push(Problem::new(group[0].1.clone(), "too many blocks to zip", "fewer blocks"));
         return;
     }
     for (other, others) in &members[1..] {
         for (a, b) in firsts.iter().zip(others) {
-            let touches = |level: usize, holds: &dyn Fn(&str) -> bool| {
-                let touch = |v: &Variant| if holds(&v.label) { Touch::When(Vec::new()) } else { Touch::Never };
-                Some(levels[level].variants.iter().map(touch).collect())
+            let requirements = |level: usize, holds: &dyn Fn(&str) -> bool| {
+                let requirement =
+                    |v: &Variant| if holds(&v.label) { Requirement::When(Vec::new()) } else { Requirement::Never };
+                Some(levels[level].variants.iter().map(requirement).collect())
             };
             let mut rule = Rule::default();
-            rule.levels[*first] = touches(*first, &|label| label == a);
-            rule.levels[*other] = touches(*other, &|label| label != b);
+            rule.levels[*first] = requirements(*first, &|label| label == a);
+            rule.levels[*other] = requirements(*other, &|label| label != b);
             rules.push(rule);
         }
     }
@@ -356,32 +379,29 @@ fn zipped(
 
 /// A rule that excludes the blocks with a label at which an axis has a value; `None` for the label itself.
 pub(crate) fn rule_of_value(level: &Level, at: usize, label: &str, axis: Option<(&str, &Value)>) -> Rule {
-    let touch = |variant: &Variant| {
+    let requirement = |variant: &Variant| {
         if *variant.label != *label {
-            return Touch::Never;
+            return Requirement::Never;
         }
-        let Some((name, value)) = axis else { return Touch::When(Vec::new()) };
+        let Some((name, value)) = axis else { return Requirement::When(Vec::new()) };
         let chosen = |role: &Role| {
-            variant
-                .choices
-                .iter()
-                .any(|p| p.component().role == *role && Value::Text(p.component().name.to_owned()) == *value)
+            variant.choices.iter().any(|p| p.component().role == *role && Value::Text(p.component().name.to_owned()) == *value)
         };
         if let Some(role) = Role::ALL.iter().find(|role| role.key() == name) {
-            return if chosen(role) { Touch::When(Vec::new()) } else { Touch::Never };
+            return if chosen(role) { Requirement::When(Vec::new()) } else { Requirement::Never };
         }
         match variant.column(name) {
             Some((digit, column)) => match matching(&column.values, &Values::one(value.clone())) {
-                positions if positions.is_empty() => Touch::Never,
-                positions => Touch::When(vec![(digit, positions)]),
+                positions if positions.is_empty() => Requirement::Never,
+                positions => Requirement::When(vec![(digit, positions)]),
             },
             None => match variant.fixed(name) {
-                Some(fixed) if compare(fixed, value).is_eq() => Touch::When(Vec::new()),
-                _ => Touch::Never,
+                Some(fixed) if compare(fixed, value).is_eq() => Requirement::When(Vec::new()),
+                _ => Requirement::Never,
             },
         }
     };
     let mut rule = Rule::default();
-    rule.levels[at] = Some(level.variants.iter().map(touch).collect());
+    rule.levels[at] = Some(level.variants.iter().map(requirement).collect());
     rule
 }

@@ -75,7 +75,6 @@ pub(crate) struct Inner {
     pub(crate) logs: Vec<LogRef>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) exclusion: Exclusion,
-    pub(crate) task_count: u64,
 }
 
 /// The optional result tables that a manifest asks for.

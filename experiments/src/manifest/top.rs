@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::Digest;
 use crate::errors::Problem;
-use crate::exclusion::{Exclusion, TooIntertwined};
+use crate::exclusion::{Exclusion, Rule, TooIntertwined};
 use crate::names::{LABEL_RULE, NAME_RULE, is_label, is_name, suggestion};
 use crate::space::{Column, Digit, LEVELS, Level, SEED_LEVEL, Variant};
 use crate::values::Values;
@@ -90,10 +90,11 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     let logs = checked_logs(table, &levels[0], problems);
     unique::check(table, &levels[..SEED_LEVEL], problems);
     let rules = exclude::rules(table, &levels, problems);
-    let exclusion = Exclusion::new(&levels, &rules);
-    let task_count = task_count(table, &exclusion, problems);
-    if problems.is_empty() {
-        combos::check(table, &levels, &exclusion, tables, problems);
+    let exclusion = exclusion(table, &levels, &rules, problems);
+    if problems.is_empty()
+        && let Some(exclusion) = &exclusion
+    {
+        combos::check(table, &levels, exclusion, tables, problems);
     }
     Some(Inner {
         name: name?.into(),
@@ -104,8 +105,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         levels,
         logs,
         rules,
-        exclusion,
-        task_count: task_count?,
+        exclusion: exclusion?,
     })
 }
 
@@ -305,15 +305,20 @@ fn size(levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Option<u64> {
     product
 }
 
-/// Number of tasks; reports a sweep without any.
-fn task_count(top: &DeTable<'_>, exclusion: &Exclusion, problems: &mut Vec<Problem>) -> Option<u64> {
+/// The excluded indices; reports rules that leave no task, or that take too long to evaluate.
+fn exclusion(
+    top: &DeTable<'_>,
+    levels: &[Level; LEVELS],
+    rules: &[Rule],
+    problems: &mut Vec<Problem>,
+) -> Option<Exclusion> {
     let span = ["exclude", "zip"].iter().find_map(|key| top.get_key_value(*key)).map_or(0..0, |(key, _)| key.span());
-    match exclusion.count() {
-        Ok(0) => {
-            problems.push(Problem::new(span, "every task is excluded", "expected something left to run"));
+    match Exclusion::new(levels, rules) {
+        Ok(exclusion) if exclusion.included() == 0 => {
+            problems.push(Problem::new(span, "every task is excluded", "expected at least one task to run"));
             None
         }
-        Ok(count) => Some(count),
+        Ok(exclusion) => Some(exclusion),
         Err(TooIntertwined) => {
             let message = "the [[exclude]] tables are too intertwined to count the tasks";
             problems.push(Problem::new(span, message, "fewer tables, or conditions on fewer axes"));

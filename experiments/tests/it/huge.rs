@@ -1,6 +1,6 @@
 //! A sweep of 10^9 tasks costs as little as a small one.
 
-use crate::sweep;
+use crate::{errors, sweep};
 
 const HUGE: &str = r#"
 version = 1
@@ -80,4 +80,28 @@ fn many_tasks_move_to_an_edited_sweep_at_once() {
     for (index, there) in moved.iter().step_by(997) {
         assert_eq!(*there, new.index_of(&old.task(*index).expect("a task")));
     }
+}
+
+#[test]
+fn exclusions_that_take_too_long_to_evaluate_are_refused() {
+    let plain = "version = 1\nname = \"t\"\nseeds = { from = 1, count = 1_000_000 }\n[workloads.w]\n[policies.p]\n";
+    let table = "[[exclude]]\nseed = { from = 1, count = 50_000 }\n";
+    assert_eq!(sweep(&format!("{plain}{table}")).task_count(), 950_000);
+    let many = errors(&format!("{plain}{}", table.repeat(10_000)));
+    assert!(many.contains("evaluating the [[exclude]] tables up to this one takes too long"), "{many}");
+    assert!(many.contains("--> test.toml:") && many.contains("conditions with fewer values"), "{many}");
+}
+
+#[test]
+fn long_ranges_are_compared_within_bounds() {
+    let blocks = |a: &str, b: &str| {
+        let workloads = format!("[workloads.a]\njob_number_to = {a}\n[workloads.b]\njob_number_to = {b}\n");
+        format!("version = 1\nname = \"t\"\n{workloads}[policies.p]\n")
+    };
+    let odd = "{ from = 1_001, count = 5_000_000, step = 2 }";
+    assert_eq!(sweep(&blocks(odd, "{ from = 10_001_000, count = 1_000_000 }")).task_count(), 6_000_000);
+    let shared = errors(&blocks(odd, "{ from = 1_000, count = 5_000_000, step = 3 }"));
+    assert!(shared.contains("make the same tasks") && shared.contains("job_number_to = 1003"), "{shared}");
+    let disjoint = errors(&blocks(odd, "{ from = 1_000, count = 5_000_000, step = 2 }"));
+    assert!(disjoint.contains("cannot tell in reasonable time"), "{disjoint}");
 }
