@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use powersweep_experiments::Digest;
 
 use crate::examples;
 use crate::quantities::bytes;
@@ -473,7 +474,7 @@ pub enum TraceCommand {
         log: String,
         /// SHA-256 of the file; needed for a URL.
         #[arg(long)]
-        sha256: Option<String>,
+        sha256: Option<Digest>,
         #[command(flatten)]
         logs: LogArgs,
         /// Table or JSON.

@@ -89,8 +89,8 @@ pub async fn upload_missing(
         if !missing.iter().any(|m| m[..] == digest.as_bytes()[..]) {
             continue;
         }
-        let log = inputs::log(library, &needed.log, needed.sha256.as_deref())?;
-        if log.digest != *digest.as_bytes() {
+        let log = inputs::log(library, &needed.log, needed.sha256)?;
+        if log.digest != *digest {
             return Err(Failure::new(Exit::Workload, format!("{} changed while it was being submitted", needed.log)));
         }
         let text = Bytes::from(log.bytes);

@@ -70,7 +70,7 @@ fn default_cache() -> Option<std::path::PathBuf> {
 }
 
 /// Loads one log of a manifest or of the command line.
-pub fn log(library: &Library, name: &str, sha256: Option<&str>) -> Result<LogBytes, Failure> {
+pub fn log(library: &Library, name: &str, sha256: Option<Digest>) -> Result<LogBytes, Failure> {
     library.load(name, sha256).map_err(|error| {
         let hint = match &error {
             // Without a search path the error has a hint of its own. A path is not searched for.
@@ -100,23 +100,22 @@ pub fn digests_and_logs(
     library: &Library,
     memory: &ParsedLogs,
 ) -> Result<BTreeMap<String, Digest>, Failure> {
-    read_logs(manifest, library, |digest, log| memory.insert(digest.as_bytes(), log))
+    read_logs(manifest, library, |digest, log| memory.insert(digest, log))
 }
 
 fn read_logs(
     manifest: &Manifest,
     library: &Library,
-    keep: impl Fn(&Digest, SwfLog) + Sync,
+    keep: impl Fn(Digest, SwfLog) + Sync,
 ) -> Result<BTreeMap<String, Digest>, Failure> {
     let logs = manifest.logs();
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
     let look = || {
         while let Some(needed) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let digest = log(library, &needed.log, needed.sha256.as_deref()).and_then(|bytes| {
-                let digest = Digest::from(bytes.digest);
-                keep(&digest, parsed(&bytes)?);
-                Ok(digest)
+            let digest = log(library, &needed.log, needed.sha256).and_then(|bytes| {
+                keep(bytes.digest, parsed(&bytes)?);
+                Ok(bytes.digest)
             });
             found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.log, digest);
         }

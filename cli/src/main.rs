@@ -71,7 +71,7 @@ fn dispatch(command: &Command) -> Outcome {
         Command::Policies(args) => commands::policies::run(args),
         Command::Columns(args) => commands::columns::run(args),
         Command::Trace(TraceCommand::Info { log, sha256, logs, format }) => {
-            commands::trace::info(log, sha256.as_deref(), logs, *format)
+            commands::trace::info(log, *sha256, logs, *format)
         }
         Command::Health(args) => commands::health::run(args),
     }

@@ -1,14 +1,16 @@
-//! The digest that names a workload log.
+//! SHA-256 digests: what names a workload log, and what checks a file.
 
+use std::array::TryFromSliceError;
 use std::fmt;
+use std::io::{self, Read, Write};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 of a log's decompressed bytes: the log's identity, whatever its name, place or compression.
+/// A SHA-256 digest. That of a log's decompressed bytes identifies the log, whatever its name, place or compression.
 ///
-/// Shown and parsed as 64 lower-case hexadecimal digits.
+/// Shown as 64 lower-case hexadecimal digits; parsed from digits of either case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -18,15 +20,44 @@ impl Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
+    /// The digest of all that a reader gives.
+    pub fn of_reader(mut reader: impl Read) -> io::Result<Digest> {
+        let mut hasher = Hasher(Sha256::new());
+        io::copy(&mut reader, &mut hasher)?;
+        Ok(Digest(hasher.0.finalize().into()))
+    }
+
     /// The 32 raw bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
+struct Hasher(Sha256);
+
+impl Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl From<[u8; 32]> for Digest {
     fn from(bytes: [u8; 32]) -> Digest {
         Digest(bytes)
+    }
+}
+
+/// From the 32 raw bytes of a message.
+impl TryFrom<&[u8]> for Digest {
+    type Error = TryFromSliceError;
+
+    fn try_from(bytes: &[u8]) -> Result<Digest, TryFromSliceError> {
+        bytes.try_into().map(Digest)
     }
 }
 
@@ -90,6 +121,8 @@ mod tests {
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest.to_string(), text);
         assert_eq!(text.parse(), Ok(digest));
+        assert_eq!(text.to_uppercase().parse(), Ok(digest));
+        assert_eq!(Digest::of_reader(&b"abc"[..]).expect("reads"), digest);
         assert_eq!(serde_json::to_string(&digest).ok(), Some(format!("\"{text}\"")));
     }
 

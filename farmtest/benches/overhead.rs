@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use powersweep_engine::{Details, Limits, simulate, workload};
-use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
+use powersweep_experiments::{Manifest, Sweep, manifests};
 use powersweep_farmtest::bench_binary;
 use powersweep_workloads::Library;
 
@@ -88,7 +88,7 @@ fn bare(library: &Library, text: &str) -> f64 {
     let mut digests = BTreeMap::new();
     for needed in manifest.logs() {
         let bytes = library.load(&needed.log, None).expect("the log is in POWERSWEEP_TRACES");
-        digests.insert(needed.log.clone(), Digest::from(bytes.digest));
+        digests.insert(needed.log.clone(), bytes.digest);
         let log = workload::swf::parse(&bytes.bytes, &needed.log).expect("the log is well-formed");
         logs.insert(needed.log, Arc::new(log));
     }

@@ -60,7 +60,7 @@ impl Logs {
     pub(crate) fn workload(&self, task: &TaskSpec, stop: &AtomicBool) -> Result<Arc<Workload>, LogError> {
         let digest = task.digest.as_ref();
         let log = task.log.as_deref().unwrap_or_default();
-        self.parsed.workload(&task.sim, digest.map(Digest::as_bytes), log, || match digest {
+        self.parsed.workload(&task.sim, task.digest, log, || match digest {
             Some(digest) => self.bytes(digest, log, stop),
             None => Ok(Vec::new()),
         })
@@ -89,7 +89,7 @@ impl Logs {
     }
 
     fn cached(&self, digest: &Digest) -> Option<Vec<u8>> {
-        self.cache.as_ref()?.get(digest.as_bytes()).unwrap_or_else(|e| {
+        self.cache.as_ref()?.get(*digest).unwrap_or_else(|e| {
             tracing::warn!("{e}");
             None
         })
@@ -101,7 +101,7 @@ impl Logs {
             return None;
         }
         match self.library.load(log, None) {
-            Ok(found) if found.digest == *digest.as_bytes() => Some(found.bytes),
+            Ok(found) if found.digest == *digest => Some(found.bytes),
             Ok(found) => {
                 tracing::info!("{} is another log than the experiment's `{log}`; asking the coordinator", found.origin);
                 None

@@ -1,28 +1,29 @@
-//! Bytes on disk under their SHA-256.
+//! Files on disk under their SHA-256.
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::LoadError;
-use crate::sha::{Sha256, hex, parse_hex, sha256};
+use powersweep_experiments::Digest;
 
-/// Beginning of the names of files that are being written.
+use crate::LoadError;
+
+/// Prefix of temporary files.
 const INCOMING: &str = ".incoming-";
 
-/// Files that are being written for longer than this were left by a process that died.
+/// A temporary file older than this was left by a process that died.
 const INCOMING_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// A folder of bytes named by their SHA-256, shared by any number of processes.
+/// A folder of files named by their SHA-256, shared by any number of processes.
 ///
 /// An entry is complete or absent: it is written to a temporary file, synced and renamed. An entry whose bytes do not
-/// give its name (a damaged disk, a meddling hand) is removed and reported as absent, so that it is fetched again.
-/// Remove the folder, or any file in it, whenever you like.
+/// match its name (a damaged disk, a manual edit) is removed and reported as absent, so that it is fetched again. The
+/// folder, or any file in it, may be removed at any time.
 ///
-/// With a limit, storing an entry deletes those that were not used for longest until all others fit. When an entry was
-/// used is its file's modification time, which every `get` sets, so that all processes agree. An entry that somebody
-/// reads is locked and stays. A process that is looking for room deletes no more than it must even while others do the
-/// same: an entry that is gone when it comes to it counts as deleted.
+/// With a limit, storing an entry first deletes the least recently used ones until the new one fits. The modification
+/// time of a file says when it was used last; every `get` sets it, so that all processes agree. An entry that a process
+/// is reading is locked and stays. Several processes may evict at the same time: an entry that another process has
+/// deleted counts as deleted, so that no process deletes more than it needs.
 #[derive(Debug, Clone)]
 pub struct Cache {
     folder: PathBuf,
@@ -30,16 +31,16 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Opens a cache folder, creating it if needed, and removes what dead processes left half-written.
+    /// Opens a cache folder, creating it if needed, and removes temporary files that dead processes left.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Cache, LoadError> {
         let folder = folder.into();
         fs::create_dir_all(&folder).map_err(|source| LoadError::Cache { path: folder.clone(), source })?;
         let cache = Cache { folder, limit_bytes: None };
-        cache.remove_leftovers();
+        cache.remove_temporary_files();
         Ok(cache)
     }
 
-    /// The same with a limit of what all entries may take (bytes). An entry beyond the whole limit is not stored.
+    /// The same cache with a limit on the bytes of all entries together. A larger entry is not stored.
     pub fn with_limit(self, limit_bytes: Option<u64>) -> Cache {
         Cache { limit_bytes, ..self }
     }
@@ -49,20 +50,20 @@ impl Cache {
         &self.folder
     }
 
-    /// Where the bytes of a digest are or would be.
-    fn path(&self, digest: &Sha256) -> PathBuf {
-        self.folder.join(hex(digest))
+    /// The file of a digest, whether it exists or not.
+    fn path(&self, digest: Digest) -> PathBuf {
+        self.folder.join(digest.to_string())
     }
 
     /// The bytes of a digest, checked against it; `None` if absent or damaged (then the entry is removed).
-    pub fn get(&self, digest: &Sha256) -> Result<Option<Vec<u8>>, LoadError> {
+    pub fn get(&self, digest: Digest) -> Result<Option<Vec<u8>>, LoadError> {
         let path = self.path(digest);
         let bytes = match read_used(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(LoadError::Cache { path, source }),
         };
-        if sha256(&bytes) == *digest {
+        if Digest::of(&bytes) == digest {
             return Ok(Some(bytes));
         }
         match fs::remove_file(&path) {
@@ -72,18 +73,19 @@ impl Cache {
     }
 
     /// Stores bytes and returns their digest. When it returns, they survive a crash of the machine.
-    pub fn put(&self, bytes: &[u8]) -> Result<Sha256, LoadError> {
-        let digest = sha256(bytes);
-        if self.limit_bytes.is_none_or(|limit| bytes.len() as u64 <= limit) && self.get(&digest)?.is_none() {
-            let path = self.path(&digest);
-            // Before it is written: a full disk may have room afterwards.
+    pub fn put(&self, bytes: &[u8]) -> Result<Digest, LoadError> {
+        let digest = Digest::of(bytes);
+        if self.limit_bytes.is_none_or(|limit| bytes.len() as u64 <= limit) && self.get(digest)?.is_none() {
+            let path = self.path(digest);
+            // Evict before writing: a full disk may have room afterwards.
             self.make_room(bytes.len() as u64);
             self.write(&path, bytes).map_err(|source| LoadError::Cache { path, source })?;
         }
         Ok(digest)
     }
 
-    /// Deletes what was not used for longest until `more` bytes fit. Best effort: what cannot be deleted stays.
+    /// Deletes the least recently used entries until `more` bytes fit. Best effort: an entry that cannot be deleted
+    /// stays.
     fn make_room(&self, more: u64) {
         let Some(limit) = self.limit_bytes else { return };
         let mut entries = self.entries();
@@ -104,8 +106,8 @@ impl Cache {
         let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
         let entry = |file: fs::DirEntry| {
             let name = file.file_name();
-            // Nothing else that lies there is ours to delete.
-            parse_hex(name.to_str()?)?;
+            // Other files in the folder are not the cache's to delete.
+            name.to_str()?.parse::<Digest>().ok()?;
             let facts = file.metadata().ok().filter(fs::Metadata::is_file)?;
             Some(Entry { path: file.path(), bytes: facts.len(), used: facts.modified().ok()? })
         };
@@ -121,8 +123,8 @@ impl Cache {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Best effort: a leftover that cannot be removed does no harm.
-    fn remove_leftovers(&self) {
+    /// Best effort: a temporary file that cannot be removed does no harm.
+    fn remove_temporary_files(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
             let old = || {
@@ -142,28 +144,28 @@ struct Entry {
     used: SystemTime,
 }
 
-/// Reads an entry, locked against deletion, and notes that it was used.
+/// Reads an entry under a lock against deletion, and sets the time of its last use.
 fn read_used(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
-    // Where there are no locks, an open file can still be read to its end after its name is gone.
+    // On file systems without locks, an open file can still be read to its end after it was deleted.
     file.lock_shared().ok();
     let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or_default());
     file.read_to_end(&mut bytes)?;
-    // A folder that cannot be written to is not cleaned up by this process either.
+    // In a read-only folder this fails. This process then evicts nothing there either.
     file.set_modified(SystemTime::now()).ok();
     Ok(bytes)
 }
 
-/// Deletes an entry that nobody reads; true if it is gone.
+/// Deletes an entry unless a process is reading it; true if the file no longer exists.
 fn delete_unused(path: &Path) -> bool {
-    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     match File::open(path) {
         Ok(file) => match file.try_lock() {
             Err(fs::TryLockError::WouldBlock) => false,
-            // Locked, or no locks here.
-            _ => fs::remove_file(path).map_or_else(|error| gone(&error), |()| true),
+            // This process has the lock, or the file system has no locks.
+            _ => fs::remove_file(path).map_or_else(|error| is_missing(&error), |()| true),
         },
-        Err(error) => gone(&error),
+        Err(error) => is_missing(&error),
     }
 }
 
@@ -176,16 +178,16 @@ mod tests {
     }
 
     fn used_at(cache: &Cache, number: u8, seconds: u64) {
-        let file = File::open(cache.path(&sha256(&entry(number)))).expect("it is there");
+        let file = File::open(cache.path(Digest::of(&entry(number)))).expect("it is there");
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).expect("it is ours");
     }
 
-    fn there(cache: &Cache) -> Vec<u8> {
-        (0..9).filter(|number| cache.path(&sha256(&entry(*number))).exists()).collect()
+    fn stored(cache: &Cache) -> Vec<u8> {
+        (0..9).filter(|number| cache.path(Digest::of(&entry(*number))).exists()).collect()
     }
 
     #[test]
-    fn beyond_its_limit_what_was_not_used_for_longest_goes() {
+    fn the_least_recently_used_entry_is_evicted() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("notes.txt"), [0; 1000]).expect("it is writable");
         let cache = Cache::open(folder.path()).expect("it opens").with_limit(Some(350));
@@ -193,29 +195,29 @@ mod tests {
             cache.put(&entry(number)).expect("it is stored");
             used_at(&cache, number, 100 + u64::from(number));
         }
-        assert_eq!(cache.get(&sha256(&entry(0))).expect("it is read"), Some(entry(0)), "used just now");
+        assert_eq!(cache.get(Digest::of(&entry(0))).expect("it is read"), Some(entry(0)), "used just now");
         cache.put(&entry(3)).expect("it is stored");
-        assert_eq!(there(&cache), [0, 2, 3]);
+        assert_eq!(stored(&cache), [0, 2, 3]);
         assert!(folder.path().join("notes.txt").exists(), "only entries are deleted");
         cache.put(&[7; 351]).expect("it is fine");
-        assert_eq!(there(&cache), [0, 2, 3], "what cannot fit deletes nothing");
+        assert_eq!(stored(&cache), [0, 2, 3], "an entry beyond the limit evicts nothing");
     }
 
     #[test]
-    fn an_entry_in_use_stays() {
+    fn an_entry_that_is_being_read_is_not_evicted() {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = Cache::open(folder.path()).expect("it opens").with_limit(Some(200));
         for number in 0..2 {
             cache.put(&entry(number)).expect("it is stored");
             used_at(&cache, number, 100 + u64::from(number));
         }
-        let reader = File::open(cache.path(&sha256(&entry(0)))).expect("it is there");
-        reader.lock_shared().expect("nobody else has it");
+        let reader = File::open(cache.path(Digest::of(&entry(0)))).expect("it is there");
+        reader.lock_shared().expect("no other lock is held");
         cache.put(&entry(2)).expect("it is stored");
-        assert_eq!(there(&cache), [0, 2]);
+        assert_eq!(stored(&cache), [0, 2]);
         drop(reader);
         cache.put(&entry(3)).expect("it is stored");
-        assert_eq!(there(&cache), [2, 3]);
+        assert_eq!(stored(&cache), [2, 3]);
     }
 
     #[test]
@@ -228,7 +230,7 @@ mod tests {
                     for round in 0..100_u8 {
                         let bytes = entry(round.wrapping_mul(7 + worker) % 9);
                         let digest = cache.put(&bytes).expect("it is stored");
-                        let got = cache.get(&digest).expect("it is read");
+                        let got = cache.get(digest).expect("it is read");
                         assert!(got.is_none_or(|got| got == bytes));
                     }
                 });

@@ -1,4 +1,4 @@
-//! From a file's bytes to a log's text, with a limit on the text.
+//! Decompression of a log, with a limit on the size of the text.
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::LoadError;
@@ -15,8 +15,8 @@ const GZIP_MAGIC: &[u8] = b"\x1f\x8b";
 const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
 impl Kind {
-    /// By the ending of its name, else by its first bytes. The name goes first so that an archive with a damaged
-    /// beginning is reported as such and not read as text.
+    /// By the ending of the file name, else by the first bytes. The name comes first, so that an archive with a damaged
+    /// beginning is reported as damaged and not read as text.
     fn of(name: &str, head: &[u8]) -> Kind {
         let name = name.split(['?', '#']).next().unwrap_or(name).to_ascii_lowercase();
         if name.ends_with(".gz") || head.starts_with(GZIP_MAGIC) {
@@ -38,7 +38,7 @@ impl Kind {
 }
 
 /// Reads the text of a stored log. `name` is its file name, `origin` the path or URL for messages. `read_error` makes
-/// the error of a plain file that cannot be read.
+/// the error of a file that cannot be read.
 pub(crate) fn text(
     stored: impl Read,
     name: &str,
@@ -49,11 +49,11 @@ pub(crate) fn text(
     let mut stored = BufReader::with_capacity(1 << 16, stored);
     let kind = Kind::of(name, stored.fill_buf().map_err(&read_error)?);
     let mut text = Vec::new();
-    // One byte more than allowed tells a text at the limit from one beyond it.
+    // One byte beyond the limit distinguishes a text at the limit from a longer one.
     let limit = limit_bytes.saturating_add(1);
     let outcome = match kind {
         Kind::Plain => stored.take(limit).read_to_end(&mut text),
-        // The archive's own files may be several members one after the other.
+        // A file of the Parallel Workloads Archive may have several gzip members.
         Kind::Gzip => flate2::bufread::MultiGzDecoder::new(stored).take(limit).read_to_end(&mut text),
         Kind::Zstd => zstd::Decoder::with_buffer(stored).and_then(|d| d.take(limit).read_to_end(&mut text)),
     };
@@ -70,7 +70,7 @@ pub(crate) fn text(
     }
 }
 
-/// Whether an error while decompressing came from the system below, not from the data.
+/// Whether an error of decompression came from the operating system, not from the data.
 fn is_system(error: &io::Error) -> bool {
     error.raw_os_error().is_some()
 }

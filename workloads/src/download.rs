@@ -1,21 +1,22 @@
-//! Files over HTTP, checked against their SHA-256.
+//! Downloads over HTTP, checked against their SHA-256.
 use std::io::Read;
 use std::time::Duration;
 
-use crate::sha::{Sha256, hex, sha256};
+use powersweep_experiments::Digest;
+
 use crate::{Limits, LoadError};
 
-/// Time for a connection, name resolution included.
+/// Time-out of name resolution, and of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Time from the request to the first bytes of the answer.
+/// Time-out from the request to the first bytes of the response.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Time for the whole body: the largest logs over a slow line.
+/// Time-out of the whole body: enough for the largest logs over a slow line.
 const BODY_TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// Fetches a file. The bytes returned have the SHA-256 `expected`.
-pub(crate) fn fetch(url: &str, expected: &Sha256, limits: Limits) -> Result<Vec<u8>, LoadError> {
+pub(crate) fn fetch(url: &str, expected: Digest, limits: Limits) -> Result<Vec<u8>, LoadError> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_resolve(Some(CONNECT_TIMEOUT))
         .timeout_connect(Some(CONNECT_TIMEOUT))
@@ -44,9 +45,9 @@ pub(crate) fn fetch(url: &str, expected: &Sha256, limits: Limits) -> Result<Vec<
     if let Some(announced) = announced.filter(|n| *n != bytes.len() as u64) {
         return Err(failed(format!("the connection ended after {} of {announced} bytes", bytes.len())));
     }
-    let found = sha256(&bytes);
-    if found != *expected {
-        return Err(LoadError::WrongSha256 { origin: url.to_owned(), expected: hex(expected), found: hex(&found) });
+    let found = Digest::of(&bytes);
+    if found != expected {
+        return Err(LoadError::WrongSha256 { origin: url.to_owned(), expected, found });
     }
     Ok(bytes)
 }

@@ -1,37 +1,39 @@
-//! Why a log could not be had.
+//! Why a log could not be loaded.
 use std::io;
 use std::path::PathBuf;
+
+use powersweep_experiments::Digest;
 
 /// A log that cannot be loaded. [`LoadError::is_retryable`] says whether the same call may succeed later.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// No file of this name. Final.
+    /// No file has this name. Final.
     #[error("there is no log `{log}`: {}{}", looked_in(.places), nearest_names(.nearest))]
     NotFound {
         /// The name or path asked for.
         log: String,
-        /// Folders or files looked at.
+        /// Folders that were searched.
         places: Vec<PathBuf>,
-        /// Names of logs there that look alike, the nearest first.
+        /// Similar names of logs in these folders, the nearest first.
         nearest: Vec<String>,
     },
-    /// The file system refused. Final, unless the file system was at fault.
+    /// The file cannot be read. Final, unless the file system was at fault.
     #[error("cannot read {}: {source}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is no intact archive of its kind. Final.
-    #[error("{origin} is a damaged or incomplete {kind} file ({source}): fetch it again from where it came")]
+    /// The archive is damaged or incomplete. Final.
+    #[error("{origin} is a damaged or incomplete {kind} file ({source}): download it again")]
     Damaged {
         /// Path or URL.
         origin: String,
         /// gzip or zstd.
         kind: &'static str,
-        /// What the decoder said.
+        /// The error of the decoder.
         source: io::Error,
     },
     /// Larger than the [`crate::Limits`]. Final.
@@ -41,61 +43,53 @@ pub enum LoadError {
         origin: String,
         /// The limit.
         limit_bytes: u64,
-        /// Whether the text is too large, not the file.
+        /// Whether the decompressed text is too large, not the stored file.
         text: bool,
     },
-    /// The file is not the one that the manifest names. Final.
-    #[error("{origin} is not the file asked for: its sha256 is {found}, log_sha256 says {expected}")]
+    /// The file is not the one whose digest the manifest gives. Final.
+    #[error("{origin} is another file than `log_sha256` says: its SHA-256 is {found}, not {expected}")]
     WrongSha256 {
         /// Path or URL.
         origin: String,
-        /// Hex digits asked for.
-        expected: String,
-        /// Hex digits found.
-        found: String,
-    },
-    /// Not a SHA-256. Final.
-    #[error("log_sha256 of `{log}` must be 64 hex digits, not `{text}`")]
-    BadSha256 {
-        /// The log it belongs to.
-        log: String,
-        /// The text given.
-        text: String,
+        /// The digest of the manifest.
+        expected: Digest,
+        /// The digest of the file.
+        found: Digest,
     },
     /// A URL without a SHA-256: its content could change between two runs. Final.
-    #[error("the URL {url} needs log_sha256, the SHA-256 of the file that it gives (64 hex digits)")]
+    #[error("the URL {url} needs `log_sha256`: give the SHA-256 of the file as downloaded (64 hexadecimal digits)")]
     Sha256Missing {
         /// The URL.
         url: String,
     },
-    /// The server answered with an error. Retryable for 408, 429 and 5xx.
-    #[error("{url}: the server answered {status}")]
+    /// The server responded with an error. Retryable for 408, 429 and 5xx.
+    #[error("cannot download {url}: the server responded with HTTP status {status}")]
     Status {
         /// The URL.
         url: String,
         /// HTTP status.
         status: u16,
     },
-    /// The download failed on the way. Retryable.
+    /// The download was interrupted. Retryable.
     #[error("cannot download {url}: {reason}")]
     Download {
         /// The URL.
         url: String,
-        /// What happened.
+        /// The reason.
         reason: String,
     },
-    /// The cache folder cannot be used. Retryable: a disk may be full for a while.
-    #[error("cannot use the cache {}: {source}", .path.display())]
+    /// The cache folder cannot be used. Retryable: a full disk may have room later.
+    #[error("cannot use the cache of logs at {}: {source}", .path.display())]
     Cache {
-        /// Folder or file of the cache.
+        /// The folder, or a file in it.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl LoadError {
-    /// Whether the same call may succeed later without a change of manifest or files.
+    /// Whether the same call may succeed later although manifest and files stay the same.
     pub fn is_retryable(&self) -> bool {
         match self {
             LoadError::Download { .. } | LoadError::Cache { .. } => true,

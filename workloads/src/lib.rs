@@ -1,35 +1,32 @@
-//! Where logs come from: search path, download, decompression, digest, caches.
+//! Workload logs: search path, download, decompression, digest, and caches on disk and in memory.
 //!
-//! - [`Library`] finds a log by name on a search path, by path, or by URL, and returns its text with the digest that
-//!   identifies it in results: the SHA-256 of the decompressed bytes.
-//! - [`Cache`] keeps bytes on disk under their SHA-256. Workers keep the logs in it that they fetched by digest, and
-//!   downloads go through it.
-//! - [`ParsedLogs`] keeps parsed logs and built workloads in memory, each made once however many threads ask.
+//! - [`Library`] finds a log by name on a search path, by path, or by URL. It returns the log's text and its digest: the
+//!   SHA-256 of the decompressed bytes, which identifies the log in results.
+//! - [`Cache`] keeps files on disk under their SHA-256: downloads, and the logs that a worker fetched from its
+//!   coordinator.
+//! - [`ParsedLogs`] keeps parsed logs and built workloads in memory. The engine parses and builds; each log is parsed
+//!   once, however many threads ask for it.
 //!
-//! Everything here blocks; async callers use a blocking thread. What a log means is not known here: parsing and rules
-//! are in the engine.
+//! All calls block; asynchronous callers use a blocking thread.
 
 mod cache;
 mod decompress;
 mod download;
 mod error;
 mod library;
-mod memo;
 mod parsed;
-mod sha;
 
 pub use cache::Cache;
 pub use error::LoadError;
 pub use library::{Library, LogBytes, Origin};
 pub use parsed::ParsedLogs;
-pub use sha::{Sha256, hex, parse_hex, sha256};
 
-/// Greatest sizes that are read. A log beyond them is refused before it fills the memory.
+/// Size limits. A larger log is refused before it fills the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a file or download as it is stored.
+    /// Bytes of a stored (compressed) file or download.
     pub stored_bytes: u64,
-    /// Bytes of its text.
+    /// Bytes of the decompressed text.
     pub text_bytes: u64,
 }
 

@@ -2,13 +2,15 @@
 use std::fs::{self, File};
 use std::path::{self, Path, PathBuf};
 
-use crate::sha::{Hashing, Sha256, hex, parse_hex, sha256};
+use powersweep_experiments::Digest;
+
 use crate::{Cache, Limits, LoadError, decompress, download};
 
-/// What is put behind a log's name, in this order, to find its file. The last is the file name itself.
+/// Endings that are appended to a log's name, in this order, to find its file; with the last one the name is the file
+/// name.
 const ENDINGS: [&str; 4] = [".swf.gz", ".swf.zst", ".swf", ""];
 
-/// Names shown when a log is not found.
+/// Greatest number of similar names in the message about a missing log.
 const NEAREST_SHOWN: usize = 3;
 
 /// Where a log was found.
@@ -16,7 +18,7 @@ const NEAREST_SHOWN: usize = 3;
 pub enum Origin {
     /// A file.
     File(PathBuf),
-    /// A URL, downloaded now or by an earlier call into the cache.
+    /// A URL, downloaded by this call or taken from the cache.
     Url(String),
 }
 
@@ -35,12 +37,12 @@ pub struct LogBytes {
     /// The decompressed text.
     pub bytes: Vec<u8>,
     /// SHA-256 of `bytes`: the log's identity in results.
-    pub digest: Sha256,
-    /// Where it was found.
+    pub digest: Digest,
+    /// The file or URL.
     pub origin: Origin,
 }
 
-/// Finds logs. Cheap to clone; calls block.
+/// Finds and loads logs. Cheap to clone; calls block.
 #[derive(Debug, Clone)]
 pub struct Library {
     search_path: Vec<PathBuf>,
@@ -56,12 +58,12 @@ impl Library {
         Library { search_path, cache_folder, cache_limit_bytes: None, limits: Limits::default() }
     }
 
-    /// The same with other limits.
+    /// The same library with other size limits.
     pub fn with_limits(self, limits: Limits) -> Library {
         Library { limits, ..self }
     }
 
-    /// The same with a limit of what the cache folder may take (bytes).
+    /// The same library with a limit on the size of the cache folder (bytes).
     pub fn with_cache_limit(self, limit_bytes: Option<u64>) -> Library {
         Library { cache_limit_bytes: limit_bytes, ..self }
     }
@@ -78,21 +80,13 @@ impl Library {
     /// - else a name: in each folder of the search path `NAME.swf.gz`, `NAME.swf.zst`, `NAME.swf`, `NAME`, then the
     ///   same in the current folder.
     ///
-    /// `sha256` is that of the stored (compressed) file, 64 hex digits, checked wherever it is given.
-    pub fn load(&self, log: &str, sha256: Option<&str>) -> Result<LogBytes, LoadError> {
-        let expected =
-            match sha256 {
-                None => None,
-                Some(text) => Some(parse_hex(text).ok_or_else(|| LoadError::BadSha256 {
-                    log: log.to_owned(),
-                    text: text.escape_debug().to_string(),
-                })?),
-            };
+    /// `sha256` is that of the stored (compressed) file, checked wherever it is given.
+    pub fn load(&self, log: &str, sha256: Option<Digest>) -> Result<LogBytes, LoadError> {
         if is_url(log) {
-            let expected = expected.ok_or_else(|| LoadError::Sha256Missing { url: log.to_owned() })?;
-            return self.load_url(log, &expected);
+            let expected = sha256.ok_or_else(|| LoadError::Sha256Missing { url: log.to_owned() })?;
+            return self.load_url(log, expected);
         }
-        self.load_file(self.find(log)?, expected)
+        self.load_file(self.find(log)?, sha256)
     }
 
     /// The file of a name or path, as [`Library::load`] finds it.
@@ -102,7 +96,7 @@ impl Library {
         let folders: Vec<&Path> =
             if is_path { vec![here] } else { self.search_path.iter().map(PathBuf::as_path).chain([here]).collect() };
         for folder in &folders {
-            // A path is a file's own name first; a name is a log's name first.
+            // A path is tried as it stands first, a name with the endings of logs first.
             let first = if is_path { Some("") } else { None };
             for ending in first.into_iter().chain(ENDINGS) {
                 let file = folder.join(format!("{log}{ending}"));
@@ -114,7 +108,7 @@ impl Library {
         Err(self.not_found(log, is_path))
     }
 
-    fn load_file(&self, file: PathBuf, expected: Option<Sha256>) -> Result<LogBytes, LoadError> {
+    fn load_file(&self, file: PathBuf, expected: Option<Digest>) -> Result<LogBytes, LoadError> {
         let read_error = |source| LoadError::Read { path: file.clone(), source };
         let origin = file.display().to_string();
         let opened = File::open(&file).map_err(read_error)?;
@@ -123,16 +117,18 @@ impl Library {
             return Err(LoadError::TooLarge { origin, limit_bytes: self.limits.stored_bytes, text: false });
         }
         if let Some(expected) = expected {
-            // In a pass of its own: a damaged archive should be called the wrong file if it is that.
-            let found = File::open(&file).and_then(|f| Hashing::new(f).finish()).map_err(read_error)?;
-            check_sha256(&origin, &expected, &found)?;
+            // A pass of its own, so that a file that is both wrong and damaged is reported as the wrong file.
+            let found = File::open(&file).and_then(Digest::of_reader).map_err(read_error)?;
+            if found != expected {
+                return Err(LoadError::WrongSha256 { origin, expected, found });
+            }
         }
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let bytes = decompress::text(opened, &name, &origin, self.limits.text_bytes, read_error)?;
-        Ok(LogBytes { digest: sha256(&bytes), bytes, origin: Origin::File(file) })
+        Ok(LogBytes { digest: Digest::of(&bytes), bytes, origin: Origin::File(file) })
     }
 
-    fn load_url(&self, url: &str, expected: &Sha256) -> Result<LogBytes, LoadError> {
+    fn load_url(&self, url: &str, expected: Digest) -> Result<LogBytes, LoadError> {
         let cache = self.cache_folder.as_ref().map(Cache::open).transpose()?;
         let cache = cache.map(|cache| cache.with_limit(self.cache_limit_bytes));
         let cached = match &cache {
@@ -151,7 +147,7 @@ impl Library {
         };
         let read_error = |e: std::io::Error| LoadError::Download { url: url.to_owned(), reason: e.to_string() };
         let bytes = decompress::text(&stored[..], url, url, self.limits.text_bytes, read_error)?;
-        Ok(LogBytes { digest: sha256(&bytes), bytes, origin: Origin::Url(url.to_owned()) })
+        Ok(LogBytes { digest: Digest::of(&bytes), bytes, origin: Origin::Url(url.to_owned()) })
     }
 
     fn not_found(&self, log: &str, is_path: bool) -> LoadError {
@@ -173,14 +169,7 @@ pub(crate) fn is_url(log: &str) -> bool {
     starts("http://") || starts("https://")
 }
 
-fn check_sha256(origin: &str, expected: &Sha256, found: &Sha256) -> Result<(), LoadError> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(LoadError::WrongSha256 { origin: origin.to_owned(), expected: hex(expected), found: hex(found) })
-}
-
-/// Names of the logs in a folder; none if it cannot be read.
+/// Names of the logs in a folder; none if the folder cannot be read.
 fn log_names(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.flatten().filter_map(|e| {
@@ -190,7 +179,7 @@ fn log_names(folder: &Path) -> Vec<String> {
     names.collect()
 }
 
-/// The names that look most like the wanted one.
+/// The names that are most similar to the wanted one.
 fn nearest(wanted: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     let mut scored: Vec<(f64, String)> = names

@@ -44,10 +44,9 @@ struct Found {
 pub fn run(args: &LpArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     // Systems of rates have no logs, so the digests are arbitrary and never shown.
-    let digests = manifest.logs().into_iter().zip(0_u64..).map(|(needed, i)| {
-        let mut digest = [0; 32];
-        digest[..8].copy_from_slice(&i.to_le_bytes());
-        (needed.log, Digest::from(digest))
+    let digests = manifest.logs().into_iter().map(|needed| {
+        let digest = Digest::of(needed.log.as_bytes());
+        (needed.log, digest)
     });
     let sweep = inputs::sweep(&manifest, &digests.collect())?;
     let found = systems(&sweep, args.index)?;

@@ -11,7 +11,7 @@ use powersweep_engine::components;
 use powersweep_engine::spec::{Param, Type};
 use powersweep_engine::workload::{self, Workload};
 use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value};
-use powersweep_experiments::{Digest, TaskSpec, identity};
+use powersweep_experiments::{TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
 use powersweep_results::{jobs, series, tasks};
 use powersweep_workloads::Library;
@@ -106,8 +106,10 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
     let log = match source.opt_text("log") {
         None => None,
         Some(name) => {
-            let bytes = inputs::log(library, name, source.opt_text("log_sha256"))?;
-            task.digest = Some(Digest::from(bytes.digest));
+            let sha256 = source.opt_text("log_sha256").map(str::parse).transpose();
+            let sha256 = sha256.map_err(|error| Failure::new(Exit::Usage, format!("log_sha256: {error}")))?;
+            let bytes = inputs::log(library, name, sha256)?;
+            task.digest = Some(bytes.digest);
             task.log = Some(Arc::from(name));
             Some(inputs::parsed(&bytes)?)
         }

@@ -11,10 +11,10 @@ use crate::exit::Outcome;
 use crate::{inputs, rows, screen};
 
 /// Loads the log and prints its facts.
-pub fn info(name: &str, sha256: Option<&str>, args: &LogArgs, format: Format) -> Outcome {
+pub fn info(name: &str, sha256: Option<Digest>, args: &LogArgs, format: Format) -> Outcome {
     let bytes = inputs::log(&inputs::library(args), name, sha256)?;
     let facts = LogFacts::of(&inputs::parsed(&bytes)?);
-    let digest = Digest::from(bytes.digest).to_string();
+    let digest = bytes.digest.to_string();
     match format {
         Format::Json => screen::print_json(&to_json(&facts, &digest)),
         Format::Table => screen::print(&to_text(&facts, &digest)),

@@ -48,6 +48,7 @@ use std::sync::Arc;
 
 use powersweep_engine::Value;
 
+use crate::Digest;
 use crate::errors::{ManifestErrors, Problem};
 use crate::exclusion::{Exclusion, Rule};
 use crate::limits::TaskLimits;
@@ -110,8 +111,8 @@ impl Tables {
 pub struct LogRef {
     /// Name on the search path, path, or URL, as the manifest has it.
     pub log: String,
-    /// SHA-256 of the file as downloaded (64 lower-case hexadecimal digits), where the manifest gives it.
-    pub sha256: Option<String>,
+    /// SHA-256 of the file as downloaded, where the manifest gives it.
+    pub sha256: Option<Digest>,
 }
 
 impl Manifest {

@@ -334,9 +334,13 @@ fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -
     for (log, mut sums) in logs(level) {
         sums.retain(Option::is_some);
         let sums: Vec<String> = sums.into_iter().flatten().collect();
+        let mut sha256 = None;
         for sum in &sums {
-            if let Err(error) = sum.parse::<Digest>() {
-                problems.push(Problem::new(span_of(sum), "`log_sha256` is malformed", error.to_string()));
+            match sum.parse::<Digest>() {
+                Ok(digest) => sha256 = Some(digest),
+                Err(error) => {
+                    problems.push(Problem::new(span_of(sum), "`log_sha256` is malformed", error.to_string()));
+                }
             }
         }
         if sums.len() > 1 {
@@ -347,7 +351,7 @@ fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -
             let help = "add log_sha256 = \"...\", the SHA-256 of the file as downloaded";
             problems.push(Problem::new(span_of(&log), "a URL needs `log_sha256`", "no digest is given").help(help));
         }
-        found.push(LogRef { log, sha256: sums.into_iter().next().map(|sum| sum.to_lowercase()) });
+        found.push(LogRef { log, sha256 });
     }
     found
 }

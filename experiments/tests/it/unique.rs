@@ -118,8 +118,9 @@ fn logs_are_listed_once_with_their_digest() {
         "0".repeat(64)
     );
     let manifest = Manifest::parse("t.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
-    let logs: Vec<(String, Option<String>)> = manifest.logs().into_iter().map(|log| (log.log, log.sha256)).collect();
-    assert_eq!(logs, [("x".to_owned(), Some(sum.to_lowercase())), ("y".to_owned(), Some("0".repeat(64)))]);
+    let logs: Vec<(String, Option<Digest>)> = manifest.logs().into_iter().map(|log| (log.log, log.sha256)).collect();
+    let digest = |text: &str| Some(text.parse().expect("64 digits"));
+    assert_eq!(logs, [("x".to_owned(), digest(&sum)), ("y".to_owned(), digest(&"0".repeat(64)))]);
     let contradiction =
         errors(&text.replace("log = \"x\"\n", &format!("log = \"x\"\nlog_sha256 = \"{}\"\n", "1".repeat(64))));
     assert!(contradiction.contains("log `x` is given 2 different digests"), "{contradiction}");

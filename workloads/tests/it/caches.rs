@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use powersweep_engine::workload::WorkloadError;
 use powersweep_engine::workload::swf::SwfError;
 use powersweep_engine::{Choice, Role, SimSpec, Value, components};
-use powersweep_workloads::{Cache, LoadError, ParsedLogs, hex, sha256};
+use powersweep_experiments::Digest;
+use powersweep_workloads::{Cache, LoadError, ParsedLogs};
 use tempfile::TempDir;
 
 use crate::LOG;
@@ -15,13 +16,13 @@ use crate::LOG;
 fn bytes_are_kept_under_their_digest() {
     let folder = TempDir::new().expect("a temporary folder");
     let cache = Cache::open(folder.path().join("a/b")).expect("opens");
-    let digest = sha256(b"bytes");
-    assert_eq!(cache.get(&digest).expect("reads"), None);
+    let digest = Digest::of(b"bytes");
+    assert_eq!(cache.get(digest).expect("reads"), None);
     assert_eq!(cache.put(b"bytes").expect("writes"), digest);
     assert_eq!(cache.put(b"bytes").expect("writes again"), digest);
-    assert_eq!(cache.get(&digest).expect("reads").as_deref(), Some(&b"bytes"[..]));
+    assert_eq!(cache.get(digest).expect("reads").as_deref(), Some(&b"bytes"[..]));
     let names: Vec<_> = fs::read_dir(cache.folder()).expect("lists").flatten().map(|e| e.file_name()).collect();
-    assert_eq!(names, [hex(&digest).as_str()], "nothing else is left");
+    assert_eq!(names, [digest.to_string().as_str()], "nothing else is left");
 }
 
 #[test]
@@ -30,11 +31,11 @@ fn a_damaged_entry_is_absent_and_can_be_put_again() {
     let cache = Cache::open(folder.path()).expect("opens");
     let digest = cache.put(b"bytes").expect("writes");
     for damage in [&b"bytez"[..], b"byte", b""] {
-        fs::write(folder.path().join(hex(&digest)), damage).expect("writes");
-        assert_eq!(cache.get(&digest).expect("reads"), None);
-        fs::write(folder.path().join(hex(&digest)), damage).expect("writes");
+        fs::write(folder.path().join(digest.to_string()), damage).expect("writes");
+        assert_eq!(cache.get(digest).expect("reads"), None);
+        fs::write(folder.path().join(digest.to_string()), damage).expect("writes");
         cache.put(b"bytes").expect("repairs");
-        assert_eq!(cache.get(&digest).expect("reads").as_deref(), Some(&b"bytes"[..]));
+        assert_eq!(cache.get(digest).expect("reads").as_deref(), Some(&b"bytes"[..]));
     }
 }
 
@@ -72,7 +73,7 @@ fn writers_of_the_same_bytes_do_not_disturb_each_other() {
                 let cache = Cache::open(folder.path()).expect("opens");
                 for _ in 0..10 {
                     let digest = cache.put(&bytes).expect("writes");
-                    assert_eq!(cache.get(&digest).expect("reads").as_deref(), Some(&bytes[..]));
+                    assert_eq!(cache.get(digest).expect("reads").as_deref(), Some(&bytes[..]));
                 }
             });
         }
@@ -104,7 +105,7 @@ fn spec(rules: &[(&str, Value)]) -> SimSpec {
 #[test]
 fn a_log_is_parsed_once_for_all_its_workloads() {
     let parsed = ParsedLogs::new(1 << 20);
-    let digest = sha256(LOG.as_bytes());
+    let digest = Digest::of(LOG.as_bytes());
     let (fetched, barrier) = (AtomicU32::new(0), Barrier::new(6));
     std::thread::scope(|scope| {
         for i in 0..6 {
@@ -117,7 +118,7 @@ fn a_log_is_parsed_once_for_all_its_workloads() {
                     fetched.fetch_add(1, Ordering::SeqCst);
                     Ok::<_, Failed>(LOG.as_bytes().to_vec())
                 };
-                let workload = parsed.workload(&spec, Some(&digest), "x", fetch).expect("builds");
+                let workload = parsed.workload(&spec, Some(digest), "x", fetch).expect("builds");
                 assert_eq!(workload.jobs.len() as i64, 1 + i % 2);
                 assert_eq!(workload.native_procs, Some(8));
             });
@@ -125,12 +126,12 @@ fn a_log_is_parsed_once_for_all_its_workloads() {
     });
     assert_eq!(fetched.load(Ordering::SeqCst), 1);
     let none = || -> Result<Vec<u8>, Failed> { panic!("is in memory") };
-    let log = parsed.log(&digest, "x", none).expect("is in memory");
+    let log = parsed.log(digest, "x", none).expect("is in memory");
     assert_eq!(log.records.len(), 2);
     let other_name = |wide: &str| {
         let mut spec = spec(&[("record_to", Value::Int(1)), ("wide_jobs", Value::Text(wide.to_owned()))]);
-        spec.choice_mut(Role::Source).set("log", Value::Text(format!("{wide}.swf"))).expect("is a text");
-        parsed.workload(&spec, Some(&digest), "y", none).expect("is in memory")
+        spec.part_mut(Slot::Source).set("log", Value::Text(format!("{wide}.swf"))).expect("is a text");
+        parsed.workload(&spec, Some(digest), "y", none).expect("is in memory")
     };
     assert!(
         std::sync::Arc::ptr_eq(&other_name("clamp"), &other_name("drop")),
@@ -142,10 +143,10 @@ fn a_log_is_parsed_once_for_all_its_workloads() {
 #[test]
 fn workloads_of_other_seeds_and_rules_are_others() {
     let parsed = ParsedLogs::new(1 << 20);
-    let digest = sha256(LOG.as_bytes());
+    let digest = Digest::of(LOG.as_bytes());
     let get = |rules: &[(&str, Value)]| {
         let fetch = || Ok::<_, Failed>(LOG.as_bytes().to_vec());
-        parsed.workload(&spec(rules), Some(&digest), "x", fetch).expect("builds")
+        parsed.workload(&spec(rules), Some(digest), "x", fetch).expect("builds")
     };
     let exact = get(&[("estimates", Value::Text("exact".to_owned()))]);
     assert_eq!((exact.jobs[0].estimate_s, get(&[]).jobs[0].estimate_s), (100.0, 200.0));
@@ -156,8 +157,8 @@ fn workloads_of_other_seeds_and_rules_are_others() {
 fn errors_of_fetching_parsing_and_building_reach_the_caller() {
     let parsed = ParsedLogs::new(1 << 20);
     let get = |text: Result<&str, Failed>, rules: &[(&str, Value)]| {
-        let digest = sha256(text.as_deref().unwrap_or("?").as_bytes());
-        parsed.workload(&spec(rules), Some(&digest), "x.swf", || text.map(|t| t.as_bytes().to_vec()))
+        let digest = Digest::of(text.as_deref().unwrap_or("?").as_bytes());
+        parsed.workload(&spec(rules), Some(digest), "x.swf", || text.map(|t| t.as_bytes().to_vec()))
     };
     assert!(matches!(get(Err(Failed::Fetch), &[]), Err(Failed::Fetch)));
     let error = get(Ok("1 2 3"), &[]).expect_err("is no log");
@@ -182,4 +183,63 @@ fn generated_workloads_differ_by_seed_and_are_kept() {
     let tight = ParsedLogs::new(1 << 20).with_max_workload_bytes(1000);
     let error = tight.workload(&SimSpec::new(), None, "", none).expect_err("is too large");
     assert!(matches!(error, Failed::Workload(WorkloadError::TooLarge { .. })), "{error}");
+}
+
+/// A log of so many records under a digest of its own.
+fn log_of(records: usize) -> (Digest, String) {
+    let record = |id: usize| format!("{id} {id} -1 100 4 -1 -1 4 200 -1 1 1 1 -1 1 -1 -1 -1\n");
+    let text: String = (1..=records).map(record).collect();
+    (Digest::of(text.as_bytes()), text)
+}
+
+/// Asks for the parsed log; true if it had to be parsed.
+fn parses(parsed: &ParsedLogs, (digest, text): &(Digest, String)) -> bool {
+    let mut fetched = false;
+    let fetch = || {
+        fetched = true;
+        Ok::<_, Failed>(text.as_bytes().to_vec())
+    };
+    parsed.log(*digest, "x", fetch).expect("parses");
+    fetched
+}
+
+#[test]
+fn a_new_log_is_kept_within_the_budget_and_unused_ones_are_evicted() {
+    let logs: Vec<(Digest, String)> = (1000..1040).map(log_of).collect();
+    let budget = {
+        let parsed = ParsedLogs::new(1 << 30);
+        parses(&parsed, &logs[39]);
+        parsed.used_bytes() * 4
+    };
+    let parsed = ParsedLogs::new(budget as usize);
+    for log in &logs {
+        assert!(parses(&parsed, log), "it is new");
+        assert!(!parses(&parsed, log) && !parses(&parsed, log), "a new log is kept");
+        assert!(parsed.used_bytes() <= budget);
+    }
+    assert!(parsed.used_bytes() > budget / 2, "the budget is used");
+    assert!(parses(&parsed, &logs[0]), "the first has gone");
+}
+
+#[test]
+fn a_log_of_more_than_half_of_the_budget_is_returned_and_not_kept() {
+    let log = log_of(1000);
+    let parsed = ParsedLogs::new(1 << 30);
+    parses(&parsed, &log);
+    let small = ParsedLogs::new((parsed.used_bytes() * 2 - 2) as usize);
+    assert!(parses(&small, &log) && parses(&small, &log));
+    assert_eq!(small.used_bytes(), 0);
+    let enough = ParsedLogs::new((parsed.used_bytes() * 2) as usize);
+    assert!(parses(&enough, &log) && !parses(&enough, &log));
+}
+
+#[test]
+fn after_a_panic_the_next_caller_tries_again() {
+    let parsed = ParsedLogs::new(1 << 20);
+    let digest = Digest::of(LOG.as_bytes());
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        parsed.log(digest, "x", || -> Result<Vec<u8>, Failed> { panic!("while fetching") })
+    }));
+    assert!(panicked.is_err());
+    assert!(parses(&parsed, &(digest, LOG.to_owned())));
 }

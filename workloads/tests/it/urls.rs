@@ -1,6 +1,7 @@
 use std::fs;
 
-use powersweep_workloads::{Library, Limits, LoadError, Origin, hex, sha256};
+use powersweep_experiments::Digest;
+use powersweep_workloads::{Library, Limits, LoadError, Origin};
 use tempfile::TempDir;
 
 use crate::server::{Server, response};
@@ -13,7 +14,7 @@ fn library() -> Library {
 #[test]
 fn a_download_is_checked_decompressed_and_kept() {
     let stored = gzip(LOG.as_bytes());
-    let sha = hex(&sha256(&stored));
+    let sha = Digest::of(&stored);
     let served = stored.clone();
     let server = Server::start(move |_| response("200 OK", &served));
     let cache = TempDir::new().expect("a temporary folder");
@@ -21,25 +22,25 @@ fn a_download_is_checked_decompressed_and_kept() {
     let library = Library::new(Vec::new(), Some(cache_folder.clone()));
     let url = server.url("l_x/X-1.swf.gz?v=1");
     for _ in 0..3 {
-        let log = library.load(&url, Some(&sha)).expect("loads");
+        let log = library.load(&url, Some(sha)).expect("loads");
         assert_eq!(log.bytes, LOG.as_bytes());
-        assert_eq!(log.digest, sha256(LOG.as_bytes()));
+        assert_eq!(log.digest, Digest::of(LOG.as_bytes()));
         assert_eq!(log.origin, Origin::Url(url.clone()));
     }
     assert_eq!(server.requests(), 1, "the cache answers");
-    fs::write(cache_folder.join(&sha), b"damaged").expect("writes");
-    assert_eq!(library.load(&url, Some(&sha)).expect("loads").bytes, LOG.as_bytes());
+    fs::write(cache_folder.join(sha.to_string()), b"damaged").expect("writes");
+    assert_eq!(library.load(&url, Some(sha)).expect("loads").bytes, LOG.as_bytes());
     assert_eq!(server.requests(), 2, "a damaged entry is fetched again");
-    library.load(&url, Some(&sha)).expect("loads");
+    library.load(&url, Some(sha)).expect("loads");
     assert_eq!(server.requests(), 2);
 }
 
 #[test]
 fn archives_without_an_ending_and_plain_texts_are_read() {
     for stored in [gzip(LOG.as_bytes()), zst(LOG.as_bytes()), LOG.as_bytes().to_vec()] {
-        let sha = hex(&sha256(&stored));
+        let sha = Digest::of(&stored);
         let server = Server::start(move |_| response("200 OK", &stored));
-        assert_eq!(library().load(&server.url("download"), Some(&sha)).expect("loads").bytes, LOG.as_bytes());
+        assert_eq!(library().load(&server.url("download"), Some(sha)).expect("loads").bytes, LOG.as_bytes());
     }
 }
 
@@ -50,7 +51,7 @@ fn a_download_needs_its_sha256_and_must_have_it() {
     let error = library().load(&url, None).expect_err("needs the digest");
     assert!(matches!(error, LoadError::Sha256Missing { .. }), "{error}");
     assert_eq!(server.requests(), 0);
-    let error = library().load(&url, Some(&"0".repeat(64))).expect_err("is another file");
+    let error = library().load(&url, Some(Digest::from([0; 32]))).expect_err("is another file");
     assert!(matches!(error, LoadError::WrongSha256 { .. }), "{error}");
     assert!(error.to_string().contains(&url) && !error.is_retryable());
 }
@@ -64,7 +65,7 @@ fn failures_say_what_happened_and_whether_to_try_again() {
         "silent" => Vec::new(),
         _ => b"no http\r\n\r\n".to_vec(),
     });
-    let load = |path: &str| library().load(&server.url(path), Some(&"0".repeat(64))).expect_err("fails");
+    let load = |path: &str| library().load(&server.url(path), Some(Digest::from([0; 32]))).expect_err("fails");
     assert!(matches!(load("gone"), LoadError::Status { status: 404, .. }));
     assert!(!load("gone").is_retryable());
     assert!(load("busy").is_retryable());
@@ -73,22 +74,22 @@ fn failures_say_what_happened_and_whether_to_try_again() {
         assert!(matches!(error, LoadError::Download { .. }) && error.is_retryable(), "{path}: {error:?}");
     }
     let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
-    let error = library().load(&format!("HTTP://{closed}/x"), Some(&"0".repeat(64))).expect_err("nobody listens");
+    let error = library().load(&format!("HTTP://{closed}/x"), Some(Digest::from([0; 32]))).expect_err("nobody listens");
     assert!(matches!(error, LoadError::Download { .. }), "{error:?}");
 }
 
 #[test]
 fn downloads_are_limited_whether_announced_or_not() {
     let body = vec![b'\n'; 10_000];
-    let sha = hex(&sha256(&body));
+    let sha = Digest::of(&body);
     let server = Server::start(move |path| match path {
         "announced" => response("200 OK", &body),
         _ => [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", &body[..]].concat(),
     });
     for path in ["announced", "until-the-end"] {
         let with = |stored_bytes| library().with_limits(Limits { stored_bytes, text_bytes: 1 << 20 });
-        with(10_000).load(&server.url(path), Some(&sha)).expect("at the limit");
-        let error = with(9_999).load(&server.url(path), Some(&sha)).expect_err("beyond the limit");
+        with(10_000).load(&server.url(path), Some(sha)).expect("at the limit");
+        let error = with(9_999).load(&server.url(path), Some(sha)).expect_err("beyond the limit");
         assert!(matches!(error, LoadError::TooLarge { text: false, .. }), "{path}: {error:?}");
     }
 }
@@ -99,6 +100,6 @@ fn redirects_are_followed() {
         "old" => b"HTTP/1.1 302 Found\r\nLocation: /new\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec(),
         _ => response("200 OK", LOG.as_bytes()),
     });
-    let sha = hex(&sha256(LOG.as_bytes()));
-    assert_eq!(library().load(&server.url("old"), Some(&sha)).expect("loads").bytes, LOG.as_bytes());
+    let sha = Digest::of(LOG.as_bytes());
+    assert_eq!(library().load(&server.url("old"), Some(sha)).expect("loads").bytes, LOG.as_bytes());
 }
