@@ -17,8 +17,8 @@ pub fn submission(
 ) -> Result<v1::SubmitReply, String> {
     let now = Now { mono: Duration::ZERO, wall_us: 0 };
     let mut farm = Farm::recover(Config::default(), loaded, 0, now);
-    let digests = digests.iter().map(|(log, digest)| (log.clone(), *digest.as_bytes())).collect();
-    let submission = Submission { sweep: sweep.clone(), digests, dry_run: true, restart: false, priority: None };
+    let (sweep, digests) = (sweep.clone(), digests.clone());
+    let submission = Submission { sweep, digests, dry_run: true, restart: false, priority: None };
     let mut effects = Vec::new();
     farm.handle(Event::Submit { client: 0, submission }, now, &mut effects);
     // Replies leave after the batch that they stand behind; here nothing is written, so every batch is durable.
@@ -65,8 +65,9 @@ pub fn task_state(loaded: &Loaded, task: &TaskSpec) -> TaskState {
     let Some(record) = loaded.experiments.iter().find(|e| e.name == *task.experiment) else {
         return TaskState::NewExperiment;
     };
-    let digests = record.digests.iter().map(|(log, digest)| (log.clone(), (*digest).into())).collect();
-    let stored = Manifest::parse("stored manifest", &record.manifest).ok().and_then(|m| Sweep::new(m, digests).ok());
+    let stored = Manifest::parse("stored manifest", &record.manifest)
+        .ok()
+        .and_then(|m| Sweep::new(m, record.digests.clone()).ok());
     let Some(index) = stored.and_then(|sweep| sweep.index_of(task)) else { return TaskState::New };
     let here = |experiment: &str, generation: u64| experiment == record.name && generation == record.generation;
     let (chunk, bit) = ((index >> 16) as u32, (index & 0xFFFF) as u32);

@@ -12,6 +12,7 @@ mod staged;
 mod table;
 
 use bytes::Bytes;
+use powersweep_experiments::Digest;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -26,9 +27,6 @@ pub const CHUNK_TASKS: u64 = 1 << 16;
 
 /// Longest experiment or table name in bytes: names are folder names, and file systems end at 255.
 pub const MAX_NAME_BYTES: usize = 200;
-
-/// Sha256 of a log's decompressed bytes.
-pub type LogDigest = [u8; 32];
 
 /// What an experiment is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +55,7 @@ pub struct ExperimentRecord {
     /// The exact text that was submitted.
     pub manifest: String,
     /// Log name to digest, as pinned.
-    pub digests: BTreeMap<String, LogDigest>,
+    pub digests: BTreeMap<String, Digest>,
     /// Versions pinned at first submit, "slot/name" (and "kernel") to version.
     pub pins: BTreeMap<String, u32>,
     /// Fingerprint of the `tasks` schema pinned at first submit.
@@ -102,7 +100,7 @@ pub struct EarlierRecord {
     /// The exact text that was submitted.
     pub manifest: String,
     /// Log name to digest, as pinned.
-    pub digests: BTreeMap<String, LogDigest>,
+    pub digests: BTreeMap<String, Digest>,
 }
 
 /// Which of 65,536 consecutive tasks have a durable row. Of an earlier generation: those that left the manifest.
@@ -330,7 +328,7 @@ pub struct LeaseRecord {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRecord {
     /// Sha256 of its decompressed bytes.
-    pub digest: LogDigest,
+    pub digest: Digest,
     /// Decompressed size.
     pub bytes: u64,
     /// The name under which it was first submitted.
@@ -434,7 +432,7 @@ pub enum Key {
     /// [`Record::Log`].
     Log {
         /// Digest.
-        digest: LogDigest,
+        digest: Digest,
     },
     /// [`Record::Upload`].
     Upload {

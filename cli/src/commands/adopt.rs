@@ -82,10 +82,9 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
         return Err(Failure::new(Exit::Refused, format!("the state in {location} knows {name}: {hint}")));
     }
     let (done, tasks, uploads) = (adoption.done(), adoption.tasks(), adoption.uploads());
-    let digests = digests.iter().map(|(log, digest)| (log.clone(), *digest.as_bytes())).collect();
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_us = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
-    store.commit(adoption.batch(digests, &loaded, now_us)).await.or_exit(Exit::Storage)?;
+    store.commit(adoption.batch(digests.clone(), &loaded, now_us)).await.or_exit(Exit::Storage)?;
     store.close().await.or_exit(Exit::Storage)?;
     let more = if uploads > 0 {
         format!(", {} in no part yet taken too", screen::count(uploads as u64, "upload"))

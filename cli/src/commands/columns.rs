@@ -27,7 +27,7 @@ pub fn run(args: &ColumnsArgs) -> Outcome {
         shown.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         for column in (table.columns)() {
             let null = if column.nullable { "or null" } else { "" };
-            shown.add_row([format!("  {}", column.name), column.ty.name().to_owned(), null.to_owned(), column.doc]);
+            shown.add_row([format!("  {}", column.name), column.type_name().to_owned(), null.to_owned(), column.doc]);
         }
         screen::print(&format!("{}: a row is {}\n{shown}\n", table.name, table.row))?;
     }
@@ -38,7 +38,7 @@ fn column_json(table: &str, column: &Column) -> Json {
     json!({
         "table": table,
         "name": column.name,
-        "type": column.ty.name(),
+        "type": column.type_name(),
         "unit": column.unit,
         "nullable": column.nullable,
         "doc": column.doc,

@@ -75,18 +75,18 @@ struct LogFiles {
 }
 
 impl LogSource for LogFiles {
-    fn digests(&self) -> BTreeSet<[u8; 32]> {
-        self.digests.values().map(|digest| *digest.as_bytes()).collect()
+    fn digests(&self) -> BTreeSet<Digest> {
+        self.digests.values().copied().collect()
     }
 
-    fn read(&self, digest: &[u8; 32]) -> Option<Vec<u8>> {
+    fn read(&self, digest: Digest) -> Option<Vec<u8>> {
         let needed = self
             .manifest
             .logs()
             .into_iter()
-            .find(|log| self.digests.get(&log.log).is_some_and(|known| known.as_bytes() == digest))?;
-        let found = self.library.load(&needed.log, needed.sha256.as_deref()).ok()?;
-        (found.digest == *digest).then_some(found.bytes)
+            .find(|log| self.digests.get(&log.log).is_some_and(|known| *known == digest))?;
+        let found = self.library.load(&needed.log, needed.sha256).ok()?;
+        (found.digest == digest).then_some(found.bytes)
     }
 }
 

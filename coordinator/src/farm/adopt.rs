@@ -7,13 +7,13 @@
 
 use std::collections::BTreeMap;
 
-use powersweep_experiments::Sweep;
+use powersweep_experiments::{Digest, Sweep};
 use uuid::Uuid;
 
 use super::index_set::IndexSet;
 use super::{pins, submit};
 use crate::records::{
-    CoveredRecord, DoneChunk, ExperimentRecord, ExperimentState, Loaded, LogDigest, Record, Table, Totals, UploadRecord,
+    CoveredRecord, DoneChunk, ExperimentRecord, ExperimentState, Loaded, Record, Table, Totals, UploadRecord,
 };
 use crate::store::Batch;
 
@@ -174,7 +174,7 @@ impl Adoption {
 
     /// The state as one batch: all or nothing. `loaded` is what the state holds of others; `now_us` microseconds since
     /// 1970 UTC. Epoch and generation get numbers that no lost one had: what workers still hold from before is refused.
-    pub fn batch(self, digests: BTreeMap<String, LogDigest>, loaded: &Loaded, now_us: i64) -> Batch {
+    pub fn batch(self, digests: BTreeMap<String, Digest>, loaded: &Loaded, now_us: i64) -> Batch {
         let name = self.sweep.manifest().name().to_owned();
         let unused = u64::try_from(now_us / 1_000_000).unwrap_or(0);
         let generation = unused.max(loaded.generation_floor + 1);

@@ -13,9 +13,7 @@ use super::leaving::Leaving;
 use super::pending::{Closed, Pending};
 use super::share::Share;
 use super::tables::{FlushWait, OpenIntent, TableRows};
-use crate::records::{
-    DoneChunk, ExperimentRecord, ExperimentState, FailureRecord, Key, LogDigest, Record, Source, Table,
-};
+use crate::records::{DoneChunk, ExperimentRecord, ExperimentState, FailureRecord, Key, Record, Source, Table};
 
 /// A generation of the manifest before the present one.
 #[derive(Debug)]
@@ -50,7 +48,7 @@ pub(super) struct Experiment {
     /// Tasks under more than one lease, with the number of leases.
     pub(super) duplicated: BTreeMap<u64, u32>,
     /// Logs that the store lacks.
-    pub(super) missing: BTreeSet<LogDigest>,
+    pub(super) missing: BTreeSet<Digest>,
     pub(super) tables: BTreeMap<Table, TableRows>,
     pub(super) intents: BTreeMap<Uuid, OpenIntent>,
     pub(super) flushes: Vec<FlushWait>,
@@ -242,7 +240,7 @@ impl Experiment {
             name: self.record.name.clone(),
             generation: self.record.generation,
             manifest: self.record.manifest.clone(),
-            digests: self.record.digests.iter().map(|(log, d)| (log.clone(), d.to_vec().into())).collect(),
+            digests: self.record.digests.iter().map(|(log, d)| (log.clone(), d.as_bytes().to_vec().into())).collect(),
             tables: self.record.tables.iter().map(|table| table.name().to_owned()).collect(),
             task_deadline_s: limits.task_deadline_s.unwrap_or_default(),
             task_max_events: limits.task_max_events.unwrap_or_default(),
@@ -258,11 +256,10 @@ pub(super) fn is_final(kind: crate::records::FailureKind) -> bool {
 }
 
 /// The sweep of stored text and digests.
-pub(super) fn sweep_of(manifest: &str, digests: &BTreeMap<String, LogDigest>) -> Result<Sweep, String> {
+pub(super) fn sweep_of(manifest: &str, digests: &BTreeMap<String, Digest>) -> Result<Sweep, String> {
     let manifest = Manifest::parse("manifest", manifest)
         .map_err(|errors| format!("this build cannot use the stored manifest: {errors}"))?;
-    let digests = digests.iter().map(|(log, digest)| (log.clone(), Digest::from(*digest))).collect();
-    Sweep::new(manifest, digests).map_err(|error| format!("this build cannot use the stored manifest: {error}"))
+    Sweep::new(manifest, digests.clone()).map_err(|error| format!("this build cannot use the stored manifest: {error}"))
 }
 
 /// Adds times up.

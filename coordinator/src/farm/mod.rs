@@ -42,7 +42,7 @@ mod worker;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use powersweep_experiments::Sweep;
+use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
 use uuid::Uuid;
@@ -54,7 +54,7 @@ pub use index_set::IndexSet;
 pub use pins::{build_versions, parts_of};
 pub use submit::Submission;
 
-use crate::records::{Fate, Intent, LeaseId, LogDigest, Table};
+use crate::records::{Fate, Intent, LeaseId, Table};
 use crate::store::Batch;
 use experiment::Experiment;
 use lease::Lease;
@@ -111,7 +111,7 @@ pub struct Config {
     /// state waits until it is submitted again, and is not waited for.
     pub only: Option<String>,
     /// Logs that lie where the coordinator can read them (local mode): tasks do not wait for their upload.
-    pub logs_at_hand: BTreeSet<LogDigest>,
+    pub logs_at_hand: BTreeSet<Digest>,
     /// Where the dataset is, for status.
     pub data: String,
     /// Version of this build, for status.
@@ -192,7 +192,7 @@ pub enum Event {
         /// Gets the reply, once the log is known for good.
         client: ClientId,
         /// Sha256 of its decompressed bytes.
-        digest: LogDigest,
+        digest: Digest,
         /// Decompressed size.
         bytes: u64,
         /// Name under which it came.
@@ -324,7 +324,7 @@ pub struct Farm {
     stragglers: VecDeque<LeaseId>,
     /// Slots of connected workers.
     slots: u64,
-    logs: BTreeMap<LogDigest, u64>,
+    logs: BTreeMap<Digest, u64>,
     /// Greatest generation of any experiment that left: a name that comes back begins above it.
     generation_floor: u64,
     /// Uploads deleted in this life, the latest ones: a hand-in that still names one cannot be taken.

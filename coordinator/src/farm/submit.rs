@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_experiments::{Mapping, Sweep};
+use powersweep_experiments::{Digest, Mapping, Sweep};
 use powersweep_proto::v1;
 
 use super::experiment::{Earlier, Experiment, is_final};
@@ -11,8 +11,8 @@ use super::leaving::{aside_name, is_aside};
 use super::pending::Pending;
 use super::{ClientId, Farm, Now, Reply, pins};
 use crate::records::{
-    CoveredRecord, DoneChunk, EarlierRecord, ExperimentRecord, ExperimentState, FailureRecord, Key, LeaseId, LogDigest,
-    Record, Table,
+    CoveredRecord, DoneChunk, EarlierRecord, ExperimentRecord, ExperimentState, FailureRecord, Key, LeaseId, Record,
+    Table,
 };
 
 /// Most indices of a sweep: chunk numbers have 32 bits.
@@ -24,7 +24,7 @@ pub struct Submission {
     /// The sweep.
     pub sweep: Sweep,
     /// Log name to digest, for every log of the manifest.
-    pub digests: BTreeMap<String, LogDigest>,
+    pub digests: BTreeMap<String, Digest>,
     /// Only say what would happen.
     pub dry_run: bool,
     /// Set an experiment with other pins aside and start anew.
@@ -108,14 +108,13 @@ impl Farm {
     }
 
     /// The logs that have to be uploaded before tasks can run.
-    pub(super) fn missing<'a>(&self, digests: impl IntoIterator<Item = &'a LogDigest>) -> BTreeSet<LogDigest> {
-        let lacks =
-            |digest: &&LogDigest| !self.config.logs_at_hand.contains(*digest) && !self.logs.contains_key(*digest);
+    pub(super) fn missing<'a>(&self, digests: impl IntoIterator<Item = &'a Digest>) -> BTreeSet<Digest> {
+        let lacks = |digest: &&Digest| !self.config.logs_at_hand.contains(*digest) && !self.logs.contains_key(*digest);
         digests.into_iter().filter(lacks).copied().collect()
     }
 
     /// The manifest as it is: a cancelled experiment goes on, a paused one stays so.
-    fn submit_again(&mut self, name: &str, priority: Option<i32>, missing: BTreeSet<LogDigest>) {
+    fn submit_again(&mut self, name: &str, priority: Option<i32>, missing: BTreeSet<Digest>) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.missing = missing;
         experiment.left = false;
@@ -129,7 +128,7 @@ impl Farm {
         }
     }
 
-    fn create(&mut self, name: &str, submission: &Submission, missing: BTreeSet<LogDigest>, now: Now) {
+    fn create(&mut self, name: &str, submission: &Submission, missing: BTreeSet<Digest>, now: Now) {
         let record = ExperimentRecord {
             name: name.to_owned(),
             generation: self.generation_floor + 1,
@@ -152,7 +151,7 @@ impl Farm {
     }
 
     /// Takes in an edited manifest: rows stay with the tasks that they belong to, leases go on.
-    fn edit(&mut self, name: &str, submission: &Submission, missing: BTreeSet<LogDigest>, now: Now) {
+    fn edit(&mut self, name: &str, submission: &Submission, missing: BTreeSet<Digest>, now: Now) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         let old = experiment.record.clone();
         let moved = move_to(experiment, &submission.sweep);
@@ -273,7 +272,7 @@ impl Farm {
             to_run: experiment.open_tasks(),
             failed,
             extra: experiment.extra(),
-            missing_logs: experiment.missing.iter().map(|digest| digest.to_vec().into()).collect(),
+            missing_logs: experiment.missing.iter().map(|digest| digest.as_bytes().to_vec().into()).collect(),
             state: self.state_of(experiment).0.into(),
             priority: experiment.record.priority,
             set_aside: String::new(),
@@ -281,7 +280,7 @@ impl Farm {
         }
     }
 
-    pub(super) fn log_stored(&mut self, digest: LogDigest, bytes: u64, name: String) {
+    pub(super) fn log_stored(&mut self, digest: Digest, bytes: u64, name: String) {
         if self.logs.insert(digest, bytes).is_none() {
             self.out.put(Record::Log(crate::records::LogRecord { digest, bytes, name }));
         }
@@ -371,13 +370,7 @@ fn lacking(experiment: &Experiment, tables: &[Table]) -> Vec<v1::TableGap> {
     gaps.filter(|gap| gap.tasks > 0).collect()
 }
 
-fn reply_of(
-    name: &str,
-    generation: u64,
-    sweep: &Sweep,
-    moved: &Moved,
-    missing: &BTreeSet<LogDigest>,
-) -> v1::SubmitReply {
+fn reply_of(name: &str, generation: u64, sweep: &Sweep, moved: &Moved, missing: &BTreeSet<Digest>) -> v1::SubmitReply {
     let done = moved.done.len();
     let failed = moved.failures.iter().filter(|failure| failure.quarantined).count() as u64;
     debug_assert!(moved.done.chunks().all(|(chunk, _)| chunk <= chunk_of(sweep.index_count())));
@@ -389,7 +382,7 @@ fn reply_of(
         to_run: sweep.task_count() - done - failed,
         failed,
         extra: moved.extra.values().map(IndexSet::len).sum(),
-        missing_logs: missing.iter().map(|digest| digest.to_vec().into()).collect(),
+        missing_logs: missing.iter().map(|digest| digest.as_bytes().to_vec().into()).collect(),
         ..v1::SubmitReply::default()
     }
 }

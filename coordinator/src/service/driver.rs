@@ -3,6 +3,7 @@
 //! It takes as many waiting events as there are before it commits, so that many hand-ins share one durable write.
 //! After a failed commit it drops the farm, closes all streams, loads the state again and goes on; workers reconnect.
 
+use powersweep_experiments::Digest;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -21,7 +22,6 @@ use super::requests::Requests;
 use super::{ServeError, ServeOptions};
 use crate::farm::{Action, ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
 use crate::owner::Lost;
-use crate::records::LogDigest;
 use crate::store::{Store, StoreError};
 
 /// Events that may wait for the driver: then streams are read no further.
@@ -57,7 +57,7 @@ pub(super) enum Command {
     /// A submit.
     Submit { submission: Submission, reply: oneshot::Sender<Reply> },
     /// A log's bytes are in the store.
-    LogStored { digest: LogDigest, bytes: u64, reply: oneshot::Sender<Reply> },
+    LogStored { digest: Digest, bytes: u64, reply: oneshot::Sender<Reply> },
     /// A flush.
     Flush { experiment: String, reply: oneshot::Sender<Reply> },
     /// A pause, resume, cancel, retry, delete or change of priority.

@@ -13,7 +13,6 @@ use tonic::Status;
 use super::MANIFEST_BYTES_MAX;
 use super::driver::Command;
 use crate::farm::{Action, Reply, Submission, kind_of};
-use crate::records::LogDigest;
 use crate::store::{Store, StoreError};
 
 /// Requests to a running coordinator.
@@ -29,10 +28,10 @@ pub struct Requests {
 /// Logs that lie where the coordinator can read them, by the digest of their text.
 pub trait LogSource: Send + Sync {
     /// The logs that lie there.
-    fn digests(&self) -> BTreeSet<LogDigest>;
+    fn digests(&self) -> BTreeSet<Digest>;
 
     /// The text of a log, if it is there. Blocks.
-    fn read(&self, digest: &LogDigest) -> Option<Vec<u8>>;
+    fn read(&self, digest: Digest) -> Option<Vec<u8>>;
 }
 
 impl Requests {
@@ -108,19 +107,19 @@ impl Requests {
     }
 
     /// Size of a stored log. One that lies elsewhere is stored first: a worker of another machine asks for it.
-    pub(super) async fn log_bytes(&self, digest: LogDigest) -> Result<u64, Status> {
+    pub(super) async fn log_bytes(&self, digest: Digest) -> Result<u64, Status> {
         if let Some(bytes) = self.store.log_bytes(digest).await.map_err(store_status)? {
             return Ok(bytes);
         }
         let nowhere = || Status::not_found("the coordinator does not have this log");
         let source = self.log_source.clone().ok_or_else(nowhere)?;
-        let read = tokio::task::spawn_blocking(move || source.read(&digest)).await;
+        let read = tokio::task::spawn_blocking(move || source.read(digest)).await;
         let text = read.map_err(|error| Status::internal(format!("the log cannot be read: {error}")))?;
         Ok(self.put_log(digest, text.ok_or_else(nowhere)?.into()).await?.bytes)
     }
 
     /// Stores a log's decompressed bytes. They must have the digest.
-    pub async fn put_log(&self, digest: LogDigest, data: Bytes) -> Result<v1::UploadLogReply, Status> {
+    pub async fn put_log(&self, digest: Digest, data: Bytes) -> Result<v1::UploadLogReply, Status> {
         let bytes = data.len() as u64;
         let new = self.store.put_log(digest, data).await.map_err(store_status)?;
         // Tasks wait for it until its record is durable: an answer before that could leave them waiting for ever.
@@ -136,7 +135,7 @@ impl Requests {
 fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
     let manifest = Manifest::parse("manifest", &request.manifest)
         .map_err(|errors| Status::invalid_argument(errors.to_string()))?;
-    let mut given: BTreeMap<String, LogDigest> = BTreeMap::new();
+    let mut given: BTreeMap<String, Digest> = BTreeMap::new();
     for (log, digest) in request.digests {
         let digest = digest_of(&digest).map_err(|reason| Status::invalid_argument(format!("log {log}: {reason}")))?;
         given.insert(log, digest);
@@ -148,8 +147,7 @@ fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
         };
         digests.insert(log.log, *digest);
     }
-    let typed = digests.iter().map(|(log, digest)| (log.clone(), Digest::from(*digest))).collect();
-    let sweep = Sweep::new(manifest, typed).map_err(|error| Status::invalid_argument(error.to_string()))?;
+    let sweep = Sweep::new(manifest, digests.clone()).map_err(|error| Status::invalid_argument(error.to_string()))?;
     Ok(Submission { sweep, digests, dry_run: request.dry_run, restart: request.restart, priority: request.priority })
 }
 
@@ -168,7 +166,7 @@ fn action_of(action: v1::control_request::Action) -> Result<Action, Status> {
     })
 }
 
-pub(super) fn digest_of(bytes: &[u8]) -> Result<LogDigest, String> {
+pub(super) fn digest_of(bytes: &[u8]) -> Result<Digest, String> {
     bytes.try_into().map_err(|_| format!("a digest has 32 bytes, not {}", bytes.len()))
 }
 

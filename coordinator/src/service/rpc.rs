@@ -1,5 +1,6 @@
 //! The gRPC calls: check, turn into requests and events, stream.
 
+use powersweep_experiments::Digest;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +20,7 @@ use super::driver::{self, Command};
 use super::requests::{Requests, digest_of, store_status};
 use super::{CHUNK_BYTES, LOG_BYTES_MAX, PART_BYTES_MAX};
 use crate::farm::{ConnId, Event};
-use crate::records::{LogDigest, Table};
+use crate::records::Table;
 
 /// The service.
 pub(super) struct Rpc {
@@ -77,7 +78,7 @@ impl v1::farm_server::Farm for Rpc {
     ) -> Result<Response<v1::UploadLogReply>, Status> {
         self.check(&request, Role::Client)?;
         let mut stream = request.into_inner();
-        let mut digest: Option<LogDigest> = None;
+        let mut digest: Option<Digest> = None;
         let mut data = BytesMut::new();
         while let Some(message) = stream.next().await {
             let message = message?;

@@ -5,6 +5,7 @@ use super::codec::Reader;
 use super::encoding::*;
 use crate::records::*;
 use bytes::Bytes;
+use powersweep_experiments::Digest;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use uuid::Uuid;
@@ -66,7 +67,7 @@ pub fn decode(key: &[u8], value: &Bytes) -> Result<Stored, DecodeError> {
         let id = LeaseId { epoch, counter: u64::from_be_bytes(exact(rest)?) };
         Stored::Record(Record::Lease(read_lease(&mut input, id)?))
     } else if let Some(rest) = key.strip_prefix(LOG) {
-        let digest = exact(rest)?;
+        let digest = exact::<32>(rest)?.into();
         Stored::Record(Record::Log(LogRecord { digest, bytes: input.uint()?, name: input.string()? }))
     } else if let Some(rest) = key.strip_prefix(UPLOAD) {
         Stored::Record(Record::Upload(read_upload(&mut input, Uuid::from_bytes(exact(rest)?))?))
@@ -232,11 +233,11 @@ fn exact<const N: usize>(bytes: &[u8]) -> Result<[u8; N], DecodeError> {
     bytes.try_into().map_err(|_| DecodeError::Malformed("a field has the wrong length"))
 }
 
-fn read_digests(input: &mut Reader<'_>) -> Result<BTreeMap<String, LogDigest>, DecodeError> {
+fn read_digests(input: &mut Reader<'_>) -> Result<BTreeMap<String, Digest>, DecodeError> {
     let mut digests = BTreeMap::new();
     for _ in 0..input.count()? {
         let log = input.string()?;
-        digests.insert(log, exact(input.raw(32)?)?);
+        digests.insert(log, exact::<32>(input.raw(32)?)?.into());
     }
     Ok(digests)
 }

@@ -11,6 +11,7 @@
 use super::StoreError;
 use super::codec::Writer;
 use crate::records::*;
+use powersweep_experiments::Digest;
 use std::collections::BTreeMap;
 
 /// Version of the value format that this build writes.
@@ -121,7 +122,7 @@ pub fn encode_key(key: &Key) -> Result<(Vec<u8>, Option<Vec<u8>>), StoreError> {
             bytes
         }
         Key::Lease { id } => [LEASE, &id.epoch.to_be_bytes(), &id.counter.to_be_bytes()].concat(),
-        Key::Log { digest } => [LOG, digest].concat(),
+        Key::Log { digest } => [LOG, digest.as_bytes()].concat(),
         Key::Upload { part_id } => [UPLOAD, part_id.as_bytes()].concat(),
         Key::Covered { experiment, table } => {
             let mut bytes = name_key(COVERED, experiment);
@@ -247,11 +248,11 @@ pub fn encode_record(record: &Record) -> Result<Vec<Pair>, StoreError> {
     Ok(pairs)
 }
 
-fn write_digests(out: &mut Writer, digests: &BTreeMap<String, LogDigest>) {
+fn write_digests(out: &mut Writer, digests: &BTreeMap<String, Digest>) {
     out.uint(digests.len() as u64);
     for (log, digest) in digests {
         out.str(log);
-        out.raw(digest);
+        out.raw(digest.as_bytes());
     }
 }
 

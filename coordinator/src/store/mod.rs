@@ -30,10 +30,11 @@ pub(crate) use objects::{blocking, staged_object};
 pub use open::{OPEN_TIME, OpenError, open};
 pub use slate::{ReadOnly, SlateStore};
 
-use crate::records::{Key, Loaded, LogDigest, Record, RowsRecord, Table};
+use crate::records::{Key, Loaded, Record, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
+use powersweep_experiments::Digest;
 use uuid::Uuid;
 
 /// Most records in one batch. A hand-in has a few, closing a part deletes one key a hand-in (262,144 at worst); retrying
@@ -166,10 +167,10 @@ pub enum StoreError {
     /// A log's bytes do not have the digest under which they were to be stored or found. Final for these bytes.
     #[error("log {expected} has other content: its sha256 is {found}")]
     WrongDigest {
-        /// Digest asked for, hex.
-        expected: String,
-        /// Digest of the bytes, hex.
-        found: String,
+        /// Digest asked for.
+        expected: Digest,
+        /// Digest of the bytes.
+        found: Digest,
     },
     /// The request itself is wrong (an over-long name, an empty id). Final: a mistake in the program.
     #[error("impossible request to the store: {reason}")]
@@ -246,13 +247,13 @@ pub trait Store: Send + Sync + 'static {
     async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError>;
 
     /// Stores a log by content. Returns false if it was there already. The bytes must have this digest.
-    async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError>;
+    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError>;
 
     /// Size of a stored log, if it is there.
-    async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError>;
+    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError>;
 
     /// Bytes `start..end` of a stored log (`end` is cut at its size).
-    async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError>;
+    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError>;
 
     /// Tries the storage, and says what is wrong with it; `None` if nothing is, or nobody knows. For messages: commits may
     /// take long without any error of their own.

@@ -6,12 +6,13 @@
 
 use super::objects::Objects;
 use super::{Batch, Op, Store, StoreError, decoding, encoding};
-use crate::records::{Loaded, LogDigest, RowsRecord, Table};
+use crate::records::{Loaded, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use object_store::path::Path;
+use powersweep_experiments::Digest;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::oneshot;
@@ -279,17 +280,17 @@ impl Store for ModelStore {
         self.objects.rename(&moves).await
     }
 
-    async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {
+    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
         drop(self.open()?);
         self.objects.put_log(digest, bytes).await
     }
 
-    async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError> {
+    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
         drop(self.open()?);
         self.objects.log_bytes(digest).await
     }
 
-    async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError> {
+    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
         drop(self.open()?);
         self.objects.log_range(digest, start, end).await
     }

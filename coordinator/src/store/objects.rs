@@ -6,13 +6,13 @@
 
 use super::encoding::check_name;
 use super::{BoxError, StoreError};
-use crate::records::{LogDigest, Table};
+use crate::records::Table;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::{Path, PathPart};
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use powersweep_experiments::Digest;
 use powersweep_results::part::read_footer;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -149,11 +149,11 @@ impl Objects {
     }
 
     /// See [`super::Store::put_log`].
-    pub async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {
+    pub async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
         let hashed = bytes.clone();
-        let found: LogDigest = blocking(move || Sha256::digest(&hashed).into()).await;
+        let found = blocking(move || Digest::of(&hashed)).await;
         if found != digest {
-            return Err(StoreError::WrongDigest { expected: hex(&digest), found: hex(&found) });
+            return Err(StoreError::WrongDigest { expected: digest, found });
         }
         let path = log_path(digest);
         match self.put_new(&path, bytes).await {
@@ -164,12 +164,12 @@ impl Objects {
     }
 
     /// See [`super::Store::log_bytes`].
-    pub async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError> {
+    pub async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
         self.size(&log_path(digest)).await
     }
 
     /// See [`super::Store::log_range`].
-    pub async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError> {
+    pub async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
         let path = log_path(digest);
         let size = self.size(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
         let end = end.min(size);
@@ -324,8 +324,8 @@ pub(crate) fn staged_object(experiment: &str, table: Table, part_id: Uuid) -> Pa
     private(&["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())])
 }
 
-fn log_path(digest: LogDigest) -> Path {
-    private(&["logs", &hex(&digest)])
+fn log_path(digest: Digest) -> Path {
+    private(&["logs", &digest.to_string()])
 }
 
 fn check_part(path: &Path, bytes: u64) -> Result<(), StoreError> {
@@ -338,10 +338,6 @@ fn check_part(path: &Path, bytes: u64) -> Result<(), StoreError> {
 
 pub(crate) fn unavailable(op: &'static str, path: &impl Display, error: impl Into<BoxError>) -> StoreError {
     StoreError::Unavailable { op, path: path.to_string(), source: error.into() }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Runs file or hash work beside the async threads where there are any.

@@ -10,11 +10,12 @@
 use super::objects::{Objects, unavailable};
 use super::vigil::Vigil;
 use super::{Batch, Location, Store, StoreError, decoding, encoding, merges, model, tuning};
-use crate::records::{Loaded, LogDigest, RowsRecord, Table};
+use crate::records::{Loaded, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::path::Path;
+use powersweep_experiments::Digest;
 use slatedb::config::{DbReaderOptions, FlushOptions, FlushType, ScanOptions};
 use slatedb::{CloseReason, CompactorBuilder, Db, DbIterator, DbReader, DbReaderMode, ErrorKind, WriteBatch};
 use std::sync::Arc;
@@ -390,17 +391,17 @@ impl Store for SlateStore {
         self.objects.rename(&moves).await
     }
 
-    async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {
+    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
         self.check_open()?;
         self.objects.put_log(digest, bytes).await
     }
 
-    async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError> {
+    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
         self.check_open()?;
         self.objects.log_bytes(digest).await
     }
 
-    async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError> {
+    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
         self.check_open()?;
         self.objects.log_range(digest, start, end).await
     }

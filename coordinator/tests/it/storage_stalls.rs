@@ -1,5 +1,6 @@
 //! A coordinator whose storage does not answer: it says so, hands nothing out, and goes on afterwards.
 
+use powersweep_experiments::Digest;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use object_store::path::Path;
-use powersweep_coordinator::records::{Key, Loaded, LogDigest, Record, RowsRecord, Table};
+use powersweep_coordinator::records::{Key, Loaded, Record, RowsRecord, Table};
 use powersweep_coordinator::service::{Handle, ServeError, ServeOptions, serve};
 use powersweep_coordinator::store::{
     Batch, Fault, Location, ModelStore, OpenError, SlateStore, Store, StoreError, open,
@@ -118,13 +119,13 @@ impl Store for Stuck {
     async fn discard_staged(&self, e: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
         self.0.discard_staged(e, table, part_id).await
     }
-    async fn put_log(&self, digest: LogDigest, bytes: Bytes) -> Result<bool, StoreError> {
+    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
         self.0.put_log(digest, bytes).await
     }
-    async fn log_bytes(&self, digest: LogDigest) -> Result<Option<u64>, StoreError> {
+    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
         self.0.log_bytes(digest).await
     }
-    async fn log_range(&self, digest: LogDigest, start: u64, end: u64) -> Result<Bytes, StoreError> {
+    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
         self.0.log_range(digest, start, end).await
     }
     async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {

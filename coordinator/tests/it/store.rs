@@ -8,7 +8,7 @@ use object_store::path::Path;
 use powersweep_coordinator::publish::part_path;
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, ModelStore, SlateStore, Store, StoreError};
-use sha2::{Digest, Sha256};
+use powersweep_experiments::Digest;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -235,10 +235,10 @@ async fn staged_objects_are_published_once(place: Place) {
 async fn logs_are_stored_by_content(place: Place) {
     let store = place.open().await;
     let log = Bytes::from_static(b"; Version: 2.2\n1 0 -1 10 4 ...\n");
-    let digest: LogDigest = Sha256::digest(&log).into();
+    let digest = Digest::of(&log);
     assert_eq!(store.log_bytes(digest).await.expect("looks"), None);
     assert!(matches!(store.log_range(digest, 0, 10).await, Err(StoreError::Missing { .. })));
-    let error = store.put_log([1; 32], log.clone()).await.expect_err("other content");
+    let error = store.put_log([1; 32].into(), log.clone()).await.expect_err("other content");
     assert!(matches!(error, StoreError::WrongDigest { .. }), "{error}");
     assert!(store.put_log(digest, log.clone()).await.expect("stored"));
     assert!(!store.put_log(digest, log.clone()).await.expect("there already"));

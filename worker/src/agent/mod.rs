@@ -441,9 +441,8 @@ impl Agent {
         let manifest = Manifest::parse(&name, &message.manifest)
             .map_err(|e| wrong(format!("the manifest of experiment `{name}`: {e}")))?;
         let digest = |(log, bytes): (String, bytes::Bytes)| {
-            let bytes =
-                <[u8; 32]>::try_from(&bytes[..]).map_err(|_| wrong(format!("the digest of the log `{log}`")))?;
-            Ok((log, Digest::from(bytes)))
+            let digest = Digest::try_from(&bytes[..]).map_err(|_| wrong(format!("the digest of the log `{log}`")))?;
+            Ok((log, digest))
         };
         let digests = message.digests.into_iter().map(digest).collect::<Result<_, WorkerError>>()?;
         let sweep = Sweep::new(manifest, digests).map_err(|e| wrong(format!("the sweep of `{name}`: {e}")))?;

@@ -70,8 +70,8 @@ async fn leave(mut conn: Conn, worker: Ended, shutdown: CancellationToken) -> Wo
     end(worker).await.expect("a good end")
 }
 
-fn tiny_digest() -> Vec<(String, [u8; 32])> {
-    vec![("tiny".to_owned(), *Digest::of(TINY_LOG).as_bytes())]
+fn tiny_digest() -> Vec<(String, Digest)> {
+    vec![("tiny".to_owned(), Digest::of(TINY_LOG))]
 }
 
 fn rows(hand_in: &v1::HandIn) -> usize {

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use powersweep_experiments::Digest;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::farm_server::{Farm, FarmServer};
 use powersweep_proto::v1::worker_message::Body as FromWorker;
@@ -97,12 +98,12 @@ impl Conn {
         self.send(farm_message::Body::Welcome(welcome)).await;
     }
 
-    pub(crate) async fn experiment(&self, manifest: &str, tables: &[&str], digests: Vec<(String, [u8; 32])>) {
+    pub(crate) async fn experiment(&self, manifest: &str, tables: &[&str], digests: Vec<(String, Digest)>) {
         let experiment = v1::Experiment {
             name: "test".into(),
             generation: 1,
             manifest: manifest.to_owned(),
-            digests: digests.into_iter().map(|(log, d)| (log, d.to_vec().into())).collect(),
+            digests: digests.into_iter().map(|(log, d)| (log, d.as_bytes().to_vec().into())).collect(),
             tables: tables.iter().map(|t| (*t).to_owned()).collect(),
             ..Default::default()
         };

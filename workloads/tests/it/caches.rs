@@ -130,7 +130,7 @@ fn a_log_is_parsed_once_for_all_its_workloads() {
     assert_eq!(log.records.len(), 2);
     let other_name = |wide: &str| {
         let mut spec = spec(&[("record_to", Value::Int(1)), ("wide_jobs", Value::Text(wide.to_owned()))]);
-        spec.part_mut(Slot::Source).set("log", Value::Text(format!("{wide}.swf"))).expect("is a text");
+        spec.choice_mut(Role::Source).set("log", Value::Text(format!("{wide}.swf"))).expect("is a text");
         parsed.workload(&spec, Some(digest), "y", none).expect("is in memory")
     };
     assert!(

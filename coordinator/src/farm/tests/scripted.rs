@@ -296,7 +296,7 @@ fn an_owner_that_is_fenced_answers_nothing() {
 #[test]
 fn a_log_is_confirmed_when_no_crash_can_forget_it() {
     let mut wire = Wire::new();
-    let stored = Event::LogStored { client: 3, digest: [7; 32], bytes: 1, name: String::new() };
+    let stored = Event::LogStored { client: 3, digest: [7; 32].into(), bytes: 1, name: String::new() };
     wire.event(stored.clone());
     wire.commit(Some(Fault::Lose));
     assert!(wire.replies.is_empty(), "it was lost with its batch");

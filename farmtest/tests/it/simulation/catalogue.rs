@@ -5,19 +5,18 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use powersweep_coordinator::records::LogDigest;
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use uuid::Uuid;
 
 use super::random::{Random, mix};
 
 /// The content of the log that some manifests need. Each pin is another content, and its rows fit no other pin.
-pub(super) fn log_of(pin: u8) -> LogDigest {
-    [7 + pin; 32]
+pub(super) fn log_of(pin: u8) -> Digest {
+    Digest::from([7 + pin; 32])
 }
 
 /// The log content of a manifest: by its digests, and a fixed one for a manifest without a log.
-pub(super) fn pinned(digests: &BTreeMap<String, LogDigest>) -> LogDigest {
+pub(super) fn pinned(digests: &BTreeMap<String, Digest>) -> Digest {
     digests.values().next().copied().unwrap_or(log_of(0))
 }
 
@@ -45,17 +44,16 @@ pub(super) struct Generation {
     /// By index; `None` where it is excluded.
     pub(super) facts: Vec<Option<Fact>>,
     pub(super) jobs: bool,
-    pub(super) digests: BTreeMap<String, LogDigest>,
+    pub(super) digests: BTreeMap<String, Digest>,
 }
 
 impl Generation {
-    fn new(text: &str, log: LogDigest) -> Generation {
+    fn new(text: &str, log: Digest) -> Generation {
         let manifest = Manifest::parse("simulated", text).unwrap_or_else(|errors| panic!("{errors}"));
         let logs = manifest.logs();
-        let digests: BTreeMap<String, LogDigest> = logs.iter().map(|found| (found.log.clone(), log)).collect();
+        let digests: BTreeMap<String, Digest> = logs.iter().map(|found| (found.log.clone(), log)).collect();
         let jobs = manifest.tables().names().any(|table| table == "jobs");
-        let typed = digests.iter().map(|(log, digest)| (log.clone(), Digest::from(*digest))).collect();
-        let sweep = Sweep::new(manifest, typed).expect("the digests are given");
+        let sweep = Sweep::new(manifest, digests.clone()).expect("the digests are given");
         let facts = (0..sweep.index_count()).map(|index| {
             let task = sweep.task(index)?;
             let nature = match task.sim.seed % 29 {
@@ -78,9 +76,9 @@ impl Generation {
 }
 
 /// The manifest with this text and this log content.
-pub(super) fn generation(text: &str, log: LogDigest) -> Rc<Generation> {
+pub(super) fn generation(text: &str, log: Digest) -> Rc<Generation> {
     thread_local! {
-        static KNOWN: RefCell<BTreeMap<LogDigest, BTreeMap<String, Rc<Generation>>>> =
+        static KNOWN: RefCell<BTreeMap<Digest, BTreeMap<String, Rc<Generation>>>> =
             const { RefCell::new(BTreeMap::new()) };
     }
     KNOWN.with_borrow_mut(|known| {

@@ -1,9 +1,9 @@
 //! A client: makes one request after the other, and repeats each until it is answered.
 
+use powersweep_experiments::Digest;
 use std::collections::{BTreeMap, VecDeque};
 
 use powersweep_coordinator::farm::{Action, Event, Reply, Submission};
-use powersweep_coordinator::records::LogDigest;
 use powersweep_proto::v1;
 
 use super::catalogue::{generation, log_of};
@@ -29,7 +29,7 @@ pub(super) enum Wish {
         restart: bool,
     },
     PutLog {
-        digest: LogDigest,
+        digest: Digest,
     },
     Flush {
         experiment: String,

@@ -8,11 +8,12 @@
 //! - an epoch belongs to one owner;
 //! - a deleted or renamed experiment leaves no record, and its parts are where its fate says.
 
+use powersweep_experiments::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::executor::block_on;
 use powersweep_coordinator::records::{
-    EncodedRows, ExperimentRecord, Fate, Intent, Key, Loaded, LogDigest, Record, RowsRecord, Source, Table,
+    EncodedRows, ExperimentRecord, Fate, Intent, Key, Loaded, Record, RowsRecord, Source, Table,
 };
 use powersweep_coordinator::store::{Batch, ModelStore, Op, Store, StoreError};
 use uuid::Uuid;
@@ -33,7 +34,7 @@ pub(super) struct Disk {
     pub(super) store: ModelStore,
     /// Uploads of the jobs table: experiment, and the tasks of their rows.
     pub(super) staging: BTreeMap<Uuid, (String, Vec<Uuid>)>,
-    pub(super) logs: BTreeSet<LogDigest>,
+    pub(super) logs: BTreeSet<Digest>,
     pub(super) experiments: BTreeMap<String, ExperimentRecord>,
     pub(super) intents: BTreeMap<Uuid, Intent>,
     /// Accepted uploads whose part is not closed, with their experiments.

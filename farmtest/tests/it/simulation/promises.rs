@@ -16,7 +16,7 @@ impl World {
         let sweep = farm.and_then(|farm| farm.sweep(&hand_in.experiment));
         if let Some(sweep) = sweep.filter(|_| self.disk.histories.is_present(&hand_in.experiment, hand_in.generation)) {
             let first = sweep.next_included(0).and_then(|index| sweep.task(index)).expect("no sweep is empty");
-            let log = first.digest.map_or(log_of(0), |digest| *digest.as_bytes());
+            let log = first.digest.unwrap_or(log_of(0));
             let present = generation(sweep.manifest().text(), log);
             let worker = &mut self.workers[self.links[link as usize].worker];
             worker.unwanted.extend(tasks.into_iter().filter(|task| present.tasks().all(|fact| fact.id != *task)));
