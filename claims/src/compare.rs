@@ -1,12 +1,13 @@
 //! Comparisons of a value with published numbers and with other values.
 
+use powersweep_engine::Value;
 use powersweep_experiments::Problem;
 use powersweep_experiments::reading::suggestion;
 use powersweep_results::columns::Table;
 use toml::de::DeTable;
 
 use crate::measure::{Groups, Scope};
-use crate::read::{Atom, Reader, table_of};
+use crate::read::{Reader, table_of};
 use crate::rows::{Needed, Rows};
 use crate::selection::{Context, Selection, span_of};
 
@@ -34,7 +35,7 @@ pub(crate) enum Comparison {
     /// The values at these conditions on a column rise strictly.
     Ascending {
         column: String,
-        atoms: Vec<Atom>,
+        places: Vec<Value>,
     },
 }
 
@@ -108,8 +109,8 @@ impl Comparison {
         }
         match self {
             Comparison::LessThan(_) | Comparison::GreaterThan(_) => {}
-            Comparison::Ascending { column, atoms } => {
-                let at = value.at(column, &atoms[0]);
+            Comparison::Ascending { column, places } => {
+                let at = value.at(column, &places[0]);
                 outer.of_value(&at).need(&at, needed);
             }
             _ => outer.of_value(value).need(value, needed),
@@ -153,12 +154,12 @@ impl Comparison {
             Comparison::Below(numbers) => bound("<", numbers, |ours, bound| ours < bound),
             Comparison::LessThan(other) => order(&[of(value)?, of(&value.with(other))?], "<"),
             Comparison::GreaterThan(other) => order(&[of(value)?, of(&value.with(other))?], ">"),
-            Comparison::Ascending { column, atoms } => {
+            Comparison::Ascending { column, places } => {
                 let values: Vec<Groups> =
-                    atoms.iter().map(|atom| of(&value.at(column, atom))).collect::<Result<_, String>>()?;
+                    places.iter().map(|place| of(&value.at(column, place))).collect::<Result<_, String>>()?;
                 let mut compared = order(&values, "<")?;
-                let atoms: Vec<String> = atoms.iter().map(Atom::to_string).collect();
-                compared.published = atoms.join(" < ");
+                let places: Vec<String> = places.iter().map(Value::to_string).collect();
+                compared.published = places.join(" < ");
                 Ok(compared)
             }
         }
@@ -195,7 +196,7 @@ fn ascending(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) -> 
     let before = reader.problems.len();
     let mut columns = reader.conditions(rows, ascending, &[]).into_iter();
     match (columns.next(), columns.next()) {
-        (Some((column, atoms)), None) if atoms.len() > 1 => return Some(Comparison::Ascending { column, atoms }),
+        (Some((column, places)), None) if places.len() > 1 => return Some(Comparison::Ascending { column, places }),
         _ if reader.problems.len() > before => {}
         _ => {
             let expected = "expected one column and at least two of its values";

@@ -1,9 +1,10 @@
 //! Findings: each claim beside what the rows say.
 
+use powersweep_engine::Value;
+
 use crate::compare::{Compared, Comparison};
 use crate::file::Claim;
 use crate::measure::Scope;
-use crate::read::Atom;
 use crate::rows::{Needed, Rows};
 
 /// How a claim came out.
@@ -69,7 +70,7 @@ impl Claim {
         self.repetitions.iter().enumerate().map(|(i, per)| self.check_one(manifest, rows, i, per)).collect()
     }
 
-    fn check_one(&self, manifest: &str, rows: &Rows, i: usize, per: &[(String, Atom)]) -> Finding {
+    fn check_one(&self, manifest: &str, rows: &Rows, i: usize, per: &[(String, Value)]) -> Finding {
         let outer = Scope::outermost(manifest, per, &self.paired);
         let compared: Result<Vec<Compared>, String> =
             self.comparisons.iter().map(|comparison| comparison.compare(&self.value, &outer, rows, i)).collect();
@@ -97,12 +98,12 @@ impl Claim {
     }
 
     /// A finding without its verdict.
-    fn finding(&self, outer: &Scope, per: &[(String, Atom)]) -> Finding {
+    fn finding(&self, outer: &Scope, per: &[(String, Value)]) -> Finding {
         let mut text = self.text.clone();
-        for (column, atom) in per {
-            text = text.replace(&format!("{{{column}}}"), &atom.to_string());
+        for (column, value) in per {
+            text = text.replace(&format!("{{{column}}}"), &value.to_string());
         }
-        let values: Vec<String> = per.iter().map(|(_, atom)| atom.to_string()).collect();
+        let values: Vec<String> = per.iter().map(|(_, value)| value.to_string()).collect();
         if !per.is_empty() && text == self.text {
             text = format!("{text}: {}", values.join(", "));
         }

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use powersweep_engine::Value;
 use powersweep_experiments::{ManifestErrors, Problem};
 use toml::de::DeTable;
 
 use crate::compare::{Comparison, KEYS as COMPARISONS, check_lengths, check_placeholders};
 use crate::evaluate::Finding;
 use crate::per::repetitions;
-use crate::read::{Atom, Item, Reader, table_of};
+use crate::read::{Item, Reader, table_of};
 use crate::rows::{Needed, Rows};
 use crate::selection::{Context, Runs, Selection, manifest_name, span_of};
 
@@ -37,7 +38,7 @@ pub(crate) struct Claim {
     pub(crate) demanded: bool,
     pub(crate) why: Option<String>,
     /// What each repetition fixes; one empty entry for a claim that is not repeated.
-    pub(crate) repetitions: Vec<Vec<(String, Atom)>>,
+    pub(crate) repetitions: Vec<Vec<(String, Value)>>,
     pub(crate) paired: Vec<String>,
     pub(crate) value: Selection,
     pub(crate) comparisons: Vec<Comparison>,

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use powersweep_engine::Value;
+
 use crate::per;
-use crate::read::{Atom, Conditions, ELEMENT};
+use crate::read::{Conditions, ELEMENT};
 use crate::rows::{Needed, Rows, shown};
 use crate::selection::{Aggregate, Selection};
 
@@ -27,7 +29,7 @@ pub(crate) struct Groups {
 
 impl Scope {
     /// What is around a claim's value: nothing but what the repetition fixes.
-    pub(crate) fn outermost(manifest: &str, fixed: &[(String, Atom)], paired: &[String]) -> Scope {
+    pub(crate) fn outermost(manifest: &str, fixed: &[(String, Value)], paired: &[String]) -> Scope {
         let named = fixed.iter().find(|(name, _)| name == per::MANIFEST);
         Scope {
             manifest: named.map_or_else(|| manifest.to_owned(), |(_, name)| name.to_string()),
@@ -42,9 +44,9 @@ impl Scope {
     /// The scope of a claim's value: the repetition's conditions hold with those of its `runs`.
     pub(crate) fn of_value(&self, selection: &Selection) -> Scope {
         let mut inner = self.within(selection);
-        for (column, atoms) in &self.conditions {
+        for (column, values) in &self.conditions {
             if !selection.conditions.contains_key(column) {
-                inner.conditions.insert(column.clone(), atoms.clone());
+                inner.conditions.insert(column.clone(), values.clone());
             }
         }
         inner.by = selection.by.clone().unwrap_or_default();
@@ -59,7 +61,7 @@ impl Scope {
             Some(runs) => {
                 let mut conditions = runs.clone();
                 let kept = self.conditions.iter().filter(|(column, _)| selection.same.contains(column));
-                conditions.extend(kept.map(|(column, atoms)| (column.clone(), atoms.clone())));
+                conditions.extend(kept.map(|(column, values)| (column.clone(), values.clone())));
                 conditions
             }
         };

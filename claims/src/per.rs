@@ -1,11 +1,12 @@
 //! Repetitions of a claim: the values that it is repeated for.
 
+use powersweep_engine::Value;
 use powersweep_experiments::Problem;
 use powersweep_experiments::reading::suggestion;
 use powersweep_results::columns::Table;
 use toml::de::{DeTable, DeValue};
 
-use crate::read::{Atom, Conditions, Item, Reader};
+use crate::read::{Conditions, Item, Reader};
 use crate::selection::Context;
 
 /// Most repetitions of one claim.
@@ -15,12 +16,12 @@ const REPETITIONS_MAX: usize = 10_000;
 pub(crate) const MANIFEST: &str = "manifest";
 
 /// What one repetition fixes.
-pub(crate) type Fixed = Vec<(String, Atom)>;
+pub(crate) type Fixed = Vec<(String, Value)>;
 
 /// The conditions that a repetition adds.
-pub(crate) fn conditions(fixed: &[(String, Atom)]) -> Conditions {
+pub(crate) fn conditions(fixed: &[(String, Value)]) -> Conditions {
     let columns = fixed.iter().filter(|(column, _)| column != MANIFEST);
-    columns.map(|(column, atom)| (column.clone(), vec![atom.clone()])).collect()
+    columns.map(|(column, value)| (column.clone(), vec![value.clone()])).collect()
 }
 
 /// What each repetition of a claim fixes: every combination of a table of lists, or the entries of a list of tables. One
@@ -49,21 +50,21 @@ fn product(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, rows:
     // In the order of the text: lists of published numbers follow it.
     let mut in_order: Vec<_> = axes.iter().collect();
     in_order.sort_by_key(|(key, _)| key.span().start);
-    for (key, values) in in_order {
+    for (key, item) in in_order {
         let name = key.get_ref().to_string();
-        let atoms = if name == MANIFEST {
-            manifests(reader, context, axes, values)
+        let values = if name == MANIFEST {
+            manifests(reader, context, axes, item)
         } else {
             let Some(column) = reader.column(rows, key) else { continue };
-            reader.atoms(&column, values)
+            reader.values(&column, item)
         };
-        if found.len() * atoms.len() > REPETITIONS_MAX {
+        if found.len() * values.len() > REPETITIONS_MAX {
             let expected = format!("expected at most {REPETITIONS_MAX}");
-            reader.problem(values, "the claim is repeated too often", expected);
+            reader.problem(item, "the claim is repeated too often", expected);
             return Vec::new();
         }
         let with = |fixed: &Fixed| -> Vec<Fixed> {
-            atoms.iter().map(|atom| fixed.iter().cloned().chain([(name.clone(), atom.clone())]).collect()).collect()
+            values.iter().map(|value| fixed.iter().cloned().chain([(name.clone(), value.clone())]).collect()).collect()
         };
         found = found.iter().flat_map(with).collect();
     }
@@ -75,17 +76,17 @@ fn one(reader: &mut Reader, item: &Item<'_>, rows: &'static Table) -> Option<Fix
         reader.problem(item, "a repetition must be a table", "expected such as { workload = \"CTC\" }");
         return None;
     };
-    let first = |(name, atoms): (String, Vec<Atom>)| Some((name, atoms.into_iter().next()?));
+    let first = |(name, values): (String, Vec<Value>)| Some((name, values.into_iter().next()?));
     Some(reader.conditions(rows, table, &[]).into_iter().filter_map(first).collect())
 }
 
 /// The manifests for each of which a claim is repeated.
-fn manifests(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, item: &Item<'_>) -> Vec<Atom> {
+fn manifests(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, item: &Item<'_>) -> Vec<Value> {
     let names = reader.texts(axes, MANIFEST).unwrap_or_default();
     for name in names.iter().filter(|name| !context.manifests.contains(*name)) {
         let help = suggestion(name, context.manifests.iter().map(String::as_str));
         let message = format!("`manifests` does not list `{name}`");
         reader.problems.push(Problem::new(item.span(), message, "unknown manifest").help(help));
     }
-    names.into_iter().map(Atom::Text).collect()
+    names.into_iter().map(Value::Text).collect()
 }

@@ -2,36 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use powersweep_engine::Value;
+use powersweep_engine::facts::Kind;
 use powersweep_experiments::Problem;
 use powersweep_experiments::reading::{integer, kind, suggestion};
-use powersweep_results::columns::{Column, ColumnType, TABLES, Table};
+use powersweep_results::columns::{Column, TABLES, Table};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-/// A value that a cell of a row is compared with.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Atom {
-    Bool(bool),
-    Number(f64),
-    Text(String),
-}
-
-impl std::fmt::Display for Atom {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Atom::Bool(v) => write!(f, "{v}"),
-            Atom::Number(v) if *v == f64::INFINITY => f.write_str("unlimited"),
-            Atom::Number(v) => write!(f, "{v}"),
-            Atom::Text(v) => f.write_str(v),
-        }
-    }
-}
 
 /// The place of an element in its list, from 1: a column that every list column has, beside those of its table.
 pub(crate) const ELEMENT: &str = "element";
 
-/// Conditions: a column and the values of which its cell must be one.
-pub(crate) type Conditions = BTreeMap<String, Vec<Atom>>;
+/// Conditions: a column and the values of which its cell must be one. Every number is a real, also one of an integer
+/// column.
+pub(crate) type Conditions = BTreeMap<String, Vec<Value>>;
 
 /// A value with its place.
 pub(crate) type Item<'t> = Spanned<DeValue<'t>>;
@@ -142,30 +126,30 @@ impl Reader {
         let mut conditions = Conditions::new();
         for (key, item) in table.iter().filter(|(key, _)| !skip.contains(&key.get_ref().as_ref())) {
             let Some(column) = self.column(rows, key) else { continue };
-            conditions.insert(column.name.clone(), self.atoms(&column, item));
+            conditions.insert(column.name.clone(), self.values(&column, item));
         }
         conditions
     }
 
     /// One value of a column, or a list of them.
-    pub(crate) fn atoms(&mut self, column: &Column, item: &Item<'_>) -> Vec<Atom> {
+    pub(crate) fn values(&mut self, column: &Column, item: &Item<'_>) -> Vec<Value> {
         match item.get_ref() {
             DeValue::Array(items) if !items.is_empty() => {
-                items.iter().filter_map(|item| self.atom(column, item)).collect()
+                items.iter().filter_map(|item| self.value(column, item)).collect()
             }
-            _ => self.atom(column, item).into_iter().collect(),
+            _ => self.value(column, item).into_iter().collect(),
         }
     }
 
-    fn atom(&mut self, column: &Column, item: &Item<'_>) -> Option<Atom> {
+    fn value(&mut self, column: &Column, item: &Item<'_>) -> Option<Value> {
         let (found, expected) = match column.ty {
-            ColumnType::Bool => (item.get_ref().as_bool().map(Atom::Bool), "true or false"),
-            ColumnType::Int => (number(item.get_ref()).map(Atom::Number), "a number"),
-            ColumnType::Real if item.get_ref().as_str() == Some("unlimited") => {
-                (Some(Atom::Number(f64::INFINITY)), "a number")
+            Kind::Bool => (item.get_ref().as_bool().map(Value::Bool), "true or false"),
+            Kind::Int => (number(item.get_ref()).map(Value::Real), "a number"),
+            Kind::Real if item.get_ref().as_str() == Some("unlimited") => {
+                (Some(Value::Real(f64::INFINITY)), "a number")
             }
-            ColumnType::Real => (number(item.get_ref()).map(Atom::Number), "a number"),
-            ColumnType::Text => (item.get_ref().as_str().map(|text| Atom::Text(text.to_owned())), "a text"),
+            Kind::Real => (number(item.get_ref()).map(Value::Real), "a number"),
+            Kind::Text => (item.get_ref().as_str().map(|text| Value::Text(text.to_owned())), "a text"),
             _ => (None, "a column of single values"),
         };
         if found.is_none() {
@@ -178,7 +162,7 @@ impl Reader {
 fn element() -> Column {
     Column {
         name: ELEMENT.to_owned(),
-        ty: ColumnType::Int,
+        ty: Kind::Int,
         unit: "",
         nullable: false,
         doc: String::new(),

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
-use crate::read::{Atom, Conditions, ELEMENT};
+use powersweep_engine::Value;
+
+use crate::read::{Conditions, ELEMENT};
 
 /// Columns to read, by manifest and table. Those that a table does not have are columns of `tasks`, joined on `task_id`.
 pub type Needed = BTreeMap<(String, &'static str), BTreeSet<String>>;
@@ -49,17 +51,17 @@ impl Rows {
                 return Err(format!("`{}` is no list: it has no elements", column.unwrap_or("rows")));
             }
             let of_rows = conditions.iter().filter(|(name, _)| *name != ELEMENT);
-            let tests = of_rows.map(|(name, atoms)| Ok((array(name)?, atoms))).collect::<Result<Vec<_>, String>>()?;
+            let tests = of_rows.map(|(name, wanted)| Ok((array(name)?, wanted))).collect::<Result<Vec<_>, String>>()?;
             // No array for the place of an element.
             let key = |name: &String| if name == ELEMENT { Ok(None) } else { array(name).map(Some) };
             let keys = by.iter().map(key).collect::<Result<Vec<_>, String>>()?;
             for row in 0..batch.num_rows() {
-                if !tests.iter().all(|(array, atoms)| atoms.iter().any(|atom| is(array, row, atom))) {
+                if !tests.iter().all(|(array, wanted)| wanted.iter().any(|wanted| is(array, row, wanted))) {
                     continue;
                 }
                 for (place, value) in cells(values, row) {
-                    let place = Atom::Number(place);
-                    if conditions.get(ELEMENT).is_some_and(|atoms| !atoms.contains(&place)) {
+                    let place = Value::Real(place);
+                    if conditions.get(ELEMENT).is_some_and(|wanted| !wanted.contains(&place)) {
                         continue;
                     }
                     without_value += usize::from(value.is_none());
@@ -79,20 +81,20 @@ impl Rows {
 
 /// Conditions as people read them.
 pub(crate) fn shown(conditions: &Conditions) -> String {
-    let one = |(column, atoms): (&String, &Vec<Atom>)| {
-        let atoms: Vec<String> = atoms.iter().map(Atom::to_string).collect();
-        format!("{column} = {}", atoms.join(" or "))
+    let one = |(column, wanted): (&String, &Vec<Value>)| {
+        let wanted: Vec<String> = wanted.iter().map(Value::to_string).collect();
+        format!("{column} = {}", wanted.join(" or "))
     };
     let all: Vec<String> = conditions.iter().map(one).collect();
     if all.is_empty() { "any conditions".to_owned() } else { all.join(", ") }
 }
 
-fn is(array: &dyn Array, row: usize, atom: &Atom) -> bool {
+fn is(array: &dyn Array, row: usize, wanted: &Value) -> bool {
     !array.is_null(row)
-        && match (array.data_type(), atom) {
-            (DataType::Boolean, Atom::Bool(wanted)) => array.as_boolean().value(row) == *wanted,
-            (DataType::Utf8, Atom::Text(wanted)) => array.as_string::<i32>().value(row) == wanted,
-            (_, Atom::Number(wanted)) => number(array, row) == Some(*wanted),
+        && match (array.data_type(), wanted) {
+            (DataType::Boolean, Value::Bool(wanted)) => array.as_boolean().value(row) == *wanted,
+            (DataType::Utf8, Value::Text(wanted)) => array.as_string::<i32>().value(row) == wanted,
+            (_, Value::Real(wanted)) => number(array, row) == Some(*wanted),
             _ => false,
         }
 }
@@ -124,7 +126,7 @@ fn text(array: &dyn Array, row: usize) -> String {
         _ if array.is_null(row) => String::new(),
         DataType::Boolean => array.as_boolean().value(row).to_string(),
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
-        DataType::Float64 => Atom::Number(array.as_primitive::<Float64Type>().value(row)).to_string(),
+        DataType::Float64 => Value::Real(array.as_primitive::<Float64Type>().value(row)).to_string(),
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
         _ => String::new(),
     }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use powersweep_engine::Value;
+use powersweep_engine::facts::Kind;
 use powersweep_experiments::Problem;
 use powersweep_experiments::reading::suggestion;
-use powersweep_results::columns::{ColumnType, TABLES, Table};
+use powersweep_results::columns::{TABLES, Table};
 use toml::de::DeTable;
 
-use crate::read::{Atom, Conditions, ELEMENT, Item, Reader, column_of, table_of};
+use crate::read::{Conditions, ELEMENT, Item, Reader, column_of, table_of};
 
 /// What is made of the values of several rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -197,9 +199,9 @@ impl Selection {
     }
 
     /// This selection with one more condition.
-    pub(crate) fn at(&self, column: &str, atom: &Atom) -> Selection {
+    pub(crate) fn at(&self, column: &str, value: &Value) -> Selection {
         let mut selection = self.clone();
-        selection.conditions.insert(column.to_owned(), vec![atom.clone()]);
+        selection.conditions.insert(column.to_owned(), vec![value.clone()]);
         selection
     }
 
@@ -275,12 +277,12 @@ fn value_column(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) 
     Some(name)
 }
 
-fn is_number(ty: ColumnType) -> bool {
-    matches!(ty, ColumnType::Int | ColumnType::Real)
+fn is_number(ty: Kind) -> bool {
+    matches!(ty, Kind::Int | Kind::Real)
 }
 
-fn is_list(ty: ColumnType) -> bool {
-    matches!(ty, ColumnType::Ints | ColumnType::Reals)
+fn is_list(ty: Kind) -> bool {
+    matches!(ty, Kind::Ints | Kind::Reals)
 }
 
 /// A list of columns.

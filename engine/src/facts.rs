@@ -23,7 +23,7 @@ pub enum Datum<'a> {
     Reals(&'a [f64]),
 }
 
-/// The type of a field's values.
+/// The kind of a value: of a parameter, of a record's field, of a column of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A truth value.
@@ -34,9 +34,11 @@ pub enum Kind {
     Real,
     /// A text.
     Text,
-    /// A vector of counts.
-    Counts,
-    /// A vector of reals.
+    /// An instant: microseconds since 1970 in UTC. Simulations have none; the farm's own columns do.
+    Instant,
+    /// A vector of 64-bit signed integers.
+    Ints,
+    /// A vector of 64-bit reals.
     Reals,
 }
 
@@ -108,7 +110,7 @@ impl Fact for String {
 }
 
 impl Fact for Vec<u64> {
-    const KIND: Kind = Kind::Counts;
+    const KIND: Kind = Kind::Ints;
     fn datum(&self) -> Datum<'_> {
         Datum::Counts(self)
     }
@@ -201,7 +203,7 @@ mod tests {
             [
                 ("a_s", "First line.", Kind::Real, false),
                 ("b_count", "Second.", Kind::Int, true),
-                ("c", "Third.", Kind::Counts, false)
+                ("c", "Third.", Kind::Ints, false)
             ]
         );
         let values: Vec<_> = Sample::FIELDS.iter().map(|f| (f.get)(&sample)).collect();

@@ -7,13 +7,13 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use powersweep_engine::facts::Datum;
+use powersweep_engine::facts::{Datum, Kind};
 use powersweep_engine::spec::{Component, Param, Role, Type, Value};
 use powersweep_engine::{KERNEL_VERSION, components};
 use powersweep_experiments::TaskSpec;
 
 use crate::builder::Arrays;
-use crate::columns::{Column, ColumnType};
+use crate::columns::Column;
 
 /// Columns of [`inputs`].
 const INPUTS: usize = 2;
@@ -79,7 +79,7 @@ impl Axes {
                     .by_ref()
                     .find(|(param, _)| param == name)
                     .expect("a choice sets its component's parameters only");
-                arrays.push_rows(first_param + index, datum(value), rows);
+                arrays.push_rows(first_param + index, value.datum(), rows);
             }
         }
     }
@@ -111,13 +111,6 @@ fn params() -> impl Iterator<Item = (&'static Param, Vec<&'static Component>)> {
 }
 
 fn param_column(param: &'static Param, components: &[&'static Component]) -> Column {
-    let ty = match param.ty {
-        Type::Bool => ColumnType::Bool,
-        Type::Int { .. } => ColumnType::Int,
-        Type::Real { .. } => ColumnType::Real,
-        Type::OneOf(_) | Type::Text => ColumnType::Text,
-        Type::Reals { .. } => ColumnType::Reals,
-    };
     let mut doc = param.doc.to_owned();
     if let Type::OneOf(names) = param.ty {
         doc.push_str(&format!(" One of `{}`.", names.join("`, `")));
@@ -127,7 +120,7 @@ fn param_column(param: &'static Param, components: &[&'static Component]) -> Col
     }
     let owners: Vec<_> = components.iter().map(|c| format!("{} `{}`", c.role.key(), c.name)).collect();
     let source = format!("parameter of {}", owners.join(", "));
-    Column { unit: param.unit, nullable: true, ..Column::new(param.name, ty, &source, &doc) }
+    Column { unit: param.unit, nullable: true, ..Column::new(param.name, param.ty.kind(), &source, &doc) }
 }
 
 fn role_column(role: Role) -> Column {
@@ -148,7 +141,7 @@ fn role_column(role: Role) -> Column {
     let nullable = !powersweep_engine::queues::ROLES.contains(&role);
     let null = if nullable { " Null in a queueing model." } else { "" };
     let doc = format!("{what}: {}.{null}", choices.join(", "));
-    Column { nullable, ..Column::new(role.key(), ColumnType::Text, "manifest", &doc) }
+    Column { nullable, ..Column::new(role.key(), Kind::Text, "manifest", &doc) }
 }
 
 /// What is no choice of a manifest: the kernel and the log's bytes.
@@ -156,19 +149,9 @@ fn inputs() -> [Column; INPUTS] {
     let kernel = "Version of the kernel; raised when results change for an unchanged spec.";
     let log = "SHA-256 of the log's decompressed bytes; null for a generated workload.";
     [
-        Column::new("kernel_version", ColumnType::Int, "simulation", kernel),
-        Column { nullable: true, ..Column::new("log_digest", ColumnType::Text, "farm", log) },
+        Column::new("kernel_version", Kind::Int, "simulation", kernel),
+        Column { nullable: true, ..Column::new("log_digest", Kind::Text, "farm", log) },
     ]
-}
-
-fn datum(value: &Value) -> Datum<'_> {
-    match value {
-        Value::Bool(v) => Datum::Bool(*v),
-        Value::Int(v) => Datum::Int(*v),
-        Value::Real(v) => Datum::Real(*v),
-        Value::Text(v) => Datum::Text(v),
-        Value::Reals(v) => Datum::Reals(v),
-    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use arrow::array::{
     TimestampMicrosecondBuilder,
 };
 use arrow::datatypes::SchemaRef;
-use powersweep_engine::facts::Datum;
+use powersweep_engine::facts::{Datum, Kind};
 
-use crate::columns::{Column, ColumnType, Declared};
+use crate::columns::{Column, Declared};
 
 /// The growing arrays of one table.
 ///
@@ -106,11 +106,11 @@ impl Arrays {
 }
 
 /// Approximate bytes of one value, without what is in a text or a list.
-fn row_bytes(ty: ColumnType) -> usize {
+fn row_bytes(ty: Kind) -> usize {
     match ty {
-        ColumnType::Bool => 1,
-        ColumnType::Int | ColumnType::Real | ColumnType::Instant => 8,
-        ColumnType::Text | ColumnType::Ints | ColumnType::Reals => 4,
+        Kind::Bool => 1,
+        Kind::Int | Kind::Real | Kind::Instant => 8,
+        Kind::Text | Kind::Ints | Kind::Reals => 4,
     }
 }
 
@@ -157,15 +157,15 @@ impl Array {
 }
 
 impl Values {
-    fn new(ty: ColumnType) -> Values {
+    fn new(ty: Kind) -> Values {
         match ty {
-            ColumnType::Bool => Values::Bool(BooleanBuilder::new()),
-            ColumnType::Int => Values::Int(Int64Builder::new()),
-            ColumnType::Real => Values::Real(Float64Builder::new()),
-            ColumnType::Text => Values::Text(StringBuilder::new()),
-            ColumnType::Instant => Values::Instant(TimestampMicrosecondBuilder::new().with_timezone("UTC")),
-            ColumnType::Ints => Values::Ints(ListBuilder::new(Int64Builder::new())),
-            ColumnType::Reals => Values::Reals(ListBuilder::new(Float64Builder::new())),
+            Kind::Bool => Values::Bool(BooleanBuilder::new()),
+            Kind::Int => Values::Int(Int64Builder::new()),
+            Kind::Real => Values::Real(Float64Builder::new()),
+            Kind::Text => Values::Text(StringBuilder::new()),
+            Kind::Instant => Values::Instant(TimestampMicrosecondBuilder::new().with_timezone("UTC")),
+            Kind::Ints => Values::Ints(ListBuilder::new(Int64Builder::new())),
+            Kind::Reals => Values::Reals(ListBuilder::new(Float64Builder::new())),
         }
     }
 

@@ -7,76 +7,13 @@ use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUni
 use powersweep_engine::components::SERIES;
 use powersweep_engine::facts::{Datum, Field, Kind};
 
-/// The type of a column's values.
-///
-/// Only types that DuckDB, Polars, pandas, DataFusion and Spark all read as what they are: no unsigned integers, no
-/// Arrow dictionaries (Parquet's own dictionary pages give the same size).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnType {
-    /// A truth value.
-    Bool,
-    /// A 64-bit signed integer.
-    Int,
-    /// A 64-bit IEEE real.
-    Real,
-    /// A UTF-8 text.
-    Text,
-    /// An instant: microseconds since 1970 in UTC.
-    Instant,
-    /// A list of 64-bit signed integers.
-    Ints,
-    /// A list of 64-bit reals.
-    Reals,
-}
-
-impl ColumnType {
-    /// The Arrow type.
-    pub fn arrow(self) -> DataType {
-        match self {
-            ColumnType::Bool => DataType::Boolean,
-            ColumnType::Int => DataType::Int64,
-            ColumnType::Real => DataType::Float64,
-            ColumnType::Text => DataType::Utf8,
-            ColumnType::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            ColumnType::Ints => DataType::List(Arc::new(ArrowField::new_list_field(DataType::Int64, true))),
-            ColumnType::Reals => DataType::List(Arc::new(ArrowField::new_list_field(DataType::Float64, true))),
-        }
-    }
-
-    /// The type's name in the documentation.
-    pub fn name(self) -> &'static str {
-        match self {
-            ColumnType::Bool => "bool",
-            ColumnType::Int => "int64",
-            ColumnType::Real => "double",
-            ColumnType::Text => "string",
-            ColumnType::Instant => "timestamp(us, UTC)",
-            ColumnType::Ints => "list<int64>",
-            ColumnType::Reals => "list<double>",
-        }
-    }
-}
-
-impl From<Kind> for ColumnType {
-    fn from(kind: Kind) -> ColumnType {
-        match kind {
-            Kind::Bool => ColumnType::Bool,
-            Kind::Int => ColumnType::Int,
-            Kind::Real => ColumnType::Real,
-            Kind::Text => ColumnType::Text,
-            Kind::Counts => ColumnType::Ints,
-            Kind::Reals => ColumnType::Reals,
-        }
-    }
-}
-
 /// One column of a table, described.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// Name; unique in its table.
     pub name: String,
     /// Type of the values.
-    pub ty: ColumnType,
+    pub ty: Kind,
     /// Unit as people write it ("s", "J", "procs"), "" for a pure number, a ratio or a text.
     pub unit: &'static str,
     /// Whether a row may have no value: null means "does not apply".
@@ -89,9 +26,38 @@ pub struct Column {
 
 impl Column {
     /// A column without a unit that has a value in every row.
-    pub(crate) fn new(name: &str, ty: ColumnType, source: &str, doc: &str) -> Column {
+    pub(crate) fn new(name: &str, ty: Kind, source: &str, doc: &str) -> Column {
         let (name, doc, source) = (name.to_owned(), doc.to_owned(), source.to_owned());
         Column { name, ty, unit: "", nullable: false, doc, source }
+    }
+
+    /// The Arrow type.
+    ///
+    /// Only types that DuckDB, Polars, pandas, DataFusion and Spark all read as what they are: no unsigned integers, no
+    /// Arrow dictionaries (Parquet's own dictionary pages give the same size).
+    pub(crate) fn arrow(&self) -> DataType {
+        match self.ty {
+            Kind::Bool => DataType::Boolean,
+            Kind::Int => DataType::Int64,
+            Kind::Real => DataType::Float64,
+            Kind::Text => DataType::Utf8,
+            Kind::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Kind::Ints => DataType::List(Arc::new(ArrowField::new_list_field(DataType::Int64, true))),
+            Kind::Reals => DataType::List(Arc::new(ArrowField::new_list_field(DataType::Float64, true))),
+        }
+    }
+
+    /// The type's name in the documentation.
+    pub fn type_name(&self) -> &'static str {
+        match self.ty {
+            Kind::Bool => "bool",
+            Kind::Int => "int64",
+            Kind::Real => "double",
+            Kind::Text => "string",
+            Kind::Instant => "timestamp(us, UTC)",
+            Kind::Ints => "list<int64>",
+            Kind::Reals => "list<double>",
+        }
     }
 }
 
@@ -104,7 +70,7 @@ pub(crate) struct Declared<R: 'static> {
 impl<R> Declared<R> {
     /// The column of a record's field. The unit is the one in its name.
     pub(crate) fn of_field(field: &Field<R>, source: &str) -> Declared<R> {
-        let column = Column::new(field.name, field.kind.into(), source, field.doc.trim());
+        let column = Column::new(field.name, field.kind, source, field.doc.trim());
         Declared { column: Column { unit: unit_in(field.name), nullable: field.optional, ..column }, get: field.get }
     }
 }
@@ -143,7 +109,7 @@ pub fn unit_in(name: &str) -> &'static str {
 
 /// The Arrow schema of columns.
 pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = &'a Column>) -> SchemaRef {
-    let fields: Vec<_> = columns.into_iter().map(|c| ArrowField::new(&c.name, c.ty.arrow(), c.nullable)).collect();
+    let fields: Vec<_> = columns.into_iter().map(|c| ArrowField::new(&c.name, c.arrow(), c.nullable)).collect();
     Arc::new(Schema::new(fields))
 }
 
@@ -207,7 +173,7 @@ pub fn markdown() -> String {
         for c in columns {
             let null = if c.nullable { "yes" } else { "" };
             let doc = c.doc.replace('|', "\\|");
-            let _ = writeln!(text, "| `{}` | {} | {} | {null} | {doc} | {} |", c.name, c.ty.name(), c.unit, c.source);
+            let _ = writeln!(text, "| `{}` | {} | {} | {null} | {doc} | {} |", c.name, c.type_name(), c.unit, c.source);
         }
         if table.name == "series" {
             text.push_str(&series_markdown());

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use arrow::datatypes::SchemaRef;
-use powersweep_engine::facts::Datum;
+use powersweep_engine::facts::{Datum, Kind};
 
-use crate::columns::{Column, ColumnType, Declared};
+use crate::columns::{Column, Declared};
 use crate::identity::declared;
 use crate::rows::{Layout, Record, Rows};
 
@@ -25,7 +25,7 @@ pub struct Failure {
 }
 
 fn failure() -> Vec<Declared<Failure>> {
-    use ColumnType::{Instant, Int, Text};
+    use Kind::{Instant, Int, Text};
     vec![
         declared("attempt", Int, "", "farm", "Number of the attempt, from 1.", |f| Datum::Int(i64::from(f.attempt))),
         declared("worker", Text, "", "farm", "Name of the worker.", |f| Datum::Text(&f.worker)),

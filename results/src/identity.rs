@@ -1,11 +1,11 @@
 //! Columns that say which task, run where and when: the farm's own facts.
 
-use powersweep_engine::facts::Datum;
+use powersweep_engine::facts::{Datum, Kind};
 use powersweep_experiments::TaskSpec;
 use uuid::Uuid;
 
 use crate::builder::Arrays;
-use crate::columns::{Column, ColumnType, Declared};
+use crate::columns::{Column, Declared};
 
 /// How one attempt at a task ran.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct RunFacts {
 /// Shorthand of the declarations below.
 pub(crate) fn declared<R>(
     name: &str,
-    ty: ColumnType,
+    ty: Kind,
     unit: &'static str,
     source: &str,
     doc: &str,
@@ -38,7 +38,7 @@ pub(crate) fn declared<R>(
 
 /// The columns that every table begins with. They say whose row it is, and `task_id` joins a row with its task's in `tasks`.
 pub(crate) fn keys() -> Vec<Column> {
-    use ColumnType::{Int, Text};
+    use Kind::{Int, Text};
     vec![
         Column::new("experiment", Text, "manifest", "Name of the experiment."),
         Column::new(
@@ -82,27 +82,27 @@ pub(crate) fn push_keys(arrays: &mut Arrays, task: &TaskSpec, n: usize) -> usize
 /// Attempt, worker and times of a finished task.
 pub(crate) fn run() -> Vec<Declared<RunFacts>> {
     vec![
-        declared("attempt", ColumnType::Int, "", "farm", "Number of the attempt that gave this row, from 1.", |r| {
+        declared("attempt", Kind::Int, "", "farm", "Number of the attempt that gave this row, from 1.", |r| {
             Datum::Int(i64::from(r.attempt))
         }),
-        declared("worker", ColumnType::Text, "", "farm", "Name of the worker.", |r| Datum::Text(&r.worker)),
-        declared("started_at", ColumnType::Instant, "", "farm", "Start of the attempt by the worker's clock.", |r| {
+        declared("worker", Kind::Text, "", "farm", "Name of the worker.", |r| Datum::Text(&r.worker)),
+        declared("started_at", Kind::Instant, "", "farm", "Start of the attempt by the worker's clock.", |r| {
             Datum::Int(r.started_at_us)
         }),
         declared(
             "wall_ms",
-            ColumnType::Real,
+            Kind::Real,
             "ms",
             "farm",
             "Wall time of the attempt on its slot, from lease to row.",
             |r| Datum::Real(r.wall_ms),
         ),
-        declared("engine_ms", ColumnType::Real, "ms", "farm", "Wall time of the simulation alone.", |r| {
+        declared("engine_ms", Kind::Real, "ms", "farm", "Wall time of the simulation alone.", |r| {
             Datum::Real(r.engine_ms)
         }),
         declared(
             "parse_ms",
-            ColumnType::Real,
+            Kind::Real,
             "ms",
             "farm",
             "Wall time of reading, parsing and building the workload; 0 if another task had done it.",

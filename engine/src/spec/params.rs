@@ -1,6 +1,8 @@
 //! Parameters of components: their types, ranges and values, and what is said of a value that does not fit.
 use std::fmt;
 
+use crate::facts::{Datum, Kind};
+
 /// A parameter's value after conversion to its declared type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -14,6 +16,19 @@ pub enum Value {
     Text(String),
     /// A vector of reals, such as a gear table.
     Reals(Vec<f64>),
+}
+
+impl Value {
+    /// The value, borrowed.
+    pub fn datum(&self) -> Datum<'_> {
+        match self {
+            Value::Bool(v) => Datum::Bool(*v),
+            Value::Int(v) => Datum::Int(*v),
+            Value::Real(v) => Datum::Real(*v),
+            Value::Text(v) => Datum::Text(v),
+            Value::Reals(v) => Datum::Reals(v),
+        }
+    }
 }
 
 impl fmt::Display for Value {
@@ -63,6 +78,19 @@ pub enum Type {
         /// Greatest element.
         max: f64,
     },
+}
+
+impl Type {
+    /// The kind of its values.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Type::Bool => Kind::Bool,
+            Type::Int { .. } => Kind::Int,
+            Type::Real { .. } => Kind::Real,
+            Type::OneOf(_) | Type::Text => Kind::Text,
+            Type::Reals { .. } => Kind::Reals,
+        }
+    }
 }
 
 /// What a parameter is when the manifest does not say.

@@ -38,7 +38,7 @@ fn the_schema_is_the_expected_one() {
     for table in TABLES {
         for column in (table.columns)() {
             let null = if column.nullable { " null" } else { "" };
-            let _ = writeln!(text, "{}.{} {}{null}", table.name, column.name, column.ty.name());
+            let _ = writeln!(text, "{}.{} {}{null}", table.name, column.name, column.type_name());
         }
     }
     check(
