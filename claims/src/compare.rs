@@ -11,20 +11,21 @@ use crate::read::{Reader, table_of};
 use crate::rows::{Needed, Rows};
 use crate::selection::{Context, Selection, span_of};
 
-/// Numbers: one for every repetition, or one each.
+/// One number for all repetitions, or one each.
 pub(crate) type Numbers = Vec<f64>;
 
 /// What must hold of a value.
 #[derive(Debug, Clone)]
 pub(crate) enum Comparison {
-    /// Near a published number: by `relative` of it, by `absolute`, or by the value of `of`, whichever allows most.
+    /// Close to a published number: the tolerance is the largest of `relative` times the number, `absolute`, and the value
+    /// of `of`.
     Within {
         published: Numbers,
         relative: f64,
         absolute: f64,
         of: Option<Box<Selection>>,
     },
-    /// A published number that is shown beside ours.
+    /// A published number that is shown beside ours, without a tolerance.
     Shown(Numbers),
     AtLeast(Numbers),
     AtMost(Numbers),
@@ -32,7 +33,7 @@ pub(crate) enum Comparison {
     Below(Numbers),
     LessThan(Box<Selection>),
     GreaterThan(Box<Selection>),
-    /// The values at these conditions on a column rise strictly.
+    /// The values under these conditions on a column increase strictly.
     Ascending {
         column: String,
         places: Vec<Value>,
@@ -43,11 +44,11 @@ pub(crate) enum Comparison {
 pub(crate) const KEYS: [&str; 9] =
     ["published", "within", "at_least", "at_most", "above", "below", "less_than", "greater_than", "ascending"];
 
-/// How one comparison came out.
+/// The outcome of one comparison.
 pub(crate) struct Compared {
     pub(crate) published: String,
     pub(crate) ours: String,
-    /// `None`: nothing is demanded of it.
+    /// `None` if the comparison only shows numbers.
     pub(crate) holds: Option<bool>,
     pub(crate) numbers: (Option<f64>, Option<f64>),
 }
@@ -71,7 +72,7 @@ impl Comparison {
         found
     }
 
-    /// Numbers of which there must be one, or one a repetition.
+    /// The numbers of the comparison: there must be one, or one a repetition.
     pub(crate) fn numbers(&self) -> Option<&Numbers> {
         match self {
             Comparison::Within { published: numbers, .. }
@@ -84,7 +85,7 @@ impl Comparison {
         }
     }
 
-    /// The selection that it compares with, or that its tolerance comes from.
+    /// The selection that the value is compared with, or that gives the tolerance.
     pub(crate) fn other(&self) -> Option<&Selection> {
         match self {
             Comparison::LessThan(other) | Comparison::GreaterThan(other) => Some(other),
@@ -93,7 +94,7 @@ impl Comparison {
         }
     }
 
-    /// The column that it fixes, value by value.
+    /// The column on which the comparison sets conditions, value by value.
     pub(crate) fn fixes(&self) -> Option<&str> {
         match self {
             Comparison::Ascending { column, .. } => Some(column),
@@ -101,7 +102,7 @@ impl Comparison {
         }
     }
 
-    /// Every value that it reads.
+    /// Adds the columns that the comparison reads.
     pub(crate) fn need(&self, value: &Selection, outer: &Scope, needed: &mut Needed) {
         if let Some(other) = self.other() {
             let other = value.with(other);
@@ -117,7 +118,7 @@ impl Comparison {
         }
     }
 
-    /// Compares, in repetition `i` of the claim.
+    /// The outcome in repetition `i` of the claim.
     pub(crate) fn compare(&self, value: &Selection, outer: &Scope, rows: &Rows, i: usize) -> Result<Compared, String> {
         let of = |selection: &Selection| outer.of_value(selection).value(selection, rows);
         let number = |numbers: &Numbers| numbers.get(i).or(numbers.last()).copied().unwrap_or(f64::NAN);
@@ -166,7 +167,7 @@ impl Comparison {
     }
 }
 
-/// A published number, with how near ours must be.
+/// A published number with its tolerance.
 fn published(
     reader: &mut Reader,
     context: &Context<'_>,
@@ -180,7 +181,7 @@ fn published(
     let span = span_of(table, "within");
     if within.is_empty() {
         let expected = "expected such as { relative = 0.05 } or { absolute = 0.005 }";
-        reader.problems.push(Problem::new(span.clone(), "`within` says nothing", expected));
+        reader.problems.push(Problem::new(span.clone(), "`within` is empty", expected));
     }
     if table.get("published").is_none() {
         let message = "`within` needs a `published` number";
@@ -200,21 +201,21 @@ fn ascending(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) -> 
         _ if reader.problems.len() > before => {}
         _ => {
             let expected = "expected one column and at least two of its values";
-            let message = "`ascending` is no order";
+            let message = "`ascending` does not name an order";
             reader.problems.push(Problem::new(span_of(table, "ascending"), message, expected));
         }
     }
     None
 }
 
-/// Values in an order. Groups are compared one by one; the mean of their differences decides.
+/// Compares neighbouring values. Groups are compared in pairs; the mean of their differences decides.
 fn order(values: &[Groups], sign: &str) -> Result<Compared, String> {
     let mut holds = true;
     let mut errors = Vec::new();
     for pair in values.windows(2) {
         let [a, b] = pair else { continue };
         if a.by != b.by || a.keys() != b.keys() {
-            return Err("the two sides do not have the same groups, so that they cannot be paired".to_owned());
+            return Err("the two sides have different groups and cannot be paired".to_owned());
         }
         let differences: Vec<f64> = a.values.values().zip(b.values.values()).map(|(a, b)| b - a).collect();
         let n = differences.len() as f64;
@@ -235,10 +236,10 @@ fn order(values: &[Groups], sign: &str) -> Result<Compared, String> {
         ours.push_str(&format!(" (paired {})", errors.join(", ")));
     }
     let numbers = (None, means.first().copied());
-    Ok(Compared { published: format!("{sign} the other"), ours, holds: Some(holds), numbers })
+    Ok(Compared { published: format!("{sign} the other value"), ours, holds: Some(holds), numbers })
 }
 
-/// The mean of the groups; the value itself where there is one.
+/// The mean of the groups; the value itself if there is only one group.
 fn mean(groups: &Groups) -> Result<f64, String> {
     match groups.values.len() {
         0 => Err("there is no value".to_owned()),
@@ -260,7 +261,7 @@ pub(crate) fn digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Refuses lists that do not have one number for all repetitions, or one each.
+/// Refuses lists that have neither one number for all repetitions nor one each.
 pub(crate) fn check_lengths(reader: &mut Reader, table: &DeTable<'_>, repetitions: usize) {
     for key in ["published", "at_least", "at_most", "above", "below"] {
         let Some(items) = table.get(key).and_then(|item| item.get_ref().as_array()) else { continue };
@@ -275,12 +276,12 @@ pub(crate) fn check_lengths(reader: &mut Reader, table: &DeTable<'_>, repetition
     }
 }
 
-/// Refuses placeholders of columns that the claim does not repeat.
+/// Refuses placeholders of columns that are not in `per`.
 pub(crate) fn check_placeholders(reader: &mut Reader, table: &DeTable<'_>, text: &str, per: &[String]) {
     for placeholder in text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name) {
         if !per.iter().any(|name| name == placeholder) {
             let help = suggestion(placeholder, per.iter().map(String::as_str));
-            let message = format!("`text` shows {{{placeholder}}}, which `per` does not give");
+            let message = format!("`text` contains {{{placeholder}}}, which is not in `per`");
             reader.problems.push(Problem::new(span_of(table, "text"), message, "unknown placeholder").help(help));
         }
     }

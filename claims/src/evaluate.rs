@@ -1,4 +1,4 @@
-//! Findings: each claim beside what the rows say.
+//! Findings: each claim beside our value.
 
 use powersweep_engine::Value;
 
@@ -7,48 +7,48 @@ use crate::file::Claim;
 use crate::measure::Scope;
 use crate::rows::{Needed, Rows};
 
-/// How a claim came out.
+/// The outcome of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds.
+    /// The claim holds.
     Holds,
-    /// It does not.
+    /// The claim does not hold.
     Fails,
-    /// Nothing is demanded of it: it is shown beside ours.
+    /// The claim has no comparison that could fail: the published number is shown beside ours.
     Shown,
-    /// Ours could not be computed.
+    /// Our value could not be computed.
     Missing,
 }
 
-/// One claim, in one repetition, beside ours.
+/// One repetition of a claim, beside our value.
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// The claim's id, with the values of the repetition in brackets.
     pub id: String,
-    /// What is claimed.
+    /// The claim as a sentence.
     pub text: String,
-    /// Where the paper says it.
+    /// The place in the paper.
     pub source: String,
-    /// What is published, with the tolerance.
+    /// The published number with its tolerance, or the other side of the comparison.
     pub published: String,
-    /// Ours; why it is missing where it is.
+    /// Our value, or why it is missing.
     pub ours: String,
     /// The published number, where there is one.
     pub published_value: Option<f64>,
     /// Our number, where there is one.
     pub our_value: Option<f64>,
-    /// How it came out.
+    /// The outcome.
     pub verdict: Verdict,
-    /// Whether it must hold.
+    /// Whether the claim must hold.
     pub demanded: bool,
-    /// Why it is not demanded.
+    /// The reason why the claim is not demanded.
     pub why: Option<String>,
-    /// The rows that ours comes from.
+    /// The rows from which our value is computed: manifest, table and column.
     pub from: String,
 }
 
 impl Finding {
-    /// Whether it must hold and does not.
+    /// Whether the claim is demanded and does not hold.
     pub fn is_failure(&self) -> bool {
         self.demanded && matches!(self.verdict, Verdict::Fails | Verdict::Missing)
     }
@@ -65,7 +65,7 @@ impl Claim {
         }
     }
 
-    /// One finding a repetition.
+    /// The findings, one a repetition.
     pub(crate) fn check(&self, manifest: &str, rows: &Rows) -> Vec<Finding> {
         self.repetitions.iter().enumerate().map(|(i, per)| self.check_one(manifest, rows, i, per)).collect()
     }
@@ -125,7 +125,7 @@ impl Claim {
     }
 }
 
-/// What is shown as published if there is nothing to compare with.
+/// The published number to show if our value is missing.
 fn published(comparison: &Comparison) -> String {
     comparison
         .numbers()

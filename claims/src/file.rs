@@ -1,4 +1,4 @@
-//! A claims file: read, checked, and ready to be compared with rows.
+//! The reader of claims files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const TEXT_MAX: usize = 1 << 20;
 const TOP: [&str; 6] = ["version", "paper", "title", "manifests", "runs", "claims"];
 const CLAIM: [&str; 8] = ["id", "text", "source", "demanded", "why", "per", "paired", "value"];
 
-/// What one paper claims.
+/// The claims of one paper.
 #[derive(Debug, Clone)]
 pub struct Claims {
     pub(crate) paper: String,
@@ -37,7 +37,7 @@ pub(crate) struct Claim {
     pub(crate) source: String,
     pub(crate) demanded: bool,
     pub(crate) why: Option<String>,
-    /// What each repetition fixes; one empty entry for a claim that is not repeated.
+    /// The conditions of each repetition; one empty entry for a claim that is not repeated.
     pub(crate) repetitions: Vec<Vec<(String, Value)>>,
     pub(crate) paired: Vec<String>,
     pub(crate) value: Selection,
@@ -57,7 +57,11 @@ impl Claims {
             Some(claims) if reader.problems.is_empty() => Ok(claims),
             _ => {
                 if reader.problems.is_empty() {
-                    reader.problems.push(Problem::new(0..0, "these claims cannot be used", "please report it"));
+                    reader.problems.push(Problem::new(
+                        0..0,
+                        "these claims cannot be used",
+                        "this is a bug: please report it",
+                    ));
                 }
                 Err(ManifestErrors::new(file, &shared, reader.problems))
             }
@@ -74,7 +78,7 @@ impl Claims {
         &self.title
     }
 
-    /// Number of claims, repetitions counted.
+    /// Number of claims; each repetition counts.
     pub fn count(&self, demanded_only: bool) -> usize {
         self.chosen(demanded_only).map(|claim| claim.repetitions.len()).sum()
     }
@@ -88,7 +92,7 @@ impl Claims {
         needed
     }
 
-    /// The manifests that must have been run, in the order of the file.
+    /// The manifests whose rows are read, in the order of the file.
     pub fn manifests(&self, demanded_only: bool) -> Vec<&str> {
         let needed: BTreeSet<String> = self.needed(demanded_only).into_keys().map(|(manifest, _)| manifest).collect();
         self.manifests.iter().map(String::as_str).filter(|name| needed.contains(*name)).collect()
@@ -185,7 +189,11 @@ fn claims(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>) -> Ve
         if let Some(claim) = claim {
             if !ids.insert(claim.id.clone()) {
                 let message = format!("two claims have the id `{}`", claim.id);
-                reader.problems.push(Problem::new(span_of(table, "id"), message, "expected an id of its own"));
+                reader.problems.push(Problem::new(
+                    span_of(table, "id"),
+                    message,
+                    "expected an id that no other claim has",
+                ));
             }
             found.push(claim);
         }
@@ -197,14 +205,18 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
     let place = item.span().start..item.span().start + 1;
     let known: Vec<&str> = CLAIM.into_iter().chain(COMPARISONS).collect();
     reader.keys("a claim", table, &known);
-    let id = required(reader, table, "id", "an id of its own", place.clone());
+    let id = required(reader, table, "id", "an id that no other claim has", place.clone());
     let text = required(reader, table, "text", "a sentence", place.clone());
     let source = required(reader, table, "source", "the place in the paper, such as \"Table 1\"", place.clone());
     let demanded = reader.bool(table, "demanded").unwrap_or(true);
     let why = reader.text(table, "why");
     if !demanded && why.is_none() {
         let span = span_of(table, "demanded");
-        reader.problems.push(Problem::new(span, "the claim is not demanded", "expected why = \"...\" too"));
+        reader.problems.push(Problem::new(
+            span,
+            "the claim is not demanded, and the reason is missing",
+            "expected why = \"...\" too",
+        ));
     }
     let tasks = table_of("tasks").expect("there is a table of tasks");
     let value = match reader.table(table, "value") {
@@ -229,8 +241,8 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
         reader.problems.push(Problem::new(place, "the claim compares the value with nothing", expected));
     }
     if demanded && comparisons.iter().all(|c| matches!(c, Comparison::Shown(_))) && !comparisons.is_empty() {
-        let expected = "expected `within`, or demanded = false";
-        reader.problems.push(Problem::new(span_of(table, "published"), "how near must ours be?", expected));
+        let expected = "expected `within` too, or demanded = false with `why`";
+        reader.problems.push(Problem::new(span_of(table, "published"), "the tolerance is missing", expected));
     }
     let fixed: Vec<&str> =
         per.iter().map(String::as_str).chain(comparisons.iter().filter_map(Comparison::fixes)).collect();
@@ -242,7 +254,7 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
     Some(Claim { id: id?, text: text?, source: source?, demanded, why, repetitions, paired, value, comparisons })
 }
 
-/// Refuses a value that has no column, whose column and elements do not go together, or that stays grouped.
+/// Refuses a value without a column, with elements of a column that is not a list, or with more than one group left.
 fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection, fixed: &[&str]) {
     use crate::selection::Aggregate;
     let span = span_of(table, "value");
@@ -256,6 +268,6 @@ fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection, fixe
     let grouped = value.left_grouped();
     if !grouped.is_empty() {
         let message = format!("the value stays grouped by {}", grouped.join(", "));
-        reader.problems.push(Problem::new(span, message, "expected a step in `then` that makes one value of them"));
+        reader.problems.push(Problem::new(span, message, "expected a step in `then` that aggregates them"));
     }
 }

@@ -1,4 +1,4 @@
-//! From a selection to its value: rows, groups, operations.
+//! The value of a selection: rows, groups, operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::read::{Conditions, ELEMENT};
 use crate::rows::{Needed, Rows, shown};
 use crate::selection::{Aggregate, Selection};
 
-/// What a selection takes over from around it.
+/// What a selection inherits from the selection around it.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     pub(crate) manifest: String,
@@ -28,7 +28,7 @@ pub(crate) struct Groups {
 }
 
 impl Scope {
-    /// What is around a claim's value: nothing but what the repetition fixes.
+    /// The scope around a claim's value: the conditions of the repetition only.
     pub(crate) fn outermost(manifest: &str, fixed: &[(String, Value)], paired: &[String]) -> Scope {
         let named = fixed.iter().find(|(name, _)| name == per::MANIFEST);
         Scope {
@@ -41,7 +41,7 @@ impl Scope {
         }
     }
 
-    /// The scope of a claim's value: the repetition's conditions hold with those of its `runs`.
+    /// The scope of a claim's value: the conditions of the repetition hold together with the conditions of its `runs`.
     pub(crate) fn of_value(&self, selection: &Selection) -> Scope {
         let mut inner = self.within(selection);
         for (column, values) in &self.conditions {
@@ -54,7 +54,7 @@ impl Scope {
         inner
     }
 
-    /// The scope of a selection inside one of this scope.
+    /// The scope of a selection inside a selection of this scope.
     fn within(&self, selection: &Selection) -> Scope {
         let mut conditions = match &selection.runs {
             None => self.conditions.clone(),
@@ -135,7 +135,7 @@ impl Scope {
 }
 
 impl Groups {
-    /// Combines each group with that of `other` of the same key, as far as `other` is grouped.
+    /// Combines each group with the group of `other` that has the same key, in the columns by which `other` is grouped.
     fn with(&mut self, other: &Groups, of: impl Fn(f64, f64) -> f64) -> Result<(), String> {
         let positions: Vec<usize> = other
             .by
@@ -143,22 +143,24 @@ impl Groups {
             .map(|name| self.by.iter().position(|by| by == name).ok_or_else(|| not_grouped(name)))
             .collect::<Result<_, String>>()?;
         for (key, value) in &mut self.values {
-            let part: Vec<String> = positions.iter().map(|&i| key[i].clone()).collect();
-            let second = other.values.get(&part);
-            *value =
-                of(*value, *second.ok_or_else(|| format!("there is no row to compare with for {}", part.join(", ")))?);
+            let shared: Vec<String> = positions.iter().map(|&i| key[i].clone()).collect();
+            let second = other.values.get(&shared);
+            *value = of(
+                *value,
+                *second.ok_or_else(|| format!("there is no row to compare with for {}", shared.join(", ")))?,
+            );
         }
         Ok(())
     }
 
-    /// Makes one group of those that differ in the columns `over` alone.
+    /// Aggregates the groups that differ in the columns `over` only.
     fn reduced(&self, aggregate: Aggregate, over: Option<&[String]>) -> Result<Groups, String> {
         if let Some(name) = over.into_iter().flatten().find(|name| !self.by.contains(name)) {
             return Err(not_grouped(name));
         }
         let kept: Vec<usize> =
             (0..self.by.len()).filter(|&i| over.is_some_and(|over| !over.contains(&self.by[i]))).collect();
-        let mut parts: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
+        let mut merged: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
         let mut in_order: Vec<(&Vec<String>, &f64)> = self.values.iter().collect();
         if aggregate == Aggregate::GreatestChange {
             let along = (0..self.by.len()).find(|i| !kept.contains(i)).unwrap_or_default();
@@ -166,9 +168,9 @@ impl Groups {
             in_order.sort_by(|(a, _), (b, _)| place(a).total_cmp(&place(b)));
         }
         for (key, value) in in_order {
-            parts.entry(kept.iter().map(|&i| key[i].clone()).collect()).or_default().push(*value);
+            merged.entry(kept.iter().map(|&i| key[i].clone()).collect()).or_default().push(*value);
         }
-        let values = parts.into_iter().map(|(key, values)| Ok((key, aggregate.of(values)?)));
+        let values = merged.into_iter().map(|(key, values)| Ok((key, aggregate.of(values)?)));
         Ok(Groups {
             by: kept.iter().map(|&i| self.by[i].clone()).collect(),
             values: values.collect::<Result<_, String>>()?,

@@ -1,4 +1,4 @@
-//! The papers whose claims come with the program: a file each in `claims/papers/`.
+//! The papers whose claims are part of the program: one file each in `claims/papers/`.
 
 /// Name and claims of every paper.
 pub fn builtin() -> &'static [(&'static str, &'static str)] {

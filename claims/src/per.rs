@@ -1,4 +1,4 @@
-//! Repetitions of a claim: the values that it is repeated for.
+//! Repetitions of a claim: `per`.
 
 use powersweep_engine::Value;
 use powersweep_experiments::Problem;
@@ -12,10 +12,10 @@ use crate::selection::Context;
 /// Most repetitions of one claim.
 const REPETITIONS_MAX: usize = 10_000;
 
-/// What a repetition calls the manifest that it fixes, among its columns.
+/// The key of `per` that chooses a manifest instead of the value of a column.
 pub(crate) const MANIFEST: &str = "manifest";
 
-/// What one repetition fixes.
+/// The values of one repetition, by column.
 pub(crate) type Fixed = Vec<(String, Value)>;
 
 /// The conditions that a repetition adds.
@@ -24,8 +24,8 @@ pub(crate) fn conditions(fixed: &[(String, Value)]) -> Conditions {
     columns.map(|(column, value)| (column.clone(), vec![value.clone()])).collect()
 }
 
-/// What each repetition of a claim fixes: every combination of a table of lists, or the entries of a list of tables. One
-/// that fixes nothing for a claim that is not repeated.
+/// The values of each repetition: every combination of a table of lists, or the entries of a list of tables. A claim
+/// without `per` has one repetition without values.
 pub(crate) fn repetitions(
     reader: &mut Reader,
     context: &Context<'_>,
@@ -47,7 +47,7 @@ pub(crate) fn repetitions(
 
 fn product(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, rows: &'static Table) -> Vec<Fixed> {
     let mut found = vec![Fixed::new()];
-    // In the order of the text: lists of published numbers follow it.
+    // In the order of the text: the lists of published numbers have the same order.
     let mut in_order: Vec<_> = axes.iter().collect();
     in_order.sort_by_key(|(key, _)| key.span().start);
     for (key, item) in in_order {
@@ -60,7 +60,7 @@ fn product(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, rows:
         };
         if found.len() * values.len() > REPETITIONS_MAX {
             let expected = format!("expected at most {REPETITIONS_MAX}");
-            reader.problem(item, "the claim is repeated too often", expected);
+            reader.problem(item, "the claim has too many repetitions", expected);
             return Vec::new();
         }
         let with = |fixed: &Fixed| -> Vec<Fixed> {
@@ -80,7 +80,7 @@ fn one(reader: &mut Reader, item: &Item<'_>, rows: &'static Table) -> Option<Fix
     Some(reader.conditions(rows, table, &[]).into_iter().filter_map(first).collect())
 }
 
-/// The manifests for each of which a claim is repeated.
+/// The manifests over which a claim is repeated.
 fn manifests(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, item: &Item<'_>) -> Vec<Value> {
     let names = reader.texts(axes, MANIFEST).unwrap_or_default();
     for name in names.iter().filter(|name| !context.manifests.contains(*name)) {

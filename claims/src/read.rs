@@ -1,4 +1,4 @@
-//! Reading TOML with places: every problem is collected, nothing ends at the first.
+//! Reading values of TOML: all problems are collected, each with its place.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use powersweep_results::columns::{Column, TABLES, Table};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The place of an element in its list, from 1: a column that every list column has, beside those of its table.
+/// The name of a column that every list column has besides the columns of its table: the place of an element, from 1.
 pub(crate) const ELEMENT: &str = "element";
 
-/// Conditions: a column and the values of which its cell must be one. Every number is a real, also one of an integer
+/// Conditions: a column and the values one of which its cell must have. Every number is a real, also one of an integer
 /// column.
 pub(crate) type Conditions = BTreeMap<String, Vec<Value>>;
 
@@ -78,7 +78,7 @@ impl Reader {
             value => number(value).map(|number| vec![number]),
         };
         if found.is_none() {
-            self.wrong(key, item, "a number, or a list with one a repetition");
+            self.wrong(key, item, "a number, or a list with one number a repetition");
         }
         found
     }
@@ -121,7 +121,7 @@ impl Reader {
         found
     }
 
-    /// Conditions: each key is a column of the table, each value fits it.
+    /// Reads conditions: each key is a column of the table, and each value has the kind of the column.
     pub(crate) fn conditions(&mut self, rows: &'static Table, table: &DeTable<'_>, skip: &[&str]) -> Conditions {
         let mut conditions = Conditions::new();
         for (key, item) in table.iter().filter(|(key, _)| !skip.contains(&key.get_ref().as_ref())) {

@@ -1,4 +1,4 @@
-//! The rows that claims are compared with: Arrow batches of tables of manifests.
+//! The rows with which claims are compared: Arrow batches, by manifest and table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::read::{Conditions, ELEMENT};
 /// Columns to read, by manifest and table. Those that a table does not have are columns of `tasks`, joined on `task_id`.
 pub type Needed = BTreeMap<(String, &'static str), BTreeSet<String>>;
 
-/// The rows of every manifest that is needed.
+/// The rows of all manifests that the claims need.
 #[derive(Debug, Default)]
 pub struct Rows {
     tables: BTreeMap<(String, &'static str), Vec<RecordBatch>>,
@@ -24,13 +24,13 @@ impl Rows {
         Rows::default()
     }
 
-    /// Adds rows of a manifest's table; they need have no other columns than those of [`Needed`].
+    /// Adds rows of a manifest's table. Columns that are not in [`Needed`] may be missing.
     pub fn add(&mut self, manifest: &str, table: &'static str, batches: Vec<RecordBatch>) {
         self.tables.entry((manifest.to_owned(), table)).or_default().extend(batches);
     }
 
-    /// Values of a column by group, of the rows that fulfil the conditions. Without a column every row counts as 1; a
-    /// list counts as a row for each of its elements.
+    /// The values of a column in the rows that meet the conditions, by group. Without a column every row has the value 1.
+    /// A list has one row an element.
     pub(crate) fn values(
         &self,
         manifest: &str,
@@ -48,11 +48,11 @@ impl Rows {
             let values = column.map(array).transpose()?;
             let is_list = values.is_some_and(|array| matches!(array.data_type(), DataType::List(_)));
             if !is_list && conditions.keys().chain(by).any(|name| name == ELEMENT) {
-                return Err(format!("`{}` is no list: it has no elements", column.unwrap_or("rows")));
+                return Err(format!("`{}` is not a list: it has no elements", column.unwrap_or("rows")));
             }
             let of_rows = conditions.iter().filter(|(name, _)| *name != ELEMENT);
             let tests = of_rows.map(|(name, wanted)| Ok((array(name)?, wanted))).collect::<Result<Vec<_>, String>>()?;
-            // No array for the place of an element.
+            // The place of an element has no array.
             let key = |name: &String| if name == ELEMENT { Ok(None) } else { array(name).map(Some) };
             let keys = by.iter().map(key).collect::<Result<Vec<_>, String>>()?;
             for row in 0..batch.num_rows() {
@@ -79,7 +79,7 @@ impl Rows {
     }
 }
 
-/// Conditions as people read them.
+/// Conditions as a text.
 pub(crate) fn shown(conditions: &Conditions) -> String {
     let one = |(column, wanted): (&String, &Vec<Value>)| {
         let wanted: Vec<String> = wanted.iter().map(Value::to_string).collect();
@@ -99,7 +99,7 @@ fn is(array: &dyn Array, row: usize, wanted: &Value) -> bool {
         }
 }
 
-/// The values of a cell with their places, from 1: the elements of a list, else one.
+/// The values of a cell with their places, from 1: the elements of a list, or one value.
 fn cells(array: Option<&ArrayRef>, row: usize) -> Vec<(f64, Option<f64>)> {
     let Some(array) = array else { return vec![(1.0, Some(1.0))] };
     match array.data_type() {
@@ -120,7 +120,7 @@ fn number(array: &dyn Array, row: usize) -> Option<f64> {
     }
 }
 
-/// A cell as the key of a group.
+/// A cell as a text, for the key of a group.
 fn text(array: &dyn Array, row: usize) -> String {
     match array.data_type() {
         _ if array.is_null(row) => String::new(),

@@ -1,4 +1,4 @@
-//! Which rows a value comes from, and what is done with them.
+//! A selection: the rows of a value, and the operations on them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use toml::de::DeTable;
 
 use crate::read::{Conditions, ELEMENT, Item, Reader, column_of, table_of};
 
-/// What is made of the values of several rows.
+/// A function from the values of several rows to one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Aggregate {
-    /// There must be one.
+    /// The value of the only row.
     Only,
     Mean,
     Sum,
@@ -24,7 +24,8 @@ pub(crate) enum Aggregate {
     Count,
     /// The standard error of the mean of independent values.
     StandardError,
-    /// The greatest ratio of neighbours, the greater over the lesser, zeros left out; of groups, which have an order.
+    /// The greatest ratio of two neighbouring values, the larger over the smaller; ratios with a zero do not count. Only
+    /// for groups, which have an order.
     GreatestChange,
     /// The quantile of this order, 0 to 1, linear between order statistics.
     Quantile(f64),
@@ -44,7 +45,7 @@ impl Aggregate {
         })
     }
 
-    /// The values as one. They are sorted first, so that the order of the rows does not matter, but for a change.
+    /// The aggregate of the values. Except for a change they are sorted first, so that the order of rows does not matter.
     pub(crate) fn of(self, mut values: Vec<f64>) -> Result<f64, String> {
         if self != Aggregate::GreatestChange {
             values.sort_by(f64::total_cmp);
@@ -81,11 +82,11 @@ impl Aggregate {
     }
 }
 
-/// One step from groups to fewer groups.
+/// One step that aggregates groups.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Step {
     pub(crate) aggregate: Aggregate,
-    /// Columns that are given up; all if `None`.
+    /// The columns over which the groups are aggregated; all if `None`.
     pub(crate) over: Option<Vec<String>>,
 }
 
@@ -96,10 +97,10 @@ pub(crate) struct Runs {
     pub(crate) conditions: Conditions,
 }
 
-/// Which rows a value comes from, and what is done with them, as a claims file says it.
+/// The rows of a value, and the operations on them, as a claims file states them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
-    /// Conditions of the runs that it names.
+    /// Conditions of `runs`.
     pub(crate) runs: Option<Conditions>,
     pub(crate) manifest: Option<String>,
     pub(crate) table: Option<&'static str>,
@@ -117,7 +118,7 @@ pub(crate) struct Selection {
     pub(crate) then: Option<Vec<Step>>,
 }
 
-/// What a selection may refer to.
+/// The names that a selection may refer to.
 pub(crate) struct Context<'a> {
     pub(crate) manifests: &'a [String],
     pub(crate) runs: &'a BTreeMap<String, Runs>,
@@ -176,7 +177,8 @@ impl Selection {
         }
     }
 
-    /// This selection with what `other` says instead. If it names runs, only the conditions on its `same` columns stay.
+    /// This selection, overridden by the keys of `other`. If `other` names runs, only the conditions on its `same` columns
+    /// stay.
     pub(crate) fn with(&self, other: &Selection) -> Selection {
         let mut merged = self.clone();
         if other.runs.is_some() {
@@ -205,7 +207,8 @@ impl Selection {
         selection
     }
 
-    /// Why its column does not go with what is said of elements, if so. `fixed`: columns that the claim fixes.
+    /// A problem if the column is a list and no element is chosen, or the other way round. `fixed`: columns on which the
+    /// claim sets conditions.
     pub(crate) fn elements_problem(&self, rows: &'static Table, fixed: &[&str]) -> Option<(String, &'static str)> {
         let name = self.column.as_ref()?;
         let column = column_of(rows, name)?;
@@ -215,12 +218,12 @@ impl Selection {
             (true, false) if self.aggregate.is_none() => {
                 Some((format!("`{name}` is a list"), "expected where = { element = 1 } too, or an `aggregate`"))
             }
-            (false, true) => Some((format!("`{name}` is no list: it has no elements"), "expected a list column")),
+            (false, true) => Some((format!("`{name}` is not a list: it has no elements"), "expected a list column")),
             _ => None,
         }
     }
 
-    /// Columns by which its value stays grouped.
+    /// Columns by which the value is still grouped after all steps.
     pub(crate) fn left_grouped(&self) -> Vec<String> {
         let mut by = self.by.clone().unwrap_or_default();
         for step in self.then.iter().flatten() {
@@ -272,7 +275,7 @@ fn value_column(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) 
     let name = item.get_ref().as_str()?.to_owned();
     let column = reader.column(rows, &toml::Spanned::new(item.span(), name.clone()));
     if name == ELEMENT || column.is_some_and(|column| !is_number(column.ty) && !is_list(column.ty)) {
-        reader.problem(item, format!("`{name}` is no number"), "expected a column of numbers");
+        reader.problem(item, format!("`{name}` is not a number"), "expected a column of numbers");
     }
     Some(name)
 }
@@ -289,7 +292,7 @@ fn is_list(ty: Kind) -> bool {
 fn names(reader: &mut Reader, table: &DeTable<'_>, key: &str, rows: &'static Table) -> Option<Vec<String>> {
     let empty = table.get(key)?.get_ref().as_array().is_some_and(|items| items.is_empty());
     if key == "by" && empty {
-        // An inner selection gives up the groups that it would take over.
+        // An inner selection drops the groups that it would inherit.
         return Some(Vec::new());
     }
     let names = reader.texts(table, key)?;
@@ -327,7 +330,7 @@ fn steps(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) -> Opti
         reader.keys("a step", table, &["aggregate", "over"]);
         let change = table.get("aggregate").is_some_and(|item| item.get_ref().as_str() == Some("greatest-change"));
         if change && table.get("over").and_then(|item| item.get_ref().as_array()).is_none_or(|over| over.len() != 1) {
-            reader.problem(item, "a change is along one column", "expected such as over = [\"x\"]");
+            reader.problem(item, "a change needs one column", "expected such as over = [\"x\"]");
             continue;
         }
         match if change { Some(Aggregate::GreatestChange) } else { aggregate(reader, table) } {

@@ -1,4 +1,4 @@
-//! Values and verdicts of rows made by hand.
+//! Values and verdicts of hand-written rows.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn rows() -> Rows {
     ]);
     let batch = batch.expect("columns of one length");
     let mut rows = Rows::new();
-    // In two batches, the later rows first: order and parts must not matter.
+    // In two batches, the later rows first: neither order nor batches may matter.
     rows.add("m", "tasks", vec![batch.slice(6, 4), batch.slice(0, 6)]);
     rows
 }
@@ -67,7 +67,7 @@ fn value(selection: &str) -> Result<f64, String> {
 }
 
 #[test]
-fn one_row_many_rows_no_row() {
+fn without_an_aggregate_exactly_one_row_is_needed() {
     let one = "runs = \"top\"\nwhere = { workload = \"a\", seed = 2 }\ncolumn = \"wait_s_mean\"";
     assert_eq!(value(one), Ok(30.0));
     let many = "runs = \"top\"\nwhere = { workload = \"a\" }\ncolumn = \"wait_s_mean\"";
@@ -81,7 +81,7 @@ fn one_row_many_rows_no_row() {
 }
 
 #[test]
-fn infinity_is_a_value_and_null_is_not() {
+fn unlimited_is_a_value_and_null_is_an_error() {
     let at = |threshold: &str| {
         value(&format!(
             "where = {{ bsld_threshold = {threshold}, seed = 1, workload = \"a\" }}\ncolumn = \"wait_s_mean\""
@@ -93,7 +93,7 @@ fn infinity_is_a_value_and_null_is_not() {
 }
 
 #[test]
-fn a_ratio_takes_the_other_runs_under_the_same_conditions() {
+fn a_ratio_divides_by_other_runs_under_the_same_conditions() {
     let ratio = |same: &str| {
         value(&format!(
             "runs = \"low\"\nwhere = {{ workload = \"a\", bsld_threshold = 2 }}\ncolumn = \"energy_total_j\"\n\
@@ -122,7 +122,7 @@ fn groups_are_matched_and_reduced_step_by_step() {
 }
 
 #[test]
-fn the_greatest_change_is_that_of_neighbours_by_number() {
+fn the_greatest_change_sorts_neighbours_by_number() {
     let change = value(
         "where = { seed = 1 }\ncolumn = \"wait_s_mean\"\nby = [\"energy_total_j\"]\naggregate = \"mean\"\n\
          then = [{ aggregate = \"greatest-change\", over = [\"energy_total_j\"] }]",
@@ -148,7 +148,7 @@ fn elements_of_lists_are_rows() {
     let beyond = of("where = { workload = \"a\", seed = 1, element = 4 }");
     assert!(beyond.is_err_and(|why| why.contains("there is no row") && why.contains("element = 4")));
     let inside = of("where = { workload = \"a\", seed = 1, element = 1 }\ndivided_by = { column = \"wait_s_mean\" }");
-    assert!(inside.is_err_and(|why| why.contains("`wait_s_mean` is no list")));
+    assert!(inside.is_err_and(|why| why.contains("`wait_s_mean` is not a list")));
     let claim = "per.element = [2, 1]\npublished = [30, 200]\nwithin = { absolute = 0 }\n\
                  value = { runs = \"top\", where = { workload = \"a\", seed = 2 }, column = \"lp_shares\" }";
     assert_eq!(verdicts(claim), [Verdict::Holds, Verdict::Holds]);
@@ -156,7 +156,7 @@ fn elements_of_lists_are_rows() {
 }
 
 #[test]
-fn a_tolerance_may_come_from_the_rows() {
+fn a_tolerance_may_be_computed_from_rows() {
     // The tolerance: a fifth of the wait of the same rows, 2.
     let of = "within = { of = { column = \"wait_s_mean\", times = 0.2 } }\n\
               value = { runs = \"top\", where = { workload = \"a\", seed = 1 }, column = \"energy_total_j\" }";
@@ -173,7 +173,7 @@ fn a_tolerance_may_come_from_the_rows() {
 }
 
 #[test]
-fn near_is_by_the_larger_of_both_tolerances() {
+fn the_larger_tolerance_counts() {
     let wait = "value = { runs = \"top\", where = { workload = \"a\", seed = 1 }, column = \"wait_s_mean\" }\n";
     let verdict = |claim: &str| verdicts(&format!("{claim}\n{wait}"))[0];
     assert_eq!(verdict("published = 10.5\nwithin = { relative = 0.05 }"), Verdict::Holds);
@@ -184,7 +184,7 @@ fn near_is_by_the_larger_of_both_tolerances() {
 }
 
 #[test]
-fn bounds_hold_together_and_strictly_where_they_say_so() {
+fn all_bounds_must_hold_and_above_and_below_are_strict() {
     let wait = "value = { runs = \"top\", where = { workload = \"a\", seed = 1 }, column = \"wait_s_mean\" }\n";
     let verdict = |claim: &str| verdicts(&format!("{claim}\n{wait}"))[0];
     assert_eq!(verdict("at_least = 10\nat_most = 10"), Verdict::Holds);
@@ -219,7 +219,7 @@ fn a_claim_may_be_repeated_for_each_manifest() {
 }
 
 #[test]
-fn other_selections_take_over_what_they_do_not_say() {
+fn other_selections_inherit_the_keys_that_they_do_not_set() {
     let less = |other: &str| {
         let claim = format!(
             "per.workload = [\"a\"]\nless_than = {other}\nvalue = {{ runs = \"top\", where = {{ seed = 1 }}, column = \
@@ -254,11 +254,11 @@ fn paired_values_are_compared_seed_by_seed() {
     let unpaired = "{ runs = \"low\", where = { workload = \"a\", bsld_threshold = 2, seed = 1 } }";
     let finding = findings(&claim(unpaired)).remove(0);
     assert_eq!(finding.verdict, Verdict::Missing);
-    assert!(finding.ours.contains("same groups"), "{}", finding.ours);
+    assert!(finding.ours.contains("different groups"), "{}", finding.ours);
 }
 
 #[test]
-fn an_order_over_the_values_of_a_column() {
+fn ascending_compares_the_values_of_a_column() {
     let order = |values: &str| {
         let claim = format!(
             "ascending.bsld_threshold = {values}\n[claims.value]\nruns = \"low\"\nwhere = {{ workload = \"a\" }}\ncolumn = \

@@ -1,4 +1,4 @@
-//! Problems of a claims file: all at once, each with its line.
+//! Problems of a claims file: all are reported at once, each with its line.
 
 use powersweep_claims::Claims;
 
@@ -19,7 +19,7 @@ within = { relative = 0.1 }
 value = { runs = "top", column = "wait_s_mean" }
 "#;
 
-/// What is replaced, by what, where the problem is, and words of the message.
+/// The replaced text, its replacement, the place of the problem, and words of the message.
 const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("version = 1", "version = 2", "2:11", &["`version` is not 1"]),
     ("paper = \"p\"", "paper = 3", "3:9", &["`paper` cannot be 3", "a text"]),
@@ -30,7 +30,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("policy = \"top\"", "seed = \"top\"", "7:8", &["`seed` cannot be \"top\"", "a number"]),
     ("policy = \"top\"", "manifest = \"n\"", "7:12", &["`manifests` does not list `n`"]),
     ("id = \"c\"\n", "", "8:1", &["`id` is missing"]),
-    ("{workload}", "{seed}", "10:8", &["{seed}, which `per` does not give"]),
+    ("{workload}", "{seed}", "10:8", &["{seed}, which is not in `per`"]),
     ("source", "sauce", "11:1", &["a claim has no key `sauce`", "did you mean `source`?"]),
     ("[\"a\", \"b\"]", "[1, \"b\"]", "12:17", &["`workload` cannot be 1"]),
     ("per.workload = [\"a\", \"b\"]", "per.manifest = [\"m\", \"n\"]", "12:16", &["`manifests` does not list `n`"]),
@@ -38,12 +38,17 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("published = [1, 2]", "published = [1, 2, 3]", "13:13", &["3 numbers for 2 repetitions"]),
     ("published = [1, 2]\n", "", "13:10", &["`within` needs a `published` number"]),
     ("within = { relative = 0.1 }", "within = { relativ = 0.1 }", "14:12", &["no key `relativ`"]),
-    ("within = { relative = 0.1 }\n", "", "13:13", &["how near must ours be?"]),
+    ("within = { relative = 0.1 }\n", "", "13:13", &["the tolerance is missing"]),
     ("within = { relative = 0.1 }", "demanded = false", "14:12", &["expected why = "]),
-    ("within = { relative = 0.1 }", "ascending = { seed = 1 }", "14:13", &["no order", "two of its values"]),
+    (
+        "within = { relative = 0.1 }",
+        "ascending = { seed = 1 }",
+        "14:13",
+        &["does not name an order", "two of its values"],
+    ),
     ("within = { relative = 0.1 }", "less_than = { runs = \"low\" }", "14:22", &["there is no [runs.low]"]),
     ("column = \"wait_s_mean\"", "column = \"wait_mean\"", "15:34", &["no column `wait_mean`"]),
-    ("column = \"wait_s_mean\"", "column = \"worker\"", "15:34", &["`worker` is no number"]),
+    ("column = \"wait_s_mean\"", "column = \"worker\"", "15:34", &["`worker` is not a number"]),
     (", column = \"wait_s_mean\"", "", "15:9", &["the value has no `column`"]),
     (
         "column = \"wait_s_mean\"",
@@ -51,8 +56,8 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
         "15:9",
         &["`lp_shares` is a list", "where = { element = 1 }"],
     ),
-    ("per.workload = [\"a\", \"b\"]", "per.element = [1, 2]", "15:9", &["`wait_s_mean` is no list"]),
-    ("column = \"wait_s_mean\"", "column = \"element\"", "15:34", &["`element` is no number"]),
+    ("per.workload = [\"a\", \"b\"]", "per.element = [1, 2]", "15:9", &["`wait_s_mean` is not a list"]),
+    ("column = \"wait_s_mean\"", "column = \"element\"", "15:34", &["`element` is not a number"]),
     ("relative = 0.1", "of = { column = \"wait\" }", "14:28", &["no column `wait`"]),
     ("column =", "by = [\"seed\"], column =", "15:9", &["stays grouped by seed", "`then`"]),
     ("column =", "aggregate = \"median\", column =", "15:37", &["no aggregate `median`", "p50"]),
@@ -68,19 +73,19 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
         "column =",
         "then = [{ aggregate = \"greatest-change\" }], column =",
         "15:33",
-        &["a change is along one column", "over = [\"x\"]"],
+        &["a change needs one column", "over = [\"x\"]"],
     ),
     ("value = {", "value = ", "15:", &["not TOML"]),
 ];
 
 #[test]
-fn the_good_one_is_good() {
+fn the_correct_claims_file_is_accepted() {
     let claims = Claims::parse("p.toml", GOOD).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!((claims.count(true), claims.manifests(true)), (2, vec!["m"]));
 }
 
 #[test]
-fn each_problem_has_its_place_and_its_words() {
+fn each_problem_is_reported_with_its_place() {
     for (from, to, place, words) in CASES {
         assert!(GOOD.contains(from), "{from}");
         let text = GOOD.replacen(from, to, 1);
@@ -96,7 +101,7 @@ fn each_problem_has_its_place_and_its_words() {
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let text = GOOD.replace("version = 1", "version = 2").replace("sauce", "x").replace("wait_s_mean", "wait");
     let errors = Claims::parse("p.toml", &text.replace("source", "sauce")).expect_err("three problems");
     assert!(errors.problems().len() >= 3, "{errors}");

@@ -1,4 +1,4 @@
-//! The reader of claims files and the comparison with rows, each case small enough to check by hand.
+//! The reader of claims files and the comparison with rows. Every case is small enough to check by hand.
 
 mod compared;
 mod errors;

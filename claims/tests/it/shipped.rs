@@ -1,4 +1,4 @@
-//! The claims that come with the program.
+//! The claims that are part of the program.
 
 use powersweep_claims::{Claims, Rows, papers};
 use powersweep_experiments::{Manifest, manifests};
@@ -9,21 +9,21 @@ fn shipped() -> impl Iterator<Item = Claims> {
 }
 
 #[test]
-fn every_file_is_right_and_named_after_its_paper() {
+fn every_claims_file_is_correct_and_named_after_its_paper() {
     for (claims, (name, _)) in shipped().zip(papers::builtin()) {
         assert_eq!(claims.paper(), *name);
-        assert!(claims.count(true) > 0, "{name} demands nothing");
+        assert!(claims.count(true) > 0, "{name} has no demanded claim");
         assert!(papers::find(name).is_some());
     }
     assert!(papers::find("nobody1900").is_none());
 }
 
 #[test]
-fn their_manifests_are_shipped_and_ask_for_the_tables_that_are_read() {
+fn the_manifests_of_all_claims_are_shipped_with_the_tables_that_are_read() {
     for claims in shipped() {
         for (manifest, table) in claims.needed(false).keys() {
             let text = manifests::find(manifest).unwrap_or_else(|| panic!("there is no manifest {manifest}"));
-            let manifest = Manifest::parse(manifest, text).expect("shipped manifests are right");
+            let manifest = Manifest::parse(manifest, text).expect("shipped manifests are correct");
             let asked = manifest.tables().names().any(|name| name == *table);
             assert!(asked || *table == "tasks", "{}: {} does not write {table}", claims.paper(), manifest.name());
         }
