@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use powersweep_engine::facts::{Datum, Kind};
-use powersweep_engine::spec::{Component, Param, Role, Type, Value};
+use powersweep_engine::spec::{Component, Param, Role, Type};
 use powersweep_engine::{KERNEL_VERSION, components};
 use powersweep_experiments::TaskSpec;
 
