@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use powersweep_experiments::Digest;
+use powersweep_proto::v1::FailureKind;
 
 use crate::examples;
 use crate::quantities::bytes;
@@ -369,29 +371,14 @@ pub struct RetryArgs {
     #[arg(long, value_name = "INDEX")]
     pub index: Vec<u64>,
     /// Only failures of this kind; may be repeated.
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = failure_kinds())]
     pub kind: Vec<FailureKind>,
 }
 
-/// Why a task failed, in the word of the `failures` table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FailureKind {
-    /// The task cannot be simulated.
-    Spec,
-    /// The simulation panicked.
-    Panic,
-    /// It took longer than its deadline.
-    Deadline,
-    /// It took more events than allowed.
-    Events,
-    /// It took more memory than allowed.
-    Memory,
-    /// The kernel refused a decision of the policy.
-    Policy,
-    /// The log could not be fetched or read.
-    Workload,
-    /// The worker was lost while it ran the task.
-    Crash,
+/// Why a task failed, in the words of the `failures` table.
+fn failure_kinds() -> impl TypedValueParser<Value = FailureKind> {
+    PossibleValuesParser::new(FailureKind::all().map(FailureKind::word))
+        .map(|word| FailureKind::all().find(|kind| kind.word() == word).expect("a possible value"))
 }
 
 /// `powersweep priority`

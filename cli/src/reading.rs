@@ -11,7 +11,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use powersweep_coordinator::publish::{live_batches, rolled_schema};
+use powersweep_coordinator::publish::{live_batches, stored_schema};
 use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::Location;
 use powersweep_coordinator::view::{self, View, ViewError};
@@ -108,7 +108,7 @@ impl Reading {
                 }
             }
         }
-        let Some(stored) = rolled_schema(self.table) else { return Ok(()) };
+        let Some(stored) = stored_schema(self.table) else { return Ok(()) };
         for batch in live_batches(&self.view.rows, &stored) {
             let batch = batch.map_err(|(seq, error)| {
                 let place = format!("rows {seq} of {}/{} in the state", self.experiment, self.table);

@@ -65,9 +65,8 @@ pub fn task_state(loaded: &Loaded, task: &TaskSpec) -> TaskState {
     let Some(record) = loaded.experiments.iter().find(|e| e.name == *task.experiment) else {
         return TaskState::NewExperiment;
     };
-    let stored = Manifest::parse("stored manifest", &record.manifest)
-        .ok()
-        .and_then(|m| Sweep::new(m, record.digests.clone()).ok());
+    let digests = record.digests.iter().map(|(log, digest)| (log.clone(), **digest)).collect();
+    let stored = Manifest::parse("stored manifest", &record.manifest).ok().and_then(|m| Sweep::new(m, digests).ok());
     let Some(index) = stored.and_then(|sweep| sweep.index_of(task)) else { return TaskState::New };
     let here = |experiment: &str, generation: u64| experiment == record.name && generation == record.generation;
     let (chunk, bit) = ((index >> 16) as u32, (index & 0xFFFF) as u32);

@@ -10,7 +10,7 @@
 //! objects stay where they are until there are enough of them for a part, and are deleted after the commit that closes
 //! its intent.
 
-use crate::records::{Intent, RowsRecord, Source, Table};
+use crate::records::{Intent, RowsRecord, Table};
 use crate::store::{Store, StoreError};
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
@@ -43,7 +43,7 @@ pub enum PublishError {
         #[source]
         source: ResultsError,
     },
-    /// The rows that an intent names are not all there, or are of a table that is never rolled. Final.
+    /// The rows that an intent names are not all there. Final.
     #[error("part {part_id} of {experiment}/{table} cannot be made: {reason}")]
     Intent {
         /// Experiment.
@@ -85,56 +85,41 @@ pub fn part_path(experiment: &str, table: Table, part_id: Uuid) -> Path {
 /// Makes the part of a durable intent visible, without closing the intent, and returns its size in bytes. Safe to
 /// repeat.
 pub async fn make_visible(store: &dyn Store, intent: &Intent) -> Result<u64, PublishError> {
-    let Intent { experiment, table, part_id, source, .. } = intent;
-    let path = part_path(experiment, *table, *part_id);
-    match source {
-        &Source::Rows { first_seq, last_seq } => {
-            let rows = store.rows(experiment, *table, first_seq, last_seq).await?;
-            let owned = intent.clone();
-            let part = crate::store::blocking(move || encode(&owned, &rows)).await?;
-            let bytes = part.len() as u64;
-            store.create(&path, part, *part_id).await?;
-            Ok(bytes)
-        }
-        Source::Staged => Ok(store.publish_staged(experiment, *table, *part_id, &path).await?),
-        Source::Merged { uploads } => {
-            let mut inputs = Vec::with_capacity(uploads.len());
-            for upload in uploads {
-                inputs.push(store.staged(experiment, *table, *upload).await?);
-            }
-            let owned = intent.clone();
-            let part = crate::store::blocking(move || merged(&owned, &inputs)).await?;
-            let bytes = part.len() as u64;
-            store.create(&path, part, *part_id).await?;
-            Ok(bytes)
-        }
+    let Intent { experiment, part_id, first_seq, last_seq, .. } = intent;
+    let (table, part_id) = (intent.table(), **part_id);
+    let rows = store.rows(experiment, table, *first_seq, *last_seq).await?;
+    let mut uploads = Vec::new();
+    for upload in rows.iter().filter_map(|record| record.upload) {
+        uploads.push(store.staged(experiment, table, *upload.part_id).await?);
     }
+    let owned = intent.clone();
+    let part = crate::store::blocking(move || encode(&owned, &rows, &uploads)).await?;
+    let bytes = part.len() as u64;
+    store.create(&part_path(experiment, table, part_id), part, part_id).await?;
+    Ok(bytes)
 }
 
 /// The bytes of a part made of uploads.
-fn merged(intent: &Intent, inputs: &[Bytes]) -> Result<Bytes, PublishError> {
-    let Intent { experiment, table, part_id, .. } = intent;
-    let wrong = |source: ResultsError| PublishError::Rows {
-        experiment: experiment.clone(),
-        table: *table,
-        seq: "of workers' uploads".to_owned(),
-        part_id: *part_id,
-        source,
-    };
-    let mut rows = 0;
+fn merged(intent: &Intent, inputs: &[Bytes]) -> Result<Bytes, Damage> {
+    let mut footer = footer(intent, 0);
     for input in inputs {
-        rows += part::read_footer(input).map_err(wrong)?.rows;
+        footer.rows += part::read_footer(input).map_err(of_the_part)?.rows;
     }
-    if rows != intent.rows {
+    let Footer { experiment, part_id, rows } = &footer;
+    if *rows != intent.rows {
         // What is there is published: a worker's count must not hold everything up.
+        let table = intent.table();
         tracing::warn!("part {part_id} of {experiment}/{table} has {rows} rows, its workers said {}", intent.rows);
     }
-    let footer = Footer { experiment: experiment.clone(), part_id: *part_id, rows };
-    merge::merge(inputs, &footer).map_err(wrong)
+    merge::merge(inputs, &footer).map_err(of_the_part)
+}
+
+fn footer(intent: &Intent, rows: u64) -> Footer {
+    Footer { experiment: intent.experiment.clone(), part_id: *intent.part_id, rows }
 }
 
 /// Schema of the tables whose rows the coordinator keeps.
-pub fn rolled_schema(table: Table) -> Option<SchemaRef> {
+pub fn stored_schema(table: Table) -> Option<SchemaRef> {
     match table {
         Table::Tasks => Some(tasks::schema()),
         Table::Failures => Some(failures::schema()),
@@ -156,7 +141,7 @@ pub fn live_batches<'a>(
         while !gather.is_full() {
             let Some((seq, hand_in)) = hand_ins.next() else { break };
             last = seq;
-            if let Err(error) = gather.push(&hand_in.encoded, hand_in.mask.iter().flatten()) {
+            if let Err(error) = gather.push(&hand_in.encoded, hand_in.mask.iter().flat_map(|mask| mask.iter())) {
                 return Some(Err((seq, error)));
             }
         }
@@ -172,33 +157,27 @@ fn thread_cpu_ms() -> Option<f64> {
 }
 
 /// The bytes of an intent's part.
-fn encode(intent: &Intent, rows: &[RowsRecord]) -> Result<Bytes, PublishError> {
-    let Intent { experiment, table, part_id, .. } = intent;
-    let wrong = |reason: String| PublishError::Intent {
-        experiment: experiment.clone(),
-        table: *table,
-        part_id: *part_id,
-        reason,
-    };
-    let schema =
-        rolled_schema(*table).ok_or_else(|| wrong("its rows come from workers as whole objects".to_owned()))?;
-    let count: u64 = rows.iter().map(live_rows).sum();
+fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes]) -> Result<Bytes, PublishError> {
+    let (experiment, table, part_id) = (&intent.experiment, intent.table(), *intent.part_id);
+    let wrong = |reason: String| PublishError::Intent { experiment: experiment.clone(), table, part_id, reason };
+    let count: u64 = rows.iter().map(RowsRecord::live_rows).sum();
     if count != intent.rows {
         return Err(wrong(format!("{count} rows are stored, {} were to be published", intent.rows)));
     }
-    let footer = Footer { experiment: experiment.clone(), part_id: *part_id, rows: count };
     let before = thread_cpu_ms();
     let groups = shared_out(rows, part::row_groups(count));
-    let encoded = match groups[..] {
+    let footer = footer(intent, count);
+    let encoded = match (stored_schema(table), &groups[..]) {
+        (None, _) => merged(intent, uploads).map(|bytes| (bytes, Some(0.0))),
         // Most parts of a quiet farm are small: nothing is decoded twice, and no thread is started.
-        [] | [_] => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, Some(0.0))),
-        _ => encode_groups(&groups, &schema, &footer),
+        (Some(schema), [] | [_]) => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, Some(0.0))),
+        (Some(schema), groups) => encode_groups(groups, &schema, &footer),
     };
     let (bytes, threads_cpu_ms) = encoded.map_err(|(seq, source)| PublishError::Rows {
         experiment: experiment.clone(),
-        table: *table,
+        table,
         seq: seq.map_or_else(|| "(all)".to_owned(), |seq| seq.to_string()),
-        part_id: *part_id,
+        part_id,
         source,
     })?;
     // The one work of a coordinator that grows with the columns of a row.
@@ -214,10 +193,6 @@ type Damage = (Option<u64>, ResultsError);
 
 fn of_the_part(error: ResultsError) -> Damage {
     (None, error)
-}
-
-fn live_rows(record: &RowsRecord) -> u64 {
-    record.live_rows().into()
 }
 
 /// Gives the live rows of records to an encoder.
@@ -270,11 +245,11 @@ fn encode_groups(
 
 /// Splits records into at most so many runs of about as many live rows each.
 fn shared_out(records: &[RowsRecord], runs_max: usize) -> Vec<&[RowsRecord]> {
-    let each = records.iter().map(live_rows).sum::<u64>().div_ceil(runs_max as u64).max(1);
+    let each = records.iter().map(RowsRecord::live_rows).sum::<u64>().div_ceil(runs_max as u64).max(1);
     let mut runs = Vec::with_capacity(runs_max);
     let (mut begin, mut rows) = (0, 0);
     for (at, record) in records.iter().enumerate() {
-        rows += live_rows(record);
+        rows += record.live_rows();
         if rows >= each {
             runs.push(&records[begin..=at]);
             (begin, rows) = (at + 1, 0);
@@ -289,20 +264,21 @@ fn shared_out(records: &[RowsRecord], runs_max: usize) -> Vec<&[RowsRecord]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::EncodedRows;
+    use crate::records::{EncodedRows, Stored};
 
     fn record(seq: u64, rows: u32, left_out: u32) -> RowsRecord {
         RowsRecord {
             experiment: "e".to_owned(),
-            table: Table::Tasks,
+            table: Table::Tasks.into(),
             seq,
             generation: 1,
             received_us: 1,
             hand_ins: vec![EncodedRows {
                 rows,
-                mask: (left_out > 0).then(|| (0..left_out).collect()),
+                mask: (left_out > 0).then(|| Stored::of_bits((0..left_out).collect())),
                 encoded: Bytes::new(),
             }],
+            upload: None,
         }
     }
 

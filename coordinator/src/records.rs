@@ -1,24 +1,27 @@
-//! Everything that the coordinator keeps across restarts, as one enum.
+//! Everything that the coordinator keeps across restarts, as one enum of protobuf messages.
 //!
 //! Purpose: one place that says what is durable. The state machine turns events into a [`Batch`](crate::store::Batch)
 //! of these records; the store makes the batch durable, all or nothing; [`Loaded`] is what it reads back.
 //!
 //! Invariants: a record's [`Key`] follows from its fields; keys sort by kind, then experiment, then number, so that a
-//! prefix scan reads one kind of one experiment in order; every stored value begins with its format version (the bytes
-//! are in `store::encoding`). This module knows neither time nor storage.
+//! prefix scan reads one kind of one experiment in order. A tag is never used for another field. This module knows
+//! neither time nor storage.
 
+mod key;
 mod loaded;
-mod staged;
+mod stored;
 mod table;
 
 use bytes::Bytes;
 use powersweep_experiments::Digest;
+use powersweep_proto::v1::{ExperimentState, FailureKind, IndexRange, LeaseId};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
+pub use key::Key;
 pub use loaded::Loaded;
-pub use staged::{CoveredRecord, UploadRecord};
+pub use stored::Stored;
 pub use table::Table;
 
 /// Task indices in one done chunk: the chunk of task `i` is `i >> 16`, its bit `i & 0xFFFF`. One chunk is one roaring
@@ -28,61 +31,57 @@ pub const CHUNK_TASKS: u64 = 1 << 16;
 /// Longest experiment or table name in bytes: names are folder names, and file systems end at 255.
 pub const MAX_NAME_BYTES: usize = 200;
 
-/// What an experiment is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExperimentState {
-    /// For logs or workers.
-    Waiting,
-    /// Tasks are handed out.
-    Running,
-    /// A user stopped it; nothing is handed out.
-    Paused,
-    /// Every task has its row.
-    Finished,
-    /// Nothing is left to run and some tasks failed for good.
-    Failed,
-    /// A user gave it up.
-    Cancelled,
-}
-
 /// An experiment as last submitted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct ExperimentRecord {
     /// Its name, also its folder.
+    #[prost(string, tag = "1")]
     pub name: String,
     /// Counts its manifests from 1; indices mean something only within a generation.
+    #[prost(uint64, tag = "2")]
     pub generation: u64,
     /// The exact text that was submitted.
+    #[prost(string, tag = "3")]
     pub manifest: String,
     /// Log name to digest, as pinned.
-    pub digests: BTreeMap<String, Digest>,
+    #[prost(btree_map = "string, message", tag = "4")]
+    pub digests: BTreeMap<String, Stored<Digest>>,
     /// Versions pinned at first submit, "slot/name" (and "kernel") to version.
+    #[prost(btree_map = "string, uint32", tag = "5")]
     pub pins: BTreeMap<String, u32>,
     /// Fingerprint of the `tasks` schema pinned at first submit.
+    #[prost(uint64, tag = "6")]
     pub tasks_schema: u64,
     /// Optional tables asked for.
-    pub tables: Vec<Table>,
+    #[prost(enumeration = "Table", repeated, tag = "7")]
+    pub tables: Vec<i32>,
     /// When it was first submitted, microseconds since 1970 UTC.
+    #[prost(sint64, tag = "8")]
     pub created_us: i64,
     /// What it is doing.
-    pub state: ExperimentState,
+    #[prost(enumeration = "ExperimentState", tag = "9")]
+    pub state: i32,
     /// Higher is served first; 0 unless a user said otherwise.
+    #[prost(sint32, tag = "10")]
     pub priority: i32,
 }
 
 /// An experiment that is being deleted or set aside. Until this record goes, recovery goes on with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct LeavingRecord {
     /// Experiment.
+    #[prost(string, tag = "1")]
     pub experiment: String,
     /// What becomes of it.
-    pub fate: Fate,
+    #[prost(message, required, tag = "2")]
+    pub fate: Stored<Fate>,
 }
 
 /// What becomes of an experiment that leaves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fate {
     /// Its state goes; its parts stay where they are.
+    #[default]
     Forget,
     /// Its state goes, and its parts with it.
     Erase,
@@ -91,392 +90,329 @@ pub enum Fate {
 }
 
 /// A manifest that an edit replaced: rows, done bits and leases of its generation keep their meaning.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct EarlierRecord {
     /// Experiment.
+    #[prost(string, tag = "1")]
     pub experiment: String,
     /// Its generation.
+    #[prost(uint64, tag = "2")]
     pub generation: u64,
     /// The exact text that was submitted.
+    #[prost(string, tag = "3")]
     pub manifest: String,
     /// Log name to digest, as pinned.
-    pub digests: BTreeMap<String, Digest>,
+    #[prost(btree_map = "string, message", tag = "4")]
+    pub digests: BTreeMap<String, Stored<Digest>>,
 }
 
 /// Which of 65,536 consecutive tasks have a durable row. Of an earlier generation: those that left the manifest.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct DoneChunk {
     /// Experiment.
+    #[prost(string, tag = "1")]
     pub experiment: String,
     /// Generation whose indices these are.
+    #[prost(uint64, tag = "2")]
     pub generation: u64,
     /// Index of the chunk, `task index >> 16`.
+    #[prost(uint32, tag = "3")]
     pub chunk: u32,
     /// Bits `task index & 0xFFFF`, all below [`CHUNK_TASKS`].
-    pub bitmap: RoaringBitmap,
+    #[prost(message, required, tag = "4")]
+    pub bitmap: Stored<RoaringBitmap>,
 }
 
-/// Rows that are not yet in a Parquet part, of hand-ins of one generation that became durable together.
-#[derive(Debug, Clone, PartialEq)]
+/// Rows that are not yet in a Parquet part: those of hand-ins of one generation that became durable together, or those of
+/// one upload.
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct RowsRecord {
     /// Experiment.
+    #[prost(string, tag = "1")]
     pub experiment: String,
-    /// Table that the rows belong to: [`Table::Tasks`] or [`Table::Failures`].
-    pub table: Table,
+    /// Table that the rows belong to.
+    #[prost(enumeration = "Table", tag = "2")]
+    pub table: i32,
     /// Counts up within the experiment's table.
+    #[prost(uint64, tag = "3")]
     pub seq: u64,
     /// Generation under which they were handed in.
+    #[prost(uint64, tag = "4")]
     pub generation: u64,
-    /// When they became durable, microseconds since 1970 UTC (for rolling by age).
+    /// When they became durable, microseconds since 1970 UTC: old rows are published even if they are few.
+    #[prost(sint64, tag = "5")]
     pub received_us: i64,
-    /// At least one.
+    /// The rows themselves, of [`Table::Tasks`] and [`Table::Failures`].
+    #[prost(message, repeated, tag = "6")]
     pub hand_ins: Vec<EncodedRows>,
+    /// Where the rows of an optional table are.
+    #[prost(message, optional, tag = "7")]
+    pub upload: Option<Upload>,
 }
 
 /// Rows of one hand-in, as the worker encoded them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct EncodedRows {
     /// Rows in `encoded`, left-out ones included.
+    #[prost(uint32, tag = "1")]
     pub rows: u32,
     /// Positions in `encoded` to leave out (tasks that were already done).
-    pub mask: Option<RoaringBitmap>,
+    #[prost(message, optional, tag = "2")]
+    pub mask: Option<Stored<RoaringBitmap>>,
     /// The encoded batch.
+    #[prost(bytes = "bytes", tag = "3")]
     pub encoded: Bytes,
+}
+
+/// A Parquet object of an optional table that a worker put in the staging folder. It stays there until its part is
+/// published.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Upload {
+    /// Its id (UUIDv7), in its name and its footer.
+    #[prost(message, required, tag = "1")]
+    pub part_id: Stored<Uuid>,
+    /// Rows in it, as its worker said.
+    #[prost(uint64, tag = "2")]
+    pub rows: u64,
+    /// Its size in bytes.
+    #[prost(uint64, tag = "3")]
+    pub bytes: u64,
 }
 
 impl RowsRecord {
     /// What recovery needs to know of these rows.
     pub fn header(&self) -> RowsHeader {
+        let uploaded = self.upload.map_or(0, |upload| upload.bytes);
         RowsHeader {
             experiment: self.experiment.clone(),
             table: self.table,
             seq: self.seq,
-            generation: self.generation,
             received_us: self.received_us,
-            rows: self.hand_ins.iter().map(|hand_in| hand_in.rows).sum(),
-            live_rows: self.live_rows(),
-            bytes: self.bytes(),
+            rows: self.live_rows(),
+            bytes: uploaded + self.hand_ins.iter().map(|hand_in| hand_in.encoded.len() as u64).sum::<u64>(),
+            upload: self.upload.map(|upload| upload.part_id),
         }
     }
 
     /// Rows that count: those that are not left out.
-    pub fn live_rows(&self) -> u32 {
-        self.hand_ins.iter().map(EncodedRows::live_rows).sum()
-    }
-
-    /// Encoded size in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.hand_ins.iter().map(|hand_in| hand_in.encoded.len() as u64).sum()
+    pub fn live_rows(&self) -> u64 {
+        let uploaded = self.upload.map_or(0, |upload| upload.rows);
+        uploaded + self.hand_ins.iter().map(EncodedRows::live_rows).sum::<u64>()
     }
 }
 
 impl EncodedRows {
     /// Rows that count: those that are not left out.
-    pub fn live_rows(&self) -> u32 {
-        let left_out = self.mask.as_ref().map_or(0, |mask| u32::try_from(mask.len()).unwrap_or(u32::MAX));
-        self.rows.saturating_sub(left_out)
+    pub fn live_rows(&self) -> u64 {
+        u64::from(self.rows).saturating_sub(self.mask.as_ref().map_or(0, |mask| mask.len()))
     }
 }
 
 /// A [`RowsRecord`] without its rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct RowsHeader {
     /// Experiment.
+    #[prost(string, tag = "1")]
     pub experiment: String,
     /// Table.
-    pub table: Table,
+    #[prost(enumeration = "Table", tag = "2")]
+    pub table: i32,
     /// Number within the experiment's table.
+    #[prost(uint64, tag = "3")]
     pub seq: u64,
-    /// Generation under which they were handed in.
-    pub generation: u64,
     /// When they became durable, microseconds since 1970 UTC.
+    #[prost(sint64, tag = "4")]
     pub received_us: i64,
-    /// Rows encoded.
-    pub rows: u32,
     /// Rows without those left out.
-    pub live_rows: u32,
+    #[prost(uint64, tag = "5")]
+    pub rows: u64,
     /// Encoded size in bytes.
+    #[prost(uint64, tag = "6")]
     pub bytes: u64,
-}
-
-/// Where the rows of an open publish intent come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// Unrolled rows `first_seq..=last_seq` of the experiment's table; deleted when the intent is closed.
-    Rows {
-        /// First number.
-        first_seq: u64,
-        /// Last number, included.
-        last_seq: u64,
-    },
-    /// An object that a worker uploaded below the staging prefix under the part's id. Written by earlier versions.
-    Staged,
-    /// Accepted uploads, in order; their records and objects are deleted when the intent is closed.
-    Merged {
-        /// Ids of the uploads.
-        uploads: Vec<Uuid>,
-    },
+    /// Id of the upload that holds the rows.
+    #[prost(message, optional, tag = "7")]
+    pub upload: Option<Stored<Uuid>>,
 }
 
 /// A Parquet part that is being published. Open until a commit deletes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct Intent {
     /// Experiment.
+    #[prost(string, tag = "1")]
     pub experiment: String,
     /// Table.
-    pub table: Table,
+    #[prost(enumeration = "Table", tag = "2")]
+    pub table: i32,
     /// The part's id (UUIDv7), in its name and its footer.
-    pub part_id: Uuid,
-    /// What goes into it.
-    pub source: Source,
+    #[prost(message, required, tag = "3")]
+    pub part_id: Stored<Uuid>,
+    /// Number of the first unpublished rows that go into it. They are deleted when the intent is closed.
+    #[prost(uint64, tag = "4")]
+    pub first_seq: u64,
+    /// Number of the last ones.
+    #[prost(uint64, tag = "5")]
+    pub last_seq: u64,
     /// Rows that the part will hold.
+    #[prost(uint64, tag = "6")]
     pub rows: u64,
 }
 
 /// What has been published of an experiment's table so far.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct Totals {
     /// Experiment.
+    #[prost(string, tag = "1")]
     pub experiment: String,
     /// Table.
-    pub table: Table,
+    #[prost(enumeration = "Table", tag = "2")]
+    pub table: i32,
     /// Parts published.
+    #[prost(uint64, tag = "3")]
     pub parts: u64,
     /// Rows in them.
+    #[prost(uint64, tag = "4")]
     pub rows: u64,
     /// Their size in bytes.
+    #[prost(uint64, tag = "5")]
     pub bytes: u64,
 }
 
-/// Why an attempt failed. The numbers are those of `FailureKind` in the wire format, plus crashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FailureKind {
-    /// Final: the spec or workload cannot be simulated.
-    Invalid,
-    /// The simulation panicked.
-    Panic,
-    /// Longer than the task's deadline.
-    Deadline,
-    /// More events than allowed.
-    EventLimit,
-    /// More memory than allowed.
-    MemoryLimit,
-    /// Final: the kernel refused a decision of the policy.
-    Policy,
-    /// The log could not be fetched or read.
-    Workload,
-    /// The worker was lost without a word while it ran the task.
-    Crash,
-}
-
 /// Failure state of one task that is not done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct FailureRecord {
     /// Experiment.
+    #[prost(string, tag = "1")]
     pub experiment: String,
     /// Generation of the index.
+    #[prost(uint64, tag = "2")]
     pub generation: u64,
     /// Task.
+    #[prost(uint64, tag = "3")]
     pub index: u64,
     /// Attempts that failed.
+    #[prost(uint32, tag = "4")]
     pub attempts: u32,
     /// Of these, abrupt losses of the worker.
+    #[prost(uint32, tag = "5")]
     pub crashes: u32,
     /// Last failure's kind.
-    pub kind: FailureKind,
+    #[prost(enumeration = "FailureKind", tag = "6")]
+    pub kind: i32,
     /// No further attempt unless a user asks for it.
+    #[prost(bool, tag = "7")]
     pub quarantined: bool,
     /// Last failure's message.
+    #[prost(string, tag = "8")]
     pub message: String,
     /// Worker of the last attempt.
+    #[prost(string, tag = "9")]
     pub worker: String,
     /// Time of the last failure, microseconds since 1970 UTC.
+    #[prost(sint64, tag = "10")]
     pub at_us: i64,
     /// Of `attempts`, those before a user asked for more.
+    #[prost(uint32, tag = "11")]
     pub forgiven: u32,
 }
 
-/// Id of a lease: ids of an earlier owner never collide with those of a later one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LeaseId {
-    /// The owner's epoch.
-    pub epoch: u64,
-    /// Counts up within the epoch.
-    pub counter: u64,
-}
-
 /// Tasks granted to a worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct LeaseRecord {
     /// Its id.
+    #[prost(message, required, tag = "1")]
     pub id: LeaseId,
     /// Experiment.
+    #[prost(string, tag = "2")]
     pub experiment: String,
     /// Generation of the indices.
+    #[prost(uint64, tag = "3")]
     pub generation: u64,
     /// Half-open index ranges, in order.
-    pub ranges: Vec<std::ops::Range<u64>>,
+    #[prost(message, repeated, tag = "4")]
+    pub ranges: Vec<IndexRange>,
     /// The worker process.
-    pub worker_id: Uuid,
+    #[prost(message, required, tag = "5")]
+    pub worker_id: Stored<Uuid>,
     /// The worker's name.
+    #[prost(string, tag = "6")]
     pub worker: String,
     /// Counts the issues of these tasks from 1.
+    #[prost(uint32, tag = "7")]
     pub attempt: u32,
 }
 
 /// A log in the content-addressed store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct LogRecord {
     /// Sha256 of its decompressed bytes.
-    pub digest: Digest,
+    #[prost(message, required, tag = "1")]
+    pub digest: Stored<Digest>,
     /// Decompressed size.
+    #[prost(uint64, tag = "2")]
     pub bytes: u64,
     /// The name under which it was first submitted.
+    #[prost(string, tag = "3")]
     pub name: String,
 }
 
+/// How many tasks were handed in with what an optional table has of them. Done tasks beyond that ran before the table
+/// was asked for.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct CoveredRecord {
+    /// Experiment.
+    #[prost(string, tag = "1")]
+    pub experiment: String,
+    /// Table: [`Table::Jobs`] or [`Table::Series`].
+    #[prost(enumeration = "Table", tag = "2")]
+    pub table: i32,
+    /// Tasks, those that left the manifest since included.
+    #[prost(uint64, tag = "3")]
+    pub tasks: u64,
+}
+
 /// One durable fact.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Record {
     /// The owner's epoch: raised by one each time the state is opened for work.
+    #[prost(uint64, tag = "1")]
     Epoch(u64),
     /// An experiment.
+    #[prost(message, tag = "2")]
     Experiment(ExperimentRecord),
     /// A replaced manifest.
+    #[prost(message, tag = "3")]
     Earlier(EarlierRecord),
     /// Done bits.
+    #[prost(message, tag = "4")]
     DoneChunk(DoneChunk),
-    /// Unrolled rows.
+    /// Unpublished rows.
+    #[prost(message, tag = "5")]
     Rows(RowsRecord),
+    /// What is stored beside [`Record::Rows`], to be read alone.
+    #[prost(message, tag = "6")]
+    Header(RowsHeader),
     /// An open publish intent.
+    #[prost(message, tag = "7")]
     Intent(Intent),
     /// What has been published.
+    #[prost(message, tag = "8")]
     Totals(Totals),
     /// A task's failure state.
+    #[prost(message, tag = "9")]
     Failure(FailureRecord),
     /// A lease.
+    #[prost(message, tag = "10")]
     Lease(LeaseRecord),
     /// A stored log.
+    #[prost(message, tag = "11")]
     Log(LogRecord),
-    /// An accepted upload.
-    Upload(UploadRecord),
     /// Tasks that an optional table covers.
+    #[prost(message, tag = "12")]
     Covered(CoveredRecord),
     /// An experiment that is being deleted or set aside.
+    #[prost(message, tag = "13")]
     Leaving(LeavingRecord),
     /// Greatest generation of any experiment that left: names can come back, generations never do.
+    #[prost(uint64, tag = "14")]
     GenerationFloor(u64),
-}
-
-/// Names a record: at most one record of a key exists.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Key {
-    /// [`Record::Epoch`].
-    Epoch,
-    /// [`Record::Experiment`].
-    Experiment {
-        /// Name.
-        name: String,
-    },
-    /// [`Record::Earlier`].
-    Earlier {
-        /// Experiment.
-        experiment: String,
-        /// Generation.
-        generation: u64,
-    },
-    /// [`Record::DoneChunk`].
-    DoneChunk {
-        /// Experiment.
-        experiment: String,
-        /// Generation.
-        generation: u64,
-        /// Chunk.
-        chunk: u32,
-    },
-    /// [`Record::Rows`].
-    Rows {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-        /// Number.
-        seq: u64,
-    },
-    /// [`Record::Intent`].
-    Intent {
-        /// Part.
-        part_id: Uuid,
-    },
-    /// [`Record::Totals`].
-    Totals {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-    },
-    /// [`Record::Failure`].
-    Failure {
-        /// Experiment.
-        experiment: String,
-        /// Generation.
-        generation: u64,
-        /// Task.
-        index: u64,
-    },
-    /// [`Record::Lease`].
-    Lease {
-        /// Id.
-        id: LeaseId,
-    },
-    /// [`Record::Log`].
-    Log {
-        /// Digest.
-        digest: Digest,
-    },
-    /// [`Record::Upload`].
-    Upload {
-        /// Id of the upload.
-        part_id: Uuid,
-    },
-    /// [`Record::Covered`].
-    Covered {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-    },
-    /// [`Record::Leaving`].
-    Leaving {
-        /// Experiment.
-        experiment: String,
-    },
-    /// [`Record::GenerationFloor`].
-    GenerationFloor,
-}
-
-impl Record {
-    /// The record's key.
-    pub fn key(&self) -> Key {
-        match self {
-            Record::Epoch(_) => Key::Epoch,
-            Record::Experiment(r) => Key::Experiment { name: r.name.clone() },
-            Record::Earlier(r) => Key::Earlier { experiment: r.experiment.clone(), generation: r.generation },
-            Record::DoneChunk(r) => {
-                Key::DoneChunk { experiment: r.experiment.clone(), generation: r.generation, chunk: r.chunk }
-            }
-            Record::Rows(r) => Key::Rows { experiment: r.experiment.clone(), table: r.table, seq: r.seq },
-            Record::Intent(r) => Key::Intent { part_id: r.part_id },
-            Record::Totals(r) => Key::Totals { experiment: r.experiment.clone(), table: r.table },
-            Record::Failure(r) => {
-                Key::Failure { experiment: r.experiment.clone(), generation: r.generation, index: r.index }
-            }
-            Record::Lease(r) => Key::Lease { id: r.id },
-            Record::Log(r) => Key::Log { digest: r.digest },
-            Record::Upload(r) => Key::Upload { part_id: r.part_id },
-            Record::Covered(r) => Key::Covered { experiment: r.experiment.clone(), table: r.table },
-            Record::Leaving(r) => Key::Leaving { experiment: r.experiment.clone() },
-            Record::GenerationFloor(_) => Key::GenerationFloor,
-        }
-    }
 }

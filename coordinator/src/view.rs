@@ -3,15 +3,15 @@
 //! A row is in the state until the commit that closes its part's intent, and visible in the part from some moment
 //! before that commit. So neither "state, then listing" nor "listing, then state" is safe: the first doubles rows whose
 //! part becomes visible in between, the second loses rows whose intent is closed in between. The order here is: state,
-//! its unrolled rows, listing, state again. If no intent of the table was closed between the two looks at the state,
-//! then every row is unrolled or in an open intent at both looks, or was in a closed part at the first: so the rows
+//! its unpublished rows, listing, state again. If no intent of the table was closed between the two looks at the state,
+//! then every row is unpublished or in an open intent at both looks, or was in a closed part at the first: so the rows
 //! that were read, and the listed parts but those of intents open at either look, are the table. Otherwise it looks
 //! again; intents are closed minutes apart, or seconds apart on the busiest farm.
 //!
 //! Looking needs no coordinator and disturbs none: the state is opened for reading only.
 
 use crate::publish::part_path;
-use crate::records::{Intent, Loaded, RowsRecord, Source, Table, Totals};
+use crate::records::{Intent, Loaded, RowsRecord, Table, Totals};
 use crate::store::{Location, ReadOnly, StoreError, staged_object};
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -19,7 +19,6 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use powersweep_results::layout;
 use std::collections::BTreeSet;
-use uuid::Uuid;
 
 /// Looks before it gives up: each fails only if a part was published during it.
 const LOOKS_MAX: u32 = 20;
@@ -88,8 +87,8 @@ async fn look_once(location: &Location, experiment: &str, table: Table) -> Resul
     let before = state.load().await?;
     let rows = state.rows(experiment, table, 0, u64::MAX).await?;
     state.close().await?;
-    let uploads = uploads(&before, experiment, table);
-    let Some(mut staged) = fetch(&*objects, uploads).await.map_err(failed)? else { return Ok(None) };
+    let uploads = rows.iter().filter_map(|record| Some(staged_object(experiment, table, *record.upload?.part_id)));
+    let Some(staged) = fetch(&*objects, uploads.collect()).await.map_err(failed)? else { return Ok(None) };
     let listed = list(&*objects, &folder).await.map_err(failed)?;
     let state = ReadOnly::open(location).await?;
     let after = state.load().await?;
@@ -97,28 +96,11 @@ async fn look_once(location: &Location, experiment: &str, table: Table) -> Resul
     if totals(&before, experiment, table) != totals(&after, experiment, table) {
         return Ok(None);
     }
-    let open: Vec<&Intent> = intents(&before, experiment, table).chain(intents(&after, experiment, table)).collect();
-    let single = |intent: &&Intent| intent.source == Source::Staged;
-    let paths = open.iter().copied().filter(single).map(|i| (part_path(experiment, table, i.part_id), i.part_id));
-    // An intent of an earlier version: one object under either name.
-    let alone: BTreeSet<Uuid> = paths.filter(|(part, _)| !listed.contains(part)).map(|(_, id)| id).collect();
-    let alone = alone.into_iter().map(|id| staged_object(experiment, table, id)).collect();
-    let Some(alone) = fetch(&*objects, alone).await.map_err(failed)? else { return Ok(None) };
-    staged.extend(alone);
     let known = after.experiments.iter().any(|record| record.name == experiment);
-    let twice: BTreeSet<Path> = open
-        .iter()
-        .filter(|intent| intent.source != Source::Staged)
-        .map(|intent| part_path(experiment, table, intent.part_id))
-        .collect();
+    let open = intents(&before, experiment, table).chain(intents(&after, experiment, table));
+    let twice: BTreeSet<Path> = open.map(|intent| part_path(experiment, table, *intent.part_id)).collect();
     let parts = listed.into_iter().filter(|part| !twice.contains(part)).collect();
     Ok(Some(View { parts, staged, rows, known }))
-}
-
-/// Accepted uploads in no part, those of open intents included.
-fn uploads(loaded: &Loaded, experiment: &str, table: Table) -> Vec<Path> {
-    let of_table = loaded.uploads.iter().filter(|upload| upload.experiment == experiment && upload.table == table);
-    of_table.map(|upload| staged_object(experiment, table, upload.part_id)).collect()
 }
 
 /// `None` if one of them went meanwhile: its part is published.
@@ -145,9 +127,9 @@ async fn list(objects: &dyn ObjectStore, folder: &Path) -> Result<BTreeSet<Path>
 }
 
 fn intents<'a>(loaded: &'a Loaded, experiment: &'a str, table: Table) -> impl Iterator<Item = &'a Intent> {
-    loaded.intents.iter().filter(move |intent| intent.experiment == experiment && intent.table == table)
+    loaded.intents.iter().filter(move |intent| intent.experiment == experiment && intent.table() == table)
 }
 
 fn totals<'a>(loaded: &'a Loaded, experiment: &str, table: Table) -> Option<&'a Totals> {
-    loaded.totals.iter().find(|totals| totals.experiment == experiment && totals.table == table)
+    loaded.totals.iter().find(|totals| totals.experiment == experiment && totals.table() == table)
 }

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 /// A SHA-256 digest. That of a log's decompressed bytes identifies the log, whatever its name, place or compression.
 ///
 /// Shown as 64 lower-case hexadecimal digits; parsed from digits of either case.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Digest([u8; 32]);
 
 impl Digest {

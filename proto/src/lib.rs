@@ -1,4 +1,6 @@
-//! The wire: protobuf messages, generated code, conversions. The only place where protobuf meets domain types.
+//! The wire: protobuf messages, generated code, connecting. Ids and kinds of failures are defined here for all crates.
+
+use std::fmt;
 
 pub mod client;
 
@@ -8,6 +10,55 @@ pub mod v1 {
     tonic::include_proto!("powersweep.v1");
     /// Encoded file descriptors, for reflection.
     pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+}
+
+impl fmt::Display for v1::LeaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.epoch, self.counter)
+    }
+}
+
+impl v1::FailureKind {
+    /// The kind in the `failures` table and on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            v1::FailureKind::Unspecified => "unknown",
+            v1::FailureKind::Spec => "spec",
+            v1::FailureKind::Panic => "panic",
+            v1::FailureKind::Deadline => "deadline",
+            v1::FailureKind::Events => "events",
+            v1::FailureKind::Memory => "memory",
+            v1::FailureKind::Policy => "policy",
+            v1::FailureKind::Workload => "workload",
+            v1::FailureKind::Crash => "crash",
+        }
+    }
+
+    /// Every kind that an attempt can have.
+    pub fn all() -> impl Iterator<Item = v1::FailureKind> {
+        (1..).map_while(|number| v1::FailureKind::try_from(number).ok())
+    }
+
+    /// Whether another attempt cannot change it.
+    pub fn is_final(self) -> bool {
+        matches!(self, v1::FailureKind::Spec | v1::FailureKind::Policy)
+    }
+}
+
+impl v1::ExperimentState {
+    /// The state as users read it.
+    pub fn word(self) -> &'static str {
+        match self {
+            v1::ExperimentState::Unspecified => "unknown",
+            v1::ExperimentState::Waiting => "waiting",
+            v1::ExperimentState::Running => "running",
+            v1::ExperimentState::Finished => "finished",
+            v1::ExperimentState::Failed => "failed",
+            v1::ExperimentState::Paused => "paused",
+            v1::ExperimentState::Cancelled => "cancelled",
+            v1::ExperimentState::Leaving => "leaving",
+        }
+    }
 }
 
 /// Version of the protocol: raised when an older peer could misunderstand a message.

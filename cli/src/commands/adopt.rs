@@ -15,7 +15,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_coordinator::farm::{Adoption, Row};
 use powersweep_coordinator::owner::Ownership;
 use powersweep_coordinator::probe::probe;
-use powersweep_coordinator::records::{Table, UploadRecord};
+use powersweep_coordinator::records::{Table, Upload};
 use powersweep_coordinator::store::{Location, PRIVATE_DIR, SlateStore, Store};
 use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::client::chain;
@@ -237,15 +237,8 @@ impl Scan {
                     tasks.push(row);
                 }
             })?;
-            let upload = UploadRecord {
-                experiment: self.experiment.clone(),
-                table,
-                part_id: footer.part_id,
-                rows: footer.rows,
-                bytes: size,
-                received_us: 0,
-            };
-            self.left += u64::from(!self.adoption.upload(upload, &tasks));
+            let upload = Upload { part_id: footer.part_id.into(), rows: footer.rows, bytes: size };
+            self.left += u64::from(!self.adoption.upload(table, upload, &tasks));
         }
         Ok(())
     }

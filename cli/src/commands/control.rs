@@ -11,7 +11,7 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{ControlArgs, CoordinatorArgs, DataArgs, DeleteArgs, FailureKind, PriorityArgs, RetryArgs};
+use crate::args::{ControlArgs, CoordinatorArgs, DataArgs, DeleteArgs, PriorityArgs, RetryArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, screen, stored};
@@ -53,7 +53,7 @@ pub fn cancel(args: &ControlArgs) -> Outcome {
 /// Retries tasks that failed for good.
 pub fn retry(args: &RetryArgs) -> Outcome {
     let name = &args.control.experiment;
-    let kinds = args.kind.iter().map(|kind| i32::from(to_wire(*kind))).collect();
+    let kinds = args.kind.iter().map(|kind| i32::from(*kind)).collect();
     let reply = control(&args.control, Action::Retry(v1::Retry { indices: args.index.clone(), kinds }))?;
     let mut text = format!("{name}: {} tried again", screen::count(reply.tasks, "task"));
     let mut named = args.index.clone();
@@ -172,17 +172,4 @@ async fn here(location: &Location, data: &DataArgs) -> Result<Place, Failure> {
         local: None,
     };
     Ok(Place::Here(Box::new(LocalFarm::start(options, &CancellationToken::new()).await?)))
-}
-
-fn to_wire(kind: FailureKind) -> v1::FailureKind {
-    match kind {
-        FailureKind::Spec => v1::FailureKind::Invalid,
-        FailureKind::Panic => v1::FailureKind::Panic,
-        FailureKind::Deadline => v1::FailureKind::Deadline,
-        FailureKind::Events => v1::FailureKind::EventLimit,
-        FailureKind::Memory => v1::FailureKind::MemoryLimit,
-        FailureKind::Policy => v1::FailureKind::Policy,
-        FailureKind::Workload => v1::FailureKind::Workload,
-        FailureKind::Crash => v1::FailureKind::Crash,
-    }
 }

@@ -104,7 +104,7 @@ fn to_lines(status: &v1::StatusReply) -> String {
         format!(
             "{}: {}{reason}, {} of {} done, {} running, {} failed{stalled}",
             e.name,
-            state_word(e.state()),
+            e.state().word(),
             e.done,
             screen::count(e.tasks, "task"),
             e.running,
@@ -112,35 +112,6 @@ fn to_lines(status: &v1::StatusReply) -> String {
         )
     };
     status.experiments.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// The word of a state.
-pub fn state_word(state: v1::ExperimentState) -> &'static str {
-    match state {
-        v1::ExperimentState::Unspecified => "unknown",
-        v1::ExperimentState::Waiting => "waiting",
-        v1::ExperimentState::Running => "running",
-        v1::ExperimentState::Finished => "finished",
-        v1::ExperimentState::Failed => "failed",
-        v1::ExperimentState::Paused => "paused",
-        v1::ExperimentState::Cancelled => "cancelled",
-        v1::ExperimentState::Leaving => "leaving",
-    }
-}
-
-/// The word of a failure kind in the `failures` table and in `retry --kind`.
-fn kind_word(kind: v1::FailureKind) -> &'static str {
-    match kind {
-        v1::FailureKind::Unspecified => "unknown",
-        v1::FailureKind::Invalid => "spec",
-        v1::FailureKind::Panic => "panic",
-        v1::FailureKind::Deadline => "deadline",
-        v1::FailureKind::EventLimit => "events",
-        v1::FailureKind::MemoryLimit => "memory",
-        v1::FailureKind::Policy => "policy",
-        v1::FailureKind::Workload => "workload",
-        v1::FailureKind::Crash => "crash",
-    }
 }
 
 fn to_text(status: &v1::StatusReply) -> String {
@@ -158,7 +129,7 @@ fn to_text(status: &v1::StatusReply) -> String {
     for e in &status.experiments {
         table.add_row([
             e.name.clone(),
-            state_word(e.state()).to_owned(),
+            e.state().word().to_owned(),
             e.priority.to_string(),
             e.tasks.to_string(),
             e.done.to_string(),
@@ -224,7 +195,7 @@ fn to_json(status: &v1::StatusReply) -> Json {
         json!({ "engine_s": s.engine_s, "parse_s": s.parse_s, "store_s": s.store_s, "idle_s": s.idle_s })
     };
     let failure = |f: &v1::Failure| {
-        json!({ "index": f.index, "kind": kind_word(f.kind()), "message": f.message, "worker": f.worker, "attempt": f.attempt, "final": f.r#final,
+        json!({ "index": f.index, "kind": f.kind().word(), "message": f.message, "worker": f.worker, "attempt": f.attempt, "final": f.r#final,
                 "reproduce": f.reproduce })
     };
     let experiments: Vec<Json> = status
@@ -232,9 +203,9 @@ fn to_json(status: &v1::StatusReply) -> Json {
         .iter()
         .map(|e| {
             json!({
-                "name": e.name, "state": state_word(e.state()), "priority": e.priority, "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done,
+                "name": e.name, "state": e.state().word(), "priority": e.priority, "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done,
                 "running": e.running, "failed": e.failed, "quarantined": e.quarantined, "extra": e.extra,
-                "rows_in_parts": e.rows_in_parts, "rows_unrolled": e.rows_unrolled, "tasks_per_s": e.tasks_per_s,
+                "rows_in_parts": e.rows_in_parts, "rows_unpublished": e.rows_unpublished, "tasks_per_s": e.tasks_per_s,
                 "eta_s": e.eta_s, "spent": spent(&e.spent), "failures": e.failures.iter().map(failure).collect::<Vec<_>>(),
             })
         })

@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 
 use powersweep_experiments::{Digest, Sweep};
+use powersweep_proto::v1::ExperimentState;
 use uuid::Uuid;
 
 use super::index_set::IndexSet;
 use super::{pins, submit};
 use crate::records::{
-    CoveredRecord, DoneChunk, ExperimentRecord, ExperimentState, Loaded, Record, Table, Totals, UploadRecord,
+    CoveredRecord, DoneChunk, ExperimentRecord, Loaded, Record, RowsRecord, Stored, Table, Totals, Upload,
 };
 use crate::store::Batch;
 
@@ -41,7 +42,7 @@ pub struct Adoption {
     covered: BTreeMap<Table, IndexSet>,
     /// Where the tasks of other indices are now.
     places: BTreeMap<Uuid, u64>,
-    uploads: Vec<UploadRecord>,
+    uploads: Vec<(Table, Upload)>,
 }
 
 impl Adoption {
@@ -64,7 +65,8 @@ impl Adoption {
     /// Counts a published part.
     pub fn part(&mut self, table: Table, rows: u64, bytes: u64) {
         let experiment = self.sweep.manifest().name().to_owned();
-        let totals = self.totals.entry(table).or_insert(Totals { experiment, table, parts: 0, rows: 0, bytes: 0 });
+        let none = Totals { experiment, table: table.into(), ..Totals::default() };
+        let totals = self.totals.entry(table).or_insert(none);
         totals.parts += 1;
         totals.rows += rows;
         totals.bytes += bytes;
@@ -130,19 +132,19 @@ impl Adoption {
 
     /// An object that a worker uploaded and that is in no part, with the tasks of its rows. It was accepted if all of
     /// them have a row; of two with the same tasks one was refused. False: it is left alone.
-    pub fn upload(&mut self, upload: UploadRecord, rows: &[Row]) -> bool {
-        let covered = self.covered.entry(upload.table).or_default();
+    pub fn upload(&mut self, table: Table, upload: Upload, rows: &[Row]) -> bool {
+        let covered = self.covered.entry(table).or_default();
         let covered = std::mem::take(covered);
         let tasks: Option<Vec<u64>> =
             rows.iter().map(|row| self.done_task(*row).filter(|&index| !covered.contains(index))).collect();
         let taken = tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
-        let set = self.covered.entry(upload.table).or_default();
+        let set = self.covered.entry(table).or_default();
         *set = covered;
         if let Some(tasks) = tasks.filter(|_| taken) {
             for index in tasks {
                 set.insert(index);
             }
-            self.uploads.push(upload);
+            self.uploads.push((table, upload));
         }
         taken
     }
@@ -184,16 +186,16 @@ impl Adoption {
             name: name.clone(),
             generation,
             manifest: self.sweep.manifest().text().to_owned(),
-            digests,
+            digests: submit::fields(&digests),
             pins: pins::parts_of(&self.sweep),
             tasks_schema: pins::tasks_schema(),
-            tables: submit::tables_of(&self.sweep),
+            tables: submit::tables_of(&self.sweep).into_iter().map(i32::from).collect(),
             created_us: now_us,
-            state: ExperimentState::Running,
+            state: ExperimentState::Running.into(),
             priority: 0,
         }));
         for (chunk, bitmap) in self.done.chunks() {
-            let bitmap = bitmap.clone();
+            let bitmap = Stored::of_bits(bitmap.clone());
             batch.put(Record::DoneChunk(DoneChunk { experiment: name.clone(), generation, chunk, bitmap }));
         }
         for totals in self.totals.into_values() {
@@ -203,10 +205,18 @@ impl Adoption {
             let tasks = self.covered.get(&table).map_or(0, IndexSet::len);
             // A task may have no series: as long as nothing says otherwise, none is missing.
             let tasks = if table == Table::Series && tasks > 0 { self.done.len() } else { tasks };
-            batch.put(Record::Covered(CoveredRecord { experiment: name.clone(), table, tasks }));
+            batch.put(Record::Covered(CoveredRecord { experiment: name.clone(), table: table.into(), tasks }));
         }
-        for upload in self.uploads {
-            batch.put(Record::Upload(upload));
+        for (seq, (table, upload)) in (0..).zip(self.uploads) {
+            batch.put(Record::Rows(RowsRecord {
+                experiment: name.clone(),
+                table: table.into(),
+                seq,
+                generation,
+                received_us: 0,
+                hand_ins: Vec::new(),
+                upload: Some(upload),
+            }));
         }
         batch
     }
@@ -221,9 +231,8 @@ mod tests {
         Row { task_id: sweep.task(index).expect("there").task_id, index: Some(index) }
     }
 
-    fn upload(id: u128) -> UploadRecord {
-        let (experiment, part_id) = ("e".to_owned(), Uuid::from_u128(id));
-        UploadRecord { experiment, table: Table::Jobs, part_id, rows: 1, bytes: 1, received_us: 0 }
+    fn upload(id: u128) -> Upload {
+        Upload { part_id: Uuid::from_u128(id).into(), rows: 1, bytes: 1 }
     }
 
     #[test]
@@ -261,11 +270,11 @@ mod tests {
         }
         adoption.find_moved();
         adoption.detail(Table::Jobs, rows[0]);
-        assert!(adoption.upload(upload(1), &rows[1..3]));
-        assert!(!adoption.upload(upload(2), &rows[2..3]), "its twin was refused");
-        assert!(!adoption.upload(upload(3), &rows[4..6]), "one of its tasks has no row");
-        assert!(!adoption.upload(upload(4), &rows[0..1]), "published already");
-        assert!(!adoption.upload(upload(5), &[]));
+        assert!(adoption.upload(Table::Jobs, upload(1), &rows[1..3]));
+        assert!(!adoption.upload(Table::Jobs, upload(2), &rows[2..3]), "its twin was refused");
+        assert!(!adoption.upload(Table::Jobs, upload(3), &rows[4..6]), "one of its tasks has no row");
+        assert!(!adoption.upload(Table::Jobs, upload(4), &rows[0..1]), "published already");
+        assert!(!adoption.upload(Table::Jobs, upload(5), &[]));
         assert_eq!(adoption.uploads(), 1);
     }
 }

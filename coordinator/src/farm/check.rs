@@ -54,8 +54,10 @@ impl Farm {
             ensure(known, || format!("{name}: task {index} is forgotten"))?;
             at = index + 1;
         }
-        let rows: u64 =
-            experiment.tables.get(&Table::Tasks).map_or(0, |t| t.unrolled_rows + t.rolling_rows + t.rows_in_parts);
+        let rows: u64 = experiment
+            .tables
+            .get(&Table::Tasks)
+            .map_or(0, |t| t.unpublished_rows + t.publishing_rows + t.rows_in_parts);
         let done = experiment.done.len() + experiment.extra();
         ensure(rows == done, || format!("{name}: {rows} rows for {done} done tasks"))?;
         for table in [Table::Jobs, Table::Series] {

@@ -5,17 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body;
+use powersweep_proto::v1::{self, ExperimentState, FailureKind, LeaseId};
 use uuid::Uuid;
 
-use super::experiment::{Experiment, is_final};
+use super::experiment::Experiment;
 use super::index_set::IndexSet;
 use super::lease::Return;
 use super::leaving::is_aside;
 use super::pending::Group;
 use super::{ClientId, Farm, Now, Reply};
-use crate::records::{ExperimentState, FailureKind, LeaseId, Record};
+use crate::records::Record;
 
 /// Priorities that users can give.
 pub const PRIORITIES: RangeInclusive<i32> = -1000..=1000;
@@ -52,7 +52,7 @@ impl Farm {
         let Some(experiment) = self.experiments.get(name) else {
             return self.out.reply(client, Reply::NotFound(format!("there is no experiment {name}")));
         };
-        let before = experiment.record.state;
+        let before = experiment.record.state();
         if let Action::Delete { force, data_too } = action {
             return self.delete(client, name, *force, *data_too, now);
         }
@@ -92,16 +92,14 @@ impl Farm {
         match before {
             ExperimentState::Paused => return Ok((false, 0)),
             ExperimentState::Running | ExperimentState::Waiting => {}
-            ExperimentState::Finished | ExperimentState::Failed => {
-                return Err(Reply::Refused(format!("{name} has ended: nothing of it is left to pause")));
-            }
             ExperimentState::Cancelled => {
                 return Err(Reply::Refused(format!("{name} is cancelled: it does not run")));
             }
+            _ => return Err(Reply::Refused(format!("{name} has ended: nothing of it is left to pause"))),
         }
         self.set_state(name, ExperimentState::Paused);
         self.ask_for_queued(|lease_of| lease_of == name, None);
-        self.roll_due(name, now);
+        self.publish_due(name, now);
         Ok((true, 0))
     }
 
@@ -109,17 +107,15 @@ impl Farm {
         match before {
             ExperimentState::Running | ExperimentState::Waiting => return Ok((false, 0)),
             ExperimentState::Paused | ExperimentState::Cancelled => {}
-            ExperimentState::Finished => {
-                return Err(Reply::Refused(format!("{name} has finished: every task has its row")));
-            }
             ExperimentState::Failed => {
                 return Err(Reply::Refused(format!(
                     "{name} has ended, some of its tasks failed for good: `retry` tries them again"
                 )));
             }
+            _ => return Err(Reply::Refused(format!("{name} has finished: every task has its row"))),
         }
         self.set_state(name, ExperimentState::Running);
-        self.roll_due(name, now);
+        self.publish_due(name, now);
         Ok((true, 0))
     }
 
@@ -127,13 +123,11 @@ impl Farm {
         match before {
             ExperimentState::Cancelled => return Ok((false, 0)),
             ExperimentState::Running | ExperimentState::Waiting | ExperimentState::Paused => {}
-            ExperimentState::Finished | ExperimentState::Failed => {
-                return Err(Reply::Refused(format!("{name} has ended: nothing of it is left to cancel")));
-            }
+            _ => return Err(Reply::Refused(format!("{name} has ended: nothing of it is left to cancel"))),
         }
         self.set_state(name, ExperimentState::Cancelled);
         self.revoke_all(name, now);
-        self.roll_due(name, now);
+        self.publish_due(name, now);
         Ok((true, 0))
     }
 
@@ -151,7 +145,7 @@ impl Farm {
 
     pub(super) fn set_state(&mut self, name: &str, state: ExperimentState) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
-        experiment.record.state = state;
+        experiment.record.set_state(state);
         let record = experiment.record.clone();
         self.out.put(Record::Experiment(record));
     }
@@ -178,13 +172,13 @@ impl Farm {
         // What came after the same number of attempts goes on together; crashes alone, so that one of them is blamed.
         let mut open: BTreeMap<(u32, bool), IndexSet> = BTreeMap::new();
         let mut tasks = 0;
-        for failure in experiment.failures.values_mut().filter(|f| f.quarantined && chosen(f.index, f.kind)) {
+        for failure in experiment.failures.values_mut().filter(|f| f.quarantined && chosen(f.index, f.kind())) {
             tasks += 1;
             failure.quarantined = false;
             failure.forgiven = failure.attempts;
             experiment.failed.remove(failure.index);
-            experiment.quarantined -= u64::from(!is_final(failure.kind));
-            let alone = failure.kind == FailureKind::Crash;
+            experiment.quarantined -= u64::from(!failure.kind().is_final());
+            let alone = failure.kind() == FailureKind::Crash;
             open.entry((failure.attempts + 1, alone)).or_default().insert(failure.index);
             self.out.put(Record::Failure(failure.clone()));
         }
@@ -193,7 +187,7 @@ impl Farm {
             let group = Group { indices, attempt, most, not_before: now.mono, avoid: None, suspect: alone };
             experiment.pending.give_back(group);
         }
-        let ended = matches!(experiment.record.state, ExperimentState::Finished | ExperimentState::Failed);
+        let ended = matches!(experiment.record.state(), ExperimentState::Finished | ExperimentState::Failed);
         if tasks > 0 && ended {
             self.set_state(name, ExperimentState::Running);
         }
@@ -223,8 +217,7 @@ impl Farm {
 
     fn send_revoke(&mut self, id: LeaseId, worker: Uuid, queued_only: bool) {
         let Some(conn) = self.workers.get(&worker).and_then(|worker| worker.conn) else { return };
-        let lease = Some(v1::LeaseId { epoch: id.epoch, counter: id.counter });
-        self.out.send(conn, Body::Revoke(v1::Revoke { lease, ranges: Vec::new(), queued_only }));
+        self.out.send(conn, Body::Revoke(v1::Revoke { lease: Some(id), ranges: Vec::new(), queued_only }));
     }
 }
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use powersweep_experiments::Sweep;
-use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body;
+use powersweep_proto::v1::{self, ExperimentState, LeaseId};
 use uuid::Uuid;
 
 use super::experiment::Experiment;
@@ -14,7 +14,6 @@ use super::lease::Lease;
 use super::pending::{Taken, Taker};
 use super::worker::Worker;
 use super::{Config, Farm, Now};
-use crate::records::{ExperimentState, LeaseId};
 
 /// A task is not duplicated before its lease made no progress for so long.
 const STRAGGLER_AFTER: Duration = Duration::from_secs(1);
@@ -156,8 +155,8 @@ impl Farm {
         }
         experiment.share.granted(now.mono);
         let generation = experiment.record.generation;
-        if experiment.record.state == ExperimentState::Waiting {
-            experiment.record.state = ExperimentState::Running;
+        if experiment.record.state() == ExperimentState::Waiting {
+            experiment.record.set_state(ExperimentState::Running);
         }
         self.next_lease += 1;
         let lease_id = LeaseId { epoch: self.epoch, counter: self.next_lease };
@@ -180,7 +179,7 @@ impl Farm {
             self.out.send(conn, Body::Experiment(announcement));
         }
         let message = v1::Lease {
-            id: Some(v1::LeaseId { epoch: lease_id.epoch, counter: lease_id.counter }),
+            id: Some(lease_id),
             experiment: name.to_owned(),
             generation,
             ranges: to_wire(&taken.ranges),

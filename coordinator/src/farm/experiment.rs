@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_experiments::{Digest, Manifest, Sweep};
-use powersweep_proto::v1;
+use powersweep_proto::v1::{self, ExperimentState};
 use uuid::Uuid;
 
 use super::Now;
@@ -13,7 +13,7 @@ use super::leaving::Leaving;
 use super::pending::{Closed, Pending};
 use super::share::Share;
 use super::tables::{FlushWait, OpenIntent, TableRows};
-use crate::records::{DoneChunk, ExperimentRecord, ExperimentState, FailureRecord, Key, Record, Source, Table};
+use crate::records::{DoneChunk, ExperimentRecord, FailureRecord, Key, Record, Stored, Table};
 
 /// A generation of the manifest before the present one.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Experiment {
             Err(reason) => (None, Some(reason)),
         };
         Experiment {
-            durable: (0, record.state),
+            durable: (0, record.state()),
             in_flight: None,
             share: Share::default(),
             leaving: None,
@@ -124,7 +124,7 @@ impl Experiment {
 
     /// What it is now goes into a batch.
     pub(super) fn committing(&mut self) {
-        self.in_flight = Some((self.done.len(), self.record.state));
+        self.in_flight = Some((self.done.len(), self.record.state()));
     }
 
     /// The batch in flight is durable.
@@ -143,12 +143,12 @@ impl Experiment {
             && !self.left
             && self.leaving.is_none()
             && self.missing.is_empty()
-            && matches!(self.record.state, ExperimentState::Running | ExperimentState::Waiting)
+            && matches!(self.record.state(), ExperimentState::Running | ExperimentState::Waiting)
     }
 
     /// Names of the logs that the store lacks.
     pub(super) fn missing_names(&self) -> impl Iterator<Item = &str> {
-        let logs = self.record.digests.iter().filter(|(_, digest)| self.missing.contains(*digest));
+        let logs = self.record.digests.iter().filter(|(_, digest)| self.missing.contains(&***digest));
         logs.map(|(log, _)| log.as_str())
     }
 
@@ -159,8 +159,7 @@ impl Experiment {
     /// The stored form of a chunk of the done-set; `None` without a bit. An edit in the same batch may have moved all of
     /// them away, and nothing would ever delete an empty record.
     pub(super) fn done_chunk(&self, chunk: u32) -> Option<DoneChunk> {
-        let mut bitmap = self.done.chunk(chunk)?.clone();
-        bitmap.optimize();
+        let bitmap = Stored::of_bits(self.done.chunk(chunk)?.clone());
         Some(DoneChunk { experiment: self.record.name.clone(), generation: self.record.generation, chunk, bitmap })
     }
 
@@ -181,8 +180,8 @@ impl Experiment {
     }
 
     /// Notes a task's failure state, in memory and in the returned record.
-    pub(super) fn set_failure(&mut self, failure: FailureRecord, final_at_once: bool) -> Record {
-        if failure.quarantined && self.failed.insert(failure.index) && !final_at_once {
+    pub(super) fn set_failure(&mut self, failure: FailureRecord) -> Record {
+        if failure.quarantined && self.failed.insert(failure.index) && !failure.kind().is_final() {
             self.quarantined += 1;
         }
         self.failures.insert(failure.index, failure.clone());
@@ -192,7 +191,7 @@ impl Experiment {
     /// Forgets a task's failure state: it has a row now. Returns the key of the record to delete.
     pub(super) fn clear_failure(&mut self, index: u64) -> Option<Key> {
         let failure = self.failures.remove(&index)?;
-        if self.failed.remove(index) && !is_final(failure.kind) {
+        if self.failed.remove(index) && !failure.kind().is_final() {
             self.quarantined -= 1;
         }
         Some(Key::Failure { experiment: failure.experiment, generation: failure.generation, index })
@@ -204,11 +203,8 @@ impl Experiment {
 
     /// Whether an upload was accepted and is still needed.
     pub(super) fn keeps(&self, table: Table, part_id: Uuid) -> bool {
-        let merged = |open: &OpenIntent| match &open.intent.source {
-            Source::Merged { uploads } => uploads.contains(&part_id),
-            Source::Rows { .. } | Source::Staged => open.intent.part_id == part_id,
-        };
-        self.tables.get(&table).is_some_and(|rows| rows.holds_upload(part_id)) || self.intents.values().any(merged)
+        self.tables.get(&table).is_some_and(|rows| rows.holds_upload(part_id))
+            || self.intents.values().any(|open| open.uploads.contains(&part_id))
     }
 
     /// Tasks with a row that have none in an optional table because they ran before it was asked for.
@@ -218,8 +214,8 @@ impl Experiment {
     }
 
     /// Whether all rows are in visible parts.
-    pub(super) fn is_rolled(&self) -> bool {
-        self.intents.is_empty() && self.tables.values().all(TableRows::is_rolled)
+    pub(super) fn is_published(&self) -> bool {
+        self.intents.is_empty() && self.tables.values().all(TableRows::is_published)
     }
 
     /// Whether every task is done or failed for good.
@@ -229,7 +225,7 @@ impl Experiment {
 
     /// Whether no task is run or will be: rows need not wait for more rows.
     pub(super) fn is_at_rest(&self) -> bool {
-        let stopped = matches!(self.record.state, ExperimentState::Paused | ExperimentState::Cancelled);
+        let stopped = matches!(self.record.state(), ExperimentState::Paused | ExperimentState::Cancelled);
         self.is_complete() || self.leaving.is_some() || stopped && self.leased.is_empty()
     }
 
@@ -241,7 +237,7 @@ impl Experiment {
             generation: self.record.generation,
             manifest: self.record.manifest.clone(),
             digests: self.record.digests.iter().map(|(log, d)| (log.clone(), d.as_bytes().to_vec().into())).collect(),
-            tables: self.record.tables.iter().map(|table| table.name().to_owned()).collect(),
+            tables: self.record.tables().map(|table| table.name().to_owned()).collect(),
             task_deadline_s: limits.task_deadline_s.unwrap_or_default(),
             task_max_events: limits.task_max_events.unwrap_or_default(),
             task_max_bytes: limits.task_max_memory_bytes.unwrap_or_default(),
@@ -249,17 +245,12 @@ impl Experiment {
     }
 }
 
-/// Failures that another attempt cannot change.
-pub(super) fn is_final(kind: crate::records::FailureKind) -> bool {
-    use crate::records::FailureKind;
-    matches!(kind, FailureKind::Invalid | FailureKind::Policy)
-}
-
 /// The sweep of stored text and digests.
-pub(super) fn sweep_of(manifest: &str, digests: &BTreeMap<String, Digest>) -> Result<Sweep, String> {
+pub(super) fn sweep_of(manifest: &str, digests: &BTreeMap<String, Stored<Digest>>) -> Result<Sweep, String> {
     let manifest = Manifest::parse("manifest", manifest)
         .map_err(|errors| format!("this build cannot use the stored manifest: {errors}"))?;
-    Sweep::new(manifest, digests.clone()).map_err(|error| format!("this build cannot use the stored manifest: {error}"))
+    let digests = digests.iter().map(|(log, digest)| (log.clone(), **digest)).collect();
+    Sweep::new(manifest, digests).map_err(|error| format!("this build cannot use the stored manifest: {error}"))
 }
 
 /// Adds times up.

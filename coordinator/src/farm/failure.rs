@@ -1,14 +1,13 @@
 //! Failed attempts: recorded, tried again elsewhere, given up after a few.
 
-use powersweep_proto::v1;
+use powersweep_proto::v1::{self, FailureKind};
 use powersweep_results::{failures, wire};
 use uuid::Uuid;
 
-use super::experiment::is_final;
 use super::index_set::IndexSet;
 use super::pending::Group;
 use super::{ConnId, Farm, Now};
-use crate::records::{EncodedRows, FailureKind, FailureRecord, LeaseId, Table};
+use crate::records::{EncodedRows, FailureRecord, Table};
 
 /// Longest failure message that is kept.
 const MESSAGE_BYTES_MAX: usize = 4096;
@@ -17,7 +16,7 @@ impl Farm {
     pub(super) fn task_failure(&mut self, conn: ConnId, worker: Uuid, failure: &v1::TaskFailure, now: Now) {
         self.hungry.insert(worker);
         self.out.ack(conn, failure.id);
-        let Some(id) = failure.lease.map(|l| LeaseId { epoch: l.epoch, counter: l.counter }) else { return };
+        let Some(id) = failure.lease else { return };
         // Under a lease that is over, the task is leased to another or settled: this attempt decides nothing.
         let Some(lease) = self.leases.get(&id).filter(|lease| lease.worker == worker) else { return };
         let name = lease.experiment.clone();
@@ -36,7 +35,11 @@ impl Farm {
             experiment.took(1, seconds, now);
         }
         let worker_name = self.worker_name(worker);
-        self.attempt_failed(&name, index, kind_of(failure.kind()), &failure.message, &worker_name, worker, now);
+        let kind = match failure.kind() {
+            FailureKind::Unspecified => FailureKind::Panic,
+            kind => kind,
+        };
+        self.attempt_failed(&name, index, kind, &failure.message, &worker_name, worker, now);
     }
 
     /// Books a failed attempt of a task that is in no lease of the one who failed.
@@ -59,14 +62,14 @@ impl Farm {
         let attempts = before.map_or(0, |failure| failure.attempts) + 1;
         let crashes = before.map_or(0, |failure| failure.crashes) + u32::from(kind == FailureKind::Crash);
         let forgiven = before.map_or(0, |failure| failure.forgiven);
-        let last = is_final(kind) || attempts - forgiven >= self.config.attempts_max;
+        let last = kind.is_final() || attempts - forgiven >= self.config.attempts_max;
         let record = FailureRecord {
             experiment: name.to_owned(),
             generation: experiment.record.generation,
             index,
             attempts,
             crashes,
-            kind,
+            kind: kind.into(),
             quarantined: last,
             message: cut(message).to_owned(),
             worker: worker_name.to_owned(),
@@ -75,12 +78,12 @@ impl Farm {
         };
         self.failure_row(name, &record, now);
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        let record = experiment.set_failure(record, is_final(kind));
+        let record = experiment.set_failure(record);
         self.out.put(record);
         if last {
             let revoked = self.remove_from_all_leases(name, index);
             self.revoke(&revoked);
-            self.roll_due(name, now);
+            self.publish_due(name, now);
         } else if !experiment.leased.contains(index) {
             let wait = self.config.retry_after.saturating_mul(1 << (attempts - 1).min(10));
             experiment.pending.give_back(Group {
@@ -106,7 +109,7 @@ impl Farm {
                 attempt: failure.attempts,
                 worker: failure.worker.clone(),
                 failed_at_us: failure.at_us,
-                kind: word(failure.kind).to_owned(),
+                kind: failure.kind().word().to_owned(),
                 message: failure.message.clone(),
             }],
         );
@@ -124,46 +127,4 @@ fn cut(message: &str) -> &str {
         end -= 1;
     }
     &message[..end]
-}
-
-/// A kind of failure from a message.
-pub fn kind_of(kind: v1::FailureKind) -> FailureKind {
-    match kind {
-        v1::FailureKind::Invalid => FailureKind::Invalid,
-        v1::FailureKind::Panic | v1::FailureKind::Unspecified => FailureKind::Panic,
-        v1::FailureKind::Deadline => FailureKind::Deadline,
-        v1::FailureKind::EventLimit => FailureKind::EventLimit,
-        v1::FailureKind::MemoryLimit => FailureKind::MemoryLimit,
-        v1::FailureKind::Policy => FailureKind::Policy,
-        v1::FailureKind::Workload => FailureKind::Workload,
-        v1::FailureKind::Crash => FailureKind::Crash,
-    }
-}
-
-/// As messages have it.
-pub(super) fn to_wire(kind: FailureKind) -> v1::FailureKind {
-    match kind {
-        FailureKind::Invalid => v1::FailureKind::Invalid,
-        FailureKind::Panic => v1::FailureKind::Panic,
-        FailureKind::Deadline => v1::FailureKind::Deadline,
-        FailureKind::EventLimit => v1::FailureKind::EventLimit,
-        FailureKind::MemoryLimit => v1::FailureKind::MemoryLimit,
-        FailureKind::Policy => v1::FailureKind::Policy,
-        FailureKind::Workload => v1::FailureKind::Workload,
-        FailureKind::Crash => v1::FailureKind::Crash,
-    }
-}
-
-/// The word in the `failures` table.
-fn word(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::Invalid => "spec",
-        FailureKind::Panic => "panic",
-        FailureKind::Deadline => "deadline",
-        FailureKind::EventLimit => "events",
-        FailureKind::MemoryLimit => "memory",
-        FailureKind::Policy => "policy",
-        FailureKind::Workload => "workload",
-        FailureKind::Crash => "crash",
-    }
 }

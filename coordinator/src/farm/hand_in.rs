@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body;
+use powersweep_proto::v1::{self, FailureKind, LeaseId};
 use roaring::RoaringBitmap;
 use uuid::Uuid;
 
@@ -12,9 +12,9 @@ use super::experiment::{Experiment, add_spent};
 use super::index_set::{IndexSet, chunk_of, join};
 use super::lease::{Return, Revoked};
 use super::submit::tables_of;
-use super::tables::{Header, Upload};
+use super::tables::Header;
 use super::{ConnId, Effect, Farm, Now};
-use crate::records::{CoveredRecord, EncodedRows, FailureKind, LeaseId, Record, RowsRecord, Table, UploadRecord};
+use crate::records::{CoveredRecord, EncodedRows, Record, RowsRecord, Stored, Table, Upload};
 
 /// Most rows of one hand-in.
 pub(super) const HAND_IN_ROWS_MAX: u32 = 65_536;
@@ -74,7 +74,7 @@ impl Farm {
         self.settle_leases(name, &checked, now);
         self.stage(&hand_in, &checked, now);
         self.out.ack(conn, hand_in.id);
-        self.roll_due(name, now);
+        self.publish_due(name, now);
     }
 
     fn check_hand_in(&self, worker: Uuid, hand_in: &v1::HandIn, rows: u32) -> Result<Checked, Trouble> {
@@ -128,7 +128,7 @@ impl Farm {
         for part in &hand_in.staged {
             let known = (Table::from_name(&part.table), Uuid::from_slice(&part.part_id));
             match known {
-                (Some(table), Ok(part_id)) if experiment.record.tables.contains(&table) => {
+                (Some(table), Ok(part_id)) if experiment.record.tables().any(|asked| asked == table) => {
                     checked.staged.push(Staged { table, part_id, rows: part.rows, bytes: part.bytes });
                 }
                 (Some(table), Ok(part_id)) if earlier => {
@@ -155,24 +155,19 @@ impl Farm {
     /// The lease that tasks are handed in under. One that is not known must have been granted once.
     fn check_lease(&self, worker: Uuid, hand_in: &v1::HandIn, tasks: &v1::LeaseTasks) -> Result<LeaseId, String> {
         let id = tasks.lease.ok_or("tasks without a lease")?;
-        let id = LeaseId { epoch: id.epoch, counter: id.counter };
         let Some(lease) = self.leases.get(&id) else {
-            return if self.was_granted(id) {
-                Ok(id)
-            } else {
-                Err(format!("lease {}.{} was never granted", id.epoch, id.counter))
-            };
+            return if self.was_granted(id) { Ok(id) } else { Err(format!("lease {id} was never granted")) };
         };
         if lease.worker != worker {
-            return Err(format!("lease {}.{} is another worker's", id.epoch, id.counter));
+            return Err(format!("lease {id} is another worker's"));
         }
         if lease.experiment != hand_in.experiment {
-            return Err(format!("lease {}.{} is of {}", id.epoch, id.counter, lease.experiment));
+            return Err(format!("lease {id} is of {}", lease.experiment));
         }
         if lease.generation == hand_in.generation
             && let Some(index) = tasks.indices.iter().find(|&&index| !lease.covers(index))
         {
-            return Err(format!("task {index} is not in lease {}.{}", id.epoch, id.counter));
+            return Err(format!("task {index} is not in lease {id}"));
         }
         Ok(id)
     }
@@ -197,7 +192,7 @@ impl Farm {
         for chunk in touched {
             self.out.touch(&experiment.record.name, chunk);
         }
-        let mask = (!mask.is_empty()).then_some(mask);
+        let mask = (!mask.is_empty()).then(|| Stored::of_bits(mask));
         let encoded = EncodedRows { rows, mask, encoded: hand_in.rows.clone() };
         self.put_rows(&hand_in.experiment, Table::Tasks, hand_in.generation, encoded, now);
     }
@@ -206,21 +201,30 @@ impl Farm {
     /// would otherwise be made of as many records as it has rows, and each is written and deleted.
     pub(super) fn put_rows(&mut self, name: &str, table: Table, generation: u64, rows: EncodedRows, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        let (live_rows, bytes) = (rows.live_rows().into(), rows.encoded.len() as u64);
+        let (live_rows, bytes) = (rows.live_rows(), rows.encoded.len() as u64);
         let own = experiment.table(table);
-        let Err(rows) = self.out.join(name, table, own.unrolled.back(), generation, rows) else {
-            return own.extend_last(live_rows, bytes);
-        };
+        match self.out.join(name, table, own.unpublished.back(), generation, rows) {
+            Ok(()) => own.extend_last(live_rows, bytes),
+            Err(rows) => self.put_record(name, table, generation, vec![rows], None, now),
+        }
+    }
+
+    fn put_record(
+        &mut self,
+        name: &str,
+        table: Table,
+        generation: u64,
+        hand_ins: Vec<EncodedRows>,
+        upload: Option<Upload>,
+        now: Now,
+    ) {
+        let Some(experiment) = self.experiments.get_mut(name) else { return };
+        let own = experiment.table(table);
         let (seq, received_us) = (own.next_seq, now.wall_us);
-        own.push(Header { seq, live_rows, bytes, received_us });
-        self.out.put(Record::Rows(RowsRecord {
-            experiment: name.to_owned(),
-            table,
-            seq,
-            generation,
-            received_us,
-            hand_ins: vec![rows],
-        }));
+        let (experiment, table) = (name.to_owned(), table.into());
+        let record = RowsRecord { experiment, table, seq, generation, received_us, hand_ins, upload };
+        own.push(Header::from(&record.header()));
+        self.out.put(Record::Rows(record));
     }
 
     fn measure(&mut self, worker: Uuid, name: &str, tasks: u64, spent: Option<&v1::TimeSpent>, now: Now) {
@@ -272,7 +276,7 @@ impl Farm {
         self.out.reject(conn, hand_in.id, reason.clone());
         let worker_name = self.worker_name(worker);
         for tasks in &hand_in.done {
-            let Some(id) = tasks.lease.map(|l| LeaseId { epoch: l.epoch, counter: l.counter }) else { continue };
+            let Some(id) = tasks.lease else { continue };
             let Some(lease) = self.leases.get(&id).filter(|lease| lease.worker == worker) else { continue };
             let name = lease.experiment.clone();
             let Some(experiment) = self.experiments.get(&name) else { continue };
@@ -310,18 +314,16 @@ impl Farm {
             Some(earlier) => tables_of(&earlier.sweep).contains(table),
             None => true,
         };
-        let covered: Vec<Table> = experiment.record.tables.iter().copied().filter(ran_with).collect();
+        let covered: Vec<Table> = experiment.record.tables().filter(ran_with).collect();
         for table in covered {
             let rows = experiment.table(table);
             rows.covered += checked.wanted;
             let tasks = rows.covered;
-            self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table, tasks }));
+            self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table: table.into(), tasks }));
         }
         for &Staged { table, part_id, rows, bytes } in &checked.staged {
-            let received_us = now.wall_us;
-            experiment.table(table).push_upload(Upload { part_id, rows, bytes, received_us });
-            let experiment = name.to_owned();
-            self.out.put(Record::Upload(UploadRecord { experiment, table, part_id, rows, bytes, received_us }));
+            let upload = Upload { part_id: part_id.into(), rows, bytes };
+            self.put_record(name, table, hand_in.generation, Vec::new(), Some(upload), now);
         }
     }
 
@@ -351,8 +353,8 @@ impl Farm {
             for index in indices {
                 join(&mut ranges, index..index + 1);
             }
-            let lease = Some(v1::LeaseId { epoch: id.epoch, counter: id.counter });
-            self.out.send(conn, Body::Revoke(v1::Revoke { lease, ranges: to_wire(&ranges), queued_only: false }));
+            let ranges = to_wire(&ranges);
+            self.out.send(conn, Body::Revoke(v1::Revoke { lease: Some(id), ranges, queued_only: false }));
         }
     }
 }

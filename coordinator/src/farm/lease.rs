@@ -3,13 +3,15 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use powersweep_proto::v1::{FailureKind, LeaseId};
 use uuid::Uuid;
 
+use super::dispatch::to_wire;
 use super::experiment::Experiment;
 use super::index_set::IndexSet;
 use super::pending::Group;
 use super::{Farm, Now};
-use crate::records::{FailureKind, Key, LeaseId, LeaseRecord, Record};
+use crate::records::{Key, LeaseRecord, Record};
 
 /// Tasks granted to a worker.
 #[derive(Debug)]
@@ -57,8 +59,8 @@ impl Lease {
             id,
             experiment: self.experiment.clone(),
             generation: self.generation,
-            ranges: self.granted.clone(),
-            worker_id: self.worker,
+            ranges: to_wire(&self.granted),
+            worker_id: self.worker.into(),
             worker: worker_name.to_owned(),
             attempt: self.attempt,
         }

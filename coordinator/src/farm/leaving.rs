@@ -7,13 +7,12 @@
 use uuid::Uuid;
 
 use super::experiment::Experiment;
-use super::tables::Progress;
+use super::tables::{OpenIntent, Progress};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply, Submission};
 use crate::records::{
-    CoveredRecord, DoneChunk, EarlierRecord, ExperimentState, FailureRecord, Fate, Key, LeavingRecord, Record, Source,
-    Table, Totals,
+    CoveredRecord, DoneChunk, EarlierRecord, FailureRecord, Fate, Key, LeavingRecord, Record, Stored, Totals,
 };
-use powersweep_proto::v1;
+use powersweep_proto::v1::{self, ExperimentState};
 use std::time::Duration;
 
 /// Wait before parts are deleted or moved again after a failure.
@@ -75,7 +74,7 @@ impl Farm {
             let words = leaving.words();
             return self.out.reply(client, Reply::Refused(format!("{name} cannot be deleted now: {words}")));
         }
-        let running = matches!(experiment.record.state, ExperimentState::Running | ExperimentState::Waiting);
+        let running = matches!(experiment.record.state(), ExperimentState::Running | ExperimentState::Waiting);
         if (running || !experiment.leased.is_empty()) && !force {
             let reason = format!("{name} has tasks to run: cancel it first, or delete it with --force");
             return self.out.reply(client, Reply::Refused(reason));
@@ -98,25 +97,25 @@ impl Farm {
 
     fn leave(&mut self, name: &str, leaving: Leaving, now: Now) {
         self.revoke_all(name, now);
-        let record = LeavingRecord { experiment: name.to_owned(), fate: leaving.fate.clone() };
+        let record = LeavingRecord { experiment: name.to_owned(), fate: leaving.fate.clone().into() };
         self.out.put(Record::Leaving(record));
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.leaving = Some(leaving);
         for wait in std::mem::take(&mut experiment.flushes) {
             self.out.reply(wait.client, Reply::Refused(format!("{name} goes away: its rows are not flushed")));
         }
-        self.roll_due(name, now);
+        self.publish_due(name, now);
         self.advance_leaving(name, now);
     }
 
     /// Goes on with an experiment that leaves, as far as it can.
     pub(super) fn advance_leaving(&mut self, name: &str, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        let rolled = experiment.is_rolled();
+        let published = experiment.is_published();
         let publishing = experiment.intents.values().any(|open| open.progress == Progress::Running);
         let Some(leaving) = &mut experiment.leaving else { return };
         // A part that is being written would come back after its deletion.
-        let ready = if leaving.gives_rows_up() { !publishing } else { rolled };
+        let ready = if leaving.gives_rows_up() { !publishing } else { published };
         let due = match leaving.progress {
             None => ready,
             Some(Progress::Running) => false,
@@ -206,47 +205,25 @@ impl Farm {
             let (generation, index) = (failure.generation, failure.index);
             self.out.delete(Key::Failure { experiment: name(), generation, index });
         }
-        for part_id in experiment.intents.keys() {
-            self.out.delete(Key::Intent { part_id: *part_id });
-        }
         for (table, rows) in &experiment.tables {
-            for header in &rows.unrolled {
-                self.out.delete(Key::Rows { experiment: name(), table: *table, seq: header.seq });
-            }
+            let (seqs, uploads) =
+                (rows.unpublished.iter().map(|h| h.seq), rows.unpublished.iter().filter_map(|h| h.upload));
+            self.forget_rows(&name(), *table, seqs, uploads);
             self.out.delete(Key::Totals { experiment: name(), table: *table });
             self.out.delete(Key::Covered { experiment: name(), table: *table });
-            for upload in &rows.uploads {
-                self.forget_upload(name(), *table, upload.part_id);
-            }
         }
-        for open in experiment.intents.values() {
-            let table = open.intent.table;
-            match &open.intent.source {
-                Source::Rows { first_seq, last_seq } => {
-                    for seq in *first_seq..=*last_seq {
-                        self.out.delete(Key::Rows { experiment: name(), table, seq });
-                    }
-                }
-                Source::Merged { uploads } => {
-                    for part_id in uploads {
-                        self.forget_upload(name(), table, *part_id);
-                    }
-                }
-                Source::Staged => {}
-            }
+        for (part_id, OpenIntent { intent, uploads, .. }) in &experiment.intents {
+            self.out.delete(Key::Intent { part_id: *part_id });
+            let seqs = intent.first_seq..=intent.last_seq;
+            self.forget_rows(&name(), intent.table(), seqs, uploads.iter().copied());
         }
-    }
-
-    fn forget_upload(&mut self, experiment: String, table: Table, part_id: Uuid) {
-        self.out.delete(Key::Upload { part_id });
-        self.out.later(Effect::Discard { experiment, table, part_id });
     }
 
     /// Stores an experiment without rows under another name.
     fn come_back_as(&mut self, mut experiment: Experiment, to: &str) {
         experiment.record.name = to.to_owned();
-        if !matches!(experiment.record.state, ExperimentState::Finished | ExperimentState::Failed) {
-            experiment.record.state = ExperimentState::Cancelled;
+        if !matches!(experiment.record.state(), ExperimentState::Finished | ExperimentState::Failed) {
+            experiment.record.set_state(ExperimentState::Cancelled);
         }
         self.out.put(Record::Experiment(experiment.record.clone()));
         let name = || to.to_owned();
@@ -258,7 +235,7 @@ impl Farm {
                 digests: experiment.record.digests.clone(),
             }));
             for (chunk, bitmap) in earlier.extra.chunks() {
-                let bitmap = bitmap.clone();
+                let bitmap = Stored::of_bits(bitmap.clone());
                 self.out.put(Record::DoneChunk(DoneChunk {
                     experiment: name(),
                     generation: *generation,
@@ -277,13 +254,13 @@ impl Farm {
         for (table, rows) in &experiment.tables {
             self.out.put(Record::Totals(Totals {
                 experiment: name(),
-                table: *table,
+                table: (*table).into(),
                 parts: rows.parts,
                 rows: rows.rows_in_parts,
                 bytes: rows.bytes_in_parts,
             }));
             let tasks = rows.covered;
-            self.out.put(Record::Covered(CoveredRecord { experiment: name(), table: *table, tasks }));
+            self.out.put(Record::Covered(CoveredRecord { experiment: name(), table: (*table).into(), tasks }));
         }
         self.schedule.push(name());
         self.experiments.insert(name(), experiment);

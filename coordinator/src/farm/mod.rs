@@ -29,8 +29,8 @@ mod leaving;
 mod outgoing;
 mod pending;
 mod pins;
+mod publishing;
 mod recover;
-mod roll;
 mod share;
 mod status;
 mod submit;
@@ -43,18 +43,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use powersweep_experiments::{Digest, Sweep};
-use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
+use powersweep_proto::v1::{self, LeaseId};
 use uuid::Uuid;
 
 pub use adopt::{Adoption, Row};
 pub use control::{Action, PRIORITIES};
-pub use failure::kind_of;
 pub use index_set::IndexSet;
 pub use pins::{build_versions, parts_of};
 pub use submit::Submission;
 
-use crate::records::{Fate, Intent, LeaseId, Table};
+use crate::records::{Fate, Intent, Table};
 use crate::store::Batch;
 use experiment::Experiment;
 use lease::Lease;
@@ -387,7 +386,7 @@ impl Farm {
             Event::Close => {
                 self.stop();
                 self.closing = true;
-                self.roll_everything(now);
+                self.publish_everything(now);
             }
             Event::Tick => self.tick(now),
         }
@@ -419,7 +418,7 @@ impl Farm {
             self.expire_workers(now);
         }
         for name in self.schedule.clone() {
-            self.roll_due(&name, now);
+            self.publish_due(&name, now);
             self.advance_leaving(&name, now);
             if let Some(experiment) = self.experiments.get_mut(&name) {
                 experiment.rate.sample(now.mono, experiment.done.len());
@@ -484,7 +483,8 @@ impl Farm {
 
     /// Whether everything handed in is in visible parts (used when the coordinator ends).
     pub fn is_settled(&self) -> bool {
-        let settled = |e: &Experiment| e.is_rolled() || e.leaving.as_ref().is_some_and(leaving::Leaving::gives_rows_up);
+        let settled =
+            |e: &Experiment| e.is_published() || e.leaving.as_ref().is_some_and(leaving::Leaving::gives_rows_up);
         !self.is_busy() && self.experiments.values().all(settled)
     }
 

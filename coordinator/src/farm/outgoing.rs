@@ -64,8 +64,8 @@ impl Outgoing {
 
     pub(super) fn put(&mut self, record: Record) {
         if let Record::Rows(rows) = &record {
-            self.batch_bytes += rows.bytes() as usize;
-            self.rows_at.entry(rows.table).or_default().insert(rows.experiment.clone(), self.batch.len());
+            self.batch_bytes += rows.hand_ins.iter().map(|hand_in| hand_in.encoded.len()).sum::<usize>();
+            self.rows_at.entry(rows.table()).or_default().insert(rows.experiment.clone(), self.batch.len());
         }
         self.batch.put(record);
     }

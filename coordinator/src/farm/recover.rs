@@ -3,19 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use powersweep_experiments::Sweep;
+use powersweep_proto::v1::ExperimentState;
 use uuid::Uuid;
 
-use super::experiment::{Earlier, Experiment, is_final, sweep_of};
+use super::experiment::{Earlier, Experiment, sweep_of};
 use super::index_set::IndexSet;
 use super::lease::Lease;
 use super::leaving::Leaving;
 use super::outgoing::Outgoing;
-use super::tables::{Header, OpenIntent, Progress, Upload};
+use super::tables::{OpenIntent, Progress};
 use super::worker::Worker;
 use super::{Config, Effect, Farm, Now, PartIds, pins};
-use crate::records::{
-    CoveredRecord, ExperimentState, FailureRecord, Intent, Key, LeaseRecord, Loaded, RowsHeader, Source, UploadRecord,
-};
+use crate::records::{CoveredRecord, FailureRecord, Intent, Key, LeaseRecord, Loaded, RowsHeader, Table};
 
 impl Farm {
     /// The farm of a loaded state. Its first batch holds the new epoch: nothing comes out before that is durable.
@@ -36,7 +35,7 @@ impl Farm {
             idle: BTreeSet::new(),
             stragglers: VecDeque::new(),
             slots: 0,
-            logs: loaded.logs.iter().map(|log| (log.digest, log.bytes)).collect(),
+            logs: loaded.logs.iter().map(|log| (*log.digest, log.bytes)).collect(),
             generation_floor: loaded.generation_floor,
             discarded: BTreeSet::new(),
             stalled: None,
@@ -46,7 +45,7 @@ impl Farm {
             out: Outgoing::new(epoch),
         };
         farm.load(loaded, now);
-        farm.roll_everything(now);
+        farm.publish_everything(now);
         for name in farm.schedule.clone() {
             farm.advance_leaving(&name, now);
         }
@@ -58,7 +57,7 @@ impl Farm {
         records.sort_by(|a, b| (a.created_us, &a.name).cmp(&(b.created_us, &b.name)));
         for record in records {
             let sweep = sweep_of(&record.manifest, &record.digests).and_then(|sweep| pinned(&record.pins, sweep));
-            let logs: Vec<_> = record.digests.values().copied().collect();
+            let logs: Vec<_> = record.digests.values().map(|digest| **digest).collect();
             let mut experiment = Experiment::new(record, sweep);
             experiment.missing = self.missing(&logs);
             experiment.left = self.config.only.as_ref().is_some_and(|only| only != experiment.name());
@@ -74,14 +73,14 @@ impl Farm {
         for chunk in loaded.done {
             let Some(experiment) = self.experiments.get_mut(&chunk.experiment) else { continue };
             if chunk.generation == experiment.record.generation {
-                experiment.done.set_chunk(chunk.chunk, chunk.bitmap);
+                experiment.done.set_chunk(chunk.chunk, chunk.bitmap.0);
             } else if let Some(earlier) = experiment.earlier.get_mut(&chunk.generation) {
-                earlier.extra.set_chunk(chunk.chunk, chunk.bitmap);
+                earlier.extra.set_chunk(chunk.chunk, chunk.bitmap.0);
             }
         }
         for leaving in loaded.leaving {
             match self.experiments.get_mut(&leaving.experiment) {
-                Some(experiment) => experiment.leaving = Some(Leaving::new(leaving.fate)),
+                Some(experiment) => experiment.leaving = Some(Leaving::new(leaving.fate.0)),
                 None => self.out.delete(Key::Leaving { experiment: leaving.experiment }),
             }
         }
@@ -90,68 +89,43 @@ impl Farm {
         }
         for totals in loaded.totals {
             let Some(experiment) = self.experiments.get_mut(&totals.experiment) else { continue };
-            let table = experiment.table(totals.table);
+            let table = experiment.table(totals.table());
             (table.parts, table.rows_in_parts, table.bytes_in_parts) = (totals.parts, totals.rows, totals.bytes);
         }
-        self.load_rows(&loaded.intents, &loaded.rows);
-        self.load_uploads(&loaded.intents, loaded.uploads);
         self.load_covered(loaded.covered);
         for intent in loaded.intents {
             self.load_intent(intent);
         }
+        self.load_rows(&loaded.rows);
         for lease in loaded.leases {
             self.load_lease(lease, now);
         }
         for experiment in self.experiments.values_mut() {
-            experiment.durable = (experiment.done.len(), experiment.record.state);
+            experiment.durable = (experiment.done.len(), experiment.record.state());
         }
     }
 
     fn load_failure(&mut self, failure: FailureRecord) {
         let Some(experiment) = self.experiments.get_mut(&failure.experiment) else { return };
         if failure.generation == experiment.record.generation && !experiment.done.contains(failure.index) {
-            let last = is_final(failure.kind);
-            experiment.set_failure(failure, last);
+            experiment.set_failure(failure);
         }
     }
 
     /// Rows of an open intent are on their way already.
-    fn load_rows(&mut self, intents: &[Intent], rows: &[RowsHeader]) {
-        let rolling = |header: &RowsHeader| {
-            intents.iter().any(|intent| {
-                intent.experiment == header.experiment
-                    && intent.table == header.table
-                    && matches!(intent.source, Source::Rows { first_seq, last_seq }
-                        if (first_seq..=last_seq).contains(&header.seq))
-            })
-        };
+    fn load_rows(&mut self, rows: &[RowsHeader]) {
         for header in rows {
             let Some(experiment) = self.experiments.get_mut(&header.experiment) else { continue };
-            let table = experiment.table(header.table);
-            table.next_seq = table.next_seq.max(header.seq + 1);
-            if !rolling(header) {
-                table.push(Header {
-                    seq: header.seq,
-                    live_rows: u64::from(header.live_rows),
-                    bytes: header.bytes,
-                    received_us: header.received_us,
-                });
+            let own = experiment.tables.entry(header.table()).or_default();
+            own.next_seq = own.next_seq.max(header.seq + 1);
+            let publishes = |open: &&mut OpenIntent| {
+                let Intent { first_seq, last_seq, table, .. } = open.intent;
+                table == header.table && (first_seq..=last_seq).contains(&header.seq)
+            };
+            match experiment.intents.values_mut().find(publishes) {
+                Some(open) => open.uploads.extend(header.upload.map(|id| *id)),
+                None => own.push(header.into()),
             }
-        }
-    }
-
-    /// Uploads of an open intent are on their way already.
-    fn load_uploads(&mut self, intents: &[Intent], uploads: Vec<UploadRecord>) {
-        let rolling: BTreeSet<Uuid> = intents
-            .iter()
-            .filter_map(|intent| if let Source::Merged { uploads } = &intent.source { Some(uploads) } else { None })
-            .flatten()
-            .copied()
-            .collect();
-        for upload in uploads.into_iter().filter(|upload| !rolling.contains(&upload.part_id)) {
-            let Some(experiment) = self.experiments.get_mut(&upload.experiment) else { continue };
-            let UploadRecord { table, part_id, rows, bytes, received_us, .. } = upload;
-            experiment.table(table).push_upload(Upload { part_id, rows, bytes, received_us });
         }
     }
 
@@ -159,21 +133,22 @@ impl Farm {
     fn load_covered(&mut self, covered: Vec<CoveredRecord>) {
         for experiment in self.experiments.values_mut() {
             let rows = experiment.done.len() + experiment.extra();
-            for table in experiment.record.tables.clone() {
+            let tables: Vec<Table> = experiment.record.tables().collect();
+            for table in tables {
                 experiment.table(table).covered = rows;
             }
         }
         for record in covered {
             let Some(experiment) = self.experiments.get_mut(&record.experiment) else { continue };
-            experiment.table(record.table).covered = record.tasks;
+            experiment.table(record.table()).covered = record.tasks;
         }
     }
 
     fn load_intent(&mut self, intent: Intent) {
         let Some(experiment) = self.experiments.get_mut(&intent.experiment) else { return };
-        experiment.table(intent.table).rolling_rows += intent.rows;
-        let open = OpenIntent { intent: intent.clone(), progress: Progress::Running, attempts: 0 };
-        experiment.intents.insert(intent.part_id, open);
+        experiment.table(intent.table()).publishing_rows += intent.rows;
+        let open = OpenIntent { intent: intent.clone(), uploads: Vec::new(), progress: Progress::Running, attempts: 0 };
+        experiment.intents.insert(*intent.part_id, open);
         self.out.later(Effect::Publish { intent });
     }
 
@@ -195,15 +170,15 @@ impl Farm {
             }
         }
         let worker: &mut Worker =
-            self.workers.entry(record.worker_id).or_insert_with(|| Worker::absent(record.worker.clone(), now.mono));
+            self.workers.entry(*record.worker_id).or_insert_with(|| Worker::absent(record.worker.clone(), now.mono));
         worker.leases.insert(id);
         worker.outstanding += open.len();
         let lease = Lease {
             experiment: record.experiment,
             generation: record.generation,
-            granted: record.ranges,
+            granted: record.ranges.iter().map(|range| range.start..range.end).collect(),
             open,
-            worker: record.worker_id,
+            worker: *record.worker_id,
             attempt: record.attempt,
             progress_at: now.mono,
             duplicate,
@@ -217,7 +192,7 @@ impl Farm {
         let Some(experiment) = self.experiments.get(&record.experiment) else { return IndexSet::new() };
         // What ran when it was paused is finished.
         let active = matches!(
-            experiment.record.state,
+            experiment.record.state(),
             ExperimentState::Running | ExperimentState::Waiting | ExperimentState::Paused
         );
         if experiment.sweep.is_none() || experiment.leaving.is_some() || !active {

@@ -1,12 +1,11 @@
 //! What a farm says about itself.
 
 use powersweep_experiments::settings::reproduce;
-use powersweep_proto::v1;
+use powersweep_proto::v1::{self, ExperimentState};
 
 use super::experiment::Experiment;
-use super::failure::to_wire;
 use super::{Farm, Now};
-use crate::records::{ExperimentState, FailureRecord, Table};
+use crate::records::{FailureRecord, Table};
 
 /// Most failures in one status, whatever is asked for.
 const FAILURES_MAX: u32 = 10_000;
@@ -45,7 +44,7 @@ impl Farm {
             failed: experiment.failed.len() - experiment.quarantined,
             quarantined: experiment.quarantined,
             rows_in_parts: rows.map_or(0, |rows| rows.rows_in_parts),
-            rows_unrolled: rows.map_or(0, |rows| rows.unrolled_rows + rows.rolling_rows),
+            rows_unpublished: rows.map_or(0, |rows| rows.unpublished_rows + rows.publishing_rows),
             tasks_per_s: rate,
             eta_s: self.eta_s(experiment, left, rate),
             spent: Some(experiment.spent),
@@ -59,7 +58,7 @@ impl Farm {
 
     /// From the measured rate; before there is one, from the cost per task and the slots.
     fn eta_s(&self, experiment: &Experiment, left: u64, rate: f64) -> Option<f64> {
-        let stopped = matches!(experiment.record.state, ExperimentState::Paused | ExperimentState::Cancelled);
+        let stopped = matches!(experiment.record.state(), ExperimentState::Paused | ExperimentState::Cancelled);
         if left == 0 || stopped || experiment.leaving.is_some() {
             return None;
         }
@@ -70,23 +69,19 @@ impl Farm {
         (self.slots > 0).then(|| left as f64 * cost_s / self.slots as f64)
     }
 
-    pub(super) fn state_of(&self, experiment: &Experiment) -> (v1::ExperimentState, String) {
-        let running = v1::ExperimentState::Running;
-        let waiting = v1::ExperimentState::Waiting;
+    pub(super) fn state_of(&self, experiment: &Experiment) -> (ExperimentState, String) {
+        let running = ExperimentState::Running;
+        let waiting = ExperimentState::Waiting;
         if let Some(leaving) = &experiment.leaving {
-            return (v1::ExperimentState::Leaving, leaving.words());
+            return (ExperimentState::Leaving, leaving.words());
         }
-        match experiment.record.state {
-            ExperimentState::Finished | ExperimentState::Failed if experiment.durable.1 != experiment.record.state => {
+        match experiment.record.state() {
+            state @ (ExperimentState::Finished | ExperimentState::Failed) if experiment.durable.1 != state => {
                 (running, "its end is being stored".to_owned())
             }
-            ExperimentState::Finished => (v1::ExperimentState::Finished, String::new()),
-            ExperimentState::Failed => (v1::ExperimentState::Failed, String::new()),
             ExperimentState::Paused if !experiment.leased.is_empty() => {
-                (v1::ExperimentState::Paused, "tasks that ran when it was paused are being finished".to_owned())
+                (ExperimentState::Paused, "tasks that ran when it was paused are being finished".to_owned())
             }
-            ExperimentState::Paused => (v1::ExperimentState::Paused, String::new()),
-            ExperimentState::Cancelled => (v1::ExperimentState::Cancelled, String::new()),
             ExperimentState::Running | ExperimentState::Waiting => {
                 if let Some(reason) = &experiment.broken {
                     return (waiting, reason.clone());
@@ -111,6 +106,7 @@ impl Farm {
                     None => (running, self.stalled.clone().unwrap_or_default()),
                 }
             }
+            state => (state, String::new()),
         }
     }
 
@@ -149,7 +145,7 @@ fn failure_status(experiment: &Experiment, failure: &FailureRecord) -> v1::Failu
         index: failure.index,
         reproduce: again.unwrap_or_default(),
         task_id: task.map(|task| task.task_id.as_bytes().to_vec().into()).unwrap_or_default(),
-        kind: to_wire(failure.kind).into(),
+        kind: failure.kind,
         message: failure.message.clone(),
         worker: failure.worker.clone(),
         attempt: failure.attempts,

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_experiments::{Digest, Mapping, Sweep};
-use powersweep_proto::v1;
+use powersweep_proto::v1::{self, ExperimentState, LeaseId};
 
-use super::experiment::{Earlier, Experiment, is_final};
+use super::experiment::{Earlier, Experiment};
 use super::index_set::{IndexSet, chunk_of};
 use super::leaving::{aside_name, is_aside};
 use super::pending::Pending;
 use super::{ClientId, Farm, Now, Reply, pins};
 use crate::records::{
-    CoveredRecord, DoneChunk, EarlierRecord, ExperimentRecord, ExperimentState, FailureRecord, Key, LeaseId, Record,
-    Table,
+    CoveredRecord, DoneChunk, EarlierRecord, ExperimentRecord, FailureRecord, Key, Record, Stored, Table,
 };
 
 /// Most indices of a sweep: chunk numbers have 32 bits.
@@ -93,13 +92,13 @@ impl Farm {
         let same = experiment.record.manifest == sweep.manifest().text() && experiment.sweep.is_some();
         if same && !submission.dry_run {
             self.submit_again(&name, submission.priority, missing);
-            self.roll_due(&name, now);
+            self.publish_due(&name, now);
             return Ok(submitted(self.submitted(&name)));
         }
         if submission.dry_run {
             let generation = experiment.record.generation + u64::from(!same);
             let moved = if same { moved_nowhere(experiment) } else { move_to(experiment, sweep) };
-            let lacking = lacking(experiment, &tables_of(sweep));
+            let lacking = lacking(experiment, tables_of(sweep));
             let reply = reply_of(&name, generation, sweep, &moved, &missing);
             return Ok(submitted(v1::SubmitReply { lacking, ..reply }));
         }
@@ -120,8 +119,8 @@ impl Farm {
         experiment.left = false;
         let before = experiment.record.clone();
         experiment.record.priority = priority.unwrap_or(before.priority);
-        if before.state == ExperimentState::Cancelled {
-            experiment.record.state = ExperimentState::Running;
+        if before.state() == ExperimentState::Cancelled {
+            experiment.record.set_state(ExperimentState::Running);
         }
         if experiment.record != before {
             self.out.put(Record::Experiment(experiment.record.clone()));
@@ -133,12 +132,12 @@ impl Farm {
             name: name.to_owned(),
             generation: self.generation_floor + 1,
             manifest: submission.sweep.manifest().text().to_owned(),
-            digests: submission.digests.clone(),
+            digests: fields(&submission.digests),
             pins: pins::parts_of(&submission.sweep),
             tasks_schema: pins::tasks_schema(),
-            tables: tables_of(&submission.sweep),
+            tables: tables_of(&submission.sweep).into_iter().map(i32::from).collect(),
             created_us: now.wall_us,
-            state: ExperimentState::Running,
+            state: ExperimentState::Running.into(),
             priority: submission.priority.unwrap_or(0),
         };
         self.out.put(Record::Experiment(record.clone()));
@@ -166,10 +165,10 @@ impl Farm {
         let record = ExperimentRecord {
             generation: old.generation + 1,
             manifest: submission.sweep.manifest().text().to_owned(),
-            digests: old.digests.iter().chain(&submission.digests).map(|(log, d)| (log.clone(), *d)).collect(),
+            digests: old.digests.clone().into_iter().chain(fields(&submission.digests)).collect(),
             pins: old.pins.iter().map(|(p, v)| (p.clone(), *v)).chain(pins::parts_of(&submission.sweep)).collect(),
-            tables: tables_of(&submission.sweep),
-            state: if old.state == ExperimentState::Paused { old.state } else { ExperimentState::Running },
+            tables: tables_of(&submission.sweep).into_iter().map(i32::from).collect(),
+            state: if old.state() == ExperimentState::Paused { old.state } else { ExperimentState::Running.into() },
             priority: submission.priority.unwrap_or(old.priority),
             ..old.clone()
         };
@@ -191,7 +190,7 @@ impl Farm {
         self.store_moved(name, moved);
         self.note_covered(name);
         self.move_leases(name, old.generation);
-        self.roll_due(name, now);
+        self.publish_due(name, now);
     }
 
     fn store_moved(&mut self, name: &str, moved: Moved) {
@@ -203,7 +202,7 @@ impl Farm {
                 self.out.delete(Key::DoneChunk { experiment: name.to_owned(), generation, chunk });
             }
             for (chunk, bitmap) in earlier.extra.chunks() {
-                let bitmap = bitmap.clone();
+                let bitmap = Stored::of_bits(bitmap.clone());
                 self.out.put(Record::DoneChunk(DoneChunk { experiment: name.to_owned(), generation, chunk, bitmap }));
             }
         }
@@ -216,8 +215,7 @@ impl Farm {
         experiment.pending = Pending::default();
         experiment.rate.restart();
         for failure in moved.failures {
-            let last = is_final(failure.kind);
-            let record = experiment.set_failure(failure, last);
+            let record = experiment.set_failure(failure);
             self.out.put(record);
         }
         for (chunk, _) in experiment.done.chunks() {
@@ -228,8 +226,10 @@ impl Farm {
     /// Says how far the tables asked for go back: from now on their tasks are counted.
     fn note_covered(&mut self, name: &str) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
-        for table in experiment.record.tables.clone() {
+        let tables: Vec<Table> = experiment.record.tables().collect();
+        for table in tables {
             let tasks = experiment.table(table).covered;
+            let table = table.into();
             self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table, tasks }));
         }
     }
@@ -276,13 +276,13 @@ impl Farm {
             state: self.state_of(experiment).0.into(),
             priority: experiment.record.priority,
             set_aside: String::new(),
-            lacking: lacking(experiment, &experiment.record.tables),
+            lacking: lacking(experiment, experiment.record.tables()),
         }
     }
 
     pub(super) fn log_stored(&mut self, digest: Digest, bytes: u64, name: String) {
         if self.logs.insert(digest, bytes).is_none() {
-            self.out.put(Record::Log(crate::records::LogRecord { digest, bytes, name }));
+            self.out.put(Record::Log(crate::records::LogRecord { digest: digest.into(), bytes, name }));
         }
         for experiment in self.experiments.values_mut() {
             experiment.missing.remove(&digest);
@@ -295,6 +295,11 @@ fn submitted(reply: v1::SubmitReply) -> Reply {
     Reply::Submitted(Box::new(reply))
 }
 
+/// Digests as records have them.
+pub(super) fn fields(digests: &BTreeMap<String, Digest>) -> BTreeMap<String, Stored<Digest>> {
+    digests.iter().map(|(log, digest)| (log.clone(), Stored(*digest))).collect()
+}
+
 pub(super) fn tables_of(sweep: &Sweep) -> Vec<Table> {
     sweep.manifest().tables().names().filter_map(Table::from_name).collect()
 }
@@ -304,7 +309,7 @@ fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String>
     let record = &experiment.record;
     let mut changed = pins::changed(&record.pins, &pins::parts_of(&submission.sweep));
     for (log, new) in &submission.digests {
-        if record.digests.get(log).is_some_and(|old| old != new) {
+        if record.digests.get(log).is_some_and(|old| **old != *new) {
             changed.push(format!("log {log} has other content than before"));
         }
     }
@@ -364,10 +369,9 @@ fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
 }
 
 /// The optional tables that lack rows of tasks with a row in `tasks`.
-fn lacking(experiment: &Experiment, tables: &[Table]) -> Vec<v1::TableGap> {
-    let gaps =
-        tables.iter().map(|table| v1::TableGap { table: table.name().to_owned(), tasks: experiment.lacking(*table) });
-    gaps.filter(|gap| gap.tasks > 0).collect()
+fn lacking(experiment: &Experiment, tables: impl IntoIterator<Item = Table>) -> Vec<v1::TableGap> {
+    let gap = |table: Table| v1::TableGap { table: table.name().to_owned(), tasks: experiment.lacking(table) };
+    tables.into_iter().map(gap).filter(|gap| gap.tasks > 0).collect()
 }
 
 fn reply_of(name: &str, generation: u64, sweep: &Sweep, moved: &Moved, missing: &BTreeSet<Digest>) -> v1::SubmitReply {

@@ -5,28 +5,59 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::ClientId;
-use crate::records::Intent;
+use super::{ClientId, Config};
+use crate::records::{Intent, RowsHeader, Table};
 
-/// Most uploads in one part: they are read one after the other, and named in its intent.
+/// Most uploads in one part: they are read one after the other.
 const UPLOADS_MAX: usize = 4_096;
 
-/// Rows of hand-ins that are one record.
+/// One record of unpublished rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) seq: u64,
-    pub(super) live_rows: u64,
-    pub(super) bytes: u64,
-    pub(super) received_us: i64,
-}
-
-/// An accepted object of an optional table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Upload {
-    pub(super) part_id: Uuid,
     pub(super) rows: u64,
     pub(super) bytes: u64,
     pub(super) received_us: i64,
+    /// The upload that holds the rows, where the record does not.
+    pub(super) upload: Option<Uuid>,
+}
+
+impl From<&RowsHeader> for Header {
+    fn from(header: &RowsHeader) -> Header {
+        let RowsHeader { seq, rows, bytes, received_us, .. } = *header;
+        Header { seq, rows, bytes, received_us, upload: header.upload.map(|id| *id) }
+    }
+}
+
+/// How much a part may hold.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartLimits {
+    rows: u64,
+    bytes: u64,
+    records: usize,
+}
+
+impl PartLimits {
+    pub(super) fn of(table: Table, config: &Config) -> PartLimits {
+        match table {
+            Table::Tasks | Table::Failures => {
+                PartLimits { rows: config.part_rows, bytes: config.part_bytes, records: usize::MAX }
+            }
+            // Their rows are many and small: the bytes count.
+            Table::Jobs | Table::Series => {
+                PartLimits { rows: u64::MAX, bytes: config.part_bytes, records: UPLOADS_MAX }
+            }
+        }
+    }
+}
+
+/// Consecutive records that become a part.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub(super) first_seq: u64,
+    pub(super) last_seq: u64,
+    pub(super) rows: u64,
+    pub(super) uploads: Vec<Uuid>,
 }
 
 /// One table's rows of one experiment.
@@ -35,15 +66,13 @@ pub(super) struct TableRows {
     /// Number of the next record of rows.
     pub(super) next_seq: u64,
     /// In no part and no open intent, in order.
-    pub(super) unrolled: VecDeque<Header>,
-    /// The same of an optional table: whole objects.
-    pub(super) uploads: VecDeque<Upload>,
+    pub(super) unpublished: VecDeque<Header>,
     /// Tasks handed in with what an optional table has of them.
     pub(super) covered: u64,
-    pub(super) unrolled_rows: u64,
-    pub(super) unrolled_bytes: u64,
+    pub(super) unpublished_rows: u64,
+    pub(super) unpublished_bytes: u64,
     /// In an open intent.
-    pub(super) rolling_rows: u64,
+    pub(super) publishing_rows: u64,
     /// Visible.
     pub(super) parts: u64,
     pub(super) rows_in_parts: u64,
@@ -53,82 +82,63 @@ pub(super) struct TableRows {
 impl TableRows {
     pub(super) fn push(&mut self, header: Header) {
         self.next_seq = self.next_seq.max(header.seq + 1);
-        self.unrolled_rows += header.live_rows;
-        self.unrolled_bytes += header.bytes;
-        self.unrolled.push_back(header);
+        self.unpublished_rows += header.rows;
+        self.unpublished_bytes += header.bytes;
+        self.unpublished.push_back(header);
     }
 
     /// More rows in the last record.
-    pub(super) fn extend_last(&mut self, live_rows: u64, bytes: u64) {
-        let Some(last) = self.unrolled.back_mut() else { return };
-        last.live_rows += live_rows;
+    pub(super) fn extend_last(&mut self, rows: u64, bytes: u64) {
+        let Some(last) = self.unpublished.back_mut() else { return };
+        last.rows += rows;
         last.bytes += bytes;
-        self.unrolled_rows += live_rows;
-        self.unrolled_bytes += bytes;
+        self.unpublished_rows += rows;
+        self.unpublished_bytes += bytes;
     }
 
-    /// Takes the first records up to a part's worth: (first, last, rows).
-    pub(super) fn take_part(&mut self, rows_max: u64, bytes_max: u64) -> Option<(u64, u64, u64)> {
-        let first = *self.unrolled.front()?;
-        let (mut last, mut rows, mut bytes) = (first.seq, 0, 0);
-        while let Some(header) = self.unrolled.front().copied() {
-            let full = rows + header.live_rows > rows_max || bytes + header.bytes > bytes_max;
-            if full && header.seq != first.seq {
+    /// Takes the first records up to a part's worth, but one at least.
+    pub(super) fn take_part(&mut self, limits: PartLimits) -> Option<Taken> {
+        let first_seq = self.unpublished.front()?.seq;
+        let mut taken = Taken { first_seq, ..Taken::default() };
+        let (mut records, mut bytes) = (0, 0);
+        while let Some(header) = self.unpublished.front().copied() {
+            let full = taken.rows.saturating_add(header.rows) > limits.rows
+                || bytes + header.bytes > limits.bytes
+                || records == limits.records;
+            if full && records > 0 {
                 break;
             }
-            self.unrolled.pop_front();
-            last = header.seq;
-            rows += header.live_rows;
+            self.unpublished.pop_front();
+            taken.last_seq = header.seq;
+            taken.rows += header.rows;
+            taken.uploads.extend(header.upload);
             bytes += header.bytes;
+            records += 1;
         }
-        self.unrolled_rows -= rows;
-        self.unrolled_bytes -= bytes;
-        Some((first.seq, last, rows))
+        self.unpublished_rows -= taken.rows;
+        self.unpublished_bytes -= bytes;
+        Some(taken)
     }
 
-    pub(super) fn push_upload(&mut self, upload: Upload) {
-        self.unrolled_rows += upload.rows;
-        self.unrolled_bytes += upload.bytes;
-        self.uploads.push_back(upload);
-    }
-
-    /// Takes the first uploads up to a part's worth: their ids and rows.
-    pub(super) fn take_uploads(&mut self, bytes_max: u64) -> Option<(Vec<Uuid>, u64)> {
-        let (mut ids, mut rows, mut bytes) = (Vec::new(), 0, 0);
-        while let Some(upload) = self.uploads.front().copied() {
-            if !ids.is_empty() && (bytes + upload.bytes > bytes_max || ids.len() == UPLOADS_MAX) {
-                break;
-            }
-            self.uploads.pop_front();
-            ids.push(upload.part_id);
-            rows += upload.rows;
-            bytes += upload.bytes;
-        }
-        self.unrolled_rows -= rows;
-        self.unrolled_bytes -= bytes;
-        (!ids.is_empty()).then_some((ids, rows))
-    }
-
-    /// Whether an object is accepted and in no intent yet.
+    /// Whether an upload is accepted and in no intent yet.
     pub(super) fn holds_upload(&self, part_id: Uuid) -> bool {
-        self.uploads.iter().any(|upload| upload.part_id == part_id)
+        self.unpublished.iter().any(|header| header.upload == Some(part_id))
     }
 
     /// When the oldest rows that are in no part and no intent came (microseconds since 1970 UTC); `None` if all are.
     pub(super) fn oldest_us(&self) -> Option<i64> {
-        let rows = self.unrolled.front().map(|header| header.received_us);
-        rows.into_iter().chain(self.uploads.front().map(|upload| upload.received_us)).min()
+        self.unpublished.front().map(|header| header.received_us)
     }
 
-    /// Whether enough wait for a part, whatever their age.
-    pub(super) fn is_full(&self, rows_max: u64, bytes_max: u64) -> bool {
-        // Rows of optional tables are many and small: their bytes count.
-        let rows = if self.uploads.is_empty() { self.unrolled_rows } else { 0 };
-        rows >= rows_max || self.unrolled_bytes >= bytes_max || self.uploads.len() >= UPLOADS_MAX
+    /// Whether there is enough for a part, whatever its age.
+    pub(super) fn is_full(&self, limits: PartLimits) -> bool {
+        self.unpublished_rows >= limits.rows
+            || self.unpublished_bytes >= limits.bytes
+            || self.unpublished.len() >= limits.records
     }
 
-    pub(super) fn is_rolled(&self) -> bool {
-        self.unrolled.is_empty() && self.uploads.is_empty() && self.rolling_rows == 0
+    pub(super) fn is_published(&self) -> bool {
+        self.unpublished.is_empty() && self.publishing_rows == 0
     }
 }
 
@@ -142,9 +152,11 @@ pub(super) enum Progress {
 }
 
 /// A part on its way.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(super) struct OpenIntent {
     pub(super) intent: Intent,
+    /// The uploads that go into it, to be deleted when it is closed.
+    pub(super) uploads: Vec<Uuid>,
     pub(super) progress: Progress,
     pub(super) attempts: u32,
 }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use powersweep_proto::{PROTOCOL, v1};
+use powersweep_proto::PROTOCOL;
+use powersweep_proto::v1::{self, ExperimentState, LeaseId};
 use uuid::Uuid;
 
 use super::dispatch::to_wire;
 use super::index_set::IndexSet;
 use super::lease::{Lease, Return};
 use super::{ConnId, Farm, Now};
-use crate::records::{ExperimentState, LeaseId};
 
 /// Longest worker name; it is a column of every row.
 const NAME_BYTES_MAX: usize = 200;
@@ -87,7 +87,7 @@ impl Farm {
     }
 
     fn paused(&self) -> impl Iterator<Item = &str> {
-        let paused = self.experiments.values().filter(|e| e.record.state == ExperimentState::Paused);
+        let paused = self.experiments.values().filter(|e| e.record.state() == ExperimentState::Paused);
         paused.map(super::experiment::Experiment::name)
     }
 
@@ -177,12 +177,11 @@ impl Farm {
 
     /// Settles the leases of a worker that (re)connects: what both sides know stays, what only this side knows was never
     /// received or is given up and is put up again, what only the worker knows is revoked.
-    fn adopt(&mut self, id: Uuid, hello: &v1::Hello, now: Now) -> Vec<v1::LeaseId> {
+    fn adopt(&mut self, id: Uuid, hello: &v1::Hello, now: Now) -> Vec<LeaseId> {
         let mut adopted = Vec::new();
         let mut held = BTreeMap::new();
         for state in &hello.held {
             let Some(lease) = state.lease else { continue };
-            let lease = LeaseId { epoch: lease.epoch, counter: lease.counter };
             held.insert(lease, state);
         }
         let known: Vec<LeaseId> = self.workers.get(&id).map(|w| w.leases.iter().copied().collect()).unwrap_or_default();
@@ -204,12 +203,12 @@ impl Farm {
             let unknown_there: IndexSet = lease.open.iter().filter(|&index| !theirs.contains(index)).collect();
             self.give_back(lease_id, &unknown_there, Return::Blameless, now);
             if self.leases.contains_key(&lease_id) {
-                adopted.push(v1::LeaseId { epoch: lease_id.epoch, counter: lease_id.counter });
+                adopted.push(lease_id);
             }
         }
         for (lease_id, state) in held {
             if !self.leases.contains_key(&lease_id) && self.take_up(id, lease_id, state, now) {
-                adopted.push(v1::LeaseId { epoch: lease_id.epoch, counter: lease_id.counter });
+                adopted.push(lease_id);
             }
         }
         adopted
@@ -218,7 +217,6 @@ impl Farm {
     /// Takes up a lease that is over here, as far as its tasks still wait: their rows may come right behind this hello,
     /// and need not be computed again.
     fn take_up(&mut self, id: Uuid, lease_id: LeaseId, state: &v1::LeaseState, now: Now) -> bool {
-        let LeaseId { epoch, counter } = lease_id;
         if self.stopping || !self.was_granted(lease_id) || !self.fits(id, &state.experiment) {
             return false;
         }
@@ -260,11 +258,8 @@ impl Farm {
         };
         self.add_lease(lease_id, lease);
         if let Some(conn) = self.workers.get(&id).and_then(|worker| worker.conn).filter(|_| !others.is_empty()) {
-            let lease = Some(v1::LeaseId { epoch, counter });
-            self.out.send(
-                conn,
-                v1::farm_message::Body::Revoke(v1::Revoke { lease, ranges: to_wire(&others), queued_only: false }),
-            );
+            let revoke = v1::Revoke { lease: Some(lease_id), ranges: to_wire(&others), queued_only: false };
+            self.out.send(conn, v1::farm_message::Body::Revoke(revoke));
         }
         true
     }
@@ -279,7 +274,7 @@ impl Farm {
     }
 
     pub(super) fn hand_back(&mut self, id: Uuid, back: &v1::HandBack, now: Now) {
-        let Some(lease_id) = back.lease.map(|l| LeaseId { epoch: l.epoch, counter: l.counter }) else { return };
+        let Some(lease_id) = back.lease else { return };
         let Some(lease) = self.leases.get(&lease_id).filter(|lease| lease.worker == id) else { return };
         let Some(experiment) = self.experiments.get(&lease.experiment) else { return };
         let ranges = back.ranges.iter().map(|range| range.start..range.end);

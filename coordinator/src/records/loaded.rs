@@ -1,9 +1,8 @@
 //! What a store reads back.
 
 use super::*;
-use crate::store::Stored;
 
-/// The whole state but the bytes of unrolled rows. Every list is in key order.
+/// The whole state but the bytes of unpublished rows. Every list is in key order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Loaded {
     /// Epoch of the last owner; 0 if there was none.
@@ -14,7 +13,7 @@ pub struct Loaded {
     pub earlier: Vec<EarlierRecord>,
     /// Done chunks.
     pub done: Vec<DoneChunk>,
-    /// Unrolled rows, without the rows.
+    /// Unpublished rows, without the rows.
     pub rows: Vec<RowsHeader>,
     /// Publish intents that recovery must repeat.
     pub intents: Vec<Intent>,
@@ -26,8 +25,6 @@ pub struct Loaded {
     pub leases: Vec<LeaseRecord>,
     /// Logs.
     pub logs: Vec<LogRecord>,
-    /// Accepted uploads, those of open intents included.
-    pub uploads: Vec<UploadRecord>,
     /// Tasks that optional tables cover.
     pub covered: Vec<CoveredRecord>,
     /// Experiments that are being deleted or set aside.
@@ -38,23 +35,19 @@ pub struct Loaded {
 
 impl Loaded {
     /// Adds what was read in key order. Rows keep their header only.
-    pub(crate) fn add_stored(&mut self, stored: Stored) {
-        let record = match stored {
-            Stored::Header(header) => return self.rows.push(header),
-            Stored::Record(record) => record,
-        };
+    pub(crate) fn add(&mut self, record: Record) {
         match record {
             Record::Epoch(epoch) => self.epoch = epoch,
             Record::Experiment(r) => self.experiments.push(r),
             Record::Earlier(r) => self.earlier.push(r),
             Record::DoneChunk(r) => self.done.push(r),
             Record::Rows(r) => self.rows.push(r.header()),
+            Record::Header(r) => self.rows.push(r),
             Record::Intent(r) => self.intents.push(r),
             Record::Totals(r) => self.totals.push(r),
             Record::Failure(r) => self.failures.push(r),
             Record::Lease(r) => self.leases.push(r),
             Record::Log(r) => self.logs.push(r),
-            Record::Upload(r) => self.uploads.push(r),
             Record::Covered(r) => self.covered.push(r),
             Record::Leaving(r) => self.leaving.push(r),
             Record::GenerationFloor(generation) => self.generation_floor = generation,

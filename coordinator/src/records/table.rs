@@ -1,18 +1,18 @@
-//! Names and stored numbers of the tables.
+//! The tables and their names.
 
 use std::fmt;
 
-/// A table of the dataset, by its folder name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A table of the dataset, by its folder name. The numbers are in stored keys and values, and are never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Enumeration)]
 pub enum Table {
     /// One row a finished task.
-    Tasks,
+    Tasks = 0,
     /// One row a failed attempt.
-    Failures,
+    Failures = 1,
     /// One row a simulated job.
-    Jobs,
+    Jobs = 2,
     /// One row a point of a series.
-    Series,
+    Series = 3,
 }
 
 impl Table {
@@ -32,20 +32,6 @@ impl Table {
     /// The table of a folder name.
     pub fn from_name(name: &str) -> Option<Table> {
         Table::ALL.into_iter().find(|table| table.name() == name)
-    }
-
-    /// Number in stored keys and values; never reused.
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            Table::Tasks => 1,
-            Table::Failures => 2,
-            Table::Jobs => 3,
-            Table::Series => 4,
-        }
-    }
-
-    pub(crate) fn from_code(code: u8) -> Option<Table> {
-        Table::ALL.into_iter().find(|table| table.code() == code)
     }
 }
 

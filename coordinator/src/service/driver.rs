@@ -326,7 +326,7 @@ impl Driver {
                 }
             }
             Effect::Publish { intent } => {
-                let (done, life, part_id) = (self.done.clone(), self.life, intent.part_id);
+                let (done, life, part_id) = (self.done.clone(), self.life, *intent.part_id);
                 self.work.publish(intent, move |result| {
                     let _ = done.send(Done::Part { life, part_id, result });
                 });

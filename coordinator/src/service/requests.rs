@@ -12,7 +12,7 @@ use tonic::Status;
 
 use super::MANIFEST_BYTES_MAX;
 use super::driver::Command;
-use crate::farm::{Action, Reply, Submission, kind_of};
+use crate::farm::{Action, Reply, Submission};
 use crate::store::{Store, StoreError};
 
 /// Requests to a running coordinator.
@@ -158,8 +158,7 @@ fn action_of(action: v1::control_request::Action) -> Result<Action, Status> {
         Wire::Resume(_) => Action::Resume,
         Wire::Cancel(_) => Action::Cancel,
         Wire::Retry(retry) => {
-            let kinds = retry.kinds().map(kind_of).collect();
-            Action::Retry { indices: retry.indices.iter().copied().collect(), kinds }
+            Action::Retry { indices: retry.indices.iter().copied().collect(), kinds: retry.kinds().collect() }
         }
         Wire::Delete(delete) => Action::Delete { force: delete.force, data_too: delete.data_too },
         Wire::SetPriority(set) => Action::SetPriority(set.priority),

@@ -1,67 +1,51 @@
 //! Bytes of keys and records.
 //!
-//! A value is `version (1 byte) | body | crc32 of key, version and body (4 bytes, little endian)`: the checksum binds a
-//! value to its key. Bodies are written field by field: integers as LEB128 (signed ones zigzag), strings and byte
-//! strings with their length, ids as they are. Fields that the key holds are not repeated. A decoder accepts every
-//! version up to its own and refuses trailing bytes; the golden tests hold the bytes of each version.
+//! A value is `version (1 byte) | the record, a protobuf message | crc32 of key, version and message (4 bytes, little
+//! endian)`: the checksum binds a value to its key. Only the bytes that this program would write for a record are that
+//! record: what the checksum lets pass must still encode to the same key and value.
 //!
 //! A key is `kind/ | experiment | 0 | numbers, big endian`. Rows are stored under two keys, so that recovery reads the
 //! headers without the rows.
 
 use super::StoreError;
-use super::codec::Writer;
 use crate::records::*;
-use powersweep_experiments::Digest;
-use std::collections::BTreeMap;
+use bytes::Bytes;
+use prost::Message;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::ops::{Bound, RangeInclusive};
 
-/// Version of the value format that this build writes.
-pub const FORMAT_VERSION: u8 = 3;
+/// Version of the value format.
+pub const FORMAT_VERSION: u8 = 1;
 
-pub(super) const EPOCH: &[u8] = b"epoch";
-pub(super) const EXPERIMENT: &[u8] = b"exp/";
-pub(super) const EARLIER: &[u8] = b"early/";
-pub(super) const DONE: &[u8] = b"done/";
-pub(crate) const ROWS: &[u8] = b"rowd/";
-pub(super) const HEADER: &[u8] = b"rowh/";
-pub(super) const INTENT: &[u8] = b"intent/";
-pub(super) const TOTALS: &[u8] = b"total/";
-pub(super) const FAILURE: &[u8] = b"fail/";
-pub(super) const LEASE: &[u8] = b"lease/";
-pub(super) const LOG: &[u8] = b"log/";
-pub(super) const UPLOAD: &[u8] = b"upload/";
-pub(super) const COVERED: &[u8] = b"cover/";
-pub(super) const LEAVING: &[u8] = b"leave/";
-pub(super) const FLOOR: &[u8] = b"floor";
+/// Kind of the keys of rows, and of the keys behind them.
+const ROWS: &[u8] = b"rowd/";
+const BEHIND_ROWS: &[u8] = b"rowd0";
+
+/// Size of the checksum at a value's end.
+const CHECK_BYTES: usize = 4;
 
 /// Why stored bytes are not a record. Final: nothing but another version or a repair helps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Written by a later version of the program.
-    #[error("format version {0} is later than this program's {FORMAT_VERSION}")]
+    /// Written by another version of the program.
+    #[error("format version {0} is not this program's {FORMAT_VERSION}")]
     Version(u8),
     /// The checksum does not fit.
     #[error("checksum does not match")]
     Checksum,
-    /// The bytes end early, go on too long or hold an impossible value.
+    /// No message of a record.
+    #[error(transparent)]
+    Message(#[from] prost::DecodeError),
+    /// The bytes end early, or are not those of the record that was read.
     #[error("{0}")]
     Malformed(&'static str),
 }
 
-/// A decoded value of the database: all of a record, or the header of rows.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Stored {
-    /// A record with all its fields.
-    Record(Record),
-    /// The header of rows that are stored under another key.
-    Header(RowsHeader),
-}
-
-fn name_key(prefix: &[u8], name: &str) -> Vec<u8> {
-    let mut key = Vec::with_capacity(prefix.len() + name.len() + 16);
-    key.extend_from_slice(prefix);
-    key.extend_from_slice(name.as_bytes());
-    key.push(0);
-    key
+/// A record in the value of a key.
+#[derive(Clone, PartialEq, Message)]
+struct Value {
+    #[prost(oneof = "Record", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14")]
+    record: Option<Record>,
 }
 
 /// Checks a name that becomes part of a key and of object paths.
@@ -73,73 +57,32 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The keys under which a record's values are: its own, and for rows their header's.
-pub fn encode_key(key: &Key) -> Result<(Vec<u8>, Option<Vec<u8>>), StoreError> {
-    match key {
-        Key::Experiment { name: experiment }
-        | Key::Earlier { experiment, .. }
-        | Key::DoneChunk { experiment, .. }
-        | Key::Rows { experiment, .. }
-        | Key::Totals { experiment, .. }
-        | Key::Covered { experiment, .. }
-        | Key::Failure { experiment, .. }
-        | Key::Leaving { experiment } => check_name(experiment)?,
-        Key::Epoch
-        | Key::Intent { .. }
-        | Key::Upload { .. }
-        | Key::Lease { .. }
-        | Key::Log { .. }
-        | Key::GenerationFloor => {}
-    }
-    let bytes = match key {
-        Key::Epoch => EPOCH.to_vec(),
-        Key::Experiment { name } => [EXPERIMENT, name.as_bytes()].concat(),
-        Key::Earlier { experiment, generation } => {
-            let mut bytes = name_key(EARLIER, experiment);
-            bytes.extend_from_slice(&generation.to_be_bytes());
-            bytes
-        }
-        Key::DoneChunk { experiment, generation, chunk } => {
-            let mut bytes = name_key(DONE, experiment);
-            bytes.extend_from_slice(&generation.to_be_bytes());
-            bytes.extend_from_slice(&chunk.to_be_bytes());
-            bytes
-        }
-        Key::Rows { experiment, table, seq } => {
-            let header = rows_key(HEADER, experiment, *table, *seq);
-            return Ok((rows_key(ROWS, experiment, *table, *seq), Some(header)));
-        }
-        Key::Intent { part_id } => [INTENT, part_id.as_bytes()].concat(),
-        Key::Totals { experiment, table } => {
-            let mut bytes = name_key(TOTALS, experiment);
-            bytes.push(table.code());
-            bytes
-        }
-        Key::Failure { experiment, generation, index } => {
-            let mut bytes = name_key(FAILURE, experiment);
-            bytes.extend_from_slice(&generation.to_be_bytes());
-            bytes.extend_from_slice(&index.to_be_bytes());
-            bytes
-        }
-        Key::Lease { id } => [LEASE, &id.epoch.to_be_bytes(), &id.counter.to_be_bytes()].concat(),
-        Key::Log { digest } => [LOG, digest.as_bytes()].concat(),
-        Key::Upload { part_id } => [UPLOAD, part_id.as_bytes()].concat(),
-        Key::Covered { experiment, table } => {
-            let mut bytes = name_key(COVERED, experiment);
-            bytes.push(table.code());
-            bytes
-        }
-        Key::Leaving { experiment } => [LEAVING, experiment.as_bytes()].concat(),
-        Key::GenerationFloor => FLOOR.to_vec(),
+/// The bytes of a key.
+pub fn encode_key(key: &Key) -> Result<Vec<u8>, StoreError> {
+    let of = |kind: &[u8], experiment: &str, numbers: &[&[u8]]| {
+        check_name(experiment)?;
+        Ok([kind, experiment.as_bytes(), &[0], &numbers.concat()].concat())
     };
-    Ok((bytes, None))
-}
-
-fn rows_key(prefix: &[u8], experiment: &str, table: Table, seq: u64) -> Vec<u8> {
-    let mut bytes = name_key(prefix, experiment);
-    bytes.push(table.code());
-    bytes.extend_from_slice(&seq.to_be_bytes());
-    bytes
+    match key {
+        Key::Epoch => Ok(b"epoch".to_vec()),
+        Key::Experiment { name } => of(b"exp/", name, &[]),
+        Key::Earlier { experiment, generation } => of(b"early/", experiment, &[&generation.to_be_bytes()]),
+        Key::DoneChunk { experiment, generation, chunk } => {
+            of(b"done/", experiment, &[&generation.to_be_bytes(), &chunk.to_be_bytes()])
+        }
+        Key::Rows { experiment, table, seq } => of(ROWS, experiment, &[&[*table as u8], &seq.to_be_bytes()]),
+        Key::Header { experiment, table, seq } => of(b"rowh/", experiment, &[&[*table as u8], &seq.to_be_bytes()]),
+        Key::Intent { part_id } => Ok([b"intent/", part_id.as_bytes().as_slice()].concat()),
+        Key::Totals { experiment, table } => of(b"total/", experiment, &[&[*table as u8]]),
+        Key::Failure { experiment, generation, index } => {
+            of(b"fail/", experiment, &[&generation.to_be_bytes(), &index.to_be_bytes()])
+        }
+        Key::Lease { id } => Ok([b"lease/", &id.epoch.to_be_bytes()[..], &id.counter.to_be_bytes()].concat()),
+        Key::Log { digest } => Ok([b"log/", digest.as_bytes().as_slice()].concat()),
+        Key::Covered { experiment, table } => of(b"cover/", experiment, &[&[*table as u8]]),
+        Key::Leaving { experiment } => of(b"leave/", experiment, &[]),
+        Key::GenerationFloor => Ok(b"floor".to_vec()),
+    }
 }
 
 /// Key range of rows `first..=last`.
@@ -148,205 +91,70 @@ pub(crate) fn rows_range(
     table: Table,
     first: u64,
     last: u64,
-) -> Result<std::ops::RangeInclusive<Vec<u8>>, StoreError> {
-    check_name(experiment)?;
-    Ok(rows_key(ROWS, experiment, table, first)..=rows_key(ROWS, experiment, table, last))
+) -> Result<RangeInclusive<Vec<u8>>, StoreError> {
+    let key = |seq| encode_key(&Key::Rows { experiment: experiment.to_owned(), table, seq });
+    Ok(key(first)?..=key(last)?)
 }
 
-/// Bounds of a range of keys.
-type KeyRange = (std::ops::Bound<Vec<u8>>, std::ops::Bound<Vec<u8>>);
-
 /// Key ranges of everything but the bytes of rows, in key order.
-pub(crate) fn load_ranges() -> [KeyRange; 2] {
-    use std::ops::Bound::{Excluded, Included, Unbounded};
-    let mut behind = ROWS.to_vec();
-    *behind.last_mut().expect("a prefix is not empty") += 1;
-    [(Unbounded, Excluded(ROWS.to_vec())), (Included(behind), Unbounded)]
+pub(crate) fn load_ranges() -> [(Bound<Vec<u8>>, Bound<Vec<u8>>); 2] {
+    [(Unbounded, Excluded(ROWS.to_vec())), (Included(BEHIND_ROWS.to_vec()), Unbounded)]
 }
 
 /// A key and its value as they are stored.
 pub type Pair = (Vec<u8>, Vec<u8>);
 
-/// The key and value pairs that store a record: one, and for rows two.
-pub fn encode_record(record: &Record) -> Result<Vec<Pair>, StoreError> {
-    let (key, header_key) = encode_key(&record.key())?;
-    let mut out = Writer::new();
-    match record {
-        Record::Epoch(epoch) => out.uint(*epoch),
-        Record::Experiment(r) => write_experiment(&mut out, r),
-        Record::Earlier(r) => {
-            out.str(&r.manifest);
-            write_digests(&mut out, &r.digests);
-        }
-        Record::DoneChunk(r) => {
-            if r.bitmap.max().is_some_and(|bit| u64::from(bit) >= CHUNK_TASKS) {
-                return Err(StoreError::Invalid {
-                    reason: format!("done chunk of {:?} has a bit too high", r.experiment),
-                });
-            }
-            out.bitmap(&r.bitmap);
-        }
-        Record::Rows(r) => {
-            out.uint(r.generation);
-            out.int(r.received_us);
-            out.uint(r.hand_ins.len() as u64);
-            for hand_in in &r.hand_ins {
-                out.uint(u64::from(hand_in.rows));
-                out.byte(u8::from(hand_in.mask.is_some()));
-                if let Some(mask) = &hand_in.mask {
-                    out.bitmap(mask);
-                }
-                out.bytes(&hand_in.encoded);
-            }
-        }
-        Record::Intent(r) => write_intent(&mut out, r),
-        Record::Totals(r) => {
-            out.uint(r.parts);
-            out.uint(r.rows);
-            out.uint(r.bytes);
-        }
-        Record::Failure(r) => {
-            out.uint(u64::from(r.attempts));
-            out.uint(u64::from(r.crashes));
-            out.byte(kind_code(r.kind));
-            out.byte(u8::from(r.quarantined));
-            out.str(&r.message);
-            out.str(&r.worker);
-            out.int(r.at_us);
-            out.uint(u64::from(r.forgiven));
-        }
-        Record::Lease(r) => write_lease(&mut out, r),
-        Record::Log(r) => {
-            out.uint(r.bytes);
-            out.str(&r.name);
-        }
-        Record::Upload(r) => {
-            out.str(&r.experiment);
-            out.byte(r.table.code());
-            out.uint(r.rows);
-            out.uint(r.bytes);
-            out.int(r.received_us);
-        }
-        Record::Covered(r) => out.uint(r.tasks),
-        Record::Leaving(r) => write_fate(&mut out, &r.fate),
-        Record::GenerationFloor(generation) => out.uint(*generation),
+/// The key and value that store a record. The header of rows is a record of its own.
+pub fn encode(record: &Record) -> Result<Pair, StoreError> {
+    if let Record::DoneChunk(chunk) = record
+        && chunk.bitmap.max().is_some_and(|bit| u64::from(bit) >= CHUNK_TASKS)
+    {
+        return Err(StoreError::Invalid { reason: format!("done chunk of {:?} has a bit too high", chunk.experiment) });
     }
-    let mut pairs = Vec::with_capacity(2);
-    if let (Record::Rows(r), Some(header_key)) = (record, header_key) {
-        let header = r.header();
-        let mut out = Writer::new();
-        out.uint(header.generation);
-        out.int(header.received_us);
-        out.uint(u64::from(header.rows));
-        out.uint(u64::from(header.live_rows));
-        out.uint(header.bytes);
-        let value = out.finish(&header_key);
-        pairs.push((header_key, value));
-    }
-    let value = out.finish(&key);
-    pairs.push((key, value));
-    Ok(pairs)
+    let key = encode_key(&record.key())?;
+    let mut value = Vec::with_capacity(1 + record.encoded_len() + CHECK_BYTES);
+    value.push(FORMAT_VERSION);
+    record.encode(&mut value);
+    value.extend_from_slice(&checksum(&key, &value).to_le_bytes());
+    Ok((key, value))
 }
 
-fn write_digests(out: &mut Writer, digests: &BTreeMap<String, Digest>) {
-    out.uint(digests.len() as u64);
-    for (log, digest) in digests {
-        out.str(log);
-        out.raw(digest.as_bytes());
+/// Reads one stored pair back.
+pub fn decode(key: &[u8], value: &Bytes) -> Result<Record, DecodeError> {
+    let (versioned, check) = value.split_last_chunk().ok_or(DecodeError::Malformed("value is too short"))?;
+    match versioned.first() {
+        None => return Err(DecodeError::Malformed("value is too short")),
+        Some(&FORMAT_VERSION) => {}
+        Some(&other) => return Err(DecodeError::Version(other)),
+    }
+    if checksum(key, versioned) != u32::from_le_bytes(*check) {
+        return Err(DecodeError::Checksum);
+    }
+    let found = Value::decode(value.slice(1..versioned.len()))?.record;
+    let is_stored = |record: &Record| encode(record).is_ok_and(|(k, v)| k == key && v == *value);
+    found.filter(is_stored).ok_or(DecodeError::Malformed("no record of this key has these bytes"))
+}
+
+/// [`decode`] with the key named in the error.
+pub(crate) fn read(key: &[u8], value: &Bytes) -> Result<Record, StoreError> {
+    decode(key, value).map_err(|error| corrupt(key, &error.to_string()))
+}
+
+/// [`read`] for keys of rows.
+pub(crate) fn read_rows(key: &[u8], value: &Bytes) -> Result<RowsRecord, StoreError> {
+    match read(key, value)? {
+        Record::Rows(rows) => Ok(rows),
+        _ => Err(corrupt(key, "not a record of rows")),
     }
 }
 
-fn write_experiment(out: &mut Writer, r: &ExperimentRecord) {
-    out.uint(r.generation);
-    out.str(&r.manifest);
-    write_digests(out, &r.digests);
-    out.uint(r.pins.len() as u64);
-    for (part, version) in &r.pins {
-        out.str(part);
-        out.uint(u64::from(*version));
-    }
-    out.raw(&r.tasks_schema.to_le_bytes());
-    out.uint(r.tables.len() as u64);
-    for table in &r.tables {
-        out.byte(table.code());
-    }
-    out.int(r.created_us);
-    out.byte(state_code(r.state));
-    out.int(i64::from(r.priority));
+fn corrupt(key: &[u8], reason: &str) -> StoreError {
+    StoreError::Corrupt { path: format!("key {}", key.escape_ascii()), reason: reason.to_owned() }
 }
 
-fn write_fate(out: &mut Writer, fate: &Fate) {
-    match fate {
-        Fate::Forget => out.byte(1),
-        Fate::Erase => out.byte(2),
-        Fate::Rename(name) => {
-            out.byte(3);
-            out.str(name);
-        }
-    }
-}
-
-fn write_intent(out: &mut Writer, r: &Intent) {
-    out.str(&r.experiment);
-    out.byte(r.table.code());
-    match &r.source {
-        Source::Rows { first_seq, last_seq } => {
-            out.byte(1);
-            out.uint(*first_seq);
-            out.uint(*last_seq);
-        }
-        Source::Staged => out.byte(2),
-        Source::Merged { uploads } => {
-            out.byte(3);
-            out.uint(uploads.len() as u64);
-            uploads.iter().for_each(|id| out.raw(id.as_bytes()));
-        }
-    }
-    out.uint(r.rows);
-}
-
-fn write_lease(out: &mut Writer, r: &LeaseRecord) {
-    out.str(&r.experiment);
-    out.uint(r.generation);
-    out.uint(r.ranges.len() as u64);
-    // Gaps and lengths: neighbouring ranges cost a few bytes whatever the index.
-    let mut at = 0u64;
-    for range in &r.ranges {
-        out.uint(range.start.wrapping_sub(at));
-        out.uint(range.end.wrapping_sub(range.start));
-        at = range.end;
-    }
-    out.raw(r.worker_id.as_bytes());
-    out.str(&r.worker);
-    out.uint(u64::from(r.attempt));
-}
-
-/// Numbers in stored bytes; never reused.
-pub(super) const STATES: [(ExperimentState, u8); 6] = [
-    (ExperimentState::Waiting, 1),
-    (ExperimentState::Running, 2),
-    (ExperimentState::Paused, 3),
-    (ExperimentState::Finished, 4),
-    (ExperimentState::Failed, 5),
-    (ExperimentState::Cancelled, 6),
-];
-
-/// Numbers in stored bytes; never reused.
-pub(super) const KINDS: [(FailureKind, u8); 8] = [
-    (FailureKind::Invalid, 1),
-    (FailureKind::Panic, 2),
-    (FailureKind::Deadline, 3),
-    (FailureKind::EventLimit, 4),
-    (FailureKind::MemoryLimit, 5),
-    (FailureKind::Policy, 6),
-    (FailureKind::Workload, 7),
-    (FailureKind::Crash, 8),
-];
-
-fn state_code(state: ExperimentState) -> u8 {
-    STATES.iter().find(|(s, _)| *s == state).expect("every state has a number").1
-}
-
-fn kind_code(kind: FailureKind) -> u8 {
-    KINDS.iter().find(|(k, _)| *k == kind).expect("every kind has a number").1
+fn checksum(key: &[u8], versioned: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key);
+    hasher.update(versioned);
+    hasher.finalize()
 }

@@ -8,9 +8,7 @@
 //! caller drops its state and loads it again. Batches become durable in the order of the calls. `create` never replaces
 //! an object and shows either nothing or the whole of it.
 
-mod codec;
 mod datasets;
-mod decoding;
 mod encoding;
 mod location;
 mod merges;
@@ -21,8 +19,7 @@ mod slate;
 mod tuning;
 mod vigil;
 
-pub use decoding::decode;
-pub use encoding::{DecodeError, FORMAT_VERSION, Pair, Stored, encode_key, encode_record};
+pub use encoding::{DecodeError, FORMAT_VERSION, Pair, decode, encode, encode_key};
 pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
 pub use objects::{MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};
@@ -198,13 +195,13 @@ impl StoreError {
 /// The durable state of one coordinator and the objects that it publishes.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Reads the whole state but the bytes of unrolled rows.
+    /// Reads the whole state but the bytes of unpublished rows.
     async fn load(&self) -> Result<Loaded, StoreError>;
 
     /// Makes a batch durable, all or nothing. Concurrent callers share a flush.
     async fn commit(&self, batch: Batch) -> Result<(), StoreError>;
 
-    /// Reads unrolled rows `first_seq..=last_seq` of an experiment's table, in order; numbers that are not there are
+    /// Reads unpublished rows `first_seq..=last_seq` of an experiment's table, in order; numbers that are not there are
     /// skipped.
     async fn rows(
         &self,
@@ -226,16 +223,6 @@ pub trait Store: Send + Sync + 'static {
 
     /// Reads a staged object. [`StoreError::Missing`] if it is not there.
     async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError>;
-
-    /// Publishes a staged object under `path`, with the rule of [`Store::create`], and returns its size in bytes.
-    /// Missing both here and there: [`StoreError::Missing`].
-    async fn publish_staged(
-        &self,
-        experiment: &str,
-        table: Table,
-        part_id: Uuid,
-        path: &Path,
-    ) -> Result<u64, StoreError>;
 
     /// Deletes a staged object, if it is there.
     async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError>;

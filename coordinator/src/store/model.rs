@@ -5,8 +5,8 @@
 //! or a prefix of them survives a crash. It starts no task and reads no clock, so virtual time works.
 
 use super::objects::Objects;
-use super::{Batch, Op, Store, StoreError, decoding, encoding};
-use crate::records::{Loaded, RowsRecord, Table};
+use super::{Batch, Op, Store, StoreError, encoding};
+use crate::records::{Key, Loaded, Record, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::ObjectStore;
@@ -162,16 +162,20 @@ pub(super) fn encode(batch: &Batch) -> Result<Changes, StoreError> {
         return Err(StoreError::Invalid { reason });
     }
     let mut changes = Vec::with_capacity(batch.len() + 1);
+    let put = |record: &Record| encoding::encode(record).map(|(key, value)| (key, Some(Bytes::from(value))));
     for op in batch.ops() {
         match op {
             Op::Put(record) => {
-                let pairs = encoding::encode_record(record)?;
-                changes.extend(pairs.into_iter().map(|(key, value)| (key, Some(Bytes::from(value)))));
+                if let Record::Rows(rows) = record {
+                    changes.push(put(&Record::Header(rows.header()))?);
+                }
+                changes.push(put(record)?);
             }
             Op::Delete(key) => {
-                let (key, header) = encoding::encode_key(key)?;
-                changes.push((key, None));
-                changes.extend(header.map(|key| (key, None)));
+                if let Key::Rows { experiment, table, seq } = key.clone() {
+                    changes.push((encoding::encode_key(&Key::Header { experiment, table, seq })?, None));
+                }
+                changes.push((encoding::encode_key(key)?, None));
             }
         }
     }
@@ -185,7 +189,7 @@ impl Store for ModelStore {
         let mut loaded = Loaded::default();
         for range in encoding::load_ranges() {
             for (key, value) in disk.values.range(range) {
-                loaded.add_stored(decoding::read(key, value)?);
+                loaded.add(encoding::read(key, value)?);
             }
         }
         Ok(loaded)
@@ -229,7 +233,7 @@ impl Store for ModelStore {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        disk.values.range(range).map(|(key, value)| decoding::read_rows_record(key, value)).collect()
+        disk.values.range(range).map(|(key, value)| encoding::read_rows(key, value)).collect()
     }
 
     async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
@@ -250,17 +254,6 @@ impl Store for ModelStore {
     async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
         drop(self.open()?);
         self.objects.staged(experiment, table, part_id).await
-    }
-
-    async fn publish_staged(
-        &self,
-        experiment: &str,
-        table: Table,
-        part_id: Uuid,
-        path: &Path,
-    ) -> Result<u64, StoreError> {
-        drop(self.open()?);
-        self.objects.publish_staged(experiment, table, part_id, path).await
     }
 
     async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {

@@ -114,35 +114,6 @@ impl Objects {
         self.get(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })
     }
 
-    /// See [`super::Store::publish_staged`].
-    pub async fn publish_staged(
-        &self,
-        experiment: &str,
-        table: Table,
-        part_id: Uuid,
-        path: &Path,
-    ) -> Result<u64, StoreError> {
-        let staged = staged_path(experiment, table, part_id)?;
-        let size = match self.size(&staged).await? {
-            Some(size) => size,
-            None => {
-                // Published by an earlier attempt that also cleaned up, or never uploaded.
-                let size = self.size(path).await?.ok_or(StoreError::Missing { path: staged.to_string() })?;
-                self.check_same_part(path, part_id).await?;
-                return Ok(size);
-            }
-        };
-        check_part(path, size)?;
-        if self.directory.is_some() {
-            self.link(&staged, path, part_id).await?;
-        } else {
-            let bytes = self.get(&staged).await?.ok_or(StoreError::Missing { path: staged.to_string() })?;
-            self.create(path, bytes, part_id).await?;
-        }
-        self.remove(&staged).await?;
-        Ok(size)
-    }
-
     /// See [`super::Store::discard_staged`].
     pub async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
         self.remove(&staged_path(experiment, table, part_id)?).await

@@ -3,10 +3,10 @@
 use super::{Location, SlateStore, Store, StoreError};
 use crate::owner::{OwnerError, Ownership};
 use crate::probe::{ProbeError, probe};
-use crate::publish::rolled_schema;
+use crate::publish::stored_schema;
 use crate::records::RowsHeader;
 use powersweep_results::{ResultsError, wire};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 /// Why DATA could not be opened for writing. The command line gives each its own exit code.
@@ -94,8 +94,8 @@ async fn open_state(location: &Location) -> Result<SlateStore, OpenError> {
     let store = SlateStore::open(location).await?;
     let loaded = store.load().await?;
     check_version(location, &store, &loaded.rows).await?;
-    let uploads = loaded.uploads.into_iter().map(|upload| upload.part_id);
-    let open_parts: BTreeSet<_> = loaded.intents.into_iter().map(|intent| intent.part_id).chain(uploads).collect();
+    let uploads = loaded.rows.iter().filter_map(|rows| rows.upload);
+    let open_parts = loaded.intents.iter().map(|intent| intent.part_id).chain(uploads).map(|id| *id).collect();
     let deleted = store.objects().clean_staging(&open_parts, SystemTime::now()).await?;
     if deleted > 0 {
         tracing::info!(deleted, "deleted staging files of earlier runs");
@@ -107,9 +107,9 @@ async fn open_state(location: &Location) -> Result<SlateStore, OpenError> {
 async fn check_version(location: &Location, store: &SlateStore, rows: &[RowsHeader]) -> Result<(), OpenError> {
     let mut of_others = BTreeMap::new();
     // The number that comes last stays.
-    let tables: BTreeMap<_, _> = rows.iter().map(|header| ((&header.experiment, header.table), header.seq)).collect();
+    let tables: BTreeMap<_, _> = rows.iter().map(|header| ((&header.experiment, header.table()), header.seq)).collect();
     for ((experiment, table), seq) in tables {
-        let Some(schema) = rolled_schema(table) else { continue };
+        let Some(schema) = stored_schema(table) else { continue };
         for hand_in in store.rows(experiment, table, seq, seq).await?.iter().flat_map(|record| &record.hand_ins) {
             if let Err(error) = wire::check_header(&hand_in.encoded, &schema) {
                 of_others.entry(experiment.clone()).or_insert(error);

@@ -9,7 +9,7 @@
 
 use super::objects::{Objects, unavailable};
 use super::vigil::Vigil;
-use super::{Batch, Location, Store, StoreError, decoding, encoding, merges, model, tuning};
+use super::{Batch, Location, Store, StoreError, encoding, merges, model, tuning};
 use crate::records::{Loaded, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -272,7 +272,7 @@ async fn read_state(
     loaded: &mut Loaded,
 ) -> Result<(), StoreError> {
     while let Some(pair) = iterator.next().await.map_err(&failed)? {
-        loaded.add_stored(decoding::read(&pair.key, &pair.value)?);
+        loaded.add(encoding::read(&pair.key, &pair.value)?);
     }
     Ok(())
 }
@@ -284,7 +284,7 @@ async fn read_rows(
 ) -> Result<Vec<RowsRecord>, StoreError> {
     let mut rows = Vec::new();
     while let Some(pair) = iterator.next().await.map_err(&failed)? {
-        rows.push(decoding::read_rows_record(&pair.key, &pair.value)?);
+        rows.push(encoding::read_rows(&pair.key, &pair.value)?);
     }
     Ok(rows)
 }
@@ -359,17 +359,6 @@ impl Store for SlateStore {
     async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
         self.check_open()?;
         self.objects.staged(experiment, table, part_id).await
-    }
-
-    async fn publish_staged(
-        &self,
-        experiment: &str,
-        table: Table,
-        part_id: Uuid,
-        path: &Path,
-    ) -> Result<u64, StoreError> {
-        self.check_open()?;
-        self.objects.publish_staged(experiment, table, part_id, path).await
     }
 
     async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
@@ -462,7 +451,7 @@ impl ReadOnly {
         }
     }
 
-    /// The whole state but the bytes of unrolled rows.
+    /// The whole state but the bytes of unpublished rows.
     pub async fn load(&self) -> Result<Loaded, StoreError> {
         let mut loaded = Loaded::default();
         let Some(db) = &self.db else { return Ok(loaded) };
@@ -474,7 +463,7 @@ impl ReadOnly {
         Ok(loaded)
     }
 
-    /// Unrolled rows; see [`Store::rows`].
+    /// Unpublished rows; see [`Store::rows`].
     pub async fn rows(
         &self,
         experiment: &str,

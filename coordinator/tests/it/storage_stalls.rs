@@ -113,9 +113,6 @@ impl Store for Stuck {
     async fn stage(&self, e: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
         self.0.stage(e, table, part_id, bytes).await
     }
-    async fn publish_staged(&self, e: &str, table: Table, part_id: Uuid, path: &Path) -> Result<u64, StoreError> {
-        self.0.publish_staged(e, table, part_id, path).await
-    }
     async fn discard_staged(&self, e: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
         self.0.discard_staged(e, table, part_id).await
     }

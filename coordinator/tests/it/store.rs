@@ -114,19 +114,20 @@ async fn committed_records_survive_a_crash(place: Place) {
             Record::Earlier(r) => expected.earlier.push(r),
             Record::DoneChunk(r) => expected.done.push(r),
             Record::Rows(r) => expected.rows.push(r.header()),
+            Record::Header(r) => expected.rows.push(r),
             Record::Intent(r) => expected.intents.push(r),
             Record::Totals(r) => expected.totals.push(r),
             Record::Failure(r) => expected.failures.push(r),
             Record::Lease(r) => expected.leases.push(r),
             Record::Log(r) => expected.logs.push(r),
-            Record::Upload(r) => expected.uploads.push(r),
             Record::Covered(r) => expected.covered.push(r),
             Record::Leaving(r) => expected.leaving.push(r),
             Record::GenerationFloor(generation) => expected.generation_floor = generation,
         }
     }
     assert_eq!(loaded, expected);
-    assert_eq!((loaded.rows[0].rows, loaded.rows[0].live_rows), (4 + 1, 2 + 1), "of two hand-ins");
+    let of_tasks = loaded.rows.iter().find(|rows| rows.table() == Table::Tasks).expect("there");
+    assert_eq!(of_tasks.rows, 2 + 1, "of two hand-ins");
 }
 
 async fn the_last_entry_of_a_batch_wins(place: Place) {
@@ -150,7 +151,7 @@ async fn lists_are_in_key_order_and_experiments_apart(place: Place) {
     for name in ["b", "a", "a-b", "ab"] {
         batch.put(experiment(name));
         for chunk in [300, 2, 70_000] {
-            let bitmap = [1, 2].into_iter().collect();
+            let bitmap = Stored::of_bits([1, 2].into_iter().collect());
             batch.put(Record::DoneChunk(DoneChunk { experiment: name.into(), generation: 1, chunk, bitmap }));
         }
         for seq in [256, 1, 255, u64::MAX] {
@@ -164,13 +165,13 @@ async fn lists_are_in_key_order_and_experiments_apart(place: Place) {
     let chunks: Vec<_> = loaded.done.iter().filter(|chunk| chunk.experiment == "a").map(|chunk| chunk.chunk).collect();
     assert_eq!(chunks, [2, 300, 70_000]);
     let of_a: Vec<_> =
-        loaded.rows.iter().filter(|rows| rows.experiment == "a").map(|rows| (rows.table, rows.seq)).collect();
+        loaded.rows.iter().filter(|rows| rows.experiment == "a").map(|rows| (rows.table(), rows.seq)).collect();
     let each = [1, 255, 256, u64::MAX];
     let expected: Vec<_> =
         [Table::Tasks, Table::Failures].into_iter().flat_map(|table| each.map(|seq| (table, seq))).collect();
     assert_eq!(of_a, expected);
     let rows = store.rows("a", Table::Failures, 0, u64::MAX).await.expect("reads");
-    assert!(rows.iter().all(|rows| rows.experiment == "a" && rows.table == Table::Failures));
+    assert!(rows.iter().all(|rows| rows.experiment == "a" && rows.table() == Table::Failures));
     assert_eq!(rows.iter().map(|rows| rows.seq).collect::<Vec<_>>(), each);
 }
 
@@ -207,29 +208,22 @@ async fn parts_are_created_once(place: Place) {
     assert!(matches!(error, StoreError::PartTaken { .. }), "{error}");
 }
 
-async fn staged_objects_are_published_once(place: Place) {
+async fn uploads_are_staged_once_until_they_are_discarded(place: Place) {
     let store = place.open().await;
     let id = Uuid::now_v7();
-    let (path, part) = (part_path("e", Table::Jobs, id), a_part("e", id, 0..3));
-    let error = store.publish_staged("e", Table::Jobs, id, &path).await.expect_err("nothing uploaded");
+    let part = a_part("e", id, 0..3);
+    let error = store.staged("e", Table::Jobs, id).await.expect_err("nothing uploaded");
     assert!(matches!(error, StoreError::Missing { .. }), "{error}");
     store.stage("e", Table::Jobs, id, part.clone()).await.expect("uploaded");
     store.stage("e", Table::Jobs, id, part.clone()).await.expect("uploaded again");
     let error = store.stage("e", Table::Jobs, id, a_part("e", id, 0..4)).await.expect_err("other bytes");
     assert!(matches!(error, StoreError::PartTaken { .. }), "{error}");
-    assert_eq!(place.get(&path).await, None, "not visible yet");
-    for _ in 0..2 {
-        let bytes = store.publish_staged("e", Table::Jobs, id, &path).await.expect("published");
-        assert_eq!(bytes, part.len() as u64);
-        assert_eq!(place.get(&path).await.expect("there"), part);
-    }
-    let id = Uuid::now_v7();
-    store.stage("e", Table::Jobs, id, a_part("e", id, 0..3)).await.expect("uploaded");
+    assert_eq!(store.staged("e", Table::Jobs, id).await.expect("there"), part);
+    assert_eq!(place.get(&part_path("e", Table::Jobs, id)).await, None, "not visible");
     for _ in 0..2 {
         store.discard_staged("e", Table::Jobs, id).await.expect("discarded");
     }
-    let path = part_path("e", Table::Jobs, id);
-    store.publish_staged("e", Table::Jobs, id, &path).await.expect_err("a zombie's object is garbage");
+    store.staged("e", Table::Jobs, id).await.expect_err("a zombie's object is garbage");
 }
 
 async fn logs_are_stored_by_content(place: Place) {
@@ -293,7 +287,7 @@ async fn impossible_requests_are_refused(place: Place) {
         assert!(matches!(error, StoreError::Invalid { .. }), "{error}");
         store.rows(name, Table::Tasks, 0, 1).await.expect_err("refused");
     }
-    let bitmap = [65_536].into_iter().collect();
+    let bitmap = Stored::of_bits([65_536].into_iter().collect());
     let chunk = DoneChunk { experiment: "e".into(), generation: 1, chunk: 0, bitmap };
     store.commit(put([experiment("fine"), Record::DoneChunk(chunk)])).await.expect_err("a bit too high");
     assert_eq!(store.load().await.expect("loads"), Loaded::default(), "all or nothing");
@@ -331,7 +325,7 @@ async fn a_dataset_is_renamed_and_erased_in_any_number_of_attempts(place: Place)
     for _ in 0..2 {
         store.erase_dataset("e@1").await.expect("deleted");
     }
-    let uploaded = store.publish_staged("e@1", Table::Jobs, ids[0], &part_path("e@1", Table::Jobs, ids[0])).await;
+    let uploaded = store.staged("e@1", Table::Jobs, ids[0]).await;
     uploaded.expect_err("uploads go too");
     for (id, table) in ids.iter().zip([Table::Tasks, Table::Tasks, Table::Jobs]) {
         assert!(place.get(&part_path("e@1", table, *id)).await.is_none());
@@ -380,7 +374,7 @@ macro_rules! promises {
                 lists_are_in_key_order_and_experiments_apart
                 rows_come_back_as_they_came
                 parts_are_created_once
-                staged_objects_are_published_once
+                uploads_are_staged_once_until_they_are_discarded
                 logs_are_stored_by_content
                 a_newer_owner_stops_the_older
                 closing_keeps_what_is_there

@@ -102,7 +102,7 @@ impl Owner<'_> {
                     assert!(error.is_retryable(), "{error}");
                     PublishFailure { reason: error.to_string(), retryable: true }
                 });
-                events.insert(0, Event::Published { part_id: intent.part_id, result });
+                events.insert(0, Event::Published { part_id: *intent.part_id, result });
             }
             Effect::Discard { experiment, table, part_id } => {
                 let _ = self.store.discard_staged(&experiment, table, part_id).await;
@@ -161,7 +161,7 @@ impl Owner<'_> {
         self.store.stage("e", Table::Jobs, part_id, a_part("e", part_id, range.clone())).await?;
         self.last_id += 1;
         self.handed_in.insert(self.last_id, ids.clone());
-        let staged = v1::StagedPart {
+        let staged = v1::Upload {
             table: "jobs".into(),
             part_id: part_id.as_bytes().to_vec().into(),
             rows: ids.len() as u64,

@@ -187,8 +187,8 @@ async fn commands_read_the_state_beside_its_owner_or_without_one() {
     for owned in [true, false] {
         let view = ReadOnly::open(&location).await.expect("opens");
         let loaded = view.load().await.expect("loads");
-        assert_eq!((loaded.epoch, loaded.rows[0].live_rows), (5, 3), "owned: {owned}");
-        let read = view.rows("e", rows.table, 0, 9).await.expect("reads");
+        assert_eq!((loaded.epoch, loaded.rows[0].rows), (5, 3), "owned: {owned}");
+        let read = view.rows("e", rows.table(), 0, 9).await.expect("reads");
         assert_eq!(read, std::slice::from_ref(&rows));
         view.close().await.expect("closes");
         if owned {

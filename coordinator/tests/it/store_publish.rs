@@ -2,7 +2,7 @@
 
 use crate::store::Place;
 use crate::store_faults::{Mortal, Stop};
-use crate::store_samples::{a_part, hand_in, ids_in};
+use crate::store_samples::{a_part, hand_in, ids_in, upload};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use parquet::file::metadata::ParquetMetaDataReader;
@@ -25,38 +25,34 @@ fn expected() -> Vec<u64> {
 }
 
 /// What the state machine and its driver do for one part.
-pub(crate) async fn roll(
+pub(crate) async fn publish(
     store: &dyn Store,
     table: Table,
     seqs: RangeInclusive<u64>,
     rows: u64,
 ) -> Result<Uuid, PublishError> {
-    let source = Source::Rows { first_seq: *seqs.start(), last_seq: *seqs.end() };
-    let intent = Intent { experiment: "e".into(), table, part_id: Uuid::now_v7(), source, rows };
+    let intent = intent(table, seqs, rows);
     let mut batch = Batch::new();
     batch.put(Record::Intent(intent.clone()));
     store.commit(batch).await?;
     finish(store, &intent).await?;
-    Ok(intent.part_id)
+    Ok(*intent.part_id)
+}
+
+/// The intent of a new part.
+pub(crate) fn intent(table: Table, seqs: RangeInclusive<u64>, rows: u64) -> Intent {
+    let (first_seq, last_seq) = seqs.into_inner();
+    let (experiment, part_id) = ("e".into(), Uuid::now_v7().into());
+    Intent { experiment, table: table.into(), part_id, first_seq, last_seq, rows }
 }
 
 /// Makes an open intent's part visible and closes it.
 async fn finish(store: &dyn Store, intent: &Intent) -> Result<(), PublishError> {
     let bytes = make_visible(store, intent).await?;
     let mut batch = Batch::new();
-    batch.delete(Key::Intent { part_id: intent.part_id });
-    match &intent.source {
-        Source::Rows { first_seq, last_seq } => {
-            for seq in *first_seq..=*last_seq {
-                batch.delete(Key::Rows { experiment: "e".into(), table: intent.table, seq });
-            }
-        }
-        Source::Merged { uploads } => {
-            for &part_id in uploads {
-                batch.delete(Key::Upload { part_id });
-            }
-        }
-        Source::Staged => {}
+    batch.delete(Key::Intent { part_id: *intent.part_id });
+    for seq in intent.first_seq..=intent.last_seq {
+        batch.delete(Key::Rows { experiment: "e".into(), table: intent.table(), seq });
     }
     let (experiment, table, rows) = ("e".into(), intent.table, intent.rows);
     batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes }));
@@ -85,7 +81,7 @@ fn read_table(data: &Path, table: Table) -> (BTreeSet<String>, Vec<u64>) {
     (files, ids)
 }
 
-/// Recovers and rolls what is left, as a coordinator does at its start.
+/// Recovers and publishes the rest, as a coordinator does at its start.
 async fn recover(store: &dyn Store) {
     for intent in store.load().await.expect("loads").intents {
         finish(store, &intent).await.expect("recovers");
@@ -93,7 +89,7 @@ async fn recover(store: &dyn Store) {
     let loaded = store.load().await.expect("loads");
     assert_eq!(loaded.intents, [], "every intent is closed");
     if let (Some(first), Some(last)) = (loaded.rows.first(), loaded.rows.last()) {
-        roll(store, Table::Tasks, first.seq..=last.seq, expected().len() as u64).await.expect("rolls");
+        publish(store, Table::Tasks, first.seq..=last.seq, expected().len() as u64).await.expect("publishes");
     }
     let loaded = store.load().await.expect("loads");
     assert_eq!((loaded.rows.len(), loaded.intents.len()), (0, 0), "nothing is left to publish");
@@ -102,7 +98,7 @@ async fn recover(store: &dyn Store) {
     assert_eq!((loaded.totals[0].parts, loaded.totals[0].rows), (1, expected().len() as u64));
 }
 
-/// Kills the process at the `n`th write of a roll and recovers. Returns whether the roll ended before that.
+/// Kills the process at the `n`th write of a publication and recovers. Returns whether the publication ended before that.
 async fn kill_at(n: i64, stop: Stop) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let location = Location::directory(folder.path()).expect("a path");
@@ -111,14 +107,14 @@ async fn kill_at(n: i64, stop: Stop) -> bool {
     let mortal = Mortal::new(location.object_store().expect("it exists"));
     let root = Arc::clone(&mortal);
     let place = location.clone();
-    let rolled = process.spawn(async move {
+    let published = process.spawn(async move {
         let store = SlateStore::open_on(&place, root.clone()).await.expect("opens");
         accept_hand_ins(&store).await;
         root.arm(n, stop);
-        roll(&store, Table::Tasks, 0..=HAND_INS - 1, expected().len() as u64).await.expect("rolls");
+        publish(&store, Table::Tasks, 0..=HAND_INS - 1, expected().len() as u64).await.expect("publishes");
     });
     let ended = tokio::select! {
-        rolled = rolled => { rolled.expect("no panic"); true }
+        published = published => { published.expect("no panic"); true }
         () = mortal.died() => false,
     };
     process.shutdown_background();
@@ -138,12 +134,12 @@ async fn kill_at(n: i64, stop: Stop) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_kill_at_any_write_of_a_roll_neither_loses_nor_doubles_rows() {
+async fn a_kill_at_any_write_of_a_publication_neither_loses_nor_doubles_rows() {
     for stop in [Stop::Before, Stop::After] {
         let mut writes = 0;
         while !kill_at(writes, stop).await {
             writes += 1;
-            assert!(writes < 100, "a roll has a handful of writes");
+            assert!(writes < 100, "a publication has a handful of writes");
         }
         // Intent, staging file, link, deletion of the staging file, closing.
         assert!(writes >= 5, "only {writes} writes were cut off");
@@ -152,13 +148,13 @@ async fn a_kill_at_any_write_of_a_roll_neither_loses_nor_doubles_rows() {
 
 #[tokio::test]
 async fn a_commit_of_unknown_fate_is_found_out_by_loading() {
-    // A roll commits twice: the intent, and its closing.
+    // A publication commits twice: the intent, and its closing.
     for fault in [Fault::Lose, Fault::KeepButFail] {
         for which in 0..2 {
             let model = ModelStore::new();
             accept_hand_ins(&model).await;
             model.plan((0..which).map(|_| None).chain([Some(fault)]));
-            let error = roll(&model, Table::Tasks, 0..=2, expected().len() as u64).await.expect_err("planned");
+            let error = publish(&model, Table::Tasks, 0..=2, expected().len() as u64).await.expect_err("planned");
             assert!(error.is_retryable(), "{error}");
             let again = model.reopen(0);
             recover(&again).await;
@@ -171,12 +167,12 @@ async fn a_commit_of_unknown_fate_is_found_out_by_loading() {
 }
 
 #[tokio::test]
-async fn failures_are_rolled_like_tasks() {
+async fn failures_are_published_like_tasks() {
     let model = ModelStore::new();
     let mut batch = Batch::new();
     batch.put(Record::Rows(hand_in("e", Table::Failures, 0, 7..9, &[])));
     model.commit(batch).await.expect("durable");
-    let id = roll(&model, Table::Failures, 0..=0, 2).await.expect("rolls");
+    let id = publish(&model, Table::Failures, 0..=0, 2).await.expect("publishes");
     let part = model.objects().get(&part_path("e", Table::Failures, id)).await.expect("there");
     assert_eq!(ids_in(part.bytes().await.expect("read")), [7, 8]);
     assert_eq!(model.load().await.expect("loads").rows, []);
@@ -196,34 +192,12 @@ async fn rows_that_cannot_be_read_are_reported_and_kept() {
     let mut batch = Batch::new();
     batch.put(Record::Rows(rows));
     store.commit(batch).await.expect("durable");
-    let error = roll(&store, Table::Tasks, 4..=4, 3).await.expect_err("two rows, not three");
+    let error = publish(&store, Table::Tasks, 4..=4, 3).await.expect_err("two rows, not three");
     assert!(matches!(error, PublishError::Intent { .. }), "{error}");
-    let error = roll(&store, Table::Tasks, 4..=4, 2).await.expect_err("damaged");
+    let error = publish(&store, Table::Tasks, 4..=4, 2).await.expect_err("damaged");
     assert!(matches!(error, PublishError::Rows { .. }) && !error.is_retryable(), "{error}");
     assert!(error.to_string().starts_with("rows 4 of e/tasks cannot be written"), "{error}");
     assert_eq!(store.load().await.expect("loads").rows.len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn staged_parts_survive_a_crash_between_acceptance_and_publication() {
-    let place = Place::directory();
-    let store = place.open().await;
-    let id = Uuid::now_v7();
-    store.stage("e", Table::Jobs, id, a_part("e", id, 0..5)).await.expect("uploaded");
-    let mut batch = Batch::new();
-    let intent = Intent { experiment: "e".into(), table: Table::Jobs, part_id: id, source: Source::Staged, rows: 5 };
-    batch.put(Record::Intent(intent.clone()));
-    store.commit(batch).await.expect("durable");
-    place.kill();
-    let store = place.open().await;
-    assert_eq!(store.load().await.expect("loads").intents, std::slice::from_ref(&intent));
-    // As if the closing commit was lost once: the next start finds the part published and the staged object gone.
-    for _ in 0..2 {
-        finish(&*store, &intent).await.expect("recovers");
-    }
-    let Place::Slate { location, .. } = &place else { panic!("a directory") };
-    let (files, ids) = read_table(location.path().expect("a directory"), Table::Jobs);
-    assert_eq!((files.len(), ids), (1, (0..5).collect()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -234,17 +208,15 @@ async fn accepted_uploads_become_one_part_also_after_a_crash() {
     let mut batch = Batch::new();
     for (n, &part_id) in (0..).zip(&uploads) {
         store.stage("e", Table::Jobs, part_id, a_part("e", part_id, n * 5..n * 5 + 5)).await.expect("uploaded");
-        let (experiment, table) = ("e".into(), Table::Jobs);
-        batch.put(Record::Upload(UploadRecord { experiment, table, part_id, rows: 5, bytes: 1, received_us: 0 }));
+        batch.put(Record::Rows(upload(n, part_id, 5)));
     }
     store.commit(batch).await.expect("durable");
     place.kill();
     // Nothing names the objects but their records; they are young, so age alone proves nothing here.
     let store = place.open().await;
     let loaded = store.load().await.expect("loads");
-    assert_eq!(loaded.uploads.iter().map(|upload| upload.part_id).collect::<Vec<_>>(), uploads);
-    let (part_id, source) = (Uuid::now_v7(), Source::Merged { uploads: uploads.clone() });
-    let intent = Intent { experiment: "e".into(), table: Table::Jobs, part_id, source, rows: 15 };
+    assert_eq!(loaded.rows.iter().map(|rows| *rows.upload.expect("an upload")).collect::<Vec<_>>(), uploads);
+    let intent = intent(Table::Jobs, 0..=2, 15);
     let mut batch = Batch::new();
     batch.put(Record::Intent(intent.clone()));
     store.commit(batch).await.expect("durable");
@@ -253,7 +225,7 @@ async fn accepted_uploads_become_one_part_also_after_a_crash() {
     let store = place.open().await;
     assert_eq!(store.load().await.expect("loads").intents, std::slice::from_ref(&intent));
     finish(&*store, &intent).await.expect("recovers");
-    assert_eq!(store.load().await.expect("loads").uploads, []);
+    assert_eq!(store.load().await.expect("loads").rows, []);
     for upload in &uploads {
         store.discard_staged("e", Table::Jobs, *upload).await.expect("deleted");
         assert!(store.staged("e", Table::Jobs, *upload).await.is_err(), "it is gone");
@@ -288,7 +260,7 @@ async fn a_listing_shows_only_whole_parts_while_they_are_written() {
         let mut batch = Batch::new();
         batch.put(Record::Rows(hand_in("e", Table::Tasks, seq, seq * 500..(seq + 1) * 500, &[])));
         store.commit(batch).await.expect("durable");
-        roll(&*store, Table::Tasks, seq..=seq, 500).await.expect("rolls");
+        publish(&*store, Table::Tasks, seq..=seq, 500).await.expect("publishes");
     }
     stop.store(true, Ordering::Release);
     let listings = lister.join().expect("the folder was clean at every look");
@@ -309,11 +281,9 @@ async fn a_part_of_many_rows() {
         store.commit(Batch::new().put(Record::Rows(hand_in_of(seq))).clone()).await.expect("durable");
     }
     let live: Vec<u64> = (0..RECORDS * EACH).filter(|id| id % EACH != 7).collect();
-    let source = Source::Rows { first_seq: 0, last_seq: RECORDS - 1 };
-    let part_id = Uuid::now_v7();
-    let intent = Intent { experiment: "e".into(), table: Table::Failures, part_id, source, rows: live.len() as u64 };
+    let intent = intent(Table::Failures, 0..=RECORDS - 1, live.len() as u64);
     make_visible(&store, &intent).await.expect("it can be made");
-    let found = store.objects().get(&part_path("e", Table::Failures, part_id)).await.expect("it is visible");
+    let found = store.objects().get(&part_path("e", Table::Failures, *intent.part_id)).await.expect("it is visible");
     let part = found.bytes().await.expect("it can be read");
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&part).expect("a Parquet file");
     assert_eq!(metadata.num_row_groups(), 2);
@@ -322,6 +292,6 @@ async fn a_part_of_many_rows() {
     let mut damaged = hand_in_of(60);
     cut(&mut damaged, |bytes| bytes / 2);
     store.commit(Batch::new().put(Record::Rows(damaged)).clone()).await.expect("durable");
-    let error = make_visible(&store, &Intent { part_id: Uuid::now_v7(), ..intent }).await.expect_err("damaged");
+    let error = make_visible(&store, &Intent { part_id: Uuid::now_v7().into(), ..intent }).await.expect_err("damaged");
     assert!(matches!(&error, PublishError::Rows { seq, .. } if seq == "60"), "{error}");
 }

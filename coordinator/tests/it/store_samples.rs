@@ -8,10 +8,11 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use powersweep_coordinator::publish::rolled_schema;
+use powersweep_coordinator::publish::stored_schema;
 use powersweep_coordinator::records::*;
+use powersweep_experiments::Digest;
+use powersweep_proto::v1::{ExperimentState, FailureKind, IndexRange, LeaseId};
 use powersweep_results::wire;
-use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -25,82 +26,67 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             generation: 2,
             manifest: "version = 1\nname = \"etinski2010\"\n".into(),
             digests: BTreeMap::from([
-                ("SDSC-SP2".to_owned(), [0xAB; 32].into()),
-                ("CTC".to_owned(), [0x01; 32].into()),
+                ("SDSC-SP2".to_owned(), Digest::from([0xAB; 32]).into()),
+                ("CTC".to_owned(), Digest::from([0x01; 32]).into()),
             ]),
             pins: BTreeMap::from([("kernel".to_owned(), 1), ("order/fcfs".to_owned(), 3)]),
             tasks_schema: 0xFEED_0000_0000_0001,
-            tables: vec![Table::Jobs],
+            tables: vec![Table::Jobs.into()],
             created_us: 1_790_000_000_000_000,
-            state: ExperimentState::Running,
+            state: ExperimentState::Running.into(),
             priority: -5,
         }),
         Record::Earlier(EarlierRecord {
             experiment: "etinski2010".into(),
             generation: 1,
             manifest: "version = 1\n".into(),
-            digests: BTreeMap::from([("CTC".to_owned(), [0x01; 32].into())]),
+            digests: BTreeMap::from([("CTC".to_owned(), Digest::from([0x01; 32]).into())]),
         }),
         Record::DoneChunk(DoneChunk {
             experiment: "etinski2010".into(),
             generation: 2,
             chunk: 3,
-            bitmap: (0..65_536).collect(),
+            bitmap: Stored::of_bits((0..65_536).collect()),
         }),
         Record::DoneChunk(DoneChunk {
             experiment: "etinski2010".into(),
             generation: 2,
             chunk: 4,
-            bitmap: [0, 5, 65_535].into_iter().collect(),
+            bitmap: Stored::of_bits([0, 5, 65_535].into_iter().collect()),
         }),
         Record::Rows(RowsRecord {
             experiment: "etinski2010".into(),
-            table: Table::Tasks,
+            table: Table::Tasks.into(),
             seq: 300,
             generation: 2,
             received_us: -1,
             hand_ins: vec![
                 EncodedRows {
                     rows: 4,
-                    mask: Some(RoaringBitmap::from_iter([1, 3])),
+                    mask: Some(Stored::of_bits([1, 3].into_iter().collect())),
                     encoded: Bytes::from_static(b"rows as they came"),
                 },
                 EncodedRows { rows: 1, mask: None, encoded: Bytes::from_static(b"and more") },
             ],
+            upload: None,
         }),
+        Record::Rows(upload(7, Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0004), 5_000)),
         Record::Intent(Intent {
             experiment: "etinski2010".into(),
-            table: Table::Tasks,
-            part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001),
-            source: Source::Rows { first_seq: 1, last_seq: 300 },
+            table: Table::Failures.into(),
+            part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001).into(),
+            first_seq: 1,
+            last_seq: 300,
             rows: 1200,
         }),
-        Record::Intent(Intent {
+        Record::Covered(CoveredRecord {
             experiment: "etinski2010".into(),
-            table: Table::Jobs,
-            part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002),
-            source: Source::Staged,
-            rows: 64,
+            table: Table::Jobs.into(),
+            tasks: 1_000_000,
         }),
-        Record::Intent(Intent {
-            experiment: "etinski2010".into(),
-            table: Table::Series,
-            part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0003),
-            source: Source::Merged { uploads: vec![Uuid::from_u128(5), Uuid::from_u128(6)] },
-            rows: 128,
-        }),
-        Record::Upload(UploadRecord {
-            experiment: "etinski2010".into(),
-            table: Table::Jobs,
-            part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0004),
-            rows: 5_000,
-            bytes: 123_456,
-            received_us: 1_790_000_000_000_002,
-        }),
-        Record::Covered(CoveredRecord { experiment: "etinski2010".into(), table: Table::Jobs, tasks: 1_000_000 }),
         Record::Totals(Totals {
             experiment: "etinski2010".into(),
-            table: Table::Tasks,
+            table: Table::Tasks.into(),
             parts: 2,
             rows: 524_288,
             bytes: 99_000_000,
@@ -111,7 +97,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             index: 196_613,
             attempts: 3,
             crashes: 1,
-            kind: FailureKind::Panic,
+            kind: FailureKind::Panic.into(),
             quarantined: true,
             message: "index out of bounds: grün".into(),
             worker: "node7".into(),
@@ -122,44 +108,26 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             id: LeaseId { epoch: 7, counter: 1_000_000 },
             experiment: "etinski2010".into(),
             generation: 2,
-            ranges: vec![10..20, 25..26, 1_000_000_000..1_000_000_100],
-            worker_id: Uuid::from_u128(9),
+            ranges: [(10, 20), (25, 26), (1_000_000_000, 1_000_000_100)]
+                .map(|(start, end)| IndexRange { start, end })
+                .to_vec(),
+            worker_id: Uuid::from_u128(9).into(),
             worker: "node7".into(),
             attempt: 2,
         }),
-        Record::Log(LogRecord { digest: [0xCD; 32].into(), bytes: 12_345_678, name: "SDSC-SP2".into() }),
-        Record::Leaving(LeavingRecord { experiment: "etinski2010".into(), fate: Fate::Rename("etinski2010@1".into()) }),
-        Record::Leaving(LeavingRecord { experiment: "quickstart".into(), fate: Fate::Erase }),
+        Record::Log(LogRecord { digest: Digest::from([0xCD; 32]).into(), bytes: 12_345_678, name: "SDSC-SP2".into() }),
+        Record::Leaving(LeavingRecord {
+            experiment: "etinski2010".into(),
+            fate: Fate::Rename("etinski2010@1".into()).into(),
+        }),
+        Record::Leaving(LeavingRecord { experiment: "quickstart".into(), fate: Fate::Erase.into() }),
         Record::GenerationFloor(12),
     ]
 }
 
-/// The same as version 2 of the format knew it: each hand-in was a record.
-pub(crate) fn one_of_each_in_version_2() -> Vec<Record> {
-    let mut records = one_of_each();
-    for record in &mut records {
-        if let Record::Rows(rows) = record {
-            rows.hand_ins.truncate(1);
-        }
-    }
-    records
-}
-
-/// The same as version 1 of the format knew it.
-pub(crate) fn one_of_each_in_version_1() -> Vec<Record> {
-    let known = one_of_each_in_version_2().into_iter().filter_map(|record| match record {
-        Record::Experiment(experiment) => Some(Record::Experiment(ExperimentRecord { priority: 0, ..experiment })),
-        Record::Failure(failure) => Some(Record::Failure(FailureRecord { forgiven: 0, ..failure })),
-        Record::Leaving(_) | Record::GenerationFloor(_) | Record::Upload(_) | Record::Covered(_) => None,
-        Record::Intent(Intent { source: Source::Merged { .. }, .. }) => None,
-        other => Some(other),
-    });
-    known.collect()
-}
-
 /// A batch of a stored table; row `id` carries `id` in every column that holds one.
 pub(crate) fn rows_of(table: Table, ids: std::ops::Range<u64>) -> RecordBatch {
-    let schema = rolled_schema(table).expect("a table of the coordinator");
+    let schema = stored_schema(table).expect("a table of the coordinator");
     let columns = schema.fields().iter().map(|field| column(field, ids.clone())).collect();
     RecordBatch::try_new(schema, columns).expect("columns made from the schema fit it")
 }
@@ -191,10 +159,10 @@ pub(crate) fn hand_in(
     ids: std::ops::Range<u64>,
     left_out: &[u32],
 ) -> RowsRecord {
-    let mask = (!left_out.is_empty()).then(|| left_out.iter().copied().collect());
+    let mask = (!left_out.is_empty()).then(|| Stored::of_bits(left_out.iter().copied().collect()));
     RowsRecord {
         experiment: experiment.to_owned(),
-        table,
+        table: table.into(),
         seq,
         generation: 1,
         received_us: 1,
@@ -203,6 +171,20 @@ pub(crate) fn hand_in(
             mask,
             encoded: wire::encode(&rows_of(table, ids)).expect("small enough"),
         }],
+        upload: None,
+    }
+}
+
+/// An accepted upload of `e`.
+pub(crate) fn upload(seq: u64, part_id: Uuid, rows: u64) -> RowsRecord {
+    RowsRecord {
+        experiment: "e".into(),
+        table: Table::Jobs.into(),
+        seq,
+        generation: 1,
+        received_us: 1_790_000_000_000_002,
+        hand_ins: Vec::new(),
+        upload: Some(Upload { part_id: part_id.into(), rows, bytes: 123_456 }),
     }
 }
 

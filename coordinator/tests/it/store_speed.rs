@@ -2,10 +2,11 @@
 //! Prints numbers, asserts none:
 //! `POWERSWEEP_SPEED_DIR=/tmp cargo test -p powersweep-coordinator --release --test it -- --nocapture store_speed`.
 
-use crate::store_publish::roll;
+use crate::store_publish::publish;
 use crate::store_samples::hand_in;
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, SlateStore, Store};
+use powersweep_proto::v1::{IndexRange, LeaseId};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,8 +43,8 @@ fn small(n: u64) -> Batch {
         id: LeaseId { epoch: 1, counter: n },
         experiment: "e".into(),
         generation: 1,
-        ranges: std::iter::once(n * 100..n * 100 + 100).collect(),
-        worker_id: Uuid::nil(),
+        ranges: vec![IndexRange { start: n * 100, end: n * 100 + 100 }],
+        worker_id: Uuid::nil().into(),
         worker: "w".into(),
         attempt: 1,
     }));
@@ -96,7 +97,7 @@ async fn a_sweep_of_100_000_tasks() {
     let Some(folder) = folder() else { return };
     let location = Location::directory(folder.path()).expect("a path");
     let rows = hand_in("e", Table::Tasks, 0, 0..1000, &[]);
-    println!("a hand-in of 1,000 rows has {} bytes", rows.bytes());
+    println!("a hand-in of 1,000 rows has {} bytes", rows.header().bytes);
     let process = tokio::runtime::Runtime::new().expect("a runtime");
     let place = location.clone();
     let work = process.spawn(async move {
@@ -107,15 +108,16 @@ async fn a_sweep_of_100_000_tasks() {
             batch.put(Record::Rows(RowsRecord { seq, ..rows.clone() }));
             let first = seq * 1000;
             let (from, to) = ((first & !0xFFFF), first + 1000);
-            let bitmap = (from..to.min(from + CHUNK_TASKS)).map(|index| (index & 0xFFFF) as u32).collect();
+            let bits = (from..to.min(from + CHUNK_TASKS)).map(|index| (index & 0xFFFF) as u32);
+            let bitmap = Stored::of_bits(bits.collect());
             let chunk = (from >> 16) as u32;
             batch.put(Record::DoneChunk(DoneChunk { experiment: "e".into(), generation: 1, chunk, bitmap }));
             store.commit(batch).await.expect("durable");
         }
         println!("100 hand-ins of 1,000 rows: {:.0} rows/s durable", 1e5 / started.elapsed().as_secs_f64());
         let started = Instant::now();
-        roll(&*store, Table::Tasks, 0..=9, 10_000).await.expect("rolls");
-        println!("10,000 rows rolled in {:.2?}", started.elapsed());
+        publish(&*store, Table::Tasks, 0..=9, 10_000).await.expect("publishes");
+        println!("10,000 rows published in {:.2?}", started.elapsed());
         store
     });
     let store = work.await.expect("no panic");

@@ -1,10 +1,11 @@
 //! What a reader sees at each step of a part's way: every row once.
 
 use crate::store::Place;
-use crate::store_samples::{a_part, hand_in, ids_in};
+use crate::store_publish::intent;
+use crate::store_samples::{a_part, hand_in, ids_in, upload};
 use object_store::ObjectStoreExt;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use powersweep_coordinator::publish::{live_batches, make_visible, rolled_schema};
+use powersweep_coordinator::publish::{live_batches, make_visible, stored_schema};
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, Store};
 use powersweep_coordinator::view;
@@ -19,7 +20,7 @@ async fn seen(location: &Location, table: Table) -> Vec<u64> {
         ids.extend(ids_in(objects.get(part).await.expect("there").bytes().await.expect("read")));
     }
     view.staged.into_iter().for_each(|(_, bytes)| ids.extend(ids_in(bytes)));
-    let schema = rolled_schema(table);
+    let schema = stored_schema(table);
     for batch in schema.iter().flat_map(|schema| live_batches(&view.rows, schema)) {
         let batch = batch.expect("readable").unfold().expect("whole");
         // Through Parquet only to read it like the others.
@@ -37,7 +38,7 @@ async fn seen(location: &Location, table: Table) -> Vec<u64> {
 }
 
 fn totals(table: Table, parts: u64, rows: u64) -> Record {
-    Record::Totals(Totals { experiment: "e".into(), table, parts, rows, bytes: 1 })
+    Record::Totals(Totals { experiment: "e".into(), table: table.into(), parts, rows, bytes: 1 })
 }
 
 async fn commit(store: &dyn Store, fill: impl FnOnce(&mut Batch)) {
@@ -61,8 +62,7 @@ async fn rows_are_seen_once_at_every_step_of_their_part() {
     let all = vec![0, 1, 3, 4, 5, 6, 7, 8];
     assert_eq!(seen(location, Table::Tasks).await, all);
     assert_eq!(seen(location, Table::Failures).await, [100]);
-    let (part_id, source) = (Uuid::now_v7(), Source::Rows { first_seq: 0, last_seq: 0 });
-    let intent = Intent { experiment: "e".into(), table: Table::Tasks, part_id, source, rows: 4 };
+    let intent = intent(Table::Tasks, 0..=0, 4);
     commit(&*store, |batch| {
         batch.put(Record::Intent(intent.clone()));
     })
@@ -71,7 +71,7 @@ async fn rows_are_seen_once_at_every_step_of_their_part() {
     make_visible(&*store, &intent).await.expect("visible");
     assert_eq!(seen(location, Table::Tasks).await, all, "an open intent with its part");
     commit(&*store, |batch| {
-        batch.delete(Key::Intent { part_id });
+        batch.delete(Key::Intent { part_id: *intent.part_id });
         batch.delete(Key::Rows { experiment: "e".into(), table: Table::Tasks, seq: 0 });
         batch.put(totals(Table::Tasks, 1, 4));
     })
@@ -92,30 +92,29 @@ async fn uploads_are_seen_once_at_every_step_of_their_part() {
     }
     assert_eq!(seen(location, Table::Jobs).await, Vec::<u64>::new(), "nobody has accepted them");
     commit(&*store, |batch| {
-        for &part_id in &ids {
-            let (experiment, table) = ("e".into(), Table::Jobs);
-            batch.put(Record::Upload(UploadRecord { experiment, table, part_id, rows: 3, bytes: 1, received_us: 0 }));
+        for (seq, &part_id) in (0..).zip(&ids) {
+            batch.put(Record::Rows(upload(seq, part_id, 3)));
         }
     })
     .await;
     let all: Vec<u64> = (0..9).collect();
     assert_eq!(seen(location, Table::Jobs).await, all);
-    let (part_id, source) = (Uuid::now_v7(), Source::Merged { uploads: ids[..2].to_vec() });
-    let merged = Intent { experiment: "e".into(), table: Table::Jobs, part_id, source, rows: 6 };
-    // An intent of an earlier version beside it.
-    let single = Intent { part_id: ids[2], source: Source::Staged, rows: 3, ..merged.clone() };
+    let (two, one) = (intent(Table::Jobs, 0..=1, 6), intent(Table::Jobs, 2..=2, 3));
     commit(&*store, |batch| {
-        batch.put(Record::Intent(merged.clone())).put(Record::Intent(single.clone()));
-        batch.delete(Key::Upload { part_id: ids[2] });
+        batch.put(Record::Intent(two.clone())).put(Record::Intent(one.clone()));
     })
     .await;
     assert_eq!(seen(location, Table::Jobs).await, all, "open intents without parts");
-    make_visible(&*store, &merged).await.expect("visible");
-    make_visible(&*store, &single).await.expect("visible");
+    make_visible(&*store, &two).await.expect("visible");
+    make_visible(&*store, &one).await.expect("visible");
     assert_eq!(seen(location, Table::Jobs).await, all, "open intents with their parts");
     commit(&*store, |batch| {
-        batch.delete(Key::Intent { part_id }).delete(Key::Intent { part_id: ids[2] });
-        batch.delete(Key::Upload { part_id: ids[0] }).delete(Key::Upload { part_id: ids[1] });
+        for intent in [&two, &one] {
+            batch.delete(Key::Intent { part_id: *intent.part_id });
+        }
+        for seq in 0..3 {
+            batch.delete(Key::Rows { experiment: "e".into(), table: Table::Jobs, seq });
+        }
         batch.put(totals(Table::Jobs, 2, 9));
     })
     .await;

@@ -385,7 +385,10 @@ pub(crate) fn rule_of_value(level: &Level, at: usize, label: &str, axis: Option<
         }
         let Some((name, value)) = axis else { return Requirement::When(Vec::new()) };
         let chosen = |role: &Role| {
-            variant.choices.iter().any(|p| p.component().role == *role && Value::Text(p.component().name.to_owned()) == *value)
+            variant
+                .choices
+                .iter()
+                .any(|p| p.component().role == *role && Value::Text(p.component().name.to_owned()) == *value)
         };
         if let Some(role) = Role::ALL.iter().find(|role| role.key() == name) {
             return if chosen(role) { Requirement::When(Vec::new()) } else { Requirement::Never };

@@ -128,7 +128,12 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ),
     ("seeds = [1, 2]", "seeds = { from = 0, count = 9223372036854775807 }", "1:1", &["more than 2^63"]),
     ("seeds = [1, 2]", "seeds = 9223372036854775808", "3:9", &["cannot be 9223372036854775808", "to 2^63 - 1"]),
-    ("seeds = [1, 2]", "seeds = { from = 9223372036854775808, count = 1 }", "3:18", &["`from` of a range", "to 2^63 - 1"]),
+    (
+        "seeds = [1, 2]",
+        "seeds = { from = 9223372036854775808, count = 1 }",
+        "3:18",
+        &["`from` of a range", "to 2^63 - 1"],
+    ),
     ("seeds = [1, 2]", "seeds = { from = 9223372036854775807, count = 2 }", "3:9", &["does not fit", "to 2^63 - 1"]),
     ("seeds = [1, 2]", "seeds = [1, 2", "4:1", &["this is not TOML"]),
     ("seeds = [1, 2]", "seeds = 1\nseeds = 2", "4:1", &["this is not TOML", "duplicate key"]),

@@ -71,7 +71,10 @@ fn equal_blocks_on_different_platforms_are_not_called_the_same_tasks() {
     let text = "version = 1\nname = \"t\"\nzip = [[\"workload\", \"platform\"]]\n[workloads.a]\n[workloads.b]\n\
         [platforms.a]\nprocs = 64\n[platforms.b]\nprocs = 32\n[policies.p]\n";
     let refused = errors(text);
-    assert!(refused.contains("blocks `a` and `b` give the same values") && !refused.contains("same tasks"), "{refused}");
+    assert!(
+        refused.contains("blocks `a` and `b` give the same values") && !refused.contains("same tasks"),
+        "{refused}"
+    );
     assert!(refused.contains("let [[exclude]] say what it goes with"), "{refused}");
     // As the help says.
     let one = "version = 1\nname = \"t\"\n[workloads.a]\n[workloads.c]\nsynthetic_procs = 8\n\

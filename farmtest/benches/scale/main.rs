@@ -120,9 +120,9 @@ fn recover(binary: &Path, runtime: &Runtime) {
         }
         let shown: Vec<String> = starts.iter().map(|ms| format!("{ms:.0}")).collect();
         println!(
-            "  {what}: {} done, {} rows unrolled, {} files, {:.0} MiB; started in ms {} (wanted: under 1,000); {lost} lost",
+            "  {what}: {} done, {} rows unpublished, {} files, {:.0} MiB; started in ms {} (wanted: under 1,000); {lost} lost",
             before.done,
-            before.rows_unrolled,
+            before.rows_unpublished,
             files.count(),
             files.mib(),
             shown.join(" ")
@@ -149,7 +149,7 @@ fn watch(
         most_files = most_files.max(files.count());
         most_mib = most_mib.max(files.mib());
         let state = server.experiment(runtime);
-        let live_mib = state.rows_unrolled as f64 * row_bytes / f64::from(1 << 20);
+        let live_mib = state.rows_unpublished as f64 * row_bytes / f64::from(1 << 20);
         let of_allowed = files.mib() / (3.0 * live_mib + ALLOWED_MIB);
         if of_allowed > most_of_allowed {
             (most_of_allowed, at) = (of_allowed, (files.mib(), live_mib));
@@ -159,11 +159,11 @@ fn watch(
             printed = Instant::now();
             let (now, most) = server.memory_mib();
             println!(
-                "  {:6.1} s: {:9} done, {:7} unrolled, resident {now:6.1} MiB (most {most:6.1}), cpu {:6.1} s, files {:5} (wal \
+                "  {:6.1} s: {:9} done, {:7} unpublished, resident {now:6.1} MiB (most {most:6.1}), cpu {:6.1} s, files {:5} (wal \
                  {} sorted {} meta {} other {}), {:6.1} MiB",
                 began.elapsed().as_secs_f64(),
                 state.done,
-                state.rows_unrolled,
+                state.rows_unpublished,
                 server.cpu_s(),
                 files.count(),
                 files.wal,

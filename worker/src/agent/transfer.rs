@@ -94,11 +94,11 @@ async fn fetch(mut client: Client, digest: &Digest) -> Result<Vec<u8>, tonic::St
     Ok(bytes)
 }
 
-/// Uploads one part; says whether it is in the staging area.
+/// Uploads one object; says whether it is in the staging area.
 pub(super) async fn upload(mut client: Client, upload: Upload) -> (Upload, bool) {
     let result = client.upload_part(tokio_stream::iter(part_messages(&upload))).await;
     if let Err(status) = &result {
-        tracing::info!("uploading a part of `{}` again: {}", upload.experiment.name, words(status));
+        tracing::info!("uploading an object of `{}` again: {}", upload.object.experiment, words(status));
         tokio::time::sleep(RETRY_PAUSE).await;
     }
     (upload, result.is_ok())
@@ -106,7 +106,7 @@ pub(super) async fn upload(mut client: Client, upload: Upload) -> (Upload, bool)
 
 /// The messages of an upload: only the first says what it is.
 fn part_messages(upload: &Upload) -> Vec<v1::UploadPartRequest> {
-    let bytes = &upload.part.bytes;
+    let bytes = &upload.object.data;
     let pieces = (0..bytes.len().max(1)).step_by(CHUNK_BYTES);
     pieces
         .map(|at| {
@@ -114,13 +114,7 @@ fn part_messages(upload: &Upload) -> Vec<v1::UploadPartRequest> {
             if at > 0 {
                 return v1::UploadPartRequest { data, ..Default::default() };
             }
-            v1::UploadPartRequest {
-                experiment: upload.experiment.name.to_string(),
-                table: upload.part.table.to_owned(),
-                part_id: Bytes::copy_from_slice(upload.part.part_id.as_bytes()),
-                lease: Some(upload.lease.into()),
-                data,
-            }
+            v1::UploadPartRequest { data, ..upload.object.clone() }
         })
         .collect()
 }

@@ -1,38 +1,10 @@
 //! One lease as the worker sees it: which of its tasks wait, run, or are finished and not yet acknowledged.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use powersweep_proto::v1;
-
-/// Identity of a lease: the coordinator's epoch and its counter in that epoch. Ordered by age.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LeaseId {
-    /// Epoch of the coordinator that granted it.
-    pub epoch: u64,
-    /// Counter in that epoch.
-    pub counter: u64,
-}
-
-impl fmt::Display for LeaseId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.epoch, self.counter)
-    }
-}
-
-impl From<v1::LeaseId> for LeaseId {
-    fn from(id: v1::LeaseId) -> LeaseId {
-        LeaseId { epoch: id.epoch, counter: id.counter }
-    }
-}
-
-impl From<LeaseId> for v1::LeaseId {
-    fn from(id: LeaseId) -> v1::LeaseId {
-        v1::LeaseId { epoch: id.epoch, counter: id.counter }
-    }
-}
+use powersweep_proto::v1::{self, LeaseId};
 
 /// One generation of one experiment: what gives an index its meaning.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

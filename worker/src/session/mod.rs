@@ -25,15 +25,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
+use powersweep_proto::v1::{self, LeaseId};
 use uuid::Uuid;
 
 pub use flush::FlushRule;
 use lease::Lease;
-pub use lease::{ExperimentKey, LeaseId, TaskRef};
+pub use lease::{ExperimentKey, TaskRef};
 use outbox::Outbox;
-pub use outbox::{FinishedBatch, Part, Upload};
+pub use outbox::{FinishedBatch, Upload};
 
 /// Bytes of unacknowledged rows, parts and failures beyond which no new task starts: the coordinator is away or slow, and
 /// memory has to stay bounded. What runs may still finish, so that a slot's batch comes on top.
@@ -201,7 +201,7 @@ impl Session {
         if let Some(lease) = self.leases.get_mut(&task.lease) {
             lease.finish(task.index);
         }
-        self.report(task.lease, &task.experiment, task.index, kind, message);
+        self.report(Some(task.lease), &task.experiment, task.index, kind, message);
     }
 
     /// The slot's task ended because it was told to stop: forgotten if it was revoked, handed back otherwise.
@@ -233,8 +233,8 @@ impl Session {
     }
 
     /// The rows of these finished tasks could not be encoded: each is reported as failed.
-    pub fn unencodable(&mut self, experiment: &ExperimentKey, done: &[(LeaseId, Vec<u64>)], reason: &str) {
-        for (lease, index) in done.iter().flat_map(|(lease, indices)| indices.iter().map(move |i| (*lease, *i))) {
+    pub fn unencodable(&mut self, experiment: &ExperimentKey, done: &[v1::LeaseTasks], reason: &str) {
+        for (lease, index) in done.iter().flat_map(|tasks| tasks.indices.iter().map(|i| (tasks.lease, *i))) {
             let kind = v1::FailureKind::Panic;
             self.report(lease, experiment, index, kind, format!("its row cannot be encoded: {reason}"));
         }
@@ -242,7 +242,7 @@ impl Session {
 
     fn report(
         &mut self,
-        lease: LeaseId,
+        lease: Option<LeaseId>,
         experiment: &ExperimentKey,
         index: u64,
         kind: v1::FailureKind,
@@ -250,7 +250,7 @@ impl Session {
     ) {
         self.failures += 1;
         self.outbox.failure(v1::TaskFailure {
-            lease: Some(lease.into()),
+            lease,
             experiment: experiment.name.to_string(),
             index,
             kind: kind.into(),
@@ -274,7 +274,7 @@ impl Session {
         self.link = Link::Greeting;
         self.control.clear();
         let held = self.leases.iter().map(|(&id, lease)| v1::LeaseState {
-            lease: Some(id.into()),
+            lease: Some(id),
             experiment: lease.experiment.name.to_string(),
             generation: lease.experiment.generation,
             open: lease.open(),
@@ -294,7 +294,7 @@ impl Session {
     pub fn welcome(&mut self, welcome: &v1::Welcome) {
         let new_epoch = self.epoch.replace(welcome.epoch) != Some(welcome.epoch);
         self.link = Link::Up;
-        let adopted: BTreeSet<LeaseId> = welcome.adopted.iter().cloned().map(LeaseId::from).collect();
+        let adopted: BTreeSet<LeaseId> = welcome.adopted.iter().copied().collect();
         let lost: Vec<LeaseId> = self.leases.keys().copied().filter(|id| !adopted.contains(id)).collect();
         for id in lost {
             if let Some(lease) = self.leases.get_mut(&id) {
@@ -316,7 +316,7 @@ impl Session {
     /// A lease was granted. One that is already held, or comes while the worker drains, changes nothing here; the
     /// latter is handed back.
     pub fn lease(&mut self, lease: v1::Lease) {
-        let Some(id) = lease.id.map(LeaseId::from) else { return };
+        let Some(id) = lease.id else { return };
         let experiment = ExperimentKey { name: lease.experiment.as_str().into(), generation: lease.generation };
         if self.draining.is_some() || self.paused {
             self.control.push_back(hand_back(id, &experiment, lease.ranges, false));
@@ -346,7 +346,8 @@ impl Session {
     fn settle_entries(&mut self, ids: &[u64], answer: &str) -> u64 {
         let mut tasks = 0;
         for &id in ids {
-            for (lease_id, indices) in self.outbox.remove(id) {
+            for v1::LeaseTasks { lease, indices } in self.outbox.remove(id) {
+                let Some(lease_id) = lease else { continue };
                 tasks += indices.len() as u64;
                 tracing::trace!(target: crate::JOURNAL, epoch = self.epoch, lease = %lease_id, ?indices, "{answer}");
                 let Some(lease) = self.leases.get_mut(&lease_id) else { continue };
@@ -362,7 +363,7 @@ impl Session {
     /// Tasks of a lease are not wanted any more; no range means all of them. Running ones are stopped, or go on where
     /// only the queue is asked for; that is handed back then.
     pub fn revoked(&mut self, revoke: &v1::Revoke) {
-        let Some(id) = revoke.lease.map(LeaseId::from) else { return };
+        let Some(id) = revoke.lease else { return };
         let Some(lease) = self.leases.get_mut(&id) else { return };
         if revoke.queued_only {
             let ranges = lease.drop_queue();
@@ -392,14 +393,14 @@ impl Session {
         self.control.pop_front().or_else(|| self.outbox.next_message())
     }
 
-    /// The next part to upload; the caller answers with [`Session::uploaded`].
+    /// The next object to upload; the caller answers with [`Session::uploaded`].
     pub fn next_upload(&mut self) -> Option<Upload> {
         if self.link != Link::Up { None } else { self.outbox.next_upload() }
     }
 
     /// An upload ended.
     pub fn uploaded(&mut self, upload: &Upload, ok: bool) {
-        self.outbox.uploaded(upload.hand_in, upload.part.part_id, ok);
+        self.outbox.uploaded(upload, ok);
     }
 
     /// A sign of life.
@@ -468,7 +469,7 @@ impl Session {
 
 fn hand_back(lease: LeaseId, experiment: &ExperimentKey, ranges: Vec<v1::IndexRange>, asked: bool) -> Body {
     Body::HandBack(v1::HandBack {
-        lease: Some(lease.into()),
+        lease: Some(lease),
         experiment: experiment.name.to_string(),
         ranges,
         generation: experiment.generation,

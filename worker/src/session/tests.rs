@@ -36,14 +36,20 @@ fn index(take: Take) -> u64 {
     }
 }
 
-fn batch(lease: u64, indices: Vec<u64>, parts: Vec<Part>) -> FinishedBatch {
-    let experiment = ExperimentKey { name: "e".into(), generation: 1 };
-    let rows = Bytes::from_static(b"rows");
-    FinishedBatch { experiment, done: vec![(id(lease).into(), indices)], rows, parts, spent: v1::TimeSpent::default() }
+fn batch(lease: u64, indices: Vec<u64>, objects: Vec<v1::UploadPartRequest>) -> FinishedBatch {
+    let hand_in = v1::HandIn {
+        experiment: "e".into(),
+        generation: 1,
+        done: vec![v1::LeaseTasks { lease: Some(id(lease)), indices }],
+        rows: Bytes::from_static(b"rows"),
+        ..Default::default()
+    };
+    FinishedBatch { hand_in, objects }
 }
 
-fn part(n: u128) -> Part {
-    Part { table: "jobs", part_id: Uuid::from_u128(n), rows: 1, bytes: Bytes::from_static(b"part") }
+fn object(n: u8) -> v1::UploadPartRequest {
+    let (part_id, data) = (vec![n; 16].into(), Bytes::from_static(b"part"));
+    v1::UploadPartRequest { experiment: "e".into(), table: "jobs".into(), part_id, lease: None, data }
 }
 
 fn sent(session: &mut Session) -> Vec<Body> {
@@ -195,7 +201,7 @@ fn a_hand_in_waits_for_its_parts_and_repeats_them_under_a_new_coordinator() {
     grant(&mut s, 1, 0, 2);
     s.take(0);
     s.finished(0);
-    s.hand_in(batch(1, vec![0], vec![part(1), part(2)]));
+    s.hand_in(batch(1, vec![0], vec![object(1), object(2)]));
     let first = s.next_upload().expect("the first part");
     assert!(s.next_upload().is_none(), "one part at a time");
     s.uploaded(&first, false);
@@ -203,7 +209,7 @@ fn a_hand_in_waits_for_its_parts_and_repeats_them_under_a_new_coordinator() {
     s.uploaded(&first, true);
     assert_eq!(sent_ids(&mut s), Vec::<u64>::new());
     let second = s.next_upload().expect("the second part");
-    assert_ne!(first.part.part_id, second.part.part_id);
+    assert_ne!(first.object.part_id, second.object.part_id);
     s.uploaded(&second, true);
     assert_eq!(sent_ids(&mut s), [1]);
 
@@ -226,7 +232,7 @@ fn a_later_hand_in_overtakes_one_that_uploads() {
     for i in 0..3 {
         s.take(0);
         s.finished(0);
-        s.hand_in(batch(1, vec![i], if i == 0 { vec![part(1)] } else { vec![] }));
+        s.hand_in(batch(1, vec![i], if i == 0 { vec![object(1)] } else { vec![] }));
     }
     assert_eq!(sent_ids(&mut s), [2, 3]);
     let upload = s.next_upload().expect("the part");
@@ -266,8 +272,9 @@ fn a_full_outbox_stops_new_tasks() {
     grant(&mut s, 1, 0, 2);
     s.take(0);
     s.finished(0);
-    let rows = Bytes::from(vec![0; OUTBOX_BYTES_MAX + 1]);
-    s.hand_in(FinishedBatch { rows, ..batch(1, vec![0], vec![]) });
+    let mut large = batch(1, vec![0], vec![]);
+    large.hand_in.rows = Bytes::from(vec![0; OUTBOX_BYTES_MAX + 1]);
+    s.hand_in(large);
     assert_eq!(s.take(0), Take::Full);
     s.acknowledged(&[1]);
     assert_eq!(index(s.take(0)), 1);

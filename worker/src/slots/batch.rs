@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
+use bytes::Bytes;
 use powersweep_engine::workload::RuleCounts;
 use powersweep_engine::{Details, Measured};
 use powersweep_experiments::{Tables, TaskSpec};
@@ -14,7 +15,7 @@ use powersweep_results::{ResultsError, jobs, part, series, tasks, wire};
 use uuid::Uuid;
 
 use super::clock::plus;
-use crate::session::{ExperimentKey, FinishedBatch, FlushRule, LeaseId, Part, TaskRef};
+use crate::session::{ExperimentKey, FinishedBatch, FlushRule, TaskRef};
 
 /// One finished task.
 pub(crate) struct Row {
@@ -28,7 +29,7 @@ pub(crate) struct Row {
 #[derive(Default)]
 pub(crate) struct Batch {
     experiment: Option<ExperimentKey>,
-    done: Vec<(LeaseId, Vec<u64>)>,
+    done: Vec<v1::LeaseTasks>,
     tasks: tasks::Builder,
     jobs: Option<jobs::Builder>,
     series: Option<series::Builder>,
@@ -39,7 +40,7 @@ pub(crate) struct Batch {
 /// A batch taken from its slot, not encoded yet.
 pub(crate) struct Taken {
     pub(crate) experiment: ExperimentKey,
-    pub(crate) done: Vec<(LeaseId, Vec<u64>)>,
+    pub(crate) done: Vec<v1::LeaseTasks>,
     tasks: RecordBatch,
     /// Those of the optional tables, by the table's name.
     optional: Vec<(&'static str, RecordBatch)>,
@@ -68,8 +69,8 @@ impl Batch {
             self.series.get_or_insert_default().push(&row.spec, details.series.as_deref().unwrap_or_default());
         }
         match self.done.last_mut() {
-            Some((lease, indices)) if *lease == task.lease => indices.push(task.index),
-            _ => self.done.push((task.lease, vec![task.index])),
+            Some(tasks) if tasks.lease == Some(task.lease) => tasks.indices.push(task.index),
+            _ => self.done.push(v1::LeaseTasks { lease: Some(task.lease), indices: vec![task.index] }),
         }
         first
     }
@@ -122,19 +123,27 @@ impl Batch {
 impl Taken {
     /// Encodes the rows for the wire, and each optional table as one Parquet object.
     pub(crate) fn encode(&self) -> Result<FinishedBatch, ResultsError> {
-        let parts = self.optional.iter().map(|(table, batch)| {
-            let part_id = Uuid::now_v7();
-            let rows = batch.num_rows() as u64;
-            let footer = part::Footer { experiment: self.experiment.name.to_string(), part_id, rows };
-            let bytes = part::encode(&batch.schema(), std::slice::from_ref(batch), &footer)?;
-            Ok(Part { table, part_id, rows, bytes })
-        });
-        Ok(FinishedBatch {
-            experiment: self.experiment.clone(),
+        let experiment = || self.experiment.name.to_string();
+        let (mut objects, mut staged) = (Vec::new(), Vec::new());
+        for (table, batch) in &self.optional {
+            let footer =
+                part::Footer { experiment: experiment(), part_id: Uuid::now_v7(), rows: batch.num_rows() as u64 };
+            let data = part::encode(&batch.schema(), std::slice::from_ref(batch), &footer)?;
+            let (table, part_id) = ((*table).to_owned(), Bytes::copy_from_slice(footer.part_id.as_bytes()));
+            let bytes = data.len() as u64;
+            staged.push(v1::Upload { table: table.clone(), part_id: part_id.clone(), rows: footer.rows, bytes });
+            let lease = self.done.first().and_then(|tasks| tasks.lease);
+            objects.push(v1::UploadPartRequest { experiment: experiment(), table, part_id, lease, data });
+        }
+        let hand_in = v1::HandIn {
+            id: 0,
+            experiment: experiment(),
+            generation: self.experiment.generation,
             done: self.done.clone(),
             rows: wire::encode(&self.tasks)?,
-            parts: parts.collect::<Result<_, ResultsError>>()?,
-            spent: self.spent,
-        })
+            staged,
+            spent: Some(self.spent),
+        };
+        Ok(FinishedBatch { hand_in, objects })
     }
 }

@@ -92,9 +92,9 @@ impl Runner<'_> {
             Err(LogError::Stopped) => return Outcome::Stopped,
             Err(e @ LogError::Workload(WorkloadError::TooLarge { .. })) => {
                 let message = format!("{e}: a worker started with a larger --workload-memory can make it");
-                return Outcome::failed(FailureKind::MemoryLimit, message);
+                return Outcome::failed(FailureKind::Memory, message);
             }
-            Err(e @ LogError::Workload(_)) => return Outcome::failed(FailureKind::Invalid, e),
+            Err(e @ LogError::Workload(_)) => return Outcome::failed(FailureKind::Spec, e),
             Err(e @ (LogError::Swf(_) | LogError::Fetch { .. })) => return Outcome::failed(FailureKind::Workload, e),
         };
         let parse = self.clock.enter(Phase::Engine);
@@ -102,7 +102,7 @@ impl Runner<'_> {
         let limits = &experiment.limits;
         let max_bytes = match limits.bytes_left(&workload) {
             Ok(bytes) => bytes,
-            Err(message) => return Outcome::failed(FailureKind::MemoryLimit, message),
+            Err(message) => return Outcome::failed(FailureKind::Memory, message),
         };
         let deadline = limits.deadline;
         // Not from the begin of the task: its log may come over a slow network, which is not the task's fault.
@@ -160,11 +160,11 @@ fn ms(duration: Duration) -> f64 {
 fn kind(error: &SimError) -> FailureKind {
     match error {
         SimError::Invalid(_) | SimError::TooWide { .. } | SimError::Empty(_) | SimError::Starved { .. } => {
-            FailureKind::Invalid
+            FailureKind::Spec
         }
         SimError::Policy { .. } => FailureKind::Policy,
         SimError::Deadline => FailureKind::Deadline,
-        SimError::EventLimit(_) => FailureKind::EventLimit,
-        SimError::MemoryLimit(_) => FailureKind::MemoryLimit,
+        SimError::EventLimit(_) => FailureKind::Events,
+        SimError::MemoryLimit(_) => FailureKind::Memory,
     }
 }

@@ -272,7 +272,7 @@ fn a_panic_is_reported_and_the_slot_goes_on() {
 fn deadline_and_event_limit_are_failures_of_their_own() {
     let deadline = TaskLimits { deadline: Some(Duration::ZERO), ..Default::default() };
     let events = TaskLimits { max_events: Some(5), ..Default::default() };
-    for (limits, expected) in [(deadline, FailureKind::Deadline), (events, FailureKind::EventLimit)] {
+    for (limits, expected) in [(deadline, FailureKind::Deadline), (events, FailureKind::Events)] {
         let farm = Farm::start(LUBLIN, 1, limits, Default::default());
         farm.lease(0, 1);
         let (kind, message) = failure(&farm.collect(1).0);
@@ -293,7 +293,7 @@ fn memory_is_that_of_workload_and_simulation() {
         let farm = Farm::start(LUBLIN, 1, limits, Default::default());
         farm.lease(0, 1);
         let (kind, message) = failure(&farm.collect(1).0);
-        assert!(kind == FailureKind::MemoryLimit && message.contains(said), "{message}");
+        assert!(kind == FailureKind::Memory && message.contains(said), "{message}");
         assert!(message.contains(&max_bytes.to_string()), "{message}");
         farm.end();
     }
@@ -310,7 +310,7 @@ fn a_spec_that_cannot_be_simulated_is_final() {
     let farm = Farm::start(&narrow, 1, TaskLimits::default(), Default::default());
     farm.lease(0, 1);
     let (kind, message) = failure(&farm.collect(1).0);
-    assert_eq!(kind, FailureKind::Invalid);
+    assert_eq!(kind, FailureKind::Spec);
     assert!(message.contains("procs"), "{message}");
     farm.end();
 }
@@ -331,13 +331,13 @@ fn job_records_are_one_object_a_hand_in() {
     farm.lease(0, 2);
     let (messages, uploads) = farm.collect(2);
     let staged = |m: &Body| if let Body::HandIn(h) = m { h.staged.clone() } else { vec![] };
-    let staged: Vec<v1::StagedPart> = messages.iter().flat_map(staged).collect();
+    let staged: Vec<v1::Upload> = messages.iter().flat_map(staged).collect();
     assert_eq!(staged.iter().map(|s| s.rows).sum::<u64>(), 4, "two tasks of two jobs");
     for (staged, upload) in staged.iter().zip(&uploads) {
-        let footer = part::read_footer(&upload.part.bytes).expect("a Parquet footer");
+        let footer = part::read_footer(&upload.object.data).expect("a Parquet footer");
         assert_eq!(footer.part_id.as_bytes()[..], staged.part_id[..]);
         assert_eq!((footer.experiment.as_str(), footer.rows), ("test", staged.rows));
-        assert_eq!((staged.table.as_str(), staged.bytes), ("jobs", upload.part.bytes.len() as u64));
+        assert_eq!((staged.table.as_str(), staged.bytes), ("jobs", upload.object.data.len() as u64));
     }
     assert!(!jobs::schema().fields().is_empty());
     farm.end();

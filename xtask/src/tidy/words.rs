@@ -18,7 +18,7 @@ const NAMES: &[Name] = &[
     Name { retired: "Desk", instead: "owner record", still_in: &["coordinator/"] },
     Name { retired: "Gate", instead: "the name of the mechanism", still_in: &["experiments/"] },
     Name { retired: "LogDigest", instead: "Digest", still_in: &["coordinator/", "farmtest/"] },
-    Name { retired: "StagedPart", instead: "Upload", still_in: &["coordinator/", "proto/", "worker/"] },
+    Name { retired: "StagedPart", instead: "Upload", still_in: &[] },
     Name { retired: "Touch", instead: "the name of the mechanism", still_in: &["experiments/"] },
     Name { retired: "Vigil", instead: "stall detector", still_in: &["coordinator/"] },
     Name { retired: "Wheel", instead: "the name of the mechanism", still_in: &["experiments/"] },
@@ -28,7 +28,7 @@ const NAMES: &[Name] = &[
         instead: "spec:: (types) or components:: (the list)",
         still_in: &["CONTRIBUTING.md"],
     },
-    Name { retired: "unrolled", instead: "unpublished", still_in: &["coordinator/", "farmtest/"] },
+    Name { retired: "unrolled", instead: "unpublished", still_in: &[] },
 ];
 
 /// Retired phrases, with the way to say it.

@@ -10,7 +10,7 @@ use powersweep_proto::v1::worker_message::Body as ToFarm;
 
 use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
 use crate::farm::{Action, Event, PublishFailure, Reply, Submission};
-use crate::records::{FailureKind, Fate, Record};
+use crate::records::{Fate, Record};
 use crate::store::{Batch, Fault, Store};
 
 const ALL: Action = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() };
@@ -86,7 +86,7 @@ fn leases_grow_where_every_task_fails_at_once() {
             for index in tasks(&lease).into_iter().take(20) {
                 wire.pass(Duration::from_micros(100));
                 failed += 1;
-                wire.send(conn, failure(failed, &lease, index, v1::FailureKind::Invalid));
+                wire.send(conn, failure(failed, &lease, index, v1::FailureKind::Spec));
             }
         }
         wire.commit_all();
@@ -96,7 +96,7 @@ fn leases_grow_where_every_task_fails_at_once() {
 }
 
 #[test]
-fn a_pause_lets_running_tasks_finish_and_rolls_their_rows() {
+fn a_pause_lets_running_tasks_finish_and_publishes_their_rows() {
     let (mut wire, conn, lease) = running();
     let mut open = tasks(&lease);
     assert!(open.len() > 2, "{open:?}");
@@ -183,9 +183,9 @@ fn a_control_is_answered_when_it_is_durable() {
 fn failed_tasks_are_tried_again_all_or_some() {
     let (mut wire, conn, lease) = running();
     let open = tasks(&lease);
-    wire.send(conn, failure(1, &lease, open[0], v1::FailureKind::Invalid));
+    wire.send(conn, failure(1, &lease, open[0], v1::FailureKind::Spec));
     wire.send(conn, failure(2, &lease, open[1], v1::FailureKind::Policy));
-    wire.send(conn, failure(3, &lease, open[2], v1::FailureKind::Invalid));
+    wire.send(conn, failure(3, &lease, open[2], v1::FailureKind::Spec));
     wire.send(conn, hand_in(4, &lease, &open[3..]));
     wire.settle();
     wire.work_off(conn);
@@ -194,7 +194,7 @@ fn failed_tasks_are_tried_again_all_or_some() {
         refused(wire.control("e", Action::Retry { indices: BTreeSet::from([100]), kinds: BTreeSet::new() }))
             .contains("no task 100")
     );
-    let policy = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::from([FailureKind::Policy]) };
+    let policy = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::from([v1::FailureKind::Policy]) };
     assert_eq!(controlled(wire.control("e", policy.clone())).tasks, 1);
     assert_eq!(controlled(wire.control("e", policy)).tasks, 0, "it is open already");
     let one = Action::Retry { indices: BTreeSet::from([open[0]]), kinds: BTreeSet::new() };
@@ -263,7 +263,7 @@ fn a_part_that_failed_before_a_deletion_does_not_come_back_during_it() {
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
     wire.event(Event::Flush { client: 1, experiment: "e".into() });
     wire.commit_all();
-    let part_id = wire.to_publish.remove(0).part_id;
+    let part_id = *wire.to_publish.remove(0).part_id;
     let failure = PublishFailure { reason: "test".into(), retryable: true };
     wire.event(Event::Published { part_id, result: Err(failure) });
     wire.commit_all();

@@ -11,7 +11,7 @@ use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
 use crate::farm::outgoing::Outgoing;
 use crate::farm::tables::Header;
 use crate::farm::{Config, Event, PublishFailure, Reply};
-use crate::records::{EncodedRows, Record, RowsRecord, Table};
+use crate::records::{EncodedRows, Record, RowsRecord, Stored, Table};
 use crate::store::{ModelStore, Op, Store};
 
 /// One task that ends at a time, with its jobs.
@@ -50,7 +50,7 @@ impl Slow {
         let rows = self.wire.identities("e", lease.generation, &[task]);
         self.wire.staging.insert(part_id, rows);
         let part_id = part_id.as_bytes().to_vec().into();
-        body.staged.push(v1::StagedPart { table: "jobs".into(), part_id, rows: 1, bytes });
+        body.staged.push(v1::Upload { table: "jobs".into(), part_id, rows: 1, bytes });
         self.wire.send(self.conn, ToFarm::HandIn(body));
         self.pass(pause);
     }
@@ -92,7 +92,11 @@ fn a_month_of_slow_tasks_gives_a_part_now_and_then() {
     assert_eq!(slow.wire.visible_jobs.values().map(Vec::len).sum::<usize>(), rows);
     assert!(slow.wire.staging.is_empty(), "merged uploads are deleted");
     assert!(
-        futures::executor::block_on(crate::store::Store::load(&slow.wire.store)).expect("loads").uploads.is_empty()
+        futures::executor::block_on(crate::store::Store::load(&slow.wire.store))
+            .expect("loads")
+            .rows
+            .iter()
+            .all(|rows| rows.upload.is_none())
     );
 }
 
@@ -128,7 +132,7 @@ fn failed_attempts_gather_too() {
     let mut slow = Slow::begin(60);
     for n in 0..20 {
         let (lease, task) = slow.next();
-        slow.wire.send(slow.conn, failure(1_000 + n, &lease, task, v1::FailureKind::Invalid));
+        slow.wire.send(slow.conn, failure(1_000 + n, &lease, task, v1::FailureKind::Spec));
         slow.pass(Duration::from_secs(20));
     }
     let rows = |wire: &Wire| wire.store_rows(Table::Failures);
@@ -192,7 +196,7 @@ fn nothing_is_handed_out_while_parts_fall_behind() {
     // A part that storage refuses holds nothing up.
     let failed = PublishFailure { reason: "no room".to_owned(), retryable: true };
     for intent in std::mem::take(&mut wire.to_publish) {
-        wire.event(Event::Published { part_id: intent.part_id, result: Err(failed.clone()) });
+        wire.event(Event::Published { part_id: *intent.part_id, result: Err(failed.clone()) });
     }
     wire.commit_all();
     let leases = wire.leases(conn);
@@ -247,28 +251,29 @@ fn hand_ins_that_become_durable_together_are_one_record() {
     wire.commit_all();
 
     let loaded = block_on(wire.store.load()).expect("it loads");
-    let counts: Vec<_> = loaded.rows.iter().map(|header| (header.seq, header.rows, header.live_rows)).collect();
-    assert_eq!(counts, [(0, 5, 4), (1, 1, 1)]);
+    let counts: Vec<_> = loaded.rows.iter().map(|header| (header.seq, header.rows)).collect();
+    assert_eq!(counts, [(0, 4), (1, 1)]);
     let records = block_on(wire.store.rows("e", Table::Tasks, 0, 1)).expect("there");
     let hand_ins: Vec<_> = records.iter().map(|record| record.hand_ins.len()).collect();
     assert_eq!(hand_ins, [4, 1]);
-    assert_eq!(records[0].hand_ins[3].mask, Some([0].into_iter().collect()), "it was done");
+    assert_eq!(records[0].hand_ins[3].mask, Some(Stored::of_bits([0].into_iter().collect())), "it was done");
 }
 
 #[test]
 fn rows_join_only_what_is_theirs_and_waits() {
     let rows = |bytes: usize| EncodedRows { rows: 1, mask: None, encoded: vec![0; bytes].into() };
-    let last = |seq, bytes| Some(Header { seq, live_rows: 1, bytes, received_us: 1 });
+    let last = |seq, bytes| Some(Header { seq, rows: 1, bytes, received_us: 1, upload: None });
     let mine = last(7, 30_000);
     let mut out = Outgoing::new(1);
     assert!(out.join("e", Table::Tasks, mine.as_ref(), 2, rows(10)).is_err(), "nothing waits");
     out.put(Record::Rows(RowsRecord {
         experiment: "e".into(),
-        table: Table::Tasks,
+        table: Table::Tasks.into(),
         seq: 7,
         generation: 2,
         received_us: 1,
         hand_ins: vec![rows(30_000)],
+        upload: None,
     }));
     assert!(out.join("f", Table::Tasks, mine.as_ref(), 2, rows(10)).is_err(), "another experiment");
     assert!(out.join("e", Table::Failures, mine.as_ref(), 2, rows(10)).is_err(), "another table");

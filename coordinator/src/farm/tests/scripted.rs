@@ -106,7 +106,7 @@ fn failures_are_retried_quarantined_and_never_block() {
                 id += 1;
                 let body = match index {
                     3 => failure(id, &lease, index, v1::FailureKind::Panic),
-                    5 => failure(id, &lease, index, v1::FailureKind::Invalid),
+                    5 => failure(id, &lease, index, v1::FailureKind::Spec),
                     _ => hand_in(id, &lease, &[index]),
                 };
                 wire.send(conn, body);
@@ -237,7 +237,7 @@ fn with_upload(wire: &mut Wire, body: ToFarm, part: u128) -> ToFarm {
     let part_id = uuid::Uuid::from_u128(part);
     let tasks = wire.identities(&hand_in.experiment, hand_in.generation, &hand_in.done[0].indices);
     wire.staging.insert(part_id, tasks);
-    let part = v1::StagedPart { table: "jobs".into(), part_id: part_id.as_bytes().to_vec().into(), rows: 1, bytes: 1 };
+    let part = v1::Upload { table: "jobs".into(), part_id: part_id.as_bytes().to_vec().into(), rows: 1, bytes: 1 };
     hand_in.staged.push(part);
     ToFarm::HandIn(hand_in)
 }

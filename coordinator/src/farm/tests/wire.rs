@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::farm::{
     Action, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission, build_versions,
 };
-use crate::records::{Fate, Intent, Source, Table};
+use crate::records::{Fate, Intent, Table, Upload};
 use crate::store::{Fault, ModelStore, Store};
 
 pub(in crate::farm) fn sweep(name: &str, seeds: u64) -> Sweep {
@@ -210,57 +210,40 @@ impl Wire {
         self.to_publish.clear();
         self.to_leave.clear();
         let loaded = block_on(self.store.load()).expect("the model store loads");
-        self.staging.retain(|part_id, _| loaded.uploads.iter().any(|upload| upload.part_id == *part_id));
+        self.staging.retain(|id, _| loaded.rows.iter().any(|rows| rows.upload == Some((*id).into())));
         self.farm = Farm::recover(self.config.clone(), loaded, self.lives, self.now);
         self.check();
     }
 
     /// Makes a part visible, as the driver does; again is possible any number of times.
     pub(super) fn publish(&mut self, intent: &Intent) {
-        match &intent.source {
-            Source::Staged => match self.staging.remove(&intent.part_id) {
-                Some(tasks) => {
-                    let before = self.visible_jobs.insert(intent.part_id, tasks.clone());
-                    assert!(before.is_none_or(|before| before == tasks), "a part changed");
-                }
-                None => {
-                    assert!(self.visible_jobs.contains_key(&intent.part_id), "an upload went before it was visible")
-                }
-            },
-            Source::Rows { first_seq, last_seq } => self.publish_rows(intent, *first_seq, *last_seq),
-            Source::Merged { uploads } => {
-                let there =
-                    |id: &Uuid| self.staging.get(id).expect("an upload went before its part was closed").clone();
-                let tasks: Vec<Uuid> = uploads.iter().flat_map(there).collect();
-                assert_eq!(tasks.len() as u64, intent.rows);
-                let before = self.visible_jobs.insert(intent.part_id, tasks.clone());
-                assert!(before.is_none_or(|before| before == tasks), "a part changed");
-            }
-        }
-    }
-
-    fn publish_rows(&mut self, intent: &Intent, first_seq: u64, last_seq: u64) {
-        let rows = block_on(self.store.rows(&intent.experiment, intent.table, first_seq, last_seq)).expect("there");
-        if intent.table != Table::Tasks {
-            return;
-        }
-        if rows.is_empty() {
-            assert!(self.visible.contains_key(&intent.part_id), "rows went before their part was visible");
-            return;
+        let (table, part_id) = (intent.table(), *intent.part_id);
+        let records = self.store.rows(&intent.experiment, table, intent.first_seq, intent.last_seq);
+        let records = block_on(records).expect("there");
+        let shown = match table {
+            Table::Tasks => &self.visible,
+            Table::Jobs => &self.visible_jobs,
+            Table::Failures | Table::Series => return,
+        };
+        if records.is_empty() {
+            return assert!(shown.contains_key(&part_id), "rows went before their part was visible");
         }
         let mut tasks = Vec::new();
-        for (own, hand_in) in
-            rows.iter().flat_map(|rows| rows.hand_ins.iter().map(|hand_in| (rows.generation, hand_in)))
-        {
-            let masked = |at: usize| hand_in.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
-            let (generation, indices) = decode(&hand_in.encoded);
-            assert_eq!(generation, own);
-            let kept: Vec<u64> =
-                indices.into_iter().enumerate().filter(|(at, _)| !masked(*at)).map(|(_, index)| index).collect();
-            tasks.extend(self.identities(&intent.experiment, generation, &kept));
+        for record in &records {
+            let of_upload =
+                |upload: &Upload| self.staging.get(&*upload.part_id).expect("it is there until its part is");
+            tasks.extend(record.upload.iter().flat_map(of_upload));
+            for hand_in in &record.hand_ins {
+                let masked = |at: usize| hand_in.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
+                let (generation, indices) = decode(&hand_in.encoded);
+                assert_eq!(generation, record.generation);
+                let kept = indices.into_iter().enumerate().filter(|(at, _)| !masked(*at)).map(|(_, index)| index);
+                tasks.extend(self.identities(&intent.experiment, generation, &kept.collect::<Vec<_>>()));
+            }
         }
         assert_eq!(tasks.len() as u64, intent.rows);
-        let before = self.visible.insert(intent.part_id, tasks.clone());
+        let shown = if table == Table::Tasks { &mut self.visible } else { &mut self.visible_jobs };
+        let before = shown.insert(part_id, tasks.clone());
         assert!(before.is_none_or(|before| before == tasks), "a part changed");
     }
 
@@ -283,7 +266,7 @@ impl Wire {
             self.commit_all();
             let Some(intent) = self.to_publish.pop() else { return };
             self.publish(&intent);
-            self.event(Event::Published { part_id: intent.part_id, result: Ok(1) });
+            self.event(Event::Published { part_id: *intent.part_id, result: Ok(1) });
         }
     }
 
@@ -369,7 +352,7 @@ impl Wire {
     /// Rows of a table that are in no part.
     pub(super) fn store_rows(&self, table: Table) -> u64 {
         let loaded = block_on(self.store.load()).expect("it loads");
-        loaded.rows.iter().filter(|rows| rows.table == table).map(|rows| u64::from(rows.live_rows)).sum()
+        loaded.rows.iter().filter(|rows| rows.table() == table).map(|rows| rows.rows).sum()
     }
 
     pub(super) fn status(&self, name: &str) -> v1::ExperimentStatus {

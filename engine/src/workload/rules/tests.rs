@@ -87,12 +87,8 @@ fn procs_fall_back_to_the_other_field_and_then_to_one() {
 
 #[test]
 fn records_without_a_processor_count_are_dropped_if_the_rules_say_so() {
-    let records = [
-        (1, 0.0, 1.0, 3, -1, 9.0),
-        (2, 0.0, 1.0, -1, 4, 9.0),
-        (3, 0.0, 1.0, 0, -1, 9.0),
-        (4, 0.0, -1.0, -1, -1, 9.0),
-    ];
+    let records =
+        [(1, 0.0, 1.0, 3, -1, 9.0), (2, 0.0, 1.0, -1, 4, 9.0), (3, 0.0, 1.0, 0, -1, 9.0), (4, 0.0, -1.0, -1, -1, 9.0)];
     for field in ["requested", "allocated"] {
         let workload = made(&records, &[("procs_field", text(field)), ("missing_procs", text("drop"))]);
         let counts = workload.counts;

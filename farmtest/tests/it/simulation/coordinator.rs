@@ -409,16 +409,15 @@ impl World {
         let failure = |reason: &str, retryable| Err(PublishFailure { reason: reason.to_owned(), retryable });
         let mut result = if fails { failure("simulated", true) } else { Ok(1) };
         if !away && (!fails || self.random.one_in(2)) {
-            let cleans_up = !fails || self.random.one_in(2);
-            if let Shown::Gone(what) = self.disk.publish(intent, cleans_up, of_the_present) {
+            if let Shown::Gone(what) = self.disk.publish(intent, of_the_present) {
                 // An erased experiment loses its uploads before the record that a new owner reads.
                 let late = !of_the_present || self.disk.is_erased(&intent.experiment);
-                assert!(late, "{what} was deleted before part {} was visible", intent.part_id);
+                assert!(late, "{what} was deleted before part {} was visible", *intent.part_id);
                 result = failure(what, false);
             }
         }
         let delay = self.storage_delay();
-        self.after(delay, Happening::Published { c, life, part_id: intent.part_id, result });
+        self.after(delay, Happening::Published { c, life, part_id: *intent.part_id, result });
     }
 
     pub(super) fn published(&mut self, c: usize, life: u64, part_id: uuid::Uuid, result: Result<u64, PublishFailure>) {

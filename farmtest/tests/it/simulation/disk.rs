@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::executor::block_on;
 use powersweep_coordinator::records::{
-    EncodedRows, ExperimentRecord, Fate, Intent, Key, Loaded, Record, RowsRecord, Source, Table,
+    EncodedRows, ExperimentRecord, Fate, Intent, Key, Loaded, Record, RowsRecord, Table,
 };
 use powersweep_coordinator::store::{Batch, ModelStore, Op, Store, StoreError};
 use uuid::Uuid;
@@ -37,8 +37,8 @@ pub(super) struct Disk {
     pub(super) logs: BTreeSet<Digest>,
     pub(super) experiments: BTreeMap<String, ExperimentRecord>,
     pub(super) intents: BTreeMap<Uuid, Intent>,
-    /// Accepted uploads whose part is not closed, with their experiments.
-    uploads: BTreeMap<Uuid, String>,
+    /// Accepted uploads whose part is not closed, by experiment and number of the record.
+    uploads: BTreeMap<(String, u64), Uuid>,
     /// Experiments that are being deleted or renamed.
     leaving: BTreeMap<String, Fate>,
     pub(super) histories: Histories,
@@ -47,7 +47,7 @@ pub(super) struct Disk {
     epoch: u64,
     generation_floor: u64,
     /// Rows of tasks in the state.
-    unrolled: BTreeMap<(String, u64), Vec<Uuid>>,
+    unpublished: BTreeMap<(String, u64), Vec<Uuid>>,
     done: BTreeMap<(String, u64, u32), u64>,
     pub(super) parts: BTreeMap<Place, Vec<Uuid>>,
     /// The part of each visible row.
@@ -105,7 +105,7 @@ impl Disk {
         for op in batch.ops() {
             let Op::Delete(Key::Experiment { name }) = op else { continue };
             let of_batch = batch.ops().iter().find_map(|op| match op {
-                Op::Put(Record::Leaving(leaving)) if leaving.experiment == *name => Some(&leaving.fate),
+                Op::Put(Record::Leaving(leaving)) if leaving.experiment == *name => Some(&*leaving.fate),
                 _ => None,
             });
             let fate = self.leaving.get(name).or(of_batch.filter(|fate| **fate == Fate::Forget));
@@ -169,19 +169,21 @@ impl Disk {
                 self.done.insert(key, chunk.bitmap.len());
                 touched.insert(chunk.experiment.clone());
             }
-            Record::Rows(rows) if rows.table == Table::Tasks => {
+            Record::Rows(RowsRecord { experiment, seq, upload: Some(upload), .. }) => {
+                self.uploads.insert((experiment.clone(), *seq), *upload.part_id);
+            }
+            Record::Rows(rows) if rows.table() == Table::Tasks => {
                 let live = live(rows);
                 self.histories.add_rows(&rows.experiment, rows.generation, &live);
-                let before = self.unrolled.insert((rows.experiment.clone(), rows.seq), live);
+                let before = self.unpublished.insert((rows.experiment.clone(), rows.seq), live);
                 assert!(before.is_none(), "rows {} of {} were overwritten", rows.seq, rows.experiment);
                 touched.insert(rows.experiment.clone());
             }
-            Record::Intent(intent) => drop(self.intents.insert(intent.part_id, intent.clone())),
-            Record::Upload(upload) => drop(self.uploads.insert(upload.part_id, upload.experiment.clone())),
+            Record::Intent(intent) => drop(self.intents.insert(*intent.part_id, intent.clone())),
             Record::Leaving(leaving) => {
                 assert!(self.experiments.contains_key(&leaving.experiment), "{leaving:?}: no such experiment");
-                let before = self.leaving.insert(leaving.experiment.clone(), leaving.fate.clone());
-                assert!(before.is_none_or(|before| before == leaving.fate), "a fate changed: {leaving:?}");
+                let before = self.leaving.insert(leaving.experiment.clone(), leaving.fate.0.clone());
+                assert!(before.is_none_or(|before| before == *leaving.fate), "a fate changed: {leaving:?}");
             }
             Record::GenerationFloor(floor) => {
                 assert!(*floor >= self.generation_floor, "the generation floor fell");
@@ -209,13 +211,15 @@ impl Disk {
                 touched.insert(experiment.clone());
             }
             Key::Rows { experiment, table: Table::Tasks, seq } => {
-                let rows = self.unrolled.remove(&(experiment.clone(), *seq)).unwrap_or_default();
+                let rows = self.unpublished.remove(&(experiment.clone(), *seq)).unwrap_or_default();
                 for task in rows {
                     let shown = self.visible.contains_key(&(experiment.clone(), task));
                     assert!(shown || gives_up(experiment), "the row of {task} left the state before it was visible");
                 }
             }
-            Key::Upload { part_id } => drop(self.uploads.remove(part_id)),
+            Key::Rows { experiment, table: Table::Jobs, seq } => {
+                self.uploads.remove(&(experiment.clone(), *seq));
+            }
             Key::Intent { part_id } => {
                 if let Some(intent) = self.intents.remove(part_id) {
                     let given_up = gives_up(&intent.experiment);
@@ -231,38 +235,23 @@ impl Disk {
     }
 
     /// Makes a part visible, or finds that it is; may be repeated. `owns`: for the present owner.
-    pub(super) fn publish(&mut self, intent: &Intent, cleans_up: bool, owns: bool) -> Shown {
-        match &intent.source {
-            Source::Rows { first_seq, last_seq } => self.publish_rows(intent, *first_seq, *last_seq, owns),
-            Source::Merged { uploads } => {
-                let there: Option<Vec<_>> = uploads.iter().map(|id| self.staging.get(id)).collect();
-                let Some(there) = there else { return Shown::Gone("an upload") };
-                let tasks: Vec<Uuid> = there.into_iter().flat_map(|(_, tasks)| tasks).copied().collect();
-                assert_eq!(tasks.len() as u64, intent.rows, "part {} would have other rows", intent.part_id);
-                self.create(intent, tasks, owns);
-                Shown::Yes
-            }
-            Source::Staged => {
-                let Some((_, tasks)) = self.staging.get(&intent.part_id).cloned() else {
-                    let there = self.is_visible(intent);
-                    return if there { Shown::Yes } else { Shown::Gone("its upload") };
-                };
-                if cleans_up {
-                    self.staging.remove(&intent.part_id);
-                }
-                self.create(intent, tasks, owns);
-                Shown::Yes
-            }
-        }
-    }
-
-    fn publish_rows(&mut self, intent: &Intent, first_seq: u64, last_seq: u64, owns: bool) -> Shown {
-        let rows = block_on(self.store.rows(&intent.experiment, intent.table, first_seq, last_seq)).expect("reads");
-        let count: u64 = rows.iter().map(|rows| u64::from(rows.header().live_rows)).sum();
-        if count != intent.rows {
+    pub(super) fn publish(&mut self, intent: &Intent, owns: bool) -> Shown {
+        let Intent { experiment, first_seq, last_seq, .. } = intent;
+        let rows = block_on(self.store.rows(experiment, intent.table(), *first_seq, *last_seq)).expect("reads");
+        if rows.iter().map(RowsRecord::live_rows).sum::<u64>() != intent.rows {
             return Shown::Gone("its rows");
         }
-        let tasks = if intent.table == Table::Tasks { rows.iter().flat_map(live).collect() } else { Vec::new() };
+        let mut tasks = Vec::new();
+        for record in &rows {
+            if let Some(upload) = record.upload {
+                let Some((_, of_upload)) = self.staging.get(&*upload.part_id) else { return Shown::Gone("an upload") };
+                tasks.extend_from_slice(of_upload);
+            } else if record.table() == Table::Tasks {
+                tasks.extend(live(record));
+            }
+        }
+        let other = intent.table() != Table::Failures && tasks.len() as u64 != intent.rows;
+        assert!(!other, "part {} would have other rows", *intent.part_id);
         self.create(intent, tasks, owns);
         Shown::Yes
     }
@@ -271,19 +260,19 @@ impl Disk {
         if let Some(there) = self.parts.get(&place_of(intent)) {
             // Numbers of row records repeat once their part is closed. An outdated owner that still tries that part
             // finds other rows under these numbers; it replaces no part.
-            assert!(!owns || *there == tasks, "part {} would be made of other rows", intent.part_id);
+            assert!(!owns || *there == tasks, "part {} would be made of other rows", *intent.part_id);
             return;
         }
-        let wanted = self.intents.contains_key(&intent.part_id) && !self.is_erased(&intent.experiment);
+        let wanted = self.intents.contains_key(&*intent.part_id) && !self.is_erased(&intent.experiment);
         if !owns && !wanted {
             // Not modelled: the request of an outdated owner that arrives after its part was moved or deleted. It would
             // create the part again, and the farm cannot prevent that.
             return;
         }
         assert!(
-            self.intents.contains_key(&intent.part_id),
+            self.intents.contains_key(&*intent.part_id),
             "part {} is created again without an intent",
-            intent.part_id
+            *intent.part_id
         );
         self.show(place_of(intent), tasks);
     }
@@ -315,9 +304,9 @@ impl Disk {
     /// Deletes an upload, if it exists. No record may name it, unless its experiment is being erased.
     pub(super) fn take_upload_away(&mut self, part_id: &Uuid) {
         self.staging.remove(part_id);
-        let name = self.uploads.get(part_id);
-        let given_up = name.is_none_or(|name| self.is_erased(name));
-        assert!(given_up, "an upload of {name:?} is deleted");
+        let named = self.uploads.iter().find(|(_, upload)| *upload == part_id).map(|((name, _), _)| name);
+        let given_up = named.is_none_or(|name| self.is_erased(name));
+        assert!(given_up, "an upload of {named:?} is deleted");
     }
 
     /// Whether the experiment with this generation of a name is being removed, or was.
@@ -348,9 +337,8 @@ impl Disk {
 
     /// Deletes earlier uploads at a start, except those that an open intent or a record names.
     pub(super) fn clean_staging(&mut self, mut delete: impl FnMut() -> bool) {
-        let (intents, uploads) = (&self.intents, &self.uploads);
-        let named = |part_id: &Uuid| intents.contains_key(part_id) || uploads.contains_key(part_id);
-        self.staging.retain(|part_id, _| named(part_id) || !delete());
+        let named: BTreeSet<Uuid> = self.uploads.values().copied().collect();
+        self.staging.retain(|part_id, _| named.contains(part_id) || !delete());
     }
 
     pub(super) fn is_shown(&self, experiment: &str, task: Uuid) -> bool {
@@ -365,7 +353,7 @@ impl Disk {
 }
 
 fn place_of(intent: &Intent) -> Place {
-    (intent.experiment.clone(), intent.table, intent.part_id)
+    (intent.experiment.clone(), intent.table(), *intent.part_id)
 }
 
 /// The experiment of a record; `None` for a record of no experiment.
@@ -375,11 +363,11 @@ fn experiment_of(record: &Record) -> Option<&str> {
         Record::Earlier(r) => Some(&r.experiment),
         Record::DoneChunk(r) => Some(&r.experiment),
         Record::Rows(r) => Some(&r.experiment),
+        Record::Header(r) => Some(&r.experiment),
         Record::Intent(r) => Some(&r.experiment),
         Record::Totals(r) => Some(&r.experiment),
         Record::Failure(r) => Some(&r.experiment),
         Record::Lease(r) => Some(&r.experiment),
-        Record::Upload(r) => Some(&r.experiment),
         Record::Covered(r) => Some(&r.experiment),
         Record::Leaving(r) => Some(&r.experiment),
         Record::Epoch(_) | Record::Log(_) | Record::GenerationFloor(_) => None,

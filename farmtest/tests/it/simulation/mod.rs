@@ -30,8 +30,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use powersweep_coordinator::farm::Action;
-use powersweep_coordinator::records::{ExperimentRecord, ExperimentState, Fate, Table};
+use powersweep_coordinator::records::{ExperimentRecord, Fate, Table};
 use powersweep_proto::v1;
+use powersweep_proto::v1::ExperimentState;
 use uuid::Uuid;
 
 use catalogue::{Choice, Nature, generation, pinned};
@@ -217,7 +218,7 @@ fn run(world: &mut World, scenario: &Scenario) -> Outcome {
 fn is_finished(world: &World) -> bool {
     let ended = |state| matches!(state, ExperimentState::Finished | ExperimentState::Failed);
     // A renamed experiment does not run again, complete or not.
-    let over = |record: &ExperimentRecord| ended(record.state) || is_aside(&record.name);
+    let over = |record: &ExperimentRecord| ended(record.state()) || is_aside(&record.name);
     world.client.is_idle()
         && !world.disk.experiments.is_empty()
         && !world.disk.is_leaving()
@@ -241,7 +242,8 @@ fn situation(world: &World) -> String {
 /// Compares the dataset with the last manifest of each experiment.
 fn check_dataset(world: &World, scenario: &Scenario) {
     for (name, record) in &world.disk.experiments {
-        let present = generation(&record.manifest, pinned(&record.digests));
+        let digests = record.digests.iter().map(|(log, digest)| (log.clone(), **digest)).collect();
+        let present = generation(&record.manifest, pinned(&digests));
         let rows = world.disk.dataset(name, Table::Tasks);
         let has = |task: &Uuid| rows.binary_search(task).is_ok();
         let farm = world.owner().and_then(|c| world.coordinators[c].farm()).expect("it has finished");

@@ -5,12 +5,11 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
-use powersweep_worker::session::{
-    ExperimentKey, FinishedBatch, Identity, LeaseId, Part, Session, Take, TaskRef, Upload,
-};
+use powersweep_worker::session::{ExperimentKey, FinishedBatch, Identity, Session, Take, TaskRef, Upload};
 use prost::Message;
 use uuid::Uuid;
 
@@ -34,7 +33,7 @@ const GONE: [&str; 3] = ["goes away", "there is no experiment", "is not known an
 #[derive(Debug)]
 struct Batch {
     experiment: ExperimentKey,
-    done: Vec<(LeaseId, Vec<u64>)>,
+    done: Vec<v1::LeaseTasks>,
     tasks: Vec<Uuid>,
 }
 
@@ -361,7 +360,7 @@ impl World {
                     self.note(|| format!("task {} of {:?} kills worker {w}", task.index, task.experiment));
                     return self.end_worker(w, true);
                 }
-                Nature::Hopeless => session.failed(s, v1::FailureKind::Invalid, "it cannot be simulated".to_owned()),
+                Nature::Hopeless => session.failed(s, v1::FailureKind::Spec, "it cannot be simulated".to_owned()),
                 _ if flaky => session.failed(s, v1::FailureKind::Panic, "it panicked".to_owned()),
                 _ => {
                     session.finished(s);
@@ -385,8 +384,8 @@ impl World {
             tasks: Vec::new(),
         });
         match batch.done.last_mut() {
-            Some((lease, indices)) if *lease == task.lease => indices.push(task.index),
-            _ => batch.done.push((task.lease, vec![task.index])),
+            Some(tasks) if tasks.lease == Some(task.lease) => tasks.indices.push(task.index),
+            _ => batch.done.push(v1::LeaseTasks { lease: Some(task.lease), indices: vec![task.index] }),
         }
         batch.tasks.push(id);
         if batch.tasks.len() >= BATCH_ROWS {
@@ -411,16 +410,30 @@ impl World {
         let worker = &mut self.workers[w];
         let Some(batch) = worker.slots[s].batch.take() else { return };
         let rows = encode(&batch.tasks);
-        let mut parts = Vec::new();
-        if worker.known[&batch.experiment].jobs {
+        let Batch { experiment, done, tasks } = batch;
+        let mut finished = FinishedBatch {
+            hand_in: v1::HandIn {
+                experiment: experiment.name.to_string(),
+                generation: experiment.generation,
+                done,
+                rows: rows.clone(),
+                spent: Some(v1::TimeSpent { engine_s: 0.05 * tasks.len() as f64, ..Default::default() }),
+                ..Default::default()
+            },
+            objects: Vec::new(),
+        };
+        if worker.known[&experiment].jobs {
             worker.parts += 1;
             // Ids begin with the time, like those of real workers.
             let part_id = Uuid::from_u128(u128::from(now_us) << 64 | (w as u128) << 32 | u128::from(worker.parts));
-            parts.push(Part { table: "jobs", part_id, rows: batch.tasks.len() as u64, bytes: rows.clone() });
+            let (table, part_id) = ("jobs".to_owned(), Bytes::copy_from_slice(part_id.as_bytes()));
+            let (rows, bytes) = (tasks.len() as u64, rows.len() as u64);
+            let part = v1::Upload { table: table.clone(), part_id: part_id.clone(), rows, bytes };
+            finished.hand_in.staged.push(part);
+            let (experiment, data) = (experiment.name.to_string(), finished.hand_in.rows.clone());
+            finished.objects.push(v1::UploadPartRequest { experiment, table, part_id, lease: None, data });
         }
-        let spent = v1::TimeSpent { engine_s: 0.05 * batch.tasks.len() as f64, ..Default::default() };
-        let Batch { experiment, done, .. } = batch;
-        worker.session.hand_in(FinishedBatch { experiment, done, rows, parts, spent });
+        worker.session.hand_in(finished);
     }
 
     // ---- uploads
@@ -430,7 +443,8 @@ impl World {
         let away = self.now_us < self.storage_away_until_us;
         let arrives = self.arrives_up(link) && !away;
         if arrives && self.coordinators[c].is_alive() {
-            self.disk.stage(&upload.experiment.name, upload.part.part_id, &decode(&upload.part.bytes));
+            let id = Uuid::from_slice(&upload.object.part_id).expect("an id");
+            self.disk.stage(&upload.object.experiment, id, &decode(&upload.object.data));
         }
         let ok = arrives && (self.quiet || !self.random.one_in(8));
         let delay = self.network_delay();

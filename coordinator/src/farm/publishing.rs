@@ -1,14 +1,14 @@
-//! Rolling rows into parts, and parts into the dataset.
+//! Publishing: acknowledged rows become parts of the dataset.
 
 use std::time::Duration;
 
-use powersweep_proto::v1;
+use powersweep_proto::v1::{self, ExperimentState};
 use uuid::Uuid;
 
 use super::leaving::Leaving;
-use super::tables::{FlushWait, OpenIntent, Progress};
+use super::tables::{FlushWait, OpenIntent, PartLimits, Progress, Taken};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply};
-use crate::records::{ExperimentState, Intent, Key, Record, Source, Table, Totals};
+use crate::records::{Intent, Key, Record, Table, Totals};
 
 /// Wait before a part is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
@@ -18,9 +18,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 const AGE_FRACTION: u32 = 12;
 
 impl Farm {
-    /// Makes parts of rows that are due: enough of them, old enough, or nothing more to come. Finishes an experiment
+    /// Publishes rows that are due: enough of them, old enough, or nothing more to come. Finishes an experiment
     /// whose parts are all visible.
-    pub(super) fn roll_due(&mut self, name: &str, now: Now) {
+    pub(super) fn publish_due(&mut self, name: &str, now: Now) {
         let Some(experiment) = self.experiments.get(name) else { return };
         if experiment.leaving.as_ref().is_some_and(Leaving::gives_rows_up) {
             // Nor is a part tried again that failed before: it would come back after its deletion.
@@ -29,14 +29,14 @@ impl Farm {
         let all = self.closing || experiment.is_at_rest() || !experiment.flushes.is_empty();
         self.retry_parts(name, now);
         for table in Table::ALL {
-            while self.is_due(name, table, all, now) && self.roll(name, table, now) {}
+            while self.is_due(name, table, all, now) && self.open_intent(name, table, now) {}
         }
         self.finish(name);
     }
 
-    pub(super) fn roll_everything(&mut self, now: Now) {
+    pub(super) fn publish_everything(&mut self, now: Now) {
         for name in self.schedule.clone() {
-            self.roll_due(&name, now);
+            self.publish_due(&name, now);
         }
     }
 
@@ -45,34 +45,29 @@ impl Farm {
         let Some(rows) = experiment.tables.get(&table) else { return false };
         let Some(oldest_us) = rows.oldest_us() else { return false };
         let age_us = now.wall_us.saturating_sub(oldest_us);
-        let late = self.roll_age(experiment.record.created_us, now);
-        all || rows.is_full(self.config.part_rows, self.config.part_bytes)
+        let late = self.publish_age(experiment.record.created_us, now);
+        all || rows.is_full(PartLimits::of(table, &self.config))
             || age_us > i64::try_from(late.as_micros()).unwrap_or(i64::MAX)
     }
 
     /// How old rows become in the state at most.
-    fn roll_age(&self, created_us: i64, now: Now) -> Duration {
+    fn publish_age(&self, created_us: i64, now: Now) -> Duration {
         let age = Duration::from_micros(u64::try_from(now.wall_us.saturating_sub(created_us)).unwrap_or(0));
         let (least, most) = (self.config.part_age, self.config.part_age_max.max(self.config.part_age));
         (age / AGE_FRACTION).clamp(least, most)
     }
 
     /// Opens the intent of one part; its rows are in this batch or in an earlier one.
-    fn roll(&mut self, name: &str, table: Table, now: Now) -> bool {
-        let (rows_max, bytes_max) = (self.config.part_rows, self.config.part_bytes);
+    fn open_intent(&mut self, name: &str, table: Table, now: Now) -> bool {
+        let limits = PartLimits::of(table, &self.config);
         let Some(experiment) = self.experiments.get_mut(name) else { return false };
-        let waiting = experiment.table(table);
-        let (source, rows) = if let Some((first_seq, last_seq, rows)) = waiting.take_part(rows_max, bytes_max) {
-            (Source::Rows { first_seq, last_seq }, rows)
-        } else if let Some((uploads, rows)) = waiting.take_uploads(bytes_max) {
-            (Source::Merged { uploads }, rows)
-        } else {
-            return false;
-        };
-        waiting.rolling_rows += rows;
+        let own = experiment.table(table);
+        let Some(Taken { first_seq, last_seq, rows, uploads }) = own.take_part(limits) else { return false };
+        own.publishing_rows += rows;
         let part_id = self.ids.next(now);
-        let intent = Intent { experiment: name.to_owned(), table, part_id, source, rows };
-        let open = OpenIntent { intent: intent.clone(), progress: Progress::Running, attempts: 0 };
+        let (experiment_name, table) = (name.to_owned(), table.into());
+        let intent = Intent { experiment: experiment_name, table, part_id: part_id.into(), first_seq, last_seq, rows };
+        let open = OpenIntent { intent: intent.clone(), uploads, progress: Progress::Running, attempts: 0 };
         experiment.intents.insert(part_id, open);
         self.out.put(Record::Intent(intent.clone()));
         self.out.later(Effect::Publish { intent });
@@ -83,9 +78,7 @@ impl Farm {
     /// must not hold up what works.
     pub(super) fn is_behind_with_parts(&self) -> bool {
         let intents = self.experiments.values().flat_map(|experiment| experiment.intents.values());
-        let made = |open: &&OpenIntent| {
-            open.progress == Progress::Running && matches!(open.intent.source, Source::Rows { .. })
-        };
+        let made = |open: &&OpenIntent| open.progress == Progress::Running && open.uploads.is_empty();
         intents.filter(made).map(|open| open.intent.rows).sum::<u64>() >= self.config.part_rows_waiting
     }
 
@@ -107,25 +100,11 @@ impl Farm {
             Ok(bytes) => {
                 self.publish_trouble = None;
                 let open = experiment.intents.remove(&part_id).expect("just found");
-                let totals = close(experiment.table(open.intent.table), &open.intent, bytes);
+                let table = open.intent.table();
+                let totals = close(experiment.table(table), &open.intent, bytes);
                 self.out.put(Record::Totals(totals));
                 self.out.delete(Key::Intent { part_id });
-                let table = open.intent.table;
-                match open.intent.source {
-                    Source::Rows { first_seq, last_seq } => {
-                        for seq in first_seq..=last_seq {
-                            self.out.delete(Key::Rows { experiment: name.clone(), table, seq });
-                        }
-                    }
-                    Source::Merged { uploads } => {
-                        for part_id in uploads {
-                            self.out.delete(Key::Upload { part_id });
-                            // Only when the closing is durable: until then recovery needs them.
-                            self.out.later(Effect::Discard { experiment: name.clone(), table, part_id });
-                        }
-                    }
-                    Source::Staged => {}
-                }
+                self.forget_rows(&name, table, open.intent.first_seq..=open.intent.last_seq, open.uploads);
                 self.answer_flushes(&name);
                 self.finish(&name);
                 self.advance_leaving(&name, now);
@@ -141,20 +120,37 @@ impl Farm {
                 open.progress = Progress::RetryAt(now.mono + wait);
                 let intent = &open.intent;
                 self.publish_trouble =
-                    Some(format!("part {part_id} of {name}/{} is not visible: {}", intent.table, failure.reason));
+                    Some(format!("part {part_id} of {name}/{} is not visible: {}", intent.table(), failure.reason));
             }
+        }
+    }
+
+    /// Deletes records of rows, and the uploads that hold the rows of some: only when the first is durable, as recovery
+    /// needs them until then.
+    pub(super) fn forget_rows(
+        &mut self,
+        name: &str,
+        table: Table,
+        seqs: impl IntoIterator<Item = u64>,
+        uploads: impl IntoIterator<Item = Uuid>,
+    ) {
+        for seq in seqs {
+            self.out.delete(Key::Rows { experiment: name.to_owned(), table, seq });
+        }
+        for part_id in uploads {
+            self.out.later(Effect::Discard { experiment: name.to_owned(), table, part_id });
         }
     }
 
     /// Ends an experiment when nothing is left to run and all of it is visible.
     pub(super) fn finish(&mut self, name: &str) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        let ended = matches!(experiment.record.state, ExperimentState::Finished | ExperimentState::Failed);
-        if ended || experiment.leaving.is_some() || !experiment.is_complete() || !experiment.is_rolled() {
+        let ended = matches!(experiment.record.state(), ExperimentState::Finished | ExperimentState::Failed);
+        if ended || experiment.leaving.is_some() || !experiment.is_complete() || !experiment.is_published() {
             return;
         }
-        experiment.record.state =
-            if experiment.failed.is_empty() { ExperimentState::Finished } else { ExperimentState::Failed };
+        let end = if experiment.failed.is_empty() { ExperimentState::Finished } else { ExperimentState::Failed };
+        experiment.record.set_state(end);
         let record = experiment.record.clone();
         self.out.put(Record::Experiment(record));
     }
@@ -170,7 +166,7 @@ impl Farm {
         let tasks = experiment.table(Table::Tasks);
         let wait = FlushWait { client, rows_before: tasks.rows_in_parts, parts_before: tasks.parts };
         experiment.flushes.push(wait);
-        self.roll_due(name, now);
+        self.publish_due(name, now);
         self.answer_flushes(name);
     }
 
@@ -191,7 +187,7 @@ impl Farm {
 }
 
 fn close(rows: &mut super::tables::TableRows, intent: &Intent, bytes: u64) -> Totals {
-    rows.rolling_rows = rows.rolling_rows.saturating_sub(intent.rows);
+    rows.publishing_rows = rows.publishing_rows.saturating_sub(intent.rows);
     rows.parts += 1;
     rows.rows_in_parts += intent.rows;
     rows.bytes_in_parts += bytes;
