@@ -172,6 +172,15 @@ impl Drop for Writing {
     }
 }
 
+/// Writes a file that appears whole or not at all.
+pub fn whole_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let partial = partial_beside(path);
+    std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|error| {
+        let _ = std::fs::remove_file(&partial);
+        cannot_write(path, &error)
+    })
+}
+
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
 }

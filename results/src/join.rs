@@ -11,6 +11,8 @@ use arrow::error::ArrowError;
 use crate::ResultsError;
 
 const TASK_ID: &str = "task_id";
+/// What rows of all tables are found by: a join adds nothing to it.
+const KEYS: [&str; 2] = [TASK_ID, "task_index"];
 
 /// Rows of `tasks`, found by their id.
 pub struct TasksById {
@@ -31,7 +33,7 @@ impl TasksById {
         let found: UInt32Array = ids.iter().map(|id| self.rows.get(id?).copied()).collect();
         let mut columns = rows.columns().to_vec();
         let fields = self.tasks.schema_ref().fields().iter().zip(self.tasks.columns());
-        for (_, column) in fields.filter(|(field, _)| field.name() != TASK_ID) {
+        for (_, column) in fields.filter(|(field, _)| is_added(field)) {
             columns.push(take(column, &found, None)?);
         }
         Ok(RecordBatch::try_new(schema(rows.schema_ref(), self.tasks.schema_ref()), columns)?)
@@ -40,7 +42,7 @@ impl TasksById {
 
 /// The columns of a join. One of `tasks` that has the name of an own one is called `param_NAME`.
 pub fn schema(rows: &Schema, tasks: &Schema) -> SchemaRef {
-    let added = tasks.fields().iter().filter(|field| field.name() != TASK_ID).map(|field| {
+    let added = tasks.fields().iter().filter(|field| is_added(field)).map(|field| {
         let name = match rows.column_with_name(field.name()) {
             Some(_) => format!("param_{}", field.name()),
             None => field.name().clone(),
@@ -48,6 +50,10 @@ pub fn schema(rows: &Schema, tasks: &Schema) -> SchemaRef {
         Arc::new(Field::new(name, field.data_type().clone(), true))
     });
     Arc::new(Schema::new(rows.fields().iter().cloned().chain(added).collect::<Vec<_>>()))
+}
+
+fn is_added(field: &Field) -> bool {
+    !KEYS.contains(&field.name().as_str())
 }
 
 /// The rows of these tasks.

@@ -13,14 +13,14 @@ use powersweep_engine::workload::{self, Workload};
 use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value};
 use powersweep_experiments::{TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
-use powersweep_results::{jobs, series, tasks};
+use powersweep_results::{jobs, part, series, tasks};
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
 use crate::args::{Format, SimulateArgs};
 use crate::commands::worker;
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::writing::{Encoding, Writing};
+use crate::writing::{self, Encoding, Writing};
 use crate::{inputs, rows, screen};
 
 /// Most memory of one workload's jobs (bytes): beyond it a parameter is a slip of the pen.
@@ -227,12 +227,18 @@ fn row_text(batch: &RecordBatch) -> String {
 
 /// Writes the rows of an optional table. The file appears whole or not at all.
 fn write(option: &str, path: &Path, task: &TaskSpec, batch: &RecordBatch) -> Result<(), Failure> {
-    let encoding = match path.extension().and_then(|e| e.to_str()) {
-        Some("parquet") => Encoding::Parquet,
-        Some("csv") => Encoding::Csv,
-        _ => return Err(Failure::new(Exit::Usage, format!("{option} {}: end it in .parquet or .csv", path.display()))),
-    };
-    let mut out = Writing::begin(Some(path), encoding, batch.schema_ref(), &task.experiment)?;
-    out.write(batch)?;
-    out.finish()
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("csv") => {
+            let mut out = Writing::begin(Some(path), Encoding::Csv, batch.schema_ref(), &task.experiment)?;
+            out.write(batch)?;
+            out.finish()
+        }
+        Some("parquet") => {
+            let experiment = task.experiment.to_string();
+            let footer = part::Footer { experiment, part_id: uuid::Uuid::now_v7(), rows: batch.num_rows() as u64 };
+            let bytes = part::encode(batch.schema_ref(), std::slice::from_ref(batch), &footer);
+            writing::whole_file(path, &bytes.or_exit(Exit::Failure)?)
+        }
+        _ => Err(Failure::new(Exit::Usage, format!("{option} {}: end it in .parquet or .csv", path.display()))),
+    }
 }

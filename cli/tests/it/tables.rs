@@ -288,6 +288,7 @@ fn a_wide_export_joins_the_tasks() {
     let own = narrow.num_columns();
     assert_eq!(wide.columns()[..own], *narrow.columns(), "the own columns in the same order");
     assert!(wide.num_columns() > own + 100);
+    assert!(wide.column_by_name("param_task_index").is_none(), "both tables have the index");
     assert!(wide.column_by_name("param_procs").is_some_and(|column| column.null_count() == 72_000));
     let text = |name: &str| wide.column_by_name(name).expect("a column").as_string::<i32>();
     for (id, order) in text("task_id").iter().zip(text("queue_order")) {

@@ -22,11 +22,15 @@ const NAMES: &[Name] = &[
     Name { retired: "Touch", instead: "the name of the mechanism", still_in: &["experiments/"] },
     Name { retired: "Vigil", instead: "stall detector", still_in: &["coordinator/"] },
     Name { retired: "Wheel", instead: "the name of the mechanism", still_in: &["experiments/"] },
-    Name { retired: "queueing::", instead: "queues::", still_in: &["CONTRIBUTING.md", "engine/tests/"] },
+    Name {
+        retired: "queueing::",
+        instead: "queues::",
+        still_in: &["CONTRIBUTING.md", "cli/", "engine/", "experiments/", "results/"],
+    },
     Name {
         retired: "registry::",
         instead: "spec:: (types) or components:: (the list)",
-        still_in: &["CONTRIBUTING.md"],
+        still_in: &["CONTRIBUTING.md", "cli/", "engine/", "experiments/", "proto/", "results/", "workloads/"],
     },
     Name { retired: "unrolled", instead: "unpublished", still_in: &[] },
 ];
