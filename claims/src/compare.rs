@@ -17,8 +17,8 @@ pub(crate) type Numbers = Vec<f64>;
 /// What must hold of a value.
 #[derive(Debug, Clone)]
 pub(crate) enum Comparison {
-    /// Close to a published number: the tolerance is the largest of `relative` times the number, `absolute`, and the value
-    /// of `of`.
+    /// Close to a published number: the tolerance is the largest of `relative` times the number, `absolute`, and the
+    /// value of `of`.
     Within {
         published: Numbers,
         relative: f64,

@@ -29,8 +29,8 @@ impl Rows {
         self.tables.entry((manifest.to_owned(), table)).or_default().extend(batches);
     }
 
-    /// The values of a column in the rows that meet the conditions, by group. Without a column every row has the value 1.
-    /// A list has one row an element.
+    /// The values of a column in the rows that meet the conditions, by group. Without a column every row has the value
+    /// 1. A list has one row an element.
     pub(crate) fn values(
         &self,
         manifest: &str,

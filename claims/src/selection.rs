@@ -24,8 +24,8 @@ pub(crate) enum Aggregate {
     Count,
     /// The standard error of the mean of independent values.
     StandardError,
-    /// The greatest ratio of two neighbouring values, the larger over the smaller; ratios with a zero do not count. Only
-    /// for groups, which have an order.
+    /// The greatest ratio of two neighbouring values, the larger over the smaller; ratios with a zero do not count.
+    /// Only for groups, which have an order.
     GreatestChange,
     /// The quantile of this order, 0 to 1, linear between order statistics.
     Quantile(f64),
@@ -45,7 +45,8 @@ impl Aggregate {
         })
     }
 
-    /// The aggregate of the values. Except for a change they are sorted first, so that the order of rows does not matter.
+    /// The aggregate of the values. Except for a change they are sorted first, so that the order of rows does not
+    /// matter.
     pub(crate) fn of(self, mut values: Vec<f64>) -> Result<f64, String> {
         if self != Aggregate::GreatestChange {
             values.sort_by(f64::total_cmp);
@@ -177,8 +178,8 @@ impl Selection {
         }
     }
 
-    /// This selection, overridden by the keys of `other`. If `other` names runs, only the conditions on its `same` columns
-    /// stay.
+    /// This selection, overridden by the keys of `other`. If `other` names runs, only the conditions on its `same`
+    /// columns stay.
     pub(crate) fn with(&self, other: &Selection) -> Selection {
         let mut merged = self.clone();
         if other.runs.is_some() {
@@ -207,8 +208,8 @@ impl Selection {
         selection
     }
 
-    /// A problem if the column is a list and no element is chosen, or the other way round. `fixed`: columns on which the
-    /// claim sets conditions.
+    /// A problem if the column is a list and no element is chosen, or the other way round. `fixed`: columns on which
+    /// the claim sets conditions.
     pub(crate) fn elements_problem(&self, rows: &'static Table, fixed: &[&str]) -> Option<(String, &'static str)> {
         let name = self.column.as_ref()?;
         let column = column_of(rows, name)?;

@@ -45,8 +45,8 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a choice: role, name and version of the component, and the parameters that `is_in` accepts and that are not at
-/// their default.
+/// Appends a choice: role, name and version of the component, and the parameters that `is_in` accepts and that are not
+/// at their default.
 ///
 /// Nothing is appended for the default component of a role, at version 1, without such parameters.
 pub fn push_choice(out: &mut Vec<u8>, choice: &Choice, is_in: impl Fn(&Param) -> bool) {

@@ -1,4 +1,4 @@
-//! Exact decimal numbers, so that a range written with steps of 0.1 means the numbers a reader sees.
+//! Exact decimal numbers: a range with steps of 0.1 has exactly the decimal values that the manifest states.
 
 /// `mantissa * 10^exponent`, exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Decimal {
     pub(crate) fn to_f64(self) -> f64 {
         let shift = self.exponent.unsigned_abs() as usize;
         if self.mantissa.unsigned_abs() <= 1 << 53 && shift < EXACT_POWERS.len() {
-            // Both operands are exact, so the one rounding of the operation is the correct one.
+            // Both operands are exact, so the result is rounded only once.
             let mantissa = self.mantissa as f64;
             return if self.exponent < 0 { mantissa / EXACT_POWERS[shift] } else { mantissa * EXACT_POWERS[shift] };
         }

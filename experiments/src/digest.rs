@@ -1,4 +1,4 @@
-//! SHA-256 digests: what names a workload log, and what checks a file.
+//! SHA-256 digests, which identify logs and check files.
 
 use std::array::TryFromSliceError;
 use std::fmt;
@@ -8,7 +8,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 digest. That of a log's decompressed bytes identifies the log, whatever its name, place or compression.
+/// A SHA-256 digest. The digest of a log's decompressed bytes identifies the log, whatever its name, place or
+/// compression.
 ///
 /// Shown as 64 lower-case hexadecimal digits; parsed from digits of either case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -20,7 +21,7 @@ impl Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
-    /// The digest of all that a reader gives.
+    /// The digest of all bytes of a reader.
     pub fn of_reader(mut reader: impl Read) -> io::Result<Digest> {
         let mut hasher = Hasher(Sha256::new());
         io::copy(&mut reader, &mut hasher)?;
@@ -52,7 +53,7 @@ impl From<[u8; 32]> for Digest {
     }
 }
 
-/// From the 32 raw bytes of a message.
+/// Reads the 32 raw bytes of a message.
 impl TryFrom<&[u8]> for Digest {
     type Error = TryFromSliceError;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a manifest or another TOML file: every problem at once, each with its place in the text.
+//! Problems of a manifest or another TOML file, each with its place in the text.
 
 use std::fmt;
 use std::ops::Range;
@@ -28,12 +28,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// `message`: what is wrong. `expected`: what would be right here, shown at the caret.
+    /// `message` says what is wrong. `expected` says what would be right at this place; it is shown at the caret.
     pub fn new(span: Range<usize>, message: impl Into<String>, expected: impl Into<String>) -> Problem {
         Problem { source: None, span, message: message.into(), expected: expected.into(), help: None }
     }
 
-    /// Adds a hint: the nearest valid name, or the way out.
+    /// Adds a hint: the nearest valid name, or what to do.
     pub fn help(mut self, help: impl Into<String>) -> Problem {
         self.help = Some(help.into());
         self
@@ -45,12 +45,12 @@ impl Problem {
         self
     }
 
-    /// What is wrong, in one sentence.
+    /// The problem in one sentence.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What would be right at this place.
+    /// The expectation at this place.
     pub fn expected(&self) -> &str {
         &self.expected
     }
@@ -67,7 +67,7 @@ impl Problem {
 }
 
 impl ManifestErrors {
-    /// Sorts the problems by place and bounds every span to the text.
+    /// Sorts the problems by place and limits every span to the text.
     pub fn new(file: &str, text: &Arc<str>, mut problems: Vec<Problem>) -> ManifestErrors {
         let source = Arc::new(NamedSource::new(file, text.clone()));
         for problem in &mut problems {
@@ -120,7 +120,7 @@ impl fmt::Display for ManifestErrors {
             }
             let (line, column, shown) = place(text, problem.span.start);
             let gutter = " ".repeat(line.to_string().len());
-            // The caret line repeats tabs, so that the caret stands below its character.
+            // The caret line repeats tabs, so that the caret is below its character.
             let pad: String = shown.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             let width = text[problem.span.clone()].lines().next().map_or(0, |l| l.chars().count()).max(1);
             writeln!(f, "error: {}", problem.message)?;
@@ -138,7 +138,7 @@ impl fmt::Display for ManifestErrors {
 
 impl std::error::Error for ManifestErrors {}
 
-// `Display` already shows every line and caret, so that nothing is left for labels. `drawn` draws them instead.
+// `Display` shows all lines and carets, so there are no labels. `drawn` draws them instead.
 impl Diagnostic for ManifestErrors {}
 
 impl fmt::Display for Problem {
@@ -164,7 +164,7 @@ impl Diagnostic for Problem {
     }
 }
 
-/// A sweep that cannot be made from a correct manifest. Final until the logs are found or the manifest is edited.
+/// A correct manifest of which no sweep can be made. Final until the logs are found or the manifest is edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SweepError {
     /// A log of the manifest has no digest.
@@ -180,11 +180,11 @@ pub enum SweepError {
     SameLog {
         /// Name of one log.
         first: String,
-        /// Name of the other.
+        /// Name of the other log.
         second: String,
-        /// A workload block with the one.
+        /// A workload block with the one log.
         first_label: String,
-        /// A workload block with the other.
+        /// A workload block with the other log.
         second_label: String,
     },
 }

@@ -1,15 +1,15 @@
 //! Excluded indices: membership, exact counts and the next included index, without enumerating the sweep.
 //!
-//! The rules are compiled once into a decision diagram. A node is an interval of indices, split into runs. A run repeats
-//! one child: all included, all excluded, or another node. What lies below some digits depends only on the rules that
-//! these digits leave undecided, so nodes are shared, and digits that no rule names cost nothing. A question about an
-//! index walks from the root to a leaf.
+//! The rules are compiled once into a decision diagram. A node is an interval of indices, split into runs. A run
+//! repeats one child: all indices included, all excluded, or another node. The indices below some digits depend only on
+//! the rules that these digits leave undecided. So nodes are shared, and digits that no rule names need no node. A
+//! look-up walks from the root to a leaf.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::space::{LEVELS, Level};
 
-/// What one rule asks of a variant of a level.
+/// The requirement of one rule on a variant of a level.
 #[derive(Debug, Clone)]
 pub(crate) enum Requirement {
     /// The rule does not apply in this variant.
@@ -18,13 +18,13 @@ pub(crate) enum Requirement {
     When(Vec<(usize, Vec<u64>)>),
 }
 
-/// One rule: for each level nothing, or what it asks of every variant. The indices that meet it are excluded.
+/// One rule: for each level nothing, or a requirement on every variant. Indices that meet all of them are excluded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rule {
     pub(crate) levels: [Option<Vec<Requirement>>; LEVELS],
 }
 
-/// What a run repeats.
+/// The child that a run repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Child {
     Included,
@@ -36,7 +36,7 @@ enum Child {
 /// Copies of one child.
 #[derive(Debug, Clone, Copy)]
 struct Run {
-    /// The first index, counted from the node's first.
+    /// The offset of the run in its node.
     start: u64,
     /// Indices of one copy; 1 if they are all included or all excluded.
     stride: u64,
@@ -49,7 +49,7 @@ const EXCLUDED: Run = Run { start: 0, stride: 1, child: Child::Excluded };
 /// An interval of indices.
 #[derive(Debug)]
 struct Node {
-    /// Runs in order, the first at 0; neighbours differ.
+    /// Runs in order, the first at offset 0. Neighbours differ.
     runs: Vec<Run>,
     indices: u64,
     included: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Exclusion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooIntertwined;
 
-/// Rules and positions that compiling may look at; what is looked at also bounds the diagram's memory.
+/// Greatest number of rules and positions that the compiler visits. Bounds the time and the memory of the diagram.
 const STEPS_MAX: usize = 10_000_000;
 
 impl Exclusion {
@@ -81,7 +81,7 @@ impl Exclusion {
         Ok(Exclusion { root, nodes: compiler.nodes, indices: tail[0] })
     }
 
-    /// Whether an index below the product is excluded.
+    /// Whether an index of the sweep is excluded.
     pub(crate) fn contains(&self, index: u64) -> bool {
         let (mut run, mut offset) = (self.root, index);
         while let Child::Node(node) = run.child {
@@ -103,7 +103,7 @@ impl Exclusion {
         self.next_in_run(self.root, from, self.indices)
     }
 
-    /// The first included index of a run of this length; all are counted from the run's start.
+    /// The first included index at or after `from` in a run of this length. Indices count from the start of the run.
     fn next_in_run(&self, run: Run, from: u64, len: u64) -> Option<u64> {
         if from >= len || run.child == Child::Excluded {
             return None;
@@ -139,7 +139,7 @@ fn included(nodes: &[Node], run: Run, len: u64) -> u64 {
     }
 }
 
-/// Runs that are being put in a row.
+/// Runs of a node that is being built.
 #[derive(Default)]
 struct Runs {
     runs: Vec<Run>,
@@ -156,16 +156,16 @@ impl Runs {
     }
 }
 
-/// Where a node begins: level, variant and digit; with neither of the latter: all variants of the level.
+/// The place of a node: a level, and within it a variant and a digit, or all variants.
 type Place = (usize, Option<(usize, usize)>);
 
 struct Compiler<'a> {
     levels: &'a [Level; LEVELS],
     rules: &'a [Rule],
-    /// Indices of all levels from this one on.
+    /// Number of indices of all levels from this one on.
     tail: [u64; LEVELS + 1],
     nodes: Vec<Node>,
-    /// What is below a place where these rules are undecided.
+    /// Finished nodes, by place and undecided rules.
     known: HashMap<(Place, Vec<usize>), Run>,
     steps: usize,
 }
@@ -176,7 +176,7 @@ impl<'a> Compiler<'a> {
         if self.steps > STEPS_MAX { Err(TooIntertwined) } else { Ok(()) }
     }
 
-    /// What a rule asks of the digits of a variant; `None` if it does not apply there.
+    /// The conditions of a rule on the digits of a variant; `None` if the rule does not apply there.
     fn conditions(&self, rule: usize, at: usize, variant: usize) -> Option<&'a [(usize, Vec<u64>)]> {
         match self.rules[rule].levels[at].as_ref().map(|variants| &variants[variant]) {
             None => Some(&[]),
@@ -185,17 +185,17 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Whether a rule asks nothing of this level and those behind it.
-    fn asks_nothing_from(&self, rule: usize, at: usize) -> bool {
+    /// Whether a rule has no requirement on this level and the levels after it.
+    fn has_no_requirement_from(&self, rule: usize, at: usize) -> bool {
         self.rules[rule].levels[at..].iter().all(Option::is_none)
     }
 
-    /// What is below the variants of the levels before this one, given the rules that they leave undecided.
+    /// The indices of this level and the levels after it, given the rules that the levels before it leave undecided.
     fn level(&mut self, at: usize, undecided: Vec<usize>) -> Result<Run, TooIntertwined> {
         if undecided.is_empty() {
             return Ok(INCLUDED);
         }
-        if undecided.iter().any(|rule| self.asks_nothing_from(*rule, at)) {
+        if undecided.iter().any(|rule| self.has_no_requirement_from(*rule, at)) {
             return Ok(EXCLUDED);
         }
         let key = ((at, None), undecided);
@@ -214,7 +214,7 @@ impl<'a> Compiler<'a> {
         Ok(self.finish(key, runs))
     }
 
-    /// What is below the digits of a variant before this one.
+    /// The indices of this digit of a variant, of the digits after it and of the levels after it.
     fn digits(
         &mut self,
         (at, variant, digit): (usize, usize, usize),
@@ -229,11 +229,11 @@ impl<'a> Compiler<'a> {
         if let Some(run) = self.known.get(&key) {
             return Ok(*run);
         }
-        // Rules without a condition on this digit, and those that go on at a position that they name.
+        // Rules without a condition on this digit, and rules by the positions that they name.
         let (mut others, mut named) = (Vec::new(), BTreeMap::<u64, Vec<usize>>::new());
         for rule in &key.1 {
             let conditions = self.conditions(*rule, at, variant).unwrap_or_default();
-            if conditions.iter().all(|(on, _)| *on < digit) && self.asks_nothing_from(*rule, at + 1) {
+            if conditions.iter().all(|(on, _)| *on < digit) && self.has_no_requirement_from(*rule, at + 1) {
                 return Ok(EXCLUDED);
             }
             match conditions.iter().find(|(on, _)| *on == digit) {
@@ -245,7 +245,7 @@ impl<'a> Compiler<'a> {
             }
         }
         let (len, below) = (digits[digit].len(), indices / digits[digit].len());
-        // Positions that no rule names all behave alike.
+        // All positions that no rule names have the same child.
         let unnamed = if named.len() as u64 == len {
             INCLUDED
         } else {
@@ -263,7 +263,7 @@ impl<'a> Compiler<'a> {
         Ok(self.finish(key, runs))
     }
 
-    /// The node of these runs, or the only run itself.
+    /// Adds a node with these runs. A single run needs no node.
     fn finish(&mut self, key: (Place, Vec<usize>), Runs { runs, end }: Runs) -> Run {
         let run = match runs.as_slice() {
             [only] => *only,
@@ -310,7 +310,7 @@ mod tests {
         let levels = [level(&[1_000, 1_000]), level(&[]), level(&[]), level(&[]), level(&[1_000])];
         let rules = [rule((1, (0..500).collect()), (0, vec![7])), rule((0, vec![3]), (0, vec![8, 9]))];
         let exclusion = Exclusion::new(&levels, &rules).expect("two rules");
-        // Five kinds of nodes: all digits, the second digit with and without the second rule, seeds of either or both.
+        // Nodes: the first digit, the second digit with and without the second rule, seeds of either rule or both.
         assert!(exclusion.nodes.len() <= 6, "{}", exclusion.nodes.len());
         assert_eq!(exclusion.included(), 1_000_000_000 - 500_000 - 2_000);
         assert!(exclusion.contains(3_000_008) && !exclusion.contains(2_000_008) && exclusion.contains(2_000_007));

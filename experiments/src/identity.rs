@@ -1,17 +1,18 @@
-//! What makes two tasks the same task: the canonical bytes of a spec and the id derived from them.
+//! Identity of tasks: the canonical bytes of a spec, and the task id derived from them.
 //!
 //! Rules, each of which keeps ids stable while the program grows:
-//! - A choice counts as the sorted list of (name, typed value) of those of its parameters that are part of the identity.
-//! - A parameter at its default is left out, so a parameter added later changes no id; defaults never change.
-//! - A component is left out when it is its role's default component, at version 1, with no parameter listed, so a role added
+//! - A choice is encoded as the sorted list of (name, typed value) of the parameters that belong to the identity.
+//! - A parameter at its default is left out, so that a parameter added later changes no id. Defaults never change.
+//! - The default component of a role, at version 1 and without listed parameters, is left out, so that a role added
 //!   later changes no id. Default components never change.
-//! - A role that has no say in the simulation is left out.
-//! - The kernel's version and the version of every listed component are in, so changed results get new ids.
-//! - Reals are their bits after `-0.0` became `0.0`; NaN never gets this far (`Param::check` refuses it).
-//! - A log is the digest of its decompressed bytes; its name and place are not in. Labels are not in.
-//! - The seed is in.
+//! - A role that does not apply to the simulation is left out.
+//! - The version of the kernel and of every listed component is included, so that changed results get new ids.
+//! - Reals are encoded as their bits, with one zero ([`crate::canonical`]).
+//! - A log is encoded as the digest of its decompressed bytes. Its name and place are left out, and so are labels.
+//! - The seed is included.
 //!
-//! `tests/golden/task_ids.txt` holds ids of released specs. It may grow; a changed line means lost results of users.
+//! `tests/golden/task_ids.txt` holds ids of released specs. It may grow. A changed line would mean that users lose
+//! results.
 
 use powersweep_engine::{KERNEL_VERSION, SimSpec};
 use uuid::Uuid;
@@ -25,10 +26,10 @@ pub const NAMESPACE: Uuid = Uuid::from_u128(0x6f0d_3c5e_92a1_4b77_8e35_b1c4_70d9
 /// First bytes of every canonical spec: the version of this encoding.
 const MAGIC: &[u8] = b"powersweep task 1\n";
 
-/// Where the seed stands in the canonical bytes: behind the magic and the kernel's version.
+/// Offset of the seed in the canonical bytes: after the magic bytes and the kernel's version.
 const SEED_AT: usize = MAGIC.len() + size_of_val(&KERNEL_VERSION);
 
-/// The canonical bytes of a spec: equal exactly when two specs are the same task.
+/// The canonical bytes of a spec. Two specs are the same task exactly when their bytes are equal.
 pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(MAGIC);
@@ -53,7 +54,7 @@ pub fn task_id(sim: &SimSpec, digest: Option<Digest>) -> Uuid {
     Uuid::new_v5(&NAMESPACE, &canonical(sim, digest))
 }
 
-/// The id of the task that [`canonical`] gave these bytes for, were its seed this one. The bytes then are that task's.
+/// Replaces the seed in bytes from [`canonical`], and returns the id of the task with this seed.
 pub(crate) fn task_id_with_seed(canonical: &mut [u8], seed: u64) -> Uuid {
     let seed = seed.to_le_bytes();
     canonical[SEED_AT..SEED_AT + seed.len()].copy_from_slice(&seed);
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_and_names_of_logs_leave_no_trace() {
+    fn defaults_and_names_of_logs_do_not_change_an_id() {
         let spec = SimSpec::new();
         let same = with(Role::Platform, "homogeneous", &[("size_factor", Value::Int(1))]);
         assert_eq!(canonical(&spec, None), canonical(&same, None));
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn another_seed_in_the_bytes_is_another_seed_in_the_spec() {
+    fn replacing_the_seed_in_the_bytes_equals_encoding_another_seed() {
         let mut sim = with(Role::Order, "sjf", &[]);
         for digest in [None, Some(Digest::of(b"log"))] {
             sim.seed = 1;
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_zero_is_zero() {
+    fn negative_zero_has_the_id_of_zero() {
         let a = with(Role::Platform, "homogeneous", &[("beta", Value::Real(0.0))]);
         let b = with(Role::Platform, "homogeneous", &[("beta", Value::Real(-0.0))]);
         assert_eq!(task_id(&a, None), task_id(&b, None));

@@ -1,8 +1,8 @@
-//! What to run: a manifest becomes a lazy sweep of tasks.
+//! Manifests and sweeps: a manifest becomes a lazy sequence of tasks.
 //!
 //! [`Manifest::parse`] reads TOML and reports every problem at once. [`Sweep::new`] adds the digests of the logs;
-//! [`Sweep::task`] decodes task `i` from its index, so that a sweep of 10^9 tasks costs as little as one of ten.
-//! [`identity`] says when two tasks are the same.
+//! [`Sweep::task`] decodes task `i` from its index, so that a sweep of 10^9 tasks needs no more memory than one of ten.
+//! [`identity`] defines when two tasks are the same.
 //!
 //! Pure: no file system, clock, thread or network. The caller finds the logs and gives their digests.
 
@@ -26,7 +26,7 @@ mod space;
 mod sweep;
 mod values;
 
-/// What readers of other TOML files share with that of manifests.
+/// Helpers for readers of other TOML files.
 pub mod reading {
     pub use crate::manifest::values::{integer, kind};
     pub use crate::names::suggestion;

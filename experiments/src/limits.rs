@@ -1,6 +1,6 @@
 //! Limits of one task, and amounts with units.
 //!
-//! Limits say when an attempt is given up, never what its row says: they are not part of a task's identity, and a manifest
+//! A limit can stop an attempt but never changes a row. So limits are not part of a task's identity, and a manifest
 //! whose limits change keeps its rows.
 
 use powersweep_engine::Value;
@@ -11,10 +11,10 @@ use crate::errors::Problem;
 use crate::manifest::values::{integer, kind, read};
 use crate::names::suggestion;
 
-/// The limits of a manifest's `[limits]`. What is not there does not limit.
+/// The limits of a manifest's `[limits]`. A missing entry does not limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TaskLimits {
-    /// Longest simulation of one task (s), above 0. Getting and reading its log does not count.
+    /// Longest simulation of one task (s), above 0. Loading and parsing its log does not count.
     pub task_deadline_s: Option<f64>,
     /// Most simulated events of one task, at least 1.
     pub task_max_events: Option<u64>,
@@ -22,7 +22,7 @@ pub struct TaskLimits {
     pub task_max_memory_bytes: Option<u64>,
 }
 
-/// Longest deadline (s): some 30 years, what a clock can add to an instant.
+/// Longest deadline (s): some 30 years, so that adding it to an instant cannot overflow.
 pub const DEADLINE_MAX_S: f64 = 1e9;
 
 pub(crate) const DEADLINE: Param = Param {
@@ -31,8 +31,8 @@ pub(crate) const DEADLINE: Param = Param {
     unit: "s",
     default: ParamDefault::Real(f64::INFINITY),
     identity: false,
-    doc: "Longest simulation of one task; none by default. Getting and reading its log does not count. An attempt beyond it \
-          fails, is tried again elsewhere, and is given up after three.",
+    doc: "Longest simulation of one task; none by default. Loading and parsing its log does not count. An attempt that \
+          takes longer fails and is repeated on another worker; after three attempts the task has failed.",
 };
 
 pub(crate) const EVENTS: Param = Param {
@@ -46,7 +46,7 @@ pub(crate) const EVENTS: Param = Param {
 
 /// The key of the memory limit.
 pub(crate) const MEMORY: &str = "task_max_memory";
-/// What it means.
+/// The documentation of the memory limit.
 pub(crate) const MEMORY_DOC: &str = "Most memory of one task: its workload and the state of its simulation (running jobs, events, \
      power, recorded series); no limit by default. Bytes, or a text with a unit such as \"512 MiB\".";
 
@@ -62,7 +62,7 @@ pub(crate) fn limits(top: &DeTable<'_>, problems: &mut Vec<Problem>) -> TaskLimi
     };
     let mut one = |param: &Param, value: &toml::Spanned<DeValue<'_>>| {
         if matches!(value.get_ref(), DeValue::Array(_) | DeValue::Table(_)) {
-            let message = format!("`{}` is one value: a limit is no axis", param.name);
+            let message = format!("`{}` must be one value: a limit cannot be an axis", param.name);
             problems.push(Problem::new(value.span(), message, "expected a number"));
             return None;
         }
@@ -101,7 +101,7 @@ fn memory(value: &DeValue<'_>) -> Result<u64, String> {
     }
 }
 
-/// Units of bytes: those of 1024 and those of 1000.
+/// Units of bytes, in powers of 1024 and of 1000.
 const BYTE_UNITS: [(&str, u64); 9] = [
     ("kib", 1 << 10),
     ("mib", 1 << 20),
@@ -117,7 +117,7 @@ const BYTE_UNITS: [(&str, u64); 9] = [
 /// An amount of bytes such as `4096`, `512MiB`, `1.5 GB`; at least 1.
 ///
 /// # Errors
-/// What was expected instead.
+/// The text that was expected.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let expected = || format!("bytes such as 4096, 512MiB or 1.5 GB instead of `{text}`");
     let lower = text.trim().to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The manifests that come with the program.
+//! The built-in manifests.
 
 /// Name and text of every built-in manifest; the first is the quickstart.
 pub fn builtin() -> &'static [(&'static str, &'static str)] {

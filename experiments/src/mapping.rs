@@ -1,9 +1,9 @@
-//! Where the tasks of one sweep lie in another, for edits of manifests with millions of finished tasks.
+//! The indices of the tasks of one sweep in another sweep, for edits of manifests with millions of finished tasks.
 //!
-//! [`Sweep::index_of`] answers for one task from its spec. Here nothing is decoded per task: a level's position in the new
-//! sweep depends on its position in the old one alone, and within a block that kept its axes each digit maps by itself.
-//! So components and values are compared once a value of an axis (or, where blocks changed their axes, once a position of the
-//! level), and a task costs a few divisions. The answers are those of `index_of`.
+//! [`Sweep::index_of`] finds one task by its spec. Here no task is decoded: a level's position in the new sweep depends
+//! only on its position in the old one, and within a block that kept its axes every digit maps independently. So
+//! components and values are compared once for each value of an axis, or once for each position of the level if a block
+//! changed its axes. A task then costs a few divisions. The result is the same as that of `index_of`.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::Sweep;
 use crate::space::{Digit, LOG, SEED_LEVEL, Variant};
 use crate::values::Values;
 
-/// Comparisons that making one table of zipped values may take; beyond, positions are compared one by one.
+/// Greatest number of comparisons for one table of zipped values. Beyond it, positions are compared one by one.
 const ZIP_COMPARISONS_MAX: u64 = 1 << 22;
 
-/// Maps indices of one sweep to those of another that simulate the same.
+/// Maps indices of one sweep to the indices of the same tasks in another sweep.
 #[derive(Debug)]
 pub struct Mapping {
     old: Sweep,
@@ -27,19 +27,19 @@ pub struct Mapping {
 
 #[derive(Debug, Default)]
 struct LevelMap {
-    /// The last answer: runs of indices share the slower levels.
+    /// The last result: consecutive indices share the slower levels.
     last: Option<(u64, Option<u64>)>,
-    /// By old variant: how its digits map to the variant that has its tasks.
+    /// By old variant: the mapping of its digits to the variant that has its tasks.
     tables: HashMap<usize, Tables>,
-    /// Positions that no table answers.
+    /// Positions that are in no table.
     single: HashMap<u64, Option<u64>>,
 }
 
 #[derive(Debug)]
 struct Tables {
-    /// Position in the new level of what every offset shares.
+    /// The part of the new position that all offsets share.
     base: u64,
-    /// By old digit and position: what it adds in the new level; `None` where the new digit lacks the value.
+    /// By old digit and position: its share of the new position; `None` if the new digit lacks the value.
     digits: Vec<Vec<Option<u64>>>,
 }
 
@@ -56,13 +56,13 @@ impl Tables {
 }
 
 impl Mapping {
-    /// From the indices of `old` to those of `new`.
+    /// A mapping from indices of `old` to indices of `new`.
     pub fn new(old: &Sweep, new: &Sweep) -> Mapping {
         Mapping { old: old.clone(), new: new.clone(), levels: Default::default(), last_seed: None }
     }
 
-    /// The index at which the new sweep has the old one's task `index`; `None` if it has it nowhere or excludes it.
-    /// `index` must be a task of the old sweep.
+    /// The index in the new sweep of the task that has this index in the old sweep; `None` if the new sweep lacks the
+    /// task or excludes it. `index` must be a task of the old sweep.
     pub fn index(&mut self, index: u64) -> Option<u64> {
         let (mut there, mut rest) = (0, index);
         for at in 0..SEED_LEVEL {
@@ -104,7 +104,7 @@ impl Mapping {
         answer
     }
 
-    /// Compares the components, and learns how the digits map if the variant has no tables yet.
+    /// Compares the choices, and builds the tables of the digits if the variant has none.
     fn compare(&mut self, at: usize, position: u64, variant: usize, offset: u64) -> Option<u64> {
         let (old, new) = (&self.old.levels()[at], &self.new.levels()[at]);
         let same_log = |mine: &Value, theirs: &Value| self.new.digest_of(mine) == self.old.digest_of(theirs);
@@ -130,7 +130,7 @@ fn seeds(sweep: &Sweep) -> &Values {
     &sweep.levels()[SEED_LEVEL].variants[0].digits[0].columns[0].values
 }
 
-/// How the digits of a variant map to those of another that has one of its tasks; `None` if they are other axes.
+/// The mapping from the digits of a variant to the digits of a variant that shares a task; `None` if their axes differ.
 fn tables(
     (old, offset): (&Variant, u64),
     (new, new_offset): (&Variant, u64),
@@ -148,14 +148,14 @@ fn tables(
     for (at, digit) in old.digits.iter().enumerate() {
         let there = new.digits.iter().position(|other| names(other) == names(digit))?;
         let table = table(digit, &new.digits[there], strides[there], same_log)?;
-        // The task that both have fixes what the table adds.
+        // The shared task must map to itself.
         if table[positions.0[at] as usize] != Some(positions.1[there] * strides[there]) {
             return None;
         }
         base -= positions.1[there] * strides[there];
         digits.push(table);
     }
-    // Axes that only the new variant has stay where the task is: the old one has one value there.
+    // On an axis that only the new variant has, the old variant has one value: that of the shared task.
     let fixed = |name: &str| old.column(name).is_none();
     let known = |digit: &Digit| old.digits.iter().any(|other| names(other) == names(digit));
     let rest_is_fixed = new.digits.iter().filter(|d| !known(d)).all(|d| d.columns.iter().all(|c| fixed(c.name)));

@@ -1,12 +1,12 @@
-//! Names: which are allowed, and which valid one a writer may have meant.
+//! Names: which are allowed, and the nearest valid name for a mistyped one.
 
-/// Greatest length of a name: it becomes a folder and a column value.
+/// Greatest length of a name: it becomes a folder and the value of a column.
 pub(crate) const NAME_MAX: usize = 63;
 
-/// What an experiment's name must look like.
+/// The rule for names of experiments.
 pub(crate) const NAME_RULE: &str = "1 to 63 of a-z, 0-9, `.`, `_`, `-`, beginning with a letter or digit";
 
-/// What a block's label must look like.
+/// The rule for labels of blocks.
 pub(crate) const LABEL_RULE: &str = "1 to 63 of a-z, A-Z, 0-9, `.`, `_`, `-`, beginning with a letter or digit";
 
 /// Whether an experiment may have this name.
@@ -36,7 +36,7 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, candidate)| candidate)
 }
 
-/// 1 for equal names; one slip of the finger counts as near even in a short name.
+/// 1 for equal names. A single typing error counts as near even in a short name.
 fn likeness(a: &str, b: &str) -> f64 {
     let near = if a.len() >= 3 && strsim::osa_distance(a, b) <= 1 { 0.9 } else { 0.0 };
     strsim::jaro_winkler(a, b).max(near)
@@ -47,14 +47,15 @@ pub(crate) fn hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>
     nearest(name, candidates).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// "did you mean `x`?" for the nearest candidate, else for those that it is a part of, else the list of valid ones.
+/// "did you mean `x`?" for the nearest candidate, or else for the candidates that contain the name, or else the list of
+/// valid names.
 pub fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     if let Some(hint) = hint(name, candidates.clone()) {
         return hint;
     }
     let mut all = Vec::new();
     for candidate in candidates {
-        // Keys that several components share come once for each.
+        // A key that several components share occurs once for each of them.
         if !all.contains(&candidate) {
             all.push(candidate);
         }

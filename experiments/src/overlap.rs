@@ -1,4 +1,4 @@
-//! Whether two variants of a level hold the same components somewhere, decided without enumerating them.
+//! Whether two variants of a level share a combination of choices, decided without enumerating the variants.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::canonical::compare;
 use crate::manifest::LISTED_MAX;
 use crate::space::{Column, Digit, LOG, Level, Variant, tells_apart};
 
-/// Pairs of variants, values of axes and rows of zips that one search may look at.
+/// Greatest number of pairs of variants, values of axes and rows of zips that one search visits.
 const STEPS_MAX: u64 = 4_000_000;
 
-/// What two variants have in common.
+/// Two variants with a common combination of choices.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Overlap {
     pub(crate) first: usize,
     pub(crate) second: usize,
-    /// An example: values that both have, of the parameters that vary in either.
+    /// An example: common values of the parameters that vary in either variant.
     pub(crate) example: BTreeMap<&'static str, Value>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct TooMany;
 /// Compares names of logs.
 pub(crate) type SameLog<'a> = &'a dyn Fn(&Value, &Value) -> bool;
 
-/// The first pair of variants of a level that hold the same components somewhere.
+/// The first pair of variants of a level with a common combination of choices.
 pub(crate) fn find(level: &Level, same_log: SameLog<'_>) -> Result<Option<Overlap>, TooMany> {
     let mut steps = 0;
     let mut found: Option<Overlap> = None;
@@ -75,7 +75,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Values that both have; `None` if they have nothing in common.
+    /// Common values; `None` if there is no common combination.
     fn common(&self, steps: &mut u64) -> Result<Option<Assignment>, TooMany> {
         let mut assigned = Assignment::new();
         let params =
@@ -141,7 +141,7 @@ impl Pair<'_> {
         Ok(None)
     }
 
-    /// Chooses a row of every zip so that all agree; `assigned` then holds the choice.
+    /// Chooses a row of every zip so that all rows agree; `assigned` then holds their values.
     fn join(&self, groups: &[&Digit], assigned: &mut Assignment, steps: &mut u64) -> Result<bool, TooMany> {
         let Some((digit, rest)) = groups.split_first() else { return Ok(true) };
         for row in 0..digit.len() {
@@ -153,7 +153,7 @@ impl Pair<'_> {
                     return self.same(column.name, known, &value);
                 }
                 let fits = [self.a, self.b].into_iter().all(|variant| match variant.column(column.name) {
-                    // A zipped axis of the other variant is joined in its turn.
+                    // A zipped axis of the other variant is joined later.
                     Some((at, _)) if variant.digits[at].columns.len() > 1 => true,
                     Some((_, other)) => self.find_in(other, &value).is_some(),
                     None => variant.fixed(column.name).is_some_and(|other| self.same(column.name, other, &value)),

@@ -13,15 +13,16 @@ pub fn component_id(component: &Component) -> String {
 }
 
 impl Sweep {
-    /// Every registered component that some task uses, as "role/name", with this build's version of it. The kernel's version
-    /// is not among them.
+    /// The components that the tasks use, as "role/name", each with its version in this build. The kernel's version is
+    /// not among them.
     pub fn component_versions(&self) -> BTreeMap<String, u32> {
         let mut versions = BTreeMap::new();
         let mut roles = BTreeSet::new();
         let levels = &self.manifest().inner().levels;
         let components =
             || levels.iter().flat_map(|l| &l.variants).flat_map(|v| &v.choices).map(|choice| choice.component());
-        // A manifest's policies are all of one kind: workloads and platforms combine with each.
+        // All policies of a manifest belong to one kernel, since every workload and platform combines with each of
+        // them.
         let queueing = components().any(|component| component.role == Role::Policy && queues::is_component(component));
         let applies = |role: Role| !queueing || queues::ROLES.contains(&role);
         for component in components().filter(|component| applies(component.role)) {

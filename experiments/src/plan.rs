@@ -1,4 +1,4 @@
-//! What a sweep consists of, for `plan`: blocks and axes with exact numbers of tasks.
+//! Blocks and axes of a sweep with exact numbers of tasks, for `plan`.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ pub struct BlockSummary {
     pub section: &'static str,
     /// Its label.
     pub label: Arc<str>,
-    /// Combinations of its own axes.
+    /// Number of combinations of its own axes.
     pub combinations_count: u64,
-    /// Tasks that have it.
+    /// Number of tasks of this block.
     pub tasks_count: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct AxisSummary {
     pub block: Arc<str>,
     /// Name of the axis: the column in the results (`workload`, `platform`, `policy` for the labels).
     pub name: String,
-    /// The axes that it is zipped with.
+    /// The axes with which it is zipped.
     pub zipped_with: Vec<String>,
     /// Number of values.
     pub values_count: u64,
@@ -47,11 +47,11 @@ pub struct AxisSummary {
 pub struct AxisValue {
     /// The value as the results show it.
     pub text: String,
-    /// Tasks that have it in this block; `None` if that takes too long to count.
+    /// Number of tasks of this block that have the value; `None` if counting takes too long.
     pub tasks_count: Option<u64>,
 }
 
-/// Beyond this many variants the tasks of single values are not counted.
+/// In a sweep with more variants, the tasks of single values are not counted.
 const VARIANTS_MAX: usize = 1_000;
 
 impl AxisSummary {
@@ -171,7 +171,7 @@ fn labels(level: &Level) -> Vec<Arc<str>> {
     labels
 }
 
-/// Tasks of a block, or of one value of an axis of it: all tasks less those that are left without it.
+/// Number of tasks of a block, or of one value of its axes: all tasks minus the tasks that remain if it is excluded.
 fn tasks_with(manifest: &Manifest, at: usize, label: &str, axis: Option<(&str, &Value)>) -> Option<u64> {
     let inner = manifest.inner();
     let levels: &[Level; LEVELS] = &inner.levels;

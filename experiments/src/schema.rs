@@ -1,8 +1,8 @@
 //! JSON Schema of the manifest (draft 2020-12), for editors: completion, documentation and checks while typing.
 //!
-//! Generated from the registry, so that it always names exactly the components and parameters of this build. An editor sees
-//! single keys; what needs several keys (zips of one length, overlaps, required parameters) only
-//! [`Manifest::parse`](crate::Manifest::parse) checks.
+//! The schema is generated from the list of components, so that it has exactly the components and parameters of this
+//! build. It describes single keys. Rules over several keys (lengths of zips, overlaps, required parameters) are
+//! checked only by [`Manifest::parse`](crate::Manifest::parse).
 
 use powersweep_engine::components;
 use powersweep_engine::spec::{Param, Role, Section, Type};
@@ -29,7 +29,7 @@ pub fn json_schema() -> Json {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "powersweep manifest",
-        "description": format!("What to run: a sweep over workloads, platforms, policies and seeds (at most {TEXT_MAX} bytes of TOML)."),
+        "description": format!("A sweep over workloads, platforms, policies and seeds (at most {TEXT_MAX} bytes of TOML)."),
         "type": "object",
         "required": ["version", "name", "workloads", "policies"],
         "additionalProperties": false,
@@ -42,7 +42,7 @@ pub fn json_schema() -> Json {
             },
             "description": { "description": "What the experiment is about.", "type": "string" },
             "tables": {
-                "description": "Optional result tables: `jobs` has one row a simulated job, `series` one row a point of a series.",
+                "description": "Optional result tables: `jobs` has one row for each simulated job, `series` one row for each point of a series.",
                 "type": "array",
                 "uniqueItems": true,
                 "items": { "enum": Tables::NAMES },
@@ -54,12 +54,12 @@ pub fn json_schema() -> Json {
             "policies": blocks(Section::Policies, "How jobs are scheduled."),
             "statistics": block(Section::Statistics, "What is measured and how."),
             "exclude": {
-                "description": "Combinations that are left out: all conditions of a table must hold.",
+                "description": "Combinations that are left out. All conditions of a table must hold.",
                 "type": "array",
                 "items": condition(),
             },
             "zip": {
-                "description": "Blocks that go together one by one, in the order of the text.",
+                "description": "Kinds of blocks that are paired one by one, in the order of the text.",
                 "type": "array",
                 "items": { "type": "array", "minItems": 2, "uniqueItems": true, "items": { "enum": LABELS } },
             },
@@ -79,7 +79,7 @@ fn limits() -> Json {
         "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": "^ *[0-9.]+ *([kKmMgGtT]?[iI]?[bB])? *$" }],
     });
     json!({
-        "description": "When an attempt at one task is given up. Not part of a task's identity.",
+        "description": "Limits of one attempt at a task. They are not part of a task's identity.",
         "type": "object",
         "additionalProperties": false,
         "properties": { DEADLINE.name: one(&DEADLINE), EVENTS.name: one(&EVENTS), limits::MEMORY: memory },
@@ -184,7 +184,7 @@ fn bound(schema: &mut Json, key: &str, value: Option<Json>) {
     }
 }
 
-/// A range of numbers, where the type has ranges.
+/// A range of numbers, if the type has ranges.
 fn range(ty: &Type) -> Option<Json> {
     let (number, step_needed) = match ty {
         Type::Int { .. } => ("integer", false),
@@ -206,7 +206,7 @@ fn range(ty: &Type) -> Option<Json> {
     }))
 }
 
-/// The conditions of an exclude: labels, components, parameters, the seed.
+/// The conditions of an `[[exclude]]` table: labels, components, parameters, the seed.
 fn condition() -> Json {
     let mut properties = Map::new();
     let texts =
@@ -222,7 +222,7 @@ fn condition() -> Json {
     }
     properties.insert("seed".to_owned(), axis(&SEEDS));
     for property in properties.values_mut() {
-        // A default would be offered as if it were a condition.
+        // An editor would offer a default as a condition.
         if let Json::Object(property) = property {
             property.remove("default");
         }

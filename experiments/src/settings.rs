@@ -1,11 +1,11 @@
-//! A task as settings of the command line: what reproduces it without its manifest.
+//! A task as options of `powersweep simulate`, which reproduce it without its manifest.
 
 use powersweep_engine::SimSpec;
 
 use crate::limits::TaskLimits;
 
-/// `KEY=VALUE` of every component and parameter that is not as by default, components first. `powersweep simulate` with these as
-/// `--set`, and with the seed, makes the same [`SimSpec`].
+/// `KEY=VALUE` for every component and parameter that differs from the default, components first. `powersweep simulate`
+/// with these as `--set`, and with the seed, makes the same [`SimSpec`].
 pub fn settings(sim: &SimSpec) -> Vec<String> {
     let choices = sim.choices().filter(|choice| choice.component().name != choice.component().role.default_component());
     let mut settings: Vec<String> =
@@ -21,8 +21,8 @@ pub fn settings(sim: &SimSpec) -> Vec<String> {
     settings
 }
 
-/// The command that simulates a task again, on its own and without its manifest, within the manifest's limits; it can be
-/// pasted into a POSIX shell.
+/// The command that simulates a task again without its manifest, within the manifest's limits. It can be pasted into a
+/// POSIX shell.
 pub fn reproduce(sim: &SimSpec, limits: &TaskLimits) -> String {
     let mut command = "powersweep simulate".to_owned();
     for setting in settings(sim) {
@@ -39,7 +39,7 @@ pub fn reproduce(sim: &SimSpec, limits: &TaskLimits) -> String {
     command
 }
 
-/// A word for a POSIX shell: in single quotes unless it is plain.
+/// A word for a POSIX shell, in single quotes if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_said() {
+    fn only_settings_that_differ_from_the_defaults_are_listed() {
         let none = TaskLimits::default();
         assert_eq!(reproduce(&SimSpec::new(), &none), "powersweep simulate --seed 1");
         let limits = TaskLimits {

@@ -1,8 +1,8 @@
-//! The index space: five levels (workload, platform, policy, statistics, seed), each a list of variants, each variant a
-//! mixed-radix number whose digits are axes.
+//! The index space. It has five levels (workload, platform, policy, statistics, seed). A level is a list of variants,
+//! and a variant is a mixed-radix number whose digits are axes.
 //!
-//! A variant is a block with one component chosen for every role; its digits are the parameters that vary there. Nothing is
-//! enumerated: an index decodes by division, and a spec encodes by looking its values up.
+//! A variant is a block with one component chosen for every role; its digits are the parameters that vary. Nothing is
+//! enumerated: an index is decoded by division, and a spec is encoded by looking up its values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ pub(crate) const SECTIONS: [Section; 4] =
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// Whether its value tells tasks apart (the name of a log does, as a stand-in for its digest).
+    /// Whether its value distinguishes tasks. The name of a log does: it stands for the digest.
     pub(crate) identity: bool,
-    /// The components of the variant that take it.
+    /// The choices of the variant that have the parameter.
     pub(crate) choices: Vec<usize>,
     pub(crate) values: Values,
 }
 
-/// One digit: an axis, or several zipped.
+/// One digit: an axis, or several zipped axes.
 #[derive(Debug, Clone)]
 pub(crate) struct Digit {
     pub(crate) columns: Vec<Column>,
@@ -51,9 +51,9 @@ pub(crate) struct Variant {
     pub(crate) label: Arc<str>,
     /// Position of the block among those of its section, in label order.
     pub(crate) block: usize,
-    /// One component a role, with the parameters that do not vary.
+    /// One choice a role, with the parameters that do not vary.
     pub(crate) choices: Vec<Choice>,
-    /// What varies, slowest first.
+    /// The axes, slowest first.
     pub(crate) digits: Vec<Digit>,
     /// Product of the digits' lengths.
     pub(crate) count: u64,
@@ -67,13 +67,13 @@ pub(crate) struct Level {
     starts: Vec<u64>,
     /// Positions of the whole level.
     pub(crate) count: u64,
-    /// Variants by the components and values that are fixed in all variants with the same components.
+    /// Variants by their components and by the values that vary in no variant with the same components.
     lookup: HashMap<Fingerprint, Vec<usize>>,
-    /// The names of the values that enter the fingerprint, by the names of the components.
+    /// The names of the parameters in the fingerprint, by the names of the components.
     fixed: HashMap<Vec<&'static str>, Vec<&'static str>>,
 }
 
-/// What all variants of a look-up bucket share: names of the components, and the bytes of values.
+/// The key of a look-up bucket: names of components, and canonical bytes of values.
 type Fingerprint = (Vec<&'static str>, Vec<u8>);
 
 impl Level {
@@ -105,7 +105,7 @@ impl Level {
         (variant, position - self.starts[variant])
     }
 
-    /// The variants that may hold these components, by what never varies.
+    /// The variants that may have these choices.
     pub(crate) fn candidates(&self, choices: &[Choice]) -> &[usize] {
         self.lookup.get(&self.fingerprint(choices)).map_or(&[], Vec::as_slice)
     }
@@ -115,7 +115,7 @@ impl Level {
         self.lookup.values().map(Vec::as_slice)
     }
 
-    /// The position of a spec's components; `None` if this level does not have it. `same_log` compares names of logs.
+    /// The position of a spec's choices; `None` if this level lacks them. `same_log` compares names of logs.
     pub(crate) fn position_of(&self, choices: &[Choice], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
         self.candidates(choices).iter().find_map(|at| {
             let offset = self.variants[*at].offset_of(choices, same_log)?;
@@ -136,7 +136,7 @@ impl Level {
     }
 }
 
-/// For every set of components: the identity parameters that vary in no variant with these components.
+/// For every set of components, the identity parameters that vary in no variant with these components.
 fn fixed_names(variants: &[Variant]) -> HashMap<Vec<&'static str>, Vec<&'static str>> {
     let mut fixed: HashMap<Vec<&'static str>, Vec<&'static str>> = HashMap::new();
     for variant in variants {
@@ -170,7 +170,7 @@ impl Variant {
         self.choices.iter().find_map(|choice| choice.get(name))
     }
 
-    /// The components at an offset below `count`.
+    /// The choices at an offset below `count`.
     pub(crate) fn choices_at(&self, mut offset: u64) -> Vec<Choice> {
         let mut choices = self.choices.clone();
         for digit in self.digits.iter().rev() {
@@ -198,7 +198,7 @@ impl Variant {
         positions
     }
 
-    /// The offset at which this variant has exactly these components.
+    /// The offset at which this variant has exactly these choices.
     fn offset_of(&self, choices: &[Choice], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
         let mut offset = 0_u64;
         for digit in &self.digits {
@@ -222,20 +222,20 @@ impl Variant {
     }
 }
 
-/// The parameter that names a log. Not part of the identity itself, but it stands for the digest until that is known.
+/// The parameter that names a log. It is not part of the identity; it stands for the digest until that is known.
 pub(crate) const LOG: &str = "log";
 
-/// Whether a parameter tells tasks apart.
+/// Whether the value of a parameter distinguishes tasks.
 pub(crate) fn tells_apart(param: &powersweep_engine::spec::Param) -> bool {
     param.identity || param.name == LOG
 }
 
 impl Digit {
-    /// The position at which every column has the value that the components have.
+    /// The position at which every column has the value of the choices.
     fn position_of(&self, choices: &[Choice], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
         let wanted = |column: &Column| column.choices.first().and_then(|choice| choices.get(*choice)?.get(column.name));
         let [column] = self.columns.as_slice() else {
-            // Zipped: single values repeat, only rows are distinct.
+            // Zipped axes may repeat a value; only their rows are distinct.
             return (0..self.len()).find(|row| self.row_is(*row, |at| wanted(&self.columns[at]).cloned(), same_log));
         };
         if column.name == LOG {
@@ -245,7 +245,8 @@ impl Digit {
         column.values.position(wanted(column)?)
     }
 
-    /// Whether every column that tells tasks apart has the wanted value, by number of column, in this row.
+    /// Whether this row has the wanted values in all columns that distinguish tasks. `wanted` takes the number of a
+    /// column.
     pub(crate) fn row_is(
         &self,
         row: u64,

@@ -1,4 +1,4 @@
-//! The lazy sweep: tasks by index, indices by task.
+//! The lazy sweep: from an index to its task, and from a task to its index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use crate::errors::SweepError;
 use crate::space::{LEVELS, LOG, Level, SEED_LEVEL};
 use crate::{Digest, Manifest, identity, overlap};
 
-/// One task: everything that a worker needs to simulate it and that a row says about it.
+/// One task: its simulation, and the values that identify it in its row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSpec {
     /// The experiment's name.
     pub experiment: Arc<str>,
-    /// Its index in the sweep of this manifest. Another generation of the manifest may give it another one.
+    /// Its index in the sweep of this manifest. In an edited manifest it may have another index.
     pub index: u64,
-    /// Its id: the same wherever and whenever the same simulation is specified.
+    /// Its id. Equal simulations have equal ids in all sweeps.
     pub task_id: Uuid,
     /// Label of its workload block.
     pub workload: Arc<str>,
@@ -30,18 +30,18 @@ pub struct TaskSpec {
     pub digest: Option<Digest>,
     /// Name of its log in the manifest; `None` for a generated workload.
     pub log: Option<Arc<str>>,
-    /// What is simulated.
+    /// The simulation.
     pub sim: SimSpec,
 }
 
-/// The tasks of a manifest by index, decoded when asked for. Cheap to clone.
+/// The tasks of a manifest by index, decoded on demand. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sweep(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     manifest: Manifest,
-    /// Digest and shared name of every log.
+    /// Digest and name of every log.
     logs: BTreeMap<String, (Digest, Arc<str>)>,
     /// Number of indices below one position of each level.
     strides: [u64; LEVELS],
@@ -88,7 +88,7 @@ impl Sweep {
         }
     }
 
-    /// Number of indices: the full product, excluded ones included.
+    /// Number of indices: the full product, with the excluded indices.
     pub fn index_count(&self) -> u64 {
         self.0.index_count
     }
@@ -113,7 +113,7 @@ impl Sweep {
         Decoder::new(self.clone()).task(index)
     }
 
-    /// The task of an index that is included, but for its seed and what depends on it.
+    /// The task of an included index, without its seed and its id.
     fn seedless(&self, index: u64) -> TaskSpec {
         let mut sim = SimSpec::new();
         let mut labels: [Option<Arc<str>>; SEED_LEVEL] = [const { None }; SEED_LEVEL];
@@ -151,8 +151,8 @@ impl Sweep {
         }
     }
 
-    /// The index at which this sweep has the same simulation (labels and names of logs do not count); `None` if it has
-    /// it nowhere, or excludes it.
+    /// The index of the same simulation in this sweep, whatever its labels and the name of its log; `None` if the sweep
+    /// lacks it or excludes it.
     pub fn index_of(&self, task: &TaskSpec) -> Option<u64> {
         let same_log = |mine: &Value, _: &Value| matches!(mine, Value::Text(_)) && self.digest_of(mine) == task.digest;
         let choices: Vec<Choice> = task.sim.choices().cloned().collect();
@@ -173,8 +173,8 @@ impl Sweep {
     }
 }
 
-/// Decodes tasks of a sweep one after the other. Neighbours mostly differ in the seed alone, the fastest digit of the
-/// index: what they share is decoded once, and their specs share their components ([`SimSpec::shares_choices`]).
+/// Decodes consecutive tasks of a sweep. Most neighbours differ only in the seed, the fastest digit of the index. Their
+/// common values are decoded once, and their specs share the choices ([`SimSpec::shares_choices`]).
 #[derive(Debug)]
 pub struct Decoder {
     sweep: Sweep,
@@ -214,7 +214,7 @@ impl Decoder {
     }
 }
 
-/// Refuses workloads that differ only in the names of one and the same log.
+/// Refuses workloads that differ only in the name of the same log.
 fn same_file(manifest: &Manifest, logs: &BTreeMap<String, (Digest, Arc<str>)>) -> Result<(), SweepError> {
     let mut named: BTreeMap<Digest, &str> = BTreeMap::new();
     let twins = logs.iter().find_map(|(log, (digest, _))| Some((named.insert(*digest, log)?, log)));
@@ -236,7 +236,7 @@ fn same_file(manifest: &Manifest, logs: &BTreeMap<String, (Digest, Arc<str>)>) -
     });
     let pair = match overlap::find(level, &|a, b| digest_of(a) == digest_of(b)) {
         Ok(found) => found.map(|o| (o.first, o.second)).or(within.map(|v| (v, v))),
-        // Reading the manifest took the same steps and was not too long.
+        // The same search was short enough when the manifest was read.
         Err(overlap::TooMany) => within.map(|v| (v, v)),
     };
     match pair {

@@ -1,4 +1,4 @@
-//! The values of one axis, listed or computed: a range of a million values takes a few bytes.
+//! The values of one axis, as a list or as a range. A range of a million values takes a few bytes.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use crate::decimal::Decimal;
 /// The values of an axis, in the order of the manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Values {
-    /// Values one by one, with the positions sorted by value for look-ups.
+    /// A list of values. `sorted` holds the positions ordered by value, for look-ups.
     List { values: Vec<Value>, sorted: Vec<u32> },
     /// `from + step * i`.
     Ints { from: i64, step: i64, count: u64 },
@@ -71,7 +71,7 @@ impl Values {
                 (distance % i128::from(*step) == 0 && position < *count).then_some(position)
             }
             (Values::Reals { from, step, exponent, count }, Value::Real(value)) => {
-                // A guess in floating point, then an exact comparison of its neighbours.
+                // An estimate in floating point, then exact comparisons around it.
                 let scale = |m: i128| Decimal { mantissa: m, exponent: *exponent }.to_f64();
                 let guess = ((value - scale(*from)) / scale(*step)).round();
                 let near = if guess.is_finite() && guess > 0.0 { guess as u64 } else { 0 };
@@ -83,7 +83,7 @@ impl Values {
         }
     }
 
-    /// All values in order; only for axes known to be short.
+    /// All values in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Value> + '_ {
         (0..self.len()).map(|position| self.get(position))
     }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_zero_is_found_as_zero() {
+    fn negative_zero_is_found_as_zero() {
         assert_eq!(Values::one(Value::Real(0.0)).position(&Value::Real(-0.0)), Some(0));
     }
 }

@@ -1,7 +1,7 @@
 //! Workload logs: search path, download, decompression, digest, and caches on disk and in memory.
 //!
-//! - [`Library`] finds a log by name on a search path, by path, or by URL. It returns the log's text and its digest: the
-//!   SHA-256 of the decompressed bytes, which identifies the log in results.
+//! - [`Library`] finds a log by name on a search path, by path, or by URL. It returns the log's text and its digest:
+//!   the SHA-256 of the decompressed bytes, which identifies the log in results.
 //! - [`Cache`] keeps files on disk under their SHA-256: downloads, and the logs that a worker fetched from its
 //!   coordinator.
 //! - [`ParsedLogs`] keeps parsed logs and built workloads in memory. The engine parses and builds; each log is parsed

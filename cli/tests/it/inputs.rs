@@ -24,7 +24,7 @@ fn a_wrong_manifest_shows_every_problem_with_its_place() {
         refused(&sandbox, &[command, "wrong.toml"], 2).says(&[
             "7 problems in wrong.toml",
             "wrong.toml:2:8",
-            "`my-sweep` would do",
+            "`my-sweep` would be valid",
             "wrong.toml:3:29",
             "expected an integer of at least 1",
             "there is no source \"lublim\"",

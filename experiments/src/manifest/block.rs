@@ -1,4 +1,4 @@
-//! One block of a manifest: its axes, zips, and the variants they give.
+//! One block of a manifest: its axes, its zips and its variants.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -44,18 +44,18 @@ pub(crate) fn section_key(section: Section) -> &'static str {
     }
 }
 
-/// An axis of a block, one value included.
+/// An axis of a block. It may have only one value.
 pub(crate) struct Axis {
     pub(crate) what: What,
     pub(crate) key_span: Range<usize>,
-    /// Where each listed value stands; empty for a range.
+    /// The place of each listed value; empty for a range.
     pub(crate) spans: Vec<Range<usize>>,
-    /// The zip it belongs to.
+    /// The number of its zip.
     pub(crate) zip: Option<usize>,
     used: bool,
 }
 
-/// What an axis sets.
+/// The components or the values of an axis.
 pub(crate) enum What {
     Role(Vec<&'static Component>),
     Param(&'static Param, Values),
@@ -70,7 +70,7 @@ impl Axis {
     }
 }
 
-/// A block and where it stands.
+/// A block and its place in the text.
 pub(crate) struct Block<'a, 'i> {
     pub(crate) section: Section,
     pub(crate) label: Arc<str>,
@@ -85,14 +85,14 @@ impl Block<'_, '_> {
         if self.label.is_empty() { format!("[{section}]") } else { format!("[{section}.{}]", self.label) }
     }
 
-    /// The variants of the block; problems are reported, and then the variants are not complete.
+    /// The variants of the block. After a problem the list is not complete.
     pub(crate) fn variants(&self, problems: &mut Vec<Problem>) -> Vec<Variant> {
         let before = problems.len();
         let mut axes = self.axes(problems);
         let zips = zip::read(self.table, &mut axes, problems);
         repeated(&axes, problems);
         if problems.len() > before {
-            // Unknown keys and unchosen components often come together; the latter can be said already.
+            // A block with an unknown key often also has parameters of components that it does not choose: report both.
             if axes.values().any(|axis| matches!(axis.what, What::Role(..))) || roles_default(self.section, &axes) {
                 self.unused(&axes, problems);
             }
@@ -171,13 +171,14 @@ impl Block<'_, '_> {
         let total = component_axes.iter().try_fold(1_u64, |n, axis| n.checked_mul(axis.len)).unwrap_or(u64::MAX);
         if total > VARIANTS_MAX {
             let message = format!("{} combines components in more than {VARIANTS_MAX} ways", self.header());
-            problems.push(Problem::new(self.span.clone(), message, "fewer choices of components"));
+            problems.push(Problem::new(self.span.clone(), message, "expected fewer components in its lists"));
             return None;
         }
         let before = problems.len();
         for index in 0..total {
             let mut rest = index;
-            // The row of each axis that chooses components, and of those zipped with it; the first axis is the slowest.
+            // The row of each axis that chooses components, and of the axes zipped with it. The first axis is the
+            // slowest.
             let mut chosen: BTreeMap<&str, u64> = BTreeMap::new();
             for axis in component_axes.iter().rev() {
                 for name in &axis.names {
@@ -244,7 +245,7 @@ impl Block<'_, '_> {
         let count = digits.iter().try_fold(1_u64, |n, digit| n.checked_mul(digit.len()));
         let Some(count) = count.filter(|count| i64::try_from(*count).is_ok()) else {
             let message = format!("{} has more than 2^63 combinations", self.header());
-            problems.push(Problem::new(self.span.clone(), message, "shorter axes"));
+            problems.push(Problem::new(self.span.clone(), message, "expected shorter axes"));
             return None;
         };
         Some(Variant { label: self.label.clone(), block: self.at, choices, digits, count })
@@ -275,7 +276,7 @@ impl Block<'_, '_> {
                 Some(What::Role(components)) => components.iter().any(|e| e.name == owner.name),
                 _ => !self.table.contains_key(owner.role.key()) && owner.role.default_component() == owner.name,
             });
-            // A role whose choice is wrong has been reported; what depends on it is not judged.
+            // A wrong choice has been reported; parameters that depend on it are not checked.
             let unknown = owners
                 .iter()
                 .any(|owner| self.table.contains_key(owner.role.key()) && !axes.contains_key(owner.role.key()));
@@ -284,7 +285,7 @@ impl Block<'_, '_> {
             }
             let ways: Vec<String> = owners.iter().map(|e| format!("{} = \"{}\"", e.role.key(), e.name)).collect();
             let message = format!("`{name}` applies to no component that {} chooses", self.header());
-            let expected = format!("belongs to {}", ways.join(" or "));
+            let expected = format!("it belongs to {}", ways.join(" or "));
             problems.push(
                 Problem::new(axis.key_span.clone(), message, expected)
                     .help(format!("choose {} in this block, or remove `{name}`", ways.join(" or "))),
@@ -293,7 +294,7 @@ impl Block<'_, '_> {
     }
 }
 
-/// Whether the block leaves every role to its default.
+/// Whether the block chooses no component.
 fn roles_default(section: Section, axes: &BTreeMap<String, Axis>) -> bool {
     roles(section).all(|role| !axes.contains_key(role.key()))
 }
@@ -317,7 +318,7 @@ fn component_axes(section: Section, axes: &BTreeMap<String, Axis>, zips: &[Vec<S
     found
 }
 
-/// The digits of a variant: its columns by name, zipped ones together at the place of the first.
+/// The digits of a variant: its columns by name. Zipped columns are one digit, at the place of the first.
 fn digits(mut columns: BTreeMap<String, Column>, zips: &[Vec<String>]) -> Vec<Digit> {
     let mut digits = Vec::new();
     while let Some((name, first)) = columns.pop_first() {
@@ -335,7 +336,7 @@ fn digits(mut columns: BTreeMap<String, Column>, zips: &[Vec<String>]) -> Vec<Di
     digits
 }
 
-/// Rows of a zip that became equal because some of its axes do not apply here count once.
+/// Removes repeated rows of a zip: rows become equal if some of its axes do not apply to this variant.
 fn collapse(digit: &mut Digit) {
     let rows: Vec<Vec<Value>> =
         (0..digit.len()).map(|row| digit.columns.iter().map(|column| column.values.get(row)).collect()).collect();
@@ -353,7 +354,7 @@ fn collapse(digit: &mut Digit) {
     }
 }
 
-/// Equal values in one axis that is not zipped.
+/// Reports equal values of an axis that is not zipped.
 fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
     for (name, axis) in axes.iter().filter(|(_, axis)| axis.zip.is_none()) {
         let pairs: Vec<(usize, usize, String)> = match &axis.what {
@@ -400,7 +401,7 @@ fn components_of(role: Role, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Pr
     match value.get_ref() {
         DeValue::Array(items) if items.is_empty() => {
             let message = format!("`{}` is an empty list", role.key());
-            problems.push(Problem::new(value.span(), message, "at least one name"));
+            problems.push(Problem::new(value.span(), message, "expected at least one name"));
             None
         }
         DeValue::Array(items) => {

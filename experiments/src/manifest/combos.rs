@@ -1,4 +1,4 @@
-//! Combinations that make no sense, as the engine judges them: all of a small sweep, a cover of a large one.
+//! Combinations that cannot be simulated. In a small sweep all tasks are checked, in a large one a sample.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use super::unique::{describe, span_of};
 
 /// Sweeps up to this size are checked task by task.
 const ALL_MAX: u64 = 5_000;
-/// Greatest number of tasks checked in a larger sweep.
+/// Greatest number of tasks that are checked in a larger sweep.
 const COVER_MAX: usize = 20_000;
 
-/// Reports each different problem once, with the first task that has it.
+/// Reports each problem once, with the first task that has it.
 pub(crate) fn check(
     top: &DeTable<'_>,
     levels: &[Level; LEVELS],
@@ -43,7 +43,7 @@ pub(crate) fn check(
                 at.push(format!("{} `{}`", section_key(crate::space::SECTIONS[depth]), variant.label));
             }
             at.extend(describe(variant, offset));
-            // The parameter that the sentence names first is the one to show: others say what it has to fit.
+            // The place of the problem is the parameter that the sentence names first.
             let table = top.get(section_key(crate::space::SECTIONS[depth])).and_then(|v| v.get_ref().as_table());
             let block = match table.map(|t| (t, t.get(&*variant.label))) {
                 Some((_, Some(block))) => block.get_ref().as_table(),
@@ -61,17 +61,15 @@ pub(crate) fn check(
     }
 }
 
-/// A sentence if rows of jobs are asked for of a model that keeps none.
+/// A problem if `tables` has "jobs" but the model records no jobs.
 fn without_jobs(spec: &SimSpec, tables: Tables) -> Option<String> {
     let kind = spec.choice(Role::Policy).component().name;
     (tables.jobs && !spec.applies(Role::Backfill)).then(|| {
-        format!(
-            "`tables` asks for \"jobs\", but a queueing model (`kind` = \"{kind}\") keeps no row a job: leave it out"
-        )
+        format!("`tables` lists \"jobs\", but a queueing model (`kind` = \"{kind}\") records no jobs: remove it")
     })
 }
 
-/// Which word of a sentence is this name.
+/// The position of a name among the words of a sentence.
 fn mention(sentence: &str, name: &str) -> Option<usize> {
     sentence.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).position(|word| word == name)
 }
@@ -100,8 +98,9 @@ fn spec(levels: &[Level; LEVELS], index: u64) -> SimSpec {
     sim
 }
 
-/// All indices of a small sweep (one seed is enough). Of a larger one: every pair of variants of two levels, and in
-/// every variant every value of every axis and every pair of first and last values, the rest at its first position.
+/// The indices to check. One seed is enough. In a small sweep: all indices. In a larger one: every pair of variants of
+/// two levels, and in every variant each value of each axis and each pair of last values, with all other digits at
+/// their first position.
 fn candidates(levels: &[Level; LEVELS]) -> BTreeSet<u64> {
     let seeds = levels[SEED_LEVEL].count;
     let all = levels.iter().map(|level| level.count).product::<u64>() / seeds;
@@ -115,7 +114,7 @@ fn candidates(levels: &[Level; LEVELS]) -> BTreeSet<u64> {
                 let mut positions = [0; LEVELS];
                 positions[at] = start + offset;
                 chosen.insert(index_of(levels, positions));
-                // The same beside the first position of every variant of the other levels.
+                // The same with the first position of every variant of the other levels.
                 for (other, level) in levels.iter().enumerate().take(SEED_LEVEL).filter(|(other, _)| *other != at) {
                     for i in 0..level.variants.len() {
                         if chosen.len() >= COVER_MAX {
@@ -132,7 +131,7 @@ fn candidates(levels: &[Level; LEVELS]) -> BTreeSet<u64> {
     chosen
 }
 
-/// Offsets of a variant: every value of each axis (up to 200), and first and last values of each pair of axes.
+/// Offsets of a variant: each value of each axis (up to 200), and the last values of each pair of axes.
 fn corners(variant: &crate::space::Variant) -> BTreeSet<u64> {
     let mut strides = vec![1; variant.digits.len()];
     for at in (1..variant.digits.len()).rev() {

@@ -1,4 +1,4 @@
-//! `[[exclude]]` tables and the zip of blocks: from conditions to rules over positions.
+//! `[[exclude]]` tables and zips of blocks, as rules over positions.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -21,12 +21,12 @@ use super::top::SEEDS;
 use super::values::{Read, kind, read};
 use super::{LISTED_MAX, zip};
 
-/// Comparisons of conditions with values of variants that reading all rules may take: bounds time and memory.
+/// Greatest number of comparisons between conditions and values of variants for all rules. Bounds time and memory.
 const COMPARISONS_MAX: u64 = 10_000_000;
 /// The columns that hold the labels of blocks, by level.
 pub(crate) const LABELS: [&str; 3] = ["workload", "platform", "policy"];
 
-/// What a condition is about.
+/// The subject of a condition.
 enum Key {
     Label,
     Role(Role),
@@ -87,14 +87,18 @@ fn rule(
         return None;
     };
     if table.is_empty() {
-        problems.push(Problem::new(value.span(), "this would exclude everything", "expected at least one condition"));
+        problems.push(Problem::new(
+            value.span(),
+            "an empty table would exclude everything",
+            "expected at least one condition",
+        ));
         return None;
     }
     let conditions: Vec<Condition> = table.iter().filter_map(|(key, value)| condition(key, value, problems)).collect();
     if let Some(condition) = conditions.iter().find(|condition| condition.values.len() > LISTED_MAX) {
         let message = format!("this range of `{}` has {} values", condition.name, condition.values.len());
         let expected = format!("expected at most {LISTED_MAX} values in a condition");
-        let help = "leave the values out of the axis instead";
+        let help = "shorten the axis instead, or use several tables";
         problems.push(Problem::new(condition.span.clone(), message, expected).help(help));
         return None;
     }
@@ -119,8 +123,8 @@ fn rule(
     let nothing =
         rule.levels.iter().flatten().any(|requirements| requirements.iter().all(|t| matches!(t, Requirement::Never)));
     if nothing {
-        let message = "this [[exclude]] matches nothing: its conditions never hold together";
-        let help = "all conditions of a table must hold in one block; write one table for each alternative";
+        let message = "this [[exclude]] matches nothing: no block meets all of its conditions";
+        let help = "all conditions of a table must hold together; write one table for each alternative";
         problems.push(Problem::new(value.span(), message, "no task has all of these").help(help));
         return None;
     }
@@ -198,7 +202,7 @@ fn texts(name: &str, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) 
         _ => {
             problems.push(Problem::new(
                 value.span(),
-                format!("`{name}` is wrong"),
+                format!("`{name}` has a wrong value"),
                 "expected a name or a list of names",
             ));
             None
@@ -261,7 +265,7 @@ impl Condition {
         }
     }
 
-    /// Everything that this condition is compared with.
+    /// The values with which this condition is compared.
     fn known(&self, level: &Level) -> Vec<Values> {
         let texts = |texts: BTreeSet<&str>| {
             vec![Values::list(texts.into_iter().map(|text| Value::Text(text.to_owned())).collect())]
@@ -284,7 +288,7 @@ impl Condition {
                     None => continue,
                 },
             };
-            // Blocks of one family often repeat their axes.
+            // Neighbouring blocks often repeat their axes.
             if known.last() != Some(&values) {
                 known.push(values);
             }
@@ -295,7 +299,7 @@ impl Condition {
 
 /// The sorted positions of an axis whose value is among those of a condition.
 fn matching(axis: &Values, wanted: &Values) -> Vec<u64> {
-    // A list may repeat a value where axes are zipped, so look each of its positions up; a range never does.
+    // A list of a zipped axis may repeat a value, so each position is looked up. A range never repeats a value.
     let mut positions: Vec<u64> = match axis {
         Values::List { values, .. } => (0_u64..)
             .zip(values)
@@ -323,7 +327,7 @@ fn labels_in_order(top: &DeTable<'_>, level: usize) -> Vec<String> {
     if labels.is_empty() { vec!["default".to_owned()] } else { labels.into_iter().map(|(_, label)| label).collect() }
 }
 
-/// Blocks that go together one by one: every other pair is excluded.
+/// Pairs the blocks of several sections one by one: all other pairs are excluded.
 fn zipped(
     group: &[(String, Range<usize>)],
     top: &DeTable<'_>,
@@ -335,13 +339,14 @@ fn zipped(
     let mut members: Vec<(usize, Vec<String>)> = Vec::new();
     for (name, span) in group {
         let Some(level) = LABELS.iter().position(|label| label == name) else {
-            let message = format!("`zip` at the top pairs blocks; `{}` is not one of their kinds", name.escape_debug());
+            let message =
+                format!("`zip` at the top pairs kinds of blocks; `{}` is not a kind of block", name.escape_debug());
             let help = "to zip parameters, write `zip` in the block that has them";
             problems.push(Problem::new(span.clone(), message, "expected workload, platform or policy").help(help));
             continue;
         };
         if members.iter().any(|(known, _)| *known == level) {
-            problems.push(Problem::new(span.clone(), format!("`{name}` is zipped twice"), "once is enough"));
+            problems.push(Problem::new(span.clone(), format!("`{name}` is zipped twice"), "expected each name once"));
             continue;
         }
         let labels = labels_in_order(top, level);
@@ -349,7 +354,7 @@ fn zipped(
             && others.len() != labels.len()
         {
             let message = format!("cannot zip {} {}s with {} {name}s", others.len(), LABELS[*first], labels.len());
-            problems.push(Problem::new(span.clone(), message, "expected as many blocks in each"));
+            problems.push(Problem::new(span.clone(), message, "expected the same number of blocks in each section"));
         }
         members.push((level, labels));
     }
@@ -359,7 +364,7 @@ fn zipped(
     let (first, firsts) = &members[0];
     let variants: usize = levels.iter().map(|level| level.variants.len()).sum();
     if ((members.len() - 1) * firsts.len() * variants) as u64 > COMPARISONS_MAX {
-        problems.push(Problem::new(group[0].1.clone(), "too many blocks to zip", "fewer blocks"));
+        problems.push(Problem::new(group[0].1.clone(), "there are too many blocks to zip", "expected fewer blocks"));
         return;
     }
     for (other, others) in &members[1..] {
@@ -377,7 +382,7 @@ fn zipped(
     }
 }
 
-/// A rule that excludes the blocks with a label at which an axis has a value; `None` for the label itself.
+/// A rule that excludes one value of an axis of the block with this label, or the whole block.
 pub(crate) fn rule_of_value(level: &Level, at: usize, label: &str, axis: Option<(&str, &Value)>) -> Rule {
     let requirement = |variant: &Variant| {
         if *variant.label != *label {

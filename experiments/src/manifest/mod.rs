@@ -1,4 +1,4 @@
-//! The manifest: TOML text, checked completely, as levels of variants.
+//! The manifest: TOML text, checked completely, and the levels of variants that it describes.
 //!
 //! ```
 //! let text = r#"
@@ -12,7 +12,7 @@
 //! job_number_to = [500, 1000]
 //! zip = [["job_number_from", "job_number_to"]]   # these advance together
 //!
-//! [platforms.cluster]                       # may be left out: the defaults
+//! [platforms.cluster]                       # optional: the defaults
 //! size_factor = { from = 1.0, to = 1.5, step = 0.1 }   # exact decimals: six values
 //!
 //! [policies.slow]
@@ -32,8 +32,8 @@
 //! Blocks of a section are alternatives: a sweep runs every workload on every platform under every policy. At the top,
 //! `zip = [["workload", "platform"]]` pairs blocks one by one instead, in the order of the text.
 //!
-//! Reading never stops at the first problem, except for TOML syntax: a text that is not TOML says nothing reliable
-//! about keys. It knows no file system: the caller gives the text and the name to show in messages.
+//! All problems are reported at once, except after a problem of TOML syntax, which makes the keys unreliable. The
+//! module does not access the file system: the caller gives the text and the file name for messages.
 
 pub(crate) mod block;
 mod combos;
@@ -81,17 +81,17 @@ pub(crate) struct Inner {
 /// The optional result tables that a manifest asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tables {
-    /// One row a simulated job.
+    /// One row for each simulated job.
     pub jobs: bool,
-    /// One row a point of a series.
+    /// One row for each point of a series.
     pub series: bool,
 }
 
 impl Tables {
-    /// Their names: in manifests, on the wire, and of their folders.
+    /// Their names, in manifests, in messages and as folders.
     pub const NAMES: [&str; 2] = ["jobs", "series"];
 
-    /// Whether this table is asked for; `None` if there is no optional table of this name.
+    /// Whether the manifest asks for this table; `None` if there is no optional table of this name.
     pub fn asked(&mut self, name: &str) -> Option<&mut bool> {
         match name {
             "jobs" => Some(&mut self.jobs),
@@ -100,7 +100,7 @@ impl Tables {
         }
     }
 
-    /// Names of those that are asked for.
+    /// Names of the tables that the manifest asks for.
     pub fn names(mut self) -> impl Iterator<Item = &'static str> {
         Tables::NAMES.into_iter().filter(move |name| self.asked(name).is_some_and(|asked| *asked))
     }
@@ -109,7 +109,7 @@ impl Tables {
 /// A log that a manifest needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogRef {
-    /// Name on the search path, path, or URL, as the manifest has it.
+    /// Name on the search path, path, or URL, as in the manifest.
     pub log: String,
     /// SHA-256 of the file as downloaded, where the manifest gives it.
     pub sha256: Option<Digest>,
@@ -142,7 +142,7 @@ impl Manifest {
         &self.0.description
     }
 
-    /// The logs it needs, each once, by name.
+    /// The logs that it needs, each once, ordered by name.
     pub fn logs(&self) -> Vec<LogRef> {
         self.0.logs.clone()
     }

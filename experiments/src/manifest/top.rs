@@ -1,4 +1,4 @@
-//! The top of a manifest: its keys, its sections, and what is checked across sections.
+//! The top of a manifest: its keys, its sections, and the checks across sections.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,11 +50,11 @@ pub(crate) const SEEDS: Param = Param {
     doc: "Seeds of the random streams: one, a list, or a range such as { from = 1, count = 10 }. Each is a replication.",
 };
 
-/// Reads everything; `None` if the problems do not allow it.
+/// Reads the whole manifest; `None` if a problem prevents it.
 pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner> {
     if text.len() > TEXT_MAX {
         let message = format!("the manifest has {} bytes", text.len());
-        problems.push(Problem::new(0..0, message, format!("at most {TEXT_MAX} bytes")));
+        problems.push(Problem::new(0..0, message, format!("expected at most {TEXT_MAX} bytes")));
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -116,7 +116,7 @@ fn version(table: &DeTable<'_>, problems: &mut Vec<Problem>) {
         Some(value) => {
             let found = value.get_ref().as_integer().and_then(integer);
             if found != Some(1) {
-                let message = format!("this program does not know version {}", kind(value.get_ref()));
+                let message = format!("this program cannot read version {}", kind(value.get_ref()));
                 problems.push(Problem::new(value.span(), message, expected));
             }
         }
@@ -137,7 +137,7 @@ fn name(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<String> {
                 .chars()
                 .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' })
                 .collect();
-            let help = is_name(&lower).then(|| format!("`{lower}` would do"));
+            let help = is_name(&lower).then(|| format!("`{lower}` would be valid"));
             let message = "this cannot be an experiment's name: it becomes a folder";
             problems.push(Problem::new(value.span(), message, expected).maybe_help(help));
             None
@@ -155,7 +155,7 @@ fn description(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> String {
         Some(text) if text.len() <= DESCRIPTION_MAX => text.to_owned(),
         _ => {
             let expected = format!("expected a text of at most {DESCRIPTION_MAX} bytes");
-            problems.push(Problem::new(value.span(), "`description` is wrong", expected));
+            problems.push(Problem::new(value.span(), "`description` has a wrong value", expected));
             String::new()
         }
     }
@@ -177,7 +177,11 @@ fn tables(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Tables {
         match (name, name.and_then(|name| tables.asked(name))) {
             (_, Some(asked)) if !*asked => *asked = true,
             (Some(name), Some(_)) => {
-                problems.push(Problem::new(item.span(), format!("`{name}` is listed twice"), "once is enough"));
+                problems.push(Problem::new(
+                    item.span(),
+                    format!("`{name}` is listed twice"),
+                    "expected each table once",
+                ));
             }
             (Some("tasks" | "failures"), _) => {
                 let always = "this table is always written";
@@ -222,7 +226,7 @@ fn section(top: &DeTable<'_>, section: Section, problems: &mut Vec<Problem>) -> 
     }
     if blocks.len() > BLOCKS_MAX {
         let message = format!("[{key}] has more than {BLOCKS_MAX} blocks");
-        problems.push(Problem::new(blocks[0].span.clone(), message, "fewer blocks, with lists as axes"));
+        problems.push(Problem::new(blocks[0].span.clone(), message, "expected fewer blocks, with lists as axes"));
         return None;
     }
     let variants: Vec<Variant> = blocks.iter().flat_map(|block| block.variants(problems)).collect();
@@ -278,7 +282,7 @@ fn seeds(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Level> {
                     let at = pair[0].max(pair[1]) as usize;
                     let message = format!("`seeds` has the value {} twice", values[at]);
                     let span = read.spans.get(at).cloned().unwrap_or(value.span());
-                    problems.push(Problem::new(span, message, "every seed must differ from the others"));
+                    problems.push(Problem::new(span, message, "expected seeds that all differ"));
                     return None;
                 }
             }
@@ -292,10 +296,10 @@ fn seeds(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Level> {
 }
 
 fn too_large(span: Range<usize>) -> Problem {
-    Problem::new(span, "the sweep has more than 2^63 combinations", "shorter or fewer axes")
+    Problem::new(span, "the sweep has more than 2^63 combinations", "expected shorter or fewer axes")
 }
 
-/// Refuses a product that does not fit an index.
+/// Refuses a sweep whose number of combinations exceeds the range of an index.
 fn size(levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Option<u64> {
     let product = levels.iter().try_fold(1_u64, |n, level| n.checked_mul(level.count));
     let product = product.filter(|n| i64::try_from(*n).is_ok());
@@ -305,7 +309,7 @@ fn size(levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Option<u64> {
     product
 }
 
-/// The excluded indices; reports rules that leave no task, or that take too long to evaluate.
+/// The excluded indices. Reports rules that leave no task, and rules that take too long to evaluate.
 fn exclusion(
     top: &DeTable<'_>,
     levels: &[Level; LEVELS],
@@ -320,14 +324,14 @@ fn exclusion(
         }
         Ok(exclusion) => Some(exclusion),
         Err(TooIntertwined) => {
-            let message = "the [[exclude]] tables are too intertwined to count the tasks";
-            problems.push(Problem::new(span, message, "fewer tables, or conditions on fewer axes"));
+            let message = "evaluating the [[exclude]] tables takes too long";
+            problems.push(Problem::new(span, message, "expected fewer tables, or conditions on fewer axes"));
             None
         }
     }
 }
 
-/// The logs; reports digests that are malformed or that contradict each other.
+/// The logs. Reports digests that are malformed or that contradict each other.
 fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -> Vec<LogRef> {
     let span_of = |wanted: &str| find_text(top.get("workloads"), wanted).unwrap_or(0..0);
     let mut found = Vec::new();
@@ -345,18 +349,18 @@ fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -
         }
         if sums.len() > 1 {
             let message = format!("log `{log}` is given {} different digests", sums.len());
-            problems.push(Problem::new(span_of(&sums[1]), message, "one log has one `log_sha256`"));
+            problems.push(Problem::new(span_of(&sums[1]), message, "expected one `log_sha256` for each log"));
         }
         if (log.starts_with("http://") || log.starts_with("https://")) && sums.is_empty() {
             let help = "add log_sha256 = \"...\", the SHA-256 of the file as downloaded";
-            problems.push(Problem::new(span_of(&log), "a URL needs `log_sha256`", "no digest is given").help(help));
+            problems.push(Problem::new(span_of(&log), "a URL needs `log_sha256`", "the digest is missing").help(help));
         }
         found.push(LogRef { log, sha256 });
     }
     found
 }
 
-/// Where a text occurs as a value.
+/// The place of a text as a value.
 fn find_text(value: Option<&Spanned<DeValue<'_>>>, wanted: &str) -> Option<Range<usize>> {
     let value = value?;
     match value.get_ref() {

@@ -13,7 +13,7 @@ use crate::space::{Level, SECTIONS, Variant};
 
 use super::block::section_key;
 
-/// Where a block stands in the text.
+/// The place of a block in the text.
 pub(crate) fn span_of(top: &DeTable<'_>, at: usize, label: &str) -> Range<usize> {
     let Some((key, section)) = top.get_key_value(section_key(SECTIONS[at])) else { return 0..0 };
     let block = section.get_ref().as_table().and_then(|blocks| blocks.get_key_value(label));

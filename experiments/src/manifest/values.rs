@@ -1,4 +1,4 @@
-//! From a TOML value to the values of an axis: a scalar, a list, a range, or a list with ranges in it.
+//! Reading the values of an axis: a scalar, a list, a range, or a list with ranges in it.
 
 use std::ops::Range;
 
@@ -14,14 +14,14 @@ use crate::values::Values;
 
 use super::LISTED_MAX;
 
-/// The values of an axis and where each listed one stands.
+/// The values of an axis with the places of the listed ones.
 pub(crate) struct Read {
     pub(crate) values: Values,
-    /// One span a value of a list; empty for a range.
+    /// One place for each value of a list; empty for a range.
     pub(crate) spans: Vec<Range<usize>>,
 }
 
-/// Kind of a TOML value, as people call it.
+/// A TOML value as messages show it: a scalar itself, or the kind of the value.
 pub fn kind(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("\"{}\"", text.chars().take(60).collect::<String>()),
@@ -39,7 +39,7 @@ pub fn integer(value: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(&value.as_str().replace('_', ""), value.radix()).ok()
 }
 
-/// What was expected in place of a value: no integer beyond 64 bits, whatever else.
+/// The text that says what was expected in place of a value. Integers beyond 64 bits have a text of their own.
 fn expected(value: &DeValue<'_>, otherwise: String) -> String {
     match value {
         DeValue::Integer(v) if integer(v).is_none() => "integers go from -2^63 to 2^63 - 1".to_owned(),
@@ -47,7 +47,7 @@ fn expected(value: &DeValue<'_>, otherwise: String) -> String {
     }
 }
 
-/// Reads the values of a parameter. Equal values are not looked for here: zipped axes may repeat them.
+/// Reads the values of a parameter. They may repeat, since zipped axes may repeat values.
 pub(crate) fn read(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Read> {
     let vector = matches!(param.ty, Type::Reals { .. });
     match value.get_ref() {
@@ -75,7 +75,7 @@ fn list(
     problems: &mut Vec<Problem>,
 ) -> Option<Read> {
     if items.is_empty() {
-        problems.push(Problem::new(span, format!("`{}` is an empty list", param.name), "at least one value"));
+        problems.push(Problem::new(span, format!("`{}` is an empty list", param.name), "expected at least one value"));
         return None;
     }
     if let [only] = items
@@ -107,10 +107,14 @@ fn list(
 }
 
 fn too_long(span: Range<usize>, name: &str) -> Problem {
-    Problem::new(span, format!("`{name}` lists more than {LISTED_MAX} values"), "fewer values, or one single range")
+    Problem::new(
+        span,
+        format!("`{name}` lists more than {LISTED_MAX} values"),
+        "expected fewer values, or a single range",
+    )
 }
 
-/// What is wrong with a list as one value: the element, where it stands.
+/// The problem of a list that is one value: its first wrong element.
 fn wrong_element(param: &Param, span: Range<usize>, items: &[Spanned<DeValue<'_>>]) -> Problem {
     let expected = format!("expected {}", param.expectation());
     let fits = |item: &DeValue<'_>| number(item).is_some_and(|v| param.check(Value::Reals(vec![v])).is_ok());
@@ -203,7 +207,7 @@ pub(crate) fn range(
     match values_of(param, &ends, whole) {
         Ok(values) => Some(values),
         Err((expected, help)) => {
-            let message = format!("the range of `{}` does not fit", param.name);
+            let message = format!("the range of `{}` is wrong", param.name);
             problems.push(Problem::new(span, message, expected).maybe_help(help));
             None
         }
@@ -268,10 +272,10 @@ fn ends(
     Some(Ends { from: from?, to, step: step.unwrap_or(Decimal { mantissa: 1, exponent: 0 }), count })
 }
 
-/// The values, or what was expected and a hint.
+/// The values, or the expectation and a hint.
 fn values_of(param: &Param, ends: &Ends, whole: bool) -> Result<Values, (String, Option<String>)> {
     let fail = |expected: &str| (expected.to_owned(), None);
-    let too_fine = || fail("numbers of similar size: their digits do not fit exact arithmetic");
+    let too_fine = || fail("expected numbers of similar size: these have too many digits for exact arithmetic");
     let exponent = ends.from.exponent.min(ends.step.exponent).min(ends.to.map_or(i32::MAX, |to| to.exponent));
     let from = ends.from.mantissa_at(exponent).ok_or_else(too_fine)?;
     let step = ends.step.mantissa_at(exponent).ok_or_else(too_fine)?;
@@ -296,7 +300,7 @@ fn values_of(param: &Param, ends: &Ends, whole: bool) -> Result<Values, (String,
         }
         (None, None) => return Err(fail("expected `to` or `count`")),
     };
-    let count = i64::try_from(count).map_err(|_| fail("fewer values"))?;
+    let count = i64::try_from(count).map_err(|_| fail("expected fewer values"))?;
     let last = step.checked_mul(i128::from(count - 1)).and_then(|d| d.checked_add(from)).ok_or_else(too_fine)?;
     let count = count.unsigned_abs();
     let values = if whole {
@@ -312,14 +316,14 @@ fn values_of(param: &Param, ends: &Ends, whole: bool) -> Result<Values, (String,
         param.check(end).map_err(|e| fail(&format!("expected {}, not {}", e.expected, e.found)))?;
     }
     if !whole && !distinct(&values, from.unsigned_abs().max(last.unsigned_abs()), step, exponent) {
-        return Err(fail("expected a larger `step`: neighbours are the same number"));
+        return Err(fail("expected a larger `step`: neighbouring values are the same number"));
     }
     Ok(values)
 }
 
 /// Whether all values of a range of reals differ as `f64`.
 fn distinct(values: &Values, greatest: u128, step: i128, exponent: i32) -> bool {
-    // A step above the spacing of `f64` at the far end keeps neighbours apart.
+    // With a step above the spacing of `f64` at the far end, neighbours differ.
     if (greatest / step.unsigned_abs()) < 1 << 51 && exponent > -300 {
         return true;
     }

@@ -31,7 +31,7 @@ pub(crate) fn groups(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) 
         });
         match names {
             Some(names) if names.len() >= 2 => groups.push(names),
-            _ => problems.push(Problem::new(item.span(), "a zip is a list of names of axes", SHAPE)),
+            _ => problems.push(Problem::new(item.span(), "a zip must be a list of names of axes", SHAPE)),
         }
     }
     groups
@@ -50,7 +50,7 @@ pub(crate) fn read(
         let mut names = Vec::new();
         for (name, span) in group {
             let Some(axis) = axes.get(&name) else {
-                // A key that is there but wrong has its own problem.
+                // A key with a wrong value has a problem of its own.
                 if !table.contains_key(name.as_str()) {
                     let known: Vec<&str> = axes.keys().map(String::as_str).collect();
                     let help = suggestion(&name, known);
@@ -67,7 +67,7 @@ pub(crate) fn read(
             };
             if axis.zip.is_some() || names.contains(&name) {
                 let message = format!("`{name}` is zipped twice");
-                problems.push(Problem::new(span, message, "an axis can be in one zip, once"));
+                problems.push(Problem::new(span, message, "expected each axis in one zip, once"));
                 continue;
             }
             if axis.len() > LISTED_MAX {

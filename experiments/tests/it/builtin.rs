@@ -80,8 +80,8 @@ fn lawson_runs_three_policies_on_four_whole_logs() {
             other => assert_eq!(other, "none"),
         }
     }
-    // On 4 logs with exact and with users' estimates: all procs, 6 periods, 3 service levels, a floor, levels; with users'
-    // estimates alone, simulations that know no more.
+    // On 4 logs with exact and with users' estimates: all procs, 6 periods, 3 service levels, a floor, levels; with
+    // users' estimates alone, simulations that know no more.
     assert_eq!(builtin("lawson2005_sensitivity").task_count(), 8 * (1 + 6 + 3 + 1 + 1) + 4);
 }
 
@@ -112,7 +112,8 @@ fn aldaoud_runs_every_system_with_its_policies() {
 
 #[test]
 fn do2013_runs_what_the_paper_shows() {
-    // 3 schemes x 2 priorities x 5 loads; full and slowed at 5 loads or rates x 2 priorities; 3 and 2 loads x 2 priorities.
+    // 3 schemes x 2 priorities x 5 loads; full and slowed at 5 loads or rates x 2 priorities; 3 and 2 loads x 2
+    // priorities.
     let counts =
         [("do2013", 30), ("do2013_dvfs_load", 20), ("do2013_dvfs_rate", 20), ("do2013_waits", 6), ("do2013_long", 4)];
     for (name, count) in counts {

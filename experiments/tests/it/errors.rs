@@ -24,9 +24,9 @@ bsld_threshold = 3
 
 /// (line to replace, replacement, line:column of the caret, what the message must contain)
 const CASES: &[(&str, &str, &str, &[&str])] = &[
-    ("version = 1", "version = 2", "1:11", &["does not know version 2", "version = 1"]),
+    ("version = 1", "version = 2", "1:11", &["cannot read version 2", "version = 1"]),
     ("version = 1", "", "1:1", &["`version` is missing"]),
-    ("name = \"good\"", "name = \"Good Name\"", "2:8", &["becomes a folder", "`good-name` would do"]),
+    ("name = \"good\"", "name = \"Good Name\"", "2:8", &["becomes a folder", "`good-name` would be valid"]),
     ("name = \"good\"", "nmae = \"good\"", "2:1", &["no key `nmae`", "did you mean `name`?"]),
     ("seeds = [1, 2]", "seeds = [1, 2, 1]", "3:16", &["`seeds` has the value 1 twice"]),
     ("seeds = [1, 2]", "seeds = -1", "3:9", &["`seeds` cannot be -1", "at least 0"]),
@@ -34,7 +34,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("seeds = [1, 2]", "seeds = { from = 1 }", "3:9", &["incomplete", "{ from, count }"]),
     ("seeds = [1, 2]", "tables = [\"series\", \"series\"]", "3:21", &["`series` is listed twice"]),
     ("seeds = [1, 2]", "limits = { task_deadline_s = 0 }", "3:30", &["`task_deadline_s` cannot be 0", "above 0"]),
-    ("seeds = [1, 2]", "limits = { task_deadline_s = [1, 2] }", "3:30", &["a limit is no axis"]),
+    ("seeds = [1, 2]", "limits = { task_deadline_s = [1, 2] }", "3:30", &["a limit cannot be an axis"]),
     ("seeds = [1, 2]", "limits = { task_max_events = 1.5 }", "3:30", &["an integer"]),
     ("seeds = [1, 2]", "limits = { task_max_memory = \"1 XB\" }", "3:30", &["cannot be \"1 XB\"", "512MiB"]),
     ("seeds = [1, 2]", "limits = { task_max_memory = 0 }", "3:30", &["cannot be 0", "512 MiB"]),
@@ -69,7 +69,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
         "size_factor = [1, 1.5]",
         "size_factor = { from = 1, to = 2.05, step = 0.1 }",
         "8:15",
-        &["does not fit", "`to = 2`"],
+        &["is wrong", "`to = 2`"],
     ),
     ("size_factor = [1, 1.5]", "size_factor = { from = 1, to = 2 }", "8:15", &["incomplete", "needs `step`"]),
     (
@@ -124,7 +124,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
         "[workloads.w]",
         "[workloads.w]\nsynthetic_procs = { from = 1, to = 9223372036854775807 }",
         "5:19",
-        &["does not fit"],
+        &["is wrong"],
     ),
     ("seeds = [1, 2]", "seeds = { from = 0, count = 9223372036854775807 }", "1:1", &["more than 2^63"]),
     ("seeds = [1, 2]", "seeds = 9223372036854775808", "3:9", &["cannot be 9223372036854775808", "to 2^63 - 1"]),
@@ -204,7 +204,7 @@ fn a_queueing_model_keeps_no_rows_of_jobs() {
     let text = text.replace("tables = [\"series\"]", "tables = [\"series\", \"jobs\"]");
     let shown = errors(&text);
     assert!(
-        shown.contains("asks for \"jobs\", but a queueing model (`kind` = \"buffered\") keeps no row a job"),
+        shown.contains("lists \"jobs\", but a queueing model (`kind` = \"buffered\") records no jobs"),
         "{shown}"
     );
 }
