@@ -2,6 +2,7 @@
 //! looks at one file, or at the tree, and pushes what it finds as `file:line: what is wrong`.
 
 mod arrows;
+mod circles;
 mod links;
 mod machine;
 mod shell;
@@ -48,6 +49,7 @@ fn violations(root: &Path, files: &[File]) -> Vec<String> {
             arrows::check(file, &mut found);
         }
     }
+    circles::check(files, &mut found);
     links::check(root, files, &mut found);
     shell::check(root, files, &mut found);
     found
