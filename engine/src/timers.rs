@@ -1,71 +1,81 @@
-//! Timers of a queueing policy.
-use std::cmp::Ordering;
+//! Future alarms of an event loop.
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Timers by instant; those of one instant in the order they were set.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Timers {
-    heap: BinaryHeap<Timer>,
+/// A time as an integer of the same order. Times are finite, so every key has one time.
+pub(crate) fn time_key(time_s: f64) -> u64 {
+    let bits = time_s.to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
+/// The time of a key.
+pub(crate) fn key_time(key: u64) -> f64 {
+    f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
+}
+
+/// Alarms by instant; those of one instant in the order in which they were set.
+#[derive(Debug, Clone)]
+pub(crate) struct Timers<T> {
+    heap: BinaryHeap<Reverse<(u64, u64, T)>>,
     set_count: u64,
 }
 
-#[derive(Debug, Clone)]
-struct Timer {
-    at_s: f64,
-    sequence: u64,
-    token: u64,
+impl<T: Ord> Default for Timers<T> {
+    fn default() -> Timers<T> {
+        Timers { heap: BinaryHeap::new(), set_count: 0 }
+    }
 }
 
-impl Timers {
-    pub(super) fn set(&mut self, at_s: f64, token: u64) {
-        self.heap.push(Timer { at_s, sequence: self.set_count, token });
+impl<T: Ord + Copy> Timers<T> {
+    pub(crate) fn push(&mut self, at_s: f64, alarm: T) {
+        self.heap.push(Reverse((time_key(at_s), self.set_count, alarm)));
         self.set_count += 1;
     }
 
+    /// Those that `keep` wants, for a copy.
+    pub(crate) fn only(&self, keep: impl Fn(T) -> bool) -> Timers<T> {
+        let heap = self.heap.iter().copied().filter(|Reverse((_, _, alarm))| keep(*alarm)).collect();
+        Timers { heap, set_count: self.set_count }
+    }
+
     #[inline]
-    pub(super) fn next_s(&self) -> f64 {
-        self.heap.peek().map_or(f64::INFINITY, |timer| timer.at_s)
+    pub(crate) fn peek_key(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((key, ..))| *key)
     }
 
-    pub(super) fn take(&mut self) -> u64 {
-        self.heap.pop().expect("asked only when a timer is due").token
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        self.heap.pop().map(|Reverse((_, _, alarm))| alarm)
     }
-}
 
-impl Ord for Timer {
-    /// The earliest is the greatest: the heap gives the greatest first.
-    fn cmp(&self, other: &Timer) -> Ordering {
-        other.at_s.total_cmp(&self.at_s).then(other.sequence.cmp(&self.sequence))
+    pub(crate) fn bytes(&self) -> usize {
+        self.heap.capacity() * size_of::<(u64, u64, T)>()
     }
 }
-
-impl PartialOrd for Timer {
-    fn partial_cmp(&self, other: &Timer) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Timer {
-    fn eq(&self, other: &Timer) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Timer {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn keys_keep_the_order_of_times_and_give_them_back() {
+        let times = [-5.5, -1.0, 0.0, 1e-300, 1.0, 1.0 + f64::EPSILON, 3e9];
+        for pair in times.windows(2) {
+            assert!(time_key(pair[0]) < time_key(pair[1]), "{pair:?}");
+        }
+        for time in times {
+            assert_eq!(key_time(time_key(time)), time);
+        }
+    }
+
+    #[test]
     fn timers_come_by_instant_then_in_the_order_they_were_set() {
         let mut timers = Timers::default();
         for (at_s, token) in [(2.0, 1), (1.0, 2), (2.0, 3), (0.5, 4), (1.0, 5)] {
-            timers.set(at_s, token);
+            timers.push(at_s, token);
         }
-        assert_eq!(timers.next_s(), 0.5);
-        let order: Vec<u64> = (0..5).map(|_| timers.take()).collect();
+        assert_eq!(timers.peek_key(), Some(time_key(0.5)));
+        let order: Vec<i32> = std::iter::from_fn(|| timers.pop()).collect();
         assert_eq!(order, [4, 2, 5, 1, 3]);
-        assert_eq!(timers.next_s(), f64::INFINITY);
+        assert_eq!(timers.peek_key(), None);
     }
 }

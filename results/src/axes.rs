@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use powersweep_engine::components;
 use powersweep_engine::facts::Datum;
-use powersweep_engine::spec::{Component, Param, Role, Type, Value};
+use powersweep_engine::spec::{Component, Model, Param, Role, Type, Value};
 use powersweep_experiments::TaskSpec;
 
 use crate::builder::Arrays;
@@ -108,7 +108,7 @@ impl ComponentPlan {
 /// Every registered parameter once, in registration order, with the components that have it.
 fn params() -> impl Iterator<Item = (&'static Param, Vec<&'static Component>)> {
     let mut found: Vec<(&'static Param, Vec<&'static Component>)> = Vec::new();
-    for component in components::COMPONENTS {
+    for component in components::COMPONENTS.iter() {
         for param in component.params {
             match found.iter_mut().find(|(p, _)| p.name == param.name) {
                 Some((_, components)) => components.push(component),
@@ -160,7 +160,7 @@ fn role_column(role: Role) -> Column {
         Role::Statistics => "What is measured",
     };
     let choices: Vec<_> = components::of(role).map(|e| format!("`{}`", e.name)).collect();
-    let nullable = !powersweep_engine::queues::ROLES.contains(&role);
+    let nullable = !components::applies(role, Model::Queues);
     let null = if nullable { " Null in a queueing model." } else { "" };
     Column {
         name: role.key().to_owned(),
@@ -222,7 +222,7 @@ mod tests {
     fn no_parameter_belongs_to_two_slots() {
         // Two components of one spec could then set one column twice.
         let mut roles: BTreeMap<&str, Role> = BTreeMap::new();
-        for component in components::COMPONENTS {
+        for component in components::COMPONENTS.iter() {
             for param in component.params {
                 let role = *roles.entry(param.name).or_insert(component.role);
                 assert_eq!(role, component.role, "`{}` belongs to two roles", param.name);

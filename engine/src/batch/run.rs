@@ -1,44 +1,24 @@
-//! From a spec and a workload to a summary.
+//! From a spec of batch jobs and a workload to a summary.
 use std::borrow::Cow;
 
-use crate::batch::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
-use crate::batch::platform::Machine;
-use crate::batch::policy::batch::{self, Batch};
-use crate::batch::policy::composed::Composed;
-use crate::batch::{nodes, weekly};
-use crate::components::SERIES;
-use crate::details::{Details, Measured};
+use super::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
+use super::platform::Machine;
+use super::policy::batch::{self, Batch};
+use super::policy::composed::Composed;
+use super::{nodes, weekly};
+use crate::details::Details;
 use crate::error::SimError;
 use crate::limits::Limits;
-use crate::queues;
 use crate::series::SeriesPoint;
 use crate::spec::{Role, SimSpec};
 use crate::summary::{self, Integrals, Outcome, PowerIntegrals, Summary};
 use crate::workload::{Job, Workload, tracsim};
 
-/// Runs one simulation to its end.
-///
-/// `details`: optional tables to fill.
+/// Runs a spec without problems to its end.
 ///
 /// # Errors
-/// See [`SimError`] for which are final and which may be tried again.
-pub fn simulate(
-    spec: &SimSpec,
-    workload: &Workload,
-    limits: &Limits<'_>,
-    details: &mut Details,
-) -> Result<Measured, SimError> {
-    details.clear();
-    let measured = if queues::is_model(spec) {
-        queues::simulate(spec, limits, details).map(|summary| Measured::Queues(Box::new(summary)))
-    } else {
-        simulate_jobs(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
-    };
-    debug_assert!(declared(details), "a choice records a series that is not declared in `components::SERIES`");
-    measured
-}
-
-fn simulate_jobs(
+/// See [`SimError`].
+pub(crate) fn simulate(
     spec: &SimSpec,
     workload: &Workload,
     limits: &Limits<'_>,
@@ -84,12 +64,6 @@ fn simulate_jobs(
     }
 }
 
-/// Whether every point belongs to a declared series.
-fn declared(details: &Details) -> bool {
-    let known = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
-    details.series.iter().flatten().all(known)
-}
-
 /// What a run integrated, and what was watched of its machine.
 type Measures = (Integrals, Option<PowerIntegrals>);
 
@@ -110,9 +84,6 @@ struct Prepared<'w> {
 
 impl<'w> Prepared<'w> {
     fn new(spec: &SimSpec, workload: &'w Workload) -> Result<Prepared<'w>, SimError> {
-        if let Some(problem) = spec.problems().into_iter().next() {
-            return Err(SimError::Invalid(problem));
-        }
         let machine = Machine::new(spec, workload.native_procs)?;
         check_jobs(&workload.jobs, &machine)?;
         let mut prepared =

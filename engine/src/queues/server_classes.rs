@@ -72,6 +72,7 @@ pub const COMPONENT: Component = Component {
             doc: "Power of an idle server of each class, P_id.",
         },
     ],
+    ..Component::QUEUES
 };
 
 /// Which servers an arriving job prefers (Do et al. 2013, section 2.1).

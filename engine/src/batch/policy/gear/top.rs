@@ -1,16 +1,15 @@
 //! The top gear.
-use super::{Candidate, Gears};
-use crate::batch::platform::MachineClass;
-use crate::spec::{Choice, Component, Role};
+use super::rule::{Candidate, Gears};
+use crate::batch::platform::Machine;
+use crate::spec::{Component, Role, SimSpec};
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     role: Role::GearRule,
     name: "top",
     version: 1,
-    source: "",
     doc: "Every job runs at the top gear.",
-    params: &[],
+    ..Component::BATCH
 };
 
 /// The rule `top`.
@@ -19,9 +18,15 @@ pub(crate) struct Top {
     gear: u8,
 }
 
+impl Top {
+    pub(crate) fn new(machine: &Machine) -> Top {
+        Top { gear: (machine.classes[0].gears.len() - 1) as u8 }
+    }
+}
+
 impl Gears for Top {
-    fn of(_: &Choice, class: &MachineClass) -> Top {
-        Top { gear: (class.gears.len() - 1) as u8 }
+    fn of(_: &SimSpec, machine: &Machine) -> Option<Top> {
+        Some(Top::new(machine))
     }
 
     #[inline]

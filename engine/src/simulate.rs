@@ -1,0 +1,42 @@
+//! One simulation, whatever its model.
+use crate::batch;
+use crate::components::SERIES;
+use crate::details::{Details, Measured};
+use crate::error::SimError;
+use crate::limits::Limits;
+use crate::queues;
+use crate::series::SeriesPoint;
+use crate::spec::{Model, SimSpec};
+use crate::workload::Workload;
+
+/// Runs one simulation to its end.
+///
+/// `details`: optional tables to fill.
+///
+/// # Errors
+/// See [`SimError`] for which are final and which may be tried again.
+pub fn simulate(
+    spec: &SimSpec,
+    workload: &Workload,
+    limits: &Limits<'_>,
+    details: &mut Details,
+) -> Result<Measured, SimError> {
+    details.clear();
+    if let Some(problem) = spec.problems().into_iter().next() {
+        return Err(SimError::Invalid(problem));
+    }
+    let measured = match spec.model() {
+        Model::Queues => queues::simulate(spec, limits, details).map(|summary| Measured::Queues(Box::new(summary))),
+        Model::Batch => {
+            batch::simulate(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
+        }
+    };
+    debug_assert!(declared(details), "a component records a series that is not declared in `components::SERIES`");
+    measured
+}
+
+/// Whether every point belongs to a declared series.
+fn declared(details: &Details) -> bool {
+    let known = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
+    details.series.iter().flatten().all(known)
+}
