@@ -8,59 +8,40 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::batch::policy::watch;
-use crate::batch::weekly;
+use crate::batch::policy::{self, watch};
+use crate::batch::{platform, power, weekly};
+use crate::queues::{self, policies};
 use crate::series::Series;
-use crate::spec::{Choice, Component, Role, SimSpec};
+use crate::spec::{Choice, Component, Model, Role, SimSpec};
+use crate::{summary, workload};
 
-/// Every component of this build, by role and name.
-pub static COMPONENTS: &[&Component] = &[
-    &crate::workload::swf::COMPONENT,
-    &crate::workload::lublin::COMPONENT,
-    &crate::workload::poisson::COMPONENT,
-    &crate::workload::tracsim::COMPONENT,
-    &crate::workload::rules::COMPONENT,
-    &crate::batch::platform::COMPONENT,
-    &crate::batch::power::etinski::COMPONENT,
-    &crate::batch::power::table::COMPONENT,
-    &crate::batch::policy::batch::COMPONENT,
-    &crate::batch::policy::order::FCFS,
-    &crate::batch::policy::order::priority::ORDER.component,
-    &crate::batch::policy::order::sjf::ORDER.component,
-    &crate::batch::policy::order::widest::ORDER.component,
-    &crate::batch::policy::order::wfp3::ORDER.component,
-    &crate::batch::policy::order::f1::ORDER.component,
-    &crate::batch::policy::backfill::NONE,
-    &crate::batch::policy::backfill::EASY,
-    &crate::batch::policy::backfill::WITHIN_PRIORITY,
-    &crate::batch::policy::backfill::KNAPSACK,
-    &crate::batch::policy::backfill::CONSERVATIVE,
-    &crate::batch::policy::gear::top::COMPONENT,
-    &crate::batch::policy::gear::bsld::COMPONENT,
-    &crate::batch::policy::capacity::NONE,
-    &crate::batch::policy::capacity::two_level::COMPONENT,
-    &crate::batch::policy::capacity::ols::COMPONENT,
-    &crate::batch::policy::cap::NONE,
-    &crate::batch::policy::cap::admission::COMPONENT,
-    &crate::batch::policy::cap::uniform::COMPONENT,
-    &crate::batch::policy::cap::pdrc::COMPONENT,
-    &crate::batch::policy::cap::precedence::POWER,
-    &crate::batch::policy::cap::precedence::PERFORMANCE,
-    &crate::summary::COMPONENT,
-    &crate::queues::open_poisson::COMPONENT,
-    &crate::queues::server_classes::COMPONENT,
-    &crate::queues::policies::buffered::COMPONENT,
-    &crate::queues::policies::classes::system::SOURCE,
-    &crate::queues::policies::classes::system::RATE_MATRIX,
-    &crate::queues::policies::classes::system::STRUCTURED,
-    &crate::queues::policies::classes::fcfs::COMPONENT,
-    &crate::queues::policies::classes::pme::COMPONENT,
-    &crate::queues::policies::classes::lpas::COMPONENT,
-    &crate::queues::policies::classes::ordered_beta::COMPONENT,
-    &crate::queues::policies::classes::dvs::COMPONENT,
-    &crate::queues::statistics::steady_state::COMPONENT,
-    &crate::queues::statistics::horizon::COMPONENT,
-];
+/// Every component of this build: roles in their order of [`Role::ALL`] for each model, and in each the order in which its
+/// components were added, which is that of their columns.
+pub static COMPONENTS: LazyLock<Vec<&'static Component>> = LazyLock::new(|| {
+    let mut all: Vec<&'static Component> = vec![&workload::swf::COMPONENT];
+    all.extend(workload::GENERATORS.iter().map(|generator| &generator.component));
+    all.extend([
+        &workload::rules::COMPONENT,
+        &platform::COMPONENT,
+        &power::etinski::COMPONENT,
+        &power::table::COMPONENT,
+    ]);
+    all.extend([&policy::batch::COMPONENT, &policy::order::FCFS]);
+    all.extend(policy::order::KEYED.iter().map(|order| &order.component));
+    all.extend(policy::backfill::COMPONENTS);
+    all.extend(policy::gear::COMPONENTS);
+    all.push(&policy::capacity::NONE);
+    all.extend(policy::capacity::COMPONENTS);
+    all.push(&policy::cap::NONE);
+    all.extend(policy::cap::COMPONENTS);
+    all.push(&summary::COMPONENT);
+    all.extend([&queues::open_poisson::COMPONENT, &queues::server_classes::COMPONENT, &policies::buffered::COMPONENT]);
+    all.push(&policies::classes::system::SOURCE);
+    all.extend(policies::classes::system::PLATFORMS);
+    all.extend(policies::classes::COMPONENTS);
+    all.extend([&queues::statistics::steady_state::COMPONENT, &queues::statistics::horizon::COMPONENT]);
+    all
+});
 
 /// The component of a role by name.
 pub fn find(role: Role, name: &str) -> Option<&'static Component> {
@@ -70,6 +51,11 @@ pub fn find(role: Role, name: &str) -> Option<&'static Component> {
 /// The components that can fill a role, in registration order.
 pub fn of(role: Role) -> impl Iterator<Item = &'static Component> {
     COMPONENTS.iter().copied().filter(move |e| e.role == role)
+}
+
+/// Whether a role has a say in a model: whether a component of the model can fill it.
+pub fn applies(role: Role, model: Model) -> bool {
+    of(role).any(|component| component.model == model)
 }
 
 impl Role {
@@ -104,25 +90,62 @@ impl SimSpec {
         SimSpec::of(Arc::clone(&DEFAULTS), 1)
     }
 
-    /// Whether a role's component has a say in this simulation. Those that do not are at their defaults (see
-    /// [`SimSpec::problems`]) and have no value in the results.
-    pub fn applies(&self, role: Role) -> bool {
-        !crate::queues::is_model(self) || crate::queues::ROLES.contains(&role)
+    /// The model that is simulated: that of the policy.
+    pub fn model(&self) -> Model {
+        self.choice(Role::Policy).component().model
     }
 
-    /// Problems that no single value shows: vectors of different length, contradicting bounds, combinations that make
-    /// no sense. Each is a sentence that names the parameters.
+    /// Whether a role's choice has a say in this simulation. Those that do not are at their defaults (see
+    /// [`SimSpec::problems`]) and have no value in the results.
+    pub fn applies(&self, role: Role) -> bool {
+        applies(role, self.model())
+    }
+
+    /// Problems that no single value shows: components of another model than the policy's, then what the components say
+    /// ([`Component::problems`]). Each is a sentence that names the parameters.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = crate::queues::problems(self);
-        // A spec with components of two kinds makes no sense: nothing more can be said of it.
-        if crate::queues::is_model(self) || !problems.is_empty() {
-            return problems;
+        let (ours, others): (Vec<Role>, Vec<Role>) = Role::ALL.into_iter().partition(|role| self.applies(*role));
+        let foreign = ours.iter().filter_map(|role| self.of_another_model(*role));
+        let mut problems: Vec<String> = foreign.chain(others.iter().filter_map(|role| self.unused(*role))).collect();
+        if problems.is_empty() {
+            problems.extend(ours.iter().flat_map(|role| (self.choice(*role).component().problems)(self)));
         }
-        problems.extend(crate::batch::platform::gear_problems(self));
-        problems.extend(crate::workload::problems(self));
-        problems.extend(crate::batch::policy::capacity::problems(self));
-        problems.extend(crate::batch::policy::cap::problems(self));
         problems
+    }
+
+    /// A component of another model than the policy's.
+    fn of_another_model(&self, role: Role) -> Option<String> {
+        let (model, found) = (self.model(), self.choice(role).component());
+        if found.model == model {
+            return None;
+        }
+        let (is, needs) = match model {
+            Model::Queues => ("rigid batch jobs", "queues"),
+            Model::Batch => ("queues", "rigid batch jobs"),
+        };
+        let kind = self.choice(Role::Policy).component().name;
+        let fitting = of(role).filter(|component| component.model == model);
+        let names: Vec<String> = fitting.map(|component| format!("\"{}\"", component.name)).collect();
+        Some(format!(
+            "`{}` \"{}\" is for {is}, the policy `kind` \"{kind}\" schedules {needs}: choose {}",
+            role.key(),
+            found.name,
+            names.join(" or ")
+        ))
+    }
+
+    /// A role without a say that is not at its default.
+    fn unused(&self, role: Role) -> Option<String> {
+        let (choice, default) = (self.choice(role), SimSpec::new().choice(role).clone());
+        let kind = self.choice(Role::Policy).component().name;
+        let why = "it is of rigid batch jobs, and queues have jobs of one proc on named servers";
+        if choice.component() != default.component() {
+            let name = choice.component().name;
+            return Some(format!("`{}` \"{name}\" does not apply to `kind` \"{kind}\": {why}", role.key()));
+        }
+        let changed =
+            choice.component().params.iter().find(|param| choice.get(param.name) != default.get(param.name))?;
+        Some(format!("`{}` does not apply to `kind` \"{kind}\": {why}", changed.name))
     }
 }
 
@@ -142,7 +165,7 @@ pub const SERIES: &[Series] = &[
     weekly::OVER_SLA,
     weekly::ACTIVE_MEAN,
     weekly::ACTIVE,
-    crate::queues::statistics::steady_state::RESPONSE_TIME_CDF,
+    queues::statistics::steady_state::RESPONSE_TIME_CDF,
     watch::CPU_UTILIZATION,
     watch::CPU_UTILIZATION_SHARE,
     watch::FREQUENCY,
@@ -167,6 +190,17 @@ mod tests {
         for series in SERIES {
             assert!(names.insert(series.name), "`{}` is declared twice", series.name);
             assert!(series.doc.len() > 20, "`{}` is not explained", series.name);
+        }
+    }
+
+    #[test]
+    fn expectations_have_no_endless_digits() {
+        for component in COMPONENTS.iter() {
+            for param in component.params {
+                let expectation = param.expectation();
+                let digits = expectation.split(|c: char| !c.is_ascii_digit()).map(str::len).max();
+                assert!(digits <= Some(19), "`{}`: {expectation}", param.name);
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod series;
 mod simulate;
 pub mod spec;
 pub mod summary;
+mod timers;
 pub mod workload;
 
 pub use batch::job_record::JobRecord;

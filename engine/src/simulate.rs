@@ -1,20 +1,13 @@
-//! From a spec and a workload to a summary.
-use std::borrow::Cow;
-
-use crate::batch::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
-use crate::batch::platform::Machine;
-use crate::batch::policy::batch::{self, Batch};
-use crate::batch::policy::composed::Composed;
-use crate::batch::{nodes, weekly};
+//! One simulation, whatever its model.
+use crate::batch;
 use crate::components::SERIES;
 use crate::details::{Details, Measured};
 use crate::error::SimError;
 use crate::limits::Limits;
 use crate::queues;
 use crate::series::SeriesPoint;
-use crate::spec::{Role, SimSpec};
-use crate::summary::{self, Integrals, Outcome, PowerIntegrals, Summary};
-use crate::workload::{Job, Workload, tracsim};
+use crate::spec::{Model, SimSpec};
+use crate::workload::Workload;
 
 /// Runs one simulation to its end.
 ///
@@ -29,59 +22,17 @@ pub fn simulate(
     details: &mut Details,
 ) -> Result<Measured, SimError> {
     details.clear();
-    let measured = if queues::is_model(spec) {
-        queues::simulate(spec, limits, details).map(|summary| Measured::Queues(Box::new(summary)))
-    } else {
-        simulate_jobs(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
-    };
-    debug_assert!(declared(details), "a choice records a series that is not declared in `components::SERIES`");
-    measured
-}
-
-fn simulate_jobs(
-    spec: &SimSpec,
-    workload: &Workload,
-    limits: &Limits<'_>,
-    details: &mut Details,
-) -> Result<Summary, SimError> {
-    let prepared = Prepared::new(spec, workload)?;
-    let statistics = spec.choice(Role::Statistics);
-    summary::check(statistics, &prepared.jobs)?;
-    let fcfs_starts = if statistics.bool("fairness") { Some(prepared.strict_fcfs_starts(limits)?) } else { None };
-    let priorities = has_priorities(spec);
-    let finish = |outcomes: &[Outcome], (integrals, power): Measures, series: &mut Option<Vec<SeriesPoint>>| {
-        let gears = prepared.machine.classes[0].gears.len();
-        let integrals = Integrals {
-            clamped_count: prepared.clamped_count,
-            dropped_wide_count: prepared.dropped_wide_count,
-            ..integrals
-        };
-        let sla = summary::sla_slowdown(spec);
-        if let Some(points) = series {
-            weekly::record(points, workload, &prepared.jobs, outcomes, &integrals, sla);
-            points.sort_by(|a, b| a.series.cmp(b.series).then(a.level.cmp(&b.level)));
-        }
-        let starts = fcfs_starts.as_deref();
-        let mut summary = summary::summarize(statistics, &prepared.jobs, outcomes, &integrals, gears, starts, sla);
-        summary::fill_kinds(&mut summary, statistics, &prepared.jobs, outcomes, priorities);
-        if let Some(power) = power {
-            summary::fill_power(&mut summary, &power, &integrals);
-        }
-        summary
-    };
-    let series = &mut details.series;
-    if let Some(rows) = &mut details.jobs {
-        let (recorder, measures) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()), series)?;
-        recorder.write(&prepared.jobs, rows);
-        if statistics.bool("node_lists") {
-            let lists = nodes::lists(prepared.machine.procs(), &prepared.jobs, recorder.outcomes());
-            rows.iter_mut().zip(lists).for_each(|(row, list)| row.node_list = Some(list));
-        }
-        Ok(finish(recorder.outcomes(), measures, series))
-    } else {
-        let (recorder, measures) = prepared.run(spec, limits, Outcomes::new(prepared.jobs.len()), series)?;
-        Ok(finish(recorder.outcomes(), measures, series))
+    if let Some(problem) = spec.problems().into_iter().next() {
+        return Err(SimError::Invalid(problem));
     }
+    let measured = match spec.model() {
+        Model::Queues => queues::simulate(spec, limits, details).map(|summary| Measured::Queues(Box::new(summary))),
+        Model::Batch => {
+            batch::simulate(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
+        }
+    };
+    debug_assert!(declared(details), "a component records a series that is not declared in `components::SERIES`");
+    measured
 }
 
 /// Whether every point belongs to a declared series.
@@ -89,153 +40,3 @@ fn declared(details: &Details) -> bool {
     let known = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
     details.series.iter().flatten().all(known)
 }
-
-/// What a run integrated, and what was watched of its machine.
-type Measures = (Integrals, Option<PowerIntegrals>);
-
-/// Whether the jobs of a spec have priorities that someone gave them.
-fn has_priorities(spec: &SimSpec) -> bool {
-    spec.choice(Role::Source).component().name == tracsim::COMPONENT.name
-        || spec.choice(Role::Rules).text("priority_from") != "none"
-}
-
-/// A workload on its machine: wide jobs dealt with, everything checked.
-struct Prepared<'w> {
-    machine: Machine,
-    /// The workload's own jobs unless `wide_jobs` changed some.
-    jobs: Cow<'w, [Job]>,
-    clamped_count: u64,
-    dropped_wide_count: u64,
-}
-
-impl<'w> Prepared<'w> {
-    fn new(spec: &SimSpec, workload: &'w Workload) -> Result<Prepared<'w>, SimError> {
-        if let Some(problem) = spec.problems().into_iter().next() {
-            return Err(SimError::Invalid(problem));
-        }
-        let machine = Machine::new(spec, workload.native_procs)?;
-        check_jobs(&workload.jobs, &machine)?;
-        let mut prepared =
-            Prepared { machine, jobs: Cow::Borrowed(&workload.jobs), clamped_count: 0, dropped_wide_count: 0 };
-        prepared.fit_wide_jobs(spec.choice(Role::Rules).text("wide_jobs"))?;
-        if prepared.jobs.is_empty() {
-            let why = format!("{} of {} jobs were wider than the machine", workload.jobs.len(), workload.jobs.len());
-            return Err(SimError::Empty(if workload.jobs.is_empty() { "it had none".to_owned() } else { why }));
-        }
-        Ok(prepared)
-    }
-
-    /// Applies `wide_jobs` to the jobs that need more procs than the machine has.
-    fn fit_wide_jobs(&mut self, rule: &str) -> Result<(), SimError> {
-        let machine_procs = self.machine.procs();
-        let Some(first) = self.jobs.iter().find(|job| job.procs > machine_procs) else {
-            return Ok(());
-        };
-        let jobs = match rule {
-            "clamp" => {
-                let mut jobs = self.jobs.to_vec();
-                for job in jobs.iter_mut().filter(|job| job.procs > machine_procs) {
-                    job.procs = machine_procs;
-                    self.clamped_count += 1;
-                }
-                jobs
-            }
-            "drop" => {
-                let jobs: Vec<Job> = self.jobs.iter().filter(|job| job.procs <= machine_procs).cloned().collect();
-                self.dropped_wide_count = (self.jobs.len() - jobs.len()) as u64;
-                jobs
-            }
-            _ => {
-                return Err(SimError::TooWide {
-                    job_id: first.id,
-                    record: first.record,
-                    procs: first.procs,
-                    machine_procs,
-                });
-            }
-        };
-        self.jobs = Cow::Owned(jobs);
-        Ok(())
-    }
-
-    fn run<R: Recorder>(
-        &self,
-        spec: &SimSpec,
-        limits: &Limits<'_>,
-        recorder: R,
-        series: &mut Option<Vec<SeriesPoint>>,
-    ) -> Result<(R, Measures), SimError> {
-        if Composed::is_needed(spec) {
-            let policy = Composed::new(spec, &self.machine, series.is_some())?;
-            let (recorder, integrals, policy) = self.run_policy(spec, limits, recorder, policy)?;
-            Ok((recorder, (integrals, policy.finish(series.as_mut()))))
-        } else {
-            let policy = Batch::new(spec, &self.machine)?;
-            let (recorder, integrals, _) = self.run_policy(spec, limits, recorder, policy)?;
-            Ok((recorder, (integrals, None)))
-        }
-    }
-
-    fn run_policy<R: Recorder, P: Policy>(
-        &self,
-        spec: &SimSpec,
-        limits: &Limits<'_>,
-        recorder: R,
-        policy: P,
-    ) -> Result<(R, Integrals, P), SimError> {
-        let order = batch::event_order(spec)?;
-        let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
-        simulation.run()?;
-        let integrals = simulation.integrals();
-        let (recorder, policy) = simulation.into_parts();
-        Ok((recorder, integrals, policy))
-    }
-
-    /// When each job would start under strict first come, first served at the top gear (s).
-    fn strict_fcfs_starts(&self, limits: &Limits<'_>) -> Result<Vec<f64>, SimError> {
-        let policy = Batch::strict_fcfs(&self.machine);
-        let recorder = Outcomes::new(self.jobs.len());
-        let order = EventOrder::Batch;
-        let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
-        simulation.run()?;
-        Ok(simulation.recorder().outcomes().iter().map(|outcome| outcome.start_s).collect())
-    }
-}
-
-/// What the kernel takes for granted about jobs. `workload::build` gives it; a caller may bring its own.
-fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<(), SimError> {
-    if jobs.len() >= JOBS_MAX {
-        return Err(SimError::Invalid(format!("{} jobs are too many for one simulation ({JOBS_MAX})", jobs.len())));
-    }
-    // Comparisons with NaN are false. Without branches: nearly every job is valid.
-    let time = |t: f64| (0.0..f64::INFINITY).contains(&t);
-    // A machine with one table for all jobs takes any class.
-    if machine.classes.iter().any(|class| class.job_classes() > 1)
-        && let Some(problem) = jobs.iter().find_map(|job| machine.job_class_problem(job.id, job.class))
-    {
-        return Err(SimError::Invalid(problem));
-    }
-    let valid =
-        |job: &Job| (job.submit_s.abs() < f64::INFINITY) & time(job.run_s) & time(job.estimate_s) & (job.procs >= 1);
-    let sorted = |pair: &[Job]| pair[0].submit_s <= pair[1].submit_s;
-    if jobs.iter().fold(true, |all, job| all & valid(job)) && jobs.windows(2).fold(true, |all, pair| all & sorted(pair))
-    {
-        return Ok(());
-    }
-    if let Some(job) = jobs.iter().find(|job| !valid(job)) {
-        return Err(SimError::Invalid(format!(
-            "job {} (record {}) cannot be simulated: submit {} s, run {} s, estimate {} s, {} procs",
-            job.id, job.record, job.submit_s, job.run_s, job.estimate_s, job.procs
-        )));
-    }
-    if let Some(pair) = jobs.windows(2).find(|pair| !sorted(pair)) {
-        return Err(SimError::Invalid(format!(
-            "job {} (submit {} s) comes after job {} (submit {} s): jobs must be sorted by submit time",
-            pair[1].id, pair[1].submit_s, pair[0].id, pair[0].submit_s
-        )));
-    }
-    Ok(())
-}
-
-/// Jobs are numbered in 32 bits, with a few numbers set aside.
-const JOBS_MAX: usize = u32::MAX as usize - 16;

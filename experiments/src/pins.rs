@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_engine::spec::{Component, Role};
-use powersweep_engine::{SimSpec, queues};
+use powersweep_engine::{SimSpec, components};
 
 use crate::Sweep;
 
@@ -19,13 +19,13 @@ impl Sweep {
         let mut versions = BTreeMap::new();
         let mut roles = BTreeSet::new();
         let levels = &self.manifest().inner().levels;
-        let components =
+        let chosen =
             || levels.iter().flat_map(|l| &l.variants).flat_map(|v| &v.choices).map(|choice| choice.component());
-        // All policies of a manifest belong to one kernel, since every workload and platform combines with each of
-        // them.
-        let queueing = components().any(|component| component.role == Role::Policy && queues::is_component(component));
-        let applies = |role: Role| !queueing || queues::ROLES.contains(&role);
-        for component in components().filter(|component| applies(component.role)) {
+        // All policies of a manifest belong to one model, since every workload and platform combines with each of them.
+        let policy = chosen().find(|component| component.role == Role::Policy);
+        let model = policy.map_or(SimSpec::new().model(), |policy| policy.model);
+        let applies = |role: Role| components::applies(role, model);
+        for component in chosen().filter(|component| applies(component.role)) {
             roles.insert(component.role);
             versions.insert(component_id(component), component.version);
         }

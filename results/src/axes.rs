@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use powersweep_engine::facts::{Datum, Kind};
-use powersweep_engine::spec::{Component, Param, Role, Type};
+use powersweep_engine::spec::{Component, Model, Param, Role, Type};
 use powersweep_engine::{KERNEL_VERSION, components};
 use powersweep_experiments::TaskSpec;
 
@@ -99,7 +99,7 @@ impl ComponentPlan {
 /// Every registered parameter once, in registration order, with the components that have it.
 fn params() -> impl Iterator<Item = (&'static Param, Vec<&'static Component>)> {
     let mut found: Vec<(&'static Param, Vec<&'static Component>)> = Vec::new();
-    for component in components::COMPONENTS {
+    for component in components::COMPONENTS.iter() {
         for param in component.params {
             match found.iter_mut().find(|(p, _)| p.name == param.name) {
                 Some((_, components)) => components.push(component),
@@ -138,7 +138,7 @@ fn role_column(role: Role) -> Column {
         Role::Statistics => "What is measured",
     };
     let choices: Vec<_> = components::of(role).map(|e| format!("`{}`", e.name)).collect();
-    let nullable = !powersweep_engine::queues::ROLES.contains(&role);
+    let nullable = !components::applies(role, Model::Queues);
     let null = if nullable { " Null in a queueing model." } else { "" };
     let doc = format!("{what}: {}.{null}", choices.join(", "));
     Column { nullable, ..Column::new(role.key(), Kind::Text, "manifest", &doc) }
@@ -164,7 +164,7 @@ mod tests {
     fn no_parameter_belongs_to_two_slots() {
         // Two components of one spec could then set one column twice.
         let mut roles: BTreeMap<&str, Role> = BTreeMap::new();
-        for component in components::COMPONENTS {
+        for component in components::COMPONENTS.iter() {
             for param in component.params {
                 let role = *roles.entry(param.name).or_insert(component.role);
                 assert_eq!(role, component.role, "`{}` belongs to two roles", param.name);

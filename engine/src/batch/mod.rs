@@ -5,4 +5,7 @@ pub(crate) mod nodes;
 pub mod platform;
 pub mod policy;
 pub mod power;
+mod run;
 pub(crate) mod weekly;
+
+pub(crate) use run::simulate;

@@ -42,14 +42,10 @@
 //! Invariants: one total order of events (instant; ends by server, arrivals, timers); a job starts once, on a free
 //! server that can execute its class; seconds of a server's states add up to the time; energies are sums over segments of
 //! constant power. This module knows nothing of the batch jobs, their platforms and policies.
-//!
-//! Components: sources and platforms of queueing models, policies, statistics ([`is_component`]); [`problems`] says
-//! which fit together.
 
 mod kernel;
 pub mod open_poisson;
 pub mod policies;
-mod run;
 pub mod server_classes;
 pub mod statistics;
 
@@ -58,8 +54,7 @@ pub use kernel::policy::{Completed, Job, QueuePolicy};
 pub use kernel::servers::{ServerTable, Servers, Speed, State};
 pub use kernel::simulation::{Observer, Simulation, Until};
 pub use policies::buffered::{Buffered, Scheme};
-pub(crate) use run::simulate;
-pub use run::{ROLES, is_component, is_model, problems};
+pub(crate) use policies::simulate;
 pub use server_classes::{Priority, ServerClasses};
 pub use statistics::student::t_quantile;
 pub use statistics::summary::QueueSummary;

@@ -62,6 +62,7 @@ pub const COMPONENT: Component = Component {
             doc: "Squared coefficient of variation (variance / mean^2) of hyperexponential (at least 1) and gamma work.",
         },
     ],
+    ..Component::QUEUES
 };
 
 /// The stream of a source without [`problems`] before a cluster.

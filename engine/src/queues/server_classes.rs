@@ -78,6 +78,7 @@ pub const COMPONENT: Component = Component {
                   are like the third.",
         },
     ],
+    ..Component::QUEUES
 };
 
 /// Which servers an arriving job prefers (Do et al. 2013, section 2.1).

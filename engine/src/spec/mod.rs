@@ -109,12 +109,43 @@ pub struct Component {
     pub name: &'static str,
     /// Raised whenever its results change for an unchanged spec; part of a task's identity.
     pub version: u32,
-    /// Paper and equation or table that it comes from.
+    /// Paper and equation or table that it comes from; empty if it is from none.
     pub source: &'static str,
     /// What it does, in a sentence or two.
     pub doc: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
+    /// The model of which it is a component.
+    pub model: Model,
+    /// What is wrong with a spec that has chosen it and that no single value shows: vectors of different length,
+    /// contradicting bounds, combinations that make no sense. Each is a sentence that names the parameters.
+    pub problems: fn(&SimSpec) -> Vec<String>,
+}
+
+/// What is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Model {
+    /// Rigid jobs on counted procs.
+    Batch,
+    /// Jobs of one proc on named servers.
+    Queues,
+}
+
+impl Component {
+    /// What most components of batch jobs have in common; role, name and documentation are to be filled in.
+    pub const BATCH: Component = Component {
+        role: Role::Policy,
+        name: "",
+        version: 1,
+        source: "",
+        doc: "",
+        params: &[],
+        model: Model::Batch,
+        problems: |_| Vec::new(),
+    };
+
+    /// The same of components of queues.
+    pub const QUEUES: Component = Component { model: Model::Queues, ..Component::BATCH };
 }
 
 /// A chosen component with the values of its parameters.

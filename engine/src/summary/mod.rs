@@ -127,13 +127,17 @@ pub const COMPONENT: Component = Component {
             doc: "Whether the rows of the table `jobs` say which nodes each job held (first fit).",
         },
     ],
+    ..Component::BATCH
 };
+
+/// Service level of Lawson & Smirni 2005: greatest mean slowdown.
+pub(crate) const SLA_SLOWDOWN: f64 = 200.0;
 
 /// The slowdown above which a job violates the service level: see the parameter `sla_slowdown`.
 pub(crate) fn sla_slowdown(spec: &SimSpec) -> f64 {
     let given = spec.choice(Role::Statistics).opt_real("sla_slowdown");
     let rules = || spec.choice(Role::Capacity).opt_real("ols_sla_slowdown");
-    given.or_else(rules).unwrap_or(crate::batch::policy::capacity::SLA_SLOWDOWN)
+    given.or_else(rules).unwrap_or(SLA_SLOWDOWN)
 }
 
 /// What happened to one job. The kernel gives one a job, in workload order.

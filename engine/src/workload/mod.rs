@@ -13,18 +13,34 @@ pub mod tracsim;
 
 pub use estimates::ESTIMATE_FACTOR_MAX;
 
-use crate::spec::{Choice, Default as ParamDefault, Param, Role, SimSpec, Type};
+use crate::spec::{Choice, Component, Default as ParamDefault, Model, Param, Role, SimSpec, Type};
 
-/// A generator: jobs in order of submit for its component and a seed.
-type Generator = fn(&Choice, u64) -> Vec<GeneratedJob>;
+/// The generators. Every other source of batch jobs is a log.
+pub static GENERATORS: &[&Generator] = &[&lublin::GENERATOR, &poisson::GENERATOR, &tracsim::GENERATOR];
 
-/// The generators by the name of their component. Every other source is a log.
-const GENERATORS: [(&str, Generator); 3] =
-    [("lublin", lublin::generate), ("poisson", poisson::generate), ("tracsim", tracsim::generate)];
+/// A source that makes jobs.
+#[derive(Debug)]
+pub struct Generator {
+    /// Its description.
+    pub component: Component,
+    /// The parameter that says how many jobs it makes.
+    pub jobs_count: &'static str,
+    /// The parameter that says for how large a machine.
+    pub machine_procs: &'static str,
+    /// The jobs in order of submit for its parameters and a seed.
+    pub generate: fn(&Choice, u64) -> Vec<GeneratedJob>,
+}
 
-/// The parameters of generators that say how many jobs they make, and for how large a machine.
-const COUNTS: [&str; 2] = [SYNTHETIC_JOBS.name, tracsim::JOBS.name];
-const SIZES: [&str; 2] = [SYNTHETIC_PROCS.name, tracsim::NODES.name];
+impl Generator {
+    /// The generator that a choice names, if it names one.
+    fn of(source: &Choice) -> Option<&'static Generator> {
+        GENERATORS.iter().copied().find(|generator| generator.component == *source.component())
+    }
+
+    fn jobs_count(&self, source: &Choice) -> u64 {
+        source.int(self.jobs_count).unsigned_abs()
+    }
+}
 
 /// One job as the simulation sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,7 +184,7 @@ pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, Work
 /// Errors are final; [`WorkloadError::TooLarge`] is final for this limit.
 pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -> Result<Workload, WorkloadError> {
     let source = spec.choice(Role::Source);
-    if crate::queues::is_component(source.component()) {
+    if source.component().model == Model::Queues {
         // Its tasks are drawn as they come.
         return Ok(Workload {
             jobs: Vec::new(),
@@ -179,14 +195,13 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     }
     let rules = rules::Rules::new(spec.choice(Role::Rules))?;
     let name = source.component().name;
-    let generator = GENERATORS.iter().find(|(n, _)| *n == name);
-    let (origin, native_procs, (jobs, counts)) = if let Some((_, generate)) = generator {
+    let generator = Generator::of(source);
+    let (origin, native_procs, (jobs, counts)) = if let Some(generator) = generator {
         // Checked before the first job: running out of memory would end the process, not the task.
-        let count = one_of(source, COUNTS).unwrap_or(0).unsigned_abs();
-        check_size(count, size_of::<GeneratedJob>() + size_of::<Job>(), max_bytes)?;
-        let generated = generate(source, spec.seed);
+        check_size(generator.jobs_count(source), size_of::<GeneratedJob>() + size_of::<Job>(), max_bytes)?;
+        let generated = (generator.generate)(source, spec.seed);
         check_generated(name, &generated)?;
-        let native = one_of(source, SIZES).and_then(|n| u32::try_from(n).ok());
+        let native = u32::try_from(source.int(generator.machine_procs)).ok();
         (name, native, rules.apply(generated.iter().enumerate().map(|(i, job)| job.raw(i))))
     } else {
         let log = log
@@ -206,13 +221,7 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
 /// How many jobs the source of a spec generates; `None` where it is a log or a queueing model.
 pub fn generated_jobs(spec: &SimSpec) -> Option<u64> {
     let source = spec.choice(Role::Source);
-    let generates = GENERATORS.iter().any(|(name, _)| *name == source.component().name);
-    generates.then(|| one_of(source, COUNTS).unwrap_or(0).unsigned_abs())
-}
-
-/// The parameter that a generator has of these.
-fn one_of(source: &Choice, names: [&str; 2]) -> Option<i64> {
-    names.into_iter().find_map(|name| source.opt_int(name))
+    Generator::of(source).map(|generator| generator.jobs_count(source))
 }
 
 /// The waits that a log has for its jobs (s).
@@ -225,20 +234,17 @@ fn waits(log: &swf::SwfLog, jobs: &[Job]) -> Vec<f64> {
 
 /// What is wrong with the rules of a spec that no single value shows, a sentence each. [`build`] refuses such a spec
 /// too; this is for readers of manifests, who want all problems before any work.
-pub fn problems(spec: &SimSpec) -> Vec<String> {
+fn problems(spec: &SimSpec) -> Vec<String> {
     let rules = spec.choice(Role::Rules);
     let mut problems: Vec<String> = rules::Rules::new(rules).err().map(|e| e.to_string()).into_iter().collect();
-    let source = spec.choice(Role::Source).component().name;
-    if GENERATORS.iter().any(|(name, _)| *name == source) {
+    if let Some(generator) = Generator::of(spec.choice(Role::Source)) {
+        let source = generator.component.name;
         let labels = ["priority_from", "class_from"].into_iter().filter(|name| rules.text(name) != "none");
         problems.extend(
             labels.map(|name| {
                 format!("`{name}` reads a field of a log, and the source `{source}` is none: leave it out")
             }),
         );
-        if source == tracsim::COMPONENT.name {
-            problems.extend(tracsim::problems(spec.choice(Role::Source)));
-        }
     }
     problems
 }
@@ -325,7 +331,7 @@ pub const SYNTHETIC_PROCS: Param = Param {
 mod tests {
     use super::*;
     use crate::components;
-    use crate::spec::{self, Value};
+    use crate::spec::Value;
 
     fn generated(source: &str, params: &[(&str, Value)]) -> SimSpec {
         let mut spec = SimSpec::new();
@@ -339,12 +345,9 @@ mod tests {
 
     #[test]
     fn generators_are_sources_of_the_registry_and_go_through_the_rules() {
-        for (name, _) in GENERATORS {
-            let component = components::find(Role::Source, name).expect("is registered");
-            let param = |names: [&'static str; 2]| {
-                names.into_iter().find(|name| component.params.iter().any(|p| p.name == *name)).expect("has one")
-            };
-            let mut spec = generated(name, &[(param(COUNTS), Value::Int(50)), (param(SIZES), Value::Int(256))]);
+        for generator in GENERATORS {
+            let Generator { component: Component { name, .. }, jobs_count, machine_procs, .. } = generator;
+            let mut spec = generated(name, &[(jobs_count, Value::Int(50)), (machine_procs, Value::Int(256))]);
             spec.choice_mut(Role::Rules).set("record_from", Value::Int(10)).expect("is valid");
             let workload = build(&spec, None).expect("builds");
             assert_eq!(workload.jobs.iter().map(|j| j.id).collect::<Vec<_>>(), (11..=50).collect::<Vec<_>>(), "{name}");
@@ -354,9 +357,6 @@ mod tests {
             spec.seed += 1;
             assert_ne!(build(&spec, None).expect("builds").jobs, workload.jobs, "{name}: the seed matters");
         }
-        let batch = |e: &&spec::Component| e.name != "swf" && !crate::queues::is_component(e);
-        let sources = components::of(Role::Source).filter(batch).map(|e| e.name);
-        assert_eq!(sources.collect::<Vec<_>>(), GENERATORS.map(|(n, _)| n), "every source but logs is a generator");
     }
 
     #[test]

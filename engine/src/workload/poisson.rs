@@ -1,6 +1,6 @@
 //! Poisson arrivals of rigid jobs.
-use super::GeneratedJob;
 use super::estimates::Estimates;
+use super::{GeneratedJob, Generator};
 use crate::rng::{Philox, Purpose};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
@@ -9,7 +9,6 @@ pub const COMPONENT: Component = Component {
     role: Role::Source,
     name: "poisson",
     version: 1,
-    source: "",
     doc: "Poisson arrivals, exponential run times, sizes uniform up to poisson_size_max procs.",
     params: &[
         super::SYNTHETIC_JOBS,
@@ -48,6 +47,15 @@ pub const COMPONENT: Component = Component {
             doc: "Sizes are uniform on 1..=poisson_size_max, or on the powers of two up to it.",
         },
     ],
+    ..Component::BATCH
+};
+
+/// The generator.
+pub static GENERATOR: Generator = Generator {
+    component: COMPONENT,
+    jobs_count: super::SYNTHETIC_JOBS.name,
+    machine_procs: super::SYNTHETIC_PROCS.name,
+    generate,
 };
 
 /// Makes `synthetic_jobs_count` jobs in order of submit. The same (component, seed) gives the same bits everywhere, and a

@@ -1,6 +1,6 @@
 //! Job lists of TracSim: rigid jobs with priorities and workload types.
-use super::GeneratedJob;
 use super::estimates::Estimates;
+use super::{GeneratedJob, Generator};
 use crate::rng::{Philox, Purpose};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
@@ -111,10 +111,16 @@ pub const COMPONENT: Component = Component {
             doc: "Mean of the exponential times between submits; 0: all jobs are submitted at 0.",
         },
     ],
+    problems: |spec| problems(spec.choice(Role::Source)),
+    ..Component::BATCH
 };
 
+/// The generator.
+pub static GENERATOR: Generator =
+    Generator { component: COMPONENT, jobs_count: JOBS.name, machine_procs: NODES.name, generate };
+
 /// What is wrong with a list's parameters, in sentences that name them.
-pub(super) fn problems(choice: &Choice) -> Vec<String> {
+fn problems(choice: &Choice) -> Vec<String> {
     let mut problems = Vec::new();
     for [min, max] in [["tracsim_large_min", "tracsim_large_max"], ["tracsim_small_min", "tracsim_small_max"]] {
         if choice.int(min) > choice.int(max) {

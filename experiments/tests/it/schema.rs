@@ -89,7 +89,7 @@ fn wrong_manifests_do_not_fit() {
 #[test]
 fn every_part_and_parameter_is_documented_in_it() {
     let text = schema::json_schema().to_string();
-    for component in components::COMPONENTS {
+    for component in components::COMPONENTS.iter() {
         for word in std::iter::once(component.name).chain(component.params.iter().map(|param| param.name)) {
             assert!(text.contains(&format!("\"{word}\"")), "{word}");
         }

@@ -2,6 +2,7 @@
 //! one file, or the tree, and pushes each violation as `file:line: sentence`.
 
 mod arrows;
+mod circles;
 mod links;
 mod machine;
 mod pages;
@@ -49,6 +50,7 @@ fn violations(root: &Path, files: &[File]) -> Vec<String> {
             arrows::check(file, &mut found);
         }
     }
+    circles::check(files, &mut found);
     links::check(root, files, &mut found);
     pages::check(files, &mut found);
     words::check(files, &mut found);

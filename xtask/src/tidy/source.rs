@@ -80,7 +80,7 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
 }
 
 /// Follows which lines belong to an item below `#[cfg(test)]`.
-enum Tests {
+pub(super) enum Tests {
     /// Ordinary code.
     Outside,
     /// After the attribute, before its item.
@@ -90,12 +90,12 @@ enum Tests {
 }
 
 impl Tests {
-    fn new() -> Tests {
+    pub(super) fn new() -> Tests {
         Tests::Outside
     }
 
     /// Whether this line of code belongs to tests.
-    fn at(&mut self, code: &str, indent: usize) -> bool {
+    pub(super) fn at(&mut self, code: &str, indent: usize) -> bool {
         match self {
             Tests::Outside if code.starts_with("#[cfg(test)]") => *self = Tests::Attribute,
             Tests::Outside => return false,

@@ -3,13 +3,14 @@
 //! Every decision is checked; an impossible one changes nothing and gives [`SimError::Policy`], which ends the run. A
 //! policy never sees the future: true run times and coming arrivals are not in the view.
 
-use super::events::{End, Ends, Timers, key_time, time_key};
+use super::events::{Alarm, End, Ends};
 use super::meter::Meter;
 use super::recorder::{Finished, Recorder};
 use super::sleep::Sleep;
 use crate::batch::platform::{Gear, Machine};
 use crate::limits::Limits;
 use crate::summary;
+use crate::timers::{Timers, key_time, time_key};
 use crate::workload::Job;
 
 /// A job by its position in the workload, which is its place in the order of arrival.
@@ -113,7 +114,7 @@ pub struct Cluster<'w, R> {
     /// By job: FUTURE, WAITING, DONE or the slot in `running`.
     pub(super) phase: Vec<u32>,
     pub(super) ends: Ends,
-    pub(super) timers: Timers,
+    pub(super) timers: Timers<Alarm>,
     pub(super) meter: Meter,
     pub(super) sleep: Sleep,
     pub(super) recorder: R,
@@ -327,7 +328,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         run.end_s = run.since_s + run.run_left_s * factor;
         let end = End { key: time_key(run.end_s), seq: run.seq, slot: slot as u32 };
         self.ends.push(end);
-        // Stale components stay a bounded share of the queue.
+        // Stale entries stay a bounded share of the queue.
         if self.ends.len() > 64 + 2 * self.running.len() {
             let running = &self.running;
             self.ends.retain(|end| {

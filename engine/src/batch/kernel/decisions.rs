@@ -1,8 +1,9 @@
 //! What a policy can decide: each decision is checked, carried out or refused.
 use super::cluster::{Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, WAITING};
-use super::events::{Alarm, End, time_key};
+use super::events::{Alarm, End};
 use super::recorder::Recorder;
 use crate::error::{SimError, Stop};
+use crate::timers::time_key;
 use crate::workload::Job;
 
 /// What a policy can decide.
@@ -23,10 +24,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// As [`Cluster::start`], and if the class does not exist.
     #[inline(always)]
     pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
-        let (Some(component), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
+        let (Some(entry), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
             return Err(self.refuse_start(class, job, gear));
         };
-        let &Job { run_s, estimate_s, procs, class: job_class, .. } = component;
+        let &Job { run_s, estimate_s, procs, class: job_class, .. } = entry;
         let phase = &mut self.phase[job as usize];
         if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
             return Err(self.refuse_start(class, job, gear));
@@ -68,7 +69,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.idle_procs -= procs;
         self.meter.shift(idle, busy, procs);
         self.meter.wait_ends(f64::from(procs) * run_s);
-        self.recorder.started(component, now_s);
+        self.recorder.started(entry, now_s);
         Ok(now_s + estimate_s * factor)
     }
 

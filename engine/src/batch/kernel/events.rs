@@ -1,22 +1,11 @@
-//! The two queues of future events: completions and timers.
+//! Future events: completions, and what timers stand for.
 //!
-//! Both are binary heaps of integer keys. Completions are packed into 128 bits (time, start sequence, slot), so that one
-//! integer comparison gives the total order time, then start order. A gear change or a suspension leaves the old component
+//! Completions are a binary heap of integers. They are packed into 128 bits (time, start sequence, slot), so that one
+//! integer comparison gives the total order time, then start order. A gear change or a suspension leaves the old entry
 //! behind; [`super::Cluster`] recognises it as stale because the slot holds another end, and skips it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// A time as an integer of the same order. Times are finite, so every key has one time.
-pub(crate) fn time_key(time_s: f64) -> u64 {
-    let bits = time_s.to_bits();
-    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
-}
-
-/// The time of a key.
-pub(crate) fn key_time(key: u64) -> f64 {
-    f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
-}
 
 /// A future completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,56 +75,10 @@ pub(crate) enum Alarm {
     Policy(u64),
 }
 
-/// Future alarms, earliest first, equal times in the order in which they were set.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(u64, u64, Alarm)>>,
-    set_count: u64,
-}
-
-impl Timers {
-    pub(crate) fn push(&mut self, at_s: f64, alarm: Alarm) {
-        self.heap.push(Reverse((time_key(at_s), self.set_count, alarm)));
-        self.set_count += 1;
-    }
-
-    pub(crate) fn cancel(&mut self, unwanted: Alarm) {
-        self.heap.retain(|Reverse((_, _, alarm))| *alarm != unwanted);
-    }
-
-    /// Those that `keep` wants, for a copy.
-    pub(crate) fn only(&self, keep: impl Fn(Alarm) -> bool) -> Timers {
-        let heap = self.heap.iter().copied().filter(|Reverse((_, _, alarm))| keep(*alarm)).collect();
-        Timers { heap, set_count: self.set_count }
-    }
-
-    pub(crate) fn peek_key(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse((key, ..))| *key)
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<Alarm> {
-        self.heap.pop().map(|Reverse((_, _, alarm))| alarm)
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.heap.capacity() * size_of::<(u64, u64, Alarm)>()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_keep_the_order_of_times_and_give_them_back() {
-        let times = [-5.5, -1.0, 0.0, 1e-300, 1.0, 1.0 + f64::EPSILON, 3e9];
-        for pair in times.windows(2) {
-            assert!(time_key(pair[0]) < time_key(pair[1]), "{pair:?}");
-        }
-        for time in times {
-            assert_eq!(key_time(time_key(time)), time);
-        }
-    }
+    use crate::timers::time_key;
 
     #[test]
     fn equal_ends_come_in_start_order() {

@@ -4,11 +4,12 @@
 //! what the log is. It has the machine with its gears and sleeping procs and all transitions under way; timers of the
 //! policy, what was measured and what was recorded stay behind.
 use super::cluster::{Cluster, JobId, Running, WAITING};
-use super::events::{Alarm, End, Ends, time_key};
+use super::events::{Alarm, End, Ends};
 use super::policy::Policy;
 use super::recorder::Recorder;
 use super::{EventOrder, Simulation};
 use crate::error::Stop;
+use crate::timers::time_key;
 use crate::workload::Job;
 
 /// How long jobs run in a copy.

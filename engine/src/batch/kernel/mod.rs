@@ -41,8 +41,9 @@ use super::platform::Machine;
 use crate::error::{SimError, Stop};
 use crate::limits::Limits;
 use crate::summary;
+use crate::timers::{key_time, time_key};
 use crate::workload::Job;
-use events::{Alarm, End, key_time, time_key};
+use events::{Alarm, End};
 
 /// How the events of one instant are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

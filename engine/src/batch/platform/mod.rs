@@ -1,4 +1,8 @@
-//! Machines: classes of equal processors and their gears.
+//! The platform of batch jobs: which machine a spec describes.
+mod machine;
+
+pub use machine::{Gear, Machine, MachineClass, SleepStates};
+
 use super::power;
 use crate::error::SimError;
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
@@ -86,80 +90,14 @@ pub const COMPONENT: Component = Component {
                   III.B).",
         },
     ],
+    problems: gear_problems,
+    ..Component::BATCH
 };
 
 /// A parameter of processors that sleep; 0 by default: instant and free.
 const fn sleep_param(name: &'static str, unit: &'static str, doc: &'static str) -> Param {
     let ty = Type::Real { min: 0.0, max: 1e9, min_allowed: true, unlimited: false };
     Param { name, ty, unit, default: Default::Real(0.0), identity: true, doc }
-}
-
-/// The machine that a simulation runs on: classes of equal processors.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Machine {
-    /// The classes; a homogeneous machine has one.
-    pub classes: Vec<MachineClass>,
-    /// Constant power besides that of the processors (W).
-    pub static_w: f64,
-}
-
-/// Equal processors with one table of gears.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MachineClass {
-    /// Processors.
-    pub procs: u32,
-    /// Gears, slowest first, at least one: as jobs of the first class run on them.
-    pub gears: Vec<Gear>,
-    /// The same gears as jobs of the second, third, ... class run on them, all of the same number. Without any, the class
-    /// of a job does not matter.
-    pub more_job_classes: Vec<Vec<Gear>>,
-    /// Power of an idle processor (W).
-    pub idle_w: f64,
-    /// Power states besides busy and idle.
-    pub sleep: SleepStates,
-}
-
-/// One gear of a processor.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Gear {
-    /// Run time at this gear over that at the top gear (Etinski eq. 5); 1 at the top gear.
-    pub time_factor: f64,
-    /// Power of a busy processor (W).
-    pub busy_w: f64,
-}
-
-/// Powers and delays of switching processors off and on. All zero: instant and free.
-#[derive(Debug, Clone, Copy, PartialEq, std::default::Default)]
-pub struct SleepStates {
-    /// Power of a processor asleep (W).
-    pub asleep_w: f64,
-    /// Power while it switches off (W).
-    pub off_w: f64,
-    /// Time that it takes to switch off; it cannot be woken before it is over (s).
-    pub off_s: f64,
-    /// Power while it wakes (W).
-    pub wake_w: f64,
-    /// Time that it takes to wake (s).
-    pub wake_s: f64,
-}
-
-impl MachineClass {
-    /// The gears as jobs of a class (from 0) run on them.
-    ///
-    /// # Panics
-    /// If the machine tells classes apart and has fewer: `simulate` checks the jobs before.
-    pub fn gears_of(&self, job_class: u8) -> &[Gear] {
-        if job_class == 0 || self.more_job_classes.is_empty() {
-            &self.gears
-        } else {
-            &self.more_job_classes[usize::from(job_class) - 1]
-        }
-    }
-
-    /// Classes of jobs that it tells apart, at least one.
-    pub fn job_classes(&self) -> usize {
-        1 + self.more_job_classes.len()
-    }
 }
 
 impl Machine {
@@ -205,22 +143,6 @@ impl Machine {
         };
         Ok(Machine { classes: vec![class], static_w: choice.real("cooling_w") })
     }
-
-    /// What is wrong with jobs of so many classes (the greatest from 0), if anything.
-    pub(crate) fn job_class_problem(&self, job_id: i64, job_class: u8) -> Option<String> {
-        let classes = self.classes.iter().map(MachineClass::job_classes).min().unwrap_or(1);
-        (classes > 1 && usize::from(job_class) >= classes).then(|| {
-            format!(
-                "job {job_id} is of class {}, and the platform has tables for {classes} classes of jobs",
-                u32::from(job_class) + 1
-            )
-        })
-    }
-
-    /// Processors of all classes.
-    pub fn procs(&self) -> u32 {
-        self.classes.iter().map(|c| c.procs).sum()
-    }
 }
 
 /// Gears by class of jobs, and the power of an idle processor (W).
@@ -260,7 +182,7 @@ fn tables(spec: &SimSpec) -> Tables {
 }
 
 /// What is wrong with gears and their tables, in sentences that name the parameters.
-pub(crate) fn gear_problems(spec: &SimSpec) -> Vec<String> {
+fn gear_problems(spec: &SimSpec) -> Vec<String> {
     let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
     let by_table = power.component().name == power::table::COMPONENT.name;
     let (ghz, volts) = (choice.reals("gears_ghz"), choice.reals("gear_volts"));

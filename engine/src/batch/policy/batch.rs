@@ -1,16 +1,12 @@
 //! Batch scheduling of rigid jobs, composed of order, backfill and gear rule.
-use super::backfill::conservative::Conservative;
-use super::backfill::easy::{Easy, pass_without_backfilling};
-use super::backfill::plain::{Plain, Rule};
-use super::backfill::queue::Queue;
-use super::backfill::resources::ProcsAndWatts;
+use super::backfill::Waiting;
 use super::cap::allowance::Allowance;
-use super::gear::{GearRule, Gears, Top, top};
+use super::gear::{GearRule, Gears, UnderGears, top::Top};
 use super::order::Order;
 use crate::batch::kernel::{Cluster, Copied, Ended, EventOrder, JobId, Policy, Recorder};
 use crate::batch::platform::Machine;
 use crate::error::{SimError, Stop};
-use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
+use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the composed batch policy.
 pub const COMPONENT: Component = Component {
@@ -30,27 +26,13 @@ pub const COMPONENT: Component = Component {
               whose estimated end has come counts as ended; `finish-first` makes a pass after every event, \
               completions first.",
     }],
+    ..Component::BATCH
 };
-
-/// Waiting jobs under the chosen backfilling rule.
-#[derive(Debug, Clone)]
-pub(super) enum Waiting {
-    /// No backfilling.
-    InOrder(Queue),
-    /// EASY.
-    Easy(Queue, Easy),
-    /// Conservative: queue and reservations in one.
-    Conservative(Conservative<i64>),
-    /// The same under a power cap.
-    ConservativeCapped(Box<Conservative<ProcsAndWatts>>),
-    /// Whatever has no fast code, and everything else under a power cap.
-    Plain(Box<Plain>),
-}
 
 /// The composed batch policy: one type for all combinations of order, backfilling and gear rule.
 ///
-/// [`Policy::pass`] branches once on the components and then runs code compiled for the gear rule at hand; FCFS + EASY, what
-/// most sweeps are made of, has a branch of its own.
+/// [`Policy::pass`] branches once on the rules and then runs code compiled for them; FCFS + EASY, what most sweeps are made
+/// of, has a branch of its own.
 #[derive(Debug, Clone)]
 pub struct Batch {
     order: Order,
@@ -68,66 +50,43 @@ impl Batch {
         let unknown = |role: Role| {
             SimError::Invalid(format!("the batch policy does not know the {} `{}`", role.key(), name(role)))
         };
-        let order = Order::of(name(Role::Order)).ok_or_else(|| unknown(Role::Order))?;
-        let backfill = spec.choice(Role::Backfill);
-        let queue = Queue::new(machine.procs());
-        let capped = name(Role::Cap) != "none";
-        let plain = |rule: Rule| Waiting::Plain(Box::new(Plain::new(rule)));
-        let waiting = match backfill.component().name {
-            "none" if capped => plain(Rule::InOrder),
-            "easy" if capped => plain(Rule::Easy { extra_procs: backfill.bool("extra_procs") }),
-            "within-priority" => plain(Rule::WithinPriority),
-            "knapsack" => plain(Rule::Knapsack),
-            "none" => Waiting::InOrder(queue),
-            "easy" => Waiting::Easy(queue, Easy::new(backfill.bool("extra_procs"))),
-            "conservative" if capped => Waiting::ConservativeCapped(Box::new(Conservative::new())),
-            "conservative" => Waiting::Conservative(Conservative::new()),
-            _ => return Err(unknown(Role::Backfill)),
-        };
-        let gears =
-            GearRule::of(spec.choice(Role::GearRule), &machine.classes[0]).ok_or_else(|| unknown(Role::GearRule))?;
-        Ok(Batch { order, waiting, gears })
-    }
-
-    /// How jobs may start from now on; only for a policy made under a power cap.
-    pub(crate) fn allow(&mut self, allowance: Allowance) {
-        match &mut self.waiting {
-            Waiting::Plain(plain) => plain.allow(allowance),
-            Waiting::ConservativeCapped(conservative) => conservative.allow(allowance),
-            Waiting::InOrder(_) | Waiting::Easy(..) | Waiting::Conservative(_) => {}
-        }
-    }
-
-    /// The jobs that the last pass started, with the ceilings of their gears; none but under a power cap.
-    pub(crate) fn started(&self) -> &[(JobId, u8)] {
-        match &self.waiting {
-            Waiting::Plain(plain) => plain.started(),
-            Waiting::ConservativeCapped(conservative) => conservative.started(),
-            Waiting::InOrder(_) | Waiting::Easy(..) | Waiting::Conservative(_) => &[],
-        }
-    }
-
-    /// The first waiting job; none but under a power cap.
-    pub(crate) fn first_waiting(&self) -> Option<JobId> {
-        match &self.waiting {
-            Waiting::Plain(plain) => plain.jobs().next(),
-            Waiting::ConservativeCapped(conservative) => conservative.jobs().next(),
-            Waiting::InOrder(_) | Waiting::Easy(..) | Waiting::Conservative(_) => None,
-        }
-    }
-
-    /// Whether a waiting job has a reservation under the power cap that is still to come.
-    pub(crate) fn waits_for_reservation(&self) -> bool {
-        matches!(&self.waiting, Waiting::ConservativeCapped(conservative) if conservative.waits_for_reservation())
+        Ok(Batch {
+            order: Order::of(name(Role::Order)).ok_or_else(|| unknown(Role::Order))?,
+            waiting: Waiting::of(spec, machine).ok_or_else(|| unknown(Role::Backfill))?,
+            gears: GearRule::of(spec, machine).ok_or_else(|| unknown(Role::GearRule))?,
+        })
     }
 
     /// Strict first come, first served at the top gear: what fairness is measured against.
     pub fn strict_fcfs(machine: &Machine) -> Batch {
-        Batch {
-            order: Order::Fcfs,
-            waiting: Waiting::InOrder(Queue::new(machine.procs())),
-            gears: GearRule::Top(Top::of(&Choice::new(&top::COMPONENT), &machine.classes[0])),
-        }
+        Batch { order: Order::Fcfs, waiting: Waiting::in_order(machine), gears: GearRule::Top(Top::new(machine, true)) }
+    }
+
+    /// The waiting jobs and their rule.
+    pub(super) fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// How jobs may start from now on; only for a policy made under a power cap.
+    pub(super) fn allow(&mut self, allowance: Allowance) {
+        self.waiting.allow(allowance);
+    }
+
+    /// Procs have been put to sleep or woken since the last pass, or have finished waking.
+    pub(super) fn procs_changed(&mut self) {
+        self.waiting.procs_changed();
+    }
+
+    /// A pass may come though no job arrived or ended: the queue is sorted anew if places in it change with time.
+    pub(super) fn time_passed(&mut self) {
+        self.waiting.time_passed(self.order);
+    }
+
+    /// The policy for a copy of the cluster, with the same jobs waiting. What it has found out is not copied: its first
+    /// pass looks at all jobs, and conservative backfilling places all reservations anew.
+    pub(super) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Batch {
+        let waiting = self.waiting.fork(self.order, copied, copy);
+        Batch { order: self.order, waiting, gears: self.gears.clone() }
     }
 }
 
@@ -144,125 +103,39 @@ pub fn event_order(spec: &SimSpec) -> Result<EventOrder, SimError> {
     }
 }
 
-impl Batch {
-    /// The waiting jobs, in no order that matters.
-    pub(crate) fn waiting(&self) -> Vec<JobId> {
-        match &self.waiting {
-            Waiting::InOrder(queue) | Waiting::Easy(queue, _) => queue.jobs().collect(),
-            Waiting::Conservative(conservative) => conservative.jobs().collect(),
-            Waiting::ConservativeCapped(conservative) => conservative.jobs().collect(),
-            Waiting::Plain(plain) => plain.jobs().collect(),
-        }
-    }
-
-    /// Whether no waiting job needs more procs.
-    pub(crate) fn all_need_at_most<R: Recorder>(&self, procs: u32, cluster: &Cluster<'_, R>) -> bool {
-        match &self.waiting {
-            Waiting::InOrder(queue) | Waiting::Easy(queue, _) => queue.jobs().all(|job| cluster.procs(job) <= procs),
-            Waiting::Plain(plain) => plain.jobs().all(|job| cluster.procs(job) <= procs),
-            Waiting::Conservative(conservative) => conservative.jobs().all(|job| cluster.procs(job) <= procs),
-            Waiting::ConservativeCapped(conservative) => conservative.jobs().all(|job| cluster.procs(job) <= procs),
-        }
-    }
-
-    /// Procs have been put to sleep or woken since the last pass, or have finished waking.
-    pub(crate) fn procs_changed(&mut self) {
-        match &mut self.waiting {
-            Waiting::InOrder(_) | Waiting::Plain(_) => {}
-            Waiting::Easy(_, easy) => easy.procs_changed(),
-            Waiting::Conservative(conservative) => conservative.forget(),
-            Waiting::ConservativeCapped(conservative) => conservative.forget(),
-        }
-    }
-
-    /// A pass may come though no job arrived or ended: the queue is sorted anew if places in it change with time.
-    pub(crate) fn time_passed(&mut self) {
-        if let Waiting::Easy(_, easy) = &mut self.waiting
-            && self.order.changes()
-        {
-            easy.places_changed();
-        }
-    }
-
-    /// The policy for a copy of the cluster, with the same jobs waiting. What it has found out is not copied: its first
-    /// pass looks at all jobs, and conservative backfilling places all reservations anew.
-    pub(crate) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Batch {
-        let waiting = match &self.waiting {
-            Waiting::InOrder(_) => Waiting::InOrder(Queue::new(copy.machine().procs())),
-            Waiting::Easy(_, easy) => Waiting::Easy(Queue::new(copy.machine().procs()), easy.fork(copied, copy)),
-            Waiting::Conservative(conservative) => Waiting::Conservative(conservative.fork()),
-            Waiting::ConservativeCapped(conservative) => Waiting::ConservativeCapped(Box::new(conservative.fork())),
-            Waiting::Plain(plain) => Waiting::Plain(Box::new(plain.fork())),
-        };
-        let mut fork = Batch { order: self.order, waiting, gears: self.gears.clone() };
-        let mut jobs: Vec<JobId> = self.waiting().into_iter().filter_map(|job| copied.number(job)).collect();
-        if !matches!(fork.waiting, Waiting::Conservative(_) | Waiting::ConservativeCapped(_)) {
-            // A queue sorts by itself, but from arrivals in order.
-            jobs.sort_unstable();
-        }
-        for job in jobs {
-            fork.submitted(copy, job);
-        }
-        fork
-    }
-}
-
 impl Policy for Batch {
     #[inline(always)]
     fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
-        match &mut self.waiting {
-            Waiting::Easy(queue, easy) => {
-                let at = queue.insert(self.order, cluster, job);
-                easy.submitted(queue, self.order, at);
-            }
-            Waiting::InOrder(queue) => {
-                queue.insert(self.order, cluster, job);
-            }
-            Waiting::Conservative(conservative) => conservative.submitted(job),
-            Waiting::ConservativeCapped(conservative) => conservative.submitted(job),
-            Waiting::Plain(plain) => plain.submitted(self.order, cluster, job),
-        }
+        self.waiting.submitted(self.order, cluster, job);
     }
 
     #[inline(always)]
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
-        match &mut self.waiting {
-            Waiting::Easy(_, easy) => easy.ended(cluster.now_s(), ended),
-            Waiting::InOrder(_) | Waiting::Plain(_) => {}
-            Waiting::Conservative(conservative) => conservative.ended(cluster.now_s(), ended),
-            Waiting::ConservativeCapped(conservative) => conservative.ended(cluster.now_s(), ended),
-        }
+        self.waiting.ended(cluster, ended);
     }
 
     #[inline(always)]
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         // What most arrivals at a busy machine come to.
-        if let Waiting::Easy(queue, easy) = &mut self.waiting
-            && easy.refuses_all(queue, cluster)
-        {
+        if self.waiting.refuses_all(cluster) {
             return Ok(());
         }
-        self.gears.pass(&mut self.waiting, self.order, cluster)
+        self.gears.under(Pass { waiting: &mut self.waiting, order: self.order, cluster })
     }
 }
 
-impl Waiting {
-    /// A pass that looks at the jobs.
+/// A pass that looks at the jobs.
+struct Pass<'a, 'c, R> {
+    waiting: &'a mut Waiting,
+    order: Order,
+    cluster: &'a mut Cluster<'c, R>,
+}
+
+impl<R: Recorder> UnderGears for Pass<'_, '_, R> {
+    type Output = Result<(), Stop>;
+
     #[inline(always)]
-    pub(super) fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        order: Order,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        match self {
-            // The hot ones: the order is a constant here, so that its branches fold away.
-            Waiting::Easy(queue, easy) if order.is_fcfs() => easy.pass(queue, Order::Fcfs, gears, cluster),
-            Waiting::Easy(queue, easy) => easy.pass(queue, order, gears, cluster),
-            Waiting::InOrder(queue) => pass_without_backfilling(queue, order, gears, cluster),
-            Waiting::Conservative(all) => all.pass(order, gears, cluster),
-            Waiting::ConservativeCapped(all) => all.pass(order, gears, cluster),
-            Waiting::Plain(plain) => plain.pass(order, gears, cluster),
-        }
+    fn run<G: Gears>(self, gears: &G) -> Result<(), Stop> {
+        self.waiting.pass(self.order, gears, self.cluster)
     }
 }

@@ -3,31 +3,22 @@
 //! One instant, in this order: completions; arrivals, with their raise of active procs; change of the cap; decision of
 //! the capacity rule; enforcement of the cap on running jobs; one scheduling pass; increments under the cap; lowering of
 //! active procs. [`Batch`] alone, without the two rules, is the hot path and knows nothing of them.
-use super::backfill;
-use super::batch::Batch;
-use super::cap::Cap;
-use super::capacity::Capacity;
+use super::backfill::within_priority;
+use super::capacity::{self, Capacity};
+use super::capped::CappedBatch;
 use super::watch::Watch;
-use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Policy, Recorder};
+use crate::batch::kernel::{Cluster, Ended, JobId, Policy, Recorder};
 use crate::batch::platform::Machine;
 use crate::error::{SimError, Stop};
 use crate::series::SeriesPoint;
 use crate::spec::{Role, SimSpec, Value};
 use crate::summary::PowerIntegrals;
 
-/// Timers whose token has this bit are the cap's, the others the capacity rule's and, below [`CAPACITY_TOKENS`], the
-/// scheduling policy's own.
-pub(crate) const CAP_TOKENS: u64 = 1 << 63;
-
-/// Timers whose token has this bit, and not that of the cap, are the capacity rule's.
-pub(crate) const CAPACITY_TOKENS: u64 = 1 << 62;
-
-/// [`Batch`] with a capacity rule and a power cap.
+/// [`Batch`](super::batch::Batch) with a capacity rule and a power cap.
 #[derive(Debug, Clone)]
 pub struct Composed {
-    batch: Batch,
+    batch: CappedBatch,
     capacity: Capacity,
-    cap: Cap,
     watch: Option<Watch>,
     begun: bool,
 }
@@ -43,7 +34,7 @@ impl Composed {
     fn is_watched(spec: &SimSpec) -> bool {
         let name = |role: Role| spec.choice(role).component().name;
         name(Role::Cap) != "none"
-            || name(Role::Backfill) == backfill::WITHIN_PRIORITY.name
+            || name(Role::Backfill) == within_priority::COMPONENT.name
             || spec.choice(Role::Statistics).get("watch_machine") == Some(&Value::Bool(true))
     }
 
@@ -53,9 +44,8 @@ impl Composed {
     /// [`SimError::Invalid`] if a component is not known to the batch policy, or does not fit the machine.
     pub fn new(spec: &SimSpec, machine: &Machine, series: bool) -> Result<Composed, SimError> {
         Ok(Composed {
-            batch: Batch::new(spec, machine)?,
+            batch: CappedBatch::new(spec, machine)?,
             capacity: Capacity::new(spec, machine)?,
-            cap: Cap::new(spec)?,
             watch: Composed::is_watched(spec).then(|| Watch::new(spec, series)),
             begun: false,
         })
@@ -72,17 +62,6 @@ impl Composed {
         }
         Some(integrals)
     }
-
-    /// The policy for a copy of the cluster, whose active procs only the caller changes.
-    pub(crate) fn fork<R: Recorder>(batch: &Batch, cap: &Cap, copied: &Copied, copy: &Cluster<'_, R>) -> Composed {
-        Composed {
-            batch: batch.fork(copied, copy),
-            capacity: Capacity::none(),
-            cap: cap.fork(copied),
-            watch: None,
-            begun: true,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -92,9 +71,9 @@ impl Composed {
         self.batch.procs_changed();
     }
 
-    /// The parts of which copies are made.
-    pub(crate) fn parts(&self) -> (&Batch, &Cap) {
-        (&self.batch, &self.cap)
+    /// What copies are made of.
+    pub(crate) fn capped_batch(&self) -> &CappedBatch {
+        &self.batch
     }
 }
 
@@ -106,13 +85,10 @@ impl Policy for Composed {
 
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         self.batch.ended(cluster, ended);
-        self.cap.ended(ended);
     }
 
     fn timer<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, token: u64) {
-        if token & CAP_TOKENS != 0 {
-            self.cap.timer();
-        } else if token & CAPACITY_TOKENS != 0 {
+        if token & capacity::TOKEN != 0 {
             self.capacity.timer();
         } else {
             self.batch.timer(cluster, token);
@@ -122,18 +98,15 @@ impl Policy for Composed {
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         if !self.begun {
             self.begun = true;
-            self.cap.begin(cluster)?;
+            self.batch.begin(cluster)?;
             self.capacity.begin(cluster)?;
         }
-        self.cap.change(cluster)?;
-        self.capacity.before_pass(&mut self.batch, &self.cap, cluster)?;
-        self.cap.enforce(&mut self.batch, cluster)?;
-        self.batch.time_passed();
-        self.batch.pass(cluster)?;
-        self.cap.after_pass(&mut self.batch, cluster)?;
+        self.batch.change(cluster)?;
+        self.capacity.before_pass(&mut self.batch, cluster)?;
+        self.batch.schedule(cluster)?;
         self.capacity.after_pass(&self.batch, cluster)?;
         if let Some(watch) = &mut self.watch {
-            watch.look(cluster, self.cap.cap_w());
+            watch.look(cluster, self.batch.cap_w());
         }
         Ok(())
     }

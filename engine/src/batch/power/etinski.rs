@@ -34,6 +34,7 @@ pub const COMPONENT: Component = Component {
             doc: "Activity factor of a busy processor over that of an idle one.",
         },
     ],
+    ..Component::BATCH
 };
 
 /// The model's watts for one table of gears.

@@ -64,6 +64,7 @@ pub const COMPONENT: Component = Component {
                   published.",
         },
     ],
+    ..Component::BATCH
 };
 
 /// The tables for one list of gears.

@@ -4,4 +4,3 @@ mod due;
 pub(super) mod policy;
 pub(super) mod servers;
 pub(super) mod simulation;
-mod timers;

@@ -1,8 +1,8 @@
 //! The servers of a queueing system: what they are, what they do now, and the meter of their times and energies.
 use super::due::Due;
 use super::policy::{Completed, Job};
-use super::timers::Timers;
 use crate::error::{SimError, Stop};
+use crate::timers::{Timers, key_time};
 
 /// What the servers can do and draw. Matrices are by class, then server: entry (i, j) is at `i * servers + j`.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +112,7 @@ pub struct Servers {
     executed_s: Vec<f64>,
     /// Settled energies (J) by [`State`].
     energy_j: [f64; 4],
-    timers: Timers,
+    timers: Timers<u64>,
     started_count: u64,
     running: usize,
 }
@@ -329,7 +329,7 @@ impl Servers {
     /// [`SimError::Policy`] if the instant is past or no number.
     pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), Stop> {
         if at_s >= self.now_s && at_s < f64::INFINITY {
-            self.timers.set(at_s, token);
+            self.timers.push(at_s, token);
             return Ok(());
         }
         let what = format!("a timer cannot be set for {at_s} s");
@@ -357,12 +357,12 @@ impl Servers {
     /// The next timer's instant (s); infinity without one.
     #[inline]
     pub(super) fn next_timer_s(&self) -> f64 {
-        self.timers.next_s()
+        self.timers.peek_key().map_or(f64::INFINITY, key_time)
     }
 
     /// Takes the next timer. There must be one.
     pub(super) fn take_timer(&mut self) -> u64 {
-        self.timers.take()
+        self.timers.pop().expect("asked only when a timer is due")
     }
 
     /// When the next job ends (s); infinity if none runs.

@@ -1,11 +1,19 @@
 //! Where jobs wait in a cluster of server classes: the schemes and priorities of Do et al. 2013.
 use std::collections::VecDeque;
 
-use crate::error::Stop;
+use super::unfit::unfit;
+use crate::details::Details;
+use crate::error::{SimError, Stop};
+use crate::limits::Limits;
+use crate::queues::kernel::arrivals::ClassStream;
 use crate::queues::kernel::policy::{Completed, Job, QueuePolicy};
 use crate::queues::kernel::servers::Servers;
 use crate::queues::server_classes::{Priority, ServerClasses};
-use crate::spec::{Choice, Component, Default, Param, Role, Type};
+use crate::queues::statistics::measure::Measurement;
+use crate::queues::statistics::summary::QueueSummary;
+use crate::queues::statistics::{measure, steady_state};
+use crate::queues::{open_poisson, server_classes};
+use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the policy.
 pub const COMPONENT: Component = Component {
@@ -44,6 +52,8 @@ pub const COMPONENT: Component = Component {
                   way. Both energies per job are columns of every run.",
         },
     ],
+    problems,
+    ..Component::QUEUES
 };
 
 /// Where an arriving job waits when every server is busy (Do et al. 2013, section 2.2).
@@ -110,7 +120,7 @@ impl Buffered {
     }
 
     /// The policy of a component on a cluster.
-    pub(in crate::queues) fn of(choice: &Choice, classes: &ServerClasses) -> Buffered {
+    fn of(choice: &Choice, classes: &ServerClasses) -> Buffered {
         let scheme = match choice.text("buffering") {
             "separate" => Scheme::Separate,
             "class" => Scheme::Class,
@@ -175,5 +185,67 @@ impl QueuePolicy for Buffered {
 
     fn waiting(&self) -> usize {
         self.waiting
+    }
+}
+
+/// What is wrong with a spec of the policy.
+fn problems(spec: &SimSpec) -> Vec<String> {
+    let unfit: Vec<String> = [&open_poisson::COMPONENT, &server_classes::COMPONENT]
+        .into_iter()
+        .filter_map(|fitting| unfit(spec, &[fitting], "is of several classes of jobs", "knows one class"))
+        .collect();
+    if !unfit.is_empty() {
+        return unfit;
+    }
+    let mut problems = server_classes::problems(spec.choice(Role::Platform));
+    problems.extend(open_poisson::problems(spec.choice(Role::Source)));
+    let statistics = spec.choice(Role::Statistics);
+    if *statistics.component() == steady_state::COMPONENT && problems.is_empty() {
+        problems.extend(ClassModel::new(spec).overloaded());
+    }
+    problems
+}
+
+/// Runs a spec without problems.
+///
+/// # Errors
+/// See [`SimError`].
+pub(super) fn simulate(spec: &SimSpec, limits: &Limits<'_>, details: &mut Details) -> Result<QueueSummary, SimError> {
+    let (policy, model) = (spec.choice(Role::Policy), ClassModel::new(spec));
+    let buffered = Buffered::of(policy, &model.classes);
+    let measurement = model.measurement(policy.text("idle_servers") == "on");
+    measure(spec, model.classes.table(), &[model.stream], buffered, &measurement, limits, details)
+}
+
+/// One class of jobs on a cluster of server classes.
+struct ClassModel {
+    classes: ServerClasses,
+    stream: ClassStream,
+}
+
+impl ClassModel {
+    /// The model of a spec whose components have no problems of their own.
+    fn new(spec: &SimSpec) -> ClassModel {
+        let classes = ServerClasses::new(spec.choice(Role::Platform));
+        let stream = open_poisson::stream(spec.choice(Role::Source), &classes);
+        ClassModel { classes, stream }
+    }
+
+    fn offered_load(&self) -> f64 {
+        self.stream.rate_per_s * self.stream.work.mean() / self.classes.capacity_per_s(true)
+    }
+
+    /// Why there is no steady state.
+    fn overloaded(&self) -> Option<String> {
+        let load = self.offered_load();
+        (load >= 1.0).then(|| {
+            format!(
+                "a steady state needs an offered load below 1, `target_utilization` or `arrival_rate_per_s` make it {load}"
+            )
+        })
+    }
+
+    fn measurement(&self, idle_counts: bool) -> Measurement {
+        Measurement { groups: self.classes.groups(), idle_counts, offered_load: Some(self.offered_load()) }
     }
 }

@@ -25,6 +25,7 @@ pub const COMPONENT: Component = Component {
         identity: true,
         doc: "Simulated time, in the unit of the rates.",
     }],
+    ..Component::QUEUES
 };
 
 /// Runs to the horizon.

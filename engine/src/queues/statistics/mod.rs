@@ -6,3 +6,45 @@ pub mod steady_state;
 pub(super) mod student;
 pub(super) mod summary;
 mod tally;
+
+use super::kernel::arrivals::{Arrivals, ClassStream, Poisson};
+use super::kernel::policy::QueuePolicy;
+use super::kernel::servers::{ServerTable, Servers};
+use super::kernel::simulation::Simulation;
+use crate::details::Details;
+use crate::error::SimError;
+use crate::limits::Limits;
+use crate::spec::{Role, SimSpec};
+use measure::Measurement;
+use summary::QueueSummary;
+
+/// Runs a policy and measures it by the spec's statistics.
+pub(super) fn measure<P: QueuePolicy>(
+    spec: &SimSpec,
+    table: ServerTable,
+    streams: &[ClassStream],
+    policy: P,
+    measurement: &Measurement,
+    limits: &Limits<'_>,
+    details: &mut Details,
+) -> Result<QueueSummary, SimError> {
+    measure_arrivals(spec, table, Poisson::new(streams, spec.seed), policy, measurement, limits, details)
+}
+
+/// The same with arrivals of any kind.
+pub(super) fn measure_arrivals<A: Arrivals, P: QueuePolicy>(
+    spec: &SimSpec,
+    table: ServerTable,
+    arrivals: A,
+    policy: P,
+    measurement: &Measurement,
+    limits: &Limits<'_>,
+    details: &mut Details,
+) -> Result<QueueSummary, SimError> {
+    let simulation = Simulation::new(arrivals, policy, Servers::new(table)?);
+    let statistics = spec.choice(Role::Statistics);
+    match statistics.component().name {
+        "horizon" => horizon::run(statistics, measurement, simulation, limits),
+        _ => steady_state::run(statistics, measurement, simulation, limits, details),
+    }
+}

@@ -85,6 +85,8 @@ pub const COMPONENT: Component = Component {
             doc: "Last point of the series response_time_cdf.",
         },
     ],
+    problems: |spec| problems(spec.choice(Role::Statistics)),
+    ..Component::QUEUES
 };
 
 /// Most points of the distribution.
@@ -93,7 +95,7 @@ const CDF_POINTS_MAX: f64 = 1e6;
 const LAG1_MAX: f64 = 0.2;
 
 /// What is wrong with the statistics that no single value shows.
-pub(in crate::queues) fn problems(statistics: &Choice) -> Vec<String> {
+fn problems(statistics: &Choice) -> Vec<String> {
     let mut problems = Vec::new();
     let (least, most) = (statistics.int("least_jobs_count"), statistics.int("most_jobs_count"));
     if least > most {

@@ -16,8 +16,8 @@
 //! The model has no users' estimates. By default none are given (the rules fill in the run time); with
 //! `estimate_factor_max` = f each estimate is the run time times a factor uniform on (1, f).
 use self::arrivals::Arrivals;
-use super::GeneratedJob;
 use super::estimates::Estimates;
+use super::{GeneratedJob, Generator};
 use crate::rng::{Philox, Purpose};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
@@ -50,6 +50,15 @@ pub const COMPONENT: Component = Component {
                   independent streams of batch and of interactive jobs, each with its own.",
         },
     ],
+    ..Component::BATCH
+};
+
+/// The generator.
+pub static GENERATOR: Generator = Generator {
+    component: COMPONENT,
+    jobs_count: super::SYNTHETIC_JOBS.name,
+    machine_procs: super::SYNTHETIC_PROCS.name,
+    generate,
 };
 
 /// Memory for more jobs than these is not reserved at once.

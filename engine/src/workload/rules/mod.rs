@@ -165,6 +165,8 @@ pub const COMPONENT: Component = Component {
         labels::CLASS_FROM,
         labels::CLASS_MAP,
     ],
+    problems: super::problems,
+    ..Component::BATCH
 };
 
 /// A record of any source. -1 or 0 stands for "not known" as in the Standard Workload Format.

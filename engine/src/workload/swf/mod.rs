@@ -45,6 +45,7 @@ pub const COMPONENT: Component = Component {
             doc: "SHA-256 of the file as downloaded; required for a URL, checked wherever it is given.",
         },
     ],
+    ..Component::BATCH
 };
 
 /// Numbers in a record.

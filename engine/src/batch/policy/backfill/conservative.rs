@@ -33,12 +33,33 @@
 //! running job's gear has changed, or it was suspended or resumed, or still is suspended: that moves its end. So a
 //! reservation can become later under a cap.
 use super::profile::Profile;
-use super::resources::{Place, Resources, Wanted};
-use crate::batch::kernel::{Cluster, Ended, JobId, Recorder};
+use super::resources::{Place, ProcsAndWatts, Resources, Wanted};
+use super::rule::{Backfill, is_capped};
+use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
+use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::Gears;
 use crate::batch::policy::order::Order;
 use crate::error::{SimError, Stop};
+use crate::spec::{Component, Role, SimSpec};
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    role: Role::Backfill,
+    name: "conservative",
+    version: 2,
+    source: "Mu'alem & Feitelson 2001",
+    doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept. Under a power cap \
+          that starts regard, watts are reserved, too; all are placed anew when the cap or a running job's gear \
+          changes.",
+    ..Component::BATCH
+};
+
+/// Without a power cap, reservations count procs alone.
+pub(in crate::batch::policy) type Conservative = Reservations<i64>;
+
+/// Under a cap, procs and watts.
+pub(in crate::batch::policy) type ConservativeUnderCap = Reservations<ProcsAndWatts>;
 
 /// A waiting job's reservation.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +72,7 @@ struct Reserved<A> {
 
 /// Waiting jobs with their reservations, and the profile that they leave.
 #[derive(Debug, Clone)]
-pub(crate) struct Conservative<A> {
+pub(in crate::batch::policy) struct Reservations<A> {
     /// In queue order as of the last sort.
     queue: Vec<Reserved<A>>,
     /// Arrived since the last pass.
@@ -97,63 +118,18 @@ enum Started {
     Longer,
 }
 
-impl<A: Resources> Conservative<A> {
-    pub(crate) fn new() -> Conservative<A> {
-        Conservative {
-            queue: Vec::new(),
-            arrived: Vec::new(),
-            profile: None,
-            surprise: false,
-            outdated: false,
-            next_s: f64::INFINITY,
-            timer_s: f64::INFINITY,
-            allowance: Allowance::ANY,
-            started: Vec::new(),
-            rescheduled_count: 0,
-        }
-    }
-
-    /// The same rule with nobody waiting.
-    pub(crate) fn fork(&self) -> Conservative<A> {
-        Conservative { allowance: self.allowance, ..Conservative::new() }
+impl<A: Resources> Backfill for Reservations<A> {
+    fn of(spec: &SimSpec, _: &Machine) -> Option<Reservations<A>> {
+        (A::CAPPED == is_capped(spec)).then(Reservations::new)
     }
 
     #[inline]
-    pub(crate) fn submitted(&mut self, job: JobId) {
+    fn submitted<R: Recorder>(&mut self, _: Order, _: &Cluster<'_, R>, job: JobId) {
         self.arrived.push(job);
     }
 
-    /// The waiting jobs, those with a reservation in queue order, then those that have just arrived.
-    pub(crate) fn jobs(&self) -> impl Iterator<Item = JobId> {
-        self.queue.iter().map(|reserved| reserved.job).chain(self.arrived.iter().copied())
-    }
-
-    /// How jobs may start from now on.
-    pub(crate) fn allow(&mut self, allowance: Allowance) {
-        if allowance != self.allowance {
-            self.allowance = allowance;
-            self.forget();
-        }
-    }
-
-    /// Under a cap, the jobs that the last pass started, with the ceilings of their gears.
-    pub(crate) fn started(&self) -> &[(JobId, u8)] {
-        &self.started
-    }
-
-    /// Whether a waiting job has a reservation that was still to come at the last pass. With nothing running, too: jobs
-    /// that moved forward leave a gap before it that is closed at the next surprise only.
-    pub(crate) fn waits_for_reservation(&self) -> bool {
-        self.timer_s.is_finite()
-    }
-
-    /// The reservations hold no more: procs were put to sleep or woken, say.
-    pub(crate) fn forget(&mut self) {
-        self.outdated = true;
-        self.profile = None;
-    }
-
-    pub(crate) fn ended(&mut self, now_s: f64, ended: &Ended) {
+    fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        let now_s = cluster.now_s();
         if A::CAPPED {
             if now_s != ended.estimated_end_s {
                 // Which watts it gave back is known only from the machine as it is now.
@@ -167,7 +143,7 @@ impl<A: Resources> Conservative<A> {
         self.surprise |= now_s != ended.estimated_end_s;
     }
 
-    pub(crate) fn pass<G: Gears, R: Recorder>(
+    fn pass<G: Gears, R: Recorder>(
         &mut self,
         order: Order,
         gears: &G,
@@ -206,6 +182,58 @@ impl<A: Resources> Conservative<A> {
         self.move_timer(cluster)
     }
 
+    /// The waiting jobs, those with a reservation in queue order, then those that have just arrived.
+    fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.queue.iter().map(|reserved| reserved.job).chain(self.arrived.iter().copied())
+    }
+
+    fn procs_changed(&mut self) {
+        self.forget();
+    }
+
+    fn allow(&mut self, allowance: Allowance) {
+        if allowance != self.allowance {
+            self.allowance = allowance;
+            self.forget();
+        }
+    }
+
+    fn started(&self) -> &[(JobId, u8)] {
+        &self.started
+    }
+
+    /// Whether a waiting job has a reservation that was still to come at the last pass. With nothing running, too: jobs
+    /// that moved forward leave a gap before it that is closed at the next surprise only.
+    fn waits_for_reservation(&self) -> bool {
+        self.timer_s.is_finite()
+    }
+
+    fn fork<R: Recorder>(&self, _: &Copied, _: &Cluster<'_, R>) -> Reservations<A> {
+        Reservations { allowance: self.allowance, ..Reservations::new() }
+    }
+
+    /// In queue order: so the copy places their reservations.
+    fn arrivals(&self) -> Vec<JobId> {
+        self.jobs().collect()
+    }
+}
+
+impl<A: Resources> Reservations<A> {
+    fn new() -> Reservations<A> {
+        Reservations {
+            queue: Vec::new(),
+            arrived: Vec::new(),
+            profile: None,
+            surprise: false,
+            outdated: false,
+            next_s: f64::INFINITY,
+            timer_s: f64::INFINITY,
+            allowance: Allowance::ANY,
+            started: Vec::new(),
+            rescheduled_count: 0,
+        }
+    }
+
     /// Asks for a pass when the next reservation comes, and for none when one would have come that has moved.
     fn move_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         let now_s = cluster.now_s();
@@ -221,6 +249,12 @@ impl<A: Resources> Conservative<A> {
             self.timer_s = timer_s;
         }
         Ok(())
+    }
+
+    /// The reservations hold no more: procs were put to sleep or woken, say.
+    fn forget(&mut self) {
+        self.outdated = true;
+        self.profile = None;
     }
 
     /// What running jobs and procs that wake leave; `reserved`: and the reservations.

@@ -10,16 +10,102 @@
 //! more procs than were free then are looked at. What was found is worth nothing under a head with a later shadow, or
 //! once the shadow has passed (jobs that outlive their estimates).
 
+pub(in crate::batch::policy) use super::easy_under_cap::EasyUnderCap;
 use super::queue::{Queue, Reach};
 use super::releases::{Releases, Shadow};
+use super::rule::{Backfill, is_capped};
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
+use crate::batch::platform::Machine;
 use crate::batch::policy::gear::{Candidate, Gears, HeadGear};
 use crate::batch::policy::order::Order;
 use crate::error::{SimError, Stop};
+use crate::spec::{Component, Default as ParamDefault, Param, Role, SimSpec, Type};
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    role: Role::Backfill,
+    name: "easy",
+    version: 1,
+    source: "Mu'alem & Feitelson 2001",
+    doc: "Jobs overtake as long as the head's reservation is kept.",
+    params: &[Param {
+        name: "extra_procs",
+        ty: Type::Bool,
+        unit: "",
+        default: ParamDefault::Bool(true),
+        identity: true,
+        doc: "Whether a job may also overtake on the procs that the head leaves free at its reservation (textbook \
+              EASY); false lets only jobs overtake that end before it (etinski2010).",
+    }],
+    ..Component::BATCH
+};
+
+/// Waiting jobs under EASY.
+#[derive(Debug, Clone)]
+pub(in crate::batch::policy) struct EasyQueue {
+    queue: Queue,
+    easy: Easy,
+}
+
+impl Backfill for EasyQueue {
+    fn of(spec: &SimSpec, machine: &Machine) -> Option<EasyQueue> {
+        let easy = Easy::new(spec.choice(Role::Backfill).bool("extra_procs"));
+        (!is_capped(spec)).then(|| EasyQueue { queue: Queue::new(machine.procs()), easy })
+    }
+
+    #[inline(always)]
+    fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
+        let at = self.queue.insert(order, cluster, job);
+        self.easy.submitted(&self.queue, order, at);
+    }
+
+    #[inline(always)]
+    fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        self.easy.ended(cluster.now_s(), ended);
+    }
+
+    #[inline(always)]
+    fn refuses_all<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) -> bool {
+        self.easy.refuses_all(&self.queue, cluster)
+    }
+
+    #[inline(always)]
+    fn pass<G: Gears, R: Recorder>(
+        &mut self,
+        order: Order,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        // The hot one: the order is a constant, so that its branches fold away.
+        if order.is_fcfs() {
+            self.easy.pass(&mut self.queue, Order::Fcfs, gears, cluster)
+        } else {
+            self.easy.pass(&mut self.queue, order, gears, cluster)
+        }
+    }
+
+    fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.queue.jobs()
+    }
+
+    fn procs_changed(&mut self) {
+        self.easy.procs_changed();
+    }
+
+    fn time_passed(&mut self, order: Order) {
+        if order.changes() {
+            self.easy.places_changed();
+        }
+    }
+
+    fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> EasyQueue {
+        EasyQueue { queue: Queue::new(copy.machine().procs()), easy: self.easy.fork(copied, copy) }
+    }
+}
 
 /// State of EASY between passes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Easy {
+struct Easy {
     /// Whether jobs may overtake on procs that the head leaves free.
     extra_procs: bool,
     releases: Releases,
@@ -84,24 +170,24 @@ impl Default for Refused {
 }
 
 impl Easy {
-    pub(crate) fn new(extra_procs: bool) -> Easy {
+    fn new(extra_procs: bool) -> Easy {
         Easy { extra_procs, stale: true, ..Easy::default() }
     }
 
     /// Procs have been put to sleep or woken, or have finished waking: what was found says nothing any more.
-    pub(crate) fn procs_changed(&mut self) {
+    fn procs_changed(&mut self) {
         self.stale = true;
         self.shadow = None;
         self.refused = Refused::NOTHING;
     }
 
     /// Places in the queue may have changed since the last pass.
-    pub(crate) fn places_changed(&mut self) {
+    fn places_changed(&mut self) {
         self.stale = true;
     }
 
     /// The rule for a copy of the cluster, as if nothing had been looked at yet.
-    pub(crate) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Easy {
+    fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Easy {
         let mut easy = Easy::new(self.extra_procs);
         for job in copy.running_jobs() {
             let end_s = copy.estimated_end_s(job).expect("it runs");
@@ -114,7 +200,7 @@ impl Easy {
 
     /// A job was put at a position of the queue.
     #[inline]
-    pub(crate) fn submitted(&mut self, queue: &Queue, order: Order, at: usize) {
+    fn submitted(&mut self, queue: &Queue, order: Order, at: usize) {
         if !order.is_fcfs() {
             self.stale |= at == queue.head() || order.changes();
             self.swept = self.swept.min(at);
@@ -122,7 +208,7 @@ impl Easy {
     }
 
     #[inline]
-    pub(crate) fn ended(&mut self, now_s: f64, ended: &Ended) {
+    fn ended(&mut self, now_s: f64, ended: &Ended) {
         self.releases.remove(ended.job);
         if ended.estimated_end_s > self.refused.until_s {
             self.gained += ended.procs;
@@ -133,7 +219,7 @@ impl Easy {
 
     /// Whether a pass could do no more than note that new jobs do not fit; then it is done.
     #[inline]
-    pub(crate) fn refuses_all<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> bool {
+    fn refuses_all<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> bool {
         let same = !self.stale & (queue.head() < self.swept) & (cluster.free(0) == self.free);
         if !same || self.refused.until_s < cluster.now_s() {
             return false;
@@ -147,7 +233,7 @@ impl Easy {
     }
 
     #[inline(never)]
-    pub(crate) fn pass<G: Gears, R: Recorder>(
+    fn pass<G: Gears, R: Recorder>(
         &mut self,
         queue: &mut Queue,
         order: Order,
@@ -349,23 +435,6 @@ impl Easy {
         self.shadow = Some(shadow);
         Ok(shadow)
     }
-}
-
-/// Starts jobs in order until one does not fit: scheduling without backfilling.
-pub(crate) fn pass_without_backfilling<G: Gears, R: Recorder>(
-    queue: &mut Queue,
-    order: Order,
-    gears: &G,
-    cluster: &mut Cluster<'_, R>,
-) -> Result<(), Stop> {
-    queue.sort(order, cluster);
-    while queue.len() > 0 && queue.procs(queue.head()) <= cluster.free(0) {
-        let head = queue.head();
-        let gear = gears.at(candidate(queue, head, cluster), cluster.now_s(), queue.len() - 1);
-        cluster.start(queue.job(head), gear, false)?;
-        queue.pop_head();
-    }
-    Ok(())
 }
 
 #[inline]

@@ -1,71 +1,119 @@
 //! Which waiting jobs may overtake the head of the queue.
-pub(super) mod conservative;
-pub(super) mod easy;
-mod knapsack;
-pub(super) mod plain;
+//!
+//! A backfilling rule is a file with its description and a [`Backfill`], or a [`ListRule`](list::ListRule) where speed does
+//! not matter; the list below registers it. A file may have a second type for the same rule under a power cap.
+pub mod conservative;
+pub mod easy;
+mod easy_under_cap;
+pub mod knapsack;
+mod list;
+pub mod none;
 mod profile;
-pub(super) mod queue;
+mod queue;
 mod releases;
-pub(super) mod resources;
+mod resources;
+mod rule;
+pub mod within_priority;
 
-use crate::spec::{Component, Default, Param, Role, Type};
+use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
+use crate::batch::platform::Machine;
+use crate::batch::policy::cap::allowance::Allowance;
+use crate::batch::policy::gear::Gears;
+use crate::batch::policy::order::Order;
+use crate::batch::policy::rules::rules;
+use crate::error::Stop;
+use crate::spec::{Role, SimSpec};
+use rule::Backfill;
 
-/// No backfilling.
-pub const NONE: Component = Component {
-    role: Role::Backfill,
-    name: "none",
-    version: 1,
-    source: "",
-    doc: "No job overtakes the head of the queue.",
-    params: &[],
-};
-/// EASY backfilling.
-pub const EASY: Component = Component {
-    role: Role::Backfill,
-    name: "easy",
-    version: 1,
-    source: "Mu'alem & Feitelson 2001",
-    doc: "Jobs overtake as long as the head's reservation is kept.",
-    params: &[Param {
-        name: "extra_procs",
-        ty: Type::Bool,
-        unit: "",
-        default: Default::Bool(true),
-        identity: true,
-        doc: "Whether a job may also overtake on the procs that the head leaves free at its reservation (textbook \
-              EASY); false lets only jobs overtake that end before it (etinski2010).",
-    }],
-};
-/// The scheduler of TracSim.
-pub const WITHIN_PRIORITY: Component = Component {
-    role: Role::Backfill,
-    name: "within-priority",
-    version: 1,
-    source: "Zhang et al. 2014, Algorithm 1",
-    doc: "Any job of the highest waiting priority that fits starts, in list order; free procs wait for these until all of \
-          them have started, then the next priority follows. For `queue_order` = \"priority\".",
-    params: &[],
-};
-/// The knapsack policy.
-pub const KNAPSACK: Component = Component {
-    role: Role::Backfill,
-    name: "knapsack",
-    version: 2,
-    source: "Zhou et al. 2013; Zhang et al. 2014, Algorithm 4",
-    doc: "At each event one set of jobs starts, all of the highest waiting priority: the one that uses most procs within \
-          the watts under the cap, at the lowest gear at which it fits the free procs. Where it leaves none of this \
-          priority, the next has its turn at the next event. For `queue_order` = \"priority\" and `power_cap` = \
-          \"uniform\".",
-    params: &[],
-};
-/// Conservative backfilling.
-pub const CONSERVATIVE: Component = Component {
-    role: Role::Backfill,
-    name: "conservative",
-    version: 2,
-    source: "Mu'alem & Feitelson 2001",
-    doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept. Under a power cap \
-          that starts regard, watts are reserved, too; all are placed anew when the cap or a running job's gear \
-          changes.",
-    params: &[],
-};
+rules! { $
+    /// Waiting jobs under the chosen backfilling rule.
+    pub(super) enum Waiting {
+        none: InOrder | InOrderUnderCap,
+        easy: EasyQueue | EasyUnderCap,
+        within_priority: WithinPriority,
+        knapsack: Knapsack,
+        conservative: Conservative | ConservativeUnderCap,
+    }
+}
+
+impl Waiting {
+    /// The rule of a spec on a machine, with nobody waiting; none if this folder does not have it.
+    pub(super) fn of(spec: &SimSpec, machine: &Machine) -> Option<Waiting> {
+        chosen!(spec.choice(Role::Backfill).component(), (spec, machine))
+    }
+
+    /// No backfilling.
+    pub(super) fn in_order(machine: &Machine) -> Waiting {
+        Waiting::InOrder(none::InOrder::new(machine))
+    }
+
+    #[inline(always)]
+    pub(super) fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
+        each!(self, rule => rule.submitted(order, cluster, job));
+    }
+
+    #[inline(always)]
+    pub(super) fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        each!(self, rule => rule.ended(cluster, ended));
+    }
+
+    #[inline(always)]
+    pub(super) fn refuses_all<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) -> bool {
+        each!(self, rule => rule.refuses_all(cluster))
+    }
+
+    #[inline(always)]
+    pub(super) fn pass<G: Gears, R: Recorder>(
+        &mut self,
+        order: Order,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        each!(self, rule => rule.pass(order, gears, cluster))
+    }
+
+    /// The waiting jobs, in no order that matters.
+    pub(super) fn jobs(&self) -> Vec<JobId> {
+        each!(self, rule => rule.jobs().collect())
+    }
+
+    /// The first waiting job.
+    pub(super) fn first(&self) -> Option<JobId> {
+        each!(self, rule => rule.jobs().next())
+    }
+
+    /// Whether no waiting job needs more procs.
+    pub(super) fn all_need_at_most<R: Recorder>(&self, procs: u32, cluster: &Cluster<'_, R>) -> bool {
+        each!(self, rule => rule.jobs().all(|job| cluster.procs(job) <= procs))
+    }
+
+    pub(super) fn procs_changed(&mut self) {
+        each!(self, rule => rule.procs_changed());
+    }
+
+    pub(super) fn time_passed(&mut self, order: Order) {
+        each!(self, rule => rule.time_passed(order));
+    }
+
+    pub(super) fn allow(&mut self, allowance: Allowance) {
+        each!(self, rule => rule.allow(allowance));
+    }
+
+    pub(super) fn started(&self) -> &[(JobId, u8)] {
+        each!(self, rule => rule.started())
+    }
+
+    pub(super) fn waits_for_reservation(&self) -> bool {
+        each!(self, rule => rule.waits_for_reservation())
+    }
+
+    /// The rule for a copy of the cluster, with the same jobs waiting.
+    pub(super) fn fork<R: Recorder>(&self, order: Order, copied: &Copied, copy: &Cluster<'_, R>) -> Waiting {
+        let mut fork = same!(self, rule => rule.fork(copied, copy));
+        let jobs = each!(self, rule => rule.arrivals());
+        for job in jobs.into_iter().filter_map(|job| copied.number(job)) {
+            fork.submitted(order, copy, job);
+        }
+        fork
+    }
+}

@@ -8,6 +8,8 @@
 //! exceeds the cap and the rule does not suspend, the violation is measured. If nothing runs, and no cap of the list lets the
 //! first waiting job start, the simulation ends with [`SimError::Starved`].
 //!
+//! A rule is a file with its description and a [`CapRule`]; the list below registers it.
+//!
 //! # TracSim's components here
 //!
 //! Tables I and II of Zhang et al. 2014 list what a user of TracSim sets and reads. Their places:
@@ -35,62 +37,46 @@
 //! | Cluster.setTracManager | `power_cap` |
 //! | Cluster.setJobScheduler | `queue_order`, `backfill` |
 //! | cooling | `cooling_w` |
-use crate::batch::kernel::{Cluster, Copied, Ended, Recorder};
-use crate::error::{SimError, Stop};
-use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
-
-use super::batch::Batch;
-use super::composed::CAP_TOKENS;
-use allowance::{Allowance, limit_w};
-use held::AllHeld;
-use schedule::Schedule;
-
 pub mod admission;
 pub(crate) mod allowance;
 mod held;
 pub mod pdrc;
-pub mod precedence;
-mod problems;
+pub mod performance_precedence;
+pub mod power_precedence;
+mod rule;
 mod schedule;
 #[cfg(test)]
 mod tests;
 pub mod uniform;
 
-pub(crate) use problems::problems;
+use super::batch::Batch;
+use super::rules::rules;
+use crate::batch::kernel::{Cluster, Copied, Ended, Recorder};
+use crate::batch::platform::Machine;
+use crate::error::{SimError, Stop};
+use crate::spec::{Component, Role, SimSpec};
+use allowance::limit_w;
+use held::AllHeld;
+use rule::CapRule;
+use schedule::Schedule;
 
 /// No cap.
 pub const NONE: Component =
-    Component { role: Role::Cap, name: "none", version: 1, source: "", doc: "No power cap.", params: &[] };
+    Component { role: Role::Cap, name: "none", version: 1, doc: "No power cap.", ..Component::BATCH };
 
-/// The caps.
-pub const CAPS_W: Param = Param {
-    name: "caps_w",
-    ty: Type::Reals { min: 0.0, max: 1e15 },
-    unit: "W",
-    default: Default::Required,
-    identity: true,
-    doc: "Greatest powers of the machine, each for `cap_period_s`, from the first submit on, over and over.",
-};
-
-/// How long each holds.
-pub const CAP_PERIOD_S: Param = Param {
-    name: "cap_period_s",
-    ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
-    unit: "s",
-    default: Default::Real(3000.0),
-    identity: true,
-    doc: "How long each of `caps_w` holds (Zhang et al. 2014: 3000 s).",
-};
-
-/// What a rule does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
-    Admission,
-    Uniform,
-    Pdrc { blind: bool },
-    PowerPrecedence,
-    PerformancePrecedence,
+rules! { $
+    /// What is done for the cap's sake.
+    enum Rule {
+        admission: Admission,
+        uniform: Uniform,
+        pdrc: Pdrc,
+        power_precedence: PowerPrecedence,
+        performance_precedence: PerformancePrecedence,
+    }
 }
+
+/// The token of the timer at which the cap changes. The timers of capacity rules and of scheduling have lower ones.
+pub(super) const TOKEN: u64 = 1 << 63;
 
 /// The chosen cap rule.
 #[derive(Debug, Clone)]
@@ -118,18 +104,16 @@ pub(crate) struct Capped {
 }
 
 impl Cap {
-    /// The rule of a spec on a machine.
-    pub(crate) fn new(spec: &SimSpec) -> Result<Cap, SimError> {
+    /// The cap of a spec on a machine.
+    pub(crate) fn new(spec: &SimSpec, machine: &Machine) -> Result<Cap, SimError> {
         let choice = spec.choice(Role::Cap);
-        let rule = match choice.component().name {
-            "none" => return Ok(Cap::None),
-            "admission" => Rule::Admission,
-            "uniform" => Rule::Uniform,
-            "pdrc" => Rule::Pdrc { blind: choice.text("pdrc_start") == "blind" },
-            "power-precedence" => Rule::PowerPrecedence,
-            "performance-precedence" => Rule::PerformancePrecedence,
-            other => return Err(SimError::Invalid(format!("the batch policy does not know the power_cap `{other}`"))),
-        };
+        if *choice.component() == NONE {
+            return Ok(Cap::None);
+        }
+        let rule = chosen!(choice.component(), (spec, machine)).ok_or_else(|| {
+            let name = choice.component().name;
+            SimError::Invalid(format!("the batch policy does not know the power_cap `{name}`"))
+        })?;
         Ok(Cap::Capped(Box::new(Capped {
             rule,
             schedule: Schedule::new(choice),
@@ -148,7 +132,7 @@ impl Cap {
         match self {
             Cap::None => Cap::None,
             Cap::Capped(capped) => Cap::Capped(Box::new(Capped {
-                rule: capped.rule,
+                rule: capped.rule.clone(),
                 schedule: capped.schedule.fork(),
                 held: capped.held.fork(copied),
                 due: false,
@@ -220,7 +204,7 @@ impl Cap {
 
 impl Capped {
     fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        self.schedule.next_s().map_or(Ok(()), |at_s| cluster.set_timer(at_s, CAP_TOKENS))
+        self.schedule.next_s().map_or(Ok(()), |at_s| cluster.set_timer(at_s, TOKEN))
     }
 
     fn limit_w(&self) -> f64 {
@@ -238,34 +222,22 @@ impl Capped {
 
     fn enforce<R: Recorder>(&mut self, batch: &mut Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
         let limit_w = self.limit_w();
-        if self.rule == Rule::Uniform && (self.cap_changed || cluster.power_w() > limit_w) {
-            uniform::adjust(&mut self.held, limit_w, self.cap_changed, cluster)?;
-        }
-        batch.allow(match self.rule {
-            Rule::Admission | Rule::Uniform => Allowance { limit_w, ..Allowance::ANY },
-            Rule::Pdrc { blind: false } => Allowance { limit_w, lowered: true, lowest: false },
-            Rule::Pdrc { blind: true } => Allowance { lowest: true, ..Allowance::ANY },
-            Rule::PowerPrecedence | Rule::PerformancePrecedence => Allowance::ANY,
-        });
+        let (held, cap_changed) = (&mut self.held, self.cap_changed);
+        each!(&self.rule, rule => rule.before_pass(held, limit_w, cap_changed, cluster))?;
+        batch.allow(each!(&self.rule, rule => rule.allowance(limit_w)));
         Ok(())
     }
 
     fn after_pass<R: Recorder>(&mut self, batch: &Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        for &(job, ceiling) in batch.started() {
+        for &(job, ceiling) in batch.waiting().started() {
             self.changed = true;
             // A job of run time 0 ends in a later round of this instant.
             self.held.add(cluster, job, ceiling);
         }
         let limit_w = self.limit_w();
         let changed = std::mem::take(&mut self.changed);
-        match self.rule {
-            Rule::Pdrc { .. } if changed || cluster.power_w() > limit_w => {
-                pdrc::adjust(&mut self.held, limit_w, cluster)?;
-            }
-            // At every event: procs that sleep or have woken leave other watts, too.
-            Rule::PowerPrecedence => precedence::suspend(&self.held, limit_w, cluster)?,
-            _ => {}
-        }
+        let held = &mut self.held;
+        each!(&self.rule, rule => rule.after_pass(held, limit_w, changed, cluster))?;
         self.check_starvation(batch, cluster)?;
         self.cap_changed = false;
         Ok(())
@@ -275,13 +247,13 @@ impl Capped {
     fn check_starvation<R: Recorder>(&mut self, batch: &Batch, cluster: &Cluster<'_, R>) -> Result<(), Stop> {
         let Some(stalled) = &mut self.stalled else { return Ok(()) };
         let executing = cluster.executing(0).any(|(.., procs)| procs > 0);
-        let starved = self.held.jobs().first().map(|held| held.job).or_else(|| batch.first_waiting());
+        let starved = self.held.jobs().first().map(|held| held.job).or_else(|| batch.waiting().first());
         let Some(job) = starved.filter(|_| !executing) else {
             *stalled = 0;
             return Ok(());
         };
         let in_transition = cluster.any_coming() || cluster.switching(0) > 0;
-        let room = cluster.procs(job) <= cluster.free(0) && !batch.waits_for_reservation();
+        let room = cluster.procs(job) <= cluster.free(0) && !batch.waiting().waits_for_reservation();
         if in_transition || (self.held.jobs().is_empty() && !room) {
             // It waits for procs that wake, for the watts of those that switch off, or for its reservation.
             *stalled = 0;
@@ -291,7 +263,7 @@ impl Capped {
         if *stalled < self.schedule.count() + usize::from(self.schedule.count() > 1) {
             return Ok(());
         }
-        let gear = if self.rule == Rule::PowerPrecedence { "the gear of `gear_rule`" } else { "the lowest gear" };
+        let gear = each!(&self.rule, rule => rule.lowest_start());
         Err(Stop::new(SimError::Starved { job_id: cluster.job_id(job), now_s: cluster.now_s(), gear }))
     }
 }

@@ -5,22 +5,24 @@
 //! those of the next priority; else power-level increment raises all jobs of the highest priority by one level at a time
 //! while the power fits, then those of the next. The printed increment loop never ends once a step exceeds the cap: here
 //! that step is not taken, and ends its priority.
+use super::allowance::Allowance;
 use super::held::{AllHeld, Step};
+use super::rule::{CAP, CAP_PERIOD_S, CAPS_W, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
+use crate::batch::platform::Machine;
 use crate::error::Stop;
-use crate::spec::{Component, Default, Param, Role, Type};
+use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
-    role: Role::Cap,
     name: "pdrc",
     version: 2,
     source: "Zhang et al. 2014, Algorithms 2 and 3",
     doc: "Running jobs are lowered by priority, the lowest first, while the power exceeds the cap, and raised by priority, \
           the highest first, while it fits.",
     params: &[
-        super::CAPS_W,
-        super::CAP_PERIOD_S,
+        CAPS_W,
+        CAP_PERIOD_S,
         Param {
             name: "pdrc_start",
             ty: Type::OneOf(&["fitting", "blind"]),
@@ -31,20 +33,50 @@ pub const COMPONENT: Component = Component {
                   at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap (the paper).",
         },
     ],
+    ..CAP
 };
 
-/// Decrement or increment.
-pub(super) fn adjust<R: Recorder>(held: &mut AllHeld, limit_w: f64, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-    held.plan(cluster);
-    let priorities = held.priorities();
-    if held.power_w() > limit_w {
-        for &priority in priorities.iter().rev() {
-            while held.power_w() > limit_w && held.step(cluster, Some(priority), Step::Down, limit_w)? {}
-        }
-    } else {
-        for &priority in &priorities {
-            while held.step(cluster, Some(priority), Step::Up, limit_w)? {}
+/// The rule `pdrc`.
+#[derive(Debug, Clone)]
+pub(super) struct Pdrc {
+    blind: bool,
+}
+
+impl CapRule for Pdrc {
+    fn of(spec: &SimSpec, _: &Machine) -> Option<Pdrc> {
+        Some(Pdrc { blind: spec.choice(Role::Cap).text("pdrc_start") == "blind" })
+    }
+
+    fn allowance(&self, limit_w: f64) -> Allowance {
+        if self.blind {
+            Allowance { lowest: true, ..Allowance::ANY }
+        } else {
+            Allowance { limit_w, lowered: true, lowest: false }
         }
     }
-    held.carry_out(cluster)
+
+    /// Decrement or increment.
+    fn after_pass<R: Recorder>(
+        &self,
+        held: &mut AllHeld,
+        limit_w: f64,
+        changed: bool,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        if !changed && cluster.power_w() <= limit_w {
+            return Ok(());
+        }
+        held.plan(cluster);
+        let priorities = held.priorities();
+        if held.power_w() > limit_w {
+            for &priority in priorities.iter().rev() {
+                while held.power_w() > limit_w && held.step(cluster, Some(priority), Step::Down, limit_w)? {}
+            }
+        } else {
+            for &priority in &priorities {
+                while held.step(cluster, Some(priority), Step::Up, limit_w)? {}
+            }
+        }
+        held.carry_out(cluster)
+    }
 }

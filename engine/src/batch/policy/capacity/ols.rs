@@ -4,17 +4,15 @@
 //! takes the first number whose mean slowdown of the waiting jobs meets the service level. A simulation is a copy of the
 //! cluster under the same scheduling rules, without a capacity rule. It ends when the last waiting job has started, or as
 //! soon as the mean cannot be met any more.
-use super::{CapacityRule, too_many};
+use super::rule::{CapacityRule, TOKEN, problems, set_active, too_many};
 use crate::batch::kernel::{Cluster, Copied, Durations, EventOrder, Recorder, Simulation};
-use crate::batch::policy::batch::{self, Batch};
-use crate::batch::policy::cap::Cap;
-use crate::batch::policy::composed::{CAPACITY_TOKENS, Composed};
-use crate::error::{SimError, Stop};
+use crate::batch::platform::Machine;
+use crate::batch::policy::batch::event_order;
+use crate::batch::policy::capped::CappedBatch;
+use crate::error::Stop;
 use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type, Value};
+use crate::summary::SLA_SLOWDOWN;
 use crate::workload::Job;
-
-/// Service level of Lawson & Smirni 2005: greatest mean slowdown.
-pub const SLA_SLOWDOWN: f64 = 200.0;
 
 /// Bound of short run times in the slowdown (s).
 const TAU_S: f64 = 10.0;
@@ -76,6 +74,8 @@ pub const COMPONENT: Component = Component {
                   is missing to all procs.",
         },
     ],
+    problems: problems::<Ols>,
+    ..Component::BATCH
 };
 
 /// The rule `ols`.
@@ -94,15 +94,15 @@ pub(crate) struct Ols {
 }
 
 impl CapacityRule for Ols {
-    fn of(spec: &SimSpec) -> Result<Ols, SimError> {
+    fn of(spec: &SimSpec, _: &Machine) -> Option<Ols> {
         let choice = spec.choice(Role::Capacity);
-        Ok(Ols {
+        Some(Ols {
             period_s: choice.real("ols_period_s"),
             sla: choice.real("ols_sla_slowdown"),
             durations: if choice.text("ols_durations") == "run" { Durations::Run } else { Durations::Estimate },
             min_active: choice.int("ols_min_active_procs") as u32,
             levels: levels(choice).map(|levels| levels.iter().map(|&level| level as u32).collect()),
-            order: batch::event_order(spec)?,
+            order: event_order(spec).ok()?,
             due: false,
             armed: false,
         })
@@ -124,15 +124,14 @@ impl CapacityRule for Ols {
     /// The number of active procs, if a decision is due.
     fn before_pass<R: Recorder>(
         &mut self,
-        batch: &Batch,
-        cap: &Cap,
+        batch: &CappedBatch,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<Option<u32>, Stop> {
         if !std::mem::take(&mut self.due) {
             return Ok(None);
         }
         let procs = cluster.machine().procs();
-        let waiting = batch.waiting();
+        let waiting = batch.waiting().jobs();
         let widest = waiting.iter().map(|&job| cluster.procs(job)).max().unwrap_or(0);
         let in_use = cluster.active(0) - cluster.free(0);
         let least = widest.max(in_use).max(self.min_active).min(procs);
@@ -141,7 +140,7 @@ impl CapacityRule for Ols {
         }
         let copied = cluster.copied_jobs(&waiting, self.durations);
         let copy = cluster.fork(&copied, Slowdowns::new(cluster, &copied, &waiting, self.sla));
-        let policy = Composed::fork(batch, cap, &copied, &copy);
+        let policy = batch.fork(&copied, &copy);
         let mut level = self.first(least, procs);
         while level < procs {
             cluster.step()?;
@@ -153,7 +152,7 @@ impl CapacityRule for Ols {
         Ok(Some(level))
     }
 
-    fn after_pass<R: Recorder>(&mut self, _: &Batch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+    fn after_pass<R: Recorder>(&mut self, _: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
         self.set_timer(cluster)?;
         Ok(None)
     }
@@ -172,7 +171,7 @@ impl Ols {
             times += 1.0;
         }
         self.armed = true;
-        cluster.set_timer(begin_s + times * self.period_s, CAPACITY_TOKENS)
+        cluster.set_timer(begin_s + times * self.period_s, TOKEN)
     }
 
     /// The first number of procs to simulate, at least `least`.
@@ -198,10 +197,10 @@ impl Ols {
         &self,
         cluster: &mut Cluster<'_, R>,
         mut copy: Cluster<'_, Slowdowns>,
-        policy: Composed,
+        policy: CappedBatch,
         active: u32,
     ) -> Result<bool, Stop> {
-        super::set_active(&mut copy, active)?;
+        set_active(&mut copy, active)?;
         let mut simulation = Simulation::of_copy(copy, policy, self.order)?;
         let met = loop {
             if let Some(met) = simulation.recorder().verdict() {

@@ -161,12 +161,12 @@ struct Copying {
 
 impl Copying {
     fn copy<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Result<Vec<(JobId, f64, f64)>, Stop> {
-        let (batch, cap) = self.policy.parts();
-        let copied = cluster.copied_jobs(&batch.waiting(), self.durations);
+        let batch = self.policy.capped_batch();
+        let copied = cluster.copied_jobs(&batch.waiting().jobs(), self.durations);
         let numbered: Vec<(JobId, JobId)> =
             self.arrived.iter().filter_map(|&job| Some((job, copied.number(job)?))).collect();
         let copy = cluster.fork(&copied, Outcomes::new(numbered.len()));
-        let policy = Composed::fork(batch, cap, &copied, &copy);
+        let policy = batch.fork(&copied, &copy);
         let mut simulation = Simulation::of_copy(copy, policy, EventOrder::Batch)?;
         simulation.run()?;
         let outcomes = simulation.recorder().outcomes();

@@ -1,8 +1,9 @@
 //! The two-level policy: all procs, or as few as a given number.
-use super::{CapacityRule, too_many};
+use super::rule::{CapacityRule, problems, too_many};
 use crate::batch::kernel::{Cluster, Recorder};
-use crate::batch::policy::batch::Batch;
-use crate::error::{SimError, Stop};
+use crate::batch::platform::Machine;
+use crate::batch::policy::capped::CappedBatch;
+use crate::error::Stop;
 use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the two-level policy.
@@ -21,6 +22,8 @@ pub const COMPONENT: Component = Component {
         identity: true,
         doc: "Active procs at the lower level (L); at most those of the machine.",
     }],
+    problems: problems::<TwoLevel>,
+    ..Component::BATCH
 };
 
 /// The rule `two-level`.
@@ -30,8 +33,8 @@ pub(crate) struct TwoLevel {
 }
 
 impl CapacityRule for TwoLevel {
-    fn of(spec: &SimSpec) -> Result<TwoLevel, SimError> {
-        Ok(TwoLevel { low: spec.choice(Role::Capacity).int("two_level_procs") as u32 })
+    fn of(spec: &SimSpec, _: &Machine) -> Option<TwoLevel> {
+        Some(TwoLevel { low: spec.choice(Role::Capacity).int("two_level_procs") as u32 })
     }
 
     fn problems(choice: &Choice, machine_procs: Option<f64>) -> Vec<String> {
@@ -43,11 +46,15 @@ impl CapacityRule for TwoLevel {
     }
 
     /// The lower level, if the procs in use and the waiting jobs allow it and all procs are active.
-    fn after_pass<R: Recorder>(&mut self, batch: &Batch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+    fn after_pass<R: Recorder>(
+        &mut self,
+        batch: &CappedBatch,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Option<u32>, Stop> {
         let (active, procs) = (cluster.active(0), cluster.machine().procs());
         // Procs that wake are in use as well: only idle ones go to sleep.
         let in_use = active - cluster.free(0);
         let lower = active == procs && self.low < procs && in_use <= self.low;
-        Ok((lower && batch.all_need_at_most(self.low, cluster)).then_some(self.low))
+        Ok((lower && batch.waiting().all_need_at_most(self.low, cluster)).then_some(self.low))
     }
 }

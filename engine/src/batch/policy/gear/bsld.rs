@@ -1,7 +1,7 @@
 //! The lowest gear that keeps the predicted bounded slowdown below a threshold.
-use super::{Candidate, Gears, HeadGear, TimeFactors};
-use crate::batch::platform::MachineClass;
-use crate::spec::{Choice, Component, Default, Param, Role, Type};
+use super::rule::{Candidate, Gears, HeadGear, TimeFactors};
+use crate::batch::platform::Machine;
+use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
@@ -43,7 +43,7 @@ pub const COMPONENT: Component = Component {
             identity: true,
             doc: "Whether a predicted slowdown equal to the threshold is admissible.",
         },
-        super::RESERVATION_INCLUSIVE,
+        super::rule::RESERVATION_INCLUSIVE,
         Param {
             name: "head_gear",
             ty: Type::OneOf(&["renew", "until-early-end", "fixed"]),
@@ -54,7 +54,20 @@ pub const COMPONENT: Component = Component {
                   the reservation is first made.",
         },
     ],
+    problems,
+    ..Component::BATCH
 };
+
+/// A gear that was chosen for the head before cannot be kept under a power cap.
+fn problems(spec: &SimSpec) -> Vec<String> {
+    let head_gear = spec.choice(Role::GearRule).text("head_gear");
+    let capped = spec.choice(Role::Cap).component().name != "none";
+    let problem = format!(
+        "`head_gear` = \"{head_gear}\" makes no sense under a power cap, which may not let the head start at a gear that was \
+         chosen before: choose \"renew\""
+    );
+    (capped && head_gear != "renew").then_some(problem).into_iter().collect()
+}
 
 /// The rule `bsld` (Etinski et al. 2010, Figures 1 and 2). Departures from the paper's text, which its numbers demand: a
 /// job that overtakes at the top gear need not meet the threshold, and a head that no gear satisfies starts at the top
@@ -90,8 +103,9 @@ impl Bsld {
 }
 
 impl Gears for Bsld {
-    fn of(choice: &Choice, class: &MachineClass) -> Bsld {
-        Bsld {
+    fn of(spec: &SimSpec, machine: &Machine) -> Option<Bsld> {
+        let (choice, class) = (spec.choice(Role::GearRule), &machine.classes[0]);
+        Some(Bsld {
             factors: TimeFactors::new(class),
             top: class.gears.len() - 1,
             threshold: choice.real("bsld_threshold"),
@@ -104,7 +118,7 @@ impl Gears for Bsld {
                 "fixed" => HeadGear::Fixed,
                 _ => HeadGear::Renew,
             },
-        }
+        })
     }
 
     #[inline]

@@ -1,169 +1,42 @@
 //! The gear (processor frequency) at which a job starts.
 //!
-//! A gear rule is a file with its description and a [`Gears`]. The list below and one line in
-//! [`crate::components::COMPONENTS`] register it.
+//! A gear rule is a file with its description and a [`Gears`]; the list below registers it.
 pub mod bsld;
+mod rule;
 pub mod top;
 
-use super::batch::Waiting;
-use super::order::Order;
-use crate::batch::kernel::{Cluster, JobId, Recorder};
-use crate::batch::platform::{Gear, MachineClass};
-use crate::error::Stop;
-use crate::spec::{Choice, Default, Param, Type};
+use crate::batch::platform::Machine;
+use crate::batch::policy::rules::rules;
+use crate::spec::{Role, SimSpec};
 
-/// Declares the rules of this folder by file and type, how one is chosen, and the passes under it.
-macro_rules! gear_rules {
-    ($($file:ident: $rule:ident),* $(,)?) => {
-        $(pub(crate) use $file::$rule;)*
+pub(crate) use rule::{Candidate, Gears, HeadGear};
 
-        /// The chosen gear rule.
-        #[derive(Debug, Clone)]
-        pub(super) enum GearRule {
-            $($rule($rule)),*
-        }
-
-        impl GearRule {
-            /// The rule of a component on a machine; none if this folder does not have it.
-            pub(super) fn of(choice: &Choice, class: &MachineClass) -> Option<GearRule> {
-                $(if *choice.component() == $file::COMPONENT {
-                    return Some(GearRule::$rule($rule::of(choice, class)));
-                })*
-                None
-            }
-
-            /// A scheduling pass under the rule, by code compiled for it.
-            #[inline(always)]
-            pub(super) fn pass<R: Recorder>(
-                &self,
-                waiting: &mut Waiting,
-                order: Order,
-                cluster: &mut Cluster<'_, R>,
-            ) -> Result<(), Stop> {
-                match self {
-                    $(GearRule::$rule(gears) => waiting.pass(order, gears, cluster)),*
-                }
-            }
-        }
-    };
-}
-
-gear_rules! {
-    top: Top,
-    bsld: Bsld,
-}
-
-/// The parameter behind [`Gears::reservation_inclusive`].
-const RESERVATION_INCLUSIVE: Param = Param {
-    name: "reservation_inclusive",
-    ty: Type::Bool,
-    unit: "",
-    default: Default::Bool(true),
-    identity: true,
-    doc: "Whether a job may overtake under EASY backfilling if its estimated end equals the head's reservation.",
-};
-
-/// When the gear of the reserved head is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeadGear {
-    /// Anew at each pass: in effect when it starts.
-    Renew,
-    /// With the reservation; again once a job has ended before its estimate.
-    UntilEarlyEnd,
-    /// With the first reservation.
-    Fixed,
-}
-
-/// What a gear rule knows of a job.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Candidate {
-    /// Its submit (s).
-    pub(crate) submit_s: f64,
-    /// Its estimated run time at the top gear (s).
-    pub(crate) estimate_s: f64,
-    /// Class of the job, from 0.
-    pub(crate) class: u8,
-}
-
-impl Candidate {
-    pub(crate) fn new<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId) -> Candidate {
-        Candidate::estimated(cluster, job, cluster.estimate_s(job))
-    }
-
-    /// The same where the job's estimate (s) is at hand.
-    #[inline]
-    pub(crate) fn estimated<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, estimate_s: f64) -> Candidate {
-        let (submit_s, class) = cluster.submit_and_class(job);
-        Candidate { submit_s, estimate_s, class }
+rules! { $
+    /// The chosen gear rule.
+    pub(super) enum GearRule {
+        top: Top,
+        bsld: Bsld,
     }
 }
 
-/// Run time at each gear over that at the top gear: the factors of [`MachineClass::gears_of`] by themselves, close together
-/// for what asks for every candidate (some 0.2% of the instructions of a run under `bsld`).
-#[derive(Debug, Clone)]
-pub(crate) struct TimeFactors {
-    /// Of the first class of jobs.
-    first: Vec<f64>,
-    /// Of the other classes, if they differ.
-    more: Vec<Vec<f64>>,
+/// Something that is done under a gear rule of any type.
+pub(super) trait UnderGears {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn run<G: Gears>(self, gears: &G) -> Self::Output;
 }
 
-impl TimeFactors {
-    pub(crate) fn new(class: &MachineClass) -> TimeFactors {
-        let factors = |gears: &[Gear]| gears.iter().map(|gear| gear.time_factor).collect();
-        TimeFactors {
-            first: factors(&class.gears),
-            more: class.more_job_classes.iter().map(|gears| factors(gears)).collect(),
-        }
+impl GearRule {
+    /// The rule of a spec on a machine; none if this folder does not have it.
+    pub(super) fn of(spec: &SimSpec, machine: &Machine) -> Option<GearRule> {
+        chosen!(spec.choice(Role::GearRule).component(), (spec, machine))
     }
 
-    /// Those of a job, lowest gear first.
+    /// Does something under the rule, by code compiled for it.
     #[inline(always)]
-    pub(crate) fn of(&self, job: Candidate) -> &[f64] {
-        if self.more.is_empty() || job.class == 0 {
-            return &self.first;
-        }
-        &self.more[usize::from(job.class) - 1]
-    }
-}
-
-/// Chooses the gears of starting jobs. `others`: waiting jobs without the job itself.
-pub(crate) trait Gears: Clone {
-    /// The rule of a component on a machine, whose gears go from the lowest to the top one, the fastest.
-    fn of(choice: &Choice, class: &MachineClass) -> Self;
-
-    /// The gear of a job that starts at `start_s`, whatever it delays.
-    fn at(&self, job: Candidate, start_s: f64, others: usize) -> u8;
-
-    /// The gear of a job that would overtake now and must end by `until_s`, unless `on_extra` (it fits beside the
-    /// reservation however long it runs). With it, whether it ends later than `until_s`. `None`: it may not overtake.
-    fn overtaking(&self, job: Candidate, now_s: f64, others: usize, until_s: f64, on_extra: bool)
-    -> Option<(u8, bool)>;
-
-    /// Whether an end that equals the head's reservation is in time.
-    #[inline]
-    fn reservation_inclusive(&self) -> bool {
-        true
-    }
-
-    /// Whether an end (s) is in time for a reservation at `until_s`.
-    #[inline]
-    fn in_time(&self, end_s: f64, until_s: f64) -> bool {
-        end_s < until_s || (end_s == until_s && self.reservation_inclusive())
-    }
-
-    /// Chooses among reservations: `earliest` gives the earliest start at a gear, at which the job is expected to take
-    /// so long (s), if there is one. What is chosen is what was asked for last.
-    fn reserve(
-        &self,
-        job: Candidate,
-        others: usize,
-        earliest: impl FnMut(u8, f64) -> Option<f64>,
-    ) -> Option<(u8, f64 /* start */, f64 /* duration */)>;
-
-    /// When the reserved head's gear is chosen.
-    #[inline]
-    fn head_gear(&self) -> HeadGear {
-        HeadGear::Renew
+    pub(super) fn under<U: UnderGears>(&self, user: U) -> U::Output {
+        each!(self, gears => user.run(gears))
     }
 }

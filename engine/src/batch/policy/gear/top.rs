@@ -1,16 +1,16 @@
 //! The top gear.
-use super::{Candidate, Gears};
-use crate::batch::platform::MachineClass;
-use crate::spec::{Choice, Component, Role};
+use super::rule::{Candidate, Gears, RESERVATION_INCLUSIVE};
+use crate::batch::platform::Machine;
+use crate::spec::{Component, Role, SimSpec};
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     role: Role::GearRule,
     name: "top",
     version: 1,
-    source: "",
     doc: "Every job runs at the top gear.",
-    params: &[super::RESERVATION_INCLUSIVE],
+    params: &[RESERVATION_INCLUSIVE],
+    ..Component::BATCH
 };
 
 /// The rule `top`.
@@ -20,10 +20,15 @@ pub(crate) struct Top {
     reservation_inclusive: bool,
 }
 
+impl Top {
+    pub(crate) fn new(machine: &Machine, reservation_inclusive: bool) -> Top {
+        Top { gear: (machine.classes[0].gears.len() - 1) as u8, reservation_inclusive }
+    }
+}
+
 impl Gears for Top {
-    fn of(choice: &Choice, class: &MachineClass) -> Top {
-        let reservation_inclusive = choice.bool("reservation_inclusive");
-        Top { gear: (class.gears.len() - 1) as u8, reservation_inclusive }
+    fn of(spec: &SimSpec, machine: &Machine) -> Option<Top> {
+        Some(Top::new(machine, spec.choice(Role::GearRule).bool(RESERVATION_INCLUSIVE.name)))
     }
 
     #[inline]

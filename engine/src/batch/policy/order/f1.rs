@@ -10,7 +10,7 @@ pub static ORDER: Keyed = Keyed {
         version: 1,
         source: "Carastan-Santos & de Camargo 2017",
         doc: "Least log10(max(estimate, 1 s))*procs + 870*log10(max(submit - first submit, 1 s)) first, ties by arrival.",
-        params: &[],
+        ..Component::BATCH
     },
     changes: false,
     key,

@@ -1,7 +1,7 @@
 //! Orders of the waiting queue.
 //!
-//! An order but [`FCFS`] is a file with a [`Keyed`]: its description and the key of a waiting job. The list below and
-//! one line in [`crate::components::COMPONENTS`] register it.
+//! An order but [`FCFS`] is a file with a [`Keyed`]: its description and the key of a waiting job; the list
+//! [`KEYED`] registers it.
 pub mod f1;
 pub mod priority;
 pub mod sjf;
@@ -11,30 +11,16 @@ pub mod widest;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::spec::{Component, Role};
 
-/// Declares the files of this folder and the list of their orders.
-macro_rules! orders {
-    ($($name:ident),* $(,)?) => {
-        /// Every order but first come, first served.
-        static KEYED: &[&Keyed] = &[$(&$name::ORDER),*];
-    };
-}
-
-orders! {
-    f1,
-    priority,
-    sjf,
-    wfp3,
-    widest,
-}
+/// Every order but first come, first served.
+pub static KEYED: &[&Keyed] = &[&priority::ORDER, &sjf::ORDER, &widest::ORDER, &wfp3::ORDER, &f1::ORDER];
 
 /// First come, first served.
 pub const FCFS: Component = Component {
     role: Role::Order,
     name: "fcfs",
     version: 1,
-    source: "",
     doc: "First come, first served: by submit time, ties by `arrival_ties`.",
-    params: &[],
+    ..Component::BATCH
 };
 
 /// An order of the waiting queue.

@@ -10,7 +10,7 @@ pub static ORDER: Keyed = Keyed {
         version: 1,
         source: "Zhang et al. 2014, Algorithm 1",
         doc: "Priority 1 first, then 2, and so on; ties by arrival, which is the order of the list.",
-        params: &[],
+        ..Component::BATCH
     },
     changes: false,
     key,

@@ -8,9 +8,8 @@ pub static ORDER: Keyed = Keyed {
         role: Role::Order,
         name: "sjf",
         version: 1,
-        source: "",
         doc: "Least estimated run time first, ties by arrival; sorted anew at each pass.",
-        params: &[],
+        ..Component::BATCH
     },
     changes: false,
     key,

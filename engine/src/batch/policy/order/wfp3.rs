@@ -10,7 +10,7 @@ pub static ORDER: Keyed = Keyed {
         version: 1,
         source: "Tang et al. 2009",
         doc: "Largest (wait/max(estimate, 1 s))^3 * procs first, ties by arrival; sorted anew at each pass.",
-        params: &[],
+        ..Component::BATCH
     },
     changes: true,
     key,

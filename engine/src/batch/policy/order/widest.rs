@@ -8,9 +8,8 @@ pub static ORDER: Keyed = Keyed {
         role: Role::Order,
         name: "widest",
         version: 1,
-        source: "",
         doc: "Most procs first, ties by arrival; sorted anew at each pass.",
-        params: &[],
+        ..Component::BATCH
     },
     changes: false,
     key,

@@ -43,6 +43,7 @@ pub const COMPONENT: Component = Component {
             "Power without a job at each frequency; only its ratio to the last counts.",
         ),
     ],
+    ..super::CLASS_POLICY
 };
 
 /// A parameter with a value above 0 for each frequency.

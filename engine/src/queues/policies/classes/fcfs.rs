@@ -12,7 +12,7 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 3",
     doc: "A server that becomes free takes the earliest job that it can execute; a job takes the longest-free server.",
-    params: &[],
+    ..super::CLASS_POLICY
 };
 
 /// A server that becomes free takes the earliest job that it can execute (Al-Daoud et al. 2011, section 3).

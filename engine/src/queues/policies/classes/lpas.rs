@@ -33,6 +33,7 @@ pub const COMPONENT: Component = Component {
                   midpoint. Instead of `lpas_capacity`.",
         },
     ],
+    ..super::CLASS_POLICY
 };
 
 /// The target capacity c of a component `class-lpas`, at most lambda*.

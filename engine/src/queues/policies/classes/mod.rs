@@ -4,8 +4,7 @@
 //! Each class has one queue, first come, first served. A job that arrives while several servers could take it goes to
 //! the one that is free for the longest, unless the policy ranks servers. None looks at a job's work.
 //!
-//! A policy is a file with its description and a [`ClassPolicy`]. The list below and one line in
-//! [`crate::components::COMPONENTS`] register it.
+//! A policy is a file with its description and a [`ClassPolicy`]; the list below registers it.
 mod changes;
 pub mod dvs;
 pub mod fcfs;
@@ -30,15 +29,21 @@ pub use rescaled::Rescaled;
 use crate::error::SimError;
 use crate::spec::Component;
 
+/// What the policies of this folder have in common: their problems, with those that [`ClassPolicy::problem`] finds.
+pub const CLASS_POLICY: Component = Component { problems: model::problems, ..Component::QUEUES };
+
 /// Declares the policies of this folder by file and type, the list of them, and how one is chosen by name.
 macro_rules! policies {
     ($($file:ident: $policy:ident),* $(,)?) => {
         $(pub use $file::$policy;)*
 
-        /// Every policy of this folder.
-        pub(in crate::queues) static POLICIES: &[policy::Kind] = &[$(policy::Kind::of::<$policy>(&$file::COMPONENT)),*];
+        /// The components of this folder's policies.
+        pub static COMPONENTS: &[&Component] = &[$(&$file::COMPONENT),*];
 
-        /// Shows a visitor the run of the model under the policy of an component of this folder.
+        /// Every policy of this folder.
+        static POLICIES: &[policy::Kind] = &[$(policy::Kind::of::<$policy>(&$file::COMPONENT)),*];
+
+        /// Shows a visitor the run of the model under the policy of a component of this folder.
         fn show<V: Visitor>(model: &Model<'_>, component: &Component, visitor: V) -> Result<V::Output, SimError> {
             $(if *component == $file::COMPONENT {
                 return model.show::<$policy, V>(visitor);
@@ -49,9 +54,9 @@ macro_rules! policies {
 }
 
 policies! {
-    dvs: Dvs,
     fcfs: Fcfs,
+    pme: Pme,
     lpas: Lpas,
     ordered_beta: OrderedBeta,
-    pme: Pme,
+    dvs: Dvs,
 }

@@ -10,19 +10,23 @@ use crate::lp::{self, System};
 use crate::queues::kernel::arrivals::Poisson;
 use crate::queues::kernel::policy::QueuePolicy;
 use crate::queues::kernel::servers::ServerTable;
-use crate::queues::run::{is_component, measure_arrivals};
+use crate::queues::policies::unfit::unfit;
 use crate::queues::statistics::measure::Measurement;
+use crate::queues::statistics::measure_arrivals;
 use crate::queues::statistics::summary::QueueSummary;
-use crate::spec::{Component, Role, SimSpec};
+use crate::spec::{Role, SimSpec};
 
 /// The policy of a name, if it is of this folder.
-pub(in crate::queues) fn kind_of(name: &str) -> Option<&'static Kind> {
+fn kind_of(name: &str) -> Option<&'static Kind> {
     POLICIES.iter().find(|kind| kind.component.name == name)
 }
 
 /// What is wrong with a spec whose policy is of this folder, a sentence each.
-pub(in crate::queues) fn problems(spec: &SimSpec) -> Vec<String> {
-    let mut problems = unfit(spec, true);
+pub(super) fn problems(spec: &SimSpec) -> Vec<String> {
+    let unfit = [&[&system::SOURCE][..], &system::PLATFORMS]
+        .into_iter()
+        .filter_map(|fitting| unfit(spec, fitting, "has no rate for each class of jobs", "needs one"));
+    let mut problems: Vec<String> = unfit.collect();
     if !problems.is_empty() {
         return problems;
     }
@@ -65,33 +69,6 @@ fn change_problem(spec: &SimSpec, system: &System, kind: &Kind) -> Option<String
         "`arrivals_change_at_s` and `speed_change_at_s` have no steady state: choose `statistics_kind` \"horizon\""
             .to_owned()
     })
-}
-
-/// Parts of this folder beside a policy of another one, a sentence each.
-pub(in crate::queues) fn refused(spec: &SimSpec) -> Vec<String> {
-    unfit(spec, false)
-}
-
-/// Source and platform that do not go with the policy: those of this folder belong to its policies.
-fn unfit(spec: &SimSpec, own: bool) -> Vec<String> {
-    let kind = spec.choice(Role::Policy).component().name;
-    let is_own = |component: &Component| *component == system::SOURCE || system::PLATFORMS.contains(&component);
-    let mut problems = Vec::new();
-    for role in [Role::Source, Role::Platform] {
-        let (key, found) = (role.key(), spec.choice(role).component());
-        if is_own(found) != own {
-            let fitting = crate::components::of(role).filter(|e| is_component(e) && is_own(e) == own);
-            let names: Vec<String> = fitting.map(|component| format!("\"{}\"", component.name)).collect();
-            let what = if own { "has no rate for each class of jobs" } else { "is of several classes of jobs" };
-            let needs = if own { "needs one" } else { "knows one class" };
-            problems.push(format!(
-                "`{key}` \"{}\" {what}, `kind` \"{kind}\" {needs}: choose {}",
-                found.name,
-                names.join(" or ")
-            ));
-        }
-    }
-    problems
 }
 
 /// Why there is no steady state.

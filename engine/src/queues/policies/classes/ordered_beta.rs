@@ -34,6 +34,7 @@ pub const COMPONENT: Component = Component {
              value decomposition, then least squares through the origin).",
         ),
     ],
+    ..super::CLASS_POLICY
 };
 
 /// Parameters of the ordered-beta policy.

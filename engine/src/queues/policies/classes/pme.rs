@@ -12,7 +12,7 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 3",
     doc: "A server that becomes free takes the waiting class of its greatest mu_ij / M_ij.",
-    params: &[],
+    ..super::CLASS_POLICY
 };
 
 /// Efficiencies that differ by less than this share are equal: they come from products that should be.

@@ -12,8 +12,7 @@ use crate::spec::{Component, Role, SimSpec};
 
 /// A policy for systems in which every class has its own rate and power on every server.
 ///
-/// Its file has a `pub const COMPONENT` beside it, and is registered by a line in the list of this folder and one in
-/// [`crate::components::COMPONENTS`].
+/// Its file has a `pub const COMPONENT` beside it, and is registered by a line in the list of this folder.
 pub trait ClassPolicy: QueuePolicy {
     /// Whether servers may leave, come back and change their speed under it: [`ClassPolicy::changed`] is called then.
     const SERVERS_CHANGE: bool;
@@ -46,8 +45,8 @@ pub trait ClassPolicy: QueuePolicy {
 
 /// A registered policy, as the list of this folder has it.
 #[derive(Debug)]
-pub(in crate::queues) struct Kind {
-    pub(in crate::queues) component: &'static Component,
+pub(super) struct Kind {
+    pub(super) component: &'static Component,
     pub(super) servers_change: bool,
     pub(super) follows_shares: bool,
     pub(super) problem: fn(&SimSpec, &System) -> Option<String>,

@@ -55,6 +55,7 @@ pub const SOURCE: Component = Component {
             doc: "Factor of all arrival rates from each instant of `arrivals_change_at_s`; 1 before the first.",
         },
     ],
+    ..Component::QUEUES
 };
 
 const GROUP_SERVERS: Param = Param {
@@ -116,6 +117,7 @@ pub const RATE_MATRIX: Component = Component {
         SPEED_CHANGE_GROUPS,
         SPEED_CHANGE_FACTORS,
     ],
+    ..Component::QUEUES
 };
 
 /// Servers whose rates are a factor of the server times one of the class.
@@ -152,6 +154,7 @@ pub const STRUCTURED: Component = Component {
             doc: "Seed of a and b, apart from the seed of the jobs, so that replications share their system.",
         },
     ],
+    ..Component::QUEUES
 };
 
 /// The platforms of this folder.

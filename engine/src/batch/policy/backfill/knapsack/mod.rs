@@ -11,15 +11,55 @@
 //! that takes it beyond them, and that such a job exists is all that matters of wider sets. Where all jobs add the same
 //! power a proc, the weight of a set is its procs: the first set found for a sum stays the best one, sums are bits, and
 //! the search ends with the first set that nothing can beat.
-use super::plain::Waiting;
+use super::list::{List, ListRule, Listed, Start, Waiting};
+use super::within_priority::by_priority;
 use crate::batch::kernel::{Cluster, Recorder};
+use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::{Allowance, above_idle_w};
+use crate::batch::policy::gear::Gears;
 use crate::error::Stop;
+use crate::spec::{Component, Role, SimSpec};
 
 mod by_procs;
 mod by_watts;
 #[cfg(test)]
 mod tests;
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    role: Role::Backfill,
+    name: "knapsack",
+    version: 2,
+    source: "Zhou et al. 2013; Zhang et al. 2014, Algorithm 4",
+    doc: "At each event one set of jobs starts, all of the highest waiting priority: the one that uses most procs within \
+          the watts under the cap, at the lowest gear at which it fits the free procs. Where it leaves none of this \
+          priority, the next has its turn at the next event. For `queue_order` = \"priority\" and `power_cap` = \
+          \"uniform\".",
+    problems,
+    ..Component::BATCH
+};
+
+/// What a knapsack needs beside it.
+fn problems(spec: &SimSpec) -> Vec<String> {
+    let name = |role: Role| spec.choice(role).component().name;
+    let (cap, gears) = (name(Role::Cap), name(Role::GearRule));
+    let mut problems: Vec<String> = by_priority(spec).into_iter().collect();
+    if cap != "uniform" {
+        problems.push(format!(
+            "`backfill` = \"knapsack\" chooses jobs and gear for the watts under a cap, and all jobs step together when it \
+             changes: it needs `power_cap` = \"uniform\", not \"{cap}\""
+        ));
+    }
+    if gears != "top" {
+        problems.push(format!(
+            "`backfill` = \"knapsack\" chooses the gears: `gear_rule` = \"{gears}\" makes no sense beside it"
+        ));
+    }
+    problems
+}
+
+/// A list under the rule.
+pub(in crate::batch::policy) type Knapsack = Listed<Search>;
 
 /// What a search finds at one gear.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,16 +81,45 @@ struct Room {
 
 /// The search, with the memory that it uses again and again.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Knapsack {
+pub(in crate::batch::policy) struct Search {
     by_procs: by_procs::Search,
     by_watts: by_watts::Search,
     procs: Vec<u32>,
     added_w: Vec<f64>,
 }
 
-impl Knapsack {
+impl ListRule for Search {
+    fn of(_: &SimSpec, _: &Machine) -> Option<Search> {
+        Some(Search::default())
+    }
+
+    /// Starts the best set of the highest priority that waits. The next priority has its turn at a later event, even if
+    /// this set leaves none of the first.
+    fn pass<G: Gears, R: Recorder>(
+        &mut self,
+        list: &mut List,
+        _: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        let top = (cluster.machine().classes[0].gears.len() - 1) as u8;
+        let Some(first) = list.waiting().first() else { return Ok(()) };
+        let priority = cluster.priority(first.job);
+        let window = list.waiting().partition_point(|waiting| cluster.priority(waiting.job) <= priority);
+        let Some((gear, chosen)) = self.choose(&list.waiting()[..window], list.allowance(), cluster)? else {
+            return Ok(());
+        };
+        // From the back: the order of the starts decides which of several ends of one instant is first.
+        for at in chosen.into_iter().rev() {
+            list.start(at, Start { gear, ceiling: top }, at > 0, cluster)?;
+        }
+        list.leave();
+        Ok(())
+    }
+}
+
+impl Search {
     /// The gear, and the positions among `jobs` (in list order) to start at it. `None`: nothing can start.
-    pub(crate) fn choose<R: Recorder>(
+    fn choose<R: Recorder>(
         &mut self,
         jobs: &[Waiting],
         allowance: &Allowance,
@@ -109,7 +178,7 @@ impl Knapsack {
 
     /// The same for jobs of `self.procs` procs that add `self.added_w` (W).
     fn best_of(&mut self, left_w: f64, room: Room, step: impl FnMut() -> Result<(), Stop>) -> Result<Best, Stop> {
-        let Knapsack { procs, added_w, by_procs, by_watts } = self;
+        let Search { procs, added_w, by_procs, by_watts } = self;
         // A cap that is exceeded leaves room for nothing that adds power.
         if left_w < 0.0 {
             return by_watts.run(procs, added_w, -1.0, room, step);

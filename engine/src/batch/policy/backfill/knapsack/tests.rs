@@ -1,7 +1,7 @@
 //! The search finds what trying every sum of procs finds.
 use proptest::prelude::*;
 
-use super::{Best, Knapsack, Room, alike};
+use super::{Best, Room, Search, alike};
 
 /// A set: its weight, and the positions of its jobs.
 type Set = (f64, Vec<usize>);
@@ -66,7 +66,7 @@ proptest! {
     ) {
         let left_w = f64::from(tenths) / 10.0;
         // One after the other: nothing of an earlier search may be left.
-        let mut knapsack = Knapsack::default();
+        let mut knapsack = Search::default();
         for list in lists {
             for wider_wins in [true, false] {
                 let room = Room { free, wider_wins };
@@ -84,7 +84,7 @@ proptest! {
 fn wide_machines_take_no_longer_than_their_jobs() {
     // 40,000 jobs that ask for 10^9 procs in all, where power carries 10^8 and 10^6 are free: the first 40 fill the
     // machine.
-    let mut knapsack = Knapsack { procs: vec![25_000; 40_000], added_w: vec![25_000.0; 40_000], ..Knapsack::default() };
+    let mut knapsack = Search { procs: vec![25_000; 40_000], added_w: vec![25_000.0; 40_000], ..Search::default() };
     let mut steps = 0;
     let mut run = |left_w, wider_wins| {
         let step = || {

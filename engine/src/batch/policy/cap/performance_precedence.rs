@@ -1,0 +1,28 @@
+//! Jobs run at their ceilings, and the cap is exceeded.
+use super::allowance::Allowance;
+use super::rule::{CAP, CapRule};
+use crate::batch::platform::Machine;
+use crate::spec::{Component, SimSpec};
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    name: "performance-precedence",
+    version: 1,
+    source: "Zhang et al. 2014, section V.B",
+    doc: "Jobs run as if there were no cap; by how much they exceed it is measured.",
+    ..CAP
+};
+
+/// The rule `performance-precedence`.
+#[derive(Debug, Clone)]
+pub(super) struct PerformancePrecedence;
+
+impl CapRule for PerformancePrecedence {
+    fn of(_: &SimSpec, _: &Machine) -> Option<PerformancePrecedence> {
+        Some(PerformancePrecedence)
+    }
+
+    fn allowance(&self, _: f64) -> Allowance {
+        Allowance::ANY
+    }
+}

@@ -1,0 +1,67 @@
+//! Jobs run at their ceilings, and are suspended for the cap's sake.
+use super::allowance::{Allowance, above_idle_w};
+use super::held::{AllHeld, Held};
+use super::rule::{CAP, CapRule};
+use crate::batch::kernel::{Cluster, Recorder};
+use crate::batch::platform::Machine;
+use crate::error::Stop;
+use crate::spec::{Component, SimSpec};
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    name: "power-precedence",
+    version: 2,
+    source: "Zhang et al. 2014, section V.B",
+    doc: "Jobs start whatever the power. After each event all are resumed, then suspended until the power fits, the lowest \
+          priority first, in it the last of the list first. Suspended jobs keep their procs, which draw idle power.",
+    ..CAP
+};
+
+/// The rule `power-precedence`.
+#[derive(Debug, Clone)]
+pub(super) struct PowerPrecedence;
+
+impl CapRule for PowerPrecedence {
+    fn of(_: &SimSpec, _: &Machine) -> Option<PowerPrecedence> {
+        Some(PowerPrecedence)
+    }
+
+    fn allowance(&self, _: f64) -> Allowance {
+        Allowance::ANY
+    }
+
+    fn lowest_start(&self) -> &'static str {
+        "the gear of `gear_rule`"
+    }
+
+    /// Suspends as few as it must, and resumes the others: at every event, because procs that sleep or have woken leave
+    /// other watts, too.
+    fn after_pass<R: Recorder>(
+        &self,
+        held: &mut AllHeld,
+        limit_w: f64,
+        _: bool,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<(), Stop> {
+        let added_w = |cluster: &Cluster<'_, R>, held: &Held| {
+            cluster.gear(held.job).map_or(0.0, |gear| above_idle_w(cluster, held.job, gear))
+        };
+        let resumed = held.jobs().iter().filter(|held| !cluster.is_executing(held.job));
+        let mut power_w = cluster.power_w() + resumed.map(|held| added_w(cluster, held)).sum::<f64>();
+        let mut last_first: Vec<Held> = held.jobs().to_vec();
+        last_first.sort_unstable_by(|a, b| b.priority.cmp(&a.priority).then(b.job.cmp(&a.job)));
+        for held in &last_first {
+            cluster.step()?;
+            let suspend = power_w > limit_w;
+            if suspend {
+                power_w -= added_w(cluster, held);
+            }
+            match (suspend, cluster.is_executing(held.job)) {
+                (true, true) => cluster.suspend(held.job)?,
+                (false, false) => drop(cluster.resume(held.job)?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
