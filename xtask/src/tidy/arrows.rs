@@ -4,6 +4,7 @@ use super::File;
 
 /// Each crate with the crates of this workspace that it may use.
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("arrow", &[]),
     ("engine", &[]),
     ("experiments", &["engine"]),
     ("results", &["engine", "experiments"]),
