@@ -1,13 +1,13 @@
 # One image for coordinator and workers: the binary alone, linked statically.
 #   docker build --tag powersweep .
-# BUILDER needs the Rust toolchain of Cargo.toml (rust-version), a C compiler, make and CA certificates.
+# BUILDER needs the Rust toolchain of Cargo.toml (rust-version), a C compiler and CA certificates.
 ARG BUILDER=rust:1.95-bookworm
 FROM ${BUILDER} AS build
 WORKDIR /src
 COPY . .
 ENV CARGO_TARGET_DIR=/target RUSTFLAGS="-C target-feature=+crt-static"
 # Object stores are trusted by the system's certificates: without a copy of them in the image no s3:// address works.
-RUN cargo build --release --locked --package powersweep --target "$(uname -m)-unknown-linux-gnu" \
+RUN cargo build --release --locked --package powersweep --features cloud --target "$(uname -m)-unknown-linux-gnu" \
     && mkdir -p /image/etc/ssl/certs && mkdir -m 1777 /image/data /image/tmp \
     && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
     && cp /target/*/release/powersweep /image/powersweep

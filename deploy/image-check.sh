@@ -1,7 +1,6 @@
 #!/bin/bash
 # Builds the image by the Dockerfile, with its own build stage, and checks the result. A registry with the default BUILDER
-# may be unreachable, so the builder is made here: Debian with a C compiler, make and this machine's Rust. It optimises
-# little: the check is about the Dockerfile, and an optimised build takes several times as long.
+# may be unreachable, so the builder is made here: Debian with a C compiler, make and this machine's Rust.
 #   deploy/image-check.sh
 # Needs root and the network; apt installs Docker and debootstrap, if necessary. Exit status 77: skipped.
 set -euo pipefail
@@ -30,7 +29,7 @@ fi
 begin=$SECONDS
 root=$(mktemp -d "${TMPDIR:-/tmp}/powersweep-builder.XXXXXX")
 trap 'rm -rf "$root"' EXIT
-debootstrap --variant=minbase --include=gcc,libc6-dev,make,ca-certificates bookworm "$root" "$MIRROR" >/dev/null ||
+debootstrap --variant=minbase --include=gcc,libc6-dev,ca-certificates bookworm "$root" "$MIRROR" >/dev/null ||
     cannot "debootstrap fails"
 toolchain=$(rustc --print sysroot)
 mkdir -p "$root/opt/rust"
@@ -38,7 +37,6 @@ cp -a "$toolchain/bin" "$toolchain/lib" "$root/opt/rust/"
 # The certificates with which this machine reaches registries.
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 tar --directory "$root" --create . | docker import --change 'ENV PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
-    --change 'ENV CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16' \
     - "$IMAGE-builder" >/dev/null
 rm -rf "$root"
 echo "image-check: a builder after $((SECONDS - begin)) s"

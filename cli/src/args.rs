@@ -24,7 +24,7 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// Print log messages of the program; twice for more (also POWERSWEEP_LOG, a tracing filter).
+    /// Print log messages of the program; twice for more (also POWERSWEEP_LOG, a list such as powersweep=debug,warn).
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
@@ -137,7 +137,7 @@ pub struct LogArgs {
 /// Where results and state are stored.
 #[derive(Debug, Clone, Args)]
 pub struct DataArgs {
-    /// Folder or object store (s3://, gs://, az://) of results and state.
+    /// Folder or object store (s3://, gs://, az://, with the cargo feature `cloud`) of results and state.
     #[arg(long, value_name = "URL", env = "POWERSWEEP_DATA", default_value = "./results/data")]
     pub data: String,
 }

@@ -24,13 +24,16 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::{Cli, Command, TraceCommand};
 use crate::exit::Outcome;
 
 /// Rows arrive and leave in large pieces on many threads; this allocator returns free memory to the system.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -86,8 +89,9 @@ fn start_log(cli: &Cli) {
         (0, _) => "warn",
         _ => "debug",
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("POWERSWEEP_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stderr().is_terminal());
-    log.with_writer(std::io::stderr).init();
+    let wanted = std::env::var("POWERSWEEP_LOG").unwrap_or_else(|_| default.to_owned());
+    // A filter by target and level alone: one by spans and fields brings a regular expression engine.
+    let filter: Targets = wanted.parse().unwrap_or_else(|_| default.parse().expect("the defaults are filters"));
+    let log = tracing_subscriber::fmt::layer().with_ansi(std::io::stderr().is_terminal());
+    tracing_subscriber::registry().with(log.with_writer(std::io::stderr)).with(filter).init();
 }

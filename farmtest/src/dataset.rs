@@ -3,12 +3,13 @@
 //!
 //! A wrong dataset is a failed test, so these functions panic.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch};
-use arrow::compute::{SortOptions, concat_batches, lexsort_to_indices, take_record_batch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// Columns of the run (worker, times): they differ between two runs.
@@ -31,15 +32,38 @@ pub fn table(data: &Path, experiment: &str, table: &str, keys: &[&str]) -> Recor
     sorted(&all, keys)
 }
 
-/// The rows in the order of these columns.
+/// The rows in the order of these columns; null comes first.
 pub fn sorted(batch: &RecordBatch, keys: &[&str]) -> RecordBatch {
-    let column = |key: &&str| arrow::compute::SortColumn {
-        values: Arc::clone(batch.column_by_name(key).unwrap_or_else(|| panic!("no column {key}"))),
-        options: Some(SortOptions::default()),
-    };
-    let columns: Vec<_> = keys.iter().map(column).collect();
-    let order = lexsort_to_indices(&columns, None).expect("keys sort");
-    take_record_batch(batch, &order).expect("rows can be taken")
+    let keys: Vec<_> = keys.iter().map(|name| column(batch, name)).collect();
+    let mut order: Vec<u32> = (0..batch.num_rows() as u32).collect();
+    order.sort_by(|a, b| {
+        let by_key = keys.iter().map(|key| compare(key, *a as usize, *b as usize));
+        by_key.fold(Ordering::Equal, Ordering::then)
+    });
+    take_record_batch(batch, &UInt32Array::from(order)).expect("rows can be taken")
+}
+
+fn column<'b>(batch: &'b RecordBatch, name: &str) -> &'b ArrayRef {
+    batch.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"))
+}
+
+/// The order of two rows by one column.
+fn compare(column: &ArrayRef, a: usize, b: usize) -> Ordering {
+    if column.is_null(a) || column.is_null(b) {
+        return column.is_valid(a).cmp(&column.is_valid(b));
+    }
+    match column.data_type() {
+        DataType::Utf8 => column.as_string::<i32>().value(a).cmp(column.as_string::<i32>().value(b)),
+        DataType::Int64 => {
+            let values = column.as_primitive::<Int64Type>();
+            values.value(a).cmp(&values.value(b))
+        }
+        DataType::Float64 => {
+            let values = column.as_primitive::<Float64Type>();
+            values.value(a).total_cmp(&values.value(b))
+        }
+        other => panic!("no order for {other}"),
+    }
 }
 
 /// The `tasks` table by task.
@@ -56,11 +80,17 @@ pub fn distinct_ids(tasks: &RecordBatch) -> Vec<String> {
     ids
 }
 
-/// A column as text.
+/// A column of texts or whole numbers as text.
 pub fn text(batch: &RecordBatch, name: &str) -> Vec<String> {
-    let column = batch.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"));
-    let column = arrow::compute::cast(column, &arrow::datatypes::DataType::Utf8).expect("casts to text");
-    column.as_string::<i32>().iter().map(|v| v.unwrap_or_default().to_owned()).collect()
+    let column = column(batch, name);
+    match column.data_type() {
+        DataType::Utf8 => column.as_string::<i32>().iter().map(|v| v.unwrap_or_default().to_owned()).collect(),
+        DataType::Int64 => {
+            let shown = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
+            column.as_primitive::<Int64Type>().iter().map(shown).collect()
+        }
+        other => panic!("column {name} is {other}, neither text nor whole numbers"),
+    }
 }
 
 /// The columns that identify a table's rows.
@@ -106,9 +136,6 @@ fn assert_same_but(left: &RecordBatch, right: &RecordBatch, but: &[&str]) {
         if OF_THE_RUN.iter().chain(but).any(|name| name == field.name()) {
             continue;
         }
-        let of = |batch: &RecordBatch| -> ArrayRef {
-            Arc::clone(batch.column_by_name(field.name()).unwrap_or_else(|| panic!("no column {}", field.name())))
-        };
-        assert_eq!(&of(left), &of(right), "column {}", field.name());
+        assert_eq!(column(left, field.name()), column(right, field.name()), "column {}", field.name());
     }
 }

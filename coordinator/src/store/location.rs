@@ -1,8 +1,9 @@
 //! DATA: where results and state live, as the user names it.
 
+use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
-use object_store::prefix::PrefixStore;
-use object_store::{ObjectStore, parse_url_opts};
+#[cfg(feature = "cloud")]
+use object_store::{parse_url_opts, prefix::PrefixStore};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
@@ -31,6 +32,15 @@ pub enum LocationError {
         data: String,
         /// Its scheme.
         scheme: String,
+    },
+    /// An object store, in a build without them.
+    #[error(
+        "{data}: this powersweep was built without object stores; use a directory, or build it with them: \
+         cargo install --path cli --features cloud"
+    )]
+    LeftOut {
+        /// As given.
+        data: String,
     },
     /// A URL that names no bucket, or options that do not fit together.
     #[error("{data}: not a usable storage address")]
@@ -77,14 +87,7 @@ impl Location {
                 let path = url.to_file_path().map_err(|()| malformed("file URLs look like file:///absolute/path"))?;
                 Location::directory(&path).map_err(|error| malformed(&error.to_string()))
             }
-            "s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss" => {
-                let options = options.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
-                let (store, prefix) = parse_url_opts(&url, options)
-                    .map_err(|source| LocationError::Address { data: data.to_owned(), source })?;
-                let store: Arc<dyn ObjectStore> =
-                    if prefix.as_ref().is_empty() { store.into() } else { Arc::new(PrefixStore::new(store, prefix)) };
-                Ok(Location { shown: data.to_owned(), place: Place::Remote { url, store } })
-            }
+            "s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss" => cloud(data, url, options),
             scheme => Err(LocationError::Scheme { data: data.to_owned(), scheme: scheme.to_owned() }),
         }
     }
@@ -126,6 +129,23 @@ impl Location {
             Place::Remote { store, .. } => Ok(Arc::clone(store)),
         }
     }
+}
+
+/// The object store at an address.
+#[cfg(feature = "cloud")]
+fn cloud(data: &str, url: Url, options: impl IntoIterator<Item = (String, String)>) -> Result<Location, LocationError> {
+    let options = options.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
+    let (store, prefix) =
+        parse_url_opts(&url, options).map_err(|source| LocationError::Address { data: data.to_owned(), source })?;
+    let store: Arc<dyn ObjectStore> =
+        if prefix.as_ref().is_empty() { store.into() } else { Arc::new(PrefixStore::new(store, prefix)) };
+    Ok(Location { shown: data.to_owned(), place: Place::Remote { url, store } })
+}
+
+/// The object stores are left out: the feature `cloud` is off.
+#[cfg(not(feature = "cloud"))]
+fn cloud(data: &str, _: Url, _: impl IntoIterator<Item = (String, String)>) -> Result<Location, LocationError> {
+    Err(LocationError::LeftOut { data: data.to_owned() })
 }
 
 impl std::fmt::Display for Location {

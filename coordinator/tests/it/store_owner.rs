@@ -306,6 +306,18 @@ async fn old_staging_files_go_at_the_start_and_fresh_uploads_stay() {
     let _ = SlateStore::open(&location).await.expect("opens without ceremony for tests");
 }
 
+#[cfg(not(feature = "cloud"))]
+#[test]
+fn an_object_store_that_was_left_out_is_refused_with_how_to_build_it() {
+    for data in ["s3://bucket/data", "gs://bucket", "az://container/data"] {
+        let error = Location::parse(data).expect_err("left out");
+        assert!(matches!(error, LocationError::LeftOut { .. }), "{error}");
+        assert!(error.to_string().starts_with(data), "{error}");
+        assert!(error.to_string().contains("--features cloud"), "{error}");
+    }
+}
+
+#[cfg(feature = "cloud")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_object_store_keeps_the_same_promises() {
     // For example s3://bucket/prefix with AWS_ENDPOINT, AWS_ALLOW_HTTP and credentials in the environment.
@@ -345,6 +357,17 @@ async fn a_real_object_store_keeps_the_same_promises() {
     assert_eq!(ReadOnly::open(&location).await.expect("opens").load().await.expect("loads").epoch, 20);
 }
 
+#[cfg(feature = "cloud")]
+#[test]
+fn addresses_of_object_stores_are_read() {
+    for (data, scheme) in [("s3://bucket/data", "s3"), ("gs://bucket", "gs")] {
+        let location = Location::parse_with(data, []).expect("an address");
+        assert_eq!((location.scheme(), location.path()), (scheme, None), "{data}");
+        assert_eq!(location.to_string(), data);
+    }
+}
+
+#[cfg(feature = "cloud")]
 #[tokio::test]
 async fn a_missing_bucket_or_silent_address_is_said_to_be_one() {
     let _ = rustls::crypto::ring::default_provider().install_default();

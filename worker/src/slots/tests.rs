@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1::FailureKind;
@@ -170,12 +170,19 @@ fn failure(messages: &[Body]) -> (FailureKind, String) {
     }
 }
 
+fn shown<T: ToString>(values: impl Iterator<Item = Option<T>>) -> Vec<String> {
+    values.map(|value| value.map_or("null".to_owned(), |value| value.to_string())).collect()
+}
+
 /// A column as text, over all batches.
 fn column(batches: &[RecordBatch], name: &str) -> Vec<String> {
     let text = |b: &RecordBatch| {
         let column = b.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"));
-        let column = arrow::compute::cast(column, &DataType::Utf8).expect("casts to text");
-        column.as_string::<i32>().iter().map(|v| v.unwrap_or("null").to_owned()).collect::<Vec<_>>()
+        match column.data_type() {
+            DataType::Int64 => shown(column.as_primitive::<Int64Type>().iter()),
+            DataType::Float64 => shown(column.as_primitive::<Float64Type>().iter()),
+            _ => shown(column.as_string::<i32>().iter()),
+        }
     };
     batches.iter().flat_map(text).collect()
 }

@@ -5,6 +5,7 @@ use super::File;
 
 /// Each crate with the crates of this workspace that it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("arrow", &[]),
     ("engine", &[]),
     ("experiments", &["engine"]),
     ("results", &["engine", "experiments"]),

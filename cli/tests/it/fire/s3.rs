@@ -42,6 +42,10 @@ struct Store {
 impl Store {
     /// `None`, with the reason printed, where there can be none.
     fn start() -> Option<Store> {
+        if !cfg!(feature = "cloud") {
+            println!("skipped: the binary was built without --features cloud");
+            return None;
+        }
         let Some(python) = std::env::var_os("POWERSWEEP_PYTHON") else {
             println!("skipped: POWERSWEEP_PYTHON is not set, which runs an S3 store (moto)");
             return None;
