@@ -23,7 +23,7 @@ use crate::screen;
 /// Rows of a batch: enough to share the fixed costs, few enough to hold.
 const BATCH_ROWS: usize = 8_192;
 
-/// One table of one experiment as it is now.
+/// One table of one experiment at present.
 pub struct Reading {
     store: Arc<dyn ObjectStore>,
     view: View,

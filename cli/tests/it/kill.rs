@@ -1,5 +1,5 @@
-//! `powersweep run` killed with SIGKILL at random moments: the same command goes on where it was, the dataset equals that
-//! of an undisturbed run, and no listing of a table's folder ever shows anything but Parquet files.
+//! `powersweep run` killed with SIGKILL at random moments: the same command continues, the dataset equals that of an
+//! undisturbed run, and every listing of a table's folder shows only Parquet files.
 //!
 //! `POWERSWEEP_SEED` repeats the moments of a run.
 
@@ -21,9 +21,9 @@ use crate::sandbox::{Running, Sandbox};
 
 /// Kills of a running sweep.
 const KILLS: u32 = 10;
-/// A start that does not get so far in this time hangs.
+/// A start that makes no progress within this time hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks at a run.
+/// Interval of checks of a run.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A folder with a manifest, and a dataset that is killed and one that is not.
@@ -100,8 +100,8 @@ impl Scene {
         }
     }
 
-    /// Waits until a folder, or any below it, has shown another number of files so many times; false if the run ends
-    /// before.
+    /// Waits until the number of files in a folder and its subfolders has changed this number of times; false if the
+    /// run ends before.
     fn wait_for_changes(&self, folder: &Path, changes: u64, running: &mut Running) -> bool {
         let begun = Instant::now();
         for _ in 0..changes {
@@ -130,7 +130,7 @@ fn files(folder: &Path) -> usize {
     entries.map(|e| if e.file_type().is_ok_and(|t| t.is_dir()) { files(&e.path()) } else { 1 }).sum()
 }
 
-/// Lists the table folders again and again.
+/// Lists the table folders repeatedly.
 struct Watcher {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(u64, BTreeSet<PathBuf>)>,
@@ -156,7 +156,7 @@ impl Watcher {
         Watcher { stop, thread }
     }
 
-    /// Everything that was ever listed ended in `.parquet`, and something was.
+    /// Every listed name ended in `.parquet`, and there was at least one.
     fn end(self) {
         self.stop.store(true, Ordering::Relaxed);
         let (listed, strange) = self.thread.join().expect("the watcher does not panic");
@@ -210,7 +210,8 @@ fn kills_while_optional_parts_are_published_leave_each_row_once() {
 
     let watcher = Watcher::start(scene.sandbox.path("killed/kill"));
     let mut kills = 0;
-    // The first hand-ins of a run are of a few tasks, so that the first kills hit in any case; later ones are large.
+    // The first hand-ins of a run have few tasks, so that the first kills hit an unfinished run; later hand-ins are
+    // large.
     let uploads = [1, 1, 2, 2, 4].map(|changes| (changes, "killed/.powersweep/staging"));
     // Uploads become parts at the end only.
     for (changes, folder) in uploads.into_iter().chain([(1, "killed/kill/jobs")]) {

@@ -1,4 +1,4 @@
-//! Places that do not work: data folders, ports, owners, coordinators. Nothing is lost and nothing is half done.
+//! Unusable data folders, ports, owners and coordinators: each is refused without a partial change.
 
 use std::net::TcpListener;
 
@@ -22,7 +22,7 @@ fn a_data_folder_that_cannot_be_written() {
         let at = |data: &str| refused(sandbox.run(&[command, &["--data", data]].concat()), 5);
         at("file").says(&["file is a file, not a directory", "--data"]);
         at("file/data").says(&["file is a file, not a directory", "--data"]);
-        // Nobody can make a folder in /proc, whoever runs the tests.
+        // No user can make a folder in /proc.
         at("/proc/powersweep").says(&["cannot write in /proc/powersweep", "--data"]);
     }
     refused(sandbox.run(&["status", "--data", "file/data"]), 5).says(&["file/data", "--data"]);
@@ -79,7 +79,7 @@ fn nobody_answers() {
         let ended = refused(sandbox.run(&[command, &["--coordinator", "nonsense"]].concat()), 2);
         ended.says(&["`nonsense` must begin with http:// or https://"]);
     }
-    // A worker waits for its coordinator, says so, and ends well when it is asked to.
+    // A worker waits for its coordinator, reports it, and ends with code 0 on a signal.
     let mut worker = sandbox.start(&["worker", "--coordinator", &url]);
     worker.says(&url);
     assert!(worker.runs());
@@ -87,7 +87,7 @@ fn nobody_answers() {
     worker.wait().exits(0);
 }
 
-/// What answers need not be a coordinator.
+/// Another server than a coordinator answers.
 #[test]
 fn something_else_answers() {
     let sandbox = Sandbox::new();
@@ -114,7 +114,7 @@ fn a_second_coordinator_on_the_same_data() {
     ended.says(&["another coordinator owns", &owner, "--take-over"]);
     let ended = refused(sandbox.run(&["run", "sweep.toml"]), 6);
     ended.says(&["another coordinator owns", &owner, &format!("powersweep submit sweep.toml --coordinator {address}")]);
-    // The first one never noticed; the way out works as it was said.
+    // The first coordinator did not notice; the command in the message works.
     sandbox.run(&["submit", "sweep.toml", "--coordinator", &address]).exits(0).prints(&["4 to run"]);
     sandbox.run(&["plan", "sweep.toml"]).exits(0).prints(&["a coordinator is at work on this data"]);
     sandbox.run(&["status"]).exits(0).prints(&["coordinator ", "sweep", "waiting", "no worker is connected"]);
@@ -123,7 +123,7 @@ fn a_second_coordinator_on_the_same_data() {
     sandbox.run(&["run", "sweep.toml"]).exits(0).says(&["0 done already, 4 to run"]);
 }
 
-/// The newer coordinator takes over and the older one says so and stops.
+/// The newer coordinator takes over; the older one reports it and stops.
 #[test]
 fn a_take_over() {
     let sandbox = Sandbox::new();
@@ -157,7 +157,7 @@ fn changed_pins_are_refused() {
     served.signal("INT");
     served.wait().exits(0);
     assert_eq!(rows::tasks(&sandbox.path("results/data"), "wide"), rows);
-    // The way out works as it was said.
+    // The command in the message works.
     sandbox.write("wide.toml", WIDE.replace("\"error\", ", "").replace("name = \"wide\"", "name = \"wide-2\""));
     sandbox.run(&[&["run", "wide.toml"][..], &traces].concat()).exits(0);
 }

@@ -1,5 +1,5 @@
-//! Storage that fails under a running coordinator: a full disk, one that turned read-only, one that answers nothing.
-//! Dispatch pauses with a clear state, and goes on when it is over.
+//! Storage that fails under a running coordinator: a full disk, a read-only disk, a disk that does not answer. Leasing
+//! stops with a clear status, and continues when the storage works again.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,15 +15,15 @@ use crate::random::Random;
 
 const NAME: &str = "disk";
 
-/// A file system of its own on a folder; gone with this value.
+/// A separate file system on a folder; unmounted when dropped.
 struct Mounted {
     path: PathBuf,
-    /// What undoes the fault, if there is one.
+    /// Ends the fault, if there is one.
     remedy: Option<(&'static str, Vec<String>)>,
     filler: Option<Filler>,
 }
 
-/// Takes what the farm's own merging frees on a full disk, until it is dropped.
+/// Fills the blocks that the farm's own compaction frees on a full disk, until it is dropped.
 struct Filler {
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -75,7 +75,7 @@ impl Mounted {
                 self.remedy = Some(("rm", vec![text(&filler).to_owned()]));
             }
             Fault::ReadOnly => {
-                // The mount itself is busy with open files: a read-only one is put over it.
+                // The mount is busy with open files, so a read-only one is mounted over it.
                 let data = format!("{path}/data");
                 system("mount", &["--bind", &data, &data]);
                 self.remedy = Some(("umount", vec!["--lazy".to_owned(), data.clone()]));
@@ -132,7 +132,7 @@ fn tmpfs(farm: &Farm) -> Result<Mounted, String> {
     Mounted::new(&farm.sandbox.path("disk"), &["-t", "tmpfs", "-o", "size=48m", "tmpfs"])
 }
 
-/// The coordinator says that its storage fails, and why.
+/// The coordinator reports that its storage fails, with the reason.
 fn assert_paused(farm: &mut Farm, fault: Fault) -> String {
     let mut reason = String::new();
     let paused = farm.wait_status(Duration::from_secs(60), |status| {
@@ -165,7 +165,7 @@ fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) 
         mounted.break_with(fault);
         let reason = assert_paused(&mut farm, fault);
         println!("{fault:?} with {done} tasks done: {reason}");
-        // A coordinator that dies meanwhile does not come back until it is over, and says why.
+        // A coordinator that is killed meanwhile starts only after the fault ends, and reports the reason.
         let killed = fault != Fault::Stalled && round % 2 == 0;
         if killed {
             farm.kill_coordinator();

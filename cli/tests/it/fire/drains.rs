@@ -1,5 +1,5 @@
-//! SIGTERM in the middle of a sweep: workers finish or hand back and end, a coordinator ends in good order and the next
-//! one goes on. Nothing runs twice.
+//! SIGTERM in the middle of a sweep: workers finish or hand back their tasks and end; a coordinator ends orderly and
+//! the next one continues. No task runs twice.
 
 use std::time::Duration;
 

@@ -16,24 +16,24 @@ use tokio::runtime::Runtime;
 use super::journal;
 use crate::sandbox::{BINARY, Ended, Running, Sandbox};
 
-/// Without progress for so long, something hangs.
+/// A sweep without progress for this time hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(180);
-/// Far beyond what a whole sweep takes.
+/// Far longer than a whole sweep takes.
 const UNDISTURBED: Duration = Duration::from_secs(3600);
-/// Between two looks at the farm.
+/// Interval of checks of the farm.
 const LOOK: Duration = Duration::from_millis(5);
-/// A status that does not come in this time: the coordinator is suspended, or cut off.
+/// A coordinator without an answer for this time is suspended or cut off.
 const ANSWER: Duration = Duration::from_secs(5);
-/// What processes say: workers keep a journal of what they start and what was acknowledged.
+/// Log filter: workers log each started task and each acknowledgement.
 const LOG: &str = "powersweep=info,warn,powersweep_worker::journal=trace";
 
-/// A port for a coordinator that will come back to it. Below those that the kernel gives to outgoing connections, one of
+/// A port that a restarted coordinator can take again. It is below the kernel's ports for outgoing connections, one of
 /// which could take it meanwhile.
 pub(super) fn port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     const FIRST: u16 = 20_000;
     const COUNT: u16 = 9_000;
-    // Test processes run at the same time: each begins elsewhere.
+    // Test processes run at the same time: each begins at another port.
     let begin = (std::process::id() as u16).wrapping_mul(97) % COUNT;
     loop {
         let port = FIRST + (begin + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
@@ -43,7 +43,7 @@ pub(super) fn port() -> u16 {
     }
 }
 
-/// Runs `NAME.toml` with its data in the folder `undisturbed`, as long as it takes.
+/// Runs `NAME.toml` to its end with its data in the folder `undisturbed`.
 pub(super) fn run_undisturbed(sandbox: &Sandbox, name: &str) {
     let file = format!("{name}.toml");
     let args = ["run", &file, "--quiet", "--show", "0", "--slots", "2", "--data", "undisturbed"];
@@ -56,12 +56,12 @@ pub(super) fn run_undisturbed(sandbox: &Sandbox, name: &str) {
     running.wait().exits(0);
 }
 
-/// What a farm works at: tasks of so many jobs each.
+/// The sweep of a farm: tasks with this number of jobs each.
 struct Work {
     name: &'static str,
     tasks: u32,
     jobs: u32,
-    /// The manifest as it was submitted and then edited, by the coordinator's numbers: each numbers tasks anew.
+    /// The submitted manifest and its edits, by generation: each generation numbers the tasks differently.
     generations: BTreeMap<u64, Sweep>,
 }
 
@@ -69,24 +69,24 @@ struct Work {
 pub(super) struct Farm {
     pub(super) sandbox: Sandbox,
     runtime: Runtime,
-    /// DATA as the coordinator is told.
+    /// DATA, as an argument of the coordinator.
     data: String,
     /// Variables of the coordinator's environment.
     env: Vec<(String, String)>,
     pub(super) port: u16,
-    /// Where workers connect; the coordinator's own port unless a relay stands between.
+    /// The port to which workers connect: the coordinator's, or a relay's.
     pub(super) workers_port: u16,
     pub(super) coordinator: Option<Running>,
     pub(super) workers: Vec<Running>,
     names: u32,
-    /// Logs of all workers that ever were.
+    /// Logs of all workers, ended ones too.
     logs: Vec<PathBuf>,
     client: Option<Client>,
     work: Work,
 }
 
 impl Farm {
-    /// Nothing runs yet. DATA is the folder `data`, beside `undisturbed`.
+    /// Without processes. DATA is the folder `data`, beside `undisturbed`.
     pub(super) fn new() -> Farm {
         Farm::on("data", &[])
     }
@@ -135,7 +135,7 @@ impl Farm {
         self.client = None;
     }
 
-    /// The same where storage may fail so often that a start gives up: it is tried again, as a service manager would.
+    /// The same for storage that fails so often that a start may give up: repeats the start, like a service manager.
     pub(super) fn start_despite_storage(&mut self, more: &[&str]) {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
@@ -154,7 +154,7 @@ impl Farm {
         panic!("no coordinator starts");
     }
 
-    /// Kills the coordinator as `kill -9` does.
+    /// Kills the coordinator with SIGKILL.
     pub(super) fn kill_coordinator(&mut self) {
         let mut coordinator = self.coordinator.take().expect("it was started");
         assert!(coordinator.runs(), "it ended by itself: {}", coordinator.stderr());
@@ -175,13 +175,13 @@ impl Farm {
         self.workers.push(worker);
     }
 
-    /// Kills a worker as `kill -9` does.
+    /// Kills a worker with SIGKILL.
     pub(super) fn kill_worker(&mut self, at: usize) {
         let mut worker = self.workers.swap_remove(at);
         assert!(worker.runs(), "it ended by itself: {}", worker.stderr());
     }
 
-    /// Submits the sweep of this test; `tasks` and all that is added later are multiples of 4.
+    /// Submits the sweep of this test; `tasks`, and numbers of tasks added later, are multiples of 4.
     pub(super) fn submit(&mut self, name: &'static str, tasks: u32, jobs: u32) {
         self.work = Work { name, tasks, jobs, generations: BTreeMap::new() };
         self.submit_again();
@@ -209,12 +209,12 @@ impl Farm {
         self.work.generations.insert(generation.expect("it was submitted"), sweep);
     }
 
-    /// Tasks of the sweep as it was submitted last.
+    /// Number of tasks of the last submitted manifest.
     pub(super) fn tasks(&self) -> u32 {
         self.work.tasks
     }
 
-    /// What all workers that ever were started, and what was acknowledged.
+    /// Started and acknowledged tasks of all workers, ended ones too.
     pub(super) fn journal(&self) -> journal::Counts {
         journal::read(&self.logs, |generation, index| {
             let sweep = self.work.generations.get(&generation);
@@ -223,7 +223,7 @@ impl Farm {
         })
     }
 
-    /// What the coordinator says of itself; `None` if it does not answer.
+    /// The coordinator's status; `None` if it does not answer.
     pub(super) fn status(&mut self) -> Option<StatusReply> {
         let target = Target::new(&Address { url: self.url(), ..Address::default() }).expect("an address");
         let known = self.client.take();
@@ -240,7 +240,7 @@ impl Farm {
         Some(reply)
     }
 
-    /// Waits until the status is as wanted, at most so long.
+    /// Waits until the status meets a condition, up to a limit.
     pub(super) fn wait_status(&mut self, limit: Duration, mut wanted: impl FnMut(&StatusReply) -> bool) -> bool {
         let begun = Instant::now();
         loop {
@@ -257,7 +257,7 @@ impl Farm {
         }
     }
 
-    /// Waits until so many tasks are done, or all, at most so long; gives how many are.
+    /// Waits until this number of tasks is done, or all, up to a limit; returns the number.
     pub(super) fn wait_done(&mut self, tasks: u64, limit: Duration) -> u64 {
         let (mut done, name) = (0, self.work.name);
         self.wait_status(limit, |status| {
@@ -269,8 +269,8 @@ impl Farm {
         done
     }
 
-    /// Waits until so many more tasks are done and gives how many are; others are left, whatever the machine's speed: the
-    /// sweep gets more where it needs them.
+    /// Waits until this number of further tasks is done and returns the number of done tasks. Adds tasks to the sweep,
+    /// if necessary, so that some are left on a machine of any speed.
     pub(super) fn wait_more(&mut self, more: u64) -> u64 {
         self.try_more(more, PATIENCE).unwrap_or_else(|| panic!("nothing goes on: {:?}", self.status()))
     }
@@ -293,7 +293,7 @@ impl Farm {
         }
     }
 
-    /// Waits until the sweep has finished; the limit begins anew with each task that ends.
+    /// Waits until the sweep has finished; each finished task restarts the limit.
     pub(super) fn wait_finished(&mut self) {
         let (mut last, name) = ((0, Instant::now()), self.work.name);
         let finished = self.wait_status(Duration::MAX, |status| {
@@ -308,7 +308,7 @@ impl Farm {
         assert!(finished, "{name} did not finish");
     }
 
-    /// Stops everybody with SIGTERM: all end well.
+    /// Stops all processes with SIGTERM: all must end with code 0.
     pub(super) fn stop(&mut self) -> Vec<Ended> {
         self.workers.iter().for_each(|worker| worker.signal("TERM"));
         let ended = self.workers.drain(..).map(|worker| worker.wait().exits(0)).collect();
@@ -325,7 +325,7 @@ impl Farm {
         self.assert_undisturbed_in(&self.sandbox.path(&self.data));
     }
 
-    /// The same for a dataset that lies elsewhere.
+    /// The same for a dataset in another folder.
     pub(super) fn assert_undisturbed_in(&self, data: &std::path::Path) {
         let name = self.work.name;
         run_undisturbed(&self.sandbox, name);

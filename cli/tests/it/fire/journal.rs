@@ -1,4 +1,4 @@
-//! What workers wrote down: which tasks they started, and which ones a coordinator acknowledged.
+//! The workers' logs: started tasks, and tasks that a coordinator acknowledged.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -13,12 +13,12 @@ pub(super) struct Counts {
     pub(super) tasks: u64,
     /// Tasks that a worker saw acknowledged.
     pub(super) acknowledged: u64,
-    /// Starts of a task after a worker had its acknowledgement, for whatever reason.
+    /// Starts of a task after a worker had its acknowledgement.
     pub(super) again: u64,
-    /// Those by another worker than the one with the acknowledgement, under the same coordinator: only a straggler's copy,
-    /// granted before and on its way meanwhile, may be there.
+    /// Those by another worker than the one with the acknowledgement, under the same coordinator: only a straggler's
+    /// copy that was leased before is allowed.
     pub(super) copies: u64,
-    /// Those under a lease of a later coordinator than the one that acknowledged: it had forgotten them.
+    /// Those under a lease of a later coordinator than the one that acknowledged: that coordinator lost the row.
     pub(super) again_after_kill: u64,
 }
 
@@ -37,8 +37,8 @@ struct Started<T> {
     worker: usize,
 }
 
-/// Reads the logs of all workers, also of those that were killed. `task` gives what tells the task of a generation's
-/// index from all others: an edit numbers tasks anew.
+/// Reads the logs of all workers, also of killed ones. `task` returns the identity of the task with an index in a
+/// generation: an edit numbers the tasks differently.
 pub(super) fn read<T: Eq + Hash>(logs: &[PathBuf], task: impl Fn(u64, u64) -> T) -> Counts {
     let mut started = Vec::new();
     let mut answers = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn read<T: Eq + Hash>(logs: &[PathBuf], task: impl Fn(u64, u64) -> T)
         let text = std::fs::read(log).expect("the log is there");
         for line in String::from_utf8_lossy(&text).split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             let Some((head, event)) = line.trim_end().split_once("powersweep_worker::journal: ") else { continue };
-            // Times of one machine's clock, all of one length.
+            // Times of one machine's clock, all with the same number of digits.
             let at = head.split_whitespace().next().expect("a line begins with its time").to_owned();
             let lease = word(event, "lease=").to_owned();
             match event.split_whitespace().next() {
@@ -132,13 +132,14 @@ fn starts_after_an_acknowledgement_are_counted() {
     let second = write(
         "b",
         &[
-            // A duplicate that began before, one after the acknowledgement, one of the next coordinator, one unanswered.
+            // A duplicate that began before, one after the acknowledgement, one of the next coordinator, one
+            // unanswered.
             format!("{} started lease=1.1 generation=1 index=1\n", at(3)),
             format!("{} started lease=1.1 generation=1 index=1\n", at(5)),
             format!("{} started lease=2.1 generation=1 index=2\n", at(6)),
             format!("{} started lease=2.1 generation=1 index=3\n", at(6)),
             format!("{} acknowledged epoch=2 lease=2.1 indices=[2]\n", at(7)),
-            // An edit put two tasks before all others: task 1 once more, and a new one that has its number now.
+            // An edit put two tasks before all others: task 1 again, and a new task that now has its number.
             format!("{} started lease=2.2 generation=2 index=3\n", at(8)),
             format!("{} started lease=2.2 generation=2 index=1\n", at(8)),
         ],

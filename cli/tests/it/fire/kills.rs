@@ -1,5 +1,5 @@
-//! `kill -9` of coordinator and workers at random moments of one sweep. The coordinator comes back at the same address;
-//! workers that live reconnect and hand in what they finished meanwhile.
+//! SIGKILL of coordinator and workers at random moments of one sweep. The coordinator restarts at the same address;
+//! living workers reconnect and hand in the rows that they finished meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -7,30 +7,31 @@ use super::farm::Farm;
 use super::{journal, long, step};
 use crate::random::Random;
 
-/// A wait for progress goes on with the next kill after so long: kills also come while nothing goes on.
+/// After this time without progress the next kill follows: kills also happen during a standstill.
 const STANDSTILL: Duration = Duration::from_secs(4);
 
 const NAME: &str = "kills";
 
-/// How a sweep is disturbed.
+/// The faults of a sweep.
 struct Plan {
     tasks: u32,
     jobs: u32,
     workers: usize,
-    /// At least so many kills.
+    /// Least number of kills.
     kills: u32,
-    /// Of ten rounds, so many kill the coordinator and so many kill a worker; what adds up to more kills both.
+    /// Of ten rounds, the number that kills the coordinator and the number that kills a worker. If their sum exceeds
+    /// ten, some rounds kill both.
     of_coordinator: u64,
     of_worker: u64,
 }
 
-/// What was killed.
+/// Counts of kills.
 #[derive(Default)]
 struct Kills {
     coordinator: u32,
     starting: u32,
     workers: u32,
-    /// Of these, so many came while nothing went on.
+    /// The number of these during a standstill.
     standstills: u32,
 }
 
@@ -70,7 +71,7 @@ fn disturb(farm: &mut Farm, plan: &Plan, random: &mut Random) -> Kills {
             farm.add_worker(1);
         }
         if coordinator {
-            // Workers go on while it is away.
+            // Workers continue while no coordinator runs.
             std::thread::sleep(random.ms_below(100));
             restart(farm, random, &mut kills);
         }
@@ -122,8 +123,8 @@ fn coordinator_and_workers_are_killed_at_random_moments() {
     assert!(kills.total() >= plan.kills && kills.coordinator > 0);
 }
 
-/// Workers live, so whatever they finished is handed in: a killed coordinator costs no work. Only a worker that has nothing
-/// else to do may run copies of what another holds that needs more than a second to come back.
+/// Workers live, so all their finished rows are handed in: a killed coordinator costs no work. Only an idle worker may
+/// run copies of another worker's tasks, if that worker needs more than a second to reconnect.
 #[test]
 fn a_killed_coordinator_forgets_no_acknowledged_task() {
     let (kills, jobs) = if long() { (20, 12_000) } else { (4, 2000) };

@@ -1,5 +1,5 @@
-//! The farm under fire: real processes, real faults. Every test ends with the same check: the dataset equals that of an
-//! undisturbed run, row for row, and the number of faults is printed.
+//! The farm under faults, with real processes. Every test ends with the same check: the dataset equals that of an
+//! undisturbed run, row for row. It prints the number of faults.
 //!
 //! `cargo test` runs short versions; `POWERSWEEP_LONG=1` runs the full ones, each a section of `.ci/full`.
 //! `POWERSWEEP_SEED` repeats the moments of a run.
@@ -19,18 +19,18 @@ use std::process::{Command, Stdio};
 
 use crate::random::Random;
 
-/// Whether the full versions are asked for.
+/// Whether the full versions shall run.
 fn long() -> bool {
     std::env::var_os("POWERSWEEP_LONG").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Tasks that go on between two faults, at random. Workers go on during a fault as well, so that this is a small part of
-/// a sweep: it must not end before the last fault.
+/// A random number of tasks between two faults. Workers also finish tasks during a fault, so that this is a small part
+/// of a sweep: the sweep must not end before the last fault.
 fn step(random: &mut Random, tasks: u32, faults: u64) -> u64 {
     random.below(1 + u64::from(tasks) * 4 / 10 / faults)
 }
 
-/// Whether this process may mount and make network namespaces; says why not otherwise.
+/// Whether this process may mount and make network namespaces; prints the reason otherwise.
 fn is_root(what: &str) -> bool {
     let id = Command::new("id").arg("-u").output().expect("id is there");
     let root = id.stdout == b"0\n";
@@ -40,13 +40,13 @@ fn is_root(what: &str) -> bool {
     root
 }
 
-/// Runs a program of the system that must succeed; gives what it printed.
+/// Runs a program of the system that must succeed; returns its output.
 #[track_caller]
 fn system(program: &str, args: &[&str]) -> String {
     try_system(program, args).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same; an error says what it printed.
+/// The same; an error has its output.
 fn try_system(program: &str, args: &[&str]) -> Result<String, String> {
     let line = format!("{program} {}", args.join(" "));
     let output = Command::new(program).args(args).stdin(Stdio::null()).output();

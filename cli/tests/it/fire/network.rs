@@ -1,4 +1,4 @@
-//! Networks that fail: cuts, silence in one direction, loss. With root on hosts of their own (network namespaces), without
+//! Networks that fail: cuts, silence in one direction, loss. With root between hosts (network namespaces), without root
 //! through a relay.
 
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::sandbox::{BINARY, Running, Sandbox};
 
 const NAME: &str = "network";
 
-/// What a relay can do, without root: connections that break or say nothing in one direction or both.
+/// Faults of a relay, without root: connections that break or are silent in one direction or both.
 #[test]
 fn connections_break_and_fall_silent() {
     let (tasks, rounds) = if long() { (8000_u32, 60) } else { (1600, 6) };
@@ -31,7 +31,7 @@ fn connections_break_and_fall_silent() {
             [(true, true), (true, false), (false, true), (false, false)][round as usize % 4];
         relay.hold(from_workers, to_workers);
         std::thread::sleep(random.ms_below(1000));
-        // Half of them break in the silence: what was under way is lost, whoever sent it.
+        // Half of the connections break during the silence: messages in flight of either side are lost.
         if !(from_workers || to_workers) || random.below(2) == 0 {
             relay.break_all();
         }
@@ -53,7 +53,7 @@ struct Hosts {
     prefix: String,
     faults: u32,
     sandbox: Sandbox,
-    /// Ends before the hosts go.
+    /// Dropped before the hosts.
     processes: Vec<Running>,
 }
 
@@ -121,7 +121,7 @@ impl Hosts {
         self.ask(&["status", "--format", "json"]).exits(0).json()
     }
 
-    /// Waits until the status is as wanted.
+    /// Waits until the status meets a condition.
     fn wait(&self, what: &str, wanted: impl Fn(&Json) -> bool) {
         let begun = Instant::now();
         loop {
@@ -139,7 +139,7 @@ impl Hosts {
         self.wait(name, |status| status["experiments"].as_array().is_some_and(|all| all.iter().any(done)));
     }
 
-    /// Until so many workers are heard of again.
+    /// Waits until this number of workers is connected again.
     fn wait_workers(&self, count: usize) {
         let near = |w: &&Json| w["seen_s_ago"].as_f64().is_some_and(|s| s < 5.0);
         let workers = |status: &Json| status["workers"].as_array().map_or(0, |all| all.iter().filter(near).count());
@@ -153,7 +153,7 @@ impl Hosts {
         assert_eq!(rows, tasks as usize);
     }
 
-    /// A sweep that is disturbed when a tenth of it is done. `during` is whether it ends while the fault lasts.
+    /// A sweep with a fault when a tenth of it is done. `during`: whether the sweep ends while the fault lasts.
     fn sweep(&mut self, name: &str, tasks: u32, faults: &[(&str, &[u32])], ends: &[(&str, &[u32])], lasts: Lasts) {
         self.submit(name, tasks);
         self.wait_done(name, u64::from(tasks) / 10);
@@ -174,12 +174,12 @@ impl Hosts {
 }
 
 enum Lasts {
-    /// The sweep ends all the same.
+    /// The sweep ends nevertheless.
     TillTheEnd,
     For(Duration),
 }
 
-/// Name, faults, what ends them, and how long they last.
+/// Name, faults, the commands that end them, and their duration.
 type Case<'a> = (&'a str, &'a [(&'a str, &'a [u32])], &'a [(&'a str, &'a [u32])], Lasts);
 
 #[test]
@@ -193,7 +193,7 @@ fn hosts_are_cut_off_deaf_and_lossy() {
     ];
     let full: Vec<Case<'_>> = vec![
         ("cut", &[("cut", &[2])], &[("heal", &[2])], Lasts::TillTheEnd),
-        // Longer than a coordinator waits for a silent worker, which then comes back with finished tasks.
+        // Longer than a coordinator waits for a silent worker, which then reconnects with finished tasks.
         ("cut_long", &[("cut", &[2])], &[("heal", &[2])], Lasts::For(s(50))),
         ("unheard", &[("drop", &[1, 2])], &[("undrop", &[1, 2])], Lasts::TillTheEnd),
         ("deaf", &[("drop", &[2, 1])], &[("undrop", &[2, 1])], Lasts::TillTheEnd),

@@ -1,5 +1,5 @@
 //! Two coordinators on one store by mistake: the second is refused and names the first; with `--take-over` the first
-//! stops with its own exit code, also if it was suspended meanwhile, and nothing is lost or doubled.
+//! stops with its own exit code, also if it was suspended meanwhile, and no row is lost or doubled.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use super::relay::Relay;
 
 pub(super) const NAME: &str = "owners";
 
-/// How the older coordinator learns that it is one.
+/// How the older coordinator notices that it is outdated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Older {
-    /// It runs while the newer one takes over.
+    /// It runs while the newer coordinator takes over.
     Runs,
-    /// It is suspended (SIGSTOP) before, and continued when the newer one has worked for a while.
+    /// It is suspended (SIGSTOP) before, and continued after the newer coordinator has worked for a while.
     Suspended,
 }
 
@@ -45,7 +45,7 @@ fn take_over(farm: &mut Farm, relay: &Relay, older: Older, more: u64) {
     println!("taken over from the coordinator at port {old_port} with {before} tasks done");
 }
 
-/// A sweep whose coordinator changes again and again. `farm` has nothing running yet; what it leaves can be compared.
+/// A sweep whose coordinator changes many times. `farm` has no processes yet; its dataset can be compared afterwards.
 pub(super) fn under_take_overs(farm: &mut Farm, tasks: u32, jobs: u32, rounds: &[Older]) {
     farm.start();
     let relay = Relay::to(farm.port);
@@ -58,7 +58,7 @@ pub(super) fn under_take_overs(farm: &mut Farm, tasks: u32, jobs: u32, rounds: &
         let begun = Instant::now();
         assert_refused(farm);
         assert!(begun.elapsed() < Duration::from_secs(60), "refused after {:?}", begun.elapsed());
-        // The refusal takes as long as the sweep may: the owner changes in the middle of one.
+        // The refusal may take as long as the sweep: the owner changes in the middle of a refusal.
         farm.wait_more(step);
         take_over(farm, &relay, older, step);
     }

@@ -1,5 +1,5 @@
-//! A proxy before an S3 store that fails as such stores do: errors, slow answers, none at all, connections cut before and
-//! after a request was carried out.
+//! A proxy in front of an S3 store, with the faults of such stores: errors, slow answers, no answers, connections cut
+//! before or after a request was carried out.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -12,11 +12,11 @@ use crate::random::Random;
 
 /// Most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// A request that is not answered is held so long, unless its sender gives up before.
+/// How long an unanswered request is held, unless its sender gives up before.
 const HELD: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What happens to a request.
+/// The fate of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     /// 503, not carried out.
@@ -25,15 +25,15 @@ pub(super) enum Fault {
     RefusedAfter,
     /// Answered late.
     Slow,
-    /// The connection is cut, nothing was carried out.
+    /// Not carried out, and the connection is cut.
     CutBefore,
-    /// Carried out, and the connection is cut: the sender cannot know.
+    /// Carried out, and the connection is cut: the sender does not know the outcome.
     CutAfter,
     /// Carried out, and never answered.
     Unanswered,
 }
 
-/// Of 1,000 requests so many get each fault.
+/// Number of each fault in 1,000 requests.
 pub(super) type Chances = [(Fault, u64)];
 
 struct State {
@@ -42,25 +42,25 @@ struct State {
     random: Mutex<Random>,
     /// Random faults happen.
     active: AtomicBool,
-    /// Nothing is carried out or answered.
+    /// No request is carried out or answered.
     stalled: AtomicBool,
     ended: AtomicBool,
     counts: Mutex<Counts>,
-    /// Held while a write under a condition is carried out. The server looks at what is there and then stores, two steps
-    /// between which another of its threads can do the same; a real store has one winner.
+    /// Held during a conditional write. The server checks for the object and then stores it; between these steps
+    /// another of its threads can do the same. A real store has one winner.
     deciding: Mutex<()>,
 }
 
-/// What the proxy saw.
+/// Counts of the proxy.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub(super) requests: u64,
     pub(super) faults: BTreeMap<Fault, u64>,
-    /// How often the store has created each object whose creation was conditional.
+    /// Number of creations of each conditionally created object.
     pub(super) created: BTreeMap<String, u32>,
-    /// Conditional creations that were carried out while their sender could not know.
+    /// Conditional creations that were carried out without an answer to their sender.
     pub(super) created_unknown: u64,
-    /// Conditional creations that the store refused because the object was there.
+    /// Conditional creations that the store refused because the object existed.
     pub(super) refused_creations: u64,
 }
 
@@ -95,7 +95,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Proxy {
-    /// In front of a store on this port; calm at first.
+    /// A proxy in front of the store on this port, without faults at first.
     pub(super) fn before(upstream: u16, chances: &Chances) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it has one").port();
@@ -122,12 +122,12 @@ impl Proxy {
         Proxy { port, state }
     }
 
-    /// Random faults happen from now on, or no more.
+    /// Starts or ends random faults.
     pub(super) fn set_active(&self, active: bool) {
         self.state.active.store(active, Ordering::Relaxed);
     }
 
-    /// Nothing is answered from now on, or everything again.
+    /// Starts or ends the silence.
     pub(super) fn set_stalled(&self, stalled: bool) {
         self.state.stalled.store(stalled, Ordering::Relaxed);
     }
@@ -227,7 +227,7 @@ fn receive(client: &mut TcpStream) -> Option<Request> {
     Some(request)
 }
 
-/// Lets the store do it; `known` is whether the sender will learn of it.
+/// Lets the store carry out the request; `known`: whether the sender gets the answer.
 fn carry_out(state: &State, request: &Request, known: bool) -> Vec<u8> {
     let stores = request.method() == "PUT";
     let creates = stores && request.header("if-none-match") == Some("*");

@@ -1,7 +1,7 @@
-//! A relay of TCP connections between workers and coordinators: what a network does to them, without root.
+//! A relay of TCP connections between workers and coordinators, for faults of the network without root.
 //!
-//! It can hold back what goes one way or both (nothing is lost, as with retransmissions), break connections, and lead
-//! new ones to another coordinator, as a changed name or address would.
+//! It can hold back bytes in one direction or both (without loss, like retransmissions), break connections, and connect
+//! new ones to another coordinator, like a changed name or address.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Between two looks at what is held back.
+/// Interval of checks whether bytes are still held back.
 const LOOK: Duration = Duration::from_millis(5);
 
 #[derive(Default)]
 struct State {
     target: AtomicU16,
-    /// What workers say is held back.
+    /// Bytes from workers are held back.
     from_workers: AtomicBool,
-    /// What the coordinator says is held back.
+    /// Bytes from the coordinator are held back.
     to_workers: AtomicBool,
     ended: AtomicBool,
     streams: Mutex<Vec<TcpStream>>,
@@ -30,7 +30,7 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// Leads to this port.
+    /// A relay to this port.
     pub(super) fn to(target: u16) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it has one").port();
@@ -47,7 +47,7 @@ impl Relay {
         Relay { port, state }
     }
 
-    /// Breaks all connections; new ones lead to this port.
+    /// Breaks all connections; new ones go to this port.
     pub(super) fn switch(&self, target: u16) {
         self.state.target.store(target, Ordering::Relaxed);
         self.break_all();
@@ -60,7 +60,7 @@ impl Relay {
         }
     }
 
-    /// Holds back what workers say, what they are told, or neither.
+    /// Holds back bytes from workers, bytes to workers, or neither.
     pub(super) fn hold(&self, from_workers: bool, to_workers: bool) {
         self.state.from_workers.store(from_workers, Ordering::Relaxed);
         self.state.to_workers.store(to_workers, Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl Drop for Relay {
 }
 
 fn connect(state: &Arc<State>, worker: TcpStream) {
-    // Nobody there: the worker sees a connection that breaks.
+    // No coordinator listens: the worker's connection breaks.
     let Ok(farm) = TcpStream::connect(("127.0.0.1", state.target.load(Ordering::Relaxed))) else { return };
     let clone = |stream: &TcpStream| stream.try_clone().expect("a stream can be cloned");
     for stream in [&worker, &farm] {

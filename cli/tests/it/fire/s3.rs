@@ -1,5 +1,5 @@
-//! An S3 store that fails: errors, time-outs, slow answers, outcomes that nobody knows, a standstill; the coordinator is
-//! killed meanwhile. What is created under a condition is created once.
+//! An S3 store that fails: errors, time-outs, slow answers, unknown outcomes, a standstill; the coordinator is killed
+//! meanwhile. A conditionally created object is created once.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -31,11 +31,11 @@ const CHANCES: [(Fault, u64); 6] = [
     (Fault::Unanswered, 3),
 ];
 
-/// An S3 store in memory (moto); the proxy sees to it that a conditional write has one winner.
+/// An S3 store in memory (moto); the proxy ensures that a conditional write has one winner.
 struct Store {
     port: u16,
     server: Running,
-    /// Has the server's log, and stays as long as it runs.
+    /// The folder of the server's log; dropped after the server.
     _sandbox: Sandbox,
 }
 
@@ -79,7 +79,7 @@ impl Store {
 
     /// Copies an experiment of the dataset into a folder.
     fn download(&self, into: &Path, experiment: &str) -> PathBuf {
-        // As the program's main does for itself; another test may have done it in this process.
+        // Like the program's `main`; another test may have done it in this process.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let endpoint = format!("http://127.0.0.1:{}", self.port);
         let options = environment(&endpoint).map(|(name, value)| (name.to_owned(), value));
@@ -100,7 +100,7 @@ impl Store {
     }
 }
 
-/// What a coordinator is told of the store.
+/// The coordinator's variables for the store.
 fn environment(endpoint: &str) -> [(&'static str, String); 6] {
     [
         ("AWS_ACCESS_KEY_ID", "a".to_owned()),
@@ -108,7 +108,7 @@ fn environment(endpoint: &str) -> [(&'static str, String); 6] {
         ("AWS_REGION", "us-east-1".to_owned()),
         ("AWS_ENDPOINT", endpoint.to_owned()),
         ("AWS_ALLOW_HTTP", "true".to_owned()),
-        // The time after which a request without answer is made again; 30 s by default.
+        // The time after which an unanswered request is repeated; 30 s by default.
         ("AWS_TIMEOUT", "4 seconds".to_owned()),
     ]
 }
@@ -127,7 +127,7 @@ fn assert_dataset(store: &Store, farm: &Farm, name: &str) {
     farm.assert_undisturbed_in(&store.download(&farm.sandbox.path("downloaded"), name));
 }
 
-/// Nothing is answered for a while.
+/// The store does not answer for a while.
 fn stall(farm: &mut Farm, proxy: &Proxy) {
     proxy.set_stalled(true);
     let paused = farm.wait_status(Duration::from_secs(60), |status| status.storage_stalled);
@@ -156,7 +156,7 @@ fn a_store_that_fails_and_a_coordinator_that_is_killed() {
         }
         farm.kill_coordinator();
         kills += 1;
-        // Its record looks alive for twenty seconds: waited for once, else overridden.
+        // The killed owner's record counts as live for 20 s: one start waits, the others override it.
         let more: &[&str] = if round == 0 && long() { &[] } else { &["--take-over"] };
         farm.start_despite_storage(more);
     }
