@@ -9,7 +9,6 @@ use powersweep_engine::spec::{Param, Role};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::canonical::compare;
 use crate::errors::Problem;
 use crate::exclusion::{Requirement, Rule};
 use crate::names::suggestion;
@@ -30,8 +29,8 @@ pub(crate) const LABELS: [&str; 3] = ["workload", "platform", "policy"];
 enum Key {
     Label,
     Role(Role),
-    Param(&'static Param),
-    Seed,
+    /// A parameter or the seed, by the name of the condition.
+    Axis,
 }
 
 /// One key of an `[[exclude]]` table.
@@ -165,14 +164,14 @@ fn condition(
         return Some(make(level, Key::Label, texts(name, value, problems)?));
     }
     if name == "seed" {
-        return Some(make(SEED_LEVEL, Key::Seed, read(&SEEDS, value, problems)?));
+        return Some(make(SEED_LEVEL, Key::Axis, read(&SEEDS, value, problems)?));
     }
     for (level, section) in SECTIONS.into_iter().enumerate() {
         if let Some(role) = roles(section).find(|role| role.key() == name) {
             return Some(make(level, Key::Role(role), texts(name, value, problems)?));
         }
         if let Some((_, param)) = params(section).find(|(_, param)| param.name == name) {
-            return Some(make(level, Key::Param(param), read(param, value, problems)?));
+            return Some(make(level, Key::Axis, read(param, value, problems)?));
         }
     }
     let known: Vec<&str> = LABELS
@@ -214,19 +213,19 @@ impl Condition {
     fn requirement(&self, variant: &Variant) -> Requirement {
         let when = |holds: bool| if holds { Requirement::When(Vec::new()) } else { Requirement::Never };
         let text = |text: &str| self.values.position(&Value::Text(text.to_owned())).is_some();
-        let name = match self.key {
-            Key::Label => return when(text(&variant.label)),
+        match self.key {
+            Key::Label => when(text(&variant.label)),
             Key::Role(role) => {
-                return when(variant.choices.iter().any(|p| p.component().role == role && text(p.component().name)));
+                when(variant.choices.iter().any(|p| p.component().role == role && text(p.component().name)))
             }
-            Key::Param(param) => param.name,
-            Key::Seed => "seed",
-        };
-        let Some((digit, column)) = variant.column(name) else {
-            return when(variant.fixed(name).is_some_and(|value| self.values.position(value).is_some()));
-        };
-        let positions = matching(&column.values, &self.values);
-        if positions.is_empty() { Requirement::Never } else { Requirement::When(vec![(digit, positions)]) }
+            Key::Axis => match variant.column(&self.name) {
+                Some((digit, column)) => match matching(&column.values, &self.values) {
+                    positions if positions.is_empty() => Requirement::Never,
+                    positions => Requirement::When(vec![(digit, positions)]),
+                },
+                None => when(variant.fixed(&self.name).is_some_and(|value| self.values.position(value).is_some())),
+            },
+        }
     }
 
     /// Comparisons that [`Condition::requirement`] takes for all variants of a level.
@@ -234,7 +233,7 @@ impl Condition {
         let variants = level.variants.len() as u64;
         match self.key {
             Key::Label | Key::Role(_) => variants,
-            Key::Param(_) | Key::Seed => variants * (1 + self.values.len()),
+            Key::Axis => variants * (1 + self.values.len()),
         }
     }
 
@@ -270,20 +269,19 @@ impl Condition {
         let texts = |texts: BTreeSet<&str>| {
             vec![Values::list(texts.into_iter().map(|text| Value::Text(text.to_owned())).collect())]
         };
-        let name = match self.key {
+        match self.key {
             Key::Label => return texts(level.variants.iter().map(|variant| &*variant.label).collect()),
             Key::Role(role) => {
                 let choices = level.variants.iter().flat_map(|variant| &variant.choices);
                 return texts(choices.map(|p| p.component()).filter(|e| e.role == role).map(|e| e.name).collect());
             }
-            Key::Param(param) => param.name,
-            Key::Seed => "seed",
-        };
+            Key::Axis => {}
+        }
         let mut known: Vec<Values> = Vec::new();
         for variant in &level.variants {
-            let values = match variant.column(name) {
+            let values = match variant.column(&self.name) {
                 Some((_, column)) => column.values.clone(),
-                None => match variant.fixed(name) {
+                None => match variant.fixed(&self.name) {
                     Some(value) => Values::one(value.clone()),
                     None => continue,
                 },
@@ -384,30 +382,22 @@ fn zipped(
 
 /// A rule that excludes one value of an axis of the block with this label, or the whole block.
 pub(crate) fn rule_of_value(level: &Level, at: usize, label: &str, axis: Option<(&str, &Value)>) -> Rule {
-    let requirement = |variant: &Variant| {
-        if *variant.label != *label {
-            return Requirement::Never;
-        }
-        let Some((name, value)) = axis else { return Requirement::When(Vec::new()) };
-        let chosen = |role: &Role| {
-            variant
-                .choices
-                .iter()
-                .any(|p| p.component().role == *role && Value::Text(p.component().name.to_owned()) == *value)
-        };
-        if let Some(role) = Role::ALL.iter().find(|role| role.key() == name) {
-            return if chosen(role) { Requirement::When(Vec::new()) } else { Requirement::Never };
-        }
-        match variant.column(name) {
-            Some((digit, column)) => match matching(&column.values, &Values::one(value.clone())) {
-                positions if positions.is_empty() => Requirement::Never,
-                positions => Requirement::When(vec![(digit, positions)]),
-            },
-            None => match variant.fixed(name) {
-                Some(fixed) if compare(fixed, value).is_eq() => Requirement::When(Vec::new()),
-                _ => Requirement::Never,
-            },
-        }
+    let condition = |key: Key, name: &str, value: Value| Condition {
+        level: at,
+        key,
+        name: name.to_owned(),
+        values: Values::one(value),
+        spans: Vec::new(),
+        span: 0..0,
+    };
+    let block = condition(Key::Label, "", Value::Text(label.to_owned()));
+    let value = axis.map(|(name, value)| {
+        let role = Role::ALL.into_iter().find(|role| role.key() == name);
+        condition(role.map_or(Key::Axis, Key::Role), name, value.clone())
+    });
+    let requirement = |variant: &Variant| match &value {
+        Some(value) => both(block.requirement(variant), value.requirement(variant)),
+        None => block.requirement(variant),
     };
     let mut rule = Rule::default();
     rule.levels[at] = Some(level.variants.iter().map(requirement).collect());

@@ -1,4 +1,4 @@
-//! The manifests that come with the program.
+//! The built-in manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 

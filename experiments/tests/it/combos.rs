@@ -13,7 +13,7 @@ fn a_small_sweep_is_checked_task_by_task() {
 }
 
 #[test]
-fn what_is_excluded_is_not_judged() {
+fn excluded_tasks_are_not_checked() {
     crate::sweep(
         "version = 1\nname = \"t\"\n[workloads.w]\njob_number_from = [0, 10]\njob_number_to = [5, 15]\n[policies.p]\n\
          [[exclude]]\njob_number_from = 10\njob_number_to = 5\n",
@@ -30,9 +30,9 @@ fn a_huge_sweep_is_checked_at_its_corners() {
     assert!(text.contains("job_number_from") && text.contains("gear"), "{text}");
 }
 
-/// The parameter that a sentence names first is the wrong one: the others say what it has to fit.
+/// The parameter that a sentence names first is the wrong one; the others are the values that it must fit.
 #[test]
-fn the_caret_stands_at_the_parameter_that_is_named_first() {
+fn the_caret_points_at_the_parameter_that_is_named_first() {
     let manifest = |speeds: &str, arrivals: &str, betas: &str| {
         format!(
             r#"version = 1

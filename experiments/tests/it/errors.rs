@@ -1,4 +1,4 @@
-//! What a writer of a wrong manifest is told.
+//! Messages about wrong manifests.
 
 use powersweep_experiments::Manifest;
 
@@ -65,12 +65,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("size_factor = [1, 1.5]", "gears_ghz = []", "8:13", &["`gears_ghz` cannot be an empty list"]),
     ("size_factor = [1, 1.5]", "size_factor = [1, \"2\"]", "8:19", &["cannot be \"2\"", "without quotes"]),
     ("size_factor = [1, 1.5]", "size_factor = [1, 1.5, 1.0]", "8:24", &["has the value 1 twice"]),
-    (
-        "size_factor = [1, 1.5]",
-        "size_factor = { from = 1, to = 2.05, step = 0.1 }",
-        "8:15",
-        &["is wrong", "`to = 2`"],
-    ),
+    ("size_factor = [1, 1.5]", "size_factor = { from = 1, to = 2.05, step = 0.1 }", "8:15", &["is wrong", "`to = 2`"]),
     ("size_factor = [1, 1.5]", "size_factor = { from = 1, to = 2 }", "8:15", &["incomplete", "needs `step`"]),
     (
         "size_factor = [1, 1.5]",
@@ -120,12 +115,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("[policies.q]", "[policies.\"q/r\"]", "9:11", &["cannot be a label"]),
     ("[policies.q]", "[policies]", "10:1", &["[policies] holds named blocks, not the key `queue_order`"]),
     ("[platforms.p]", "[platform.p]", "7:2", &["no key `platform`", "did you mean `platforms`?"]),
-    (
-        "[workloads.w]",
-        "[workloads.w]\nsynthetic_procs = { from = 1, to = 9223372036854775807 }",
-        "5:19",
-        &["is wrong"],
-    ),
+    ("[workloads.w]", "[workloads.w]\nsynthetic_procs = { from = 1, to = 9223372036854775807 }", "5:19", &["is wrong"]),
     ("seeds = [1, 2]", "seeds = { from = 0, count = 9223372036854775807 }", "1:1", &["more than 2^63"]),
     ("seeds = [1, 2]", "seeds = 9223372036854775808", "3:9", &["cannot be 9223372036854775808", "to 2^63 - 1"]),
     (
@@ -140,12 +130,12 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn the_good_manifest_is_good() {
+fn the_correct_manifest_is_accepted() {
     assert!(Manifest::parse("good.toml", GOOD).is_ok());
 }
 
 #[test]
-fn every_problem_has_its_place_its_expectation_and_its_hint() {
+fn every_problem_has_a_place_an_expectation_and_a_hint() {
     let mut failed = Vec::new();
     for (line, replacement, place, parts) in CASES {
         assert!(GOOD.contains(line), "{line}");
@@ -199,12 +189,9 @@ fn the_graphical_form_shows_every_problem() {
 }
 
 #[test]
-fn a_queueing_model_keeps_no_rows_of_jobs() {
+fn a_queueing_model_has_no_rows_of_jobs() {
     let text = powersweep_experiments::manifests::find("do2013").expect("is shipped");
     let text = text.replace("tables = [\"series\"]", "tables = [\"series\", \"jobs\"]");
     let shown = errors(&text);
-    assert!(
-        shown.contains("lists \"jobs\", but a queueing model (`kind` = \"buffered\") records no jobs"),
-        "{shown}"
-    );
+    assert!(shown.contains("lists \"jobs\", but a queueing model (`kind` = \"buffered\") records no jobs"), "{shown}");
 }

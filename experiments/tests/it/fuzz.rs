@@ -1,4 +1,4 @@
-//! No input makes the reader panic. `POWERSWEEP_FUZZ_CASES` sets how many inputs are tried.
+//! No input makes the reader panic. `POWERSWEEP_FUZZ_CASES` sets the number of inputs.
 
 use std::collections::BTreeMap;
 
@@ -130,7 +130,7 @@ fn probe(case: u64, manifest: Manifest, random: &mut Random) {
     drop(sweep.blocks());
 }
 
-/// A manifest with everything in it.
+/// A manifest with all kinds of keys.
 const RICH: &str = r#"
 version = 1
 name = "rich"

@@ -4,10 +4,10 @@ use powersweep_experiments::manifests;
 
 use crate::sweep;
 
-/// Part of the built-in manifests' tasks with their ids. If this fails, an id changed: the rows of every user would be
-/// computed again. Only a raised version of the kernel or of an entry may do that, and then only for its tasks.
+/// Some tasks of the built-in manifests with their ids. If this fails, an id changed: the rows of every user would be
+/// computed again. Only a raised version of the kernel or of a component may do that, and then only for its tasks.
 #[test]
-fn task_ids_are_those_of_the_golden_file() {
+fn task_ids_equal_the_golden_file() {
     let mut lines = String::new();
     for (name, text) in manifests::builtin() {
         let sweep = sweep(text);

@@ -1,4 +1,4 @@
-//! A sweep of 10^9 tasks costs as little as a small one.
+//! A sweep of 10^9 tasks needs no more memory than a small one.
 
 use crate::{errors, sweep};
 
@@ -21,7 +21,7 @@ seed = [1, 500_000, 1_000_000]
 "#;
 
 #[test]
-fn counts_and_skips_without_enumerating() {
+fn tasks_are_counted_and_skipped_without_enumerating() {
     let sweep = sweep(HUGE);
     assert_eq!(sweep.index_count(), 1_000_000_000);
     // 50 sizes x 2 backfills of sjf, and three seeds of every other combination.
@@ -40,7 +40,7 @@ fn counts_and_skips_without_enumerating() {
 }
 
 #[test]
-fn a_range_of_tenths_is_the_literals() {
+fn a_range_of_tenths_equals_the_literals() {
     let text = r#"
 version = 1
 name = "tenths"

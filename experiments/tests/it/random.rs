@@ -1,4 +1,4 @@
-//! Random manifests: decoding, encoding, counting and skipping agree with a brute-force reading of the conditions.
+//! Random manifests: decoding, encoding, counting and skipping agree with a brute-force evaluation of the conditions.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use powersweep_experiments::{Decoder, TaskSpec};
 
 use crate::{Random, sweep};
 
-/// Manifests tried.
+/// Number of manifests.
 const CASES: u64 = 200;
-/// Larger sweeps are passed over: brute force has to look at every index.
+/// Larger sweeps are skipped, since brute force visits every index.
 const INDICES_MAX: u64 = 700;
 
-/// One condition of an exclude: its key and the values, as TOML writes them.
+/// One condition of an `[[exclude]]` table: its key and the values as in TOML.
 type Condition = (&'static str, Vec<&'static str>);
 
 const WORKLOAD: [(&str, &[&str]); 4] = [
@@ -39,7 +39,7 @@ fn list(values: &[&str]) -> String {
     if let [one] = values { (*one).to_owned() } else { format!("[{}]", values.join(", ")) }
 }
 
-/// A manifest without excludes, and the excludes.
+/// A manifest without `[[exclude]]` tables, and the tables.
 fn manifest(random: &mut Random) -> (String, Vec<Vec<Condition>>) {
     let mut text = String::from("version = 1\nname = \"random\"\n");
     let seeds = ["", "seeds = 7\n", "seeds = [3, 1, 2]\n", "seeds = { from = 5, count = 4 }\n"];
@@ -172,11 +172,11 @@ fn random_sweeps_agree_with_brute_force() {
     assert!(all_excluded > 0, "the generator should also leave nothing at times");
 }
 
-/// Pairs of manifests tried as edits.
+/// Number of edits.
 const EDITS: u64 = 60;
 
-/// The manifest with values left out or in another order, axes turned into one value, other seeds, and perhaps an
-/// exclude: excluded tasks are nowhere in a sweep.
+/// The manifest with values removed or reordered, axes reduced to one value, other seeds, and perhaps an `[[exclude]]`
+/// table.
 fn edited(text: &str, random: &mut Random) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -198,7 +198,7 @@ fn edited(text: &str, random: &mut Random) -> String {
 }
 
 #[test]
-fn a_mapping_says_what_index_of_says() {
+fn a_mapping_agrees_with_index_of() {
     let (mut kept, mut lost) = (0_u64, 0_u64);
     for seed in 0..EDITS {
         let mut random = Random(seed);

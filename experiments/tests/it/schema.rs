@@ -1,10 +1,10 @@
-//! The JSON Schema says what the reader accepts: checked with a validator of the few keywords that it uses.
+//! The JSON Schema accepts what the reader accepts. The test has a validator for the keywords that the schema uses.
 
 use powersweep_engine::components;
 use powersweep_experiments::{manifests, schema};
 use serde_json::{Value as Json, json};
 
-/// Whether a value fits a schema made of the keywords that ours has.
+/// Whether a value fits a schema. Knows the keywords of our schema only.
 fn fits(schema: &Json, value: &Json) -> bool {
     let Json::Object(keywords) = schema else { return schema != &json!(false) };
     keywords.iter().all(|(keyword, rule)| match keyword.as_str() {
@@ -66,7 +66,7 @@ fn the_builtin_manifests_fit_the_schema() {
 }
 
 #[test]
-fn wrong_manifests_do_not_fit() {
+fn wrong_manifests_do_not_fit_the_schema() {
     let schema = schema::json_schema();
     let good = "version = 1\nname = \"a\"\n[workloads.w]\n[platforms.p]\nsize_factor = 1\n[policies.q]\nqueue_order = \"fcfs\"\n";
     assert!(fits(&schema, &json_of(good)));
@@ -87,7 +87,7 @@ fn wrong_manifests_do_not_fit() {
 }
 
 #[test]
-fn every_part_and_parameter_is_documented_in_it() {
+fn every_component_and_parameter_is_documented_in_the_schema() {
     let text = schema::json_schema().to_string();
     for component in components::COMPONENTS.iter() {
         for word in std::iter::once(component.name).chain(component.params.iter().map(|param| param.name)) {
@@ -96,9 +96,9 @@ fn every_part_and_parameter_is_documented_in_it() {
     }
 }
 
-/// A real validator agrees, where Python has one (`pip install jsonschema`).
+/// Runs if Python has a validator (`pip install jsonschema`).
 #[test]
-fn a_real_validator_agrees() {
+fn an_independent_validator_agrees() {
     let script = "import json,sys,jsonschema; s,*m=json.load(sys.stdin); jsonschema.Draft202012Validator.check_schema(s); \
                   [jsonschema.validate(i,s) for i in m]; print('valid',len(m))";
     let have = std::process::Command::new("python3").args(["-c", "import jsonschema"]).output();

@@ -1,4 +1,4 @@
-//! Tasks are unique, and the axes that a part does not have collapse.
+//! Tasks are unique: axes collapse if no chosen component has them.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ fn with(policies: &str) -> String {
 }
 
 #[test]
-fn parameters_collapse_where_their_part_is_not_chosen() {
+fn parameters_collapse_if_their_component_is_not_chosen() {
     let sweep = sweep(&with(
         "[policies.p]\ngear_rule = [\"top\", \"bsld\"]\nbsld_threshold = [1.5, 2, 3]\nbackfill = [\"none\", \"easy\"]\nextra_procs = [true, false]\n",
     ));
@@ -34,7 +34,7 @@ fn zipped_axes_advance_together() {
 }
 
 #[test]
-fn a_choice_of_part_can_be_zipped_with_its_parameters() {
+fn a_component_can_be_zipped_with_its_parameters() {
     let text = with(
         "[policies.p]\ngear_rule = [\"top\", \"bsld\", \"bsld\"]\nbsld_threshold = [1, 2, 3]\nzip = [[\"gear_rule\", \"bsld_threshold\"]]\n",
     );

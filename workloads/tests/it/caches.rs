@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::LOG;
 
 #[test]
-fn bytes_are_kept_under_their_digest() {
+fn bytes_are_stored_under_their_digest() {
     let folder = TempDir::new().expect("a temporary folder");
     let cache = Cache::open(folder.path().join("a/b")).expect("opens");
     let digest = Digest::of(b"bytes");
@@ -26,7 +26,7 @@ fn bytes_are_kept_under_their_digest() {
 }
 
 #[test]
-fn a_damaged_entry_is_absent_and_can_be_put_again() {
+fn a_damaged_entry_is_absent_and_can_be_stored_again() {
     let folder = TempDir::new().expect("a temporary folder");
     let cache = Cache::open(folder.path()).expect("opens");
     let digest = cache.put(b"bytes").expect("writes");
@@ -40,7 +40,7 @@ fn a_damaged_entry_is_absent_and_can_be_put_again() {
 }
 
 #[test]
-fn leftovers_of_dead_processes_are_removed_and_those_of_the_living_kept() {
+fn only_old_temporary_files_are_removed() {
     let folder = TempDir::new().expect("a temporary folder");
     let (old, new, other) =
         (folder.path().join(".incoming-a"), folder.path().join(".incoming-b"), folder.path().join("c"));
@@ -54,7 +54,7 @@ fn leftovers_of_dead_processes_are_removed_and_those_of_the_living_kept() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_used_says_where() {
+fn an_unusable_cache_folder_is_named_in_the_error() {
     let folder = TempDir::new().expect("a temporary folder");
     let file = folder.path().join("file");
     fs::write(&file, b"").expect("writes");
@@ -80,7 +80,7 @@ fn writers_of_the_same_bytes_do_not_disturb_each_other() {
     });
 }
 
-/// A caller's error, as the worker has one.
+/// The error of a caller, such as the worker's.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     #[error(transparent)]
@@ -141,7 +141,7 @@ fn a_log_is_parsed_once_for_all_its_workloads() {
 }
 
 #[test]
-fn workloads_of_other_seeds_and_rules_are_others() {
+fn workloads_differ_by_rules() {
     let parsed = ParsedLogs::new(1 << 20);
     let digest = Digest::of(LOG.as_bytes());
     let get = |rules: &[(&str, Value)]| {
@@ -169,7 +169,7 @@ fn errors_of_fetching_parsing_and_building_reach_the_caller() {
 }
 
 #[test]
-fn generated_workloads_differ_by_seed_and_are_kept() {
+fn generated_workloads_differ_by_seed_and_are_cached() {
     let parsed = ParsedLogs::new(1 << 20);
     let none = || -> Result<Vec<u8>, Failed> { panic!("a generator needs no log") };
     let get = |seed: u64| {
@@ -185,7 +185,7 @@ fn generated_workloads_differ_by_seed_and_are_kept() {
     assert!(matches!(error, Failed::Workload(WorkloadError::TooLarge { .. })), "{error}");
 }
 
-/// A log of so many records under a digest of its own.
+/// A log with this number of records, and its digest.
 fn log_of(records: usize) -> (Digest, String) {
     let record = |id: usize| format!("{id} {id} -1 100 4 -1 -1 4 200 -1 1 1 1 -1 1 -1 -1 -1\n");
     let text: String = (1..=records).map(record).collect();
@@ -204,7 +204,7 @@ fn parses(parsed: &ParsedLogs, (digest, text): &(Digest, String)) -> bool {
 }
 
 #[test]
-fn a_new_log_is_kept_within_the_budget_and_unused_ones_are_evicted() {
+fn a_new_log_is_cached_and_unused_ones_are_evicted() {
     let logs: Vec<(Digest, String)> = (1000..1040).map(log_of).collect();
     let budget = {
         let parsed = ParsedLogs::new(1 << 30);
@@ -222,7 +222,7 @@ fn a_new_log_is_kept_within_the_budget_and_unused_ones_are_evicted() {
 }
 
 #[test]
-fn a_log_of_more_than_half_of_the_budget_is_returned_and_not_kept() {
+fn a_log_larger_than_half_of_the_budget_is_not_cached() {
     let log = log_of(1000);
     let parsed = ParsedLogs::new(1 << 30);
     parses(&parsed, &log);

@@ -58,7 +58,7 @@ fn the_first_folder_and_the_first_ending_win() {
 }
 
 #[test]
-fn a_missing_log_names_the_places_and_the_nearest_names() {
+fn the_error_for_a_missing_log_lists_folders_and_similar_names() {
     let folder = folder(&[("CTC-SP2-1996-3.1-cln.swf.gz", b""), ("KTH-SP2-1996-2.1-cln.swf", b""), ("README.md", b"")]);
     let message = |log: &str| library(&[folder.path()]).load(log, None).expect_err("is missing").to_string();
     let place = folder.path().display();
@@ -125,7 +125,7 @@ fn sizes_are_limited() {
 }
 
 #[test]
-fn a_folder_is_no_log() {
+fn a_folder_is_not_a_log() {
     let folder = folder(&[]);
     fs::create_dir(folder.path().join("x.swf")).expect("creates");
     let error = library(&[folder.path()]).load("x", None).expect_err("is a folder");

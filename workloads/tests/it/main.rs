@@ -1,4 +1,4 @@
-//! Loading logs from folders, archives and servers, and keeping them.
+//! Loading logs from folders, archives and servers, and caching them.
 
 mod caches;
 mod files;
@@ -13,14 +13,14 @@ const LOG: &str = "; MaxProcs: 8\n\
                    1 0 -1 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n\
                    2 5 -1 50 2 -1 -1 2 60 -1 1 3 1 -1 1 -1 -1 -1\n";
 
-/// As a gzip file.
+/// The bytes as a gzip file.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(bytes).expect("writes to memory");
     encoder.finish().expect("writes to memory")
 }
 
-/// As a zstd file with a checksum, as the `zstd` command writes it.
+/// The bytes as a zstd file with a checksum, like a file of the `zstd` command.
 fn zst(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 3).expect("level 3 exists");
     encoder.include_checksum(true).expect("is a valid option");
@@ -28,7 +28,7 @@ fn zst(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("writes to memory")
 }
 
-/// Text that does not compress to almost nothing.
+/// A text that compresses badly.
 fn long_log() -> Vec<u8> {
     let mut text = b"; MaxProcs: 8\n".to_vec();
     let mut x = 12_345u64;

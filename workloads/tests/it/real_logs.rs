@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use powersweep_workloads::Library;
 
 #[test]
-fn digests_of_the_real_logs_are_those_published_with_them() {
+fn digests_of_the_real_logs_equal_the_published_ones() {
     let Some(folder) = std::env::var_os("POWERSWEEP_TRACES").map(PathBuf::from) else {
         println!("skipped: POWERSWEEP_TRACES is not set");
         return;

@@ -1,10 +1,10 @@
-//! A server on loopback that answers as it is told.
+//! A scripted HTTP server on loopback.
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Answers each request with the bytes that `answer` gives for its path, headers included, and closes.
+/// Sends the response that `answer` returns for a path, with its headers, and closes the connection.
 pub(crate) struct Server {
     address: SocketAddr,
     requests: Arc<AtomicU32>,
@@ -44,7 +44,7 @@ fn serve(mut stream: TcpStream, answer: &impl Fn(&str) -> Vec<u8>) {
     stream.write_all(&answer(&path)).ok();
 }
 
-/// An answer with a status line, a length and a body.
+/// A response with a status line, a length and a body.
 pub(crate) fn response(status: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()

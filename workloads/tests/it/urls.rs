@@ -12,7 +12,7 @@ fn library() -> Library {
 }
 
 #[test]
-fn a_download_is_checked_decompressed_and_kept() {
+fn a_download_is_checked_decompressed_and_cached() {
     let stored = gzip(LOG.as_bytes());
     let sha = Digest::of(&stored);
     let served = stored.clone();
@@ -36,7 +36,7 @@ fn a_download_is_checked_decompressed_and_kept() {
 }
 
 #[test]
-fn archives_without_an_ending_and_plain_texts_are_read() {
+fn downloads_without_a_file_ending_are_read() {
     for stored in [gzip(LOG.as_bytes()), zst(LOG.as_bytes()), LOG.as_bytes().to_vec()] {
         let sha = Digest::of(&stored);
         let server = Server::start(move |_| response("200 OK", &stored));
@@ -57,7 +57,7 @@ fn a_download_needs_its_sha256_and_must_have_it() {
 }
 
 #[test]
-fn failures_say_what_happened_and_whether_to_try_again() {
+fn errors_of_downloads_say_whether_to_retry() {
     let server = Server::start(|path| match path {
         "gone" => response("404 Not Found", b""),
         "busy" => response("503 Service Unavailable", b""),
@@ -79,7 +79,7 @@ fn failures_say_what_happened_and_whether_to_try_again() {
 }
 
 #[test]
-fn downloads_are_limited_whether_announced_or_not() {
+fn downloads_are_limited_with_and_without_a_content_length() {
     let body = vec![b'\n'; 10_000];
     let sha = Digest::of(&body);
     let server = Server::start(move |path| match path {
