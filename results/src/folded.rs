@@ -33,6 +33,14 @@ impl Folded {
     pub(crate) fn of(array: &ArrayRef) -> Folded {
         if is_constant(array) { Folded::Equal(array.slice(0, 1)) } else { Folded::Rows(Arc::clone(array)) }
     }
+
+    /// All its rows, of which there are so many.
+    pub(crate) fn unfold(&self, rows: usize) -> Result<ArrayRef, ResultsError> {
+        match self {
+            Folded::Rows(array) => Ok(Arc::clone(array)),
+            Folded::Equal(row) => Ok(take(row, &UInt32Array::from_value(0, rows), None)?),
+        }
+    }
 }
 
 impl FoldedBatch {
@@ -74,19 +82,10 @@ impl FoldedBatch {
     ///
     /// Fails if the columns do not fit the schema.
     pub fn unfold(&self) -> Result<RecordBatch, ResultsError> {
-        let unfold = |column: &Folded| match column {
-            Folded::Rows(array) => Ok(Arc::clone(array)),
-            Folded::Equal(row) => repeat(row, self.rows),
-        };
-        let columns = self.columns.iter().map(unfold).collect::<Result<Vec<_>, _>>()?;
+        let columns = self.columns.iter().map(|column| column.unfold(self.rows)).collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
-}
-
-/// So many rows equal to the one that is given.
-pub(crate) fn repeat(row: &ArrayRef, rows: usize) -> Result<ArrayRef, ResultsError> {
-    Ok(take(row, &UInt32Array::from_value(0, rows), None)?)
 }
 
 /// Whether all rows are equal, bit by bit.

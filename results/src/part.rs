@@ -1,6 +1,5 @@
 //! Parts: immutable Parquet files, each with a footer that says whose it is.
 
-mod constant;
 mod groups;
 
 use std::collections::HashSet;

@@ -1,16 +1,14 @@
 //! Row groups of parts, column by column.
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 
-use super::constant::{self, Value};
 use super::{Footer, arrow_writer};
 use crate::ResultsError;
 use crate::columns::fingerprint;
-use crate::folded::{Folded, FoldedBatch, repeat};
+use crate::folded::FoldedBatch;
 
 /// A part that is put together from row groups, which may be encoded at the same time.
 pub struct Groups {
@@ -26,7 +24,7 @@ pub struct GroupEncoder {
 
 /// An encoded row group that is in no part yet.
 pub struct Group {
-    columns: Vec<Chunk>,
+    columns: Vec<ArrowColumnChunk>,
     rows: u64,
 }
 
@@ -57,12 +55,10 @@ impl GroupEncoder {
     /// Begins a row group.
     pub(super) fn open(&self) -> Result<Open, ResultsError> {
         // The number of a group matters to encrypted files alone.
-        let writers = self.columns.create_column_writers(0)?;
-        if writers.len() != self.schema.fields().len() {
+        let columns = self.columns.create_column_writers(0)?;
+        if columns.len() != self.schema.fields().len() {
             return Err(ResultsError::Footer("column count"));
         }
-        let column = |(field, writer): (&FieldRef, _)| Column { field: field.clone(), writer, held: Held::Nothing };
-        let columns = self.schema.fields().iter().zip(writers).map(column).collect();
         Ok(Open { schema: self.schema.clone(), columns, rows: 0 })
     }
 }
@@ -73,7 +69,7 @@ impl Groups {
         self.rows_left = self.rows_left.checked_sub(group.rows).ok_or(ResultsError::Footer("row count"))?;
         let mut columns = self.file.next_row_group()?;
         for column in group.columns {
-            column.append_to(&mut columns)?;
+            column.append_to_row_group(&mut columns)?;
         }
         columns.close()?;
         Ok(())
@@ -91,7 +87,7 @@ impl Groups {
 /// A row group that is being encoded.
 pub(super) struct Open {
     schema: SchemaRef,
-    columns: Vec<Column>,
+    columns: Vec<ArrowColumnWriter>,
     rows: usize,
 }
 
@@ -107,101 +103,16 @@ impl Open {
             return Err(ResultsError::OtherSchema { found, expected });
         }
         self.rows += batch.rows();
-        let rows = u32::try_from(batch.rows()).map_err(|_| ResultsError::Footer("row count"))?;
-        self.columns.iter_mut().zip(batch.columns()).try_for_each(|(column, more)| column.write(more, rows))
+        let fields = self.schema.fields().iter();
+        for ((field, writer), column) in fields.zip(&mut self.columns).zip(batch.columns()) {
+            let leaves = compute_leaves(field, &column.unfold(batch.rows())?)?;
+            leaves.iter().try_for_each(|leaf| writer.write(leaf))?;
+        }
+        Ok(())
     }
 
     pub(super) fn close(self) -> Result<Group, ResultsError> {
-        let columns = self.columns.into_iter().map(Column::close).collect::<Result<_, _>>()?;
+        let columns = self.columns.into_iter().map(ArrowColumnWriter::close).collect::<Result<_, _>>()?;
         Ok(Group { columns, rows: self.rows as u64 })
-    }
-}
-
-/// A column of a row group that is being encoded.
-struct Column {
-    field: FieldRef,
-    writer: ArrowColumnWriter,
-    held: Held,
-}
-
-/// Rows that the writer has not got.
-enum Held {
-    /// None: it has none.
-    Nothing,
-    /// All so far, which are equal: the first, and how many.
-    Equal { value: Value, rows: u32 },
-    /// None: it has some, or is to get all.
-    Written,
-}
-
-/// Equal rows that are made at once when they must be written after all.
-const REPEATED_ROWS: u32 = 4096;
-
-impl Column {
-    /// Adds so many rows.
-    fn write(&mut self, column: &Folded, rows: u32) -> Result<(), ResultsError> {
-        match (&mut self.held, column) {
-            (Held::Equal { value, rows: held }, Folded::Equal(row)) if *value.row == *row => *held += rows,
-            (held @ Held::Nothing, Folded::Equal(row)) if let Some(value) = Value::of(row) => {
-                *held = Held::Equal { value, rows };
-            }
-            (_, Folded::Equal(row)) => {
-                self.write_held()?;
-                self.write_equal(row, rows)?;
-            }
-            (_, Folded::Rows(array)) => {
-                self.write_held()?;
-                self.write_now(array)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_held(&mut self) -> Result<(), ResultsError> {
-        match std::mem::replace(&mut self.held, Held::Written) {
-            Held::Equal { value, rows } => self.write_equal(&value.row, rows),
-            Held::Nothing | Held::Written => Ok(()),
-        }
-    }
-
-    fn write_equal(&mut self, row: &ArrayRef, mut rows: u32) -> Result<(), ResultsError> {
-        while rows > 0 {
-            let some = rows.min(REPEATED_ROWS);
-            self.write_now(&repeat(row, some as usize)?)?;
-            rows -= some;
-        }
-        Ok(())
-    }
-
-    fn write_now(&mut self, array: &ArrayRef) -> Result<(), ResultsError> {
-        compute_leaves(&self.field, array)?.iter().try_for_each(|leaf| Ok(self.writer.write(leaf)?))
-    }
-
-    fn close(mut self) -> Result<Chunk, ResultsError> {
-        let Held::Equal { value, rows } = std::mem::replace(&mut self.held, Held::Written) else {
-            return Ok(Chunk::Written(self.writer.close()?));
-        };
-        self.write_now(&value.row)?;
-        let one = self.writer.close()?;
-        if rows == 1 {
-            return Ok(Chunk::Written(one));
-        }
-        Ok(Chunk::Repeated(constant::repeated(&one, &value, rows)?))
-    }
-}
-
-/// An encoded column of a row group.
-enum Chunk {
-    Written(ArrowColumnChunk),
-    Repeated(constant::Chunk),
-}
-
-impl Chunk {
-    fn append_to(self, columns: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<(), ResultsError> {
-        match self {
-            Chunk::Written(chunk) => chunk.append_to_row_group(columns)?,
-            Chunk::Repeated(chunk) => columns.append_column(&chunk.bytes, chunk.close)?,
-        }
-        Ok(())
     }
 }
