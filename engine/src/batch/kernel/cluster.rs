@@ -226,40 +226,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.wait_begins(f64::from(procs) * run_s);
     }
 
-    /// Key of the next completion; greater than every key if no job executes.
-    #[inline(always)]
-    pub(super) fn next_end_key(&mut self) -> u64 {
-        if self.rescheduled_count > 0 {
-            // Drops what gear changes left behind.
-            self.next_end();
-        }
-        self.ends.first_key()
-    }
-
-    /// The next completion, if any job executes. Drops what gear changes left behind.
-    #[inline]
-    pub(super) fn next_end(&mut self) -> Option<End> {
-        loop {
-            let end = self.ends.peek()?;
-            if self.rescheduled_count == 0 || self.is_current(end) {
-                return Some(end);
-            }
-            self.ends.pop();
-        }
-    }
-
-    /// Takes a completion of the present instant, whose key is `now`, out of the queue. No completion is earlier.
-    #[inline(always)]
-    pub(super) fn take_end(&mut self, now: u64) -> Option<End> {
-        while self.ends.first_key() == now {
-            let end = self.ends.pop()?;
-            if self.rescheduled_count == 0 || self.is_current(end) {
-                return Some(end);
-            }
-        }
-        None
-    }
-
     #[inline]
     pub(super) fn is_current(&self, end: End) -> bool {
         let run = &self.running[end.slot as usize];
@@ -326,15 +292,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let run = &mut self.running[slot];
         run.end_s = run.since_s + run.run_left_s * factor;
         let end = End { key: time_key(run.end_s), seq: run.seq, slot: slot as u32 };
-        self.ends.push(end);
-        // Stale components stay a bounded share of the queue.
-        if self.ends.len() > 64 + 2 * self.running.len() {
-            let running = &self.running;
-            self.ends.retain(|end| {
-                let run = &running[end.slot as usize];
-                run.seq == end.seq && time_key(run.end_s) == end.key
-            });
-        }
+        self.ends.set(end);
     }
 
     /// What was measured, at the end of the run.
