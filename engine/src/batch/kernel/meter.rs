@@ -4,6 +4,8 @@
 //! at it and what one draws. [`Meter::advance`] integrates an interval over the few levels in use, so an instant costs the
 //! same however many procs the machine has.
 
+use std::ops::Range;
+
 /// Bins of the power distribution: exact for machines with up to this many procs and one gear in use.
 const POWER_BINS_MAX: f64 = 16_384.0;
 
@@ -16,15 +18,14 @@ pub(crate) struct Level {
     pub(crate) watts: f64,
     /// Proc-seconds spent here.
     pub(crate) proc_s: f64,
-    used: bool,
 }
 
 /// What is integrated over time while the simulation runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     levels: Vec<Level>,
-    /// Levels that have ever had procs: the others need not be looked at.
-    used: Vec<u16>,
+    /// The levels before these and behind them have never had procs: they need not be looked at.
+    used: Range<usize>,
     now_s: f64,
     /// Submitted jobs that have not started.
     pub(crate) waiting_count: u32,
@@ -76,15 +77,17 @@ impl Meter {
     ) -> Meter {
         let levels: Vec<Level> = levels
             .into_iter()
-            .map(|(procs, watts)| Level { procs: f64::from(procs), watts, proc_s: 0.0, used: procs > 0 })
+            .map(|(procs, watts)| Level { procs: f64::from(procs), watts, proc_s: 0.0 })
             .collect();
         let all: f64 = levels.iter().map(|l| l.procs).sum();
         let low_w = levels.iter().map(|l| l.watts).fold(f64::INFINITY, f64::min) * all + static_w;
         let high_w = levels.iter().map(|l| l.watts).fold(0.0, f64::max) * all + static_w;
         let count = all.clamp(1.0, POWER_BINS_MAX);
         let per_w = if high_w > low_w { count / (high_w - low_w) } else { 0.0 };
+        let has_procs = |level: &Level| level.procs > 0.0;
+        let first = levels.iter().position(has_procs).unwrap_or(0);
         Meter {
-            used: (0..levels.len()).filter(|&i| levels[i].used).map(|i| i as u16).collect(),
+            used: first..levels.iter().rposition(has_procs).map_or(first, |last| last + 1),
             levels,
             now_s,
             waiting_count: 0,
@@ -131,8 +134,7 @@ impl Meter {
         self.now_s = now_s;
         // The power is summed from the counts, not followed by differences: no drift.
         let mut power_w = self.static_w;
-        for &level in &self.used {
-            let level = &mut self.levels[usize::from(level)];
+        for level in &mut self.levels[self.used.clone()] {
             level.proc_s += level.procs * dt;
             power_w += level.procs * level.watts;
         }
@@ -152,19 +154,8 @@ impl Meter {
     pub(crate) fn shift(&mut self, from: usize, to: usize, procs: u32) {
         let procs = f64::from(procs);
         self.levels[from].procs -= procs;
-        let level = &mut self.levels[to];
-        level.procs += procs;
-        if !level.used {
-            self.first_use(to);
-        }
-    }
-
-    #[cold]
-    fn first_use(&mut self, level: usize) {
-        self.levels[level].used = true;
-        // Ascending, so that the order of a sum does not depend on the order of first uses.
-        let at = self.used.partition_point(|&other| usize::from(other) < level);
-        self.used.insert(at, level as u16);
+        self.levels[to].procs += procs;
+        self.used = self.used.start.min(to)..self.used.end.max(to + 1);
     }
 
     /// A job arrives: it waits with this much work (proc-seconds).
