@@ -103,12 +103,20 @@ impl Releases {
             self.ended += 1;
             return;
         }
-        let Some(at) = self.holders.iter().position(|holder| holder.job() == job) else {
+        // Each moves one place forward, from the last up to the one that takes the place of the job: quicker than two
+        // calls that move memory.
+        let (Some(mut end_s), Some(mut holder)) = (self.ends_s.pop(), self.holders.pop()) else {
             debug_assert!(false, "job {job} was not added");
             return;
         };
-        self.ends_s.remove(at);
-        self.holders.remove(at);
+        for (place_s, place) in self.ends_s.iter_mut().zip(&mut self.holders).rev() {
+            if holder.job() == job {
+                break;
+            }
+            (end_s, *place_s) = (*place_s, end_s);
+            (holder, *place) = (*place, holder);
+        }
+        debug_assert_eq!(holder.job(), job, "it was added");
     }
 
     /// The first estimated end at which `need` procs are free, with all jobs that are expected to have ended by then
