@@ -30,17 +30,13 @@ impl End {
     /// The end of a job that does not execute.
     const NEVER: End = End { key: u64::MAX, seq: u32::MAX, slot: u32::MAX };
 
-    /// The first of two, without a branch: which one it is cannot be predicted.
+    /// The earlier of two ends, without a branch: a processor cannot predict which one it is.
     #[inline(always)]
-    fn first(self, other: End) -> End {
+    fn earlier(self, other: End) -> End {
         let packed = |end: End| u128::from(end.key) << 64 | u128::from(end.low());
         let other_first = packed(other) < packed(self);
         let low = select_unpredictable(other_first, other.low(), self.low());
-        End {
-            key: select_unpredictable(other_first, other.key, self.key),
-            seq: (low >> 32) as u32,
-            slot: low as u32,
-        }
+        End { key: select_unpredictable(other_first, other.key, self.key), seq: (low >> 32) as u32, slot: low as u32 }
     }
 
     #[inline(always)]
@@ -49,7 +45,8 @@ impl End {
     }
 }
 
-/// Future completions, at most one for each slot; the earliest is known, of equal times the job that started first.
+/// Future completions, at most one for each slot, and the first of them: the earliest, of equal times the job that
+/// started first.
 ///
 /// A tournament among the slots: a change of one end replays the path from its leaf to the root.
 #[derive(Debug, Clone)]
@@ -108,7 +105,7 @@ impl Ends {
         while at > 1 {
             let brothers = &mut self.brothers[at / 2];
             brothers[at % 2] = first;
-            first = first.first(brothers[1 - at % 2]);
+            first = first.earlier(brothers[1 - at % 2]);
             at /= 2;
         }
         self.first = first;

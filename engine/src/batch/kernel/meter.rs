@@ -38,7 +38,6 @@ pub(crate) struct Meter {
     /// Idle procs of all classes.
     pub(crate) idle_procs: u32,
     pub(crate) lost_proc_s: f64,
-    pub(crate) power_peak_w: f64,
     /// Constant power besides that of the levels (W).
     static_w: f64,
     bins: Bins,
@@ -75,10 +74,8 @@ impl Meter {
         static_w: f64,
         now_s: f64,
     ) -> Meter {
-        let levels: Vec<Level> = levels
-            .into_iter()
-            .map(|(procs, watts)| Level { procs: f64::from(procs), watts, proc_s: 0.0 })
-            .collect();
+        let levels: Vec<Level> =
+            levels.into_iter().map(|(procs, watts)| Level { procs: f64::from(procs), watts, proc_s: 0.0 }).collect();
         let all: f64 = levels.iter().map(|l| l.procs).sum();
         let low_w = levels.iter().map(|l| l.watts).fold(f64::INFINITY, f64::min) * all + static_w;
         let high_w = levels.iter().map(|l| l.watts).fold(0.0, f64::max) * all + static_w;
@@ -98,7 +95,6 @@ impl Meter {
             backlog_s: 0.0,
             idle_procs,
             lost_proc_s: 0.0,
-            power_peak_w: 0.0,
             static_w,
             bins: Bins { low_w, per_w, bins: vec![Bin::default(); count as usize + 2] },
         }
@@ -119,7 +115,6 @@ impl Meter {
             idle_procs: self.idle_procs,
             static_w: self.static_w,
             lost_proc_s: 0.0,
-            power_peak_w: 0.0,
             bins: Bins { low_w: self.bins.low_w, per_w: 0.0, bins: vec![Bin::default()] },
         }
     }
@@ -138,7 +133,6 @@ impl Meter {
             level.proc_s += level.procs * dt;
             power_w += level.procs * level.watts;
         }
-        raise(&mut self.power_peak_w, power_w);
         self.bins.add(power_w, dt);
         if self.waiting_count > 0 {
             self.waiting_max = self.waiting_max.max(self.waiting_count);
@@ -197,7 +191,12 @@ impl Meter {
                 return Some(bin.top_w);
             }
         }
-        Some(self.power_peak_w)
+        Some(self.power_peak_w())
+    }
+
+    /// Greatest power over an interval of positive length (W); 0 if no time passed.
+    pub(crate) fn power_peak_w(&self) -> f64 {
+        self.bins.bins.iter().map(|bin| bin.top_w).fold(0.0, f64::max)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -247,7 +246,7 @@ mod tests {
         assert_eq!(meter.waiting_s, 10.0);
         assert_eq!(meter.backlog_s, 200.0);
         assert_eq!(meter.lost_proc_s, 10.0);
-        assert_eq!(meter.power_peak_w, 16.0);
+        assert_eq!(meter.power_peak_w(), 16.0);
         // 16 W for 10 s of 190 s (5.3%), 4 W otherwise.
         assert_eq!(meter.power_quantile_w(0.94), Some(4.0));
         assert_eq!(meter.power_quantile_w(0.95), Some(16.0));
