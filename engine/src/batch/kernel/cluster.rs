@@ -228,18 +228,18 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     #[inline]
     pub(super) fn is_current(&self, end: End) -> bool {
-        let run = &self.running[end.slot as usize];
-        run.seq == end.seq && time_key(run.end_s) == end.key
+        let run = &self.running[end.slot()];
+        run.seq == end.seq() && time_key(run.end_s) == end.key
     }
 
     pub(super) fn estimated_end_of(&self, end: End) -> f64 {
-        self.estimated_end(&self.running[end.slot as usize])
+        self.estimated_end(&self.running[end.slot()])
     }
 
     /// Ends the job of a current completion: its procs are free.
     #[inline(always)]
     pub(super) fn complete(&mut self, end: End) -> Ended {
-        let slot = end.slot as usize;
+        let slot = end.slot();
         let run = &mut self.running[slot];
         debug_assert_eq!(key_time(end.key), run.end_s);
         let class = run.class as usize;
@@ -263,7 +263,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.shift(busy, state.rest + IDLE, procs);
         state.free += procs;
         self.meter.idle_procs += procs;
-        self.free_slots.push(end.slot);
+        self.free_slots.push(slot as u32);
         self.phase[job as usize] = DONE;
         self.done_count += 1;
         Ended { job, procs, class, estimated_end_s }
@@ -291,8 +291,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let factor = self.gear_of(&self.running[slot]).time_factor;
         let run = &mut self.running[slot];
         run.end_s = run.since_s + run.run_left_s * factor;
-        let end = End { key: time_key(run.end_s), seq: run.seq, slot: slot as u32 };
-        self.ends.set(end);
+        self.ends.set(End::new(time_key(run.end_s), run.seq, slot as u32));
     }
 
     /// What was measured, at the end of the run.

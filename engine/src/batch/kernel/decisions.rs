@@ -64,7 +64,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         *phase = slot;
         state.free -= procs;
         self.starts_count += 1;
-        self.ends.set(End { key: time_key(end_s), seq, slot });
+        self.ends.set(End::new(time_key(end_s), seq, slot));
         self.meter.idle_procs -= procs;
         self.meter.shift(idle, busy, procs);
         self.meter.wait_ends(f64::from(procs) * run_s);
@@ -107,7 +107,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let run = &mut self.running[slot];
         run.executing = false;
         run.end_s = f64::INFINITY;
-        self.ends.clear(slot as u32);
+        self.ends.clear(slot);
         let state = &self.classes[run.class as usize];
         self.meter.shift(run.level(), state.rest + SUSPENDED, run.procs);
         Ok(())

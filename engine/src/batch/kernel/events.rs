@@ -22,26 +22,38 @@ pub(crate) fn key_time(key: u64) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) key: u64,
-    pub(crate) seq: u32,
-    pub(crate) slot: u32,
+    /// The place in the order of starts, then the slot in the lower half: one number, as they are compared.
+    seq_and_slot: u64,
 }
 
 impl End {
     /// The end of a job that does not execute.
-    const NEVER: End = End { key: u64::MAX, seq: u32::MAX, slot: u32::MAX };
+    const NEVER: End = End { key: u64::MAX, seq_and_slot: u64::MAX };
+
+    #[inline(always)]
+    pub(crate) fn new(key: u64, seq: u32, slot: u32) -> End {
+        End { key, seq_and_slot: u64::from(seq) << 32 | u64::from(slot) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn seq(self) -> u32 {
+        (self.seq_and_slot >> 32) as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot(self) -> usize {
+        self.seq_and_slot as u32 as usize
+    }
 
     /// The earlier of two ends, without a branch: a processor cannot predict which one it is.
     #[inline(always)]
     fn earlier(self, other: End) -> End {
-        let packed = |end: End| u128::from(end.key) << 64 | u128::from(end.low());
-        let other_first = packed(other) < packed(self);
-        let low = select_unpredictable(other_first, other.low(), self.low());
-        End { key: select_unpredictable(other_first, other.key, self.key), seq: (low >> 32) as u32, slot: low as u32 }
-    }
-
-    #[inline(always)]
-    fn low(self) -> u64 {
-        u64::from(self.seq) << 32 | u64::from(self.slot)
+        let tie = (other.key == self.key) & (other.seq_and_slot < self.seq_and_slot);
+        let other_first = (other.key < self.key) | tie;
+        End {
+            key: select_unpredictable(other_first, other.key, self.key),
+            seq_and_slot: select_unpredictable(other_first, other.seq_and_slot, self.seq_and_slot),
+        }
     }
 }
 
@@ -70,15 +82,15 @@ impl Ends {
     /// Sets the end of the job in a slot.
     #[inline]
     pub(crate) fn set(&mut self, end: End) {
-        while end.slot as usize >= self.leaves {
+        while end.slot() >= self.leaves {
             self.grow();
         }
-        self.play(end.slot, end);
+        self.play(end.slot(), end);
     }
 
     /// Removes the end of the job in a slot, if it has one.
     #[inline]
-    pub(crate) fn clear(&mut self, slot: u32) {
+    pub(crate) fn clear(&mut self, slot: usize) {
         self.play(slot, End::NEVER);
     }
 
@@ -93,15 +105,15 @@ impl Ends {
     pub(crate) fn take(&mut self, key: u64) -> Option<End> {
         let end = self.first;
         (end.key == key).then(|| {
-            self.clear(end.slot);
+            self.clear(end.slot());
             end
         })
     }
 
     /// Sets a leaf and the nodes above it.
     #[inline(always)]
-    fn play(&mut self, slot: u32, end: End) {
-        let (mut at, mut first) = (self.leaves + slot as usize, end);
+    fn play(&mut self, slot: usize, end: End) {
+        let (mut at, mut first) = (self.leaves + slot, end);
         while at > 1 {
             let brothers = &mut self.brothers[at / 2];
             brothers[at % 2] = first;
@@ -117,7 +129,7 @@ impl Ends {
         let ends: Vec<End> = (0..self.leaves).map(|slot| self.leaf(slot)).collect();
         self.leaves *= 2;
         self.brothers = vec![[End::NEVER; 2]; self.leaves];
-        for (slot, end) in (0..).zip(ends) {
+        for (slot, end) in ends.into_iter().enumerate() {
             self.play(slot, end);
         }
     }
@@ -194,14 +206,14 @@ mod tests {
     fn ends_come_by_time_then_start() {
         let mut ends = Ends::default();
         for (slot, (time, seq)) in (0..).zip([(5.0, 3), (5.0, 1), (4.0, 7), (5.0, 2), (9.0, 4), (6.0, 5)]) {
-            ends.set(End { key: time_key(time), seq, slot });
+            ends.set(End::new(time_key(time), seq, slot));
         }
         // Another end for a slot replaces the earlier one.
-        ends.set(End { key: time_key(4.5), seq: 5, slot: 5 });
+        ends.set(End::new(time_key(4.5), 5, 5));
         ends.clear(4);
         let mut order = Vec::new();
         while let Some(end) = ends.take(ends.first_key()).filter(|end| end.key != u64::MAX) {
-            order.push(end.seq);
+            order.push(end.seq());
         }
         assert_eq!(order, [7, 5, 1, 2, 3]);
     }

@@ -97,7 +97,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             }
             phase[job as usize] = slot;
             if run.executing {
-                ends.set(End { key: time_key(run.end_s), seq: slot, slot });
+                ends.set(End::new(time_key(run.end_s), slot, slot));
             }
             running.push(run);
         }
