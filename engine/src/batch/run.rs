@@ -85,10 +85,12 @@ struct Prepared<'w> {
 impl<'w> Prepared<'w> {
     fn new(spec: &SimSpec, workload: &'w Workload) -> Result<Prepared<'w>, SimError> {
         let machine = Machine::new(spec, workload.native_procs)?;
-        check_jobs(&workload.jobs, &machine)?;
+        let widest = check_jobs(&workload.jobs, &machine)?;
         let mut prepared =
             Prepared { machine, jobs: Cow::Borrowed(&workload.jobs), clamped_count: 0, dropped_wide_count: 0 };
-        prepared.fit_wide_jobs(spec.choice(Role::Rules).text("wide_jobs"))?;
+        if widest > prepared.machine.procs() {
+            prepared.fit_wide_jobs(spec.choice(Role::Rules).text("wide_jobs"))?;
+        }
         if prepared.jobs.is_empty() {
             let why = format!("{} of {} jobs were wider than the machine", workload.jobs.len(), workload.jobs.len());
             return Err(SimError::Empty(if workload.jobs.is_empty() { "it had none".to_owned() } else { why }));
@@ -174,7 +176,8 @@ impl<'w> Prepared<'w> {
 }
 
 /// What the kernel takes for granted about jobs. `workload::build` gives it; a caller may bring its own.
-fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<(), SimError> {
+/// Returns the procs of the widest job.
+fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<u32, SimError> {
     if jobs.len() >= JOBS_MAX {
         return Err(SimError::Invalid(format!("{} jobs are too many for one simulation ({JOBS_MAX})", jobs.len())));
     }
@@ -188,10 +191,14 @@ fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<(), SimError> {
     }
     let valid =
         |job: &Job| (job.submit_s.abs() < f64::INFINITY) & time(job.run_s) & time(job.estimate_s) & (job.procs >= 1);
-    let sorted = |pair: &[Job]| pair[0].submit_s <= pair[1].submit_s;
-    if jobs.iter().fold(true, |all, job| all & valid(job)) && jobs.windows(2).fold(true, |all, pair| all & sorted(pair))
-    {
-        return Ok(());
+    let (mut good, mut widest, mut before_s) = (true, 0, f64::NEG_INFINITY);
+    for job in jobs {
+        good &= valid(job) & (before_s <= job.submit_s);
+        widest = widest.max(job.procs);
+        before_s = job.submit_s;
+    }
+    if good {
+        return Ok(widest);
     }
     if let Some(job) = jobs.iter().find(|job| !valid(job)) {
         return Err(SimError::Invalid(format!(
@@ -199,13 +206,13 @@ fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<(), SimError> {
             job.id, job.record, job.submit_s, job.run_s, job.estimate_s, job.procs
         )));
     }
-    if let Some(pair) = jobs.windows(2).find(|pair| !sorted(pair)) {
+    if let Some(pair) = jobs.windows(2).find(|pair| pair[0].submit_s > pair[1].submit_s) {
         return Err(SimError::Invalid(format!(
             "job {} (submit {} s) comes after job {} (submit {} s): jobs must be sorted by submit time",
             pair[1].id, pair[1].submit_s, pair[0].id, pair[0].submit_s
         )));
     }
-    Ok(())
+    Ok(widest)
 }
 
 /// Jobs are numbered in 32 bits, with a few numbers set aside.

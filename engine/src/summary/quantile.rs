@@ -13,12 +13,12 @@ pub(super) struct Quantiles {
 ///
 /// Linear interpolation between order statistics at position q (n - 1) (Hyndman & Fan 1996, type 7). Each selection works
 /// on what lies above the one before.
-pub(super) fn of(values: &[f64]) -> Quantiles {
+pub(super) fn of(values: Vec<f64>) -> Quantiles {
     if values.is_empty() {
         return Quantiles { p50: f64::NAN, p95: f64::NAN, p99: f64::NAN, max: f64::NAN };
     }
     // Without a sign, the bits of two values are in the order of the values. Adding 0 takes it off a negative zero.
-    let mut values: Vec<u64> = values.iter().map(|v| (v + 0.0).to_bits()).collect();
+    let mut values: Vec<u64> = values.into_iter().map(|v| (v + 0.0).to_bits()).collect();
     let max = values.iter().copied().fold(0, u64::max);
     let n = values.len();
     // `values[sorted_below..]` holds the order statistics from `sorted_below` on, in any order.
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn interpolates_between_order_statistics() {
-        let q = of(&[4.0, 1.0, 3.0, 2.0]);
+        let q = of(vec![4.0, 1.0, 3.0, 2.0]);
         assert_eq!((q.p50, q.max), (2.5, 4.0));
         assert!((q.p95 - 3.85).abs() < 1e-12, "{}", q.p95);
         assert!((q.p99 - 3.97).abs() < 1e-12, "{}", q.p99);
@@ -52,14 +52,14 @@ mod tests {
 
     #[test]
     fn a_single_value_is_every_quantile() {
-        let q = of(&[7.0]);
+        let q = of(vec![7.0]);
         assert_eq!((q.p50, q.p95, q.p99, q.max), (7.0, 7.0, 7.0, 7.0));
     }
 
     #[test]
     fn one_hundred_and_one_values_hit_the_percentiles_exactly() {
         let values: Vec<f64> = (0..=100).rev().map(f64::from).collect();
-        let q = of(&values);
+        let q = of(values);
         assert_eq!((q.p50, q.p95, q.p99, q.max), (50.0, 95.0, 99.0, 100.0));
     }
 }

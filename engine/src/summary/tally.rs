@@ -151,9 +151,9 @@ impl Tally {
         s.turnaround_s_mean = turnaround / count;
         s.wait_s_sd = deviation(&self.waits, s.wait_s_mean);
         s.turnaround_s_sd = deviation(&self.turnarounds, s.turnaround_s_mean);
-        let waits = quantile::of(&self.waits);
+        let waits = quantile::of(self.waits);
         (s.wait_s_p50, s.wait_s_p95, s.wait_s_p99, s.wait_s_max) = (waits.p50, waits.p95, waits.p99, waits.max);
-        let turns = quantile::of(&self.turnarounds);
+        let turns = quantile::of(self.turnarounds);
         (s.turnaround_s_p50, s.turnaround_s_p95) = (turns.p50, turns.p95);
         (s.turnaround_s_p99, s.turnaround_s_max) = (turns.p99, turns.max);
 

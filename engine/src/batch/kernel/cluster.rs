@@ -227,54 +227,20 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.wait_begins(f64::from(procs) * run_s);
     }
 
-    /// Key of the next completion; greater than every key if no job executes.
-    #[inline(always)]
-    pub(super) fn next_end_key(&mut self) -> u64 {
-        if self.rescheduled_count > 0 {
-            // Drops what gear changes left behind.
-            self.next_end();
-        }
-        self.ends.first_key()
-    }
-
-    /// The next completion, if any job executes. Drops what gear changes left behind.
-    #[inline]
-    pub(super) fn next_end(&mut self) -> Option<End> {
-        loop {
-            let end = self.ends.peek()?;
-            if self.rescheduled_count == 0 || self.is_current(end) {
-                return Some(end);
-            }
-            self.ends.pop();
-        }
-    }
-
-    /// Takes a completion of the present instant, whose key is `now`, out of the queue. No completion is earlier.
-    #[inline(always)]
-    pub(super) fn take_end(&mut self, now: u64) -> Option<End> {
-        while self.ends.first_key() == now {
-            let end = self.ends.pop()?;
-            if self.rescheduled_count == 0 || self.is_current(end) {
-                return Some(end);
-            }
-        }
-        None
-    }
-
     #[inline]
     pub(super) fn is_current(&self, end: End) -> bool {
-        let run = &self.running[end.slot as usize];
-        run.seq == end.seq && time_key(run.end_s) == end.key
+        let run = &self.running[end.slot()];
+        run.seq == end.seq() && time_key(run.end_s) == end.key
     }
 
     pub(super) fn estimated_end_of(&self, end: End) -> f64 {
-        self.estimated_end(&self.running[end.slot as usize])
+        self.estimated_end(&self.running[end.slot()])
     }
 
     /// Ends the job of a current completion: its procs are free.
     #[inline(always)]
     pub(super) fn complete(&mut self, end: End) -> Ended {
-        let slot = end.slot as usize;
+        let slot = end.slot();
         let run = &mut self.running[slot];
         debug_assert_eq!(key_time(end.key), run.end_s);
         let class = run.class as usize;
@@ -298,7 +264,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.shift(busy, state.rest + IDLE, procs);
         state.free += procs;
         self.meter.idle_procs += procs;
-        self.free_slots.push(end.slot);
+        self.free_slots.push(slot as u32);
         self.phase[job as usize] = DONE;
         self.done_count += 1;
         Ended { job, procs, class, estimated_end_s }
@@ -326,16 +292,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let factor = self.gear_of(&self.running[slot]).time_factor;
         let run = &mut self.running[slot];
         run.end_s = run.since_s + run.run_left_s * factor;
-        let end = End { key: time_key(run.end_s), seq: run.seq, slot: slot as u32 };
-        self.ends.push(end);
-        // Stale entries stay a bounded share of the queue.
-        if self.ends.len() > 64 + 2 * self.running.len() {
-            let running = &self.running;
-            self.ends.retain(|end| {
-                let run = &running[end.slot as usize];
-                run.seq == end.seq && time_key(run.end_s) == end.key
-            });
-        }
+        self.ends.set(End::new(time_key(run.end_s), run.seq, slot as u32));
     }
 
     /// What was measured, at the end of the run.
@@ -352,7 +309,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             backlog_proc_s2: self.meter.backlog_s,
             backlog_proc_s_max: self.meter.backlog_max,
             lost_proc_s: self.meter.lost_proc_s,
-            power_peak_w: self.meter.power_peak_w,
+            power_peak_w: self.meter.power_peak_w(),
             power_p95_w: self.meter.power_quantile_w(0.95),
             gear_changes_count: self.gear_changes_count,
             ..summary::Integrals::default()

@@ -65,7 +65,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         *phase = slot;
         state.free -= procs;
         self.starts_count += 1;
-        self.ends.push(End { key: time_key(end_s), seq, slot });
+        self.ends.set(End::new(time_key(end_s), seq, slot));
         self.meter.idle_procs -= procs;
         self.meter.shift(idle, busy, procs);
         self.meter.wait_ends(f64::from(procs) * run_s);
@@ -108,6 +108,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let run = &mut self.running[slot];
         run.executing = false;
         run.end_s = f64::INFINITY;
+        self.ends.clear(slot);
         let state = &self.classes[run.class as usize];
         self.meter.shift(run.level(), state.rest + SUSPENDED, run.procs);
         Ok(())

@@ -1,66 +1,133 @@
 //! Future events: completions, and what timers stand for.
 //!
-//! Completions are a binary heap of integers. They are packed into 128 bits (time, start sequence, slot), so that one
-//! integer comparison gives the total order time, then start order. A gear change or a suspension leaves the old entry
-//! behind; [`super::Cluster`] recognises it as stale because the slot holds another end, and skips it.
+//! Completions are packed into 128 bits (time, start sequence, slot), so that one integer comparison gives the total
+//! order time, then start order.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::hint::select_unpredictable;
 
 /// A future completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) key: u64,
-    pub(crate) seq: u32,
-    pub(crate) slot: u32,
+    /// The place in the order of starts, then the slot in the lower half: one number, as they are compared.
+    seq_and_slot: u64,
 }
 
 impl End {
-    #[inline]
-    fn unpack(packed: u128) -> End {
-        End { key: (packed >> 64) as u64, seq: (packed >> 32) as u32, slot: packed as u32 }
+    /// The end of a job that does not execute.
+    const NEVER: End = End { key: u64::MAX, seq_and_slot: u64::MAX };
+
+    #[inline(always)]
+    pub(crate) fn new(key: u64, seq: u32, slot: u32) -> End {
+        End { key, seq_and_slot: u64::from(seq) << 32 | u64::from(slot) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn seq(self) -> u32 {
+        (self.seq_and_slot >> 32) as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot(self) -> usize {
+        self.seq_and_slot as u32 as usize
+    }
+
+    /// The earlier of two ends, without a branch: a processor cannot predict which one it is.
+    #[inline(always)]
+    fn earlier(self, other: End) -> End {
+        let tie = (other.key == self.key) & (other.seq_and_slot < self.seq_and_slot);
+        let other_first = (other.key < self.key) | tie;
+        End {
+            key: select_unpredictable(other_first, other.key, self.key),
+            seq_and_slot: select_unpredictable(other_first, other.seq_and_slot, self.seq_and_slot),
+        }
     }
 }
 
-/// Future completions, earliest first, equal times in the order of starts.
-#[derive(Debug, Clone, Default)]
+/// Future completions, at most one for each slot, and the first of them: the earliest, of equal times the job that
+/// started first.
+///
+/// A tournament among the slots: a change of one end replays the path from its leaf to the root.
+#[derive(Debug, Clone)]
 pub(crate) struct Ends {
-    heap: BinaryHeap<Reverse<u128>>,
+    /// The nodes of a complete binary tree, two brothers side by side: the root is node 1, the children of node i are
+    /// 2 i and 2 i + 1, slot j is the leaf `leaves + j`. A leaf is the end of its slot, an inner node the first of its
+    /// children.
+    brothers: Vec<[End; 2]>,
+    leaves: usize,
+    /// The root.
+    first: End,
+}
+
+impl Default for Ends {
+    fn default() -> Ends {
+        Ends { brothers: vec![[End::NEVER; 2]], leaves: 1, first: End::NEVER }
+    }
 }
 
 impl Ends {
+    /// Sets the end of the job in a slot.
     #[inline]
-    pub(crate) fn push(&mut self, end: End) {
-        let low = u64::from(end.seq) << 32 | u64::from(end.slot);
-        self.heap.push(Reverse(u128::from(end.key) << 64 | u128::from(low)));
+    pub(crate) fn set(&mut self, end: End) {
+        while end.slot() >= self.leaves {
+            self.grow();
+        }
+        self.play(end.slot(), end);
     }
 
+    /// Removes the end of the job in a slot, if it has one.
     #[inline]
-    pub(crate) fn peek(&self) -> Option<End> {
-        self.heap.peek().map(|&Reverse(packed)| End::unpack(packed))
+    pub(crate) fn clear(&mut self, slot: usize) {
+        self.play(slot, End::NEVER);
     }
 
-    /// Key of the first completion, whether it is stale or not; greater than every key if there is none.
+    /// Key of the first completion; greater than every key if there is none.
     #[inline]
     pub(crate) fn first_key(&self) -> u64 {
-        self.heap.peek().map_or(u64::MAX, |&Reverse(packed)| (packed >> 64) as u64)
+        self.first.key
     }
 
+    /// Takes the first completion out if its key is `key`.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<End> {
-        self.heap.pop().map(|Reverse(packed)| End::unpack(packed))
+    pub(crate) fn take(&mut self, key: u64) -> Option<End> {
+        let end = self.first;
+        (end.key == key).then(|| {
+            self.clear(end.slot());
+            end
+        })
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+    /// Sets a leaf and the nodes above it.
+    #[inline(always)]
+    fn play(&mut self, slot: usize, end: End) {
+        let (mut at, mut first) = (self.leaves + slot, end);
+        while at > 1 {
+            let brothers = &mut self.brothers[at / 2];
+            brothers[at % 2] = first;
+            first = first.earlier(brothers[1 - at % 2]);
+            at /= 2;
+        }
+        self.first = first;
     }
 
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(End) -> bool) {
-        self.heap.retain(|&Reverse(packed)| keep(End::unpack(packed)));
+    /// Doubles the slots that there is room for.
+    #[cold]
+    fn grow(&mut self) {
+        let ends: Vec<End> = (0..self.leaves).map(|slot| self.leaf(slot)).collect();
+        self.leaves *= 2;
+        self.brothers = vec![[End::NEVER; 2]; self.leaves];
+        for (slot, end) in ends.into_iter().enumerate() {
+            self.play(slot, end);
+        }
+    }
+
+    fn leaf(&self, slot: usize) -> End {
+        let at = self.leaves + slot;
+        if at == 1 { self.first } else { self.brothers[at / 2][at % 2] }
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.heap.capacity() * size_of::<u128>()
+        self.brothers.capacity() * size_of::<[End; 2]>()
     }
 }
 
@@ -81,16 +148,18 @@ mod tests {
     use crate::timers::time_key;
 
     #[test]
-    fn equal_ends_come_in_start_order() {
+    fn ends_come_by_time_then_start() {
         let mut ends = Ends::default();
-        for (time, seq) in [(5.0, 3), (5.0, 1), (4.0, 7), (5.0, 2)] {
-            ends.push(End { key: time_key(time), seq, slot: 0 });
+        for (slot, (time, seq)) in (0..).zip([(5.0, 3), (5.0, 1), (4.0, 7), (5.0, 2), (9.0, 4), (6.0, 5)]) {
+            ends.set(End::new(time_key(time), seq, slot));
         }
+        // Another end for a slot replaces the earlier one.
+        ends.set(End::new(time_key(4.5), 5, 5));
+        ends.clear(4);
         let mut order = Vec::new();
-        while let Some(end) = ends.peek() {
-            order.push(end.seq);
-            ends.pop();
+        while let Some(end) = ends.take(ends.first_key()).filter(|end| end.key != u64::MAX) {
+            order.push(end.seq());
         }
-        assert_eq!(order, [7, 1, 2, 3]);
+        assert_eq!(order, [7, 5, 1, 2, 3]);
     }
 }

@@ -98,7 +98,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             }
             phase[job as usize] = slot;
             if run.executing {
-                ends.push(End { key: time_key(run.end_s), seq: slot, slot });
+                ends.set(End::new(time_key(run.end_s), slot, slot));
             }
             running.push(run);
         }

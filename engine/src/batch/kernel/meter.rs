@@ -4,6 +4,8 @@
 //! at it and what one draws. [`Meter::advance`] integrates an interval over the few levels in use, so an instant costs the
 //! same however many procs the machine has.
 
+use std::ops::Range;
+
 /// Bins of the power distribution: exact for machines with up to this many procs and one gear in use.
 const POWER_BINS_MAX: f64 = 16_384.0;
 
@@ -16,15 +18,14 @@ pub(crate) struct Level {
     pub(crate) watts: f64,
     /// Proc-seconds spent here.
     pub(crate) proc_s: f64,
-    used: bool,
 }
 
 /// What is integrated over time while the simulation runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     levels: Vec<Level>,
-    /// Levels that have ever had procs: the others need not be looked at.
-    used: Vec<u16>,
+    /// The levels before these and behind them have never had procs: they need not be looked at.
+    used: Range<usize>,
     now_s: f64,
     /// Submitted jobs that have not started.
     pub(crate) waiting_count: u32,
@@ -37,7 +38,6 @@ pub(crate) struct Meter {
     /// Idle procs of all classes.
     pub(crate) idle_procs: u32,
     pub(crate) lost_proc_s: f64,
-    pub(crate) power_peak_w: f64,
     /// Constant power besides that of the levels (W).
     static_w: f64,
     bins: Bins,
@@ -74,17 +74,17 @@ impl Meter {
         static_w: f64,
         now_s: f64,
     ) -> Meter {
-        let levels: Vec<Level> = levels
-            .into_iter()
-            .map(|(procs, watts)| Level { procs: f64::from(procs), watts, proc_s: 0.0, used: procs > 0 })
-            .collect();
+        let levels: Vec<Level> =
+            levels.into_iter().map(|(procs, watts)| Level { procs: f64::from(procs), watts, proc_s: 0.0 }).collect();
         let all: f64 = levels.iter().map(|l| l.procs).sum();
         let low_w = levels.iter().map(|l| l.watts).fold(f64::INFINITY, f64::min) * all + static_w;
         let high_w = levels.iter().map(|l| l.watts).fold(0.0, f64::max) * all + static_w;
         let count = all.clamp(1.0, POWER_BINS_MAX);
         let per_w = if high_w > low_w { count / (high_w - low_w) } else { 0.0 };
+        let has_procs = |level: &Level| level.procs > 0.0;
+        let first = levels.iter().position(has_procs).unwrap_or(0);
         Meter {
-            used: (0..levels.len()).filter(|&i| levels[i].used).map(|i| i as u16).collect(),
+            used: first..levels.iter().rposition(has_procs).map_or(first, |last| last + 1),
             levels,
             now_s,
             waiting_count: 0,
@@ -95,7 +95,6 @@ impl Meter {
             backlog_s: 0.0,
             idle_procs,
             lost_proc_s: 0.0,
-            power_peak_w: 0.0,
             static_w,
             bins: Bins { low_w, per_w, bins: vec![Bin::default(); count as usize + 2] },
         }
@@ -116,7 +115,6 @@ impl Meter {
             idle_procs: self.idle_procs,
             static_w: self.static_w,
             lost_proc_s: 0.0,
-            power_peak_w: 0.0,
             bins: Bins { low_w: self.bins.low_w, per_w: 0.0, bins: vec![Bin::default()] },
         }
     }
@@ -131,12 +129,10 @@ impl Meter {
         self.now_s = now_s;
         // The power is summed from the counts, not followed by differences: no drift.
         let mut power_w = self.static_w;
-        for &level in &self.used {
-            let level = &mut self.levels[usize::from(level)];
+        for level in &mut self.levels[self.used.clone()] {
             level.proc_s += level.procs * dt;
             power_w += level.procs * level.watts;
         }
-        raise(&mut self.power_peak_w, power_w);
         self.bins.add(power_w, dt);
         if self.waiting_count > 0 {
             self.waiting_max = self.waiting_max.max(self.waiting_count);
@@ -152,19 +148,8 @@ impl Meter {
     pub(crate) fn shift(&mut self, from: usize, to: usize, procs: u32) {
         let procs = f64::from(procs);
         self.levels[from].procs -= procs;
-        let level = &mut self.levels[to];
-        level.procs += procs;
-        if !level.used {
-            self.first_use(to);
-        }
-    }
-
-    #[cold]
-    fn first_use(&mut self, level: usize) {
-        self.levels[level].used = true;
-        // Ascending, so that the order of a sum does not depend on the order of first uses.
-        let at = self.used.partition_point(|&other| usize::from(other) < level);
-        self.used.insert(at, level as u16);
+        self.levels[to].procs += procs;
+        self.used = self.used.start.min(to)..self.used.end.max(to + 1);
     }
 
     /// A job arrives: it waits with this much work (proc-seconds).
@@ -206,7 +191,12 @@ impl Meter {
                 return Some(bin.top_w);
             }
         }
-        Some(self.power_peak_w)
+        Some(self.power_peak_w())
+    }
+
+    /// Greatest power over an interval of positive length (W); 0 if no time passed.
+    pub(crate) fn power_peak_w(&self) -> f64 {
+        self.bins.bins.iter().map(|bin| bin.top_w).fold(0.0, f64::max)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -256,7 +246,7 @@ mod tests {
         assert_eq!(meter.waiting_s, 10.0);
         assert_eq!(meter.backlog_s, 200.0);
         assert_eq!(meter.lost_proc_s, 10.0);
-        assert_eq!(meter.power_peak_w, 16.0);
+        assert_eq!(meter.power_peak_w(), 16.0);
         // 16 W for 10 s of 190 s (5.3%), 4 W otherwise.
         assert_eq!(meter.power_quantile_w(0.94), Some(4.0));
         assert_eq!(meter.power_quantile_w(0.95), Some(16.0));

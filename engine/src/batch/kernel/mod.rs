@@ -127,7 +127,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// Key of the next instant; greater than every key if nothing is left to happen.
     #[inline(always)]
     fn next_key(&mut self) -> u64 {
-        let next = self.cluster.next_end_key();
+        let next = self.cluster.ends.first_key();
         next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX))
     }
 
@@ -170,7 +170,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
 
     fn batch_instant(&mut self, now: u64) -> Result<(), Stop> {
         loop {
-            while let Some(end) = self.cluster.take_end(now) {
+            while let Some(end) = self.cluster.ends.take(now) {
                 self.count_event()?;
                 self.complete(end);
             }
@@ -181,7 +181,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
                 self.alarm()?;
             }
             self.policy.pass(&mut self.cluster)?;
-            if self.cluster.next_end_key() != now {
+            if self.cluster.ends.first_key() != now {
                 return Ok(());
             }
         }
@@ -212,10 +212,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// Takes the completions of this instant out of the queue. `release`: those whose estimated end has come give their
     /// procs back at once.
     fn collect_due(&mut self, now: u64, release: bool) -> Result<(), Stop> {
-        while let Some(end) = self.cluster.next_end()
-            && end.key == now
-        {
-            self.cluster.ends.pop();
+        while let Some(end) = self.cluster.ends.take(now) {
             let released = release && self.cluster.estimated_end_of(end) <= self.cluster.now_s();
             if released {
                 self.complete(end);

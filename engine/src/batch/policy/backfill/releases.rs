@@ -24,6 +24,8 @@ pub(crate) struct Releases {
     ends_s: Vec<f64>,
     /// In the same order.
     holders: Vec<Holder>,
+    /// Places at the front that are of no job any more.
+    front: usize,
     /// How many have ended.
     ended: usize,
 }
@@ -54,7 +56,12 @@ impl Releases {
     #[inline]
     pub(crate) fn add(&mut self, job: JobId, procs: u32, end_s: f64, runs: impl Fn(JobId) -> bool) {
         let holder = Holder::new(job, procs);
-        if self.ends_s.len() > FEW {
+        if self.front > FEW || (self.front > 0 && self.len() > FEW) {
+            self.ends_s.drain(..self.front);
+            self.holders.drain(..self.front);
+            self.front = 0;
+        }
+        if self.len() > FEW {
             self.add_to_many(holder, end_s, runs);
             return;
         }
@@ -62,8 +69,8 @@ impl Releases {
         self.ends_s.push(end_s);
         self.holders.push(holder);
         // Slices of one length, so that no index needs a check.
-        let ends_s = self.ends_s.as_mut_slice();
-        let holders = &mut self.holders[..ends_s.len()];
+        let ends_s = &mut self.ends_s[self.front..];
+        let holders = &mut self.holders[self.front..][..ends_s.len()];
         let mut at = ends_s.len() - 1;
         while let Some(&before_s) = ends_s[..at].last()
             && before_s > end_s
@@ -99,16 +106,31 @@ impl Releases {
     /// A job that was added has ended.
     #[inline]
     pub(crate) fn remove(&mut self, job: JobId) {
-        if self.ends_s.len() > FEW {
+        if self.len() > FEW {
             self.ended += 1;
             return;
         }
-        let Some(at) = self.holders.iter().position(|holder| holder.job() == job) else {
+        // Each moves one place backward, from the first up to the one that takes the place of the job: most jobs that end
+        // were expected to end before most that run. A loop is quicker here than two calls that move memory.
+        let mut places = self.ends_s[self.front..].iter_mut().zip(&mut self.holders[self.front..]);
+        let Some((&mut mut end_s, &mut mut holder)) = places.next() else {
             debug_assert!(false, "job {job} was not added");
             return;
         };
-        self.ends_s.remove(at);
-        self.holders.remove(at);
+        self.front += 1;
+        for (place_s, place) in places {
+            if holder.job() == job {
+                break;
+            }
+            (end_s, *place_s) = (*place_s, end_s);
+            (holder, *place) = (*place, holder);
+        }
+        debug_assert_eq!(holder.job(), job, "it was added");
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.ends_s.len() - self.front
     }
 
     /// The first estimated end at which `need` procs are free, with all jobs that are expected to have ended by then
@@ -133,7 +155,8 @@ impl Releases {
         runs: impl Fn(JobId) -> bool,
         coming: impl Iterator<Item = (f64, u32)>,
     ) -> Option<Shadow> {
-        let held = self.holders.iter().zip(&self.ends_s).filter(|(holder, _)| runs(holder.job()));
+        let held =
+            self.holders[self.front..].iter().zip(&self.ends_s[self.front..]).filter(|(holder, _)| runs(holder.job()));
         let mut given: Vec<(f64, u32)> = held.map(|(holder, &end_s)| (end_s, holder.procs())).chain(coming).collect();
         given.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut available = free;
@@ -149,7 +172,7 @@ impl Releases {
     #[inline(always)]
     fn walk(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
         let mut available = free;
-        let mut ends = self.ends_s.iter().zip(&self.holders);
+        let mut ends = self.ends_s[self.front..].iter().zip(&self.holders[self.front..]);
         // Multiplied, not branched: whether a job still runs is hard to predict.
         let given = |holder: &Holder| holder.procs() * u32::from(runs(holder.job()));
         let at_s = loop {
