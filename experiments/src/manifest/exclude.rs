@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use powersweep_engine::Value;
 use powersweep_engine::components;
-use powersweep_engine::spec::{Param, Role};
+use powersweep_engine::spec::Role;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
