@@ -19,8 +19,8 @@ use crate::records::{CoveredRecord, EncodedRows, Record, RowsRecord, Stored, Tab
 /// Most rows of one hand-in.
 pub(super) const HAND_IN_ROWS_MAX: u32 = 65_536;
 
-/// Most staged parts of one hand-in: one a table.
-const STAGED_MAX: usize = 4;
+/// Most uploads of one hand-in: one a table.
+const UPLOADS_MAX: usize = 4;
 
 /// Deleted uploads that are remembered: a hand-in that names one comes again after a broken connection, so soon.
 const DISCARDED_MAX: usize = 65_536;
@@ -30,18 +30,15 @@ struct Checked {
     /// Per row: its task, if the row is wanted, and the lease it came under.
     rows: Vec<(Option<u64>, LeaseId)>,
     wanted: u64,
-    staged: Vec<Staged>,
+    uploads: Vec<(Table, Upload)>,
     /// Uploads of tables that an edit gave up after the tasks were leased.
-    unasked: Vec<Staged>,
+    unasked: Vec<(Table, Upload)>,
 }
 
-/// An uploaded object as its hand-in names it.
-#[derive(Clone, Copy)]
-struct Staged {
-    table: Table,
-    part_id: Uuid,
-    rows: u64,
-    bytes: u64,
+/// An uploaded object as its hand-in names it. `None` if there is no such table, or the id is none.
+fn upload_of(named: &v1::Upload) -> Option<(Table, Upload)> {
+    let (table, part_id) = (Table::from_name(&named.table)?, Uuid::from_slice(&named.part_id).ok()?);
+    Some((table, Upload { part_id: part_id.into(), rows: named.rows, bytes: named.bytes }))
 }
 
 /// Why a hand-in is not taken.
@@ -65,7 +62,7 @@ impl Farm {
         self.discard_unknown(name, &checked.unasked);
         if checked.wanted == 0 {
             // All known: sent again after a lost acknowledgement, or overtaken by a duplicate.
-            self.discard_unknown(name, &checked.staged);
+            self.discard_unknown(name, &checked.uploads);
             self.out.ack(conn, hand_in.id);
             return;
         }
@@ -91,7 +88,7 @@ impl Farm {
             return wrong(format!("{rows} rows for {named} tasks (1 to {HAND_IN_ROWS_MAX} are possible)"));
         }
         let mut checked =
-            Checked { rows: Vec::with_capacity(named), wanted: 0, staged: Vec::new(), unasked: Vec::new() };
+            Checked { rows: Vec::with_capacity(named), wanted: 0, uploads: Vec::new(), unasked: Vec::new() };
         let mut last = None;
         let mut seen = BTreeSet::new();
         let mut ordered = true;
@@ -110,43 +107,42 @@ impl Farm {
                 checked.rows.push((fresh, lease));
             }
         }
-        self.check_staged(experiment, hand_in, &mut checked)?;
+        self.check_uploads(experiment, hand_in, &mut checked)?;
         Ok(checked)
     }
 
-    fn check_staged(
+    fn check_uploads(
         &self,
         experiment: &Experiment,
         hand_in: &v1::HandIn,
         checked: &mut Checked,
     ) -> Result<(), Trouble> {
         let wrong = |reason: String| Err(Trouble::Wrong(reason));
-        if hand_in.staged.len() > STAGED_MAX {
-            return wrong(format!("{} staged parts (at most {STAGED_MAX})", hand_in.staged.len()));
+        if hand_in.uploads.len() > UPLOADS_MAX {
+            return wrong(format!("{} uploads (at most {UPLOADS_MAX})", hand_in.uploads.len()));
         }
         let earlier = hand_in.generation < experiment.record.generation;
-        for part in &hand_in.staged {
-            let known = (Table::from_name(&part.table), Uuid::from_slice(&part.part_id));
-            match known {
-                (Some(table), Ok(part_id)) if experiment.record.tables().any(|asked| asked == table) => {
-                    checked.staged.push(Staged { table, part_id, rows: part.rows, bytes: part.bytes });
+        for named in &hand_in.uploads {
+            match upload_of(named) {
+                Some(upload) if experiment.record.tables().any(|asked| asked == upload.0) => {
+                    checked.uploads.push(upload);
                 }
-                (Some(table), Ok(part_id)) if earlier => {
-                    checked.unasked.push(Staged { table, part_id, rows: part.rows, bytes: part.bytes });
-                }
+                Some(upload) if earlier => checked.unasked.push(upload),
                 _ => {
-                    let table = &part.table;
-                    return wrong(format!("a staged part of table {table:?}, which nobody asked for, or without id"));
+                    let table = &named.table;
+                    return wrong(format!(
+                        "an upload of table {table:?}, which the experiment does not have, or without id"
+                    ));
                 }
             }
         }
-        if checked.staged.is_empty() || checked.wanted == 0 {
+        if checked.uploads.is_empty() || checked.wanted == 0 {
             return Ok(());
         }
         if checked.wanted < checked.rows.len() as u64 {
             return Err(Trouble::Overtaken);
         }
-        if checked.staged.iter().any(|staged| self.discarded.contains(&staged.part_id)) {
+        if checked.uploads.iter().any(|(_, upload)| self.discarded.contains(&*upload.part_id)) {
             return Err(Trouble::Discarded);
         }
         Ok(())
@@ -298,15 +294,11 @@ impl Farm {
                 }
             }
         }
-        for part in hand_in.staged.iter().take(STAGED_MAX) {
-            if let (Some(table), Ok(part_id)) = (Table::from_name(&part.table), Uuid::from_slice(&part.part_id)) {
-                let staged = Staged { table, part_id, rows: part.rows, bytes: part.bytes };
-                self.discard_unknown(&hand_in.experiment, &[staged]);
-            }
-        }
+        let uploads: Vec<_> = hand_in.uploads.iter().take(UPLOADS_MAX).filter_map(upload_of).collect();
+        self.discard_unknown(&hand_in.experiment, &uploads);
     }
 
-    /// Keeps staged objects for a part, in the batch of their tasks' rows.
+    /// Keeps uploads for a part, in the batch of their tasks' rows.
     fn stage(&mut self, hand_in: &v1::HandIn, checked: &Checked, now: Now) {
         let name = hand_in.experiment.as_str();
         let experiment = self.experiments.get_mut(name).expect("checked");
@@ -321,16 +313,15 @@ impl Farm {
             let tasks = rows.covered;
             self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table: table.into(), tasks }));
         }
-        for &Staged { table, part_id, rows, bytes } in &checked.staged {
-            let upload = Upload { part_id: part_id.into(), rows, bytes };
+        for &(table, upload) in &checked.uploads {
             self.put_record(name, table, hand_in.generation, Vec::new(), Some(upload), now);
         }
     }
 
-    /// Deletes staged objects of a hand-in that is not taken, unless they were accepted before.
-    fn discard_unknown(&mut self, name: &str, staged: &[Staged]) {
+    /// Deletes uploads of a hand-in that is not taken, unless they were accepted before.
+    fn discard_unknown(&mut self, name: &str, uploads: &[(Table, Upload)]) {
         let Some(experiment) = self.experiments.get(name) else { return };
-        for &Staged { table, part_id, .. } in staged {
+        for &(table, Upload { part_id: Stored(part_id), .. }) in uploads {
             if !experiment.keeps(table, part_id) {
                 // Identities begin with the time: the first is the oldest.
                 if self.discarded.insert(part_id) && self.discarded.len() > DISCARDED_MAX {

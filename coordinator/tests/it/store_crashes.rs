@@ -161,7 +161,7 @@ impl Owner<'_> {
         self.store.stage("e", Table::Jobs, part_id, a_part("e", part_id, range.clone())).await?;
         self.last_id += 1;
         self.handed_in.insert(self.last_id, ids.clone());
-        let staged = v1::Upload {
+        let upload = v1::Upload {
             table: "jobs".into(),
             part_id: part_id.as_bytes().to_vec().into(),
             rows: ids.len() as u64,
@@ -173,7 +173,7 @@ impl Owner<'_> {
             generation: lease.generation,
             done: vec![v1::LeaseTasks { lease: lease.id, indices: indices.to_vec() }],
             rows: wire::encode(&rows_of(Table::Tasks, range)).expect("small enough"),
-            staged: vec![staged],
+            uploads: vec![upload],
             spent: None,
         };
         self.message(ToFarm::HandIn(hand_in), ids.len() as u32).await

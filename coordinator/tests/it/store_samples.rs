@@ -70,7 +70,10 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             ],
             upload: None,
         }),
-        Record::Rows(upload(7, Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0004), 5_000)),
+        Record::Rows(RowsRecord {
+            experiment: "etinski2010".into(),
+            ..upload(7, Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0004), 5_000)
+        }),
         Record::Intent(Intent {
             experiment: "etinski2010".into(),
             table: Table::Failures.into(),

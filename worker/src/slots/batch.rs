@@ -124,14 +124,14 @@ impl Taken {
     /// Encodes the rows for the wire, and each optional table as one Parquet object.
     pub(crate) fn encode(&self) -> Result<FinishedBatch, ResultsError> {
         let experiment = || self.experiment.name.to_string();
-        let (mut objects, mut staged) = (Vec::new(), Vec::new());
+        let (mut objects, mut uploads) = (Vec::new(), Vec::new());
         for (table, batch) in &self.optional {
             let footer =
                 part::Footer { experiment: experiment(), part_id: Uuid::now_v7(), rows: batch.num_rows() as u64 };
             let data = part::encode(&batch.schema(), std::slice::from_ref(batch), &footer)?;
             let (table, part_id) = ((*table).to_owned(), Bytes::copy_from_slice(footer.part_id.as_bytes()));
             let bytes = data.len() as u64;
-            staged.push(v1::Upload { table: table.clone(), part_id: part_id.clone(), rows: footer.rows, bytes });
+            uploads.push(v1::Upload { table: table.clone(), part_id: part_id.clone(), rows: footer.rows, bytes });
             let lease = self.done.first().and_then(|tasks| tasks.lease);
             objects.push(v1::UploadPartRequest { experiment: experiment(), table, part_id, lease, data });
         }
@@ -141,7 +141,7 @@ impl Taken {
             generation: self.experiment.generation,
             done: self.done.clone(),
             rows: wire::encode(&self.tasks)?,
-            staged,
+            uploads,
             spent: Some(self.spent),
         };
         Ok(FinishedBatch { hand_in, objects })

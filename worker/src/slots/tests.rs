@@ -337,7 +337,7 @@ fn job_records_are_one_object_a_hand_in() {
     let farm = Farm::start(SWF, 1, TaskLimits::default(), tables);
     farm.lease(0, 2);
     let (messages, uploads) = farm.collect(2);
-    let staged = |m: &Body| if let Body::HandIn(h) = m { h.staged.clone() } else { vec![] };
+    let staged = |m: &Body| if let Body::HandIn(h) = m { h.uploads.clone() } else { vec![] };
     let staged: Vec<v1::Upload> = messages.iter().flat_map(staged).collect();
     assert_eq!(staged.iter().map(|s| s.rows).sum::<u64>(), 4, "two tasks of two jobs");
     for (staged, upload) in staged.iter().zip(&uploads) {

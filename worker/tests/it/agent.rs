@@ -231,7 +231,7 @@ async fn parts_are_staged_before_their_hand_in() {
     conn.experiment(SWF, &["jobs"], tiny_digest()).await;
     conn.lease(1, 0, 2).await;
     let hand_in = conn.hand_in().await;
-    let staged = &hand_in.staged[0];
+    let staged = &hand_in.uploads[0];
     {
         let facts = farm.facts.lock().expect("no panic");
         let (first, bytes) = &facts.parts[0];

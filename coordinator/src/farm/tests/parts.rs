@@ -50,7 +50,7 @@ impl Slow {
         let rows = self.wire.identities("e", lease.generation, &[task]);
         self.wire.staging.insert(part_id, rows);
         let part_id = part_id.as_bytes().to_vec().into();
-        body.staged.push(v1::Upload { table: "jobs".into(), part_id, rows: 1, bytes });
+        body.uploads.push(v1::Upload { table: "jobs".into(), part_id, rows: 1, bytes });
         self.wire.send(self.conn, ToFarm::HandIn(body));
         self.pass(pause);
     }

@@ -238,7 +238,7 @@ fn with_upload(wire: &mut Wire, body: ToFarm, part: u128) -> ToFarm {
     let tasks = wire.identities(&hand_in.experiment, hand_in.generation, &hand_in.done[0].indices);
     wire.staging.insert(part_id, tasks);
     let part = v1::Upload { table: "jobs".into(), part_id: part_id.as_bytes().to_vec().into(), rows: 1, bytes: 1 };
-    hand_in.staged.push(part);
+    hand_in.uploads.push(part);
     ToFarm::HandIn(hand_in)
 }
 

@@ -372,7 +372,7 @@ pub(super) fn hand_in(id: u64, lease: &v1::Lease, done: &[u64]) -> ToFarm {
         generation: lease.generation,
         done: vec![v1::LeaseTasks { lease: lease.id, indices: done.to_vec() }],
         rows: rows(lease.generation, done),
-        staged: Vec::new(),
+        uploads: Vec::new(),
         spent: Some(v1::TimeSpent { engine_s: 0.5 * done.len() as f64, ..Default::default() }),
     })
 }

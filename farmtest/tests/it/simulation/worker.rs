@@ -429,7 +429,7 @@ impl World {
             let (table, part_id) = ("jobs".to_owned(), Bytes::copy_from_slice(part_id.as_bytes()));
             let (rows, bytes) = (tasks.len() as u64, rows.len() as u64);
             let part = v1::Upload { table: table.clone(), part_id: part_id.clone(), rows, bytes };
-            finished.hand_in.staged.push(part);
+            finished.hand_in.uploads.push(part);
             let (experiment, data) = (experiment.name.to_string(), finished.hand_in.rows.clone());
             finished.objects.push(v1::UploadPartRequest { experiment, table, part_id, lease: None, data });
         }
@@ -471,7 +471,7 @@ pub(super) fn is_of_gone(reason: &str) -> bool {
 fn brief(message: &ToFarm) -> String {
     match message {
         ToFarm::HandIn(hand_in) => {
-            format!("hand-in {} of {:?}, staged {}", hand_in.id, hand_in.done, hand_in.staged.len())
+            format!("hand-in {} of {:?}, staged {}", hand_in.id, hand_in.done, hand_in.uploads.len())
         }
         other => format!("{other:?}"),
     }
