@@ -78,6 +78,21 @@ fn rows_of_an_earlier_manifest_do_not_count() {
     sandbox.run(&["check", "good.toml"]).exits(0).prints(&["120 ± 0"]);
 }
 
+/// `queue_order` is a column of `tasks`; jobs of tasks that left the manifest are none of the claim's.
+#[test]
+fn claims_on_jobs_may_name_parameters() {
+    let sandbox = Sandbox::new();
+    let with_jobs = |seeds| synthetic("two", seeds).replace("version = 1\n", "version = 1\ntables = [\"jobs\"]\n");
+    sandbox.write("two.toml", with_jobs(3));
+    sandbox.run(&["run", "two.toml", "--quiet"]).exits(0);
+    sandbox.write("two.toml", with_jobs(2));
+    let value = "value = { column = \"jobs_count\", aggregate = \"sum\" }";
+    let of_jobs = "value = { table = \"jobs\", column = \"wait_s\", aggregate = \"count\" }";
+    sandbox.write("jobs.toml", claims("two.toml", 1e9, true).replace(value, of_jobs));
+    let checked = sandbox.run(&["check", "jobs.toml"]).exits(0).says(&["3 demanded claims hold"]);
+    checked.prints(&["jobs of the sweep, sjf", "120 ± 0", "two.toml.jobs.wait_s"]);
+}
+
 #[test]
 fn what_cannot_be_checked_is_said() {
     let sandbox = Sandbox::new();
