@@ -170,7 +170,7 @@ fn defined_in(path: &[String], modules: &Crate<'_>, hops: usize) -> Option<Path>
     }
 }
 
-/// Every path of some code: names joined by `::`. Macros are left out: `crate::name!` says nothing of where it is defined.
+/// Every path of some code: names joined by `::`. Without macros: `crate::name!` does not show where it is defined.
 fn paths(code: &str) -> impl Iterator<Item = Path> + '_ {
     let in_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '!');
     let words = code.split(move |c| !in_path(c)).filter(|word| word.contains("::") && !word.ends_with('!'));
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_circle_above_the_ceiling_is_found_with_its_arrows() {
         assert!(found(&chain(CEILING + 1, "")).is_empty(), "a chain is no circle");
-        assert!(found(&chain(CEILING, "use crate::m1::X;\n")).is_empty(), "so many may");
+        assert!(found(&chain(CEILING, "use crate::m1::X;\n")).is_empty(), "a circle at the ceiling");
         for last in ["use crate::m1::X;\n", "use super::{m1::{X}, y};\n", "fn a() {\n    crate::m1::b();\n}\n"] {
             let found = found(&chain(CEILING + 1, last));
             assert_eq!(found.len(), 1, "{last}");
