@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use powersweep_engine::workload::swf::{self, SwfLog};
+use powersweep_engine::workload::LogFormat;
+use powersweep_engine::workload::swf::SwfLog;
 use powersweep_experiments::{Digest, Manifest, ManifestErrors, Sweep, manifests};
 use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
@@ -83,15 +84,17 @@ pub fn log(library: &Library, name: &str, sha256: Option<Digest>) -> Result<LogB
     })
 }
 
-/// Reads a log's records.
-pub fn parsed(bytes: &LogBytes) -> Result<SwfLog, Failure> {
-    swf::parse(&bytes.bytes, &bytes.origin.to_string()).or_exit(Exit::Workload)
+/// Reads a log's records, in the format that its file's name says.
+pub fn parsed(bytes: &LogBytes) -> Result<(&'static LogFormat, SwfLog), Failure> {
+    let file = bytes.origin.to_string();
+    let format = LogFormat::of_file(&file);
+    Ok((format, (format.parse)(&bytes.bytes, &file).or_exit(Exit::Workload)?))
 }
 
 /// Digests of every log that a manifest needs; the texts are not kept. Each log is also parsed: a damaged log is
 /// refused before an experiment is pinned to its bytes.
 pub fn digests(manifest: &Manifest, library: &Library) -> Result<BTreeMap<String, Digest>, Failure> {
-    read_logs(manifest, library, |_, _| {})
+    read_logs(manifest, library, |_, _, _| {})
 }
 
 /// The same, and keeps the parsed logs in `memory`, so that a worker of this process need not read them again.
@@ -100,13 +103,13 @@ pub fn digests_and_logs(
     library: &Library,
     memory: &ParsedLogs,
 ) -> Result<BTreeMap<String, Digest>, Failure> {
-    read_logs(manifest, library, |digest, log| memory.insert(digest, log))
+    read_logs(manifest, library, |digest, format, log| memory.insert(digest, format, log))
 }
 
 fn read_logs(
     manifest: &Manifest,
     library: &Library,
-    keep: impl Fn(Digest, SwfLog) + Sync,
+    keep: impl Fn(Digest, &LogFormat, SwfLog) + Sync,
 ) -> Result<BTreeMap<String, Digest>, Failure> {
     let logs = manifest.logs();
     let next = AtomicUsize::new(0);
@@ -114,7 +117,8 @@ fn read_logs(
     let look = || {
         while let Some(needed) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let digest = log(library, &needed.log, needed.sha256).and_then(|bytes| {
-                keep(bytes.digest, parsed(&bytes)?);
+                let (format, log) = parsed(&bytes)?;
+                keep(bytes.digest, format, log);
                 Ok(bytes.digest)
             });
             found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.log, digest);

@@ -18,7 +18,7 @@ use crate::{summary, workload};
 /// Every component of this build: roles in their order of [`Role::ALL`] for each model, and in each the order in which its
 /// components were added, which is that of their columns.
 pub static COMPONENTS: LazyLock<Vec<&'static Component>> = LazyLock::new(|| {
-    let mut all: Vec<&'static Component> = vec![&workload::swf::COMPONENT];
+    let mut all: Vec<&'static Component> = workload::FORMATS.iter().map(|format| &format.component).collect();
     all.extend(workload::GENERATORS.iter().map(|generator| &generator.component));
     all.extend([
         &workload::rules::COMPONENT,

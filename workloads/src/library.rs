@@ -2,13 +2,17 @@
 use std::fs::{self, File};
 use std::path::{self, Path, PathBuf};
 
+use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::Digest;
 
 use crate::{Cache, Limits, LoadError, decompress, download};
 
 /// Endings that are appended to a log's name, in this order, to find its file; with the last one the name is the file
 /// name.
-const ENDINGS: [&str; 4] = [".swf.gz", ".swf.zst", ".swf", ""];
+fn endings() -> impl Iterator<Item = String> {
+    let of_format = |format: &&LogFormat| [".gz", ".zst", ""].map(|packed| format!(".{}{packed}", format.suffix));
+    FORMATS.iter().flat_map(of_format).chain([String::new()])
+}
 
 /// Greatest number of similar names in the message about a missing log.
 const NEAREST_SHOWN: usize = 3;
@@ -76,7 +80,8 @@ impl Library {
     /// Loads a log.
     ///
     /// - `http://` or `https://`: downloaded; `sha256` (of the file as downloaded) is required.
-    /// - with a path separator: that file, or the file with `.swf.gz`, `.swf.zst` or `.swf` behind it.
+    /// - with a path separator: that file, or the file with `.swf.gz`, `.swf.zst` or `.swf` behind it (or the suffix of
+    ///   another format).
     /// - else a name: in each folder of the search path `NAME.swf.gz`, `NAME.swf.zst`, `NAME.swf`, `NAME`, then the
     ///   same in the current folder.
     ///
@@ -97,8 +102,8 @@ impl Library {
             if is_path { vec![here] } else { self.search_path.iter().map(PathBuf::as_path).chain([here]).collect() };
         for folder in &folders {
             // A path is tried as it stands first, a name with the endings of logs first.
-            let first = if is_path { Some("") } else { None };
-            for ending in first.into_iter().chain(ENDINGS) {
+            let first = is_path.then(String::new);
+            for ending in first.into_iter().chain(endings()) {
                 let file = folder.join(format!("{log}{ending}"));
                 if !log.is_empty() && file.is_file() {
                     return Ok(file);
@@ -174,7 +179,7 @@ fn log_names(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.flatten().filter_map(|e| {
         let name = e.file_name().into_string().ok()?;
-        ENDINGS.iter().find_map(|end| name.strip_suffix(end).filter(|_| !end.is_empty())).map(str::to_owned)
+        endings().find_map(|end| name.strip_suffix(&end).filter(|_| !end.is_empty()).map(str::to_owned))
     });
     names.collect()
 }

@@ -2,8 +2,8 @@
 use std::sync::Arc;
 
 use powersweep_engine::spec::Param;
-use powersweep_engine::workload::swf::{self, SwfError, SwfLog};
-use powersweep_engine::workload::{self, Workload, WorkloadError};
+use powersweep_engine::workload::swf::{SwfError, SwfLog};
+use powersweep_engine::workload::{self, LogFormat, Workload, WorkloadError};
 use powersweep_engine::{Role, SimSpec};
 use powersweep_experiments::{Digest, canonical};
 use quick_cache::sync::{Cache, DefaultLifecycle};
@@ -45,7 +45,7 @@ const REUSED_SHARE: f64 = 0.5;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
-    Log(Digest),
+    Log(Digest, &'static str),
     /// What a workload depends on.
     Workload {
         digest: Option<Digest>,
@@ -96,23 +96,24 @@ impl ParsedLogs {
         ParsedLogs { max_workload_bytes: max_bytes, ..self }
     }
 
-    /// The parsed log of a digest. `fetch` gets the text if the log has to be parsed; `file` is its name in messages.
+    /// The parsed log of a digest in a format. `fetch` gets the text if the log has to be parsed; `file` is its name in messages.
     pub fn log<E: From<SwfError>>(
         &self,
         digest: Digest,
+        format: &LogFormat,
         file: &str,
         fetch: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Arc<SwfLog>, E> {
-        let parse = || -> Result<Kept, E> { Ok(Kept::Log(Arc::new(swf::parse(&fetch()?, file)?))) };
-        match self.kept.get_or_insert_with(&Key::Log(digest), parse)? {
+        let parse = || -> Result<Kept, E> { Ok(Kept::Log(Arc::new((format.parse)(&fetch()?, file)?))) };
+        match self.kept.get_or_insert_with(&Key::Log(digest, format.suffix), parse)? {
             Kept::Log(log) => Ok(log),
             Kept::Workload(_) => unreachable!("the key is that of a log"),
         }
     }
 
     /// Caches a log that the caller has parsed.
-    pub fn insert(&self, digest: Digest, log: SwfLog) {
-        self.kept.insert(Key::Log(digest), Kept::Log(Arc::new(log)));
+    pub fn insert(&self, digest: Digest, format: &LogFormat, log: SwfLog) {
+        self.kept.insert(Key::Log(digest, format.suffix), Kept::Log(Arc::new(log)));
     }
 
     /// The workload of a spec. `digest` names its log; a generated workload has none. Very small ones are not cached.
@@ -132,7 +133,8 @@ impl ParsedLogs {
         canonical::push_choice(&mut choices, spec.choice(Role::Rules), matters);
         let seed = digest.is_none().then_some(spec.seed);
         let build = || -> Result<Kept, E> {
-            let log = digest.map(|digest| self.log(digest, file, fetch)).transpose()?;
+            let log = digest.zip(LogFormat::of(spec.choice(Role::Source)));
+            let log = log.map(|(digest, format)| self.log(digest, format, file, fetch)).transpose()?;
             let workload = workload::build_within(spec, log.as_deref(), self.max_workload_bytes)?;
             Ok(Kept::Workload(Arc::new(workload)))
         };

@@ -9,7 +9,7 @@ use arrow::array::RecordBatch;
 use comfy_table::{Table, presets};
 use powersweep_engine::components;
 use powersweep_engine::spec::{Param, Type};
-use powersweep_engine::workload::{self, Workload};
+use powersweep_engine::workload::{self, LogFormat, Workload};
 use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value};
 use powersweep_experiments::{TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
@@ -111,7 +111,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
             let bytes = inputs::log(library, name, sha256)?;
             task.digest = Some(bytes.digest);
             task.log = Some(Arc::from(name));
-            Some(inputs::parsed(&bytes)?)
+            Some(inputs::parsed(&bytes)?.1)
         }
     };
     task.task_id = identity::task_id(&task.sim, task.digest);
@@ -140,7 +140,7 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut pairs = Vec::new();
     if let Some(log) = &args.log {
-        pairs.extend([("source", "swf"), ("log", log.as_str())]);
+        pairs.extend([("source", LogFormat::of_file(log).component.name), ("log", log.as_str())]);
     }
     for setting in &args.set {
         let pair = setting.split_once('=').ok_or_else(|| usage(format!("--set {setting}: write KEY=VALUE")))?;

@@ -13,7 +13,7 @@ use crate::{inputs, rows, screen};
 /// Loads the log and prints its facts.
 pub fn info(name: &str, sha256: Option<Digest>, args: &LogArgs, format: Format) -> Outcome {
     let bytes = inputs::log(&inputs::library(args), name, sha256)?;
-    let facts = LogFacts::of(&inputs::parsed(&bytes)?);
+    let facts = LogFacts::of(&inputs::parsed(&bytes)?.1);
     let digest = bytes.digest.to_string();
     match format {
         Format::Json => screen::print_json(&to_json(&facts, &digest)),

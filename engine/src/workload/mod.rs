@@ -15,6 +15,58 @@ pub use estimates::ESTIMATE_FACTOR_MAX;
 
 use crate::spec::{Choice, Component, Default as ParamDefault, Model, Param, Role, SimSpec, Type};
 
+/// The log formats.
+pub static FORMATS: &[&LogFormat] = &[&swf::FORMAT];
+
+/// A source that reads a log.
+#[derive(Debug)]
+pub struct LogFormat {
+    /// Its description; [`LOG_SOURCE`] has what all have in common.
+    pub component: Component,
+    /// How the names of its files end: behind a dot, before the ending of a compressed file.
+    pub suffix: &'static str,
+    /// Reads a log's text into the records that simulations use. `file`: its name for messages.
+    pub parse: fn(bytes: &[u8], file: &str) -> Result<swf::SwfLog, swf::SwfError>,
+}
+
+impl LogFormat {
+    /// The format that a choice names, if it names one.
+    pub fn of(source: &Choice) -> Option<&'static LogFormat> {
+        FORMATS.iter().copied().find(|format| format.component == *source.component())
+    }
+
+    /// The format of a file by its name; SWF if the name says nothing.
+    pub fn of_file(name: &str) -> &'static LogFormat {
+        let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+        let suffix = name.rsplit_once('.').map(|(_, suffix)| suffix);
+        FORMATS.iter().copied().find(|format| suffix == Some(format.suffix)).unwrap_or(&swf::FORMAT)
+    }
+}
+
+/// What the components of log formats have in common.
+pub const LOG_SOURCE: Component = Component {
+    role: Role::Source,
+    params: &[
+        Param {
+            name: "log",
+            ty: Type::Text,
+            unit: "",
+            default: ParamDefault::Required,
+            identity: false,
+            doc: "Name on the search path (POWERSWEEP_TRACES), path, or http(s) URL of the log.",
+        },
+        Param {
+            name: "log_sha256",
+            ty: Type::Text,
+            unit: "",
+            default: ParamDefault::Unset,
+            identity: false,
+            doc: "SHA-256 of the file as downloaded; required for a URL, checked wherever it is given.",
+        },
+    ],
+    ..Component::BATCH
+};
+
 /// The generators. Every other source of batch jobs is a log.
 pub static GENERATORS: &[&Generator] = &[&lublin::GENERATOR, &poisson::GENERATOR, &tracsim::GENERATOR];
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use powersweep_engine::workload::WorkloadError;
-use powersweep_engine::workload::swf::SwfError;
+use powersweep_engine::workload::swf::{self, SwfError};
 use powersweep_engine::{Choice, Role, SimSpec, Value, components};
 use powersweep_experiments::Digest;
 use powersweep_workloads::{Cache, LoadError, ParsedLogs};
@@ -126,7 +126,7 @@ fn a_log_is_parsed_once_for_all_its_workloads() {
     });
     assert_eq!(fetched.load(Ordering::SeqCst), 1);
     let none = || -> Result<Vec<u8>, Failed> { panic!("is in memory") };
-    let log = parsed.log(digest, "x", none).expect("is in memory");
+    let log = parsed.log(digest, &swf::FORMAT, "x", none).expect("is in memory");
     assert_eq!(log.records.len(), 2);
     let other_name = |wide: &str| {
         let mut spec = spec(&[("record_to", Value::Int(1)), ("wide_jobs", Value::Text(wide.to_owned()))]);
@@ -199,7 +199,7 @@ fn parses(parsed: &ParsedLogs, (digest, text): &(Digest, String)) -> bool {
         fetched = true;
         Ok::<_, Failed>(text.as_bytes().to_vec())
     };
-    parsed.log(*digest, "x", fetch).expect("parses");
+    parsed.log(*digest, &swf::FORMAT, "x", fetch).expect("parses");
     fetched
 }
 
@@ -238,7 +238,7 @@ fn after_a_panic_the_next_caller_tries_again() {
     let parsed = ParsedLogs::new(1 << 20);
     let digest = Digest::of(LOG.as_bytes());
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        parsed.log(digest, "x", || -> Result<Vec<u8>, Failed> { panic!("while fetching") })
+        parsed.log(digest, &swf::FORMAT, "x", || -> Result<Vec<u8>, Failed> { panic!("while fetching") })
     }));
     assert!(panicked.is_err());
     assert!(parses(&parsed, &(digest, LOG.to_owned())));

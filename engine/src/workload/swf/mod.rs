@@ -18,35 +18,20 @@ pub use header::Header;
 
 use number::NumberProblem;
 
-use crate::spec::{Component, Default as ParamDefault, Param, Role, Type};
+use super::LogFormat;
+use crate::spec::Component;
 
 /// Description of the SWF source.
 pub const COMPONENT: Component = Component {
-    role: Role::Source,
     name: "swf",
     version: 1,
     source: "Chapin et al. 1999, Standard Workload Format 2.2",
     doc: "A log in the Standard Workload Format, plain, .gz or .zst, by name, path or URL.",
-    params: &[
-        Param {
-            name: "log",
-            ty: Type::Text,
-            unit: "",
-            default: ParamDefault::Required,
-            identity: false,
-            doc: "Name on the search path (POWERSWEEP_TRACES), path, or http(s) URL of the log.",
-        },
-        Param {
-            name: "log_sha256",
-            ty: Type::Text,
-            unit: "",
-            default: ParamDefault::Unset,
-            identity: false,
-            doc: "SHA-256 of the file as downloaded; required for a URL, checked wherever it is given.",
-        },
-    ],
-    ..Component::BATCH
+    ..super::LOG_SOURCE
 };
+
+/// The format.
+pub static FORMAT: LogFormat = LogFormat { component: COMPONENT, suffix: "swf", parse };
 
 /// Numbers in a record.
 const FIELDS: usize = 18;
@@ -163,6 +148,16 @@ pub enum SwfError {
         found: String,
         /// Whether the file ends within this line: then it was probably cut.
         last_line: bool,
+    },
+    /// A line is not what its format says.
+    #[error("{file}, line {line}: {what}")]
+    Line {
+        /// The log.
+        file: String,
+        /// Line of the file, from 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
     },
     /// The bytes are those of an archive, not of a text.
     #[error("{file}: this is {what} data, not text: decompress it first or give the file its usual ending ({ending})")]
