@@ -1,27 +1,32 @@
-//! Follows CONTRIBUTING.md's recipes for new parts of one file, literally, in a copy of the tree.
+//! Follows CONTRIBUTING.md's recipes for new components of one file, literally, in a copy of the tree.
 //!
 //! A block `rust elsewhere: ... file=PATH` becomes that file; the `+` lines of a block `diff elsewhere: ... file=PATH` go
 //! after its other lines, which that file must have side by side, once. Then the conformance tests of the copy's engine
-//! must pass and have run each new part.
+//! must pass and have run each new component.
 
 use std::path::Path;
 use std::process::Command;
 
 const DOCUMENT: &str = "CONTRIBUTING.md";
 
-/// The conformance tests by the slot of the part that they run: a filter, and the test that must have passed.
-const TESTS: [(&str, &str, &str); 4] = [
-    ("Slot::Order", "combinations::", "combinations_conform"),
-    ("Slot::GearRule", "combinations::", "combinations_conform"),
-    ("Slot::Capacity", "combinations::", "combinations_conform"),
-    ("Slot::Policy", "aldaoud::conforming::", "policies_of_classes_conform"),
+/// The conformance tests by kind of component: what the file of such a component says, a filter of tests, and the test that
+/// must have passed.
+const TESTS: [(&str, &str, &str); 8] = [
+    ("Keyed {", "combinations::", "combinations_conform"),
+    (" ListRule for ", "combinations::", "combinations_conform"),
+    (" Gears for ", "combinations::", "combinations_conform"),
+    (" CapacityRule for ", "combinations::", "combinations_conform"),
+    (" CapRule for ", "combinations::", "combinations_conform"),
+    (" ClassPolicy for ", "aldaoud::conforming::", "policies_of_classes_conform"),
+    ("Generator {", "sources::", "generators_conform"),
+    ("LogFormat {", "sources::", "formats_conform"),
 ];
 
-/// A new part: its name in manifests, and the tests that run it.
+/// A new component: its name in manifests, and the tests that run it.
 #[derive(Debug, PartialEq)]
 struct Added {
     name: String,
-    slot: &'static str,
+    kind: &'static str,
     filter: &'static str,
     must_pass: &'static str,
 }
@@ -33,7 +38,7 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<String, String> {
     let _ = std::fs::remove_dir_all(&copy);
     copy_tree(root, &copy)?;
     let added = follow(root, &copy)?;
-    let result = added.iter().map(|part| test(&copy, target, part)).collect::<Result<Vec<String>, String>>();
+    let result = added.iter().map(|added| test(&copy, target, added)).collect::<Result<Vec<String>, String>>();
     let _ = std::fs::remove_dir_all(&copy);
     Ok(result?.join("\n"))
 }
@@ -50,7 +55,7 @@ fn copy_tree(root: &Path, copy: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Applies the blocks; returns the new parts.
+/// Applies the blocks; returns the new components.
 fn follow(root: &Path, copy: &Path) -> Result<Vec<Added>, String> {
     let text = read(&root.join(DOCUMENT))?;
     let mut new = Vec::new();
@@ -73,19 +78,19 @@ fn follow(root: &Path, copy: &Path) -> Result<Vec<Added>, String> {
         std::fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     // Every kind has a recipe: one that is no longer recognised must not pass for followed.
-    match TESTS.iter().find(|(slot, ..)| new.iter().all(|part: &Added| part.slot != *slot)) {
-        Some((slot, ..)) => Err(format!("{DOCUMENT} has no recipe with a new file for {slot}")),
+    match TESTS.iter().find(|(kind, ..)| new.iter().all(|added: &Added| added.kind != *kind)) {
+        Some((kind, ..)) => Err(format!("{DOCUMENT} has no recipe with a new file that says `{}`", kind.trim())),
         None => Ok(new),
     }
 }
 
-/// The part that a new file describes in its registry entry.
+/// The component that a new file describes.
 fn added(block: &[&str]) -> Result<Added, String> {
     let field = |key: &str| block.iter().find_map(|line| line.trim().strip_prefix(key)?.trim().strip_suffix(','));
-    let slot = field("slot:").ok_or("it has no `slot`")?;
     let name = field("name:").and_then(|name| name.strip_prefix('"')?.strip_suffix('"')).ok_or("it has no `name`")?;
-    let tests = TESTS.iter().find(|(of, ..)| *of == slot).ok_or_else(|| format!("no tests are known for {slot}"))?;
-    Ok(Added { name: name.to_owned(), slot: tests.0, filter: tests.1, must_pass: tests.2 })
+    let says = |text: &str| block.iter().any(|line| line.contains(text));
+    let tests = TESTS.iter().find(|(kind, ..)| says(kind)).ok_or("no tests are known for it")?;
+    Ok(Added { name: name.to_owned(), kind: tests.0, filter: tests.1, must_pass: tests.2 })
 }
 
 /// The text with the block's new lines.
@@ -102,12 +107,12 @@ fn registered(text: &str, block: &[&str]) -> Result<String, String> {
     Ok(text.replace(&context, &(context.clone() + &added.join("\n") + "\n")))
 }
 
-fn test(copy: &Path, target: &Path, part: &Added) -> Result<String, String> {
-    let Added { name, filter, must_pass, .. } = part;
+fn test(copy: &Path, target: &Path, added: &Added) -> Result<String, String> {
+    let Added { name, filter, must_pass, .. } = added;
     let output = Command::new(env!("CARGO"))
         .args(["test", "--locked", "--package", "powersweep-engine", "--test", "it", filter])
-        // The tests must see it by the registry alone.
-        .env("POWERSWEEP_PART", name)
+        // The tests must find it in the list of components.
+        .env("POWERSWEEP_COMPONENT", name)
         .env("CARGO_TARGET_DIR", target)
         .current_dir(copy)
         .stderr(std::process::Stdio::inherit())
@@ -130,11 +135,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_part_is_known_by_its_entry() {
-        let order = added(&["    slot: Slot::Order,", "    name: \"lifo\","]).expect("it has an entry");
+    fn a_new_component_is_known_by_what_its_file_says() {
+        let order = added(&["pub static ORDER: Keyed = Keyed {", "    name: \"lifo\","]).expect("it is an order");
         assert_eq!((order.name.as_str(), order.must_pass), ("lifo", "combinations_conform"));
-        assert!(added(&["    name: \"lifo\","]).is_err());
-        assert!(added(&["    slot: Slot::Cap,", "    name: \"x\","]).is_err());
+        assert!(added(&["pub static ORDER: Keyed = Keyed {"]).is_err());
+        assert!(added(&["    name: \"x\","]).is_err());
     }
 
     #[test]

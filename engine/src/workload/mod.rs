@@ -16,7 +16,10 @@ pub use estimates::ESTIMATE_FACTOR_MAX;
 use crate::spec::{Choice, Component, Default as ParamDefault, Model, Param, Role, SimSpec, Type};
 
 /// The log formats.
-pub static FORMATS: &[&LogFormat] = &[&swf::FORMAT];
+pub static FORMATS: &[&LogFormat] = &[
+    // A new one goes to the end: names are looked for in this order.
+    &swf::FORMAT,
+];
 
 /// A source that reads a log.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub struct LogFormat {
     pub suffix: &'static str,
     /// Reads a log's text into the records that simulations use. `file`: its name for messages.
     pub parse: fn(bytes: &[u8], file: &str) -> Result<swf::SwfLog, swf::SwfError>,
+    /// A short log with at least one job that can be simulated, for tests.
+    pub sample: &'static str,
 }
 
 impl LogFormat {
@@ -68,7 +73,12 @@ pub const LOG_SOURCE: Component = Component {
 };
 
 /// The generators. Every other source of batch jobs is a log.
-pub static GENERATORS: &[&Generator] = &[&lublin::GENERATOR, &poisson::GENERATOR, &tracsim::GENERATOR];
+pub static GENERATORS: &[&Generator] = &[
+    // A new one goes to the end: this is the order of columns.
+    &lublin::GENERATOR,
+    &poisson::GENERATOR,
+    &tracsim::GENERATOR,
+];
 
 /// A source that makes jobs.
 #[derive(Debug)]

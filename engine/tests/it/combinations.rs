@@ -1,6 +1,6 @@
-//! Every registered part of a batch policy in every sensible combination: what each must keep, on random workloads.
+//! Every registered component of a batch policy in every sensible combination: what each must keep, on random workloads.
 //!
-//! The registry says which components there are: a new one is tested without a line here. `POWERSWEEP_PART` keeps to the
+//! The registry says which components there are: a new one is tested without a line here. `POWERSWEEP_COMPONENT` keeps to the
 //! combinations with one component.
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ use crate::golden::workload;
 /// Procs of the machine.
 const PROCS: u32 = 16;
 
-/// Slots that are combined.
+/// Roles that are combined.
 const ROLES: [Role; 5] = [Role::Order, Role::Backfill, Role::GearRule, Role::Capacity, Role::Cap];
 
 /// A value for a parameter that has no default, or whose default would do nothing on the small machine of these tests.
@@ -57,7 +57,7 @@ fn choice(component: &'static Component) -> Choice {
 
 /// Every combination of components that makes sense on the machine of these tests.
 static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
-    let wanted = std::env::var("POWERSWEEP_PART").ok();
+    let wanted = std::env::var("POWERSWEEP_COMPONENT").ok();
     let mut specs = vec![SimSpec::new()];
     specs[0].choice_mut(Role::Platform).set("procs", Value::Int(i64::from(PROCS))).unwrap();
     for wanted in ["watch_machine", "node_lists"] {
@@ -78,7 +78,7 @@ static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
     specs.retain(|spec| spec.problems().is_empty());
     if let Some(wanted) = wanted {
         specs.retain(|spec| spec.choices().any(|choice| choice.component().name == wanted));
-        assert!(!specs.is_empty(), "no choice is called {wanted}");
+        assert!(!specs.is_empty(), "no component is called {wanted}");
     }
     specs
 });
@@ -295,8 +295,8 @@ proptest! {
 }
 
 #[test]
-fn every_part_is_in_some_combination() {
-    if std::env::var_os("POWERSWEEP_PART").is_some() {
+fn every_component_is_in_some_combination() {
+    if std::env::var_os("POWERSWEEP_COMPONENT").is_some() {
         return;
     }
     for role in ROLES {

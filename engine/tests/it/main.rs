@@ -18,6 +18,7 @@ mod queueing;
 mod real_logs;
 mod reference;
 mod reserved;
+mod sources;
 mod specs;
 mod swf_fuzz;
 mod tracsim;

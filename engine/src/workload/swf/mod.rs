@@ -31,7 +31,12 @@ pub const COMPONENT: Component = Component {
 };
 
 /// The format.
-pub static FORMAT: LogFormat = LogFormat { component: COMPONENT, suffix: "swf", parse };
+pub static FORMAT: LogFormat = LogFormat {
+    component: COMPONENT,
+    suffix: "swf",
+    parse,
+    sample: "; MaxProcs: 8\n1 0 -1 60 4 -1 -1 4 90 -1 1 1 1 -1 1 -1 -1 -1\n",
+};
 
 /// Numbers in a record.
 const FIELDS: usize = 18;
@@ -90,6 +95,25 @@ pub struct Record {
     pub status: i32,
     /// Line of the file (from 1; the last line that fits for files beyond 2^32 lines).
     pub line: u32,
+}
+
+impl Record {
+    /// A record without a field that is known: what a format lacks.
+    pub const UNKNOWN: Record = Record {
+        id: 0,
+        submit_s: -1.0,
+        wait_s: -1.0,
+        run_s: -1.0,
+        requested_s: -1.0,
+        procs_allocated: -1,
+        procs_requested: -1,
+        user: -1,
+        group: -1,
+        queue: -1,
+        partition: -1,
+        status: -1,
+        line: 0,
+    };
 }
 
 /// A log as read: header and records in file order.

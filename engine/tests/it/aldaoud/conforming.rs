@@ -1,4 +1,4 @@
-//! The suite that every policy of queues passes, for each registered policy of classes of jobs. `POWERSWEEP_PART` keeps to
+//! The suite that every policy of queues passes, for each registered policy of classes of jobs. `POWERSWEEP_COMPONENT` keeps to
 //! one of them.
 use powersweep_engine::components;
 use powersweep_engine::lp::System;
@@ -43,7 +43,7 @@ fn sample(component: &Component, lpas_share: f64, over: &str) -> Choice {
 
 /// Specs of a system under each registered policy that goes with it.
 fn under_each_policy(base: &SimSpec, lpas_share: f64, over: &str) -> Vec<SimSpec> {
-    let wanted = std::env::var("POWERSWEEP_PART").ok();
+    let wanted = std::env::var("POWERSWEEP_COMPONENT").ok();
     let components = components::of(Role::Policy).filter(|e| wanted.as_ref().is_none_or(|wanted| e.name == wanted));
     let specs = components.map(|component| with(base, sample(component, lpas_share, over)));
     specs.filter(|spec| spec.problems().is_empty()).collect()
@@ -112,7 +112,7 @@ proptest! {
         let mut base = spec(&system);
         base.seed = seed;
         let mut specs = under_each_policy(&base, share, over);
-        prop_assert!(!specs.is_empty(), "no policy of classes is registered, or none of the name in POWERSWEEP_PART");
+        prop_assert!(!specs.is_empty(), "no policy of classes is registered, or none of the name in POWERSWEEP_COMPONENT");
         for spec in &mut specs {
             if spec.choice(Role::Policy).component().name == "class-ordered-beta" {
                 spec.choose(super::tables::spec(&able(&system)).choice(Role::Platform).clone());

@@ -12,7 +12,14 @@ use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::spec::{Component, Role};
 
 /// Every order but first come, first served.
-pub static KEYED: &[&Keyed] = &[&priority::ORDER, &sjf::ORDER, &widest::ORDER, &wfp3::ORDER, &f1::ORDER];
+pub static KEYED: &[&Keyed] = &[
+    // A new one goes to the end: this is the order of columns.
+    &priority::ORDER,
+    &sjf::ORDER,
+    &widest::ORDER,
+    &wfp3::ORDER,
+    &f1::ORDER,
+];
 
 /// First come, first served.
 pub const FCFS: Component = Component {

@@ -1,0 +1,75 @@
+//! What every generator and every log format must keep, on random seeds and texts. `POWERSWEEP_COMPONENT` keeps to one.
+use powersweep_engine::workload::{self, FORMATS, GENERATORS, LogFormat};
+use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, simulate};
+use proptest::prelude::*;
+
+/// Whether a component is to be tested.
+fn is_wanted(name: &str) -> bool {
+    std::env::var("POWERSWEEP_COMPONENT").map_or(true, |wanted| wanted == name)
+}
+
+/// A spec with the source of a log format.
+fn spec(format: &'static LogFormat) -> SimSpec {
+    let mut source = Choice::new(&format.component);
+    source.set("log", Value::Text("sample".to_owned())).unwrap();
+    let mut spec = SimSpec::new();
+    spec.choose(source);
+    spec
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn generators_conform(seed in any::<u64>(), few in 1_i64..40) {
+        for generator in GENERATORS.iter().filter(|generator| is_wanted(generator.component.name)) {
+            let name = generator.component.name;
+            let make = |count: i64| {
+                let mut source = Choice::new(&generator.component);
+                source.set(generator.jobs_count, Value::Int(count)).unwrap();
+                source.set(generator.machine_procs, Value::Int(64)).unwrap();
+                let mut spec = SimSpec::new();
+                spec.seed = seed;
+                spec.choose(source);
+                (workload::build(&spec, None).unwrap(), spec)
+            };
+            let (made, spec) = make(few);
+            prop_assert_eq!(made.jobs.len() as i64, few, "{}", name);
+            prop_assert_eq!(&made, &make(few).0, "{}: the same seed gives the same jobs", name);
+            prop_assert!(made.jobs.windows(2).all(|pair| pair[0].submit_s <= pair[1].submit_s), "{}: in order", name);
+            prop_assert!(made.jobs.iter().all(|job| (1..=64).contains(&job.procs)), "{}: fits its machine", name);
+            let ran = simulate(&spec, &made, &Limits::NONE, &mut Details::default());
+            prop_assert!(ran.is_ok(), "{}: {:?}", name, ran.err());
+        }
+    }
+
+    #[test]
+    fn formats_conform(bytes in prop::collection::vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>()) {
+        for format in FORMATS.iter().filter(|format| is_wanted(format.component.name)) {
+            let name = format.component.name;
+            let file = format!("x.{}", format.suffix);
+            prop_assert_eq!(LogFormat::of_file(&format!("{file}.gz")).component.name, name);
+            let log = (format.parse)(format.sample.as_bytes(), &file).unwrap();
+            prop_assert_eq!(&log.file, &file, "{}: keeps the name", name);
+            let workload = workload::build(&spec(format), Some(&log)).unwrap();
+            let mut spec = spec(format);
+            spec.choice_mut(Role::Platform).set("procs", Value::Int(1 << 20)).unwrap();
+            prop_assert!(simulate(&spec, &workload, &Limits::NONE, &mut Details::default()).is_ok(), "{}", name);
+            // Anything else is a log or an error that names the file, and never a panic.
+            let mut damaged = format.sample.as_bytes().to_vec();
+            damaged.splice(at.index(damaged.len()).., bytes.iter().copied());
+            for text in [&bytes, &damaged] {
+                if let Err(error) = (format.parse)(text, &file) {
+                    prop_assert!(error.to_string().starts_with(&file), "{}: {}", name, error);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_wanted_source_exists() {
+    let generators = GENERATORS.iter().map(|generator| generator.component.name);
+    let names: Vec<&str> = generators.chain(FORMATS.iter().map(|format| format.component.name)).collect();
+    assert!(names.into_iter().any(is_wanted), "no generator and no log format has the name in POWERSWEEP_COMPONENT");
+}
