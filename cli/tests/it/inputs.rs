@@ -139,9 +139,9 @@ fn damaged_logs() {
     sandbox.write("cut.swf", &TINY_LOG[..TINY_LOG.len() - 20]);
     sandbox.write("words.swf", "; MaxProcs: 4\nhello\n");
     for (name, place, hint) in [
-        ("cut.swf.gz", "./cut.swf.gz is a damaged or incomplete gzip file", "fetch it again"),
-        ("flipped.swf.gz", "./flipped.swf.gz is a damaged or incomplete gzip file", "fetch it again"),
-        ("not.swf.gz", "./not.swf.gz is a damaged or incomplete gzip file", "fetch it again"),
+        ("cut.swf.gz", "./cut.swf.gz is a damaged or incomplete gzip file", "download it again"),
+        ("flipped.swf.gz", "./flipped.swf.gz is a damaged or incomplete gzip file", "download it again"),
+        ("not.swf.gz", "./not.swf.gz is a damaged or incomplete gzip file", "download it again"),
         ("cut.swf", "./cut.swf, line 4, field 10 (requested memory)", "is the file truncated?"),
         ("words.swf", "./words.swf, line 2, field 1 (job number)", "expected a number, found `hello`"),
     ] {
