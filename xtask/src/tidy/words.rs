@@ -22,12 +22,8 @@ const NAMES: &[Name] = &[
     Name { retired: "Touch", instead: "the name of the mechanism", still_in: &[] },
     Name { retired: "Vigil", instead: "stall detector", still_in: &["coordinator/"] },
     Name { retired: "Wheel", instead: "the name of the mechanism", still_in: &[] },
-    Name { retired: "queueing::", instead: "queues::", still_in: &["CONTRIBUTING.md", "engine/tests/"] },
-    Name {
-        retired: "registry::",
-        instead: "spec:: (types) or components:: (the list)",
-        still_in: &["CONTRIBUTING.md"],
-    },
+    Name { retired: "queueing::", instead: "queues::", still_in: &["engine/tests/"] },
+    Name { retired: "registry::", instead: "spec:: (types) or components:: (the list)", still_in: &[] },
     Name { retired: "unrolled", instead: "unpublished", still_in: &[] },
 ];
 
@@ -55,7 +51,6 @@ const UNREAD: &[&str] = &[
     "proto/",
     "results/",
     "worker/",
-    "workloads/",
 ];
 
 /// This file has all retired terms.
