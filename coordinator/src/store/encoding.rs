@@ -96,8 +96,11 @@ pub(crate) fn rows_range(
     Ok(key(first)?..=key(last)?)
 }
 
+/// The first and the last key of a scan.
+pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
 /// Key ranges of everything but the bytes of rows, in key order.
-pub(crate) fn load_ranges() -> [(Bound<Vec<u8>>, Bound<Vec<u8>>); 2] {
+pub(crate) fn load_ranges() -> [KeyRange; 2] {
     [(Unbounded, Excluded(ROWS.to_vec())), (Included(BEHIND_ROWS.to_vec()), Unbounded)]
 }
 

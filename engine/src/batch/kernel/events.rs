@@ -157,8 +157,8 @@ mod tests {
         ends.set(End::new(time_key(4.5), 5, 5));
         ends.clear(4);
         let mut order = Vec::new();
-        while let Some(end) = ends.take(ends.first_key()).filter(|end| end.key != u64::MAX) {
-            order.push(end.seq());
+        while ends.first_key() != u64::MAX {
+            order.extend(ends.take(ends.first_key()).map(End::seq));
         }
         assert_eq!(order, [7, 5, 1, 2, 3]);
     }

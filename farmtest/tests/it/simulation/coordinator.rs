@@ -408,13 +408,14 @@ impl World {
         let fails = away || !self.quiet && self.random.one_in(self.rates.publish_fails);
         let failure = |reason: &str, retryable| Err(PublishFailure { reason: reason.to_owned(), retryable });
         let mut result = if fails { failure("simulated", true) } else { Ok(1) };
-        if !away && (!fails || self.random.one_in(2)) {
-            if let Shown::Gone(what) = self.disk.publish(intent, of_the_present) {
-                // An erased experiment loses its uploads before the record that a new owner reads.
-                let late = !of_the_present || self.disk.is_erased(&intent.experiment);
-                assert!(late, "{what} was deleted before part {} was visible", *intent.part_id);
-                result = failure(what, false);
-            }
+        if !away
+            && (!fails || self.random.one_in(2))
+            && let Shown::Gone(what) = self.disk.publish(intent, of_the_present)
+        {
+            // An erased experiment loses its uploads before the record that a new owner reads.
+            let late = !of_the_present || self.disk.is_erased(&intent.experiment);
+            assert!(late, "{what} was deleted before part {} was visible", *intent.part_id);
+            result = failure(what, false);
         }
         let delay = self.storage_delay();
         self.after(delay, Happening::Published { c, life, part_id: *intent.part_id, result });
