@@ -27,7 +27,7 @@ proptest! {
             let make = |count: i64| {
                 let mut source = Choice::new(&generator.component);
                 source.set(generator.jobs_count, Value::Int(count)).unwrap();
-                source.set(generator.machine_procs, Value::Int(64)).unwrap();
+                source.set(generator.machine_procs, Value::Int(1024)).unwrap();
                 let mut spec = SimSpec::new();
                 spec.seed = seed;
                 spec.choose(source);
@@ -37,7 +37,7 @@ proptest! {
             prop_assert_eq!(made.jobs.len() as i64, few, "{}", name);
             prop_assert_eq!(&made, &make(few).0, "{}: the same seed gives the same jobs", name);
             prop_assert!(made.jobs.windows(2).all(|pair| pair[0].submit_s <= pair[1].submit_s), "{}: in order", name);
-            prop_assert!(made.jobs.iter().all(|job| (1..=64).contains(&job.procs)), "{}: fits its machine", name);
+            prop_assert!(made.jobs.iter().all(|job| (1..=1024).contains(&job.procs)), "{}: fits its machine", name);
             let ran = simulate(&spec, &made, &Limits::NONE, &mut Details::default());
             prop_assert!(ran.is_ok(), "{}: {:?}", name, ran.err());
         }
