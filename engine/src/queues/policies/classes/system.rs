@@ -151,7 +151,7 @@ pub const STRUCTURED: Component = Component {
             unit: "",
             default: Default::Int(1),
             identity: true,
-            doc: "Seed of a and b, apart from the seed of the jobs, so that replications share their system.",
+            doc: "Seed of a and b, apart from the task's seed, so that replications share their system.",
         },
     ],
     ..Component::QUEUES
