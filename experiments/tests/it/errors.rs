@@ -124,7 +124,12 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
         "3:18",
         &["`from` of a range", "to 2^63 - 1"],
     ),
-    ("seeds = [1, 2]", "seeds = { from = 9223372036854775807, count = 2 }", "3:9", &["integers go from", "to 2^63 - 1"]),
+    (
+        "seeds = [1, 2]",
+        "seeds = { from = 9223372036854775807, count = 2 }",
+        "3:9",
+        &["integers go from", "to 2^63 - 1"],
+    ),
     ("seeds = [1, 2]", "seeds = [1, 2", "4:1", &["this is not TOML"]),
     ("seeds = [1, 2]", "seeds = 1\nseeds = 2", "4:1", &["this is not TOML", "duplicate key"]),
 ];
