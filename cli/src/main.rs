@@ -33,7 +33,7 @@ use crate::exit::Outcome;
 
 /// Rows arrive and leave in large pieces on many threads; this allocator returns free memory to the system.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
