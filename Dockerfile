@@ -1,6 +1,6 @@
 # One image for coordinator and workers: the binary alone, linked statically.
 #   docker build --tag powersweep .
-# BUILDER needs the Rust toolchain of Cargo.toml (rust-version), a C compiler and CA certificates.
+# BUILDER needs the Rust toolchain of Cargo.toml (rust-version), a C compiler, make and CA certificates.
 ARG BUILDER=rust:1.95-bookworm
 FROM ${BUILDER} AS build
 WORKDIR /src

@@ -29,7 +29,7 @@ fi
 begin=$SECONDS
 root=$(mktemp -d "${TMPDIR:-/tmp}/powersweep-builder.XXXXXX")
 trap 'rm -rf "$root"' EXIT
-debootstrap --variant=minbase --include=gcc,libc6-dev,ca-certificates bookworm "$root" "$MIRROR" >/dev/null ||
+debootstrap --variant=minbase --include=gcc,libc6-dev,make,ca-certificates bookworm "$root" "$MIRROR" >/dev/null ||
     cannot "debootstrap fails"
 toolchain=$(rustc --print sysroot)
 mkdir -p "$root/opt/rust"
