@@ -1,39 +1,40 @@
 //! Columns that say which task, run where and when: the farm's own facts.
 
-use powersweep_engine::facts::{Datum, Kind};
+use powersweep_engine::facts::{Datum, Fact, Kind};
 use powersweep_experiments::TaskSpec;
 use uuid::Uuid;
 
 use crate::builder::Arrays;
-use crate::columns::{Column, Declared};
+use crate::columns::Column;
 
+/// An instant: microseconds since 1970, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Micros(pub i64);
+
+impl Fact for Micros {
+    const KIND: Kind = Kind::Instant;
+    fn datum(&self) -> Datum<'_> {
+        Datum::Int(self.0)
+    }
+}
+
+powersweep_engine::record! {
 /// How one attempt at a task ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
     /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// The worker's name.
+    /// Name of the worker.
     pub worker: String,
-    /// Start of the attempt by the worker's clock (microseconds since 1970, UTC).
-    pub started_at_us: i64,
-    /// Wall time of the attempt on its slot, from lease to row (ms).
+    /// Start of the attempt by the worker's clock.
+    pub started_at: Micros,
+    /// Wall time of the attempt on its slot, from lease to row.
     pub wall_ms: f64,
-    /// Wall time of the simulation alone (ms).
+    /// Wall time of the simulation alone.
     pub engine_ms: f64,
-    /// Wall time of reading, parsing and building the workload; 0 if another task had done it (ms).
+    /// Wall time of reading, parsing and building the workload; 0 if another task had done it.
     pub parse_ms: f64,
 }
-
-/// Shorthand of the declarations below.
-pub(crate) fn declared<R>(
-    name: &str,
-    ty: Kind,
-    unit: &'static str,
-    source: &str,
-    doc: &str,
-    get: for<'a> fn(&'a R) -> Datum<'a>,
-) -> Declared<R> {
-    Declared { column: Column { unit, ..Column::new(name, ty, source, doc) }, get }
 }
 
 /// The columns that every table begins with. They say whose row it is, and `task_id` joins a row with its task's in `tasks`.
@@ -77,36 +78,4 @@ pub(crate) fn push_keys(arrays: &mut Arrays, task: &TaskSpec, n: usize) -> usize
         arrays.push(position, value, n);
     }
     behind
-}
-
-/// Attempt, worker and times of a finished task.
-pub(crate) fn run() -> Vec<Declared<RunFacts>> {
-    vec![
-        declared("attempt", Kind::Int, "", "farm", "Number of the attempt that gave this row, from 1.", |r| {
-            Datum::Int(i64::from(r.attempt))
-        }),
-        declared("worker", Kind::Text, "", "farm", "Name of the worker.", |r| Datum::Text(&r.worker)),
-        declared("started_at", Kind::Instant, "", "farm", "Start of the attempt by the worker's clock.", |r| {
-            Datum::Int(r.started_at_us)
-        }),
-        declared(
-            "wall_ms",
-            Kind::Real,
-            "ms",
-            "farm",
-            "Wall time of the attempt on its slot, from lease to row.",
-            |r| Datum::Real(r.wall_ms),
-        ),
-        declared("engine_ms", Kind::Real, "ms", "farm", "Wall time of the simulation alone.", |r| {
-            Datum::Real(r.engine_ms)
-        }),
-        declared(
-            "parse_ms",
-            Kind::Real,
-            "ms",
-            "farm",
-            "Wall time of reading, parsing and building the workload; 0 if another task had done it.",
-            |r| Datum::Real(r.parse_ms),
-        ),
-    ]
 }

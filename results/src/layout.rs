@@ -33,21 +33,6 @@ pub fn tasks_dir(experiment: &str) -> Path {
     table_dir(experiment, "tasks")
 }
 
-/// Folder of the `jobs` table.
-pub fn jobs_dir(experiment: &str) -> Path {
-    table_dir(experiment, "jobs")
-}
-
-/// Folder of the `series` table.
-pub fn series_dir(experiment: &str) -> Path {
-    table_dir(experiment, "series")
-}
-
-/// Folder of the `failures` table.
-pub fn failures_dir(experiment: &str) -> Path {
-    table_dir(experiment, "failures")
-}
-
 /// File name of a part. Ids are UUIDv7, so that names sort by time.
 pub fn part_name(id: Uuid) -> String {
     format!("part-{}.parquet", id.hyphenated())
@@ -64,27 +49,19 @@ pub fn state_dir() -> Path {
     Path::from_iter([STATE_FOLDER])
 }
 
-/// Folder of files that are not published yet.
-pub fn staging_dir() -> Path {
-    Path::from_iter([STATE_FOLDER, "staging"])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_what_the_readme_says() {
+    fn paths_are_those_of_the_module_page() {
         let id = Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001);
         assert_eq!(
             tasks_dir("etinski2010").join(part_name(id)).as_ref(),
             "etinski2010/tasks/part-01900000-0000-7000-8000-000000000001.parquet"
         );
-        assert_eq!(staging_dir().as_ref(), ".powersweep/staging");
-        assert!(staging_dir().prefix_matches(&state_dir()));
-        assert_eq!(jobs_dir("a").as_ref(), "a/jobs");
-        assert_eq!(series_dir("a").as_ref(), "a/series");
-        assert_eq!(failures_dir("a").as_ref(), "a/failures");
+        assert_eq!(table_dir("a", "jobs").as_ref(), "a/jobs");
+        assert_eq!(state_dir().as_ref(), ".powersweep");
     }
 
     #[test]

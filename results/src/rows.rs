@@ -18,8 +18,8 @@ pub trait Record: Sized + 'static {
 /// The columns of a record's table: the keys of its task, then its own.
 pub struct Layout<R: 'static> {
     own: Vec<Declared<R>>,
-    columns: Vec<Column>,
-    schema: SchemaRef,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) schema: SchemaRef,
 }
 
 impl<R> Layout<R> {
@@ -29,15 +29,35 @@ impl<R> Layout<R> {
         let schema = columns::schema(&columns);
         Layout { own, columns, schema }
     }
-
-    pub(crate) fn columns(&self) -> Vec<Column> {
-        self.columns.clone()
-    }
-
-    pub(crate) fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
 }
+
+/// Declares the table of a record in the module that has the table's name.
+macro_rules! table {
+    ($record:ty, $own:expr) => {
+        static LAYOUT: std::sync::LazyLock<$crate::rows::Layout<$record>> =
+            std::sync::LazyLock::new(|| $crate::rows::Layout::new($own));
+
+        /// The columns in order.
+        pub fn columns() -> Vec<$crate::columns::Column> {
+            LAYOUT.columns.clone()
+        }
+
+        /// The Arrow schema.
+        pub fn schema() -> arrow::datatypes::SchemaRef {
+            LAYOUT.schema.clone()
+        }
+
+        impl $crate::rows::Record for $record {
+            fn layout() -> &'static $crate::rows::Layout<$record> {
+                &LAYOUT
+            }
+        }
+
+        /// Collects the rows of the table.
+        pub type Builder = $crate::Rows<$record>;
+    };
+}
+pub(crate) use table;
 
 /// Collects the rows of a record's table column by column.
 pub struct Rows<R: Record> {
@@ -49,7 +69,7 @@ impl<R: Record> Rows<R> {
     /// An empty builder.
     pub fn new() -> Self {
         let layout = R::layout();
-        Rows { arrays: Arrays::new(layout.schema(), &layout.columns), layout }
+        Rows { arrays: Arrays::new(layout.schema.clone(), &layout.columns), layout }
     }
 
     /// Adds one row a record of this task.

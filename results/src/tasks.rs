@@ -13,9 +13,7 @@ use powersweep_experiments::TaskSpec;
 use crate::axes::AXES;
 use crate::builder::Arrays;
 use crate::columns::{self, Column, Declared};
-use crate::identity;
-
-pub use crate::identity::RunFacts;
+use crate::identity::{self, RunFacts};
 
 /// The declarations of the own columns, in groups that each take their values from one record.
 struct Declarations {
@@ -73,7 +71,7 @@ impl Metric {
 }
 
 static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
-    let run = identity::run();
+    let run = Declared::of_fields(RunFacts::FIELDS, "farm");
     let counts: Vec<_> = RuleCounts::FIELDS.iter().map(count).collect();
     let metrics = Metric::all();
     let mut columns = identity::keys();

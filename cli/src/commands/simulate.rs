@@ -12,7 +12,7 @@ use powersweep_engine::spec::{Param, Type};
 use powersweep_engine::workload::{self, LogFormat, Workload};
 use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value};
 use powersweep_experiments::{TaskSpec, identity};
-use powersweep_results::identity::RunFacts;
+use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{jobs, part, series, tasks};
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
@@ -32,7 +32,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     let mut timing = RunFacts {
         attempt: 1,
         worker: "simulate".to_owned(),
-        started_at_us: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64),
+        started_at: Micros(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)),
         wall_ms: 0.0,
         engine_ms: 0.0,
         parse_ms: 0.0,

@@ -1,6 +1,7 @@
 //! Failed attempts: recorded, tried again elsewhere, given up after a few.
 
 use powersweep_proto::v1::{self, FailureKind};
+use powersweep_results::identity::Micros;
 use powersweep_results::{failures, wire};
 use uuid::Uuid;
 
@@ -108,8 +109,8 @@ impl Farm {
             &[failures::Failure {
                 attempt: failure.attempts,
                 worker: failure.worker.clone(),
-                failed_at_us: failure.at_us,
-                kind: failure.kind().word().to_owned(),
+                failed_at: Micros(failure.at_us),
+                failure_kind: failure.kind().word().to_owned(),
                 message: failure.message.clone(),
             }],
         );

@@ -17,7 +17,7 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 use powersweep_results::columns::fingerprint;
-use powersweep_results::identity::RunFacts;
+use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{tasks, wire};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -231,7 +231,7 @@ pub(crate) fn encode(count: usize) -> Bytes {
         let facts = RunFacts {
             attempt: 1,
             worker: "load".to_owned(),
-            started_at_us: now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64),
+            started_at: Micros(now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)),
             wall_ms: ms(took),
             engine_ms: ms(took - parsed),
             parse_ms: ms(parsed),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arrow::array::RecordBatch;
 use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Digest, Manifest, Sweep};
-use powersweep_results::identity::RunFacts;
+use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{jobs, series, tasks};
 
 /// A log of a few jobs.
@@ -54,7 +54,7 @@ pub(crate) fn expected(manifest: &str) -> (RecordBatch, RecordBatch, RecordBatch
         let run = RunFacts {
             attempt: 1,
             worker: String::new(),
-            started_at_us: 0,
+            started_at: Micros(0),
             wall_ms: 0.0,
             engine_ms: 0.0,
             parse_ms: 0.0,

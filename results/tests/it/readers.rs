@@ -5,6 +5,7 @@ use std::process::Command;
 
 use arrow::array::RecordBatch;
 use powersweep_results::failures::Failure;
+use powersweep_results::identity::Micros;
 use powersweep_results::part::{self, Footer};
 use powersweep_results::{failures, jobs, layout, series};
 use uuid::Uuid;
@@ -37,15 +38,15 @@ fn write_dataset(root: &Path) {
     let mut builder = jobs::Builder::new();
     builder.push(&sample::task(0), &sample::jobs(5));
     builder.push(&sample::task(1), &sample::jobs(2));
-    write(root, &layout::jobs_dir("sample"), &builder.finish());
+    write(root, &layout::table_dir("sample", "jobs"), &builder.finish());
     let mut builder = series::Builder::new();
     builder.push(&sample::task(0), &sample::series(4));
-    write(root, &layout::series_dir("sample"), &builder.finish());
+    write(root, &layout::table_dir("sample", "series"), &builder.finish());
     let mut builder = failures::Builder::new();
-    let (worker, kind, message) = ("node1".to_owned(), "deadline".to_owned(), "over 60 s".to_owned());
-    let failure = Failure { attempt: 1, worker, failed_at_us: 1_700_000_000_000_000, kind, message };
+    let (worker, failure_kind, message) = ("node1".to_owned(), "deadline".to_owned(), "over 60 s".to_owned());
+    let failure = Failure { attempt: 1, worker, failed_at: Micros(1_700_000_000_000_000), failure_kind, message };
     builder.push(&sample::task(2), &[failure]);
-    write(root, &layout::failures_dir("sample"), &builder.finish());
+    write(root, &layout::table_dir("sample", "failures"), &builder.finish());
 }
 
 #[test]

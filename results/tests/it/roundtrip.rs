@@ -9,6 +9,7 @@ use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_experiments::TaskSpec;
 use powersweep_results::failures::Failure;
+use powersweep_results::identity::Micros;
 use powersweep_results::join::{self, TasksById};
 use powersweep_results::part::{self, Footer};
 use powersweep_results::{ResultsError, failures, jobs, series, tasks};
@@ -182,8 +183,8 @@ fn failures_carry_kind_and_message() {
     let failure = Failure {
         attempt: 2,
         worker: "node1".to_owned(),
-        failed_at_us: 1_700_000_000_000_000,
-        kind: "deadline".to_owned(),
+        failed_at: Micros(1_700_000_000_000_000),
+        failure_kind: "deadline".to_owned(),
         message: "over 60 s".to_owned(),
     };
     builder.push(&sample::task(1), &[failure]);

@@ -7,7 +7,7 @@ use powersweep_engine::spec::{Choice, Role, Value};
 use powersweep_engine::workload::RuleCounts;
 use powersweep_engine::{JobRecord, Measured, SeriesPoint, SimSpec, Summary};
 use powersweep_experiments::TaskSpec;
-use powersweep_results::tasks::RunFacts;
+use powersweep_results::identity::{Micros, RunFacts};
 use uuid::Uuid;
 
 /// A mixed number below 1 from an index, so that columns look like measurements.
@@ -82,7 +82,7 @@ pub(crate) fn run(i: u64) -> RunFacts {
     RunFacts {
         attempt: 1,
         worker: format!("node{}", i % 8),
-        started_at_us: 1_700_000_000_000_000 + 1_500_000 * i.cast_signed(),
+        started_at: Micros(1_700_000_000_000_000 + 1_500_000 * i.cast_signed()),
         wall_ms: 4.0 + noise(i + 11),
         engine_ms: 3.0 + noise(i + 12),
         parse_ms: 0.0,

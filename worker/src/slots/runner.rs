@@ -8,7 +8,7 @@ use powersweep_engine::workload::WorkloadError;
 use powersweep_engine::{Details, Limits, SimError, simulate};
 use powersweep_experiments::{Decoder, Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
-use powersweep_results::identity::RunFacts;
+use powersweep_results::identity::{Micros, RunFacts};
 
 use super::batch::Row;
 use super::clock::{Clock, Phase};
@@ -64,10 +64,10 @@ pub(crate) struct Runner<'a> {
 impl Runner<'_> {
     /// Runs one task of the experiment whose sweep `decoder` decodes. The slot's clock is in [`Phase::Store`] afterwards.
     pub(crate) fn run(&mut self, experiment: &Experiment, decoder: &mut Decoder, task: &TaskRef) -> Outcome {
-        let started_at_us = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_micros() as i64);
+        let started_at = Micros(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_micros() as i64));
         let begun = Instant::now();
         self.clock.enter(Phase::Parse);
-        let outcome = panics::catch(|| self.attempt(experiment, decoder, task, begun, started_at_us));
+        let outcome = panics::catch(|| self.attempt(experiment, decoder, task, begun, started_at));
         *lock(self.overdue) = None;
         self.clock.enter(Phase::Store);
         match outcome {
@@ -82,7 +82,7 @@ impl Runner<'_> {
         decoder: &mut Decoder,
         task: &TaskRef,
         begun: Instant,
-        started_at_us: i64,
+        started_at: Micros,
     ) -> Outcome {
         let Some(spec) = decoder.task(task.index) else {
             return Outcome::Excluded { next: experiment.sweep.next_included(task.index).unwrap_or(u64::MAX) };
@@ -129,7 +129,7 @@ impl Runner<'_> {
         let facts = RunFacts {
             attempt: task.attempt,
             worker: self.worker.to_owned(),
-            started_at_us,
+            started_at,
             wall_ms: ms(begun.elapsed()),
             engine_ms: ms(engine),
             parse_ms: ms(parse),
