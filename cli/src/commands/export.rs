@@ -134,7 +134,10 @@ impl Export<'_> {
             let batches = buckets.read(bucket)?.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?;
             let rows = sorted(&schema, &batches)?;
             drop(batches);
-            let tasks = tasks.as_ref().map(|tasks| tasks.of(&rows, bucket)).transpose()?;
+            // A task that failed under an earlier manifest may have its row under another index. The other tables' rows
+            // have the index of their task's row.
+            let elsewhere = self.table == Table::Failures;
+            let tasks = tasks.as_ref().map(|tasks| tasks.of(&rows, bucket, elsewhere)).transpose()?;
             for from in (0..rows.num_rows()).step_by(JOINED_ROWS) {
                 let some = rows.slice(from, JOINED_ROWS.min(rows.num_rows() - from));
                 let joined = match &tasks {
@@ -243,13 +246,24 @@ impl Buckets {
         StreamReader::try_new_buffered(file, None).or_exit(Exit::Storage)
     }
 
-    /// Those rows of `tasks` in a bucket that these rows of another table belong to.
-    fn of(&self, rows: &RecordBatch, bucket: usize) -> Result<TasksById, Failure> {
-        let ids: BTreeSet<String> =
+    /// The rows of `tasks` of the tasks of these rows, which are in a bucket of another table. With `elsewhere`, tasks
+    /// that are not in the same bucket are looked up in the other buckets.
+    fn of(&self, rows: &RecordBatch, bucket: usize, elsewhere: bool) -> Result<TasksById, Failure> {
+        let mut ids: BTreeSet<String> =
             join::task_ids(rows).or_exit(Exit::Storage)?.iter().flatten().map(str::to_owned).collect();
+        let others = (0..self.files.len()).filter(|other| elsewhere && *other != bucket);
         let mut found = Vec::new();
-        for batch in self.read(bucket)? {
-            found.push(join::of_tasks(&batch.or_exit(Exit::Storage)?, &ids).or_exit(Exit::Storage)?);
+        for bucket in std::iter::once(bucket).chain(others) {
+            if ids.is_empty() {
+                break;
+            }
+            for batch in self.read(bucket)? {
+                let of_ids = join::of_tasks(&batch.or_exit(Exit::Storage)?, &ids).or_exit(Exit::Storage)?;
+                for id in join::task_ids(&of_ids).or_exit(Exit::Storage)?.iter().flatten() {
+                    ids.remove(id);
+                }
+                found.push(of_ids);
+            }
         }
         let found = concat_batches(&self.schema, &found).or_exit(Exit::Failure)?;
         TasksById::new(found).or_exit(Exit::Storage)
@@ -269,4 +283,43 @@ fn sorted(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, Fa
     // Stable: the jobs of a task stay in their order.
     order.sort_by_key(|&row| (index.value(row as usize), ids.value(row as usize)));
     take_record_batch(&all, &UInt32Array::from(order)).or_exit(Exit::Failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, StringArray};
+
+    use super::*;
+
+    /// Rows with a column of the table's own.
+    fn rows(own: &str, ids: &[&str], indices: &[i64]) -> RecordBatch {
+        let ids: ArrayRef = Arc::new(StringArray::from(ids.to_vec()));
+        let indices: ArrayRef = Arc::new(Int64Array::from(indices.to_vec()));
+        RecordBatch::try_from_iter([("task_id", ids), ("task_index", indices.clone()), (own, indices)])
+            .expect("columns of one length")
+    }
+
+    #[test]
+    fn a_failure_under_an_earlier_manifest_finds_its_task_in_another_bucket() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let tasks = [rows("seed", &["a", "b"], &[0, 1]), rows("seed", &["c"], &[70_000])];
+        let schema = tasks[0].schema();
+        let write = |(bucket, rows): (usize, &RecordBatch)| {
+            let path = folder.path().join(format!("{bucket}.arrow"));
+            let mut file = StreamWriter::try_new(File::create(&path).expect("writable"), &schema).expect("a stream");
+            file.write(rows).and_then(|()| file.finish()).expect("written");
+            path
+        };
+        let buckets = Buckets { schema: Arc::clone(&schema), files: tasks.iter().enumerate().map(write).collect() };
+        // The failure of `c` was at index 5 of the earlier manifest, and `d` has no row.
+        let failures = rows("attempt", &["a", "c", "d"], &[0, 5, 6]);
+        let seeds = |elsewhere: bool| {
+            let tasks = buckets.of(&failures, 0, elsewhere).map_err(|failure| failure.message).expect("readable");
+            let joined = tasks.join(&failures).expect("it has ids");
+            let seeds = joined.column_by_name("seed").expect("a column of `tasks`").as_primitive::<Int64Type>();
+            seeds.iter().collect::<Vec<_>>()
+        };
+        assert_eq!(seeds(true), [Some(0), Some(70_000), None]);
+        assert_eq!(seeds(false), [Some(0), None, None], "only the same bucket is read");
+    }
 }
