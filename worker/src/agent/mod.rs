@@ -75,8 +75,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
     let waker = Arc::clone(&wake);
     let session = Session::new(identity, options.slots);
     let wake_agent = Box::new(move || waker.notify_one());
-    let pool = Pool::new(&options.name, session, options.slots, logs, wake_agent);
-    let pool = Arc::new(pool.with_hook(options.before_task.clone()));
+    let pool = Arc::new(Pool::new(&options, session, logs, wake_agent));
     let threads = pool.start()?;
 
     let clients = watch::Sender::new(None);
@@ -128,9 +127,9 @@ fn report(pool: &Pool, reason: String) -> WorkerReport {
     let spent = pool.spent();
     let session = pool.session();
     WorkerReport {
-        tasks_acknowledged: session.tasks_acknowledged(),
-        tasks_rejected: session.tasks_rejected(),
-        failures: session.failures(),
+        tasks_acknowledged: session.tasks_acknowledged,
+        tasks_rejected: session.tasks_rejected,
+        failures: session.failures,
         unacknowledged: session.unacknowledged(),
         stuck_tasks: session.lost_slots(),
         engine_s: spent.engine_s,

@@ -104,9 +104,12 @@ pub struct Session {
     draining: Option<Draining>,
     /// The coordinator of this connection ends: nothing is taken from it, and the worker waits for the next one.
     paused: bool,
-    tasks_acknowledged: u64,
-    tasks_rejected: u64,
-    failures: u64,
+    /// Tasks whose row or failure was acknowledged.
+    pub(crate) tasks_acknowledged: u64,
+    /// Finished tasks that the coordinator did not take.
+    pub(crate) tasks_rejected: u64,
+    /// Attempts that failed.
+    pub(crate) failures: u64,
 }
 
 impl Session {

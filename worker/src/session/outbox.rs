@@ -55,20 +55,19 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    fn push(&mut self, body: Body, stage: Stage) -> u64 {
+    fn push(&mut self, body: Body, stage: Stage) {
         self.last_id += 1;
         self.bytes += size(&body);
         self.entries.insert(self.last_id, Entry { body, stage });
-        self.last_id
     }
 
-    pub(super) fn hand_in(&mut self, batch: FinishedBatch) -> u64 {
+    pub(super) fn hand_in(&mut self, batch: FinishedBatch) {
         let stage = if batch.objects.is_empty() { Stage::Ready } else { Stage::Upload { next: 0, busy: false } };
-        self.push(Body::HandIn(batch), stage)
+        self.push(Body::HandIn(batch), stage);
     }
 
-    pub(super) fn failure(&mut self, failure: v1::TaskFailure) -> u64 {
-        self.push(Body::Failure(failure), Stage::Ready)
+    pub(super) fn failure(&mut self, failure: v1::TaskFailure) {
+        self.push(Body::Failure(failure), Stage::Ready);
     }
 
     pub(super) fn is_empty(&self) -> bool {

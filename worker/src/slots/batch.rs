@@ -2,6 +2,7 @@
 //!
 //! Each slot fills its own batch, so that building rows never makes slots wait for each other.
 
+use std::ops::Add;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
@@ -14,7 +15,7 @@ use powersweep_results::identity::RunFacts;
 use powersweep_results::{ResultsError, jobs, part, series, tasks, wire};
 use uuid::Uuid;
 
-use super::clock::plus;
+use super::clock::by_field;
 use crate::session::{ExperimentKey, FinishedBatch, FlushRule, TaskRef};
 
 /// One finished task.
@@ -77,7 +78,7 @@ impl Batch {
 
     /// Adds slot time to what the next hand-in reports.
     pub(crate) fn spend(&mut self, spent: v1::TimeSpent) {
-        self.spent = plus(self.spent, spent);
+        self.spent = by_field(self.spent, spent, f64::add);
     }
 
     fn rule(&self) -> FlushRule {

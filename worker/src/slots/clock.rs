@@ -64,22 +64,12 @@ impl Clock {
     }
 }
 
-/// `a - b`, field by field.
-pub(crate) fn minus(a: v1::TimeSpent, b: v1::TimeSpent) -> v1::TimeSpent {
+/// An operation on two times, field by field.
+pub(crate) fn by_field(a: v1::TimeSpent, b: v1::TimeSpent, of: fn(f64, f64) -> f64) -> v1::TimeSpent {
     v1::TimeSpent {
-        engine_s: a.engine_s - b.engine_s,
-        parse_s: a.parse_s - b.parse_s,
-        store_s: a.store_s - b.store_s,
-        idle_s: a.idle_s - b.idle_s,
-    }
-}
-
-/// `a + b`, field by field.
-pub(crate) fn plus(a: v1::TimeSpent, b: v1::TimeSpent) -> v1::TimeSpent {
-    v1::TimeSpent {
-        engine_s: a.engine_s + b.engine_s,
-        parse_s: a.parse_s + b.parse_s,
-        store_s: a.store_s + b.store_s,
-        idle_s: a.idle_s + b.idle_s,
+        engine_s: of(a.engine_s, b.engine_s),
+        parse_s: of(a.parse_s, b.parse_s),
+        store_s: of(a.store_s, b.store_s),
+        idle_s: of(a.idle_s, b.idle_s),
     }
 }

@@ -13,6 +13,7 @@ mod runner;
 mod tests;
 
 use std::collections::HashMap;
+use std::ops::{Add, Sub};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -23,10 +24,10 @@ use powersweep_proto::v1;
 
 use crate::JOURNAL;
 use crate::logs::Logs;
-use crate::options::{TaskHook, WorkerError};
+use crate::options::{TaskHook, WorkerError, WorkerOptions};
 use crate::session::{ExperimentKey, Session, Take, TaskRef};
 use batch::{Batch, Row};
-use clock::{Clock, Phase, minus, plus};
+use clock::{Clock, Phase, by_field};
 pub(crate) use runner::Experiment;
 use runner::{Outcome, Overdue, Runner};
 
@@ -72,9 +73,8 @@ struct Flusher {
 impl Pool {
     /// A pool without threads yet.
     pub(crate) fn new(
-        name: &str,
+        options: &WorkerOptions,
         session: Session,
-        slots: usize,
         logs: Logs,
         wake: Box<dyn Fn() + Send + Sync>,
     ) -> Pool {
@@ -85,13 +85,13 @@ impl Pool {
             reported: Mutex::default(),
         };
         Pool {
-            name: name.to_owned(),
+            name: options.name.clone(),
             session: Mutex::new(session),
             work: Condvar::new(),
             experiments: RwLock::default(),
             logs,
-            hook: None,
-            slots: (0..slots).map(|_| slot()).collect(),
+            hook: options.before_task.clone(),
+            slots: (0..options.slots).map(|_| slot()).collect(),
             flusher: Mutex::default(),
             flush: Condvar::new(),
             wake,
@@ -99,15 +99,9 @@ impl Pool {
         }
     }
 
-    /// The same, calling this before each simulation.
-    pub(crate) fn with_hook(self, hook: Option<TaskHook>) -> Pool {
-        Pool { hook, ..self }
-    }
-
-    /// Gives up tasks that ignored their deadline for as long again; says whether there were any. The thread of such a
-    /// task cannot be stopped: its slot is lost.
-    pub(crate) fn give_up_overdue(&self) -> bool {
-        let mut any = false;
+    /// Gives up tasks that ignored their deadline for as long again. The thread of such a task cannot be stopped: its
+    /// slot is lost.
+    pub(crate) fn give_up_overdue(&self) {
         for (number, slot) in self.slots.iter().enumerate() {
             // Held while the task is given up: meanwhile its slot cannot go on to another one.
             let mut overdue = lock(&slot.overdue);
@@ -120,9 +114,7 @@ impl Pool {
             let message =
                 format!("it went on for as long again after its deadline of {seconds} s, without a look at it");
             self.session().give_up(number, message);
-            any = true;
         }
-        any
     }
 
     /// Time since the pool was made: the session's clock.
@@ -154,7 +146,7 @@ impl Pool {
 
     /// Time of all slots since the pool was made.
     pub(crate) fn spent(&self) -> v1::TimeSpent {
-        self.slots.iter().map(|slot| slot.clock.spent()).fold(v1::TimeSpent::default(), plus)
+        self.slots.iter().map(|slot| slot.clock.spent()).fold(v1::TimeSpent::default(), |a, b| by_field(a, b, f64::add))
     }
 
     /// Starts the threads. They end when the session drains and their task is over; the flusher with [`Pool::close`].
@@ -281,7 +273,7 @@ impl Pool {
         let mut batch = lock(&slot.batch);
         let now = slot.clock.spent();
         let before = std::mem::replace(&mut *lock(&slot.reported), now);
-        batch.spend(minus(now, before));
+        batch.spend(by_field(now, before, f64::sub));
         let Some(taken) = batch.take() else { return };
         drop(batch);
         match panics::catch(|| taken.encode()) {

@@ -96,7 +96,7 @@ impl Farm {
         let logs = Logs::new(&options, Box::new(fetch)).expect("no cache folder is asked for");
         let (wake, woken) = channel();
         let wake = Box::new(move || wake.send(()).unwrap_or_default());
-        let pool = Arc::new(Pool::new("w", session, slots, logs, wake));
+        let pool = Arc::new(Pool::new(&options, session, logs, wake));
         let key = ExperimentKey { name: "test".into(), generation: 1 };
         pool.add_experiment(Experiment { key, sweep: sweep.clone(), tables, limits });
         let threads = pool.start().expect("threads start");
