@@ -7,7 +7,7 @@ use powersweep_results::columns::Table;
 use toml::de::DeTable;
 
 use crate::measure::{Groups, Scope};
-use crate::read::{Reader, table_of};
+use crate::read::Reader;
 use crate::rows::{Needed, Rows};
 use crate::selection::{Context, Selection, span_of};
 
@@ -55,8 +55,12 @@ pub(crate) struct Compared {
 
 impl Comparison {
     /// Reads the comparisons of a claim.
-    pub(crate) fn read(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>, rows: &str) -> Vec<Comparison> {
-        let outer = table_of(rows).or(table_of("tasks")).expect("there is a table of tasks");
+    pub(crate) fn read(
+        reader: &mut Reader,
+        context: &Context<'_>,
+        table: &DeTable<'_>,
+        outer: &'static Table,
+    ) -> Vec<Comparison> {
         let mut found: Vec<Comparison> = published(reader, context, table, outer).into_iter().collect();
         found.extend(reader.numbers(table, "at_least").map(Comparison::AtLeast));
         found.extend(reader.numbers(table, "at_most").map(Comparison::AtMost));
@@ -181,11 +185,11 @@ fn published(
     let span = span_of(table, "within");
     if within.is_empty() {
         let expected = "expected such as { relative = 0.05 } or { absolute = 0.005 }";
-        reader.problems.push(Problem::new(span.clone(), "`within` is empty", expected));
+        reader.problem_at(span.clone(), "`within` is empty", expected);
     }
     if table.get("published").is_none() {
         let message = "`within` needs a `published` number";
-        reader.problems.push(Problem::new(span, message, "expected published = ... too"));
+        reader.problem_at(span, message, "expected published = ... too");
     }
     let of = reader.table(within, "of").map(|of| Box::new(Selection::read(reader, context, of, rows)));
     let (relative, absolute) = (relative.unwrap_or(0.0), absolute.unwrap_or(0.0));
@@ -202,7 +206,7 @@ fn ascending(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) -> 
         _ => {
             let expected = "expected one column and at least two of its values";
             let message = "`ascending` does not name an order";
-            reader.problems.push(Problem::new(span_of(table, "ascending"), message, expected));
+            reader.problem_at(span_of(table, "ascending"), message, expected);
         }
     }
     None
@@ -267,11 +271,7 @@ pub(crate) fn check_lengths(reader: &mut Reader, table: &DeTable<'_>, repetition
         let Some(items) = table.get(key).and_then(|item| item.get_ref().as_array()) else { continue };
         if items.len() != repetitions && items.len() != 1 {
             let message = format!("`{key}` lists {} numbers for {repetitions} repetitions", items.len());
-            reader.problems.push(Problem::new(
-                span_of(table, key),
-                message,
-                "expected one number, or one a repetition",
-            ));
+            reader.problem_at(span_of(table, key), message, "expected one number, or one a repetition");
         }
     }
 }

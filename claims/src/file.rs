@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use powersweep_engine::Value;
-use powersweep_experiments::{ManifestErrors, Problem};
+use powersweep_experiments::ManifestErrors;
 use toml::de::DeTable;
 
 use crate::compare::{Comparison, KEYS as COMPARISONS, check_lengths, check_placeholders};
@@ -57,11 +57,7 @@ impl Claims {
             Some(claims) if reader.problems.is_empty() => Ok(claims),
             _ => {
                 if reader.problems.is_empty() {
-                    reader.problems.push(Problem::new(
-                        0..0,
-                        "these claims cannot be used",
-                        "this is a bug: please report it",
-                    ));
+                    reader.problem_at(0..0, "these claims cannot be used", "this is a bug: please report it");
                 }
                 Err(ManifestErrors::new(file, &shared, reader.problems))
             }
@@ -111,13 +107,13 @@ impl Claims {
 fn read(text: &Arc<str>, reader: &mut Reader) -> Option<Claims> {
     if text.len() > TEXT_MAX {
         let expected = format!("at most {TEXT_MAX} bytes");
-        reader.problems.push(Problem::new(0..0, format!("the claims have {} bytes", text.len()), expected));
+        reader.problem_at(0..0, format!("the claims have {} bytes", text.len()), expected);
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or(0..0);
-        reader.problems.push(Problem::new(span, "this is not TOML", error.message().to_owned()));
+        reader.problem_at(span, "this is not TOML", error.message().to_owned());
     }
     if !errors.is_empty() {
         return None;
@@ -126,14 +122,14 @@ fn read(text: &Arc<str>, reader: &mut Reader) -> Option<Claims> {
     reader.keys("a claims file", table, &TOP);
     if reader.number(table, "version") != Some(1.0) {
         let expected = "expected version = 1, the version of the format of claims";
-        reader.problems.push(Problem::new(span_of(table, "version"), "`version` is not 1", expected));
+        reader.problem_at(span_of(table, "version"), "`version` is not 1", expected);
     }
     let paper = required(reader, table, "paper", "a short name such as \"etinski2010\"", 0..0);
     let title = required(reader, table, "title", "authors, year and title of the paper", 0..0);
     let manifests = reader.texts(table, "manifests");
     if table.get("manifests").is_none() {
         let expected = "expected the names of the manifests whose rows are compared";
-        reader.problems.push(Problem::new(0..0, "`manifests` is missing", expected));
+        reader.problem_at(0..0, "`manifests` is missing", expected);
     }
     let manifests = manifests?;
     let runs = runs(reader, table, &manifests);
@@ -150,7 +146,7 @@ fn required(
     place: std::ops::Range<usize>,
 ) -> Option<String> {
     if table.get(key).is_none() {
-        reader.problems.push(Problem::new(place, format!("`{key}` is missing"), format!("expected {expected}")));
+        reader.problem_at(place, format!("`{key}` is missing"), format!("expected {expected}"));
     }
     reader.text(table, key)
 }
@@ -171,7 +167,7 @@ fn runs(reader: &mut Reader, table: &DeTable<'_>, manifests: &[String]) -> BTree
 
 fn claims(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>) -> Vec<Claim> {
     let Some(item) = table.get("claims") else {
-        reader.problems.push(Problem::new(0..0, "there are no claims", "expected at least one [[claims]]"));
+        reader.problem_at(0..0, "there are no claims", "expected at least one [[claims]]");
         return Vec::new();
     };
     let Some(items) = item.get_ref().as_array() else {
@@ -189,11 +185,7 @@ fn claims(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>) -> Ve
         if let Some(claim) = claim {
             if !ids.insert(claim.id.clone()) {
                 let message = format!("two claims have the id `{}`", claim.id);
-                reader.problems.push(Problem::new(
-                    span_of(table, "id"),
-                    message,
-                    "expected an id that no other claim has",
-                ));
+                reader.problem_at(span_of(table, "id"), message, "expected an id that no other claim has");
             }
             found.push(claim);
         }
@@ -212,18 +204,14 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
     let why = reader.text(table, "why");
     if !demanded && why.is_none() {
         let span = span_of(table, "demanded");
-        reader.problems.push(Problem::new(
-            span,
-            "the claim is not demanded, and the reason is missing",
-            "expected why = \"...\" too",
-        ));
+        reader.problem_at(span, "the claim is not demanded, and the reason is missing", "expected why = \"...\" too");
     }
     let tasks = table_of("tasks").expect("there is a table of tasks");
     let value = match reader.table(table, "value") {
         Some(value) => Selection::read(reader, context, value, tasks),
         None => {
             if table.get("value").is_none() {
-                reader.problems.push(Problem::new(place, "`value` is missing", "expected value = { column = ... }"));
+                reader.problem_at(place, "`value` is missing", "expected value = { column = ... }");
             }
             return None;
         }
@@ -234,15 +222,15 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
     check_placeholders(reader, table, text.as_deref().unwrap_or_default(), &per);
     check_lengths(reader, table, repetitions.len());
     let paired = reader.texts(table, "paired").unwrap_or_default();
-    let comparisons = Comparison::read(reader, context, table, rows.name);
+    let comparisons = Comparison::read(reader, context, table, rows);
     if comparisons.is_empty() && !COMPARISONS.iter().any(|key| table.get(*key).is_some()) {
         let expected = format!("expected one of {}", COMPARISONS.join(", "));
         let place = span_of(table, "value");
-        reader.problems.push(Problem::new(place, "the claim compares the value with nothing", expected));
+        reader.problem_at(place, "the claim compares the value with nothing", expected);
     }
     if demanded && comparisons.iter().all(|c| matches!(c, Comparison::Shown(_))) && !comparisons.is_empty() {
         let expected = "expected `within` too, or demanded = false with `why`";
-        reader.problems.push(Problem::new(span_of(table, "published"), "the tolerance is missing", expected));
+        reader.problem_at(span_of(table, "published"), "the tolerance is missing", expected);
     }
     let fixed: Vec<&str> =
         per.iter().map(String::as_str).chain(comparisons.iter().filter_map(Comparison::fixes)).collect();
@@ -259,15 +247,15 @@ fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection, fixe
     use crate::selection::Aggregate;
     let span = span_of(table, "value");
     if value.column.is_none() && value.aggregate != Some(Aggregate::Count) {
-        reader.problems.push(Problem::new(span.clone(), "the value has no `column`", "expected column = \"...\""));
+        reader.problem_at(span.clone(), "the value has no `column`", "expected column = \"...\"");
     }
     let rows = value.table.or(Some("tasks")).and_then(table_of).expect("tables are checked when they are read");
     if let Some((message, expected)) = value.elements_problem(rows, fixed) {
-        reader.problems.push(Problem::new(span.clone(), message, expected));
+        reader.problem_at(span.clone(), message, expected);
     }
     let grouped = value.left_grouped();
     if !grouped.is_empty() {
         let message = format!("the value stays grouped by {}", grouped.join(", "));
-        reader.problems.push(Problem::new(span, message, "expected a step in `then` that aggregates them"));
+        reader.problem_at(span, message, "expected a step in `then` that aggregates them");
     }
 }

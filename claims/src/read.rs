@@ -1,6 +1,7 @@
 //! Reading values of TOML: all problems are collected, each with its place.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use powersweep_engine::Value;
 use powersweep_engine::facts::Kind;
@@ -27,7 +28,11 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn problem(&mut self, item: &Item<'_>, message: impl Into<String>, expected: impl Into<String>) {
-        self.problems.push(Problem::new(item.span(), message, expected));
+        self.problem_at(item.span(), message, expected);
+    }
+
+    pub(crate) fn problem_at(&mut self, at: Range<usize>, message: impl Into<String>, expected: impl Into<String>) {
+        self.problems.push(Problem::new(at, message, expected));
     }
 
     /// Refuses keys that are not `known`.
@@ -43,66 +48,54 @@ impl Reader {
         self.problem(item, format!("`{key}` cannot be {}", kind(item.get_ref())), format!("expected {expected}"));
     }
 
-    pub(crate) fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<String> {
+    /// The value of a key, if there is one that `read` accepts.
+    fn read<'a, 't, T>(
+        &mut self,
+        table: &'a DeTable<'t>,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(&'a DeValue<'t>) -> Option<T>,
+    ) -> Option<T> {
         let item = table.get(key)?;
-        let text = item.get_ref().as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
-        if text.is_none() {
-            self.wrong(key, item, "a text");
+        let found = read(item.get_ref());
+        if found.is_none() {
+            self.wrong(key, item, expected);
         }
-        text
+        found
+    }
+
+    pub(crate) fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<String> {
+        let text = |value: &DeValue<'_>| value.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+        self.read(table, key, "a text", text)
     }
 
     pub(crate) fn bool(&mut self, table: &DeTable<'_>, key: &str) -> Option<bool> {
-        let item = table.get(key)?;
-        let found = item.get_ref().as_bool();
-        if found.is_none() {
-            self.wrong(key, item, "true or false");
-        }
-        found
+        self.read(table, key, "true or false", DeValue::as_bool)
     }
 
     pub(crate) fn number(&mut self, table: &DeTable<'_>, key: &str) -> Option<f64> {
-        let item = table.get(key)?;
-        let found = number(item.get_ref());
-        if found.is_none() {
-            self.wrong(key, item, "a number");
-        }
-        found
+        self.read(table, key, "a number", number)
     }
 
     /// One number, or a list of them.
     pub(crate) fn numbers(&mut self, table: &DeTable<'_>, key: &str) -> Option<Vec<f64>> {
-        let item = table.get(key)?;
-        let found = match item.get_ref() {
+        self.read(table, key, "a number, or a list with one number a repetition", |value| match value {
             DeValue::Array(items) if !items.is_empty() => items.iter().map(|item| number(item.get_ref())).collect(),
             value => number(value).map(|number| vec![number]),
-        };
-        if found.is_none() {
-            self.wrong(key, item, "a number, or a list with one number a repetition");
-        }
-        found
+        })
     }
 
     /// A list of texts.
     pub(crate) fn texts(&mut self, table: &DeTable<'_>, key: &str) -> Option<Vec<String>> {
-        let item = table.get(key)?;
-        let texts = item.get_ref().as_array().filter(|items| !items.is_empty());
-        let texts: Option<Vec<String>> =
-            texts.and_then(|items| items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect());
-        if texts.is_none() {
-            self.wrong(key, item, "a list of texts");
-        }
-        texts
+        self.read(table, key, "a list of texts", |value| {
+            let items = value.as_array().filter(|items| !items.is_empty())?;
+            items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+        })
     }
 
     /// The table below a key.
     pub(crate) fn table<'a, 't>(&mut self, table: &'a DeTable<'t>, key: &str) -> Option<&'a DeTable<'t>> {
-        let item = table.get(key)?;
-        let found = item.get_ref().as_table();
-        if found.is_none() {
-            self.wrong(key, item, "a table");
-        }
-        found
+        self.read(table, key, "a table", DeValue::as_table)
     }
 
     /// The column of this name for the rows of a table.

@@ -311,7 +311,7 @@ fn aggregate(reader: &mut Reader, table: &DeTable<'_>) -> Option<Aggregate> {
     if found.is_none() {
         let span = span_of(table, "aggregate");
         let expected = "expected mean, sum, min, max, count, standard-error, or a percentile such as p50";
-        reader.problems.push(Problem::new(span, format!("there is no aggregate `{name}`"), expected));
+        reader.problem_at(span, format!("there is no aggregate `{name}`"), expected);
     }
     found
 }
