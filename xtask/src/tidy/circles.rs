@@ -24,9 +24,13 @@ struct Module<'a> {
     /// Code without comments and tests.
     code: String,
     /// What its `use` lines name, by the name that they bind.
-    imports: BTreeMap<String, Path>,
-    /// The same of its `pub use` lines.
-    exports: BTreeMap<String, Path>,
+    names: BTreeMap<String, Name>,
+}
+
+/// The target of a name, and whether the module re-exports the name.
+struct Name {
+    target: Path,
+    exported: bool,
 }
 
 /// The modules of a crate by their paths.
@@ -38,8 +42,8 @@ pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
         if let Some((name, path)) = file.name.split_once("/src/") {
             let path = module_path(path);
             let code = code(&file.text);
-            let (imports, exports) = imports(&code, &path);
-            crates.entry(name).or_default().insert(path, Module { file: &file.name, code, imports, exports });
+            let names = names(&code, &path);
+            crates.entry(name).or_default().insert(path, Module { file: &file.name, code, names });
         }
     }
     for (name, modules) in &crates {
@@ -81,26 +85,24 @@ fn code(text: &str) -> String {
     kept
 }
 
-/// The names that a module's `use` lines bind, with what they stand for; then those that it gives on.
-fn imports(code: &str, module: &[String]) -> (BTreeMap<String, Path>, BTreeMap<String, Path>) {
-    let (mut imports, mut exports) = (BTreeMap::new(), BTreeMap::new());
-    let mut rest = code;
-    while let Some(at) = rest.find("use ") {
-        let before = rest[..at].rsplit('\n').next().unwrap_or_default().trim();
-        let end = rest[at..].find(';').map_or(rest.len(), |end| at + end);
-        if before.is_empty() || before.starts_with("pub") {
-            let bound = if before.is_empty() { &mut imports } else { &mut exports };
-            tree(&rest[at + 4..end], &Path::new(), &mut |name, path| {
-                bound.insert(name, absolute(&path, module));
+/// The names that a module's `use` lines bind.
+fn names(code: &str, module: &[String]) -> BTreeMap<String, Name> {
+    let mut names = BTreeMap::new();
+    for (at, _) in code.match_indices("use ") {
+        let before = code[..at].rsplit('\n').next().unwrap_or_default().trim();
+        let tree = code[at + 4..].split(';').next().unwrap_or_default();
+        let exported = before.starts_with("pub");
+        if exported || before.is_empty() {
+            read_tree(tree, &Path::new(), &mut |name, path| {
+                names.insert(name, Name { target: absolute(&path, module), exported });
             });
         }
-        rest = &rest[at + 4..];
     }
-    (imports, exports)
+    names
 }
 
-/// Takes a `use` tree apart.
-fn tree(text: &str, before: &Path, found: &mut impl FnMut(String, Path)) {
+/// Gives each name of a `use` tree with its path.
+fn read_tree(text: &str, before: &Path, found: &mut impl FnMut(String, Path)) {
     let text = text.trim();
     let (head, group) = match text.split_once('{') {
         Some((head, group)) => (head.trim_end_matches("::"), group.rsplit_once('}').map(|(group, _)| group)),
@@ -111,62 +113,39 @@ fn tree(text: &str, before: &Path, found: &mut impl FnMut(String, Path)) {
     path.extend(head.split("::").map(str::trim).filter(|s| !s.is_empty() && *s != "self").map(str::to_owned));
     let Some(group) = group else {
         let name = if alias.is_empty() { path.last().cloned().unwrap_or_default() } else { alias.trim().to_owned() };
-        found(name, path);
-        return;
+        return found(name, path);
     };
-    let (mut depth, mut begin) = (0, 0);
-    for (at, c) in group.char_indices().chain([(group.len(), ',')]) {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                if !group[begin..at].trim().is_empty() {
-                    tree(&group[begin..at], &path, found);
-                }
-                begin = at + 1;
-            }
-            _ => {}
-        }
-    }
+    let mut depth = 0;
+    let items = group.split(|c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    });
+    items.filter(|item| !item.trim().is_empty()).for_each(|item| read_tree(item, &path, found));
 }
 
 /// A path from the root of the crate; one that names neither the root nor a parent is relative to the module.
 fn absolute(path: &[String], module: &[String]) -> Path {
-    let mut from = module.to_vec();
-    let mut rest = path;
-    match path.first().map(String::as_str) {
-        Some("crate") => {
-            from.clear();
-            rest = &path[1..];
-        }
-        Some("super") => {
-            let ups = path.iter().take_while(|segment| *segment == "super").count();
-            from.truncate(module.len().saturating_sub(ups));
-            rest = &path[ups..];
-        }
-        _ => {}
-    }
-    from.extend_from_slice(rest);
-    from
+    let ups = path.iter().take_while(|segment| *segment == "super").count();
+    let (from, path) = match path {
+        [first, below @ ..] if first == "crate" => (&[][..], below),
+        _ => (&module[..module.len().saturating_sub(ups)], &path[ups..]),
+    };
+    [from, path].concat()
 }
 
 /// The module that defines what a path names, if it names more than a module.
 fn defined_in(path: &[String], modules: &Crate<'_>, hops: usize) -> Option<Path> {
-    let depth = (0..path.len()).rev().find(|depth| modules.contains_key(&path[..*depth]))?;
-    let (module, name) = (&path[..depth], &path[depth]);
     if modules.contains_key(path) {
         return None;
     }
-    match modules[module].exports.get(name) {
-        Some(target) if hops > 0 => {
-            let target: Path = target.iter().chain(&path[depth + 1..]).cloned().collect();
-            match defined_in(&target, modules, hops - 1) {
-                Some(definer) => Some(definer),
-                None if modules.contains_key(&target) => None,
-                None => Some(module.to_vec()),
-            }
-        }
-        _ => Some(module.to_vec()),
+    let depth = (0..path.len()).rev().find(|depth| modules.contains_key(&path[..*depth]))?;
+    let (module, name) = (&path[..depth], &path[depth]);
+    let exported = modules[module].names.get(name).filter(|name| name.exported && hops > 0);
+    let target = exported.map(|name| [&name.target[..], &path[depth + 1..]].concat());
+    match target {
+        Some(target) if modules.contains_key(&target) => None,
+        Some(target) => defined_in(&target, modules, hops - 1).or_else(|| Some(module.to_vec())),
+        None => Some(module.to_vec()),
     }
 }
 
@@ -185,16 +164,15 @@ fn arrows<'a>(modules: &Crate<'a>) -> BTreeSet<(&'a str, &'a str)> {
     for (path, module) in modules {
         let named = paths(&module.code).filter_map(|named: Path| {
             let first = named.first()?;
-            if let Some(import) = module.imports.get(first).or_else(|| module.exports.get(first)) {
-                return Some(import.iter().chain(&named[1..]).cloned().collect());
+            if let Some(name) = module.names.get(first) {
+                return Some([&name.target[..], &named[1..]].concat());
             }
-            let mut child = path.clone();
-            child.push(first.clone());
+            let child = [&path[..], std::slice::from_ref(first)].concat();
             let ours = matches!(first.as_str(), "crate" | "super") || modules.contains_key(&child);
             ours.then(|| absolute(&named, path))
         });
-        let used: Vec<Path> = named.chain(module.imports.values().cloned()).collect();
-        for definer in used.iter().filter_map(|used| defined_in(used, modules, 8)) {
+        let imported = module.names.values().filter(|name| !name.exported).map(|name| name.target.clone());
+        for definer in named.chain(imported).filter_map(|used| defined_in(&used, modules, 8)) {
             if definer != *path {
                 arrows.insert((module.file, modules[&definer].file));
             }
@@ -203,49 +181,24 @@ fn arrows<'a>(modules: &Crate<'a>) -> BTreeSet<(&'a str, &'a str)> {
     arrows
 }
 
-/// Sets of files, each of which reaches all others of its set (Tarjan 1972), sorted.
-fn circles<'a>(arrows: &BTreeSet<(&'a str, &'a str)>) -> Vec<Vec<&'a str>> {
-    let mut search = Search { arrows, numbers: BTreeMap::new(), low: BTreeMap::new(), open: Vec::new(), found: vec![] };
-    for (file, _) in arrows {
-        if !search.numbers.contains_key(file) {
-            search.visit(file);
-        }
-    }
-    search.found
+/// Sets of files, each of which reaches all others of its set, sorted.
+fn circles<'a>(arrows: &BTreeSet<(&'a str, &'a str)>) -> BTreeSet<Vec<&'a str>> {
+    let reached: BTreeMap<&str, BTreeSet<&str>> =
+        arrows.iter().map(|(from, _)| (*from, reached(from, arrows))).collect();
+    let circle = |(from, to): (&&'a str, &BTreeSet<&'a str>)| {
+        to.iter().filter(|to| reached.get(*to).is_some_and(|back| back.contains(from))).copied().collect()
+    };
+    reached.iter().map(circle).collect()
 }
 
-struct Search<'a, 's> {
-    arrows: &'s BTreeSet<(&'a str, &'a str)>,
-    /// Files in order of their first visit.
-    numbers: BTreeMap<&'a str, usize>,
-    /// The least number that is reached from a file, through files of no finished set.
-    low: BTreeMap<&'a str, usize>,
-    open: Vec<&'a str>,
-    found: Vec<Vec<&'a str>>,
-}
-
-impl<'a> Search<'a, '_> {
-    fn visit(&mut self, file: &'a str) {
-        let number = self.numbers.len();
-        self.numbers.insert(file, number);
-        self.open.push(file);
-        let mut low = number;
-        for &(_, to) in self.arrows.range((file, "")..).take_while(|(from, _)| *from == file) {
-            if !self.numbers.contains_key(to) {
-                self.visit(to);
-                low = low.min(self.low[to]);
-            } else if self.open.contains(&to) {
-                low = low.min(self.numbers[to]);
-            }
-        }
-        self.low.insert(file, low);
-        if low == number {
-            let first = self.open.iter().position(|open| *open == file).unwrap_or(0);
-            let mut circle = self.open.split_off(first);
-            circle.sort_unstable();
-            self.found.push(circle);
-        }
+/// The files to which arrows lead from a file.
+fn reached<'a>(from: &'a str, arrows: &BTreeSet<(&'a str, &'a str)>) -> BTreeSet<&'a str> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(file) = open.pop() {
+        let next = arrows.range((file, "")..).take_while(|(from, _)| *from == file);
+        open.extend(next.map(|(_, to)| *to).filter(|to| found.insert(*to)));
     }
+    found
 }
 
 #[cfg(test)]

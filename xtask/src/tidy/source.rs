@@ -8,9 +8,6 @@ const FILE_LINES: usize = 500;
 /// Most lines of a function.
 const FUNCTION_LINES: usize = 80;
 
-/// Files with a ceiling of their own and the reason. A file with one subject gets a line here rather than a split.
-const EXCEPTIONS: &[(&str, usize, &str)] = &[];
-
 /// Names of modules and folders that do not name their contents.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "manager", "helper", "helpers", "misc"];
 
@@ -43,10 +40,9 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
     if let Some(empty) = parts.iter().find(|part| EMPTY_NAMES.contains(part)) {
         violations.push(format!("{name}:1: `{empty}` does not name the contents of a module"));
     }
-    let ceiling = EXCEPTIONS.iter().find(|(file, ..)| file == name).map_or(FILE_LINES, |(_, lines, _)| *lines);
     let lines = file.text.lines().count();
-    if lines > ceiling {
-        violations.push(format!("{name}:{ceiling}: {lines} lines, the ceiling is {ceiling}"));
+    if lines > FILE_LINES {
+        violations.push(format!("{name}:{FILE_LINES}: {lines} lines, the ceiling is {FILE_LINES}"));
     }
     let stem = parts.last().copied().unwrap_or_default();
     let of_tests = parts.iter().any(|part| matches!(*part, "tests" | "benches")) || stem.ends_with("_tests");
