@@ -1,4 +1,4 @@
-//! What a row costs: `cargo bench -p powersweep-results`.
+//! Cost of a row: `cargo bench -p powersweep-results`.
 
 #[path = "../tests/it/sample.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
@@ -86,7 +86,7 @@ fn decode_wire(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(ROWS)).bench_local(|| wire::decode(&bytes, &schema));
 }
 
-/// As a part is made of hand-ins of one row.
+/// Hand-ins of one row are gathered for a part.
 #[divan::bench]
 fn gather_wire_of_one_row(bencher: Bencher<'_, '_>) {
     let batch = batch(0);

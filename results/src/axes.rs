@@ -1,8 +1,8 @@
-//! Columns of `tasks` that say what was simulated: the log, the component in each role, every registered parameter.
+//! Columns of `tasks` for the simulated spec: kernel and log, the component of each role, every parameter.
 //!
-//! They come from the registry alone: a parameter of a new component is a new column without a line here. A parameter has a
-//! value where its component was chosen and sets it, defaults included, and is null elsewhere. A role that does not apply to a
-//! simulation, such as the queue order to a queueing model, is null with all its parameters.
+//! They follow from the list of components: a parameter of a new component becomes a column without a change here. A
+//! parameter has a value where its component was chosen and sets it, defaults included, and is null elsewhere. A role
+//! that does not apply to a simulation, such as the queue order in a queueing model, is null with all its parameters.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -18,13 +18,13 @@ use crate::columns::Column;
 /// Columns of [`inputs`].
 const INPUTS: usize = 2;
 
-/// The axes: their columns, and where each value goes.
+/// The columns of the axes, and the column of each value.
 pub(crate) struct Axes {
     params: Vec<Column>,
     roles: Vec<RolePlan>,
 }
 
-/// Where the parameters of a role's possible components go.
+/// The columns of the parameters of a role's components.
 struct RolePlan {
     role: Role,
     components: Vec<ComponentPlan>,
@@ -59,8 +59,8 @@ impl Axes {
         inputs().into_iter().chain(roles).chain(self.params.iter().cloned()).collect()
     }
 
-    /// Pushes this task's values into the columns from `first` on, for these rows. What does not apply is left to become
-    /// null.
+    /// Pushes this task's values into the columns from `first` on, for these rows. Columns that do not
+    /// apply get no value and become null.
     pub(crate) fn push(&self, arrays: &mut Arrays, first: usize, task: &TaskSpec, rows: &Range<usize>) {
         arrays.push_rows(first, Datum::Int(i64::from(KERNEL_VERSION)), rows);
         if let Some(digest) = task.digest {
@@ -96,7 +96,7 @@ impl ComponentPlan {
     }
 }
 
-/// Every registered parameter once, in registration order, with the components that have it.
+/// Every parameter once, in the order of the list of components, with the components that have it.
 fn params() -> impl Iterator<Item = (&'static Param, Vec<&'static Component>)> {
     let mut found: Vec<(&'static Param, Vec<&'static Component>)> = Vec::new();
     for component in components::COMPONENTS.iter() {
@@ -124,7 +124,7 @@ fn param_column(param: &'static Param, components: &[&'static Component]) -> Col
 }
 
 fn role_column(role: Role) -> Column {
-    let what = match role {
+    let meaning = match role {
         Role::Source => "Where the jobs come from",
         Role::Rules => "Rules that make jobs of records",
         Role::Platform => "Kind of machine",
@@ -140,11 +140,11 @@ fn role_column(role: Role) -> Column {
     let choices: Vec<_> = components::of(role).map(|e| format!("`{}`", e.name)).collect();
     let nullable = !components::applies(role, Model::Queues);
     let null = if nullable { " Null in a queueing model." } else { "" };
-    let doc = format!("{what}: {}.{null}", choices.join(", "));
+    let doc = format!("{meaning}: {}.{null}", choices.join(", "));
     Column { nullable, ..Column::new(role.key(), Kind::Text, "manifest", &doc) }
 }
 
-/// What is no choice of a manifest: the kernel and the log's bytes.
+/// The columns that no manifest chooses: the version of the kernel and the digest of the log.
 fn inputs() -> [Column; INPUTS] {
     let kernel = "Version of the kernel; raised when results change for an unchanged spec.";
     let log = "SHA-256 of the log's decompressed bytes; null for a generated workload.";
@@ -161,8 +161,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_parameter_belongs_to_two_slots() {
-        // Two components of one spec could then set one column twice.
+    fn no_parameter_belongs_to_two_roles() {
+        // Otherwise two components of one spec could set the same column.
         let mut roles: BTreeMap<&str, Role> = BTreeMap::new();
         for component in components::COMPONENTS.iter() {
             for param in component.params {

@@ -14,7 +14,7 @@ use crate::columns::{Column, Declared};
 
 /// The growing arrays of one table.
 ///
-/// A column may lag behind: rows in which nothing is pushed get nulls when something is, or at the end.
+/// A column may be shorter than the table: its missing rows become null when a later value is pushed, or at the end.
 pub(crate) struct Arrays {
     schema: SchemaRef,
     arrays: Vec<Array>,
@@ -62,7 +62,8 @@ impl Arrays {
         array.push(datum, n);
     }
 
-    /// Sets rows of the column at `position` to one value. Nothing may have been pushed there for them or for later rows.
+    /// Sets rows of the column at `position` to one value. The column must have no value for them or for later
+    /// rows.
     pub(crate) fn push_rows(&mut self, position: usize, datum: Datum<'_>, rows: &Range<usize>) {
         self.more_bytes += rows.len() * more_bytes(&datum);
         let array = &mut self.arrays[position];
@@ -71,7 +72,8 @@ impl Arrays {
         array.push(datum, rows.len());
     }
 
-    /// Pushes every declared value of each record into the columns from `position` on; returns the position behind.
+    /// Pushes every declared value of each record into the columns from `position` on; returns the position of the
+    /// next column.
     pub(crate) fn push_records<R>(&mut self, position: usize, declared: &[Declared<R>], records: &[R]) -> usize {
         for (i, d) in declared.iter().enumerate() {
             for record in records {
@@ -81,7 +83,7 @@ impl Arrays {
         position + declared.len()
     }
 
-    /// Ends `n` rows: columns in which nothing was pushed for them get nulls.
+    /// Ends `n` rows: columns without a pushed value for them get nulls.
     pub(crate) fn end_rows(&mut self, n: usize) {
         self.rows += n;
     }
@@ -105,7 +107,7 @@ impl Arrays {
     }
 }
 
-/// Approximate bytes of one value, without what is in a text or a list.
+/// Approximate bytes of one value, without the contents of a text or a list.
 fn row_bytes(ty: Kind) -> usize {
     match ty {
         Kind::Bool => 1,
@@ -114,7 +116,7 @@ fn row_bytes(ty: Kind) -> usize {
     }
 }
 
-/// Bytes of what is in a text or a list.
+/// Bytes of the contents of a text or a list.
 fn more_bytes(datum: &Datum<'_>) -> usize {
     match datum {
         Datum::Text(text) => text.len(),
@@ -125,7 +127,7 @@ fn more_bytes(datum: &Datum<'_>) -> usize {
 }
 
 impl Array {
-    /// Appends nulls until there are so many rows.
+    /// Appends nulls up to this number of rows.
     fn fill_nulls(&mut self, rows: usize) {
         let missing = rows.saturating_sub(self.values.len());
         if missing > 0 {

@@ -1,4 +1,4 @@
-//! What a column is: the one declaration that schema, arrays and documentation come from.
+//! A column's declaration, from which schema, arrays and documentation follow.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUni
 use powersweep_engine::components::SERIES;
 use powersweep_engine::facts::{Datum, Field, Kind};
 
-/// One column of a table, described.
+/// The description of one column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// Name; unique in its table.
     pub name: String,
     /// Type of the values.
     pub ty: Kind,
-    /// Unit as people write it ("s", "J", "procs"), "" for a pure number, a ratio or a text.
+    /// Symbol of the unit ("s", "J", "procs"); "" for a number without a unit, a ratio or a text.
     pub unit: &'static str,
     /// Whether a row may have no value: null means "does not apply".
     pub nullable: bool,
-    /// What it means.
+    /// Meaning of the values.
     pub doc: String,
-    /// Where it comes from: the farm, the manifest, a parameter of which part, the simulation.
+    /// Origin of the values: the farm, the manifest, the components that have the parameter, or the simulation.
     pub source: String,
 }
 
@@ -33,8 +33,8 @@ impl Column {
 
     /// The Arrow type.
     ///
-    /// Only types that DuckDB, Polars, pandas, DataFusion and Spark all read as what they are: no unsigned integers, no
-    /// Arrow dictionaries (Parquet's own dictionary pages give the same size).
+    /// Only types that DuckDB, Polars, pandas, DataFusion and Spark all read without a conversion: no unsigned integers,
+    /// no Arrow dictionaries (Parquet's own dictionary pages give the same size).
     pub(crate) fn arrow(&self) -> DataType {
         match self.ty {
             Kind::Bool => DataType::Boolean,
@@ -61,14 +61,14 @@ impl Column {
     }
 }
 
-/// A column with the getter of its value from a row's facts `R`.
+/// A column, and the getter of its value from a record `R`.
 pub(crate) struct Declared<R: 'static> {
     pub(crate) column: Column,
     pub(crate) get: for<'a> fn(&'a R) -> Datum<'a>,
 }
 
 impl<R> Declared<R> {
-    /// The column of a record's field. The unit is the one in its name.
+    /// The column of a record's field. The unit is read from the name.
     pub(crate) fn of_field(field: &Field<R>, source: &str) -> Declared<R> {
         let column = Column::new(field.name, field.kind, source, field.doc.trim());
         Declared { column: Column { unit: unit_in(field.name), nullable: field.optional, ..column }, get: field.get }
@@ -107,7 +107,7 @@ pub fn unit_in(name: &str) -> &'static str {
         return unit;
     }
     if name.ends_with("_residual") {
-        return ""; // a share of what its name begins with
+        return ""; // the residual relative to the quantity that the name begins with
     }
     BY_WORD.iter().find(|(word, _)| bare.split('_').any(|w| w == *word)).map_or("", |(_, unit)| unit)
 }
@@ -118,7 +118,7 @@ pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = &'a Column>) -> Schem
     Arc::new(Schema::new(fields))
 }
 
-/// A number that differs between schemas with other names, types, order or nullability (FNV-1a, 64 bits).
+/// A hash of the names, types, order and nullability of a schema's fields (FNV-1a, 64 bits).
 pub fn fingerprint(schema: &Schema) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for field in schema.fields() {
@@ -135,7 +135,7 @@ pub fn fingerprint(schema: &Schema) -> u64 {
 pub struct Table {
     /// The folder's name.
     pub name: &'static str,
-    /// What one row is.
+    /// Meaning of a row.
     pub row: &'static str,
     /// The columns in order.
     pub columns: fn() -> Vec<Column>,
@@ -163,7 +163,7 @@ pub fn markdown() -> String {
         "# Columns of the results\n\n\
          Generated from the column tables; regenerate with `cargo xtask docs`. Null means \"does not apply\". Ratios are \
          0 to 1. Gear lists are slowest first. Units are in the names. The columns depend on the version of powersweep \
-         alone, never on a manifest. What was simulated is in `tasks` alone: the other tables join it on `task_id`, and \
+         alone, never on a manifest. The simulated spec is in `tasks` alone: the other tables join it on `task_id`, and \
          `powersweep export --wide` does so.\n",
     );
     for table in TABLES {

@@ -1,9 +1,9 @@
-//! What can be wrong with stored or received results.
+//! Errors of stored or received results.
 
-/// Bytes that are not the results that they should be. Every variant is final: the same bytes fail again.
+/// Results that cannot be read or written. Every variant is final: the same bytes fail again.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// The bytes do not begin with the mark of an encoded batch, or what is inside makes no sense.
+    /// The bytes do not begin with the mark of an encoded batch, or their content is inconsistent.
     #[error("not an encoded batch of results: {0}")]
     NotABatch(&'static str),
     /// The sender's columns differ from ours.
@@ -31,7 +31,8 @@ pub enum ResultsError {
     /// Parquet refused the data or the file.
     #[error("damaged or unwritable Parquet part: {0}")]
     Parquet(#[from] parquet::errors::ParquetError),
-    /// A Parquet file that powersweep did not write: its footer lacks one of our keys, or the value makes no sense.
+    /// A Parquet file that powersweep did not write: a key is missing in its footer, or a value is
+    /// invalid.
     #[error("the Parquet footer has no valid `{0}`: not a part written by powersweep")]
     Footer(&'static str),
     /// A mask leaves out a row that the batch does not have.

@@ -11,11 +11,11 @@ pub struct Failure {
     pub attempt: u32,
     /// Name of the worker.
     pub worker: String,
-    /// When the coordinator learned of it, by its clock.
+    /// When the coordinator received the failure, by its clock.
     pub failed_at: Micros,
     /// Kind of failure in one word, such as `panic` or `deadline`.
     pub failure_kind: String,
-    /// What happened, for people.
+    /// Reason of the failure, as a sentence.
     pub message: String,
 }
 }

@@ -1,8 +1,8 @@
-//! Batches in which columns whose rows are all equal have one row.
+//! Batches in which a column of equal rows is stored as one row.
 //!
-//! Most columns of a sweep's rows are so: the parameters of parts that no policy of the sweep has are null, and those of
-//! the others, and much of what is counted, have one value. Neither their memory nor the time to write them should grow
-//! with the rows.
+//! Most columns of a sweep's rows are constant: parameters of components that the sweep does not choose are null, and many
+//! other parameters and counts have one value. Their memory and the time to write them should not grow with the number
+//! of rows.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Folded {
         if is_constant(array) { Folded::Equal(array.slice(0, 1)) } else { Folded::Rows(Arc::clone(array)) }
     }
 
-    /// All its rows, of which there are so many.
+    /// All rows of the column; `rows` is their number.
     pub(crate) fn unfold(&self, rows: usize) -> Result<ArrayRef, ResultsError> {
         match self {
             Folded::Rows(array) => Ok(Arc::clone(array)),
@@ -44,7 +44,7 @@ impl Folded {
 }
 
 impl FoldedBatch {
-    /// Columns of this schema and so many rows.
+    /// A batch of these columns with this number of rows.
     pub(crate) fn new(schema: SchemaRef, rows: usize, columns: Vec<Folded>) -> FoldedBatch {
         FoldedBatch { schema, rows, columns }
     }
@@ -69,7 +69,7 @@ impl FoldedBatch {
         &self.columns
     }
 
-    /// The `rows` rows from `from` on, which are there. Nothing is copied.
+    /// `rows` rows from `from` on, which must exist. No data is copied.
     pub(crate) fn slice(&self, from: usize, rows: usize) -> FoldedBatch {
         let slice = |column: &Folded| match column {
             Folded::Rows(array) => Folded::Rows(array.slice(from, rows)),
@@ -78,7 +78,7 @@ impl FoldedBatch {
         FoldedBatch::new(Arc::clone(&self.schema), rows, self.columns.iter().map(slice).collect())
     }
 
-    /// The batch, with all rows of all columns.
+    /// The batch with all rows of all columns.
     ///
     /// Fails if the columns do not fit the schema.
     pub fn unfold(&self) -> Result<RecordBatch, ResultsError> {

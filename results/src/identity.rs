@@ -1,4 +1,4 @@
-//! Columns that say which task, run where and when: the farm's own facts.
+//! The farm's own columns: the keys of a row's task, and how an attempt ran.
 
 use powersweep_engine::facts::{Datum, Fact, Kind};
 use powersweep_experiments::TaskSpec;
@@ -37,7 +37,8 @@ pub struct RunFacts {
 }
 }
 
-/// The columns that every table begins with. They say whose row it is, and `task_id` joins a row with its task's in `tasks`.
+/// The first columns of every table. They identify the task of a row; `task_id` joins the row with the task's row in
+/// `tasks`.
 pub(crate) fn keys() -> Vec<Column> {
     use Kind::{Int, Text};
     vec![
@@ -48,7 +49,7 @@ pub(crate) fn keys() -> Vec<Column> {
             "farm",
             "UUID (version 5) of the task's canonical spec: equal for equal simulations.",
         ),
-        Column::new("task_index", Int, "farm", "Index of the task in the sweep of the manifest it ran under."),
+        Column::new("task_index", Int, "farm", "Index of the task in the sweep of the manifest that it ran under."),
         Column::new("workload", Text, "manifest", "Name of the manifest's workload block."),
         Column::new("platform", Text, "manifest", "Name of the manifest's platform block."),
         Column::new("policy", Text, "manifest", "Name of the manifest's policy block."),
@@ -61,7 +62,8 @@ pub(crate) fn keys() -> Vec<Column> {
     ]
 }
 
-/// Pushes the values of [`keys`] for the next `n` rows, all of this task. Returns the position behind them.
+/// Pushes the values of [`keys`] for the next `n` rows, which belong to this task. Returns the position of the next
+/// column.
 pub(crate) fn push_keys(arrays: &mut Arrays, task: &TaskSpec, n: usize) -> usize {
     let mut buffer = Uuid::encode_buffer();
     let values = [
@@ -73,9 +75,9 @@ pub(crate) fn push_keys(arrays: &mut Arrays, task: &TaskSpec, n: usize) -> usize
         Datum::Text(&task.policy),
         Datum::Int(task.sim.seed.cast_signed()),
     ];
-    let behind = values.len();
+    let next = values.len();
     for (position, value) in values.into_iter().enumerate() {
         arrays.push(position, value, n);
     }
-    behind
+    next
 }

@@ -1,4 +1,4 @@
-//! Rows of `jobs`, `series` or `failures` beside columns of their tasks.
+//! Joins rows of `jobs`, `series` or `failures` with columns of their tasks.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 use crate::ResultsError;
 
 const TASK_ID: &str = "task_id";
-/// What rows of all tables are found by: a join adds nothing to it.
+/// Columns that every table has, so that a join does not add them.
 const KEYS: [&str; 2] = [TASK_ID, "task_index"];
 
 /// Rows of `tasks`, found by their id.
@@ -21,13 +21,13 @@ pub struct TasksById {
 }
 
 impl TasksById {
-    /// Rows with the column `task_id` and those that a join adds.
+    /// `tasks` must have the column `task_id`. A join adds the other columns.
     pub fn new(tasks: RecordBatch) -> Result<TasksById, ResultsError> {
         let rows = task_ids(&tasks)?.iter().flatten().map(str::to_owned).zip(0..).collect();
         Ok(TasksById { tasks, rows })
     }
 
-    /// These rows with the columns of their tasks behind their own; null where there is no such task.
+    /// These rows with the columns of their tasks after their own; null for a task that is not known.
     pub fn join(&self, rows: &RecordBatch) -> Result<RecordBatch, ResultsError> {
         let ids = task_ids(rows)?;
         let found: UInt32Array = ids.iter().map(|id| self.rows.get(id?).copied()).collect();
@@ -40,7 +40,7 @@ impl TasksById {
     }
 }
 
-/// The columns of a join. One of `tasks` that has the name of an own one is called `param_NAME`.
+/// The schema of a join. A column of `tasks` whose name the rows have, too, is called `param_NAME`.
 pub fn schema(rows: &Schema, tasks: &Schema) -> SchemaRef {
     let added = tasks.fields().iter().filter(|field| is_added(field)).map(|field| {
         let name = match rows.column_with_name(field.name()) {

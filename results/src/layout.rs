@@ -1,4 +1,4 @@
-//! Where things lie below the data root `DATA`.
+//! Paths below the data root `DATA`.
 //!
 //! ```text
 //! DATA/<experiment>/tasks/part-<uuid>.parquet      one row a finished task
@@ -6,11 +6,11 @@
 //! DATA/<experiment>/series/part-<uuid>.parquet     one row a point of a series, on request
 //! DATA/<experiment>/failures/part-<uuid>.parquet   one row a failed attempt
 //! DATA/.powersweep/                                the coordinator's state
-//! DATA/.powersweep/staging/                        files that are not published yet
+//! DATA/.powersweep/staging/                        uploads, and parts that are being written
 //! ```
 //!
-//! A table's folder holds `.parquet` files and nothing else, at any moment: directory readers of analytics tools stumble
-//! over anything more. All paths are relative to `DATA`.
+//! A table's folder holds only complete `.parquet` files at any moment: analytics tools that read a folder fail on other
+//! files. All paths are relative to `DATA`.
 
 use object_store::path::Path;
 use uuid::Uuid;

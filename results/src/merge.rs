@@ -1,4 +1,4 @@
-//! One part from many objects: the uploads of workers become few large parts.
+//! Merges the uploads of workers into few large parts.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::ResultsError;
 use crate::folded::FoldedBatch;
 use crate::part::{self, Footer};
 
-/// Mean rows of the inputs' row groups from which they are copied as they are, without decoding. Smaller ones are
-/// decoded and gathered: a row group of some ninety columns costs a reader about 10 KB of footer whatever it holds.
+/// Least mean number of rows of the inputs' row groups for which they are copied without decoding. Smaller row groups are
+/// decoded and gathered: each costs a reader an entry of the footer for every column, whatever its number of rows.
 pub const COPY_ROWS_MIN: u64 = 8_192;
 
 /// One part with the rows of these parts, in order. All must have the columns of the first.
@@ -45,7 +45,7 @@ fn copy(inputs: &[Bytes], metadata: &[ParquetMetaData], footer: &Footer) -> Resu
     let schema = parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?;
     let properties = part::properties(&schema, footer)?;
     let mut writer = SerializedFileWriter::new(Vec::new(), first.schema_descr().root_schema_ptr(), properties.into())?;
-    // What an Arrow reader takes the types from; the other keys are the merged part's own.
+    // The key from which an Arrow reader takes the types. `properties` has the other keys.
     let types = first.key_value_metadata().into_iter().flatten().find(|pair| pair.key == ARROW_SCHEMA_META_KEY);
     if let Some(KeyValue { key, value }) = types {
         writer.append_key_value_metadata(KeyValue { key: key.clone(), value: value.clone() });
@@ -73,7 +73,7 @@ fn copy(inputs: &[Bytes], metadata: &[ParquetMetaData], footer: &Footer) -> Resu
 fn gather(inputs: &[Bytes], first: &ParquetMetaData, footer: &Footer) -> Result<Bytes, ResultsError> {
     let first = first.file_metadata();
     let found = parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?;
-    // Fields alone: the reader's schema may carry metadata that no other has.
+    // Without the schema's metadata, in which the inputs may differ.
     let schema = Arc::new(Schema::new(found.fields().clone()));
     let batches = inputs.iter().flat_map(|bytes| match batches(bytes) {
         Ok(batches) => batches,

@@ -1,4 +1,4 @@
-//! Parts: immutable Parquet files, each with a footer that says whose it is.
+//! Parts: immutable Parquet files, each with a footer that identifies it.
 
 mod groups;
 
@@ -22,19 +22,19 @@ use crate::ResultsError;
 use crate::columns::fingerprint;
 use crate::folded::{Folded, FoldedBatch};
 
-/// zstd level of the pages of parts: level 3 takes a sixth more time of the whole encoding and saves a fiftieth of the
-/// bytes of a sweep's rows.
+/// zstd level of the pages of parts: with level 3 the whole encoding takes a sixth longer, and a sweep's rows take 2%
+/// fewer bytes.
 const ZSTD_LEVEL: i32 = 1;
-/// The same of an exported table, which nobody waits to write.
+/// zstd level of exported tables, which are written once and kept.
 const EXPORT_ZSTD_LEVEL: i32 = 3;
 /// Rows of a row group: a full `tasks` part has four, so that readers can use several cores.
 const ROW_GROUP_ROWS: usize = 65_536;
 
-/// Rows of a row group of an exported table: nobody writes to it any more, so larger ones than those of parts.
+/// Rows of a row group of an exported table: more than of a part, because an export is complete when it is written.
 const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
 
-/// First rows that say whether a column's values are worth a dictionary.
-const UNLIKE_ROWS: usize = 100;
+/// Number of first rows that decide whether a column gets a dictionary.
+const SAMPLED_ROWS: usize = 100;
 
 const KEY_EXPERIMENT: &str = "powersweep.experiment";
 const KEY_PART_ID: &str = "powersweep.part_id";
@@ -42,7 +42,7 @@ const KEY_ROWS: &str = "powersweep.rows";
 const KEY_SCHEMA: &str = "powersweep.schema";
 const KEY_VERSION: &str = "powersweep.version";
 
-/// What a part's footer says of it.
+/// The identity of a part, as its footer has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footer {
     /// Name of the experiment.
@@ -60,8 +60,8 @@ pub fn encode(schema: &SchemaRef, batches: &[RecordBatch], footer: &Footer) -> R
     encode_from(schema, batches.iter().map(|batch| Ok(FoldedBatch::of(batch))), footer)
 }
 
-/// [`encode`] of batches made one after the other, so that only one row group is in memory besides the file's bytes.
-/// Batches of few rows take as long each as those of some hundreds.
+/// Like [`encode`], for batches that are made one after the other: only one row group is in memory besides the file's
+/// bytes. A batch of few rows takes as long as one of some hundreds.
 pub fn encode_from(
     schema: &SchemaRef,
     batches: impl IntoIterator<Item = Result<FoldedBatch, ResultsError>>,
@@ -89,25 +89,25 @@ pub fn encode_from(
     part.finish()
 }
 
-/// How many row groups a part of so many rows has.
+/// Number of row groups of a part with this number of rows.
 pub fn row_groups(rows: u64) -> usize {
     usize::try_from(rows.div_ceil(ROW_GROUP_ROWS as u64)).unwrap_or(usize::MAX).max(1)
 }
 
-/// A writer of one part, set up for rows like the first ones.
+/// A writer of one part, configured for rows like `first`.
 fn arrow_writer(
     schema: &SchemaRef,
     footer: &Footer,
     first: Option<&FoldedBatch>,
 ) -> Result<ArrowWriter<Vec<u8>>, ResultsError> {
-    let unlike = first.map(columns_of_unlike_values).unwrap_or_default();
+    let columns = first.map(columns_without_dictionary).unwrap_or_default();
     let without_dictionary =
         |builder: WriterPropertiesBuilder, column| builder.set_column_dictionary_enabled(column, false);
-    let properties = unlike.into_iter().fold(properties(schema, footer)?.into_builder(), without_dictionary).build();
+    let properties = columns.into_iter().fold(properties(schema, footer)?.into_builder(), without_dictionary).build();
     Ok(ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?)
 }
 
-/// How every part is written.
+/// The properties of the writer of every part.
 pub(crate) fn properties(schema: &Schema, footer: &Footer) -> Result<WriterProperties, ResultsError> {
     let mut pairs = origin(schema, &footer.experiment);
     pairs.push(key_value(KEY_PART_ID, footer.part_id.to_string()));
@@ -115,7 +115,7 @@ pub(crate) fn properties(schema: &Schema, footer: &Footer) -> Result<WriterPrope
     Ok(builder(pairs, ZSTD_LEVEL)?.set_max_row_group_row_count(Some(ROW_GROUP_ROWS)).build())
 }
 
-/// A writer of a table that is no part: an export, or rows on their way to another tool.
+/// A writer of a table that is not a part: an export, or rows for another tool.
 pub fn export_writer<W: Write + Send>(
     schema: &SchemaRef,
     experiment: &str,
@@ -130,7 +130,7 @@ fn key_value(key: &str, value: String) -> KeyValue {
     KeyValue::new(key.to_owned(), value)
 }
 
-/// What all our Parquet files say of themselves.
+/// The footer entries of every Parquet file that powersweep writes.
 fn origin(schema: &Schema, experiment: &str) -> Vec<KeyValue> {
     vec![
         key_value(KEY_EXPERIMENT, experiment.to_owned()),
@@ -147,12 +147,12 @@ fn builder(pairs: Vec<KeyValue>, zstd_level: i32) -> Result<WriterPropertiesBuil
         .set_key_value_metadata(Some(pairs)))
 }
 
-/// Columns whose values nearly all differ in the first rows, such as ids, instants and most means. A dictionary of
-/// them is as long as the column, and looking each value up in it is most of what encoding costs.
-fn columns_of_unlike_values(batch: &FoldedBatch) -> Vec<ColumnPath> {
-    let rows = batch.rows().min(UNLIKE_ROWS);
+/// Columns in which more than half of the first values are distinct, such as ids, instants and most means. Their
+/// dictionary would be about as long as the column, and the look-ups in it would be most of the cost of encoding.
+fn columns_without_dictionary(batch: &FoldedBatch) -> Vec<ColumnPath> {
+    let rows = batch.rows().min(SAMPLED_ROWS);
     let most = |distinct: usize| 2 * distinct > rows;
-    let unlike = |column: &ArrayRef| match column.data_type() {
+    let is_distinct = |column: &ArrayRef| match column.data_type() {
         DataType::Utf8 => most(column.as_string::<i32>().iter().take(rows).collect::<HashSet<_>>().len()),
         DataType::Int64 => most(distinct(column.as_primitive::<Int64Type>(), rows)),
         DataType::Float64 => most(distinct(column.as_primitive::<Float64Type>(), rows)),
@@ -161,16 +161,16 @@ fn columns_of_unlike_values(batch: &FoldedBatch) -> Vec<ColumnPath> {
         }
         _ => false,
     };
-    // Few rows tell little, and cost little.
-    if rows < UNLIKE_ROWS {
+    // Too few rows to decide; they are cheap to encode either way.
+    if rows < SAMPLED_ROWS {
         return Vec::new();
     }
     let columns = batch.schema().fields().iter().zip(batch.columns());
-    let unlike = columns.filter(|(_, column)| matches!(column, Folded::Rows(rows) if unlike(rows)));
-    unlike.map(|(field, _)| ColumnPath::from(field.name().as_str())).collect()
+    let found = columns.filter(|(_, column)| matches!(column, Folded::Rows(rows) if is_distinct(rows)));
+    found.map(|(field, _)| ColumnPath::from(field.name().as_str())).collect()
 }
 
-/// Different values among the first rows.
+/// Number of distinct values among the first rows.
 fn distinct<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, rows: usize) -> usize {
     column
         .iter()

@@ -1,4 +1,4 @@
-//! The tables `jobs`, `series` and `failures`: what the records of a task say, behind the keys of the task.
+//! The tables `jobs`, `series` and `failures`: a row has the keys of its task, then the fields of one record.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -8,7 +8,7 @@ use crate::builder::Arrays;
 use crate::columns::{self, Column, Declared};
 use crate::identity;
 
-/// A record that a row is made from.
+/// A record that gives one row.
 pub trait Record: Sized + 'static {
     /// The columns of its table.
     #[doc(hidden)]

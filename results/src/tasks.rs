@@ -15,15 +15,15 @@ use crate::builder::Arrays;
 use crate::columns::{self, Column, Declared};
 use crate::identity::{self, RunFacts};
 
-/// The declarations of the own columns, in groups that each take their values from one record.
+/// The columns, in groups whose values come from one record each.
 struct Declarations {
     run: Vec<Declared<RunFacts>>,
     counts: Vec<Declared<RuleCounts>>,
     metrics: Vec<Metric>,
     /// Position of the first axis.
     first_axis: usize,
-    /// Position of the first column behind the axes.
-    behind_axes: usize,
+    /// Position of the first column after the axes.
+    after_axes: usize,
     columns: Vec<Column>,
     schema: SchemaRef,
 }
@@ -78,11 +78,11 @@ static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
     columns.extend(columns_of(&run));
     let first_axis = columns.len();
     columns.extend(AXES.columns());
-    let behind_axes = columns.len();
+    let after_axes = columns.len();
     columns.extend(columns_of(&counts));
     columns.extend(metrics.iter().map(|m| m.column.clone()));
     let schema = columns::schema(&columns);
-    Declarations { run, counts, metrics, first_axis, behind_axes, columns, schema }
+    Declarations { run, counts, metrics, first_axis, after_axes, columns, schema }
 });
 
 /// The columns of declarations.
@@ -102,7 +102,7 @@ pub fn columns() -> Vec<Column> {
     DECLARATIONS.columns.clone()
 }
 
-/// Those of them that say what was simulated: kernel, log, components and parameters.
+/// The columns of the simulated spec: kernel, log, components and parameters.
 pub fn axes() -> Vec<Column> {
     AXES.columns()
 }
@@ -115,23 +115,22 @@ pub fn schema() -> SchemaRef {
 /// Collects rows column by column.
 pub struct Builder {
     arrays: Arrays,
-    run: Option<Run>,
+    replications: Option<Replications>,
 }
 
-/// The last rows, of tasks that differ in nothing but the seed. Their axes are pushed for the row of the first task at
-/// once, and for the others together when the run ends: some two hundred columns that most tasks of a sweep need not look
-/// at.
-struct Run {
+/// The last rows, whose tasks differ only in the seed. The axes of the first row are pushed at once, those of the other
+/// rows together when the group ends: most tasks of a sweep then skip some two hundred columns.
+struct Replications {
     /// The first task.
     task: TaskSpec,
     /// Row of the second task.
     from: usize,
-    /// Bytes of texts and lists in the axes of a row.
+    /// Bytes of texts and lists in the axes of one row.
     bytes: usize,
 }
 
-impl Run {
-    /// Whether a task may go on with the run. Its spec shares its choices with the run's if one decoder made both.
+impl Replications {
+    /// Whether a task differs only in the seed. Specs share their choices if one decoder made both.
     fn takes(&self, task: &TaskSpec) -> bool {
         self.task.sim.shares_choices(&task.sim) && self.task.digest == task.digest
     }
@@ -141,7 +140,7 @@ impl Builder {
     /// An empty builder.
     pub fn new() -> Builder {
         let d = &*DECLARATIONS;
-        Builder { arrays: Arrays::new(d.schema.clone(), &d.columns), run: None }
+        Builder { arrays: Arrays::new(d.schema.clone(), &d.columns), replications: None }
     }
 
     /// Adds the row of one finished task.
@@ -152,29 +151,30 @@ impl Builder {
         self.push_axes(task);
         // A queueing model has no records for rules: nulls.
         let counts = if measured.jobs().is_some() { slice::from_ref(counts) } else { &[] };
-        let position = self.arrays.push_records(d.behind_axes, &d.counts, counts);
+        let position = self.arrays.push_records(d.after_axes, &d.counts, counts);
         for (i, metric) in d.metrics.iter().enumerate() {
             self.arrays.push(position + i, metric.value(measured), 1);
         }
         self.arrays.end_rows(1);
     }
 
-    /// Pushes the axes of the next row, unless it goes on with a run.
+    /// Pushes the axes of the next row, unless its task only differs in the seed.
     fn push_axes(&mut self, task: &TaskSpec) {
-        if self.run.as_ref().is_some_and(|run| run.takes(task)) {
+        if self.replications.as_ref().is_some_and(|last| last.takes(task)) {
             return;
         }
-        self.end_run();
+        self.end_replications();
         let (row, before) = (self.len(), self.arrays.bytes());
         AXES.push(&mut self.arrays, DECLARATIONS.first_axis, task, &(row..row + 1));
-        self.run = Some(Run { task: task.clone(), from: row + 1, bytes: self.arrays.bytes() - before });
+        let bytes = self.arrays.bytes() - before;
+        self.replications = Some(Replications { task: task.clone(), from: row + 1, bytes });
     }
 
-    /// Pushes the axes of the rest of a run.
-    fn end_run(&mut self) {
+    /// Pushes the axes of the rows after the first one.
+    fn end_replications(&mut self) {
         let rows = self.len();
-        if let Some(run) = self.run.take().filter(|run| run.from < rows) {
-            AXES.push(&mut self.arrays, DECLARATIONS.first_axis, &run.task, &(run.from..rows));
+        if let Some(last) = self.replications.take().filter(|last| last.from < rows) {
+            AXES.push(&mut self.arrays, DECLARATIONS.first_axis, &last.task, &(last.from..rows));
         }
     }
 
@@ -190,13 +190,13 @@ impl Builder {
 
     /// Approximate bytes of the rows so far, before compression.
     pub fn bytes(&self) -> usize {
-        let to_come = self.run.as_ref().map_or(0, |run| self.len().saturating_sub(run.from) * run.bytes);
-        self.arrays.bytes() + to_come
+        let pending = self.replications.as_ref().map_or(0, |last| self.len().saturating_sub(last.from) * last.bytes);
+        self.arrays.bytes() + pending
     }
 
     /// The rows as a batch; the builder is empty afterwards and can go on.
     pub fn finish(&mut self) -> RecordBatch {
-        self.end_run();
+        self.end_replications();
         self.arrays.finish()
     }
 }

@@ -2,15 +2,14 @@
 //!
 //! Layout, little endian: mark `PSB3` (4 bytes), [fingerprint](crate::columns::fingerprint) of the schema (u64), then one
 //! zstd frame with checksum. The schema itself is not sent: it is some 20 KB, and both sides have it. Each encoded batch
-//! stands alone, so that the coordinator can store the bytes as they came and decode them when a part is written.
+//! is complete, so that the coordinator can store received bytes unchanged and decode them when it writes a part.
 //!
-//! Most columns of a sweep's rows are the same in all rows of a batch, and most of those are null: what a hand-in of one
-//! row costs should not grow with columns that say nothing. So the frame holds the number of rows (u32) and then columns
-//! one after the other: with all elements those that vary, with one those that are equal in all rows, and only a byte of
-//! those that are null in all. An Arrow message of 330 columns has more than 10 KB that say where each one lies, which
-//! costs several times what the one row of most hand-ins does.
+//! The frame holds the number of rows (u32), then the columns: all elements of a column that varies, one element of a
+//! column of equal rows, and only the first byte of a column of nulls. Most columns of a sweep's rows are constant in a
+//! batch, and most of these are null, so that they cost a hand-in of one row little. An Arrow message of 330 columns has
+//! more than 10 KB of offsets and lengths, several times the size of the one row of most hand-ins.
 //!
-//! Decoding trusts nothing: damaged or hostile bytes give an error, never a panic, and memory is bounded by
+//! Decoding checks everything: damaged or hostile bytes give an error, never a panic, and memory is bounded by
 //! [`MAX_BATCH_BYTES`].
 
 mod columns;
@@ -35,7 +34,7 @@ pub const MAX_BATCH_BYTES: u64 = 1 << 28;
 
 const MARK: &[u8; 4] = b"PSB3";
 const HEADER_BYTES: usize = 12;
-/// Measured on rows of a sweep: level 1 halves what -3 leaves for about the same time; higher levels gain little.
+/// Measured on rows of a sweep: level 1 gives half the bytes of level -3 in about the same time; higher levels gain little.
 const ZSTD_LEVEL: i32 = 1;
 
 /// Encodes a batch so that [`decode`] with the same schema gives it back.
@@ -51,7 +50,7 @@ pub fn encode(batch: &RecordBatch) -> Result<Bytes, ResultsError> {
         repeated += columns::write_folded(column, &mut content)?;
     }
     if check_size(content.len() as u64 + repeated).is_err() {
-        // What the reader reckons with, whole bytes an element, is more than rows of small values take.
+        // The reader's bound counts whole bytes an element, more than small values take without it.
         content.truncate(begin);
         batch.columns().iter().try_for_each(|column| columns::write(column, &mut content))?;
     }
@@ -87,24 +86,24 @@ pub fn decode(bytes: &[u8], schema: &SchemaRef) -> Result<RecordBatch, ResultsEr
     gather.finish()?.unfold()
 }
 
-/// Whether a batch is in the layout and the schema of this build. If not, its error is that of [`decode`].
+/// Checks that a batch has the layout and the schema of this build. The error is that of [`decode`].
 pub fn check_header(bytes: &[u8], schema: &SchemaRef) -> Result<(), ResultsError> {
     frame_of(bytes, schema).map(drop)
 }
 
-/// The number of rows of a batch that [`decode`] can decode, without making its columns.
+/// The number of rows of a batch. Fails where [`decode`] fails, but makes no arrays.
 pub fn rows(bytes: &[u8], schema: &SchemaRef) -> Result<usize, ResultsError> {
     Ok(Frame::read(bytes, schema)?.columns(schema)?.rows)
 }
 
-/// The inside of a frame.
+/// The decompressed content of a frame.
 struct Frame(Vec<u8>);
 
 /// The columns of a frame, in the schema's order.
 struct Columns<'a> {
     rows: usize,
     columns: Vec<FoldedColumn<'a>>,
-    /// Most that they take in memory.
+    /// Upper bound of their memory (bytes).
     bytes: u64,
 }
 
@@ -132,7 +131,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The zstd frame behind the header.
+/// The zstd frame after the header.
 fn frame_of<'a>(bytes: &'a [u8], schema: &SchemaRef) -> Result<&'a [u8], ResultsError> {
     let (header, frame) = bytes.split_at_checked(HEADER_BYTES).ok_or(ResultsError::NotABatch("too short"))?;
     let (mark, found) = header.split_at(MARK.len());
@@ -148,9 +147,9 @@ fn frame_of<'a>(bytes: &'a [u8], schema: &SchemaRef) -> Result<&'a [u8], Results
 }
 
 thread_local! {
-    /// The schema that was asked for last, and its fingerprint: a small batch takes less time than one fingerprint.
+    /// The last schema and its fingerprint: computing one takes longer than encoding a small batch.
     static LAST: RefCell<Option<(SchemaRef, u64)>> = const { RefCell::new(None) };
-    // Making one is most of the cost of a small batch.
+    // Making a compressor or decompressor is most of the cost of a small batch.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }

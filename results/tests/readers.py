@@ -4,7 +4,7 @@
     readers.py DATA SCHEMA
 
 DATA/sample/{tasks,jobs,series,failures}/*.parquet is written by the Rust test `readers`; SCHEMA is tests/it/schema.txt.
-Each tool reads the folder in its own usual way. Exit code 0: all read what was written.
+Each tool reads the folder in its own usual way. Exit code 0: every tool reads the written rows.
 """
 import datetime
 import math
@@ -16,7 +16,7 @@ PROBE = ["task_index", "worker", "started_us", "gear_jobs_count", "gears_ghz", "
 
 
 def expected_rows():
-    """What tests/it/sample.rs puts into the probed columns; `slowdown_mean` only as null or not."""
+    """The values of the probed columns in tests/it/sample.rs; `slowdown_mean` only as null or not."""
     for i in range(ROWS["tasks"]):
         even = i % 2 == 0
         threshold = None if not even else math.inf if i % 4 == 0 else 4.0
@@ -30,7 +30,7 @@ def micros(instant):
 
 
 def arrow_name(dtype):
-    """Our name of a pyarrow type."""
+    """The name of a pyarrow type in the schema file."""
     import pyarrow as pa
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
         return f"list<{arrow_name(dtype.value_type)}>"
@@ -98,7 +98,7 @@ def probe_arrow(table):
 
 
 def check(tool, read, data, schema):
-    """All differences between what was written and what the tool reads."""
+    """All differences between the written rows and the rows that the tool reads."""
     for table, count in ROWS.items():
         types, found, rows = read(f"{data}/sample/{table}")
         if found != count:
@@ -123,9 +123,9 @@ def main(data, schema_file):
     schema = {table: {} for table in ROWS}
     with open(schema_file, encoding="utf-8") as lines:
         for line in lines:
-            column, rest = line.rstrip("\n").split(" ", 1)
+            column, kind = line.rstrip("\n").split(" ", 1)
             table, name = column.split(".")
-            schema[table][name] = rest.removesuffix(" null")
+            schema[table][name] = kind.removesuffix(" null")
     wrong = []
     for tool, read in [("DuckDB", with_duckdb), ("Polars", with_polars), ("pandas", with_pandas),
                        ("DataFusion", with_datafusion)]:

@@ -10,7 +10,7 @@ use crate::ResultsError;
 use crate::columns::fingerprint;
 use crate::folded::FoldedBatch;
 
-/// A part that is put together from row groups, which may be encoded at the same time.
+/// A part made of row groups, which several threads may encode.
 pub struct Groups {
     file: SerializedFileWriter<Vec<u8>>,
     rows_left: u64,
@@ -28,7 +28,7 @@ pub struct Group {
     rows: u64,
 }
 
-/// An empty part, and what its row groups are encoded with. `first` are some of its rows.
+/// An empty part, and the encoder of its row groups. `first` are some of its rows.
 pub fn in_groups(
     schema: &SchemaRef,
     footer: &Footer,
@@ -40,7 +40,7 @@ pub fn in_groups(
 }
 
 impl GroupEncoder {
-    /// Encodes one row group from batches of the part's schema. Besides it only one batch is in memory.
+    /// Encodes one row group from batches of the part's schema. Only the row group and one batch are in memory.
     pub fn encode(
         &self,
         batches: impl IntoIterator<Item = Result<FoldedBatch, ResultsError>>,
@@ -53,18 +53,18 @@ impl GroupEncoder {
     }
 
     /// Begins a row group.
-    pub(super) fn open(&self) -> Result<Open, ResultsError> {
-        // The number of a group matters to encrypted files alone.
+    pub(super) fn open(&self) -> Result<OpenGroup, ResultsError> {
+        // Only encrypted files use the number of a group.
         let columns = self.columns.create_column_writers(0)?;
         if columns.len() != self.schema.fields().len() {
             return Err(ResultsError::Footer("column count"));
         }
-        Ok(Open { schema: self.schema.clone(), columns, rows: 0 })
+        Ok(OpenGroup { schema: self.schema.clone(), columns, rows: 0 })
     }
 }
 
 impl Groups {
-    /// Adds a row group behind the others.
+    /// Appends a row group.
     pub fn append(&mut self, group: Group) -> Result<(), ResultsError> {
         self.rows_left = self.rows_left.checked_sub(group.rows).ok_or(ResultsError::Footer("row count"))?;
         let mut columns = self.file.next_row_group()?;
@@ -75,7 +75,7 @@ impl Groups {
         Ok(())
     }
 
-    /// The part's bytes. Fails if its footer speaks of more rows than there are.
+    /// The part's bytes. Fails if its footer states more rows than the row groups have.
     pub fn finish(self) -> Result<Bytes, ResultsError> {
         if self.rows_left > 0 {
             return Err(ResultsError::Footer("row count"));
@@ -85,13 +85,13 @@ impl Groups {
 }
 
 /// A row group that is being encoded.
-pub(super) struct Open {
+pub(super) struct OpenGroup {
     schema: SchemaRef,
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
 }
 
-impl Open {
+impl OpenGroup {
     pub(super) fn rows(&self) -> usize {
         self.rows
     }

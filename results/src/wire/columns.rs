@@ -1,8 +1,8 @@
-//! A column as bytes, and the columns as they lie in them, checked.
+//! The bytes of a column, and checked columns in bytes.
 //!
-//! The first byte says which elements follow (`WHOLE` and so on, below). Of some of which are null, a bit an element comes
-//! first, 0: null. Then the values: a bit an element, 64 bits an element, or where each element begins and the last one
-//! ends (u32) and after it the texts' bytes or the column of the lists' items.
+//! The first byte says which elements follow (`WHOLE` and the constants after it). If some are null, one bit an element
+//! follows, 0 for null. Then come the values: one bit an element; or 64 bits an element; or the begin of each element and
+//! the end of the last one (u32), then the texts' bytes or the column of the lists' items.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::BooleanBuffer;
@@ -13,7 +13,7 @@ use crate::ResultsError;
 use crate::folded::is_constant;
 
 #[cfg(target_endian = "big")]
-compile_error!("numbers are sent as they lie in memory, the lowest byte first");
+compile_error!("numbers are sent in the byte order of the memory, which must be little endian");
 
 /// All elements follow, none is null.
 const WHOLE: u8 = 0;
@@ -21,14 +21,14 @@ const WHOLE: u8 = 0;
 const WITH_NULLS: u8 = 1;
 /// One element follows, which is not null; all rows equal it.
 const EQUAL: u8 = 2;
-/// None follows: all rows are null.
+/// No element follows: all rows are null.
 const NULL: u8 = 3;
 
 /// A column in which one element may stand for all.
 pub(super) struct FoldedColumn<'a> {
     pub(super) column: Column<'a>,
     pub(super) is_equal: bool,
-    /// Most that the rows of which only one is there, or none, take in memory.
+    /// Upper bound of the memory of the rows that one element, or none, stands for; else 0.
     pub(super) repeated_bytes: u64,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Column<'a> {
     pub(super) values: Values<'a>,
 }
 
-/// Of elements that are null there are some values too.
+/// Null elements have values, too, which mean nothing.
 pub(super) enum Values<'a> {
     /// A bit an element.
     Bits(&'a [u8]),
@@ -55,7 +55,7 @@ pub(super) enum Values<'a> {
     },
 }
 
-/// Where each text or list begins, and where the last one ends. They do not decrease, and none is negative.
+/// The begin of each text or list, and the end of the last one. Offsets do not decrease, and none is negative.
 pub(super) struct Offsets<'a>(&'a [[u8; OFFSET_BYTES]]);
 
 const OFFSET_BYTES: usize = 4;
@@ -69,7 +69,7 @@ impl Column<'static> {
 }
 
 impl Values<'static> {
-    /// One zero, or nothing.
+    /// One zero, empty text or empty list.
     fn zeros(ty: &DataType) -> Values<'static> {
         let offsets = Offsets(&[[0; OFFSET_BYTES]; 2]);
         match ty {
@@ -100,7 +100,7 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// Appends a column, one element for all where they are equal, and returns [`FoldedColumn::repeated_bytes`].
+/// Appends a column, as one element if all rows are equal; returns [`FoldedColumn::repeated_bytes`].
 ///
 /// Fails as [`write`] does.
 pub(super) fn write_folded(column: &ArrayRef, out: &mut Vec<u8>) -> Result<u64, ResultsError> {
@@ -125,7 +125,7 @@ fn repeated(rows: usize, bytes: usize) -> u64 {
 
 /// Appends a column with all elements.
 ///
-/// Fails if no column of results has such elements.
+/// Fails if no table has columns of this type.
 pub(super) fn write(column: &dyn Array, out: &mut Vec<u8>) -> Result<(), ResultsError> {
     match column.nulls().filter(|nulls| nulls.null_count() > 0) {
         None => out.push(WHOLE),
@@ -164,14 +164,14 @@ fn write_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
     out.extend_from_slice(&bits.sliced()[..bits.len().div_ceil(8)]);
 }
 
-/// Offsets from the first one on, which is returned with the last one.
+/// Appends the offsets minus the first one; returns the first and the last one.
 fn write_offsets(offsets: &[i32], out: &mut Vec<u8>) -> (usize, usize) {
     let (begin, end) = (offsets[0], offsets[offsets.len() - 1]);
     out.extend(offsets.iter().flat_map(|offset| (offset - begin).to_le_bytes()));
     (begin as usize, end as usize)
 }
 
-/// Takes columns off bytes. None: they are damaged.
+/// Reads columns from bytes. `None` means that the bytes are damaged.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
 }
@@ -191,8 +191,8 @@ impl<'a> Reader<'a> {
         usize::try_from(number).ok()
     }
 
-    /// The next column, of this field and so many rows, if arrays can be made of it: no null where none may be, texts and
-    /// lists begin where the one before ends, and texts are UTF-8.
+    /// The next column, of this field and this number of rows, if arrays can be made of it: no null in a required column,
+    /// offsets that do not decrease, texts in UTF-8.
     pub(super) fn folded(&mut self, field: &Field, rows: usize) -> Option<FoldedColumn<'a>> {
         match self.byte()? {
             NULL if field.is_nullable() => {
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A column with so many elements, behind its first byte.
+    /// A column with this number of elements, after its first byte.
     fn column(&mut self, kind: u8, field: &Field, elements: usize) -> Option<Column<'a>> {
         let validity = match kind {
             WHOLE => None,
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Those of so many elements.
+    /// The offsets of this number of elements.
     fn offsets(&mut self, elements: usize) -> Option<Offsets<'a>> {
         let offsets = self.take(elements.checked_add(1)?.checked_mul(OFFSET_BYTES)?)?;
         Offsets::checked(offsets.as_chunks().0)

@@ -1,4 +1,4 @@
-//! Rows of many encoded batches, made into one.
+//! Gathers rows of many encoded batches into one batch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::{Columns, Frame, MAX_BATCH_BYTES};
 use crate::ResultsError;
 use crate::folded::{Folded, FoldedBatch};
 
-/// Rows that are worth a batch of their own: the writer of a part takes as long for a few.
+/// Rows of a full batch. A part's writer takes as long for a batch of few rows.
 const FULL_ROWS: usize = 1024;
 
-/// Takes rows out of encoded batches of one schema and makes one batch of them.
+/// Collects rows of encoded batches of one schema into one batch.
 ///
-/// Most hand-ins have few rows: their values go straight into common columns, without arrays of each. A column whose
-/// rows are all equal stays one row.
+/// Most hand-ins have few rows: their values are appended to common columns, without arrays for each hand-in. A column
+/// of equal rows stays one row.
 #[derive(Debug)]
 pub struct Gather {
     schema: SchemaRef,
@@ -29,7 +29,7 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// Without rows.
+    /// A gatherer without rows.
     pub fn new(schema: &SchemaRef) -> Gather {
         Gather { schema: Arc::clone(schema), columns: growing(schema), rows: 0, bytes: 0 }
     }
@@ -39,18 +39,18 @@ impl Gather {
         self.rows
     }
 
-    /// Whether it is time to [`finish`](Gather::finish).
+    /// Whether the caller should [`finish`](Gather::finish).
     pub fn is_full(&self) -> bool {
         self.rows >= FULL_ROWS || self.bytes >= MAX_BATCH_BYTES
     }
 
     /// Appends the rows of an encoded batch, except those at these positions, which increase.
     ///
-    /// Every error is final: the bytes are damaged or come from a build with other columns, or there is no row at one of
-    /// the positions. Nothing is appended then.
+    /// Every error is final: the bytes are damaged or come from a build with other columns, or a position has no row.
+    /// After an error nothing is appended.
     pub fn push(&mut self, bytes: &[u8], left_out: impl IntoIterator<Item = u32>) -> Result<(), ResultsError> {
         if self.bytes >= MAX_BATCH_BYTES {
-            // So offsets stay below 2^31.
+            // This keeps offsets below 2^31.
             return Err(ResultsError::TooLarge { bytes: self.bytes, limit: MAX_BATCH_BYTES });
         }
         let frame = Frame::read(bytes, &self.schema)?;
@@ -82,7 +82,7 @@ impl Gather {
         Ok(())
     }
 
-    /// The rows so far; afterwards there are none.
+    /// The rows so far; the gatherer is empty afterwards.
     pub fn finish(&mut self) -> Result<FoldedBatch, ResultsError> {
         let columns = std::mem::replace(&mut self.columns, growing(&self.schema));
         let columns = columns.into_iter().map(Growing::finish).collect::<Result<_, _>>()?;
@@ -100,7 +100,7 @@ fn growing(schema: &SchemaRef) -> Vec<Growing> {
 #[derive(Debug)]
 struct Growing {
     ty: DataType,
-    /// The only element that is there stands for so many equal ones.
+    /// The column stores one element, which stands for this number of equal ones.
     equal: Option<usize>,
     /// A bit an element, 0: null.
     validity: BooleanBufferBuilder,
@@ -149,7 +149,7 @@ impl Growing {
         }
     }
 
-    /// Appends an element of a column so many times.
+    /// Appends one element of a column `times` times.
     fn append_equal(&mut self, column: &Column<'_>, at: usize, times: usize) {
         if times == 0 {
             return;
@@ -189,14 +189,14 @@ impl Growing {
         }
     }
 
-    /// Makes each element stand for itself.
+    /// Stores every element.
     fn unfold(&mut self) {
         if let Some(equal) = self.equal.take() {
             self.repeat_all(equal - 1);
         }
     }
 
-    /// Appends all elements so many times more.
+    /// Appends all elements `times` more times.
     fn repeat_all(&mut self, times: usize) {
         repeat_bits(&mut self.validity, times);
         match &mut self.values {
@@ -213,7 +213,7 @@ impl Growing {
         }
     }
 
-    /// As [`append_equal`](Self::append_equal), each element for itself.
+    /// Like [`append_equal`](Self::append_equal), but stores every element.
     fn repeat(&mut self, column: &Column<'_>, at: usize, times: usize) {
         match (&mut self.values, &column.values) {
             _ if column.validity.is_some_and(|bits| !get_bit(bits, at)) => return self.append_nulls(times),
@@ -256,7 +256,7 @@ impl Growing {
     }
 }
 
-/// Appends the ends of a range of elements, moved to where the last one ended.
+/// Appends the ends of a range of elements, moved to the end of the last element.
 fn append_offsets(own: &mut Vec<i32>, from: &Offsets<'_>, range: Range<usize>) {
     let (end, begin) = (own[own.len() - 1], from.at(range.start));
     let moved = |element| end + i32::try_from(from.at(element) - begin).expect("`push` limits the bytes");
@@ -279,7 +279,7 @@ fn repeat_bytes(bytes: &mut MutableBuffer, times: usize) {
 fn repeat_offsets(offsets: &mut Vec<i32>, times: usize) {
     let (elements, end) = (offsets.len() - 1, offsets[offsets.len() - 1]);
     for _ in 0..times {
-        // The same distances behind the last one.
+        // The same lengths again, after the last element.
         let begin = offsets.len() - elements;
         offsets.extend_from_within(begin..);
         let added = offsets.len() - elements;

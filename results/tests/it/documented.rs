@@ -16,13 +16,13 @@ fn check(file: &str, generated: &str, meaning: &str) {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     if committed != generated {
         let differs = generated.lines().find(|line| !committed.contains(line));
-        let gone = committed.lines().find(|line| !generated.contains(line));
+        let removed = committed.lines().find(|line| !generated.contains(line));
         panic!(
-            "results/{file} differs from this build's columns.\n  first new line:  {}\n  first gone line: {}\n{meaning}\n\
+            "results/{file} differs from this build's columns.\n  first new line:  {}\n  first removed line: {}\n{meaning}\n\
              If the change is meant, run `cargo xtask docs`, or\n  POWERSWEEP_REGENERATE=1 cargo test -p \
              powersweep-results --test it documented",
             differs.unwrap_or("(order only)"),
-            gone.unwrap_or("(order only)"),
+            removed.unwrap_or("(order only)"),
         );
     }
 }

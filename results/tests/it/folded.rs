@@ -1,4 +1,4 @@
-//! Columns whose rows are all equal are written without looking at each row: the file must say the same as the library's.
+//! Columns of equal rows are stored once in memory: parts of them must equal files of the library's writer.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::roundtrip::tasks_batch;
 /// Rows of a row group of parts.
 const GROUP: usize = 65_536;
 
-/// A value of each type that tables have, the special ones too; as often as asked.
+/// Constant columns of every type that tables have, special values included.
 fn values(rows: usize) -> Vec<(&'static str, ArrayRef)> {
     let ints = |value| Arc::new(Int64Array::from(vec![value; rows])) as ArrayRef;
     let reals = |value| Arc::new(Float64Array::from(vec![value; rows])) as ArrayRef;
@@ -84,7 +84,7 @@ fn ours(schema: &SchemaRef, batches: &[RecordBatch]) -> Bytes {
     part::encode(schema, batches, &footer).expect("encodes")
 }
 
-/// The same as the library's writer of batches makes it.
+/// The same rows, written by the library's writer of batches.
 fn reference(schema: &SchemaRef, batches: &[RecordBatch]) -> Bytes {
     let properties = WriterProperties::builder()
         .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -107,8 +107,8 @@ fn metadata(bytes: &Bytes) -> Arc<ParquetMetaData> {
     Arc::clone(ArrowReaderMetadata::load(bytes, options).expect("a footer").metadata())
 }
 
-/// All that a reader is told of the values.
-fn assert_told_alike(ours: &Bytes, reference: &Bytes) {
+/// Compares everything that the footers tell a reader about the values.
+fn assert_same_metadata(ours: &Bytes, reference: &Bytes) {
     let (ours, reference) = (metadata(ours), metadata(reference));
     assert_eq!(ours.num_row_groups(), reference.num_row_groups());
     for (group, expected) in ours.row_groups().iter().zip(reference.row_groups()) {
@@ -116,7 +116,7 @@ fn assert_told_alike(ours: &Bytes, reference: &Bytes) {
         for (column, expected) in group.columns().iter().zip(expected.columns()) {
             let name = column.column_path();
             assert_eq!(column.num_values(), expected.num_values(), "{name}");
-            // As texts: not a number equals itself there.
+            // As texts, because NaN does not equal itself.
             assert_eq!(format!("{:?}", column.statistics()), format!("{:?}", expected.statistics()), "{name}");
             let nan = |column: &ColumnChunkMetaData| column.statistics().and_then(Statistics::nan_count_opt);
             assert_eq!(nan(column), nan(expected), "{name}");
@@ -128,18 +128,18 @@ fn assert_told_alike(ours: &Bytes, reference: &Bytes) {
 }
 
 #[test]
-fn equal_rows_are_told_of_as_the_library_does() {
+fn statistics_of_equal_rows_equal_those_of_the_library() {
     for rows in [1, 2, 63, 64, 8191, GROUP, GROUP + 1] {
         let batch = batch(rows);
         let (schema, batches) = (batch.schema(), std::slice::from_ref(&batch));
         let (part, expected) = (ours(&schema, batches), reference(&schema, batches));
-        assert_told_alike(&part, &expected);
+        assert_same_metadata(&part, &expected);
         assert_eq!(read(&part).columns(), batch.columns());
     }
 }
 
 #[test]
-fn equal_rows_take_no_room() {
+fn equal_rows_take_no_space() {
     let size = |rows| ours(&batch(rows).schema(), &[batch(rows)]).len();
     let (few, many) = (size(2), size(GROUP));
     // Booleans and lists have a bit or a position each.
@@ -147,7 +147,7 @@ fn equal_rows_take_no_room() {
 }
 
 #[test]
-fn columns_that_begin_with_equal_rows_are_whole() {
+fn columns_that_begin_with_equal_rows_are_complete() {
     let (schema, head) = (batch(1).schema(), batch(5000));
     let nulls = |field: &Arc<Field>| arrow::array::new_null_array(field.data_type(), 3);
     let columns = schema.fields().iter().zip(head.columns());
@@ -157,7 +157,7 @@ fn columns_that_begin_with_equal_rows_are_whole() {
     let tail = RecordBatch::try_new(Arc::clone(&schema), tail).expect("they fit");
     let batches = [head.clone(), head, tail.clone(), batch(10), tail];
     let (part, expected) = (ours(&schema, &batches), reference(&schema, &batches));
-    assert_told_alike(&part, &expected);
+    assert_same_metadata(&part, &expected);
     assert_eq!(read(&part).columns(), concat_batches(&schema, &batches).expect("one schema").columns());
 }
 
@@ -182,14 +182,14 @@ fn folding_loses_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(50))]
 
-    /// However rows come in batches, and wherever columns begin to vary.
+    /// The rows do not depend on the batches that they come in, nor on where a column begins to vary.
     #[test]
     fn parts_hold_their_batches(runs in prop::collection::vec((0_u64..3, 1_usize..400), 1..6)) {
         let row = |at: u64| tasks_batch(at, at + 1);
         let all = |batches: &[RecordBatch]| concat_batches(&tasks::schema(), batches).expect("one schema");
         let batches: Vec<_> = runs.iter().map(|&(at, rows)| all(&vec![row(at); rows])).collect();
         let part = ours(&tasks::schema(), &batches);
-        assert_told_alike(&part, &reference(&tasks::schema(), &batches));
+        assert_same_metadata(&part, &reference(&tasks::schema(), &batches));
         let (found, expected) = (read(&part), all(&batches));
         prop_assert_eq!(found.columns(), expected.columns());
     }

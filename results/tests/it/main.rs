@@ -1,4 +1,4 @@
-//! What leaves this crate, read back.
+//! Everything that this crate writes is read back.
 
 mod documented;
 mod folded;

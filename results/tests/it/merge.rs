@@ -1,4 +1,4 @@
-//! Many objects of workers as one part.
+//! Many uploads become one part.
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -60,7 +60,7 @@ fn small_objects_share_a_row_group_and_large_ones_are_copied() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn inputs_that_do_not_fit_are_refused() {
     let (a, b) = (object(&jobs_of(0, 3)), object(&tasks_batch(0, 3)));
     assert!(matches!(merge(&[a.clone(), b], &footer(6)), Err(ResultsError::Footer("columns"))));
     assert!(matches!(merge(&[a.clone(), a.clone()], &footer(7)), Err(ResultsError::Footer("row count"))));

@@ -1,4 +1,4 @@
-//! The analytics tools that users have read what we write, each in its usual way.
+//! DuckDB, Polars, pandas and DataFusion read the written dataset, each in its usual way.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

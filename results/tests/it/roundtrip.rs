@@ -44,7 +44,7 @@ fn int(batch: &RecordBatch, name: &str, row: usize) -> Option<i64> {
     array.is_valid(row).then(|| array.value(row))
 }
 
-/// Tasks as a sweep gives them: neighbours share all but the seed.
+/// Tasks in the order of a sweep: neighbours differ only in the seed.
 fn neighbours() -> Vec<TaskSpec> {
     let runs = [(0, 3), (1, 1), (2, 2), (0, 2), (3, 4)];
     let run = |(kind, tasks): (u64, u64)| {
@@ -59,7 +59,7 @@ fn neighbours() -> Vec<TaskSpec> {
 }
 
 #[test]
-fn rows_of_neighbours_are_those_of_tasks_alone() {
+fn rows_pushed_together_equal_rows_pushed_alone() {
     let mut together = tasks::Builder::new();
     let mut alone = Vec::new();
     for (i, task) in (0..).zip(neighbours()) {
@@ -73,14 +73,14 @@ fn rows_of_neighbours_are_those_of_tasks_alone() {
     assert_eq!(together.bytes(), bytes);
     let batches: Vec<RecordBatch> = alone.into_iter().map(|(_, batch)| batch).collect();
     assert_eq!(together.finish(), concat_batches(&tasks::schema(), &batches).expect("of one schema"));
-    assert_eq!(together.finish().num_rows(), 0, "nothing is left of the run");
+    assert_eq!(together.finish().num_rows(), 0, "the builder is empty");
 }
 
 #[test]
-fn jobs_of_neighbours_are_those_of_tasks_alone() {
+fn jobs_pushed_together_equal_jobs_pushed_alone() {
     let mut together = jobs::Builder::new();
     let mut alone = Vec::new();
-    // Some tasks have no jobs, the first of a run too.
+    // Some tasks have no jobs, and so has the first of several that differ only in the seed.
     for (count, task) in [0, 2, 3, 0, 1, 0, 4, 1, 0, 0, 2, 1].into_iter().zip(neighbours()) {
         let mut builder = jobs::Builder::new();
         for builder in [&mut together, &mut builder] {
@@ -92,7 +92,7 @@ fn jobs_of_neighbours_are_those_of_tasks_alone() {
 }
 
 #[test]
-fn a_task_row_says_what_ran_and_what_came_out() {
+fn a_task_row_has_the_spec_the_run_and_the_metrics() {
     let batch = tasks_batch(0, 4);
     assert_eq!(batch.num_rows(), 4);
     assert_eq!(text(&batch, "experiment", 0), Some("sample"));
@@ -118,7 +118,7 @@ fn a_task_row_says_what_ran_and_what_came_out() {
 }
 
 #[test]
-fn what_does_not_apply_is_null() {
+fn values_that_do_not_apply_are_null() {
     let batch = tasks_batch(0, 2);
     assert_eq!(real(&batch, "bsld_threshold", 1), None, "the top gear has no threshold");
     assert_eq!(int(&batch, "synthetic_procs", 0), None, "a log is not generated");
@@ -196,11 +196,11 @@ fn failures_carry_kind_and_message() {
 }
 
 #[test]
-fn a_join_adds_what_was_simulated() {
+fn a_join_adds_the_simulated_spec() {
     let axes: Vec<String> = tasks::axes().into_iter().map(|column| column.name).chain(["task_id".to_owned()]).collect();
     let batch = tasks_batch(0, 3);
     let kept: Vec<usize> = axes.iter().map(|name| batch.schema().index_of(name).expect("a column of tasks")).collect();
-    let tasks = TasksById::new(batch.project(&kept).expect("they are there")).expect("it has ids");
+    let tasks = TasksById::new(batch.project(&kept).expect("columns of the batch")).expect("it has ids");
     let mut builder = jobs::Builder::new();
     for i in [2, 0, 9] {
         builder.push(&sample::task(i), &sample::jobs(2));
@@ -208,12 +208,12 @@ fn a_join_adds_what_was_simulated() {
     let jobs = builder.finish();
     let joined = tasks.join(&jobs).expect("it has ids");
     assert_eq!(joined.num_columns(), jobs.num_columns() + axes.len() - 1);
-    assert_eq!(joined.columns()[..jobs.num_columns()], *jobs.columns(), "the own columns stay");
+    assert_eq!(joined.columns()[..jobs.num_columns()], *jobs.columns(), "the own columns are unchanged");
     assert_eq!(real(&joined, "wq_threshold", 1), Some(4.0));
     assert_eq!(real(&joined, "wq_threshold", 3), Some(f64::INFINITY));
     assert_eq!(text(&joined, "gear_rule", 2), Some("bsld"));
     assert_eq!(text(&joined, "gear_rule", 4), None, "a task without a row in `tasks`");
-    // The machine's procs beside those of a job.
+    // `procs` of the job, and `procs` of the machine.
     assert_eq!((int(&joined, "procs", 1), int(&joined, "param_procs", 1)), (Some(2), None));
     let own = join::of_tasks(&joined, &BTreeSet::from([sample::task(9).task_id.to_string()])).expect("it has ids");
     assert_eq!(own.num_rows(), 2);
@@ -221,7 +221,7 @@ fn a_join_adds_what_was_simulated() {
 }
 
 #[test]
-fn a_part_holds_the_rows_and_says_whose_they_are() {
+fn a_part_holds_its_rows_and_its_identity() {
     let batches = [tasks_batch(0, 10), tasks_batch(10, 13)];
     let footer = Footer { experiment: "sample".to_owned(), part_id: Uuid::now_v7(), rows: 13 };
     let bytes = part::encode(&tasks::schema(), &batches, &footer).expect("encodes");
@@ -233,7 +233,7 @@ fn a_part_holds_the_rows_and_says_whose_they_are() {
 }
 
 #[test]
-fn a_footer_that_is_not_ours_is_refused() {
+fn a_footer_that_powersweep_did_not_write_is_refused() {
     let batch = tasks_batch(0, 1);
     let wrong = Footer { experiment: "sample".to_owned(), part_id: Uuid::nil(), rows: 2 };
     assert!(part::encode(&tasks::schema(), std::slice::from_ref(&batch), &wrong).is_err(), "a wrong row count");

@@ -1,4 +1,4 @@
-//! Rows to write: what a sweep of two policies, several thresholds and two sources gives.
+//! Sample rows: those of a sweep of two policies, several thresholds and two sources.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use powersweep_experiments::TaskSpec;
 use powersweep_results::identity::{Micros, RunFacts};
 use uuid::Uuid;
 
-/// A mixed number below 1 from an index, so that columns look like measurements.
+/// A pseudo-random number below 1 from an index, so that columns look like measurements.
 fn noise(i: u64) -> f64 {
     (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -72,7 +72,7 @@ pub(crate) fn summary(i: u64) -> Measured {
     }))
 }
 
-/// What the rules did for task `i`.
+/// The rules' counts of task `i`.
 pub(crate) fn counts(i: u64) -> RuleCounts {
     RuleCounts { records_count: 77_222, sliced_out_count: 72_222, dropped_run_count: i % 3, ..RuleCounts::default() }
 }

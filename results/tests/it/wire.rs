@@ -1,4 +1,4 @@
-//! Encoded batches: what comes back, and what damaged bytes do.
+//! Encoded batches: round trips, and damaged bytes.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
@@ -17,13 +17,13 @@ use crate::sample;
 /// Mark and fingerprint, before the zstd frame.
 const HEADER_BYTES: usize = 12;
 
-/// The first has no column that varies.
+/// In the first no column varies.
 static ROWS: LazyLock<[RecordBatch; 3]> = LazyLock::new(|| [tasks_batch(0, 1), tasks_batch(0, 3), tasks_batch(0, 20)]);
 static BYTES: LazyLock<[Vec<u8>; 3]> =
     LazyLock::new(|| ROWS.each_ref().map(|rows| wire::encode(rows).expect("encodes").to_vec()));
 
 #[test]
-fn batches_come_back_as_they_were() {
+fn decoded_batches_equal_the_encoded_ones() {
     let mut rows = jobs::Builder::new();
     rows.push(&sample::task(0), &sample::jobs(100));
     for batch in [tasks_batch(0, 50), tasks_batch(0, 1), tasks_batch(0, 0), rows.finish()] {
@@ -33,7 +33,7 @@ fn batches_come_back_as_they_were() {
 }
 
 #[test]
-fn a_slice_is_encoded_as_what_it_shows() {
+fn only_the_rows_of_a_slice_are_encoded() {
     let slice = tasks_batch(0, 20).slice(5, 7);
     let bytes = wire::encode(&slice).expect("encodes");
     assert_eq!(wire::decode(&bytes, &tasks::schema()).expect("decodes"), slice);
@@ -54,8 +54,8 @@ fn cut_bytes_are_errors() {
     }
 }
 
-/// The bytes of a batch inside the zstd frame.
-fn inside(bytes: &[u8]) -> Vec<u8> {
+/// The content of the zstd frame of a batch.
+fn content_of(bytes: &[u8]) -> Vec<u8> {
     zstd::decode_all(&bytes[HEADER_BYTES..]).expect("a zstd frame")
 }
 
@@ -65,19 +65,19 @@ fn equal_rows_are_encoded_once_and_nulls_not_at_all() {
     let bytes = wire::encode(&rows).expect("encodes");
     assert_eq!(wire::decode(&bytes, &rows.schema()).expect("decodes"), rows);
     let all_columns = 8 * rows.num_rows() * rows.num_columns();
-    assert!(inside(&bytes).len() < all_columns / 2, "{} bytes of {all_columns}", inside(&bytes).len());
+    assert!(content_of(&bytes).len() < all_columns / 2, "{} bytes of {all_columns}", content_of(&bytes).len());
 
     let has_value = |column: &&ArrayRef| column.null_count() == 0;
     let values = ROWS[0].columns().iter().filter(has_value).count();
-    // A byte that says so, where a text begins and ends, and eight bytes or a short text.
+    // The first byte, the begin and end of a text, and eight bytes or a short text.
     let most = values * (1 + 8 + 8) + ROWS[0].num_columns() + 500;
     assert!(values < ROWS[0].num_columns() / 2, "{values} of {}", ROWS[0].num_columns());
-    assert!(inside(&BYTES[0]).len() < most, "{} bytes for {values} values", inside(&BYTES[0]).len());
+    assert!(content_of(&BYTES[0]).len() < most, "{} bytes for {values} values", content_of(&BYTES[0]).len());
 }
 
-/// A batch that consists of nothing but its number of rows.
+/// The content of this batch is its number of rows and one byte a column.
 #[test]
-fn rows_of_nulls_come_back() {
+fn rows_of_nulls_are_decoded() {
     let schema = Arc::new(Schema::new(vec![
         Field::new("bit", DataType::Boolean, true),
         Field::new("number", DataType::Float64, true),
@@ -87,22 +87,22 @@ fn rows_of_nulls_come_back() {
     let nulls = schema.fields().iter().map(|field| new_null_array(field.data_type(), 70)).collect();
     let rows = RecordBatch::try_new(Arc::clone(&schema), nulls).expect("columns of the schema");
     let bytes = wire::encode(&rows).expect("encodes");
-    assert_eq!(inside(&bytes).len(), 4 + schema.fields().len());
+    assert_eq!(content_of(&bytes).len(), 4 + schema.fields().len());
     assert_eq!(wire::decode(&bytes, &schema).expect("decodes"), rows);
     assert_eq!(wire::rows(&bytes, &schema).expect("decodes"), 70);
 
-    let many = with_damaged_inside(&bytes, |content| content[..4].fill(u8::MAX));
+    let many = with_damaged_content(&bytes, |content| content[..4].fill(u8::MAX));
     assert!(matches!(wire::rows(&many, &schema), Err(ResultsError::TooLarge { .. })));
 }
 
 #[test]
-fn insides_that_say_what_cannot_be_are_errors() {
+fn contents_that_do_not_fit_the_schema_are_errors() {
     let read = |nullable: bool, content: &[&[u8]]| {
         let schema = Arc::new(Schema::new(vec![Field::new("number", DataType::Int64, nullable)]));
         let rows =
             RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(Int64Array::from(vec![5, 6]))]).expect("rows");
         let bytes = wire::encode(&rows).expect("encodes");
-        wire::decode(&with_damaged_inside(&bytes, |inside| *inside = content.concat()), &schema)
+        wire::decode(&with_damaged_content(&bytes, |old| *old = content.concat()), &schema)
     };
     let (rows, numbers) = (2_u32.to_le_bytes(), [5_i64.to_le_bytes(), 6_i64.to_le_bytes()].concat());
     for nullable in [true, false] {
@@ -116,7 +116,7 @@ fn insides_that_say_what_cannot_be_are_errors() {
     }
 }
 
-/// A type that only the caller's schema has.
+/// No table has columns of this type.
 #[test]
 fn columns_of_other_types_are_not_encoded() {
     let rows =
@@ -124,7 +124,7 @@ fn columns_of_other_types_are_not_encoded() {
     assert!(matches!(wire::encode(&rows), Err(ResultsError::Arrow(_))));
 }
 
-/// Columns are constant bit by bit: a zero of another sign is another value.
+/// Rows are compared bit by bit: zeros of different signs differ.
 #[test]
 fn zeros_keep_their_sign() {
     let waits = [0.0, -0.0, 0.0, -0.0, -0.0];
@@ -141,7 +141,7 @@ fn zeros_keep_their_sign() {
     assert_eq!(read.values().iter().map(|v| v.to_bits()).collect::<Vec<_>>(), waits.map(f64::to_bits));
 }
 
-/// Rows of hand-ins of a part: each one's positions to leave out, and whether its first row stands for all.
+/// Hand-ins of a part: number of rows, positions to leave out, and whether all rows equal the first.
 fn hand_ins() -> impl Strategy<Value = Vec<(u64, BTreeSet<u32>, bool)>> {
     let hand_in = (0_u64..30).prop_flat_map(|rows| {
         let left_out = prop::collection::btree_set(0..rows.max(1) as u32, 0..=rows.min(5) as usize);
@@ -162,26 +162,26 @@ fn gathered(gather: &mut Gather) -> RecordBatch {
 }
 
 #[test]
-fn rows_that_are_not_there_cannot_be_left_out() {
+fn a_mask_that_leaves_out_missing_rows_is_an_error() {
     let mut gather = Gather::new(&tasks::schema());
     assert!(matches!(gather.push(&BYTES[1], [1, 3]), Err(ResultsError::Mask { position: 3, rows: 3 })));
-    assert_eq!(gather.rows(), 0, "nothing of it is there");
+    assert_eq!(gather.rows(), 0, "no row was appended");
     gather.push(&BYTES[1], [0, 2]).expect("decodes");
     assert_eq!(gathered(&mut gather), ROWS[1].slice(1, 1));
 }
 
-/// Decompresses, damages the inside and packs it again, so that the checksum does not protect the decoder.
-fn with_damaged_inside(bytes: &[u8], damage: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
-    let mut content = inside(bytes);
+/// Damages the content of the frame and compresses it again, so that the checksum does not protect the decoder.
+fn with_damaged_content(bytes: &[u8], damage: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+    let mut content = content_of(bytes);
     damage(&mut content);
     let frame = zstd::bulk::compress(&content, 1).expect("compresses");
     [&bytes[..HEADER_BYTES], &frame].concat()
 }
 
 #[test]
-fn an_inside_that_is_honest_is_read() {
+fn content_that_was_compressed_again_is_read() {
     for (bytes, rows) in BYTES.iter().zip(&*ROWS) {
-        let bytes = with_damaged_inside(bytes, |_| ());
+        let bytes = with_damaged_content(bytes, |_| ());
         assert_eq!(wire::decode(&bytes, &tasks::schema()).expect("decodes"), *rows);
         assert_eq!(wire::rows(&bytes, &tasks::schema()).expect("decodes"), rows.num_rows());
     }
@@ -202,12 +202,12 @@ proptest! {
     }
 
     #[test]
-    fn hostile_insides_never_panic(
+    fn hostile_contents_never_panic(
         cells in prop::collection::vec((0_usize..1 << 16, any::<u64>(), 0_u32..64), 1..6),
         bytes_each in prop::sample::select(vec![1, 4, 8]),
         which in 0_usize..3,
     ) {
-        let bytes = with_damaged_inside(&BYTES[which], |content| {
+        let bytes = with_damaged_content(&BYTES[which], |content| {
             for (at, value, shift) in &cells {
                 let at = at % (content.len() - bytes_each);
                 content[at..at + bytes_each].copy_from_slice(&(value >> shift).to_le_bytes()[..bytes_each]);
@@ -215,17 +215,17 @@ proptest! {
         });
         let counted = wire::rows(&bytes, &tasks::schema());
         let decoded = wire::decode(&bytes, &tasks::schema());
-        // Hand-ins are accepted by their count alone: it must be refused exactly where no rows can be made.
+        // Hand-ins are accepted after counting alone, so counting must fail exactly where decoding fails.
         prop_assert_eq!(counted.ok(), decoded.as_ref().ok().map(RecordBatch::num_rows));
         if let Ok(batch) = decoded {
-            // What is accepted must be usable.
+            // Accepted rows must be valid arrays.
             for column in batch.columns() {
                 column.to_data().validate_full().expect("valid arrays");
             }
         }
     }
 
-    /// Arrow's own functions, one hand-in at a time, are the reference.
+    /// The reference: Arrow's own functions, one hand-in at a time.
     #[test]
     fn gathered_rows_are_those_of_the_hand_ins(hand_ins in hand_ins()) {
         let mut gather = Gather::new(&tasks::schema());
@@ -240,7 +240,7 @@ proptest! {
         let expected = concat_batches(&tasks::schema(), &kept).expect("one schema");
         prop_assert_eq!(gather.rows(), expected.num_rows());
         prop_assert_eq!(gathered(&mut gather), expected);
-        prop_assert_eq!(gathered(&mut gather).num_rows(), 0, "they are given once");
+        prop_assert_eq!(gathered(&mut gather).num_rows(), 0, "the gatherer is empty");
     }
 
     #[test]
