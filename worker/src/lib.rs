@@ -1,10 +1,10 @@
-//! One task per slot: run, deadline, hand in.
+//! The worker: runs leased tasks, one for each slot, and hands in their rows.
 //!
 //! [`run`] connects to a coordinator, runs the leased tasks on a fixed set of threads and hands the rows in. The
 //! protocol's state is in [`session`] (pure); [`run`] drives it over gRPC; the slots' threads are in `slots`.
 //!
-//! A worker keeps nothing on disk but an optional cache of logs: whatever it had not handed in when it died is run
-//! again elsewhere.
+//! On disk a worker keeps only an optional cache of logs. If it dies, its tasks without acknowledged rows run again
+//! elsewhere.
 
 mod agent;
 mod logs;
@@ -12,9 +12,9 @@ pub mod options;
 pub mod session;
 mod slots;
 
-/// Target of the log lines that say which tasks start (`started`, with index, attempt and epoch of the lease) and which
-/// ones the coordinator has answered for (`acknowledged`, with indices and the coordinator's epoch). At level `trace`:
-/// one line a task is too much for every day.
+/// Target of log lines for each task that starts (`started`: lease, generation, index) and each answered hand-in or failure
+/// (`acknowledged` or `rejected`: the coordinator's epoch, lease, indices). The level is `trace`, because every task has
+/// a line.
 pub const JOURNAL: &str = "powersweep_worker::journal";
 
 pub use agent::{run, versions};

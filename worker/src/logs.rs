@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use crate::options::{WorkerError, WorkerOptions};
 
-/// Gets a log's decompressed bytes from elsewhere. Blocks; called on slot threads.
+/// Fetches a log's decompressed bytes from the coordinator. Blocks; called on slot threads.
 pub(crate) trait Fetch: Send + Sync {
     /// The bytes of this digest. Gives up with [`LogError::Stopped`] when `stop` is set.
     fn fetch(&self, digest: &Digest, stop: &AtomicBool) -> Result<Vec<u8>, LogError>;
 }
 
-/// Why a task has no workload.
+/// The reason for which a task has no workload.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogError {
     /// The log is no SWF.
@@ -25,10 +25,10 @@ pub(crate) enum LogError {
     /// The rules leave no workload. Final.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// The log could not be got.
+    /// The log could not be fetched.
     #[error("cannot get the log `{log}` ({digest}): {reason}")]
     Fetch { log: String, digest: Digest, reason: String },
-    /// The task was told to stop while it waited.
+    /// The task was told to stop while it waited for the log.
     #[error("stopped")]
     Stopped,
 }
@@ -38,25 +38,25 @@ pub(crate) struct Logs {
     parsed: Arc<ParsedLogs>,
     library: Library,
     cache: Option<Cache>,
-    elsewhere: Box<dyn Fetch>,
+    coordinator: Box<dyn Fetch>,
 }
 
 impl Logs {
     /// Fails if the cache folder cannot be used.
-    pub(crate) fn new(options: &WorkerOptions, elsewhere: Box<dyn Fetch>) -> Result<Logs, WorkerError> {
+    pub(crate) fn new(options: &WorkerOptions, coordinator: Box<dyn Fetch>) -> Result<Logs, WorkerError> {
         let open = |folder: &std::path::PathBuf| -> Result<Cache, LoadError> {
             Ok(Cache::open(folder)?.with_limit(options.cache_bytes_max))
         };
         let cache =
             options.cache_dir.as_ref().map(open).transpose().map_err(|e| WorkerError::Options(e.to_string()))?;
         let library = Library::new(options.search_path.clone(), None);
-        // What cannot be kept is not begun either: running out of memory would end the process, and with it every slot.
+        // A workload beyond the budget is refused before it is built: running out of memory would end the process.
         let empty = || ParsedLogs::new(options.memory_bytes).with_max_workload_bytes(options.memory_bytes as u64);
         let parsed = options.parsed.clone().unwrap_or_else(|| Arc::new(empty()));
-        Ok(Logs { parsed, library, cache, elsewhere })
+        Ok(Logs { parsed, library, cache, coordinator })
     }
 
-    /// The workload of a task; made once for all tasks that share it.
+    /// The workload of a task; built once for all tasks that share it.
     pub(crate) fn workload(&self, task: &TaskSpec, stop: &AtomicBool) -> Result<Arc<Workload>, LogError> {
         let digest = task.digest.as_ref();
         let log = task.log.as_deref().unwrap_or_default();
@@ -74,13 +74,13 @@ impl Logs {
             return Ok(bytes);
         }
         let failed = |reason: String| LogError::Fetch { log: log.to_owned(), digest: *digest, reason };
-        let bytes = self.elsewhere.fetch(digest, stop).map_err(|e| match e {
+        let bytes = self.coordinator.fetch(digest, stop).map_err(|e| match e {
             LogError::Fetch { reason, .. } => failed(reason),
             other => other,
         })?;
-        let got = Digest::of(&bytes);
-        if got != *digest {
-            return Err(failed(format!("the bytes received have the digest {got}")));
+        let found = Digest::of(&bytes);
+        if found != *digest {
+            return Err(failed(format!("the bytes received have the digest {found}")));
         }
         if let Some(Err(e)) = self.cache.as_ref().map(|cache| cache.put(&bytes)) {
             tracing::warn!("the log `{log}` is kept in memory only: {e}");
@@ -95,7 +95,7 @@ impl Logs {
         })
     }
 
-    /// A file of that name on the search path, if it has the very bytes. URLs are left to the coordinator.
+    /// A file of this name on the search path, if its digest is the log's. URLs are left to the coordinator.
     fn found(&self, digest: &Digest, log: &str) -> Option<Vec<u8>> {
         if log.is_empty() || log.contains("://") {
             return None;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_beyond_the_budget_is_refused_before_it_is_made() {
+    fn a_workload_beyond_the_budget_is_refused_before_it_is_built() {
         let text = "version = 1\nname = \"huge\"\n[workloads.w]\nsource = \"lublin\"\n\
                     synthetic_jobs_count = [1000, 1000000000]\n[platforms.p]\n[policies.q]\n";
         let manifest = Manifest::parse("test.toml", text).expect("valid");
@@ -140,7 +140,7 @@ mod tests {
         let options = WorkerOptions { memory_bytes: 1 << 20, ..WorkerOptions::new("http://127.0.0.1:1", 1, "w") };
         let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
         let workload = |index: u64| {
-            logs.workload(&sweep.task(index).expect("a task"), &AtomicBool::new(false)).map(|made| made.jobs.len())
+            logs.workload(&sweep.task(index).expect("a task"), &AtomicBool::new(false)).map(|built| built.jobs.len())
         };
         assert_eq!(workload(0).expect("it fits"), 1000);
         let refused = workload(1).expect_err("it cannot fit");

@@ -1,4 +1,4 @@
-//! What a worker is told, what it reports at its end, and why it cannot work.
+//! Options of a worker, its report and its errors.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use powersweep_workloads::ParsedLogs;
 
 pub use powersweep_proto::client::Tls;
 
-/// How a worker is set up.
+/// The options of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
     /// Addresses of the coordinator (`http://host:port` or `https://host:port`), tried in turn.
@@ -27,30 +27,30 @@ pub struct WorkerOptions {
     pub cache_bytes_max: Option<u64>,
     /// Bytes of parsed logs and built workloads kept in memory. A task whose workload alone may take more fails.
     pub memory_bytes: usize,
-    /// Logs that this process has parsed already, in place of an empty memory of `memory_bytes`.
+    /// Logs that this process has parsed already, in place of an empty cache of `memory_bytes`.
     pub parsed: Option<Arc<ParsedLogs>>,
-    /// Sent with every call when the coordinator wants one.
+    /// Token that is sent with every call; `None` if the coordinator asks for none.
     pub token: Option<String>,
-    /// Lets the token go unencrypted to an address that is not this machine's.
+    /// Allows sending the token unencrypted to another machine.
     pub insecure: bool,
     /// TLS towards an `https` endpoint.
     pub tls: Option<Tls>,
     /// This worker's own limits of one task; the experiment's apply as well.
     pub limits: TaskLimits,
-    /// How long running tasks may go on after the worker was told to stop.
+    /// Time that running tasks may take after the worker is told to stop.
     pub drain_limit: Duration,
     /// Time until the worker must have stopped (a batch system's limit), from its start.
     pub time_limit: Option<Duration>,
-    /// The worker ends after so long without any task; `None` waits for ever.
+    /// Time without a task after which the worker ends; `None` for no limit.
     pub idle_limit: Option<Duration>,
-    /// The worker ends with an error if no coordinator has answered for so long; `None` tries for ever.
+    /// Time without an answer of a coordinator after which the worker ends with an error; `None` for no limit.
     pub connect_limit: Option<Duration>,
     /// Called before each simulation: tests make tasks misbehave with it.
     pub before_task: Option<TaskHook>,
 }
 
-/// Called on the slot's thread with experiment and index when a task's workload is there, under the task's deadline and
-/// within what catches its panics.
+/// Called on the slot's thread with experiment and index once a task's workload is built. The call counts towards the
+/// task's deadline, and its panics are failures of the task.
 #[derive(Clone)]
 pub struct TaskHook(pub Arc<BeforeTask>);
 
@@ -63,7 +63,7 @@ impl std::fmt::Debug for TaskHook {
     }
 }
 
-/// Bytes of parsed logs and built workloads that a worker keeps in memory, unless it is told otherwise.
+/// Bytes of parsed logs and built workloads that a worker keeps in memory, by default.
 const LOGS_MEMORY_BYTES: usize = 1 << 30;
 
 /// Limits of one task.
@@ -82,7 +82,7 @@ impl TaskLimits {
     /// Bytes that the state of a simulation may take beside its workload.
     ///
     /// # Errors
-    /// What to say where the workload alone takes more than a task may.
+    /// The reason, if the workload alone takes more than a task may.
     pub fn bytes_left(&self, workload: &Workload) -> Result<usize, String> {
         let Some(max_bytes) = self.max_bytes else { return Ok(usize::MAX) };
         let takes = workload.memory_bytes();
@@ -92,7 +92,7 @@ impl TaskLimits {
         })
     }
 
-    /// Why a simulation within these limits gave no result.
+    /// The reason for which a simulation within these limits failed.
     pub fn words(&self, error: &SimError) -> String {
         match (error, self.deadline, self.max_bytes) {
             (SimError::Deadline, Some(deadline), _) => format!("not finished within {} s", deadline.as_secs_f64()),
@@ -105,7 +105,7 @@ impl TaskLimits {
 }
 
 impl WorkerOptions {
-    /// A worker of one coordinator with the usual settings.
+    /// A worker of one coordinator with the default settings.
     pub fn new(endpoint: impl Into<String>, slots: usize, name: impl Into<String>) -> WorkerOptions {
         WorkerOptions {
             endpoints: vec![endpoint.into()],
@@ -129,33 +129,33 @@ impl WorkerOptions {
     }
 }
 
-/// What a worker did.
+/// Counts and times of a worker.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorkerReport {
     /// Tasks whose row or failure the coordinator has acknowledged.
     pub tasks_acknowledged: u64,
-    /// Finished tasks that the coordinator did not take, because they were not this worker's any more.
+    /// Finished tasks that the coordinator rejected, because this worker had lost their leases.
     pub tasks_rejected: u64,
     /// Attempts that failed.
     pub failures: u64,
-    /// Hand-ins and failures that nobody acknowledged before the worker ended; their tasks will run again.
+    /// Hand-ins and failures without an acknowledgement when the worker ended; their tasks will run again.
     pub unacknowledged: usize,
-    /// Simulating (s, over all slots).
+    /// Time of simulations (s, over all slots).
     pub engine_s: f64,
-    /// Fetching, parsing and building workloads (s, over all slots).
+    /// Time of fetching, parsing and building workloads (s, over all slots).
     pub parse_s: f64,
-    /// Building and encoding rows, and waiting because too many were unacknowledged (s, over all slots).
+    /// Time of building and encoding rows, and of waiting because the outbox was full (s, over all slots).
     pub store_s: f64,
-    /// Nothing to do (s, over all slots).
+    /// Time without a task (s, over all slots).
     pub idle_s: f64,
-    /// Tasks that ignored their deadline for as long again. Their threads still run: a process that wants to go on
-    /// starts itself anew.
+    /// Tasks that were given up at twice their deadline. Their threads still run, so the process should be
+    /// restarted.
     pub stuck_tasks: usize,
-    /// Why it ended.
+    /// The reason of its end.
     pub reason: String,
 }
 
-/// Why a worker ended without having been asked to. Whatever it had not handed in runs again elsewhere.
+/// The failure of a worker. Its tasks without acknowledged rows run again elsewhere.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// An option makes no sense. Final.
@@ -166,26 +166,26 @@ pub enum WorkerError {
     Unreachable {
         /// The addresses tried.
         endpoints: String,
-        /// How long.
+        /// Time without an answer.
         seconds: f64,
         /// The last failure.
         cause: String,
     },
-    /// The coordinator does not want this worker: other versions, a wrong token. Final: the reason says what to change.
+    /// The coordinator refused this worker: other versions, a wrong token. Final: the reason says what to change.
     #[error("the coordinator at {endpoint} refused this worker: {reason}")]
     Refused {
         /// Its address.
         endpoint: String,
-        /// Its words.
+        /// The coordinator's reason.
         reason: String,
     },
     /// The coordinator sent something that this build cannot read. Final.
-    #[error("the coordinator at {endpoint} sent what this build cannot use: {what}")]
+    #[error("the coordinator at {endpoint} sent something that this build cannot use: {message}")]
     Protocol {
         /// Its address.
         endpoint: String,
-        /// What it was.
-        what: String,
+        /// The part of the message, and the error.
+        message: String,
     },
     /// A thread could not be started. Retryable.
     #[error("cannot start a thread for slot {slot}: {source}")]

@@ -1,4 +1,4 @@
-//! Where a worker connects: the coordinator's addresses in turn, with pauses between attempts.
+//! Connecting: the coordinator's addresses in turn, with pauses between attempts.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::options::{WorkerError, WorkerOptions};
 const BACK_OFF_MIN: Duration = Duration::from_millis(50);
 const BACK_OFF_MAX: Duration = Duration::from_secs(3);
 
-/// Where to connect; checked once at the start.
+/// The addresses of the coordinator, checked at the start.
 pub(super) struct Targets {
     /// At least one.
     targets: Vec<client::Target>,
@@ -44,7 +44,7 @@ impl Targets {
         self.targets.iter().map(client::Target::url).collect::<Vec<_>>().join(", ")
     }
 
-    /// Goes on to the next address.
+    /// Switches to the next address.
     pub(super) fn turn(&mut self) {
         self.turn = (self.turn + 1) % self.targets.len();
     }
@@ -52,7 +52,7 @@ impl Targets {
     /// Opens a connection to the present address.
     pub(super) async fn connect(&self) -> Result<Client, String> {
         self.targets[self.turn].connect().await.map_err(|error| match error {
-            // The address stands in what is said around it.
+            // The caller's message has the address.
             ConnectError::Unreachable { reason, .. } => reason,
             other => other.to_string(),
         })
@@ -80,7 +80,7 @@ impl BackOff {
         pause
     }
 
-    /// A connection was accepted.
+    /// Starts again with the shortest pause.
     pub(super) fn reset(&mut self) {
         self.next = BACK_OFF_MIN;
     }

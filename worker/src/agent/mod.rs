@@ -1,6 +1,6 @@
 //! The gRPC loop: connects, greets, carries messages between the coordinator and the [`Session`], and ends the worker.
 //!
-//! Slots keep computing while no coordinator answers; what they finish waits in the session.
+//! Slots keep computing while no coordinator answers; their rows wait in the session.
 //!
 //! [`Session`]: crate::session::Session
 
@@ -31,26 +31,26 @@ use crate::slots::{Experiment, Pool};
 use connect::{BackOff, Targets};
 use transfer::{FromCoordinator, LogRequest};
 
-/// Messages on their way to the transport. Few, because what waits here is sent again after a lost connection.
+/// Capacity of the queue to the transport. Small, because queued messages are sent again after a lost connection.
 const OUTBOUND_MESSAGES: usize = 16;
-/// A coordinator that accepts the connection answers the greeting within this.
+/// Time-out of the answer to the greeting.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
-/// Parts uploaded at the same time.
+/// Most uploads at the same time.
 const UPLOADS_MAX: usize = 2;
-/// How long a drained worker waits for its last acknowledgements beyond its drain limit.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How often it is looked whether a task ignores its deadline; a look costs a lock a slot.
+/// Time that a drained worker waits for its last acknowledgements beyond its drain limit.
+const LAST_ACKS_WAIT: Duration = Duration::from_secs(2);
+/// Interval of checks for tasks that ignore their deadline; a check takes one lock for each slot.
 const WATCH_INTERVAL: Duration = Duration::from_millis(20);
-/// Heartbeats when the coordinator asks for none or for absurd ones.
+/// Least and greatest interval of heartbeats (s), whatever interval the coordinator asks for.
 const HEARTBEAT_BOUNDS_S: (f64, f64) = (0.05, 60.0);
 
-/// What this build would compute; the coordinator compares it with its own.
+/// The versions that this build's rows depend on; the coordinator compares them with its own.
 pub fn versions() -> v1::Versions {
     powersweep_proto::versions(env!("CARGO_PKG_VERSION"), fingerprint(&tasks::schema()))
 }
 
 /// Runs a worker until `shutdown` is cancelled (it drains: queued tasks go back, running ones may finish within
-/// [`WorkerOptions::drain_limit`]) or one of its own limits is reached. A coordinator that ends does not end it: it waits
+/// [`WorkerOptions::drain_limit`]) or one of its own limits is reached. When the coordinator ends, the worker waits
 /// for the next one at the same addresses.
 ///
 /// Needs a tokio runtime with time and IO. Slots are threads of their own and do not block it.
@@ -58,7 +58,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
     if options.slots == 0 || options.slots > 4096 {
         return Err(WorkerError::Options(format!("{} slots: a worker has 1 to 4096", options.slots)));
     }
-    let ending = options.drain_limit + LAST_WORDS;
+    let ending = options.drain_limit + LAST_ACKS_WAIT;
     if let Some(limit) = options.time_limit.filter(|limit| *limit <= ending) {
         let (limit, ending) = (limit.as_secs_f64(), ending.as_secs_f64());
         let message = format!(
@@ -94,21 +94,21 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
         last_watch: now,
         started: now,
     };
-    let end = EndOfSlots(Arc::clone(&pool));
+    let end = StopSlots(Arc::clone(&pool));
     let result = agent.run().await;
     // Dropping the agent ends waiting log requests, so that their slots can end.
     drop(agent);
     drop(end);
-    if tokio::time::timeout(LAST_WORDS, ended(&threads)).await.is_err() {
+    if tokio::time::timeout(LAST_ACKS_WAIT, ended(&threads)).await.is_err() {
         tracing::warn!("a task does not stop; its thread is left behind");
     }
     result.map(|reason| report(&pool, reason))
 }
 
-/// Stops the slots when the worker ends, in whatever way: its caller may have dropped it.
-struct EndOfSlots(Arc<Pool>);
+/// Stops the slots when the worker ends, also if the caller drops its future.
+struct StopSlots(Arc<Pool>);
 
-impl Drop for EndOfSlots {
+impl Drop for StopSlots {
     fn drop(&mut self) {
         let now = self.0.now();
         self.0.change(|s| s.drain(now, Duration::ZERO, "the worker ends"));
@@ -116,7 +116,7 @@ impl Drop for EndOfSlots {
     }
 }
 
-/// Until all threads have ended.
+/// Waits until all threads have ended.
 async fn ended(threads: &[std::thread::JoinHandle<()>]) {
     while !threads.iter().all(std::thread::JoinHandle::is_finished) {
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -163,13 +163,13 @@ struct Link {
     heartbeat: Duration,
 }
 
-/// Why a connection was not accepted.
+/// The reason for which a connection was not accepted.
 enum NoLink {
     Retry(String),
     Final(WorkerError),
 }
 
-/// How a connection ended.
+/// The end of a connection.
 enum Ended {
     /// The worker is done, with the reason.
     Drained(String),
@@ -177,7 +177,7 @@ enum Ended {
 }
 
 impl Agent {
-    /// Until the worker ends; returns why.
+    /// Runs until the worker ends; returns the reason.
     async fn run(&mut self) -> Result<String, WorkerError> {
         loop {
             if let Some(reason) = self.is_over() {
@@ -201,7 +201,7 @@ impl Agent {
                     self.targets.turn();
                     cause
                 }
-                // Something else has to be looked at first.
+                // The worker must check first whether it ends.
                 None => continue,
             };
             self.check_contact(&cause)?;
@@ -225,7 +225,7 @@ impl Agent {
 
     // ---- the end
 
-    /// Begins to drain when it is time, and says whether the worker is done.
+    /// Begins to drain if there is a reason. Returns the reason when the drain is complete.
     fn is_over(&mut self) -> Option<String> {
         let pool = Arc::clone(&self.pool);
         let now = pool.now();
@@ -239,7 +239,8 @@ impl Agent {
         }
         if session.draining().is_none() {
             let due = |limit: Option<Duration>, since: Instant| limit.is_some_and(|l| since.elapsed() >= l);
-            let time_limit = self.options.time_limit.map(|l| l.saturating_sub(self.options.drain_limit + LAST_WORDS));
+            let time_limit =
+                self.options.time_limit.map(|l| l.saturating_sub(self.options.drain_limit + LAST_ACKS_WAIT));
             let reason = if self.shutdown.is_cancelled() {
                 Some("asked to stop")
             } else if session.lost_slots() > 0 {
@@ -254,25 +255,25 @@ impl Agent {
             if let Some(reason) = reason {
                 session.drain(now, self.options.drain_limit, reason);
                 drop(session);
-                // Slots that wait for work have to see it.
+                // Wakes the slots that wait for work.
                 pool.change(|_| ());
                 session = pool.session();
             }
         }
         session.tick(now);
         let (reason, stop_at) = session.draining()?;
-        let over = session.is_settled() || now >= stop_at + LAST_WORDS;
+        let over = session.is_settled() || now >= stop_at + LAST_ACKS_WAIT;
         over.then(|| reason.to_owned())
     }
 
-    /// Time until [`Agent::is_over`] may say something new by itself.
+    /// Time until [`Agent::is_over`] must be asked again.
     fn next_check(&self) -> Duration {
-        // Limits of a worker are seconds or more; a drain is watched closely because people wait for it.
+        // Limits of a worker are seconds or more; users wait for a drain, so it is checked often.
         let draining = self.pool.session().draining().is_some();
         Duration::from_millis(if draining { 20 } else { 250 })
     }
 
-    /// Waits, but not beyond the next thing to look at.
+    /// Waits, and serves requests for logs meanwhile. Returns early if the worker ends.
     async fn idle_for(&mut self, pause: Duration) {
         let until = tokio::time::Instant::now() + pause;
         let draining = self.pool.session().draining().is_some();
@@ -289,15 +290,15 @@ impl Agent {
 
     // ---- connecting
 
-    /// One attempt to connect; `None` if the worker has to look at its end instead.
+    /// One attempt to connect; `None` if the worker must check first whether it ends.
     async fn link_or_drain(&mut self) -> Option<Result<Link, NoLink>> {
         let draining = self.pool.session().draining().is_some();
         let shutdown = self.shutdown.clone();
         tokio::select! {
             link = self.link() => Some(link),
             () = shutdown.cancelled(), if !draining => None,
-            // A drain is limited; an attempt to connect is not allowed to outlast it.
-            () = tokio::time::sleep(LAST_WORDS), if draining => None,
+            // A drain is limited; an attempt to connect must not outlast it.
+            () = tokio::time::sleep(LAST_ACKS_WAIT), if draining => None,
         }
     }
 
@@ -328,7 +329,7 @@ impl Agent {
             }
             Some(FromFarm::Refused(refused)) if refused.r#final => Err(NoLink::Final(self.refused(refused.reason))),
             Some(FromFarm::Refused(refused)) => Err(NoLink::Retry(refused.reason)),
-            _ => Err(NoLink::Retry("the answer to the greeting was something else".to_owned())),
+            _ => Err(NoLink::Retry("the answer to the greeting is neither a welcome nor a refusal".to_owned())),
         }
     }
 
@@ -350,7 +351,7 @@ impl Agent {
                 self.say_goodbye(link, pending, &reason).await;
                 return Ok(Ended::Drained(reason));
             }
-            if self.pool.session().is_let_go() {
+            if self.pool.session().is_released() {
                 self.say_goodbye(link, pending, "the coordinator ends").await;
                 return Ok(Ended::Lost("the coordinator ended".to_owned()));
             }
@@ -407,13 +408,13 @@ impl Agent {
                 self.pool.add_experiment(experiment);
             }
             Some(FromFarm::Lease(lease)) => {
-                // Not with the welcome: a coordinator that ends welcomes, too.
+                // Not at the welcome: a coordinator that shuts down welcomes workers, too.
                 self.back_off.reset();
                 self.pool.change(|s| s.lease(lease));
             }
             Some(FromFarm::Ack(ack)) => {
                 for rejected in &ack.rejected {
-                    tracing::info!("hand-in {} was not taken: {}", rejected.id, rejected.reason);
+                    tracing::info!("hand-in {} was rejected: {}", rejected.id, rejected.reason);
                 }
                 let rejected: Vec<u64> = ack.rejected.iter().map(|r| r.id).collect();
                 self.pool.change(|s| {
@@ -423,7 +424,7 @@ impl Agent {
             }
             Some(FromFarm::Revoke(revoke)) => self.pool.change(|s| s.revoked(&revoke)),
             Some(FromFarm::Drain(drain)) => {
-                tracing::info!("{} lets this worker go: {}", self.targets.address(), drain.reason);
+                tracing::info!("{} releases this worker: {}", self.targets.address(), drain.reason);
                 self.pool.change(Session::pause);
             }
             Some(FromFarm::Refused(refused)) => return Err(self.refused(refused.reason)),
@@ -433,10 +434,10 @@ impl Agent {
         Ok(())
     }
 
-    /// The manifest was checked by the coordinator: if this build cannot read it, the builds differ.
+    /// The coordinator has checked the manifest: if this build cannot read it, the builds differ.
     fn read_experiment(&self, message: v1::Experiment) -> Result<Experiment, WorkerError> {
         let name = message.name;
-        let wrong = |what: String| WorkerError::Protocol { endpoint: self.targets.address().to_owned(), what };
+        let wrong = |message: String| WorkerError::Protocol { endpoint: self.targets.address().to_owned(), message };
         let manifest = Manifest::parse(&name, &message.manifest)
             .map_err(|e| wrong(format!("the manifest of experiment `{name}`: {e}")))?;
         let digest = |(log, bytes): (String, bytes::Bytes)| {
@@ -449,7 +450,7 @@ impl Agent {
         for table in &message.tables {
             match (tables.asked(table), table.as_str()) {
                 (Some(asked), _) => *asked = true,
-                // `tasks` is always made.
+                // `tasks` is always written.
                 (None, "tasks") => {}
                 (None, other) => return Err(wrong(format!("table `{other}`, which this build cannot make"))),
             }
@@ -463,7 +464,7 @@ impl Agent {
             sweep,
             tables,
             limits: TaskLimits {
-                // A limit that no clock or memory reaches is none.
+                // A limit beyond the range of the type does not limit.
                 deadline: least(own.deadline, deadline.and_then(Result::ok)),
                 max_events: least(own.max_events, max_events),
                 max_bytes: least(own.max_bytes, max_bytes.and_then(Result::ok)),
@@ -471,7 +472,7 @@ impl Agent {
         })
     }
 
-    /// Sends what is left, then the goodbye, and waits for the coordinator to close.
+    /// Sends the pending message and the goodbye, then waits until the coordinator closes the stream.
     async fn say_goodbye(&self, mut link: Link, pending: Option<v1::WorkerMessage>, reason: &str) {
         let goodbye = message(ToFarm::Goodbye(v1::Goodbye { reason: reason.to_owned() }));
         let last = async {

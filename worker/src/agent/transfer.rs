@@ -1,4 +1,4 @@
-//! Bytes beside the session's stream: logs come in, parts of optional tables go out.
+//! Transfers beside the session's stream: logs from the coordinator, uploads of optional tables to it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -15,22 +15,22 @@ use crate::session::Upload;
 
 /// Payload of one message of an upload.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Greatest log that is taken; beyond it the coordinator or the network went wrong.
+/// Greatest log that is accepted (bytes); a larger one is an error of the coordinator or the network.
 const LOG_BYTES_MAX: u64 = 4 << 30;
-/// How often a waiting slot looks whether it was told to stop. The log's arrival wakes it at once.
+/// Interval at which a waiting slot checks its stop flag. The log's arrival wakes the slot at once.
 const STOP_CHECK: Duration = Duration::from_millis(50);
 /// Pause after a transfer failed.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
-/// A log that the coordinator lacks may be on its way there (`submit` uploads after it registers): asked again so often.
+/// Further requests for a log that the coordinator lacks: `submit` uploads logs after it registers the experiment.
 const MISSING_TRIES: u32 = 5;
 
-/// A slot's wish for a log.
+/// A slot's request for a log.
 pub(super) struct LogRequest {
     digest: Digest,
     reply: SyncSender<Result<Vec<u8>, String>>,
 }
 
-/// Slots' side: asks the agent and waits.
+/// The slots' side: sends a request to the agent and waits.
 pub(super) struct FromCoordinator {
     pub(super) requests: mpsc::UnboundedSender<LogRequest>,
 }
@@ -51,7 +51,7 @@ impl Fetch for FromCoordinator {
     }
 }
 
-/// Agent's side: gets the log over whatever connection there is, waiting for one while there is none.
+/// The agent's side: fetches the log over the present connection, or waits for one.
 pub(super) async fn answer(request: LogRequest, mut clients: watch::Receiver<Option<Client>>) {
     let mut missing = 0;
     loop {
@@ -94,9 +94,9 @@ async fn fetch(mut client: Client, digest: &Digest) -> Result<Vec<u8>, tonic::St
     Ok(bytes)
 }
 
-/// Uploads one object; says whether it is in the staging area.
+/// Uploads one object; returns whether it is in the staging folder.
 pub(super) async fn upload(mut client: Client, upload: Upload) -> (Upload, bool) {
-    let result = client.upload_part(tokio_stream::iter(part_messages(&upload))).await;
+    let result = client.upload_part(tokio_stream::iter(upload_messages(&upload))).await;
     if let Err(status) = &result {
         tracing::info!("uploading an object of `{}` again: {}", upload.object.experiment, words(status));
         tokio::time::sleep(RETRY_PAUSE).await;
@@ -104,8 +104,8 @@ pub(super) async fn upload(mut client: Client, upload: Upload) -> (Upload, bool)
     (upload, result.is_ok())
 }
 
-/// The messages of an upload: only the first says what it is.
-fn part_messages(upload: &Upload) -> Vec<v1::UploadPartRequest> {
+/// The messages of an upload: only the first has the fields that identify it.
+fn upload_messages(upload: &Upload) -> Vec<v1::UploadPartRequest> {
     let bytes = &upload.object.data;
     let pieces = (0..bytes.len().max(1)).step_by(CHUNK_BYTES);
     pieces

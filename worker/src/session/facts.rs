@@ -1,4 +1,4 @@
-//! What a session says about itself.
+//! Counters of a session.
 
 use super::Session;
 use super::lease::Lease;
@@ -9,7 +9,7 @@ impl Session {
         self.slots.iter().filter(|s| s.running.is_some()).count() as u32
     }
 
-    /// Slots whose thread does not come back from its task.
+    /// Slots whose thread does not return from its task.
     pub fn lost_slots(&self) -> usize {
         self.slots.iter().filter(|s| s.lost).count()
     }
@@ -19,7 +19,7 @@ impl Session {
         self.with_queue.iter().filter_map(|id| self.leases.get(id)).map(Lease::queued_count).sum()
     }
 
-    /// Hand-ins and failures that nobody acknowledged.
+    /// Hand-ins and failures without an answer.
     pub fn unacknowledged(&self) -> usize {
         self.outbox.len()
     }

@@ -14,16 +14,16 @@ pub struct FlushRule {
 }
 
 impl FlushRule {
-    /// `tasks` only: a kill costs a tenth of a second of work, and a hand-in's fixed cost (building and reading some
-    /// three hundred columns, a durable write) is shared by many rows where tasks are short. A thousand rows have some
-    /// 2.5 MB before they are encoded, and a twentieth of that afterwards.
+    /// `tasks` only: a killed worker loses a tenth of a second of work, and many short tasks share a hand-in's fixed cost
+    /// (building and reading some three hundred columns, a durable write). A thousand rows have some 2.5 MB before
+    /// they are encoded, and a twentieth of that afterwards.
     pub const TASKS: FlushRule = FlushRule { rows: 1_000, bytes: 8 << 20, age: Duration::from_millis(100) };
 
-    /// With an optional table each batch is one uploaded object of it (the coordinator makes parts of many), so batches
-    /// are larger and later: an upload costs a few writes and a look-up, and small objects must be decoded again.
-    pub const PARTS: FlushRule = FlushRule { rows: 1_000, bytes: 64 << 20, age: Duration::from_secs(5) };
+    /// With optional tables: each table of a batch is one upload, and the coordinator makes parts of many. Batches are
+    /// larger and older, because an upload costs a few writes and a look-up, and small uploads are decoded again.
+    pub const UPLOADS: FlushRule = FlushRule { rows: 1_000, bytes: 64 << 20, age: Duration::from_secs(5) };
 
-    /// Whether a batch has to go now.
+    /// Whether a batch must be handed in now.
     pub fn is_due(&self, rows: usize, bytes: usize, age: Duration) -> bool {
         rows > 0 && (rows >= self.rows || bytes >= self.bytes || age >= self.age)
     }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_limit_suffices_but_an_empty_batch_never_goes() {
+    fn any_limit_suffices_but_an_empty_batch_is_never_due() {
         let rule = FlushRule { rows: 3, bytes: 10, age: Duration::from_millis(5) };
         let ms = Duration::from_millis;
         assert!(!rule.is_due(2, 9, ms(4)));

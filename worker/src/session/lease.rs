@@ -1,4 +1,4 @@
-//! One lease as the worker sees it: which of its tasks wait, run, or are finished and not yet acknowledged.
+//! One lease of a worker: its tasks that are queued, running, or finished and not acknowledged.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use powersweep_proto::v1::{self, LeaseId};
 
-/// One generation of one experiment: what gives an index its meaning.
+/// One generation of one experiment. An index refers to its sweep.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExperimentKey {
     /// Name of the experiment.
@@ -20,7 +20,7 @@ pub struct ExperimentKey {
 pub struct TaskRef {
     /// The lease that it belongs to.
     pub lease: LeaseId,
-    /// What the index refers to.
+    /// The generation whose sweep has the index.
     pub experiment: ExperimentKey,
     /// Index in the experiment's sweep.
     pub index: u64,
@@ -65,12 +65,12 @@ impl Lease {
         }
     }
 
-    /// A running task ended with nothing to say.
+    /// A running task ended without a row or failure.
     pub(super) fn forget_running(&mut self, index: u64) {
         self.running.remove(&index);
     }
 
-    /// The coordinator has it.
+    /// The coordinator has answered for a task.
     pub(super) fn acknowledge(&mut self, index: u64) {
         self.finished.remove(&index);
     }
@@ -85,12 +85,12 @@ impl Lease {
         }
     }
 
-    /// Empties the queue and returns what was in it.
+    /// Empties the queue and returns its ranges.
     pub(super) fn drop_queue(&mut self) -> Vec<v1::IndexRange> {
         self.queued.drain(..).map(|r| v1::IndexRange { start: r.start, end: r.end }).collect()
     }
 
-    /// Takes a range out of the queue; says which running tasks lie in it.
+    /// Takes a range out of the queue; returns the running tasks in it.
     pub(super) fn revoke(&mut self, cut: &Range<u64>) -> Vec<u64> {
         let mut kept = VecDeque::with_capacity(self.queued.len() + 1);
         for range in self.queued.drain(..) {
@@ -106,7 +106,7 @@ impl Lease {
         self.queued.iter().map(|r| r.end - r.start).sum()
     }
 
-    /// Whether nothing of it is left here.
+    /// Whether all its tasks are settled.
     pub(super) fn is_over(&self) -> bool {
         self.queued.is_empty() && self.running.is_empty() && self.finished.is_empty()
     }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn revoking_cuts_the_queue_and_names_the_running() {
+    fn revoking_cuts_the_queue_and_returns_the_running_tasks() {
         let mut lease = lease(&[(0, 10)]);
         assert_eq!(lease.take(), Some(0));
         assert_eq!(lease.revoke(&(0..4)), [0]);
@@ -166,12 +166,12 @@ mod tests {
     }
 
     #[test]
-    fn excluded_blocks_are_jumped() {
+    fn excluded_ranges_are_skipped() {
         let mut lease = lease(&[(0, 10), (20, 30)]);
         lease.take();
         lease.skip_below(8);
         assert_eq!(lease.take(), Some(8));
         lease.skip_below(25);
-        assert_eq!(lease.take(), Some(20), "a jump ends with its own range");
+        assert_eq!(lease.take(), Some(20), "a skip ends with its range");
     }
 }

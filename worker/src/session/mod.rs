@@ -5,12 +5,12 @@
 //! started, messages go in and come out as values.
 //!
 //! Invariants:
-//! - A leased task is queued, running, finished (its row or failure is with its slot or in the outbox), or gone:
+//! - A leased task is queued, running, finished (its row or failure is with its slot or in the outbox), or settled:
 //!   acknowledged, revoked, handed back, or excluded from the sweep.
-//! - What is finished stays in the outbox until it is acknowledged, and is sent again over every new connection under
-//!   the same id, so that the coordinator can drop what it already has.
-//! - `Hello` lists everything not acknowledged. Control messages that were not sent are dropped with the connection,
-//!   because the next `Hello` says the same.
+//! - A hand-in or failure stays in the outbox until it is answered. It is sent again over every new connection with the
+//!   same id, so that the coordinator can drop duplicates.
+//! - `Hello` lists all leased tasks that are not settled. Control messages that were not sent are dropped with the
+//!   connection, because the next `Hello` replaces them.
 
 mod facts;
 mod flush;
@@ -35,8 +35,8 @@ pub use lease::{ExperimentKey, TaskRef};
 use outbox::Outbox;
 pub use outbox::{FinishedBatch, Upload};
 
-/// Bytes of unacknowledged rows, parts and failures beyond which no new task starts: the coordinator is away or slow, and
-/// memory has to stay bounded. What runs may still finish, so that a slot's batch comes on top.
+/// Bytes of unacknowledged rows, uploads and failures beyond which no new task starts: memory stays bounded while the
+/// coordinator is away or slow. Running tasks may finish, so that each slot's batch comes on top.
 const OUTBOX_BYTES_MAX: usize = 256 << 20;
 
 /// What a slot does next.
@@ -44,11 +44,11 @@ const OUTBOX_BYTES_MAX: usize = 256 << 20;
 pub enum Take {
     /// Run this task.
     Task(TaskRef),
-    /// Nothing is leased.
+    /// No task is queued.
     Idle,
-    /// Too much waits for acknowledgement.
+    /// The outbox is full.
     Full,
-    /// The worker ends or drains: nothing will come any more.
+    /// The worker drains, or the slot is lost: no task follows.
     Stop,
 }
 
@@ -65,9 +65,9 @@ struct Slot {
     running: Option<TaskRef>,
     /// Read by the running task: it ends early when set.
     stop: Arc<AtomicBool>,
-    /// The running task was revoked: its early end concerns nobody.
+    /// The running task was revoked: its early end is not reported.
     revoked: bool,
-    /// Its thread does not come back from a task that was given up: the slot is used no more.
+    /// Its task was given up, and its thread does not return: the slot gets no more tasks.
     lost: bool,
 }
 
@@ -78,14 +78,14 @@ struct Draining {
     stop_at: Duration,
 }
 
-/// Who this worker is: the fixed part of `Hello`.
+/// The fixed part of `Hello`.
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// Name for the results' `worker` column.
     pub name: String,
     /// Identity of this process.
     pub worker_id: Uuid,
-    /// What this build would compute.
+    /// The versions that this build's rows depend on.
     pub versions: v1::Versions,
 }
 
@@ -95,18 +95,18 @@ pub struct Session {
     identity: Identity,
     slots: Vec<Slot>,
     leases: BTreeMap<LeaseId, Lease>,
-    /// Leases with queued tasks: what `take` looks at, oldest grant first.
+    /// Leases with queued tasks, oldest grant first.
     with_queue: BTreeSet<LeaseId>,
     outbox: Outbox,
     control: VecDeque<Body>,
     link: Link,
     epoch: Option<u64>,
     draining: Option<Draining>,
-    /// The coordinator of this connection ends: nothing is taken from it, and the worker waits for the next one.
+    /// The coordinator of this connection shuts down: no task starts until the connection ends.
     paused: bool,
     /// Tasks whose row or failure was acknowledged.
     pub(crate) tasks_acknowledged: u64,
-    /// Finished tasks that the coordinator did not take.
+    /// Finished tasks that the coordinator rejected.
     pub(crate) tasks_rejected: u64,
     /// Attempts that failed.
     pub(crate) failures: u64,
@@ -177,8 +177,8 @@ impl Session {
         task
     }
 
-    /// The slot's task gave a row, which the slot keeps until [`Session::hand_in`]; false if nobody wants it, because the
-    /// task was given up before.
+    /// The slot's task gave a row, which the slot keeps until [`Session::hand_in`]. False: the row must be dropped,
+    /// because the task was given up before.
     pub fn finished(&mut self, slot: usize) -> bool {
         let Some(task) = self.end_task(slot) else { return false };
         if let Some(lease) = self.leases.get_mut(&task.lease) {
@@ -187,8 +187,8 @@ impl Session {
         true
     }
 
-    /// The slot's task ignores its deadline: it is reported as failed, and the slot is lost with its thread. The worker
-    /// ends as soon as it can, because a thread cannot be stopped.
+    /// The slot's task ignores its deadline: it is reported as failed. A thread cannot be stopped, so the slot is lost,
+    /// and the worker should end.
     pub fn give_up(&mut self, slot: usize, message: String) {
         if self.slots[slot].running.is_none() {
             return;
@@ -292,8 +292,8 @@ impl Session {
         }
     }
 
-    /// The coordinator accepted this worker. Queued tasks of leases that it no longer knows are dropped, because
-    /// others may have them; running ones go on, since a row counts as long as nobody else's came first.
+    /// The coordinator accepted this worker. Queued tasks of leases that it does not adopt are dropped, because other
+    /// workers may have them. Running tasks continue: a row counts unless another worker's row came first.
     pub fn welcome(&mut self, welcome: &v1::Welcome) {
         let new_epoch = self.epoch.replace(welcome.epoch) != Some(welcome.epoch);
         self.link = Link::Up;
@@ -316,8 +316,7 @@ impl Session {
         self.control.clear();
     }
 
-    /// A lease was granted. One that is already held, or comes while the worker drains, changes nothing here; the
-    /// latter is handed back.
+    /// A lease was granted. A lease that is held already is ignored. While the worker drains, a lease is handed back.
     pub fn lease(&mut self, lease: v1::Lease) {
         let Some(id) = lease.id else { return };
         let experiment = ExperimentKey { name: lease.experiment.as_str().into(), generation: lease.generation };
@@ -340,7 +339,7 @@ impl Session {
         self.tasks_acknowledged += self.settle_entries(ids, "acknowledged");
     }
 
-    /// The coordinator does not take these hand-ins: their tasks are not this worker's any more.
+    /// The coordinator rejected these hand-ins, because this worker had lost their leases.
     pub fn rejected(&mut self, ids: &[u64]) {
         self.tasks_rejected += self.settle_entries(ids, "rejected");
     }
@@ -363,8 +362,8 @@ impl Session {
         tasks
     }
 
-    /// Tasks of a lease are not wanted any more; no range means all of them. Running ones are stopped, or go on where
-    /// only the queue is asked for; that is handed back then.
+    /// The coordinator revokes tasks of a lease; no range means all of them. Running ones are stopped. With
+    /// `queued_only` running ones continue, and the queued ones are handed back.
     pub fn revoked(&mut self, revoke: &v1::Revoke) {
         let Some(id) = revoke.lease else { return };
         let Some(lease) = self.leases.get_mut(&id) else { return };
@@ -388,7 +387,7 @@ impl Session {
         self.settle(id);
     }
 
-    /// The next message to send; `None` while there is nothing to say or nobody to say it to.
+    /// The next message to send; `None` without a message or without a connection.
     pub fn next_message(&mut self) -> Option<Body> {
         if self.link != Link::Up {
             return None;
@@ -406,15 +405,15 @@ impl Session {
         self.outbox.uploaded(upload, ok);
     }
 
-    /// A sign of life.
+    /// The heartbeat message.
     pub fn heartbeat(&self, spent: v1::TimeSpent) -> v1::Heartbeat {
         v1::Heartbeat { busy_slots: self.busy_slots(), queued_tasks: self.queued_tasks(), spent: Some(spent) }
     }
 
     // ---- end
 
-    /// Takes no new task, hands back what has not started, and stops what still runs at `now + limit`. Draining again
-    /// can only shorten the limit.
+    /// Starts no further task, hands back the queued ones, and stops those that still run at `now + limit`. A second
+    /// drain can only shorten the limit.
     pub fn drain(&mut self, now: Duration, limit: Duration, reason: &str) {
         let stop_at = now.saturating_add(limit);
         match &mut self.draining {
@@ -427,15 +426,15 @@ impl Session {
         self.tick(now);
     }
 
-    /// The coordinator ends: what has not started goes back to it, what runs goes on and is handed in to it or to the
-    /// next one. Ends with the connection.
+    /// The coordinator shuts down: queued tasks are handed back. Running ones continue, and their rows are handed in to
+    /// it or to the next coordinator. The pause ends with the connection.
     pub fn pause(&mut self) {
         self.paused = true;
         self.hand_back_queue();
     }
 
-    /// Whether the coordinator ends and this worker has nothing left to tell it.
-    pub fn is_let_go(&self) -> bool {
+    /// Whether the coordinator shuts down and has everything that this worker holds.
+    pub fn is_released(&self) -> bool {
         self.paused && self.is_settled()
     }
 
@@ -464,7 +463,7 @@ impl Session {
         self.draining.as_ref().map(|d| (d.reason.as_str(), d.stop_at))
     }
 
-    /// Whether nothing is running and everything finished was acknowledged.
+    /// Whether no task is running, and everything finished was answered.
     pub fn is_settled(&self) -> bool {
         self.outbox.is_empty() && self.leases.is_empty() && self.busy_slots() == 0 && self.control.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What the worker has to tell and the coordinator has not acknowledged: hand-ins and failures, in order of their ids.
+//! Hand-ins and failures that the coordinator has not answered, in order of their ids.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use powersweep_proto::v1;
 /// A finished batch of one slot, as the session takes it over.
 #[derive(Debug, Clone)]
 pub struct FinishedBatch {
-    /// What is sent, without the id.
+    /// The message, without the id.
     pub hand_in: v1::HandIn,
-    /// The whole objects that it names, which are uploaded before.
+    /// The objects that it names, which are uploaded first.
     pub objects: Vec<v1::UploadPartRequest>,
 }
 
@@ -18,13 +18,13 @@ pub struct FinishedBatch {
 pub struct Upload {
     /// The hand-in that waits for it.
     pub hand_in: u64,
-    /// What to upload, in one piece.
+    /// The object, in one piece.
     pub object: v1::UploadPartRequest,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Its objects from this position on are not in the staging area.
+    /// Its objects from this position on are not in the staging folder.
     Upload { next: usize, busy: bool },
     /// To be sent.
     Ready,
@@ -44,7 +44,7 @@ struct Entry {
     stage: Stage,
 }
 
-/// Unacknowledged hand-ins and failures.
+/// The hand-ins and failures without an answer.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     entries: BTreeMap<u64, Entry>,
@@ -83,7 +83,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// Forgets an answered entry; returns the tasks that it settles. Unknown ids (answered twice) give none.
+    /// Removes an answered entry; returns the tasks that it settles. Ids that were answered before give none.
     pub(super) fn remove(&mut self, id: u64) -> Vec<v1::LeaseTasks> {
         let Some(entry) = self.entries.remove(&id) else { return Vec::new() };
         self.bytes -= size(&entry.body);
@@ -93,8 +93,8 @@ impl Outbox {
         }
     }
 
-    /// A new connection: everything goes out again. With a new epoch the staging area was emptied, so that
-    /// objects have to be uploaded again too.
+    /// A new connection: every entry is sent again. A coordinator of a new epoch has deleted unaccepted uploads, so that
+    /// the objects are uploaded again, too.
     pub(super) fn reconnected(&mut self, new_epoch: bool) {
         self.settled_below = 0;
         for entry in self.entries.values_mut() {
@@ -119,13 +119,13 @@ impl Outbox {
         Some(message)
     }
 
-    /// Moves the search start over everything that is on its way: sending stays constant in cost however much waits.
+    /// Moves the begin of the search past the sent entries, so that the cost of sending does not grow with the outbox.
     fn advance(&mut self) {
         let open = self.entries.range(self.settled_below..).find(|(_, e)| e.stage != Stage::Sent);
         self.settled_below = open.map_or(self.last_id + 1, |(&id, _)| id);
     }
 
-    /// The next object to upload; one at a time a hand-in.
+    /// The next object to upload; one at a time for each hand-in.
     pub(super) fn next_upload(&mut self) -> Option<Upload> {
         self.entries.range_mut(self.settled_below..).find_map(|(&id, entry)| {
             let Stage::Upload { next, busy: false } = entry.stage else { return None };
@@ -135,7 +135,7 @@ impl Outbox {
         })
     }
 
-    /// An upload ended. After a failure it will be offered again.
+    /// An upload ended. After a failure it is offered again.
     pub(super) fn uploaded(&mut self, upload: &Upload, ok: bool) {
         let Some(entry) = self.entries.get_mut(&upload.hand_in) else { return };
         let Body::HandIn(batch) = &entry.body else { return };
@@ -152,8 +152,8 @@ impl Outbox {
     }
 }
 
-/// What an entry takes beside its rows, objects and texts, and each of its tasks here and in its lease: else a task whose
-/// row is nothing, or that only fails, would cost nothing.
+/// Memory of an entry beside its rows, objects and texts, and of each of its tasks here and in its lease. They bound the
+/// number of entries with tiny rows or failures.
 const ENTRY_BYTES: usize = 512;
 const TASK_BYTES: usize = 32;
 

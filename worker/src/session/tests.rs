@@ -1,4 +1,4 @@
-//! The state machine on its own: no thread, no socket, no clock.
+//! The state machine without threads, sockets and clocks.
 
 use super::*;
 
@@ -105,7 +105,7 @@ fn a_row_is_sent_once_a_connection_and_forgotten_when_acknowledged() {
     assert_eq!(open(&hello), [(1, 0, 2)], "finished but unacknowledged tasks are still held");
     assert_eq!(s.next_message(), None, "nothing is sent before the welcome");
     s.welcome(&v1::Welcome { epoch: 1, heartbeat_s: 1.0, lease_s: 1.0, adopted: vec![id(1)] });
-    assert_eq!(sent_ids(&mut s), [1], "same id, so that the coordinator can drop a copy");
+    assert_eq!(sent_ids(&mut s), [1], "the same id, so that the coordinator can drop a duplicate");
     s.acknowledged(&[1]);
     s.acknowledged(&[1, 99]);
     assert_eq!(s.tasks_acknowledged, 1);
@@ -156,7 +156,7 @@ fn revoked_tasks_are_stopped_and_not_reported() {
 }
 
 #[test]
-fn draining_hands_back_the_queue_then_what_runs() {
+fn draining_hands_back_the_queue_then_the_running_tasks() {
     let mut s = session(1);
     connect(&mut s, 1, vec![]);
     grant(&mut s, 1, 0, 4);
@@ -195,37 +195,37 @@ fn failures_are_acknowledged_like_rows() {
 }
 
 #[test]
-fn a_hand_in_waits_for_its_parts_and_repeats_them_under_a_new_coordinator() {
+fn a_hand_in_waits_for_its_uploads_and_repeats_them_under_a_new_epoch() {
     let mut s = session(1);
     connect(&mut s, 1, vec![]);
     grant(&mut s, 1, 0, 2);
     s.take(0);
     s.finished(0);
     s.hand_in(batch(1, vec![0], vec![object(1), object(2)]));
-    let first = s.next_upload().expect("the first part");
-    assert!(s.next_upload().is_none(), "one part at a time");
+    let first = s.next_upload().expect("the first upload");
+    assert!(s.next_upload().is_none(), "one upload at a time");
     s.uploaded(&first, false);
     let first = s.next_upload().expect("again after a failure");
     s.uploaded(&first, true);
     assert_eq!(sent_ids(&mut s), Vec::<u64>::new());
-    let second = s.next_upload().expect("the second part");
+    let second = s.next_upload().expect("the second upload");
     assert_ne!(first.object.part_id, second.object.part_id);
     s.uploaded(&second, true);
     assert_eq!(sent_ids(&mut s), [1]);
 
     s.disconnected();
     connect(&mut s, 1, vec![id(1)]);
-    assert_eq!(sent_ids(&mut s), [1], "the same coordinator still has the parts");
+    assert_eq!(sent_ids(&mut s), [1], "the same coordinator still has the uploads");
     s.disconnected();
     connect(&mut s, 2, vec![id(1)]);
     assert_eq!(sent_ids(&mut s), Vec::<u64>::new());
-    assert!(s.next_upload().is_some(), "a new coordinator emptied the staging area");
+    assert!(s.next_upload().is_some(), "a new coordinator has deleted the uploads");
     s.uploaded(&second, true);
-    assert_eq!(sent_ids(&mut s), Vec::<u64>::new(), "a late answer about another part changes nothing");
+    assert_eq!(sent_ids(&mut s), Vec::<u64>::new(), "a late answer about another upload changes nothing");
 }
 
 #[test]
-fn a_later_hand_in_overtakes_one_that_uploads() {
+fn a_hand_in_overtakes_an_earlier_one_that_waits_for_an_upload() {
     let mut s = session(1);
     connect(&mut s, 1, vec![]);
     grant(&mut s, 1, 0, 3);
@@ -235,7 +235,7 @@ fn a_later_hand_in_overtakes_one_that_uploads() {
         s.hand_in(batch(1, vec![i], if i == 0 { vec![object(1)] } else { vec![] }));
     }
     assert_eq!(sent_ids(&mut s), [2, 3]);
-    let upload = s.next_upload().expect("the part");
+    let upload = s.next_upload().expect("the upload");
     s.uploaded(&upload, true);
     assert_eq!(sent_ids(&mut s), [1]);
 }
@@ -298,16 +298,16 @@ fn a_pause_hands_back_the_queue_and_ends_with_the_connection() {
     grant(&mut s, 1, 0, 4);
     s.take(0);
     s.pause();
-    let Some(Body::HandBack(h)) = s.next_message() else { panic!("the queue goes back") };
+    let Some(Body::HandBack(h)) = s.next_message() else { panic!("the queue is handed back") };
     assert_eq!(h.ranges, [v1::IndexRange { start: 1, end: 4 }]);
-    assert!(!s.stop_flag(0).load(Ordering::Relaxed), "what runs goes on");
+    assert!(!s.stop_flag(0).load(Ordering::Relaxed), "the running task continues");
     s.finished(0);
     s.hand_in(batch(1, vec![0], vec![]));
     assert_eq!(s.take(0), Take::Idle);
-    assert!(!s.is_let_go());
+    assert!(!s.is_released());
     assert_eq!(sent_ids(&mut s), [1]);
     s.acknowledged(&[1]);
-    assert!(s.is_let_go());
+    assert!(s.is_released());
     s.disconnected();
     connect(&mut s, 2, vec![]);
     grant(&mut s, 2, 1, 2);

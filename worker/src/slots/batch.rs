@@ -49,12 +49,12 @@ pub(crate) struct Taken {
 }
 
 impl Batch {
-    /// Whether a row of this experiment and these tables can be added.
+    /// Whether a row of this experiment can be added.
     pub(crate) fn accepts(&self, experiment: &ExperimentKey) -> bool {
         self.experiment.as_ref().is_none_or(|mine| mine == experiment)
     }
 
-    /// Adds a row; says whether it is the first.
+    /// Adds a row; returns whether it is the first.
     pub(crate) fn push(&mut self, task: &TaskRef, row: &Row, details: &Details, tables: Tables) -> bool {
         debug_assert!(self.accepts(&task.experiment), "one batch, one experiment");
         let first = self.first_row.is_none();
@@ -82,7 +82,7 @@ impl Batch {
     }
 
     fn rule(&self) -> FlushRule {
-        if self.jobs.is_some() || self.series.is_some() { FlushRule::PARTS } else { FlushRule::TASKS }
+        if self.jobs.is_some() || self.series.is_some() { FlushRule::UPLOADS } else { FlushRule::TASKS }
     }
 
     /// Whether it should be handed in now.
@@ -93,12 +93,12 @@ impl Batch {
         self.rule().is_due(self.tasks.len(), bytes, first_row.elapsed())
     }
 
-    /// Whether there is anything to hand in.
+    /// Whether the batch has rows.
     pub(crate) fn has_rows(&self) -> bool {
         self.first_row.is_some()
     }
 
-    /// Time until it is `grace` beyond the age that makes it due; `None` while it is empty.
+    /// Time until the batch is due by its age, plus `grace`; `None` while it is empty.
     pub(crate) fn due_in(&self, grace: Duration) -> Option<Duration> {
         Some((self.rule().age + grace).saturating_sub(self.first_row?.elapsed()))
     }
@@ -114,7 +114,7 @@ impl Batch {
             experiment: self.experiment.take()?,
             done: std::mem::take(&mut self.done),
             tasks: self.tasks.finish(),
-            // A task may record no series: an object without rows is of no use to anybody.
+            // A task may record no series: no object is made without rows.
             optional: optional.into_iter().flatten().filter(|(_, batch)| batch.num_rows() > 0).collect(),
             spent: std::mem::take(&mut self.spent),
         })

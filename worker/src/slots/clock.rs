@@ -1,20 +1,20 @@
-//! Where a slot's time goes, by the monotonic clock.
+//! The time of a slot by phase, on the monotonic clock.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use powersweep_proto::v1;
 
-/// What a slot is doing.
+/// The phase of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing to do.
+    /// Waiting for a task.
     Idle,
     /// Getting a workload: decoding the spec, fetching, parsing, building.
     Parse,
     /// Simulating.
     Engine,
-    /// Making rows, or waiting because too many are not acknowledged.
+    /// Making rows, or waiting because the outbox is full.
     Store,
 }
 

@@ -1,9 +1,9 @@
-//! The threads that run tasks, one a slot, and what they share with the agent.
+//! The threads that run tasks, one a slot, and the state that they share with the agent.
 //!
-//! Slots take tasks from the [`Session`] themselves and give rows back to it: no message travels for a task. Three
-//! kinds of threads meet here: slots, the flusher (hands in a batch whose slot is busy with a long task), and the
-//! agent's runtime, which is told through [`Pool::new`]'s `wake` that there is something to send. No lock is held while
-//! a task runs or rows are encoded.
+//! Slots take tasks from the [`Session`] and hand rows in to it without messages between threads. Three kinds of threads
+//! use the pool: slots; the flusher, which hands in the batch of a slot that is busy with a long task; and the agent's
+//! runtime, which `wake` of [`Pool::new`] tells that there is a message to send. No lock is held while a task runs or
+//! rows are encoded.
 
 mod batch;
 mod clock;
@@ -31,10 +31,10 @@ use clock::{Clock, Phase, by_field};
 pub(crate) use runner::Experiment;
 use runner::{Outcome, Overdue, Runner};
 
-/// Stack of a slot's thread. The engine does not recurse; this leaves room for policies that solve small programs.
+/// Stack of a slot's thread. The engine does not recurse, but some policies solve small programs.
 const STACK_BYTES: usize = 4 << 20;
 
-/// The flusher gives a slot so long beyond a batch's age to hand it in itself, between two short tasks.
+/// Time beyond a batch's age after which the flusher hands it in: until then its slot may do so between two short tasks.
 const FLUSHER_GRACE: Duration = Duration::from_millis(5);
 
 struct Slot {
@@ -42,15 +42,15 @@ struct Slot {
     clock: Clock,
     /// When its task is given up.
     overdue: Mutex<Option<Overdue>>,
-    /// What earlier batches reported of the clock.
+    /// The clock's times that earlier batches reported.
     reported: Mutex<v1::TimeSpent>,
 }
 
-/// What slots and agent share.
+/// The state that slots and agent share.
 pub(crate) struct Pool {
     name: String,
     session: Mutex<Session>,
-    /// Signalled when there may be something to take: a lease, room in the outbox, the end.
+    /// Signalled when a slot may have something to do: at a lease, space in the outbox, the end.
     work: Condvar,
     experiments: RwLock<HashMap<ExperimentKey, Arc<Experiment>>>,
     logs: Logs,
@@ -58,15 +58,15 @@ pub(crate) struct Pool {
     slots: Vec<Slot>,
     flusher: Mutex<Flusher>,
     flush: Condvar,
-    /// Tells the agent that there is something to send.
+    /// Tells the agent that there is a message to send.
     wake: Box<dyn Fn() + Send + Sync>,
     started: Instant,
 }
 
 #[derive(Default)]
 struct Flusher {
-    /// A batch got its first row since the flusher looked.
-    news: bool,
+    /// A batch got its first row since the flusher checked the batches.
+    has_new_batch: bool,
     closed: bool,
 }
 
@@ -99,11 +99,11 @@ impl Pool {
         }
     }
 
-    /// Gives up tasks that ignored their deadline for as long again. The thread of such a task cannot be stopped: its
+    /// Gives up tasks that have taken twice their deadline. The thread of such a task cannot be stopped: its
     /// slot is lost.
     pub(crate) fn give_up_overdue(&self) {
         for (number, slot) in self.slots.iter().enumerate() {
-            // Held while the task is given up: meanwhile its slot cannot go on to another one.
+            // The lock is held while the task is given up, so that its slot cannot start another one.
             let mut overdue = lock(&slot.overdue);
             let Some(Overdue { deadline, .. }) = overdue.filter(|overdue| Instant::now() >= overdue.at) else {
                 continue;
@@ -111,8 +111,7 @@ impl Pool {
             *overdue = None;
             let seconds = deadline.as_secs_f64();
             tracing::error!("slot {number}: its task ignores its deadline of {seconds} s and is given up");
-            let message =
-                format!("it went on for as long again after its deadline of {seconds} s, without a look at it");
+            let message = format!("it took twice its deadline of {seconds} s without checking it");
             self.session().give_up(number, message);
         }
     }
@@ -127,7 +126,7 @@ impl Pool {
         lock(&self.session)
     }
 
-    /// Changes the session in a way that may give slots something to do.
+    /// Changes the session in a way that may concern waiting slots.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Session) -> T) -> T {
         let result = change(&mut self.session());
         self.work.notify_all();
@@ -204,7 +203,7 @@ impl Pool {
             match outcome {
                 Outcome::Row(row) => {
                     let tables = experiment.as_ref().map(|(e, _)| e.tables).unwrap_or_default();
-                    // First, because from the push on the flusher may hand it in, and the answer may come at once.
+                    // Before the row is in the batch, because then the flusher may hand it in and the answer may arrive at once.
                     let wanted = self.session().finished(slot);
                     if wanted {
                         self.keep(slot, &task, &row, &runner.details, tables);
@@ -233,7 +232,7 @@ impl Pool {
             if let Take::Task(task) = take {
                 return Some(task);
             }
-            // The slot has nothing to do: what it holds goes now.
+            // The slot has no task: its batch is handed in now.
             if lock(&self.slots[slot].batch).has_rows() {
                 drop(session);
                 self.hand_in(slot);
@@ -260,14 +259,14 @@ impl Pool {
         if due {
             self.hand_in(slot);
         } else if first {
-            lock(&self.flusher).news = true;
+            lock(&self.flusher).has_new_batch = true;
             self.flush.notify_one();
         }
     }
 
     // ---- hand-ins
 
-    /// Hands in a slot's batch, if it has one.
+    /// Hands in a slot's batch, if the batch has rows.
     fn hand_in(&self, slot: usize) {
         let slot = &self.slots[slot];
         let mut batch = lock(&slot.batch);
@@ -300,18 +299,18 @@ impl Pool {
             if flusher.closed {
                 return;
             }
-            if !flusher.news {
+            if !flusher.has_new_batch {
                 flusher = match next {
                     Some(wait) => self.flush.wait_timeout(flusher, wait).unwrap_or_else(PoisonError::into_inner).0,
                     None => self.flush.wait(flusher).unwrap_or_else(PoisonError::into_inner),
                 };
             }
-            flusher.news = false;
+            flusher.has_new_batch = false;
         }
     }
 }
 
-/// A lock poisoned by a panic guards state that every step leaves consistent: it can be used.
+/// Locks. After a panic the guarded state is usable, because every step leaves it consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

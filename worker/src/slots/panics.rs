@@ -1,4 +1,4 @@
-//! Panics of a task become a message with its place; the process goes on.
+//! Catches panics of tasks: each becomes a message with its place.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -11,7 +11,7 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Runs `task`; a panic in it gives its message and place instead of a report on standard error.
+/// Runs `task`. A panic gives an error with its message and place, without a report on standard error.
 ///
 /// The first call wraps the process's panic hook; panics elsewhere still go to the hook that was there before.
 pub(crate) fn catch<T>(task: impl FnOnce() -> T) -> Result<T, String> {
@@ -28,7 +28,7 @@ pub(crate) fn catch<T>(task: impl FnOnce() -> T) -> Result<T, String> {
         }));
     });
     IN_TASK.set(true);
-    // What the task shares with others is behind locks that recover from poisoning; its own state is dropped.
+    // Shared state is behind locks that recover from poisoning; the task's own state is dropped.
     let result = panic::catch_unwind(AssertUnwindSafe(task));
     IN_TASK.set(false);
     result.map_err(|_| MESSAGE.take().unwrap_or_else(|| "a panic without a message".to_owned()))

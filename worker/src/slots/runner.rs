@@ -17,20 +17,20 @@ use crate::logs::{LogError, Logs};
 use crate::options::{TaskHook, TaskLimits};
 use crate::session::{ExperimentKey, TaskRef};
 
-/// What a worker knows of one generation of an experiment.
+/// One generation of an experiment.
 #[derive(Debug, Clone)]
 pub(crate) struct Experiment {
     pub(crate) key: ExperimentKey,
     pub(crate) sweep: Sweep,
     pub(crate) tables: Tables,
-    /// The experiment's limits and the worker's own, whichever is less.
+    /// The lesser of the experiment's limits and the worker's own.
     pub(crate) limits: TaskLimits,
 }
 
-/// How a task ended.
+/// The end of a task.
 pub(crate) enum Outcome {
     Row(Box<Row>),
-    /// Not a task of the sweep, nor are the indices below `next`.
+    /// The index is excluded from the sweep, and so are those after it below `next`.
     Excluded {
         next: u64,
     },
@@ -48,13 +48,13 @@ impl Outcome {
     }
 }
 
-/// What a slot needs to run tasks.
+/// Runs the tasks of one slot.
 pub(crate) struct Runner<'a> {
     pub(crate) worker: &'a str,
     pub(crate) logs: &'a Logs,
     pub(crate) clock: &'a Clock,
     pub(crate) stop: Arc<AtomicBool>,
-    /// When the running task is given up; kept up to date here, looked at by [`super::Pool::give_up_overdue`].
+    /// When the running task is given up. Written here, read by [`super::Pool::give_up_overdue`].
     pub(crate) overdue: &'a Mutex<Option<Overdue>>,
     pub(crate) hook: Option<&'a TaskHook>,
     /// Rows of the last task for the optional tables that its experiment has.
@@ -105,7 +105,7 @@ impl Runner<'_> {
             Err(message) => return Outcome::failed(FailureKind::Memory, message),
         };
         let deadline = limits.deadline;
-        // Not from the begin of the task: its log may come over a slow network, which is not the task's fault.
+        // Fetching the log, which may come over a slow network, does not count towards the deadline.
         let simulating = Instant::now();
         let late = || deadline.is_some_and(|d| simulating.elapsed() >= d);
         if let Some(deadline) = deadline {
@@ -138,7 +138,7 @@ impl Runner<'_> {
     }
 }
 
-/// A task that is still there at `at` has ignored its deadline for as long again.
+/// A task that still runs at `at` has taken twice its deadline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Overdue {
     pub(crate) at: Instant,
@@ -146,7 +146,7 @@ pub(crate) struct Overdue {
 }
 
 impl Overdue {
-    /// `None` where no clock gets so far.
+    /// `None` if the instant is beyond the clock's range.
     fn after(begin: Instant, deadline: Duration) -> Option<Overdue> {
         let at = begin.checked_add(deadline.checked_mul(2)?)?;
         Some(Overdue { at, deadline })

@@ -18,7 +18,7 @@ use crate::logs::{Fetch, LogError};
 use crate::options::{TaskLimits, WorkerOptions};
 use crate::session::Identity;
 
-/// Answers with what it was made for, and counts.
+/// Gives a fixed answer, and counts the calls.
 struct FakeFetch {
     answer: Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>,
     calls: Arc<AtomicUsize>,
@@ -115,7 +115,7 @@ impl Farm {
         });
     }
 
-    /// Collects messages until `tasks` are accounted for, uploading parts at once and acknowledging everything.
+    /// Collects messages until they settle this number of tasks. Uploads succeed at once, and everything is acknowledged.
     fn collect(&self, tasks: u64) -> (Vec<Body>, Vec<crate::session::Upload>) {
         let (mut messages, mut uploads, mut seen) = (Vec::new(), Vec::new(), 0);
         while seen < tasks {
@@ -188,7 +188,7 @@ fn column(batches: &[RecordBatch], name: &str) -> Vec<String> {
 }
 
 #[test]
-fn rows_are_those_of_the_engine_whatever_the_slots() {
+fn rows_equal_those_of_the_engine_for_any_number_of_slots() {
     for slots in [1, 3] {
         let farm = Farm::start(LUBLIN, slots, TaskLimits::default(), Default::default());
         farm.lease(0, 2);
@@ -259,7 +259,7 @@ fn a_missing_or_wrong_log_is_a_failure_of_the_workload() {
 }
 
 #[test]
-fn a_panic_is_reported_and_the_slot_goes_on() {
+fn a_panic_is_reported_and_the_slot_continues() {
     let panicked = AtomicBool::new(false);
     let answer = move || {
         assert!(panicked.swap(true, Ordering::SeqCst), "the first call goes wrong");
@@ -289,7 +289,7 @@ fn deadline_and_event_limit_are_failures_of_their_own() {
 }
 
 #[test]
-fn memory_is_that_of_workload_and_simulation() {
+fn the_memory_limit_covers_workload_and_simulation() {
     let farm = Farm::start(LUBLIN, 1, TaskLimits::default(), Default::default());
     let task = farm.sweep.task(0).expect("a task");
     let workload = workload::build(&task.sim, None).expect("a workload").memory_bytes();
@@ -323,7 +323,7 @@ fn a_spec_that_cannot_be_simulated_is_final() {
 }
 
 #[test]
-fn indices_that_are_no_tasks_are_passed_over() {
+fn excluded_indices_are_skipped() {
     let farm = Farm::start(LUBLIN, 1, TaskLimits::default(), Default::default());
     farm.lease(5, 1000);
     let (messages, _) = farm.collect(1);
@@ -332,13 +332,13 @@ fn indices_that_are_no_tasks_are_passed_over() {
 }
 
 #[test]
-fn job_records_are_one_object_a_hand_in() {
+fn job_records_are_one_upload_a_hand_in() {
     let tables = powersweep_experiments::Tables { jobs: true, series: false };
     let farm = Farm::start(SWF, 1, TaskLimits::default(), tables);
     farm.lease(0, 2);
     let (messages, uploads) = farm.collect(2);
-    let staged = |m: &Body| if let Body::HandIn(h) = m { h.uploads.clone() } else { vec![] };
-    let staged: Vec<v1::Upload> = messages.iter().flat_map(staged).collect();
+    let uploads_of = |m: &Body| if let Body::HandIn(h) = m { h.uploads.clone() } else { vec![] };
+    let staged: Vec<v1::Upload> = messages.iter().flat_map(uploads_of).collect();
     assert_eq!(staged.iter().map(|s| s.rows).sum::<u64>(), 4, "two tasks of two jobs");
     for (staged, upload) in staged.iter().zip(&uploads) {
         let footer = part::read_footer(&upload.object.data).expect("a Parquet footer");
@@ -359,7 +359,7 @@ fn draining_stops_a_running_task_and_hands_it_back() {
         std::thread::yield_now();
     }
     farm.pool.change(|s| s.drain(farm.pool.now(), Duration::ZERO, "test"));
-    farm.woken.recv().expect("the slot says that it stopped");
+    farm.woken.recv().expect("the slot reports that it stopped");
     let Some(Body::HandBack(h)) = farm.pool.session().next_message() else { panic!("the task is handed back") };
     assert_eq!(h.ranges, [v1::IndexRange { start: 0, end: 1 }]);
     farm.end();

@@ -1,4 +1,4 @@
-//! Greeting, leases, hand-ins, logs, parts, reconnection, the end.
+//! Greeting, leases, hand-ins, logs, uploads, reconnection, the end.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,7 +55,7 @@ async fn end(worker: Ended) -> Result<WorkerReport, WorkerError> {
     ended.expect("the worker ends").expect("it does not panic")
 }
 
-/// Asks the worker to stop and sees it say goodbye; whatever was left it hands back or in.
+/// Asks the worker to stop, and acknowledges its hand-ins until its goodbye.
 async fn leave(mut conn: Conn, worker: Ended, shutdown: CancellationToken) -> WorkerReport {
     shutdown.cancel();
     loop {
@@ -63,7 +63,7 @@ async fn leave(mut conn: Conn, worker: Ended, shutdown: CancellationToken) -> Wo
             Some(FromWorker::Goodbye(_)) => break,
             Some(FromWorker::HandIn(hand_in)) => conn.acknowledge(hand_in.id).await,
             Some(_) => {}
-            None => panic!("the worker left without a word"),
+            None => panic!("the worker ended without a goodbye"),
         }
     }
     drop(conn);
@@ -84,7 +84,7 @@ async fn leased_tasks_come_back_as_rows_and_the_worker_drains() {
     let (worker, shutdown) = start(WorkerOptions::new(farm.url(), 2, "ada"));
     let mut conn = farm.accept().await;
     assert_eq!((conn.hello.worker.as_str(), conn.hello.slots), ("ada", 2));
-    let versions = conn.hello.versions.clone().expect("versions are said");
+    let versions = conn.hello.versions.clone().expect("the greeting has versions");
     assert_eq!(versions.protocol, PROTOCOL);
     assert!(versions.parts.contains_key("source/lublin"), "{versions:?}");
     conn.welcome(1, vec![]).await;
@@ -104,7 +104,7 @@ async fn leased_tasks_come_back_as_rows_and_the_worker_drains() {
 }
 
 #[tokio::test]
-async fn a_final_refusal_ends_the_worker_with_its_words() {
+async fn a_final_refusal_ends_the_worker_with_its_reason() {
     let mut farm = Fake::start().await;
     let (worker, _shutdown) = start(WorkerOptions::new(farm.url(), 1, "w"));
     let conn = farm.accept().await;
@@ -116,7 +116,7 @@ async fn a_final_refusal_ends_the_worker_with_its_words() {
 }
 
 #[tokio::test]
-async fn a_refusal_for_now_is_tried_again() {
+async fn after_a_temporary_refusal_the_worker_connects_again() {
     let mut farm = Fake::start().await;
     let (worker, shutdown) = start(WorkerOptions::new(farm.url(), 1, "w"));
     let conn = farm.accept().await;
@@ -141,15 +141,15 @@ async fn a_wrong_token_is_final() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_an_error_only_with_a_limit() {
+async fn a_missing_coordinator_is_an_error_only_with_a_limit() {
     let limit = Some(Duration::from_millis(200));
     let options = WorkerOptions { connect_limit: limit, ..WorkerOptions::new("http://127.0.0.1:1", 1, "w") };
-    let error = end(start(options).0).await.expect_err("nobody answers");
+    let error = end(start(options).0).await.expect_err("no coordinator answers");
     assert!(matches!(error, WorkerError::Unreachable { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn what_was_finished_while_the_coordinator_was_away_is_handed_in_afterwards() {
+async fn rows_finished_while_the_coordinator_is_away_are_handed_in_later() {
     let mut farm = Fake::start().await;
     let (worker, shutdown) = start(WorkerOptions::new(farm.url(), 2, "w"));
     let mut conn = farm.accept().await;
@@ -163,10 +163,10 @@ async fn what_was_finished_while_the_coordinator_was_away_is_handed_in_afterward
     let mut conn = farm.accept().await;
     let held = &conn.hello.held;
     assert_eq!(held.len(), 1, "{held:?}");
-    assert_eq!(held[0].open, [v1::IndexRange { start: 0, end: 40 }], "nothing was acknowledged");
+    assert_eq!(held[0].open, [v1::IndexRange { start: 0, end: 40 }], "no task was acknowledged");
     conn.welcome(2, vec![v1::LeaseId { epoch: 1, counter: 1 }]).await;
     let hand_ins = conn.hand_ins(40).await;
-    let again = hand_ins.iter().find(|h| h.id == first.id).expect("the first is handed in again");
+    let again = hand_ins.iter().find(|h| h.id == first.id).expect("the first hand-in is repeated");
     assert_eq!((indices(again), &again.rows), (indices(&first), &first.rows));
     let mut done: Vec<u64> = hand_ins.iter().flat_map(indices).collect();
     done.sort_unstable();
@@ -200,7 +200,7 @@ async fn a_log_comes_from_the_coordinator_once_and_then_from_the_cache() {
 }
 
 #[tokio::test]
-async fn a_log_on_the_search_path_is_not_fetched_if_it_is_the_same() {
+async fn a_log_on_the_search_path_with_the_same_digest_is_not_fetched() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |bytes: &[u8]| std::fs::write(folder.path().join("tiny.swf"), bytes).expect("it is writable");
     for (bytes, fetches) in [(TINY_LOG, 0), (&b"; another"[..], 1)] {
@@ -222,7 +222,7 @@ async fn a_log_on_the_search_path_is_not_fetched_if_it_is_the_same() {
 }
 
 #[tokio::test]
-async fn parts_are_staged_before_their_hand_in() {
+async fn objects_are_uploaded_before_their_hand_in() {
     let mut farm = Fake::start().await;
     farm.facts.lock().expect("no panic").log = TINY_LOG.to_vec();
     let (worker, shutdown) = start(WorkerOptions::new(farm.url(), 1, "w"));
@@ -231,12 +231,12 @@ async fn parts_are_staged_before_their_hand_in() {
     conn.experiment(SWF, &["jobs"], tiny_digest()).await;
     conn.lease(1, 0, 2).await;
     let hand_in = conn.hand_in().await;
-    let staged = &hand_in.uploads[0];
+    let named = &hand_in.uploads[0];
     {
         let facts = farm.facts.lock().expect("no panic");
-        let (first, bytes) = &facts.parts[0];
+        let (first, bytes) = &facts.uploads[0];
         assert_eq!((first.table.as_str(), first.experiment.as_str()), ("jobs", "test"));
-        assert_eq!((&first.part_id, *bytes as u64), (&staged.part_id, staged.bytes));
+        assert_eq!((&first.part_id, *bytes as u64), (&named.part_id, named.bytes));
         assert!(first.lease.is_some());
     }
     conn.acknowledge(hand_in.id).await;
@@ -244,13 +244,13 @@ async fn parts_are_staged_before_their_hand_in() {
 }
 
 #[tokio::test]
-async fn a_manifest_that_this_build_cannot_read_is_said_and_ends_the_worker() {
+async fn a_manifest_that_this_build_cannot_read_ends_the_worker() {
     let mut farm = Fake::start().await;
     let (worker, _shutdown) = start(WorkerOptions::new(farm.url(), 1, "w"));
     let conn = farm.accept().await;
     conn.welcome(1, vec![]).await;
     conn.experiment("version = 99", &[], vec![]).await;
-    let error = end(worker).await.expect_err("it cannot go on");
+    let error = end(worker).await.expect_err("it ends");
     assert!(matches!(error, WorkerError::Protocol { .. }) && error.to_string().contains("`test`"), "{error}");
 }
 
@@ -267,8 +267,8 @@ async fn an_idle_worker_ends_after_its_limit() {
 }
 
 #[tokio::test]
-async fn stopping_hands_back_what_has_not_started_and_what_still_runs_at_the_limit() {
-    // Jobs come ten times as fast as they can leave, so that the queue, and with it the time, grows without end.
+async fn stopping_hands_back_queued_tasks_and_those_that_run_at_the_limit() {
+    // Jobs arrive ten times as fast as the machine can run them, so that the queue grows and the simulation is long.
     let long = LUBLIN.replace("synthetic_jobs_count = 50", "synthetic_jobs_count = 100_000\ninterarrival_factor = 0.1");
     let long = long.replace("[policies.q]", "[policies.q]\nbackfill = \"conservative\"");
     let mut farm = Fake::start().await;

@@ -16,7 +16,7 @@ use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
 
-/// Far beyond what anything here takes: a test that waits so long hangs.
+/// Far longer than any step here: a test that waits this long hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the server answers by itself.
@@ -26,9 +26,9 @@ pub(crate) struct Facts {
     pub(crate) log: Vec<u8>,
     /// Fetches so far.
     pub(crate) fetches: usize,
-    /// Parts uploaded: first message and all bytes.
-    pub(crate) parts: Vec<(v1::UploadPartRequest, usize)>,
-    /// Token to ask for.
+    /// Uploads: the first message, and the number of bytes.
+    pub(crate) uploads: Vec<(v1::UploadPartRequest, usize)>,
+    /// Token that calls must have.
     pub(crate) token: Option<&'static str>,
 }
 
@@ -73,12 +73,12 @@ impl Fake {
         format!("http://{}", self.address)
     }
 
-    /// The next session's beginning.
+    /// The next session, from its greeting on.
     pub(crate) async fn accept(&mut self) -> Conn {
         tokio::time::timeout(PATIENCE, self.conns.recv()).await.expect("a worker connects").expect("it serves")
     }
 
-    /// Dies and comes back at the same address; sessions are cut.
+    /// Stops and starts again at the same address; its connections break.
     pub(crate) async fn restart(self) -> Fake {
         let Fake { address, facts, server, conns } = self;
         drop(conns);
@@ -125,7 +125,7 @@ impl Conn {
         self.send(farm_message::Body::Ack(v1::Ack { ids: vec![id], ..Default::default() })).await;
     }
 
-    /// The next message that is no heartbeat; `None` when the worker is gone.
+    /// The next message that is not a heartbeat; `None` when the worker has ended.
     pub(crate) async fn next(&mut self) -> Option<FromWorker> {
         loop {
             let message = tokio::time::timeout(PATIENCE, self.receive.message()).await.expect("the worker speaks");
@@ -136,7 +136,7 @@ impl Conn {
         }
     }
 
-    /// Waits for a heartbeat that says that so many slots are busy.
+    /// Waits for a heartbeat that reports this number of busy slots.
     pub(crate) async fn busy(&mut self, slots: u32) {
         loop {
             let message = tokio::time::timeout(PATIENCE, self.receive.message()).await.expect("the worker speaks");
@@ -155,7 +155,7 @@ impl Conn {
         }
     }
 
-    /// Hand-ins until they cover so many tasks.
+    /// Hand-ins until they have this number of tasks.
     pub(crate) async fn hand_ins(&mut self, tasks: usize) -> Vec<v1::HandIn> {
         let mut all = Vec::new();
         while all.iter().map(indices).map(|i| i.len()).sum::<usize>() < tasks {
@@ -215,7 +215,7 @@ impl Farm for Service {
         while let Some(message) = messages.next().await {
             bytes += message?.data.len();
         }
-        self.facts.lock().expect("no panic").parts.push((first, bytes));
+        self.facts.lock().expect("no panic").uploads.push((first, bytes));
         Ok(Response::new(v1::UploadPartReply { bytes: bytes as u64 }))
     }
 

@@ -51,7 +51,6 @@ const UNREAD: &[&str] = &[
     "proto/",
     // Has texts of the engine.
     "results/COLUMNS.md",
-    "worker/",
 ];
 
 /// This file has all retired terms.

@@ -265,11 +265,11 @@ impl World {
         let now = Duration::from_micros(self.now_us);
         let session = &mut self.workers[w].session;
         session.tick(now);
-        let let_go = session.is_let_go();
+        let released = session.is_released();
         let over = session
             .draining()
             .is_some_and(|(_, stop_at)| session.is_settled() || now >= stop_at + Duration::from_micros(LAST_WORDS_US));
-        if !over && !let_go {
+        if !over && !released {
             return;
         }
         let greeted = self.workers[w].greeted;
