@@ -218,7 +218,7 @@ fn order(values: &[Groups], sign: &str) -> Result<Compared, String> {
     let mut errors = Vec::new();
     for pair in values.windows(2) {
         let [a, b] = pair else { continue };
-        if a.by != b.by || a.keys() != b.keys() {
+        if a.by != b.by || !a.values.keys().eq(b.values.keys()) {
             return Err("the two sides have different groups and cannot be paired".to_owned());
         }
         let differences: Vec<f64> = a.values.values().zip(b.values.values()).map(|(a, b)| b - a).collect();

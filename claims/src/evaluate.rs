@@ -2,7 +2,7 @@
 
 use powersweep_engine::Value;
 
-use crate::compare::{Compared, Comparison};
+use crate::compare::{Compared, Comparison, digits};
 use crate::file::Claim;
 use crate::measure::Scope;
 use crate::rows::{Needed, Rows};
@@ -109,11 +109,13 @@ impl Claim {
         }
         let scope = outer.of_value(&self.value);
         let column = scope.column.as_deref().unwrap_or("rows");
+        let first = self.comparisons.first().and_then(Comparison::numbers).and_then(|numbers| numbers.first());
         Finding {
             id: if per.is_empty() { self.id.clone() } else { format!("{}[{}]", self.id, values.join(",")) },
             text,
             source: self.source.clone(),
-            published: self.comparisons.first().map(published).unwrap_or_default(),
+            // Shown if our value is missing.
+            published: first.map(|number| digits(*number)).unwrap_or_default(),
             ours: String::new(),
             published_value: None,
             our_value: None,
@@ -123,13 +125,4 @@ impl Claim {
             from: format!("{}.{}.{column}", scope.manifest, scope.table),
         }
     }
-}
-
-/// The published number to show if our value is missing.
-fn published(comparison: &Comparison) -> String {
-    comparison
-        .numbers()
-        .and_then(|numbers| numbers.first())
-        .map(|first| crate::compare::digits(*first))
-        .unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! The value of a selection: rows, groups, operations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use powersweep_engine::Value;
 
@@ -175,11 +175,6 @@ impl Groups {
             by: kept.iter().map(|&i| self.by[i].clone()).collect(),
             values: values.collect::<Result<_, String>>()?,
         })
-    }
-
-    /// The keys of all groups.
-    pub(crate) fn keys(&self) -> BTreeSet<&Vec<String>> {
-        self.values.keys().collect()
     }
 }
 

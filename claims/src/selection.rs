@@ -275,14 +275,12 @@ fn value_column(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) 
     reader.text(table, "column")?;
     let name = item.get_ref().as_str()?.to_owned();
     let column = reader.column(rows, &toml::Spanned::new(item.span(), name.clone()));
-    if name == ELEMENT || column.is_some_and(|column| !is_number(column.ty) && !is_list(column.ty)) {
+    if name == ELEMENT
+        || column.is_some_and(|column| !matches!(column.ty, Kind::Int | Kind::Real) && !is_list(column.ty))
+    {
         reader.problem(item, format!("`{name}` is not a number"), "expected a column of numbers");
     }
     Some(name)
-}
-
-fn is_number(ty: Kind) -> bool {
-    matches!(ty, Kind::Int | Kind::Real)
 }
 
 fn is_list(ty: Kind) -> bool {

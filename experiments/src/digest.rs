@@ -83,18 +83,12 @@ impl FromStr for Digest {
     type Err = DigestError;
 
     fn from_str(text: &str) -> Result<Digest, DigestError> {
-        let error = || DigestError(text.chars().take(80).collect());
-        let digits: Vec<u8> = text
-            .chars()
-            .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
-            .collect::<Option<_>>()
-            .ok_or_else(error)?;
         let mut bytes = [0; 32];
-        if digits.len() != 2 * bytes.len() {
-            return Err(error());
+        if text.len() != 2 * bytes.len() || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(DigestError(text.chars().take(80).collect()));
         }
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = pair[0] << 4 | pair[1];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).expect("two hexadecimal digits");
         }
         Ok(Digest(bytes))
     }

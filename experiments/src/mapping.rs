@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use powersweep_engine::{Choice, Value};
 
 use crate::Sweep;
-use crate::space::{Digit, LOG, SEED_LEVEL, Variant};
+use crate::space::{Digit, LOG, SEED_LEVEL, SameLog, Variant};
 use crate::values::Values;
 
 /// Greatest number of comparisons for one table of zipped values. Beyond it, positions are compared one by one.
@@ -135,7 +135,7 @@ fn tables(
     (old, offset): (&Variant, u64),
     (new, new_offset): (&Variant, u64),
     start: u64,
-    same_log: &dyn Fn(&Value, &Value) -> bool,
+    same_log: SameLog<'_>,
 ) -> Option<Tables> {
     let names = |digit: &Digit| digit.columns.iter().map(|column| column.name).collect::<Vec<_>>();
     let mut strides = vec![1; new.digits.len()];
@@ -162,7 +162,7 @@ fn tables(
     rest_is_fixed.then_some(Tables { base, digits })
 }
 
-fn table(old: &Digit, new: &Digit, stride: u64, same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<Vec<Option<u64>>> {
+fn table(old: &Digit, new: &Digit, stride: u64, same_log: SameLog<'_>) -> Option<Vec<Option<u64>>> {
     let scanned = new.columns.len() > 1 || new.columns.iter().any(|column| column.name == LOG);
     if scanned && old.len().saturating_mul(new.len()) > ZIP_COMPARISONS_MAX {
         return None;

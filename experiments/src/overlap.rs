@@ -6,7 +6,7 @@ use powersweep_engine::Value;
 
 use crate::canonical::compare;
 use crate::manifest::LISTED_MAX;
-use crate::space::{Column, Digit, LOG, Level, Variant, tells_apart};
+use crate::space::{Column, Digit, Level, SameLog, Variant, same_value, tells_apart};
 
 /// Greatest number of pairs of variants, values of axes and rows of zips that one search visits.
 const STEPS_MAX: u64 = 4_000_000;
@@ -23,9 +23,6 @@ pub(crate) struct Overlap {
 /// A search that would take too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooMany;
-
-/// Compares names of logs.
-pub(crate) type SameLog<'a> = &'a dyn Fn(&Value, &Value) -> bool;
 
 /// The first pair of variants of a level with a common combination of choices.
 pub(crate) fn find(level: &Level, same_log: SameLog<'_>) -> Result<Option<Overlap>, TooMany> {
@@ -109,19 +106,12 @@ impl Pair<'_> {
     }
 
     fn same(&self, name: &str, a: &Value, b: &Value) -> bool {
-        if name == LOG { (self.same_log)(a, b) } else { compare(a, b).is_eq() }
-    }
-
-    fn find_in(&self, column: &Column, value: &Value) -> Option<u64> {
-        if column.name == LOG {
-            return (0..column.values.len()).find(|at| (self.same_log)(&column.values.get(*at), value));
-        }
-        column.values.position(value)
+        same_value(name, a, b, self.same_log)
     }
 
     /// The value, as the column has it; `None` if the column lacks it.
     fn found_in(&self, column: &Column, value: Option<&Value>) -> Option<Value> {
-        self.find_in(column, value?).map(|at| column.values.get(at))
+        column.position(value?, self.same_log).map(|at| column.values.get(at))
     }
 
     /// A value of both columns.
@@ -134,7 +124,7 @@ impl Pair<'_> {
         }
         for value in short.values.iter() {
             step(steps)?;
-            if self.find_in(long, &value).is_some() {
+            if long.position(&value, self.same_log).is_some() {
                 return Ok(Some(value));
             }
         }
@@ -155,7 +145,7 @@ impl Pair<'_> {
                 let fits = [self.a, self.b].into_iter().all(|variant| match variant.column(column.name) {
                     // A zipped axis of the other variant is joined later.
                     Some((at, _)) if variant.digits[at].columns.len() > 1 => true,
-                    Some((_, other)) => self.find_in(other, &value).is_some(),
+                    Some((_, other)) => other.position(&value, self.same_log).is_some(),
                     None => variant.fixed(column.name).is_some_and(|other| self.same(column.name, other, &value)),
                 });
                 assigned.insert(column.name, value);

@@ -86,8 +86,10 @@ impl Sweep {
             let section = SECTIONS.get(at).map_or("seeds", |section| section_key(*section));
             let labels = labels(level);
             if labels.len() > 1 {
-                let values = labels.iter().take(AxisSummary::SHOWN_MAX);
-                let values = values.map(|label| value(label.to_string(), tasks_with(manifest, at, label, None)));
+                let values = labels.iter().take(AxisSummary::SHOWN_MAX).map(|label| AxisValue {
+                    text: label.to_string(),
+                    tasks_count: tasks_with(manifest, at, label, None),
+                });
                 axes.push(AxisSummary {
                     section,
                     block: "".into(),
@@ -110,14 +112,17 @@ fn of_block(manifest: &Manifest, at: usize, section: &'static str, label: &Arc<s
     let level = &manifest.inner().levels[at];
     let own = || level.variants.iter().filter(|variant| variant.label == *label);
     let mut push = |name: &str, values: &Values, zipped_with: Vec<String>| {
-        let shown = values.iter().take(AxisSummary::SHOWN_MAX);
+        let shown = values.iter().take(AxisSummary::SHOWN_MAX).map(|value| AxisValue {
+            text: value.to_string(),
+            tasks_count: tasks_with(manifest, at, label, Some((name, &value))),
+        });
         axes.push(AxisSummary {
             section,
             block: label.clone(),
             name: name.to_owned(),
             zipped_with,
             values_count: values.len(),
-            values: shown.map(|v| value(v.to_string(), tasks_with(manifest, at, label, Some((name, &v))))).collect(),
+            values: shown.collect(),
         });
     };
     if at != SEED_LEVEL {
@@ -145,10 +150,6 @@ fn of_block(manifest: &Manifest, at: usize, section: &'static str, label: &Arc<s
             push(column.name, &distinct(&column.values), others.map(str::to_owned).collect());
         }
     }
-}
-
-fn value(text: String, tasks_count: Option<u64>) -> AxisValue {
-    AxisValue { text, tasks_count }
 }
 
 /// The values of a zipped axis without repetitions.

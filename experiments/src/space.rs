@@ -32,6 +32,16 @@ pub(crate) struct Column {
     pub(crate) values: Values,
 }
 
+impl Column {
+    /// The position of a value.
+    pub(crate) fn position(&self, value: &Value, same_log: SameLog<'_>) -> Option<u64> {
+        if self.name == LOG {
+            return (0..self.values.len()).find(|at| same_log(&self.values.get(*at), value));
+        }
+        self.values.position(value)
+    }
+}
+
 /// One digit: an axis, or several zipped axes.
 #[derive(Debug, Clone)]
 pub(crate) struct Digit {
@@ -116,7 +126,7 @@ impl Level {
     }
 
     /// The position of a spec's choices; `None` if this level lacks them. `same_log` compares names of logs.
-    pub(crate) fn position_of(&self, choices: &[Choice], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
+    pub(crate) fn position_of(&self, choices: &[Choice], same_log: SameLog<'_>) -> Option<u64> {
         self.candidates(choices).iter().find_map(|at| {
             let offset = self.variants[*at].offset_of(choices, same_log)?;
             Some(self.starts[*at] + offset)
@@ -199,14 +209,13 @@ impl Variant {
     }
 
     /// The offset at which this variant has exactly these choices.
-    fn offset_of(&self, choices: &[Choice], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
+    fn offset_of(&self, choices: &[Choice], same_log: SameLog<'_>) -> Option<u64> {
         let mut offset = 0_u64;
         for digit in &self.digits {
             offset = offset * digit.len() + digit.position_of(choices, same_log)?;
         }
-        let same_value = |name: &str, a: Option<&Value>, b: Option<&Value>| match (a, b) {
-            (Some(a), Some(b)) if name == LOG => same_log(a, b),
-            (Some(a), Some(b)) => compare(a, b).is_eq(),
+        let same_option = |name: &str, a: Option<&Value>, b: Option<&Value>| match (a, b) {
+            (Some(a), Some(b)) => same_value(name, a, b, same_log),
             (a, b) => a.is_none() && b.is_none(),
         };
         let same = self.choices.iter().zip(choices).all(|(mine, theirs)| {
@@ -216,10 +225,18 @@ impl Variant {
                     .params
                     .iter()
                     .filter(|param| tells_apart(param) && self.column(param.name).is_none())
-                    .all(|param| same_value(param.name, mine.get(param.name), theirs.get(param.name)))
+                    .all(|param| same_option(param.name, mine.get(param.name), theirs.get(param.name)))
         });
         same.then_some(offset)
     }
+}
+
+/// Compares names of logs.
+pub(crate) type SameLog<'a> = &'a dyn Fn(&Value, &Value) -> bool;
+
+/// Whether two values of a parameter are the same.
+pub(crate) fn same_value(name: &str, a: &Value, b: &Value, same_log: SameLog<'_>) -> bool {
+    if name == LOG { same_log(a, b) } else { compare(a, b).is_eq() }
 }
 
 /// The parameter that names a log. It is not part of the identity; it stands for the digest until that is known.
@@ -232,32 +249,20 @@ pub(crate) fn tells_apart(param: &powersweep_engine::spec::Param) -> bool {
 
 impl Digit {
     /// The position at which every column has the value of the choices.
-    fn position_of(&self, choices: &[Choice], same_log: &dyn Fn(&Value, &Value) -> bool) -> Option<u64> {
+    fn position_of(&self, choices: &[Choice], same_log: SameLog<'_>) -> Option<u64> {
         let wanted = |column: &Column| column.choices.first().and_then(|choice| choices.get(*choice)?.get(column.name));
         let [column] = self.columns.as_slice() else {
             // Zipped axes may repeat a value; only their rows are distinct.
             return (0..self.len()).find(|row| self.row_is(*row, |at| wanted(&self.columns[at]).cloned(), same_log));
         };
-        if column.name == LOG {
-            let value = wanted(column)?;
-            return (0..self.len()).find(|row| same_log(&column.values.get(*row), value));
-        }
-        column.values.position(wanted(column)?)
+        column.position(wanted(column)?, same_log)
     }
 
     /// Whether this row has the wanted values in all columns that distinguish tasks. `wanted` takes the number of a
     /// column.
-    pub(crate) fn row_is(
-        &self,
-        row: u64,
-        wanted: impl Fn(usize) -> Option<Value>,
-        same_log: &dyn Fn(&Value, &Value) -> bool,
-    ) -> bool {
+    pub(crate) fn row_is(&self, row: u64, wanted: impl Fn(usize) -> Option<Value>, same_log: SameLog<'_>) -> bool {
         let same = |(at, column): (usize, &Column)| {
-            let here = column.values.get(row);
-            wanted(at).is_some_and(|value| {
-                if column.name == LOG { same_log(&here, &value) } else { compare(&here, &value).is_eq() }
-            })
+            wanted(at).is_some_and(|value| same_value(column.name, &column.values.get(row), &value, same_log))
         };
         self.columns.iter().enumerate().filter(|(_, column)| column.identity).all(same)
     }

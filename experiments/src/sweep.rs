@@ -234,12 +234,9 @@ fn same_file(manifest: &Manifest, logs: &BTreeMap<String, (Digest, Arc<str>)>) -
             }
         })
     });
-    let pair = match overlap::find(level, &|a, b| digest_of(a) == digest_of(b)) {
-        Ok(found) => found.map(|o| (o.first, o.second)).or(within.map(|v| (v, v))),
-        // The same search was short enough when the manifest was read.
-        Err(overlap::TooMany) => within.map(|v| (v, v)),
-    };
-    match pair {
+    // The same search was short enough when the manifest was read.
+    let between = overlap::find(level, &|a, b| digest_of(a) == digest_of(b)).ok().flatten();
+    match between.map(|o| (o.first, o.second)).or(within.map(|v| (v, v))) {
         None => Ok(()),
         Some((a, b)) => Err(SweepError::SameLog {
             first: first.to_owned(),

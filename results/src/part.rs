@@ -12,7 +12,7 @@ use arrow::datatypes::{
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use uuid::Uuid;
@@ -182,11 +182,7 @@ fn distinct<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, rows: usize) -> u
 
 /// The footer of a part, from the file's bytes.
 pub fn read_footer(bytes: &Bytes) -> Result<Footer, ResultsError> {
-    footer_of(&ParquetMetaDataReader::new().parse_and_finish(bytes)?)
-}
-
-/// The footer of a part, from its Parquet metadata.
-pub fn footer_of(metadata: &ParquetMetaData) -> Result<Footer, ResultsError> {
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(bytes)?;
     let pairs = metadata.file_metadata().key_value_metadata();
     let value = |key: &'static str| {
         let found = pairs.into_iter().flatten().find(|pair| pair.key == key).and_then(|pair| pair.value.as_deref());

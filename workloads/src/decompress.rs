@@ -65,12 +65,8 @@ pub(crate) fn text(
             text.shrink_to_fit();
             Ok(text)
         }
-        Err(source) if kind == Kind::Plain || is_system(&source) => Err(read_error(source)),
+        // The operating system failed, not the data.
+        Err(source) if kind == Kind::Plain || source.raw_os_error().is_some() => Err(read_error(source)),
         Err(source) => Err(LoadError::Damaged { origin: origin.to_owned(), kind: kind.name(), source }),
     }
-}
-
-/// Whether an error of decompression came from the operating system, not from the data.
-fn is_system(error: &io::Error) -> bool {
-    error.raw_os_error().is_some()
 }

@@ -93,9 +93,7 @@ impl Block<'_, '_> {
         repeated(&axes, problems);
         if problems.len() > before {
             // A block with an unknown key often also has parameters of components that it does not choose: report both.
-            if axes.values().any(|axis| matches!(axis.what, What::Role(..))) || roles_default(self.section, &axes) {
-                self.unused(&axes, problems);
-            }
+            self.unused(&axes, problems);
             return Vec::new();
         }
         let variants = self.combine(&mut axes, &zips, problems);
@@ -168,7 +166,7 @@ impl Block<'_, '_> {
     ) -> Option<Vec<Variant>> {
         let component_axes = component_axes(self.section, axes, zips);
         let mut rows = Vec::new();
-        let total = component_axes.iter().try_fold(1_u64, |n, axis| n.checked_mul(axis.len)).unwrap_or(u64::MAX);
+        let total = component_axes.iter().try_fold(1_u64, |n, axis| n.checked_mul(axis.1)).unwrap_or(u64::MAX);
         if total > VARIANTS_MAX {
             let message = format!("{} combines components in more than {VARIANTS_MAX} ways", self.header());
             problems.push(Problem::new(self.span.clone(), message, "expected fewer components in its lists"));
@@ -180,11 +178,9 @@ impl Block<'_, '_> {
             // The row of each axis that chooses components, and of the axes zipped with it. The first axis is the
             // slowest.
             let mut chosen: BTreeMap<&str, u64> = BTreeMap::new();
-            for axis in component_axes.iter().rev() {
-                for name in &axis.names {
-                    chosen.insert(name, rest % axis.len);
-                }
-                rest /= axis.len;
+            for (names, len) in component_axes.iter().rev() {
+                chosen.extend(names.iter().map(|name| (name.as_str(), rest % len)));
+                rest /= len;
             }
             if let Some(variant) = self.variant(axes, zips, &chosen, problems) {
                 rows.push(variant);
@@ -294,26 +290,16 @@ impl Block<'_, '_> {
     }
 }
 
-/// Whether the block chooses no component.
-fn roles_default(section: Section, axes: &BTreeMap<String, Axis>) -> bool {
-    roles(section).all(|role| !axes.contains_key(role.key()))
-}
-
-/// An axis that chooses components, with the axes zipped with it.
-struct ComponentAxis {
-    names: Vec<String>,
-    len: u64,
-}
-
-fn component_axes(section: Section, axes: &BTreeMap<String, Axis>, zips: &[Vec<String>]) -> Vec<ComponentAxis> {
-    let mut found: Vec<ComponentAxis> = Vec::new();
+/// The names of each axis that chooses components and of the axes zipped with it, and its length.
+fn component_axes(section: Section, axes: &BTreeMap<String, Axis>, zips: &[Vec<String>]) -> Vec<(Vec<String>, u64)> {
+    let mut found: Vec<(Vec<String>, u64)> = Vec::new();
     for role in roles(section) {
         let Some(axis) = axes.get(role.key()) else { continue };
-        if found.iter().any(|known| known.names.iter().any(|name| name == role.key())) {
+        if found.iter().any(|(names, _)| names.iter().any(|name| name == role.key())) {
             continue;
         }
         let names = axis.zip.map_or_else(|| vec![role.key().to_owned()], |zip| zips[zip].clone());
-        found.push(ComponentAxis { names, len: axis.len() });
+        found.push((names, axis.len()));
     }
     found
 }
@@ -357,22 +343,21 @@ fn collapse(digit: &mut Digit) {
 /// Reports equal values of an axis that is not zipped.
 fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
     for (name, axis) in axes.iter().filter(|(_, axis)| axis.zip.is_none()) {
-        let pairs: Vec<(usize, usize, String)> = match &axis.what {
+        // The later place of each repeated value.
+        let repetitions: Vec<(usize, String)> = match &axis.what {
             What::Role(components) => (1..components.len())
-                .filter_map(|at| {
-                    let first = components[..at].iter().position(|e| e.name == components[at].name)?;
-                    Some((first, at, components[at].name.to_owned()))
-                })
+                .filter(|at| components[..*at].iter().any(|e| e.name == components[*at].name))
+                .map(|at| (at, components[at].name.to_owned()))
                 .collect(),
             What::Param(_, Values::List { values, sorted }) => sorted
                 .windows(2)
-                .map(|pair| (pair[0].min(pair[1]) as usize, pair[0].max(pair[1]) as usize))
-                .filter(|(a, b)| compare(&values[*a], &values[*b]).is_eq())
-                .map(|(a, b)| (a, b, values[b].to_string()))
+                .filter(|pair| compare(&values[pair[0] as usize], &values[pair[1] as usize]).is_eq())
+                .map(|pair| pair[0].max(pair[1]) as usize)
+                .map(|at| (at, values[at].to_string()))
                 .collect(),
             What::Param(..) => Vec::new(),
         };
-        for (_, at, shown) in pairs.into_iter().take(20) {
+        for (at, shown) in repetitions.into_iter().take(20) {
             let span = axis.spans.get(at).unwrap_or(&axis.key_span).clone();
             let message = format!("`{name}` has the value {shown} twice");
             problems.push(Problem::new(span, message, "every value of an axis must differ from the others"));
@@ -380,10 +365,12 @@ fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
     }
 }
 
-type Choices = (Vec<&'static Component>, Vec<Range<usize>>);
-
-/// The components chosen for a role: a name or a list of names.
-fn components_of(role: Role, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Choices> {
+/// The components chosen for a role, with their places: a name or a list of names.
+fn components_of(
+    role: Role,
+    value: &Spanned<DeValue<'_>>,
+    problems: &mut Vec<Problem>,
+) -> Option<(Vec<&'static Component>, Vec<Range<usize>>)> {
     let before = problems.len();
     let one = |value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>| {
         let names: Vec<&'static str> = components::of(role).map(|component| component.name).collect();

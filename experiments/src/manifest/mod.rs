@@ -167,34 +167,27 @@ impl Manifest {
     }
 }
 
-/// The logs of a level of workloads, each with the digest of the file if the manifest gives one.
-fn logs(level: &Level) -> BTreeMap<String, Vec<Option<String>>> {
-    let mut logs: BTreeMap<String, Vec<Option<String>>> = BTreeMap::new();
-    let text = |value: Value| match value {
-        Value::Text(text) => Some(text),
-        _ => None,
-    };
+/// The logs of a level of workloads, each with the digests of the file that the manifest gives.
+fn logs(level: &Level) -> BTreeMap<String, Vec<String>> {
+    let mut logs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for variant in &level.variants {
-        let name = variant.column(LOG);
-        let sum = variant.column("log_sha256");
-        let names = name.map_or(1, |(_, column)| column.values.len());
-        let sums = sum.map_or(1, |(_, column)| column.values.len());
-        let zipped = matches!((&name, &sum), (Some((a, _)), Some((b, _))) if a == b);
-        for row in 0..names {
-            let log = match &name {
-                Some((_, column)) => text(column.values.get(row)),
-                None => variant.fixed(LOG).cloned().and_then(text),
-            };
+        let texts = |name: &str| -> Vec<Option<String>> {
+            let text = |value: Value| if let Value::Text(text) = value { Some(text) } else { None };
+            match variant.column(name) {
+                Some((_, column)) => column.values.iter().map(text).collect(),
+                None => vec![variant.fixed(name).cloned().and_then(text)],
+            }
+        };
+        let digit = |name: &str| variant.column(name).map(|(digit, _)| digit);
+        let (names, sums) = (texts(LOG), texts("log_sha256"));
+        let zipped = digit(LOG).is_some() && digit(LOG) == digit("log_sha256");
+        for (row, log) in names.into_iter().enumerate() {
             let Some(log) = log else { continue };
             let known = logs.entry(log).or_default();
-            let rows = if zipped { row..row + 1 } else { 0..sums };
-            for row in rows {
-                let sha256 = match &sum {
-                    Some((_, column)) => text(column.values.get(row)),
-                    None => variant.fixed("log_sha256").cloned().and_then(text),
-                };
-                if !known.contains(&sha256) {
-                    known.push(sha256);
+            let sums = if zipped { &sums[row..=row] } else { &sums[..] };
+            for sum in sums.iter().flatten() {
+                if !known.contains(sum) {
+                    known.push(sum.clone());
                 }
             }
         }

@@ -335,9 +335,7 @@ fn exclusion(
 fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -> Vec<LogRef> {
     let span_of = |wanted: &str| find_text(top.get("workloads"), wanted).unwrap_or(0..0);
     let mut found = Vec::new();
-    for (log, mut sums) in logs(level) {
-        sums.retain(Option::is_some);
-        let sums: Vec<String> = sums.into_iter().flatten().collect();
+    for (log, sums) in logs(level) {
         let mut sha256 = None;
         for sum in &sums {
             match sum.parse::<Digest>() {
