@@ -21,13 +21,8 @@ const INPUTS: usize = 2;
 /// The columns of the axes, and the column of each value.
 pub(crate) struct Axes {
     params: Vec<Column>,
-    roles: Vec<RolePlan>,
-}
-
-/// The columns of the parameters of a role's components.
-struct RolePlan {
-    role: Role,
-    components: Vec<ComponentPlan>,
+    /// The components of each role.
+    roles: Vec<(Role, Vec<ComponentPlan>)>,
 }
 
 /// The parameters of one component by name, with the index of their column among the parameter columns.
@@ -43,19 +38,13 @@ impl Axes {
     fn new() -> Axes {
         let (names, params): (Vec<_>, Vec<_>) =
             params().map(|(param, components)| (param.name, param_column(param, &components))).unzip();
-        let roles = Role::ALL
-            .into_iter()
-            .map(|role| RolePlan {
-                role,
-                components: components::of(role).map(|c| ComponentPlan::new(c, &names)).collect(),
-            })
-            .collect();
-        Axes { params, roles }
+        let plans = |role| (role, components::of(role).map(|c| ComponentPlan::new(c, &names)).collect());
+        Axes { params, roles: Role::ALL.into_iter().map(plans).collect() }
     }
 
     /// The columns in order: kernel and log, components, parameters.
     pub(crate) fn columns(&self) -> Vec<Column> {
-        let roles = self.roles.iter().map(|plan| role_column(plan.role));
+        let roles = self.roles.iter().map(|(role, _)| role_column(*role));
         inputs().into_iter().chain(roles).chain(self.params.iter().cloned()).collect()
     }
 
@@ -68,10 +57,10 @@ impl Axes {
         }
         let first_role = first + INPUTS;
         let first_param = first_role + self.roles.len();
-        for (i, plan) in self.roles.iter().enumerate().filter(|(_, plan)| task.sim.applies(plan.role)) {
-            let choice = task.sim.choice(plan.role);
+        for (i, (role, plans)) in self.roles.iter().enumerate().filter(|(_, (role, _))| task.sim.applies(*role)) {
+            let choice = task.sim.choice(*role);
             arrays.push_rows(first_role + i, Datum::Text(choice.component().name), rows);
-            let known = plan.components.iter().find(|c| c.component == choice.component());
+            let known = plans.iter().find(|c| c.component == choice.component());
             let mut params = known.expect("a choice has a registered component").params.iter();
             // Both sides are sorted by name, and a choice sets no parameter that its component lacks.
             for (name, value) in choice.values() {
