@@ -14,7 +14,7 @@ use crate::selection::{Context, Selection, span_of};
 /// One number for all repetitions, or one each.
 pub(crate) type Numbers = Vec<f64>;
 
-/// What must hold of a value.
+/// A condition on a value.
 #[derive(Debug, Clone)]
 pub(crate) enum Comparison {
     /// Close to a published number: the tolerance is the largest of `relative` times the number, `absolute`, and the

@@ -9,7 +9,7 @@ use crate::read::{Conditions, ELEMENT};
 use crate::rows::{Needed, Rows, shown};
 use crate::selection::{Aggregate, Selection};
 
-/// What a selection inherits from the selection around it.
+/// The keys that a selection inherits from the selection around it.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     pub(crate) manifest: String,

@@ -36,7 +36,7 @@ fn slices(etinski: &str) -> String {
     for (label, from, step) in SLICES {
         let block = text.find(&format!("[workloads.{label}]")).expect("a workload of the paper");
         let slice = block + text[block..].find("job_number_from").expect("it is a slice");
-        let end = slice + text[slice..].find("wide_jobs").expect("what follows the slice");
+        let end = slice + text[slice..].find("wide_jobs").expect("the key after the slice");
         let to = from + 5000;
         let many = format!(
             "job_number_from = {{ from = {from}, count = 16, step = {step} }}\n\

@@ -22,7 +22,7 @@ powersweep_engine::record! {
 /// How one attempt at a task ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
-    /// Number of the attempt, from 1.
+    /// Number of the attempt that gave this row, from 1.
     pub attempt: u32,
     /// Name of the worker.
     pub worker: String,

@@ -37,7 +37,7 @@ struct Metric {
 }
 
 impl Metric {
-    /// One column a name, those of jobs first.
+    /// One column for each name; columns of jobs come first.
     fn all() -> Vec<Metric> {
         let column = |declared: Column, shared: bool| Column { nullable: declared.nullable || !shared, ..declared };
         let of_queues = |name: &str| QueueSummary::FIELDS.iter().find(|f| f.name == name);

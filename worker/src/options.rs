@@ -25,7 +25,7 @@ pub struct WorkerOptions {
     pub search_path: Vec<PathBuf>,
     /// Bytes that the cache folder may take; `None` for no limit.
     pub cache_bytes_max: Option<u64>,
-    /// Bytes of parsed logs and built workloads kept in memory. A task whose workload alone may take more fails.
+    /// Bytes of parsed logs and built workloads kept in memory. A task fails if its workload alone may take more.
     pub memory_bytes: usize,
     /// Logs that this process has parsed already, in place of an empty cache of `memory_bytes`.
     pub parsed: Option<Arc<ParsedLogs>>,

@@ -80,7 +80,7 @@ impl Library {
     /// Loads a log.
     ///
     /// - `http://` or `https://`: downloaded; `sha256` (of the file as downloaded) is required.
-    /// - with a path separator: that file, or the file with `.swf.gz`, `.swf.zst` or `.swf` behind it (or the suffix of
+    /// - with a path separator: that file, or the file with `.swf.gz`, `.swf.zst` or `.swf` appended (or the suffix of
     ///   another format).
     /// - else a name: in each folder of the search path `NAME.swf.gz`, `NAME.swf.zst`, `NAME.swf`, `NAME`, then the
     ///   same in the current folder.

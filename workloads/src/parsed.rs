@@ -9,7 +9,7 @@ use powersweep_experiments::{Digest, canonical};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-/// Parameters of the rules that [`workload::build`] does not look at: workloads that differ in them only are one.
+/// Parameters of the rules that [`workload::build`] does not read: specs that differ only in them have the same workload.
 const NOT_OF_THE_WORKLOAD: [&str; 1] = ["wide_jobs"];
 
 /// Parsed logs by digest, and workloads by (digest, source, rules, seed). A value is made once, even when several
@@ -46,7 +46,7 @@ const REUSED_SHARE: f64 = 0.5;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
     Log(Digest, &'static str),
-    /// What a workload depends on.
+    /// The inputs of a workload.
     Workload {
         digest: Option<Digest>,
         /// Drawn from by generators only: tasks that differ in the seed share a log's workload.
@@ -96,7 +96,8 @@ impl ParsedLogs {
         ParsedLogs { max_workload_bytes: max_bytes, ..self }
     }
 
-    /// The parsed log of a digest in a format. `fetch` gets the text if the log has to be parsed; `file` is its name in messages.
+    /// The parsed log of a digest in a format. `fetch` gets the text if the log has to be parsed; `file` is its name in
+    /// messages.
     pub fn log<E: From<SwfError>>(
         &self,
         digest: Digest,

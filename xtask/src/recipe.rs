@@ -9,8 +9,8 @@ use std::process::Command;
 
 const DOCUMENT: &str = "CONTRIBUTING.md";
 
-/// The conformance tests by kind of component: what the file of such a component says, a filter of tests, and the test that
-/// must have passed.
+/// The conformance tests by kind of component: a text in the file of such a component, a filter of tests, and the test
+/// that must have passed.
 const TESTS: [(&str, &str, &str); 8] = [
     ("Keyed {", "combinations::", "combinations_conform"),
     (" ListRule for ", "combinations::", "combinations_conform"),
@@ -31,9 +31,9 @@ struct Added {
     must_pass: &'static str,
 }
 
-/// Copies what git tracks to a folder of the target folder `target`, follows the recipe there and runs the tests.
+/// Copies the files that git tracks to a folder of the target folder `target`, follows the recipe there and runs the tests.
 pub(crate) fn run(root: &Path, target: &Path) -> Result<String, String> {
-    // Always the same place, so that cargo builds no more than what changed since the last time.
+    // Always the same place, so that cargo builds only what changed since the last run.
     let copy = target.join("recipe");
     let _ = std::fs::remove_dir_all(&copy);
     copy_tree(root, &copy)?;
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_component_is_known_by_what_its_file_says() {
+    fn a_new_component_is_recognised_by_a_text_in_its_file() {
         let order = added(&["pub static ORDER: Keyed = Keyed {", "    name: \"lifo\","]).expect("it is an order");
         assert_eq!((order.name.as_str(), order.must_pass), ("lifo", "combinations_conform"));
         assert!(added(&["pub static ORDER: Keyed = Keyed {"]).is_err());

@@ -30,7 +30,7 @@ fn every_builtin_manifest_decodes_and_encodes_all_its_tasks() {
 }
 
 #[test]
-fn etinski_runs_what_the_paper_shows() {
+fn etinski_has_the_tasks_of_the_paper() {
     let sweep = builtin("etinski2010");
     // 5 workloads x (1 + 3 x 4) at the original size, and 5 x 6 sizes x 2 WQ thresholds.
     assert_eq!(sweep.task_count(), 65 + 60);

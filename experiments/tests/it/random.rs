@@ -152,7 +152,7 @@ fn random_sweeps_agree_with_brute_force() {
         let mut next = None;
         let mut decoder = Decoder::new(sweep.clone());
         for index in (0..sweep.index_count()).rev() {
-            // One decoder for all: what it keeps of the task before must not show.
+            // One decoder for all tasks: values that it keeps from one task must not appear in another.
             assert_eq!(decoder.task(index), sweep.task(index), "seed {seed} index {index}\n{text}");
             let out = excluded[usize::try_from(index).expect("small")];
             assert_eq!(sweep.is_excluded(index), out, "seed {seed} index {index}\n{text}");
@@ -214,7 +214,7 @@ fn a_mapping_agrees_with_index_of() {
         let mut mapping = powersweep_experiments::Mapping::new(&old, &new);
         let step = 1 + old.index_count() / 200;
         for index in (0..old.index_count()).step_by(usize::try_from(step).expect("small")) {
-            // In any order: what was learnt from one task must hold for the others.
+            // In any order: tables built for one task must be right for the others.
             let index = if random.chance(30) { random.next() % old.index_count() } else { index };
             let Some(task) = old.task(index) else { continue };
             let expected = new.index_of(&task);

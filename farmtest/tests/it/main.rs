@@ -1,4 +1,4 @@
-//! End to end: what the farm writes equals what the engine says, whatever happens to coordinator and workers.
+//! End to end: the rows of the farm equal those of the engine, also under faults of coordinator and workers.
 
 mod farm;
 mod faults;

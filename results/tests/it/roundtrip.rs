@@ -128,7 +128,7 @@ fn values_that_do_not_apply_are_null() {
 }
 
 #[test]
-fn a_builder_goes_on_after_finish() {
+fn a_builder_can_be_used_after_finish() {
     let mut builder = tasks::Builder::new();
     let mut rows = Vec::new();
     for i in 0..3 {

@@ -1,6 +1,6 @@
 //! The worker's side of the protocol as a synchronous state machine.
 //!
-//! It knows which leases this worker holds, what each slot runs, which rows and failures the coordinator has not
+//! It knows the leases of this worker, the task of each slot, the rows and failures that the coordinator has not
 //! acknowledged, and whether the worker drains. It owns no clock, socket or thread: `now` is the time since the worker
 //! started, messages go in and come out as values.
 //!
@@ -39,7 +39,7 @@ pub use outbox::{FinishedBatch, Upload};
 /// coordinator is away or slow. Running tasks may finish, so that each slot's batch comes on top.
 const OUTBOX_BYTES_MAX: usize = 256 << 20;
 
-/// What a slot does next.
+/// The next action of a slot.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Take {
     /// Run this task.

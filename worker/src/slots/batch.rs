@@ -43,7 +43,7 @@ pub(crate) struct Taken {
     pub(crate) experiment: ExperimentKey,
     pub(crate) done: Vec<v1::LeaseTasks>,
     tasks: RecordBatch,
-    /// Those of the optional tables, by the table's name.
+    /// Rows of the optional tables, by the table's name.
     optional: Vec<(&'static str, RecordBatch)>,
     spent: v1::TimeSpent,
 }
@@ -76,7 +76,7 @@ impl Batch {
         first
     }
 
-    /// Adds slot time to what the next hand-in reports.
+    /// Adds slot time to the report of the next hand-in.
     pub(crate) fn spend(&mut self, spent: v1::TimeSpent) {
         self.spent = by_field(self.spent, spent, f64::add);
     }

@@ -197,7 +197,7 @@ impl Pool {
             tracing::trace!(target: JOURNAL, lease = %task.lease, generation, index = task.index, "started");
             let outcome = match &mut experiment {
                 Some((experiment, decoder)) => runner.run(experiment, decoder, &task),
-                // The coordinator sends experiments before their leases; without one the task goes back.
+                // The coordinator sends experiments before their leases; without one the task is handed back.
                 None => Outcome::Stopped,
             };
             match outcome {

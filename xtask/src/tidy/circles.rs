@@ -12,7 +12,7 @@ use super::source::Tests;
 /// Files that may import each other in one circle.
 const CEILING: usize = 10;
 
-/// Crates with a ceiling of their own: what their largest circle has now. Lower it when a circle is cut.
+/// Crates with another ceiling: the size of their largest circle. Lower it when a circle is cut.
 const EXCEPTIONS: &[(&str, usize)] = &[("coordinator", 14)];
 
 /// Segments of a path, from the root of a crate.
@@ -23,7 +23,7 @@ struct Module<'a> {
     file: &'a str,
     /// Code without comments and tests.
     code: String,
-    /// What its `use` lines name, by the name that they bind.
+    /// The targets of its `use` lines, by the names that they bind.
     names: BTreeMap<String, Name>,
 }
 
@@ -133,7 +133,7 @@ fn absolute(path: &[String], module: &[String]) -> Path {
     [from, path].concat()
 }
 
-/// The module that defines what a path names, if it names more than a module.
+/// The module that defines the item that a path names; `None` if the path names a module.
 fn defined_in(path: &[String], modules: &Crate<'_>, hops: usize) -> Option<Path> {
     if modules.contains_key(path) {
         return None;

@@ -69,7 +69,7 @@ pub(super) struct Client {
     pub(super) wishes: VecDeque<Wish>,
     /// All requests, also those given up.
     asked: BTreeMap<u64, Request>,
-    /// The request whose answer is waited for.
+    /// The request that waits for its answer.
     waiting: Option<u64>,
     last: u64,
 }

@@ -310,7 +310,7 @@ impl Disk {
     }
 
     /// Whether the experiment with this generation of a name is being removed, or was.
-    pub(super) fn goes(&self, name: &str, generation: u64) -> bool {
+    pub(super) fn is_or_was_leaving(&self, name: &str, generation: u64) -> bool {
         !self.histories.is_present(name, generation) || self.leaving.contains_key(name)
     }
 

@@ -4,7 +4,7 @@ use powersweep_coordinator::records::Fate;
 use powersweep_proto::v1;
 
 use super::catalogue::{decode, generation, log_of};
-use super::worker::{Said, is_of_gone};
+use super::worker::{Said, says_removed};
 use super::world::World;
 
 impl World {
@@ -40,10 +40,10 @@ impl World {
                 assert!(unwanted, "task {task} of {experiment} is acknowledged and has no durable row");
             }
         }
-        for rejected in ack.rejected.iter().filter(|rejected| is_of_gone(&rejected.reason)) {
+        for rejected in ack.rejected.iter().filter(|rejected| says_removed(&rejected.reason)) {
             let Some(said) = worker.said.get(&rejected.id) else { continue };
-            let goes = self.disk.goes(&said.experiment, said.generation);
-            assert!(goes, "a hand-in of {} is refused: {}", said.experiment, rejected.reason);
+            let leaves = self.disk.is_or_was_leaving(&said.experiment, said.generation);
+            assert!(leaves, "a hand-in of {} is refused: {}", said.experiment, rejected.reason);
         }
     }
 

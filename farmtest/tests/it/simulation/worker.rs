@@ -28,7 +28,7 @@ const BATCH_AGE_JOBS_US: u64 = 700_000;
 /// Reasons for which a correct worker's hand-in may be refused.
 const REFUSALS: [&str; 2] = ["done elsewhere", "uploads were deleted"];
 /// The same where its experiment is being removed, or was.
-const GONE: [&str; 3] = ["goes away", "there is no experiment", "is not known any more"];
+const REMOVED: [&str; 3] = ["goes away", "there is no experiment", "is not known any more"];
 
 #[derive(Debug)]
 struct Batch {
@@ -47,7 +47,7 @@ struct Slot {
     batches: u64,
 }
 
-/// The contents of a hand-in: its tasks, and the experiment and generation of their lease.
+/// The tasks of a hand-in, and the experiment and generation of their lease.
 #[derive(Debug)]
 pub(super) struct Said {
     pub(super) experiment: String,
@@ -216,7 +216,7 @@ impl World {
                 worker.session.acknowledged(&ack.ids);
                 for rejected in &ack.rejected {
                     let known = REFUSALS.iter().any(|reason| rejected.reason.contains(reason));
-                    let known = known || is_of_gone(&rejected.reason);
+                    let known = known || says_removed(&rejected.reason);
                     assert!(known, "a correct hand-in is refused: {}", rejected.reason);
                 }
                 worker.session.rejected(&ack.rejected.iter().map(|rejected| rejected.id).collect::<Vec<_>>());
@@ -349,7 +349,7 @@ impl World {
         let session = &mut worker.session;
         match known.as_ref().map(|known| known.fact(task.index)) {
             _ if early => session.stopped(s),
-            // The coordinator sends experiments before their leases; without one the task goes back.
+            // The coordinator sends experiments before their leases; without one the task is handed back.
             None => session.stopped(s),
             Some(None) => {
                 let sweep = &known.as_ref().expect("just found").sweep;
@@ -464,8 +464,8 @@ impl World {
 }
 
 /// Whether a refusal says that the experiment is being removed, or was.
-pub(super) fn is_of_gone(reason: &str) -> bool {
-    GONE.iter().any(|gone| reason.contains(gone))
+pub(super) fn says_removed(reason: &str) -> bool {
+    REMOVED.iter().any(|text| reason.contains(text))
 }
 
 fn brief(message: &ToFarm) -> String {
