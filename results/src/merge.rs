@@ -75,10 +75,7 @@ fn gather(inputs: &[Bytes], first: &ParquetMetaData, footer: &Footer) -> Result<
     let found = parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?;
     // Without the schema's metadata, in which the inputs may differ.
     let schema = Arc::new(Schema::new(found.fields().clone()));
-    let batches = inputs.iter().flat_map(|bytes| match batches(bytes) {
-        Ok(batches) => batches,
-        Err(error) => vec![Err(error)],
-    });
+    let batches = inputs.iter().flat_map(|bytes| batches(bytes).unwrap_or_else(|error| vec![Err(error)]));
     let plain = batches.map(|batch| {
         let batch = batch?;
         Ok(FoldedBatch::of(&RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?))

@@ -67,10 +67,7 @@ impl Logs {
     }
 
     fn bytes(&self, digest: &Digest, log: &str, stop: &AtomicBool) -> Result<Vec<u8>, LogError> {
-        if let Some(bytes) = self.cached(digest) {
-            return Ok(bytes);
-        }
-        if let Some(bytes) = self.found(digest, log) {
+        if let Some(bytes) = self.cached(digest).or_else(|| self.found(digest, log)) {
             return Ok(bytes);
         }
         let failed = |reason: String| LogError::Fetch { log: log.to_owned(), digest: *digest, reason };

@@ -136,11 +136,7 @@ impl Library {
     fn load_url(&self, url: &str, expected: Digest) -> Result<LogBytes, LoadError> {
         let cache = self.cache_folder.as_ref().map(Cache::open).transpose()?;
         let cache = cache.map(|cache| cache.with_limit(self.cache_limit_bytes));
-        let cached = match &cache {
-            Some(cache) => cache.get(expected)?,
-            None => None,
-        };
-        let stored = match cached {
+        let stored = match cache.as_ref().map(|cache| cache.get(expected)).transpose()?.flatten() {
             Some(bytes) => bytes,
             None => {
                 let bytes = download::fetch(url, expected, self.limits)?;

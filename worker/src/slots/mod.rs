@@ -31,7 +31,7 @@ use clock::{Clock, Phase, by_field};
 pub(crate) use runner::Experiment;
 use runner::{Outcome, Overdue, Runner};
 
-/// Stack of a slot's thread. The engine does not recurse, but some policies solve small programs.
+/// Stack of a slot's thread. The engine does not recurse, but some policies solve small linear programs.
 const STACK_BYTES: usize = 4 << 20;
 
 /// Time beyond a batch's age after which the flusher hands it in: until then its slot may do so between two short tasks.
