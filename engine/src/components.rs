@@ -53,9 +53,13 @@ pub fn of(role: Role) -> impl Iterator<Item = &'static Component> {
     COMPONENTS.iter().copied().filter(move |e| e.role == role)
 }
 
-/// Whether a role has a say in a model: whether a component of the model can fill it.
+/// Whether a role applies to a model: whether some component of the model can fill it. Tasks ask this for every role, so
+/// that the answers are a table.
 pub fn applies(role: Role, model: Model) -> bool {
-    of(role).any(|component| component.model == model)
+    static APPLIES: LazyLock<[[bool; Model::ALL.len()]; Role::ALL.len()]> = LazyLock::new(|| {
+        Role::ALL.map(|role| Model::ALL.map(|model| of(role).any(|component| component.model == model)))
+    });
+    APPLIES[role as usize][model as usize]
 }
 
 impl Role {
@@ -104,11 +108,11 @@ impl SimSpec {
     /// Problems that no single value shows: components of another model than the policy's, then what the components say
     /// ([`Component::problems`]). Each is a sentence that names the parameters.
     pub fn problems(&self) -> Vec<String> {
-        let (ours, others): (Vec<Role>, Vec<Role>) = Role::ALL.into_iter().partition(|role| self.applies(*role));
-        let foreign = ours.iter().filter_map(|role| self.of_another_model(*role));
-        let mut problems: Vec<String> = foreign.chain(others.iter().filter_map(|role| self.unused(*role))).collect();
+        let roles = |apply: bool| Role::ALL.into_iter().filter(move |role| self.applies(*role) == apply);
+        let foreign = roles(true).filter_map(|role| self.of_another_model(role));
+        let mut problems: Vec<String> = foreign.chain(roles(false).filter_map(|role| self.unused(role))).collect();
         if problems.is_empty() {
-            problems.extend(ours.iter().flat_map(|role| (self.choice(*role).component().problems)(self)));
+            problems.extend(roles(true).flat_map(|role| (self.choice(role).component().problems)(self)));
         }
         problems
     }
@@ -134,18 +138,20 @@ impl SimSpec {
         ))
     }
 
-    /// A role without a say that is not at its default.
+    /// The problem of a role that does not apply and is not at its default.
     fn unused(&self, role: Role) -> Option<String> {
-        let (choice, default) = (self.choice(role), SimSpec::new().choice(role).clone());
+        let choice = self.choice(role);
+        let Component { name, params, .. } = choice.component();
+        let key = if *name == role.default_component() {
+            format!("`{}`", params.iter().find(|param| !choice.is_default(param.name))?.name)
+        } else {
+            format!("`{}` \"{name}\"", role.key())
+        };
         let kind = self.choice(Role::Policy).component().name;
-        let why = "it is of rigid batch jobs, and queues have jobs of one proc on named servers";
-        if choice.component() != default.component() {
-            let name = choice.component().name;
-            return Some(format!("`{}` \"{name}\" does not apply to `kind` \"{kind}\": {why}", role.key()));
-        }
-        let changed =
-            choice.component().params.iter().find(|param| choice.get(param.name) != default.get(param.name))?;
-        Some(format!("`{}` does not apply to `kind` \"{kind}\": {why}", changed.name))
+        Some(format!(
+            "{key} does not apply to `kind` \"{kind}\": it is of rigid batch jobs, and queues have jobs of one proc on \
+             named servers"
+        ))
     }
 }
 

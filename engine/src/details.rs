@@ -52,11 +52,7 @@ impl Details {
     }
 
     pub(crate) fn clear(&mut self) {
-        if let Some(jobs) = &mut self.jobs {
-            jobs.clear();
-        }
-        if let Some(series) = &mut self.series {
-            series.clear();
-        }
+        self.jobs.iter_mut().for_each(Vec::clear);
+        self.series.iter_mut().for_each(Vec::clear);
     }
 }

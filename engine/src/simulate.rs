@@ -31,12 +31,10 @@ pub fn simulate(
             batch::simulate(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
         }
     };
-    debug_assert!(declared(details), "a component records a series that is not declared in `components::SERIES`");
+    let is_declared = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
+    debug_assert!(
+        details.series.iter().flatten().all(is_declared),
+        "a component records a series that is not declared in `components::SERIES`"
+    );
     measured
-}
-
-/// Whether every point belongs to a declared series.
-fn declared(details: &Details) -> bool {
-    let known = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
-    details.series.iter().flatten().all(known)
 }

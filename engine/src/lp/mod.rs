@@ -72,17 +72,13 @@ impl Allocation {
 /// [`LpError::Solver`] if the numbers are too far apart for it.
 pub fn capacity(system: &System) -> Result<Capacity, LpError> {
     // No class can be served more often than by all machines at once: lambda* is from 1/I to 1 in this unit.
-    let unit = (0..system.classes()).map(|class| alone(system, class)).fold(f64::INFINITY, f64::min);
+    let rate_of_all = |class| (0..system.machines()).map(|machine| system.rate_per_s(class, machine)).sum::<f64>();
+    let factors = (0..system.classes()).map(|class| rate_of_all(class) / system.arrivals_per_s()[class]);
+    let unit = factors.fold(f64::INFINITY, f64::min);
     let program = Program::new("LP(1)", system, unit)?;
     let (reached, theta) = program.greatest()?;
     program.check(&theta, reached)?;
     Ok(Capacity { lambda: reached * unit, theta })
-}
-
-/// How many times a class's arrivals all machines can serve if they do nothing else.
-fn alone(system: &System, class: usize) -> f64 {
-    let most_per_s: f64 = (0..system.machines()).map(|machine| system.rate_per_s(class, machine)).sum();
-    most_per_s / system.arrivals_per_s()[class]
 }
 
 /// Solves LP (2): min sum_j (sum_i delta_ij M_ij + (1 - sum_i delta_ij) B_j), sum_j delta_ij mu_ij >= c alpha_i,

@@ -129,16 +129,6 @@ impl ServerClasses {
         }
     }
 
-    /// Number of classes, K.
-    pub fn len(&self) -> usize {
-        self.servers.len()
-    }
-
-    /// Whether there is no class: never.
-    pub fn is_empty(&self) -> bool {
-        self.servers.is_empty()
-    }
-
     /// The servers of each class by number: those of the first class come first.
     pub fn groups(&self) -> Vec<Vec<usize>> {
         let mut next = 0;
@@ -176,11 +166,12 @@ impl ServerClasses {
 
     /// The classes in order of priority, the highest first; equals in the platform's order.
     pub fn ranking(&self, priority: Priority) -> Vec<usize> {
+        let classes = self.servers.len();
         let (key, tie) = match priority {
             Priority::HighPerformance => (self.performance(), self.busy_w.clone()),
-            Priority::EnergyEfficiency => (self.efficiency(), vec![0.0; self.len()]),
+            Priority::EnergyEfficiency => (self.efficiency(), vec![0.0; classes]),
         };
-        let mut order: Vec<usize> = (0..self.len()).collect();
+        let mut order: Vec<usize> = (0..classes).collect();
         order.sort_by(|&a, &b| key[b].total_cmp(&key[a]).then(tie[a].total_cmp(&tie[b])));
         order
     }

@@ -131,6 +131,11 @@ pub enum Model {
     Queues,
 }
 
+impl Model {
+    /// All models.
+    pub const ALL: [Model; 2] = [Model::Batch, Model::Queues];
+}
+
 impl Component {
     /// What most components of batch jobs have in common; role, name and documentation are to be filled in.
     pub const BATCH: Component = Component {

@@ -10,9 +10,7 @@
 //! - A quantile is the linear interpolation between order statistics: for n sorted values x_0 ..= x_(n-1), quantile q is
 //!   x at position q (n - 1) (type 7 of Hyndman & Fan 1996; the default of NumPy, R and `quantile_cont` in SQL).
 //! - The *span* is [first submit, last finish].
-use crate::error::SimError;
-use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
-use crate::workload::Job;
+use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 mod by_kind;
 mod measure;
@@ -27,6 +25,7 @@ mod window;
 pub use by_kind::{fill_kinds, fill_power};
 pub use measure::summarize;
 pub use record::Summary;
+pub use window::check;
 
 /// Description of the statistics.
 pub const COMPONENT: Component = Component {
@@ -248,12 +247,4 @@ impl Integrals {
         let resting = self.energy_idle_j + self.energy_asleep_j + self.energy_transition_j;
         self.energy_busy_j + resting + self.energy_suspended_j + self.energy_static_j
     }
-}
-
-/// Checks, before anything is simulated, that warm-up and cool-down leave a job to measure.
-///
-/// # Errors
-/// [`SimError::Empty`] without any job, [`SimError::Invalid`] if no job is left: both final.
-pub fn check(statistics: &Choice, jobs: &[Job]) -> Result<(), SimError> {
-    window::check(statistics, jobs)
 }

@@ -9,8 +9,11 @@ use crate::workload::Job;
 /// Jobs in a batch of MSER-5.
 const BATCH: usize = 5;
 
-/// See [`super::check`].
-pub(super) fn check(statistics: &Choice, jobs: &[Job]) -> Result<(), SimError> {
+/// Checks, before the simulation, that warm-up and cool-down leave a job to measure.
+///
+/// # Errors
+/// [`SimError::Empty`] without any job, [`SimError::Invalid`] if no job is left: both final.
+pub fn check(statistics: &Choice, jobs: &[Job]) -> Result<(), SimError> {
     if jobs.is_empty() {
         return Err(SimError::Empty("nothing to measure".to_owned()));
     }

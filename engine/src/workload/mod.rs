@@ -129,7 +129,7 @@ pub struct Job {
 }
 
 /// Jobs ready to simulate, in order of (submit, tie rule), with what the rules did.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Workload {
     /// The jobs.
     pub jobs: Vec<Job>,
@@ -247,13 +247,8 @@ pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, Work
 pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -> Result<Workload, WorkloadError> {
     let source = spec.choice(Role::Source);
     if source.component().model == Model::Queues {
-        // Its tasks are drawn as they come.
-        return Ok(Workload {
-            jobs: Vec::new(),
-            native_procs: None,
-            counts: RuleCounts::default(),
-            log_waits_s: Vec::new(),
-        });
+        // Its jobs are drawn during the run.
+        return Ok(Workload::default());
     }
     let rules = rules::Rules::new(spec.choice(Role::Rules))?;
     let name = source.component().name;

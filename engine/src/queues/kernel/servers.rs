@@ -114,7 +114,6 @@ pub struct Servers {
     energy_j: [f64; 4],
     timers: Timers<u64>,
     started_count: u64,
-    running: usize,
 }
 
 impl Servers {
@@ -145,7 +144,6 @@ impl Servers {
             energy_j: [0.0; 4],
             timers: Timers::default(),
             started_count: 0,
-            running: 0,
             table,
         })
     }
@@ -204,11 +202,6 @@ impl Servers {
         (each.state == State::Busy).then_some(&each.job)
     }
 
-    /// Number of busy servers.
-    pub fn busy_count(&self) -> usize {
-        self.running
-    }
-
     /// Jobs started so far.
     pub fn started_count(&self) -> u64 {
         self.started_count
@@ -254,7 +247,7 @@ impl Servers {
         let each = &mut self.each[server];
         let rate = self.table.rates[cell] * each.speed.rate;
         if each.state != State::Free || rate <= 0.0 {
-            return Err(self.refused("start", server, &job));
+            return Err(self.refused_start(server, &job));
         }
         let open_s = self.now_s - each.settled_s;
         each.state_s[State::Free as usize] += open_s;
@@ -267,7 +260,6 @@ impl Servers {
         each.job = job;
         self.due.set(server, self.now_s + job.work / rate);
         self.started_count += 1;
-        self.running += 1;
         Ok(())
     }
 
@@ -277,21 +269,15 @@ impl Servers {
     /// [`SimError::Policy`] if the server is busy or `state` is [`State::Busy`].
     pub fn turn(&mut self, server: usize, state: State) -> Result<(), Stop> {
         if self.each[server].state == State::Busy || state == State::Busy {
-            let what = format!("server {server} cannot be turned {state:?}: it is {:?}", self.each[server].state);
-            return Err(Box::new(SimError::Policy { now_s: self.now_s, what }));
+            let now = self.each[server].state;
+            return Err(self.refused(format!("server {server} cannot be turned {state:?}: it is {now:?}")));
         }
         if self.each[server].state != state {
             self.settle_one(server);
-            let power_w = match state {
-                State::Asleep => self.table.asleep_w[server],
-                State::Off => self.table.off_w[server],
-                _ => self.table.free_w[server],
-            };
-            let each = &mut self.each[server];
-            each.state = state;
-            each.since_s = self.now_s;
+            self.each[server].state = state;
+            self.each[server].since_s = self.now_s;
             self.free_since_s[server] = if state == State::Free { self.now_s } else { f64::INFINITY };
-            each.now_w = power_w * each.speed.idle_w;
+            self.set_power(server);
         }
         Ok(())
     }
@@ -303,8 +289,7 @@ impl Servers {
     pub fn set_speed(&mut self, server: usize, speed: Speed) -> Result<(), Stop> {
         let valid = |v: f64| (0.0..f64::INFINITY).contains(&v);
         if !(valid(speed.rate) && speed.rate > 0.0 && valid(speed.busy_w) && valid(speed.idle_w)) {
-            let what = format!("server {server} cannot have the speed {speed:?}");
-            return Err(Box::new(SimError::Policy { now_s: self.now_s, what }));
+            return Err(self.refused(format!("server {server} cannot have the speed {speed:?}")));
         }
         self.settle_one(server);
         let each = &mut self.each[server];
@@ -313,14 +298,19 @@ impl Servers {
             let left_s = (self.due.of(server) - self.now_s) * (old.rate / speed.rate);
             self.due.set(server, self.now_s + left_s);
         }
-        let power_w = match each.state {
-            State::Free => self.table.free_w[server],
-            State::Busy => self.table.busy_w[each.job.class as usize * self.table.servers + server],
-            State::Asleep => self.table.asleep_w[server],
-            State::Off => self.table.off_w[server],
-        };
-        each.now_w = power_w * if each.state == State::Busy { speed.busy_w } else { speed.idle_w };
+        self.set_power(server);
         Ok(())
+    }
+
+    /// Sets the power of a server to that of its state, job and speed.
+    fn set_power(&mut self, server: usize) {
+        let (table, each) = (&self.table, &mut self.each[server]);
+        each.now_w = match each.state {
+            State::Free => table.free_w[server] * each.speed.idle_w,
+            State::Busy => table.busy_w[each.job.class as usize * table.servers + server] * each.speed.busy_w,
+            State::Asleep => table.asleep_w[server] * each.speed.idle_w,
+            State::Off => table.off_w[server] * each.speed.idle_w,
+        };
     }
 
     /// Asks for a call of [`crate::queues::QueuePolicy::timer`] at an instant not before now.
@@ -332,8 +322,7 @@ impl Servers {
             self.timers.push(at_s, token);
             return Ok(());
         }
-        let what = format!("a timer cannot be set for {at_s} s");
-        Err(Box::new(SimError::Policy { now_s: self.now_s, what }))
+        Err(self.refused(format!("a timer cannot be set for {at_s} s")))
     }
 
     /// Accounts for all running segments up to now.
@@ -394,19 +383,19 @@ impl Servers {
         self.free_since_s[server] = self.now_s;
         each.settled_s = self.now_s;
         each.now_w = self.table.free_w[server] * each.speed.idle_w;
-        self.running -= 1;
         done
     }
 
     #[cold]
-    fn refused(&self, what: &str, server: usize, job: &Job) -> Stop {
-        let what = format!(
-            "{what} of job {} of class {} on server {server}: it is {:?}, its rate for the class {}",
-            job.number,
-            job.class,
-            self.each[server].state,
-            self.rate(job.class, server)
-        );
+    fn refused_start(&self, server: usize, job: &Job) -> Stop {
+        let (state, rate, Job { number, class, .. }) = (self.each[server].state, self.rate(job.class, server), job);
+        self.refused(format!(
+            "start of job {number} of class {class} on server {server}: it is {state:?}, its rate for the class {rate}"
+        ))
+    }
+
+    #[cold]
+    fn refused(&self, what: String) -> Stop {
         Box::new(SimError::Policy { now_s: self.now_s, what })
     }
 }

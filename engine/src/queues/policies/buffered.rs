@@ -5,7 +5,7 @@ use super::unfit::unfit;
 use crate::details::Details;
 use crate::error::{SimError, Stop};
 use crate::limits::Limits;
-use crate::queues::kernel::arrivals::ClassStream;
+use crate::queues::kernel::arrivals::{ClassStream, Poisson};
 use crate::queues::kernel::policy::{Completed, Job, QueuePolicy};
 use crate::queues::kernel::servers::Servers;
 use crate::queues::server_classes::{Priority, ServerClasses};
@@ -135,11 +135,6 @@ impl Buffered {
         Buffered::new(scheme, &ranked)
     }
 
-    /// The scheme.
-    pub fn scheme(&self) -> Scheme {
-        self.scheme
-    }
-
     #[inline]
     fn first_free(&self) -> Option<usize> {
         let word = self.free.iter().position(|&word| word != 0)?;
@@ -214,7 +209,8 @@ pub(super) fn simulate(spec: &SimSpec, limits: &Limits<'_>, details: &mut Detail
     let (policy, model) = (spec.choice(Role::Policy), ClassModel::new(spec));
     let buffered = Buffered::of(policy, &model.classes);
     let measurement = model.measurement(policy.text("idle_servers") == "on");
-    measure(spec, model.classes.table(), &[model.stream], buffered, &measurement, limits, details)
+    let arrivals = Poisson::new(&[model.stream], spec.seed);
+    measure(spec, model.classes.table(), arrivals, buffered, &measurement, limits, details)
 }
 
 /// One class of jobs on a cluster of server classes.

@@ -1,6 +1,8 @@
 //! The summary against plain formulas, by hand and at its edges.
 use super::*;
-use crate::spec::Value;
+use crate::error::SimError;
+use crate::spec::{Choice, Value};
+use crate::workload::Job;
 
 mod by_hand;
 mod reference;

@@ -194,7 +194,7 @@ impl Source {
     }
 
     fn next_job(&mut self) -> GeneratedJob {
-        let procs = self.sizes.draw(&mut self.size_stream);
+        let procs = self.sizes.draw(&self.constants, &mut self.size_stream);
         let run_s = run_time(&self.constants, procs, &mut self.run_stream);
         let submit_s = std::mem::replace(&mut self.submit_s, self.arrivals.next_s());
         GeneratedJob { submit_s, run_s, estimate_s: None, procs, priority: 1, class: 0 }
@@ -214,19 +214,14 @@ fn run_time(constants: &JobType, procs: u32, stream: &mut Philox) -> f64 {
     }
 }
 
-/// The two-stage uniform sizes on a given machine.
+/// Bounds of the two-stage uniform sizes on a given machine.
 #[derive(Debug, Clone)]
 struct Sizes {
-    serial_prob: f64,
-    pow2_prob: f64,
     ulow: f64,
     umed: f64,
     uhi: f64,
-    uprob: f64,
     /// Greatest size of a job.
     max: u32,
-    /// Greatest power of two that the machine holds.
-    max_pow2: u32,
 }
 
 impl Sizes {
@@ -239,28 +234,20 @@ impl Sizes {
         let ulow = constants.ulow.min(uhi);
         let umed = [uhi - constants.umed_below_uhi, uhi - 1.5, (ulow + uhi) / 2.0];
         let umed = umed.into_iter().find(|&m| m > ulow).unwrap_or(ulow);
-        Sizes {
-            serial_prob: constants.serial_prob,
-            pow2_prob: constants.pow2_prob,
-            ulow,
-            umed,
-            uhi,
-            uprob: constants.uprob,
-            max: procs,
-            max_pow2: 1 << procs.ilog2(),
-        }
+        Sizes { ulow, umed, uhi, max: procs }
     }
 
-    fn draw(&self, stream: &mut Philox) -> u32 {
+    fn draw(&self, constants: &JobType, stream: &mut Philox) -> u32 {
         let kind = stream.uniform();
-        if kind <= self.serial_prob {
+        if kind <= constants.serial_prob {
             return 1;
         }
-        let (low, high) = if stream.chance(self.uprob) { (self.ulow, self.umed) } else { (self.umed, self.uhi) };
+        let is_lower = stream.chance(constants.uprob);
+        let (low, high) = if is_lower { (self.ulow, self.umed) } else { (self.umed, self.uhi) };
         let log = stream.uniform_in(low, high);
-        // Rounding may lead above a machine that is no power of two: then the greatest size that fits.
-        if kind <= self.serial_prob + self.pow2_prob {
-            (1_u32 << libm::floor(log + 0.5) as u32).min(self.max_pow2)
+        // Rounding may lead above a machine whose size is no power of two: then the greatest size that fits is taken.
+        if kind <= constants.serial_prob + constants.pow2_prob {
+            (1_u32 << libm::floor(log + 0.5) as u32).min(1 << self.max.ilog2())
         } else {
             (libm::floor(libm::exp2(log) + 0.5) as u32).min(self.max)
         }

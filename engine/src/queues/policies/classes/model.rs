@@ -11,8 +11,8 @@ use crate::queues::kernel::arrivals::Poisson;
 use crate::queues::kernel::policy::QueuePolicy;
 use crate::queues::kernel::servers::ServerTable;
 use crate::queues::policies::unfit::unfit;
+use crate::queues::statistics::measure;
 use crate::queues::statistics::measure::Measurement;
-use crate::queues::statistics::measure_arrivals;
 use crate::queues::statistics::summary::QueueSummary;
 use crate::spec::{Role, SimSpec};
 
@@ -136,6 +136,6 @@ impl Visitor for Measured<'_, '_> {
     type Output = Result<QueueSummary, SimError>;
 
     fn visit<P: QueuePolicy>(self, table: ServerTable, arrivals: Rescaled<Poisson>, policy: P) -> Self::Output {
-        measure_arrivals(self.spec, table, arrivals, policy, &self.measurement, self.limits, self.details)
+        measure(self.spec, table, arrivals, policy, &self.measurement, self.limits, self.details)
     }
 }
