@@ -1,10 +1,10 @@
 //! The list of all components, the default of each role, and the combinations that are refused.
 //!
-//! This module knows every component; no component knows this module. From the list alone follow: what a manifest may say,
-//! the JSON Schema, `powersweep policies`, the typed parameter columns of the results, and a task's identity.
+//! This module knows every component; no component knows this module. Manifest keys, the JSON Schema, `powersweep policies`,
+//! the parameter columns of the results and task identities all derive from the list.
 //!
 //! Invariants (tested): a parameter name has one declaration, which components may share, so that it can be a column name;
-//! a default lies in its own range; defaults never change once released (identity leaves out values equal to the default).
+//! a default lies in its own range; a released default never changes (an identity leaves out values equal to the default).
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
@@ -15,8 +15,8 @@ use crate::series::Series;
 use crate::spec::{Choice, Component, Model, Role, SimSpec};
 use crate::{summary, workload};
 
-/// Every component of this build: roles in their order of [`Role::ALL`] for each model, and in each the order in which its
-/// components were added, which is that of their columns.
+/// Every component: by model, then by role in the order of [`Role::ALL`], then in the order in which components were added.
+/// The parameter columns of the results have this order.
 pub static COMPONENTS: LazyLock<Vec<&'static Component>> = LazyLock::new(|| {
     let mut all: Vec<&'static Component> = workload::FORMATS.iter().map(|format| &format.component).collect();
     all.extend(workload::GENERATORS.iter().map(|generator| &generator.component));
@@ -99,14 +99,14 @@ impl SimSpec {
         self.choice(Role::Policy).component().model
     }
 
-    /// Whether a role's choice has a say in this simulation. Those that do not are at their defaults (see
-    /// [`SimSpec::problems`]) and have no value in the results.
+    /// Whether this simulation uses a role's choice. Unused choices have their defaults (see [`SimSpec::problems`]) and are
+    /// null in the results.
     pub fn applies(&self, role: Role) -> bool {
         applies(role, self.model())
     }
 
-    /// Problems that no single value shows: components of another model than the policy's, then what the components say
-    /// ([`Component::problems`]). Each is a sentence that names the parameters.
+    /// Problems of the spec as a whole: components of another model than the policy's or, if there are none, the problems
+    /// that the components report ([`Component::problems`]). Each is a sentence that names the parameters.
     pub fn problems(&self) -> Vec<String> {
         let roles = |apply: bool| Role::ALL.into_iter().filter(move |role| self.applies(*role) == apply);
         let foreign = roles(true).filter_map(|role| self.of_another_model(role));
@@ -117,7 +117,7 @@ impl SimSpec {
         problems
     }
 
-    /// A component of another model than the policy's.
+    /// The problem of a component of another model than the policy's.
     fn of_another_model(&self, role: Role) -> Option<String> {
         let (model, found) = (self.model(), self.choice(role).component());
         if found.model == model {
@@ -161,7 +161,7 @@ impl std::default::Default for SimSpec {
     }
 }
 
-/// Every series. A component records nothing that is not here.
+/// Every series. Components record no other.
 pub const SERIES: &[Series] = &[
     weekly::ARRIVALS,
     weekly::DEMAND,
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_series_has_a_name_of_its_own_and_an_explanation() {
+    fn every_series_has_a_unique_name_and_an_explanation() {
         let mut names = BTreeSet::new();
         for series in SERIES {
             assert!(names.insert(series.name), "`{}` is declared twice", series.name);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn expectations_have_no_endless_digits() {
+    fn expectations_have_no_numbers_of_more_than_19_digits() {
         for component in COMPONENTS.iter() {
             for param in component.params {
                 let expectation = param.expectation();

@@ -1,8 +1,8 @@
 //! Records that describe themselves: each field, with its doc comment, is one column of the results.
 //!
 //! [`record!`](crate::record) declares a struct and, from the same text, the table `FIELDS`: name, doc, kind and
-//! getter of each field in order. So a metric has one declaration, and its explanation exists once. This module knows
-//! no Arrow: the results crate turns fields into columns.
+//! getter of each field in order. So a metric is declared and explained in one place. This module uses no Arrow: the
+//! results crate turns fields into columns.
 
 /// The value of one field, borrowed from its record.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +34,7 @@ pub enum Kind {
     Real,
     /// A text.
     Text,
-    /// An instant: microseconds since 1970 in UTC. Simulations have none; the farm's own columns do.
+    /// An instant: microseconds since 1970 in UTC. Only the farm's own columns have it.
     Instant,
     /// A vector of 64-bit signed integers.
     Ints,

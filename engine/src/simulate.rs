@@ -1,4 +1,4 @@
-//! One simulation, whatever its model.
+//! The simulation of a spec of either model.
 use crate::batch;
 use crate::components::SERIES;
 use crate::details::{Details, Measured};
@@ -14,7 +14,7 @@ use crate::workload::Workload;
 /// `details`: optional tables to fill.
 ///
 /// # Errors
-/// See [`SimError`] for which are final and which may be tried again.
+/// [`SimError`] says which errors are final and which may be tried again.
 pub fn simulate(
     spec: &SimSpec,
     workload: &Workload,

@@ -1,7 +1,7 @@
-//! The record of all summary metrics. A field's doc is the column's documentation: meaning, formula, unit, when null.
+//! The record of all summary metrics. A field's doc is the column's documentation: meaning, formula, unit, nulls.
 
 crate::record! {
-/// What one simulation measured.
+/// The metrics of one simulation of rigid jobs.
 ///
 /// Metrics of jobs (waits, turnarounds, slowdowns, classes, fairness, counts by gear) are over the measured jobs, which
 /// leave out warm-up and cool-down. Energies, proc-hours, utilizations and time means are over the whole span

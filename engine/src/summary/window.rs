@@ -1,4 +1,4 @@
-//! Which jobs are measured: warm-up and cool-down, fixed or by MSER-5.
+//! The measured jobs: warm-up and cool-down, fixed or by MSER-5.
 use std::ops::Range;
 
 use super::Outcome;
@@ -41,7 +41,7 @@ pub(super) fn measured(statistics: &Choice, jobs: &[Job], outcomes: &[Outcome]) 
     window.start + cut..window.end
 }
 
-/// What the fixed warm-up and cool-down leave. Jobs are in order of submit, so it is one range.
+/// The jobs between the fixed warm-up and cool-down. Jobs are in order of submit, so that they are one range.
 fn fixed(statistics: &Choice, jobs: &[Job]) -> Range<usize> {
     let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else { return 0..0 };
     let count = |name| usize::try_from(statistics.int(name)).unwrap_or(usize::MAX);
@@ -52,10 +52,10 @@ fn fixed(statistics: &Choice, jobs: &[Job]) -> Range<usize> {
     if start < end { start..end } else { 0..0 }
 }
 
-/// Number of values to cut off the front by MSER-5 (White 1997; White, Cobb & Spratt 2000).
+/// Number of first values that MSER-5 cuts (White 1997; White, Cobb & Spratt 2000).
 ///
-/// With batch means Y_1 .. Y_k of five values each, it is 5 d for the d in 0 ..= k/2 that minimises
-/// sum over i > d of (Y_i - mean of those)^2 / (k - d)^2; the least such d. A rest of fewer than five values takes no part.
+/// With batch means Y_1 .. Y_k of five values each, it is 5 d for the least d in 0 ..= k/2 that minimises the sum over
+/// i > d of (Y_i - M)^2 / (k - d)^2, where M is the mean of the Y_i with i > d. Fewer than five last values are ignored.
 fn mser5(values: impl Iterator<Item = f64>) -> usize {
     let mut means = Vec::new();
     let (mut sum, mut filled) = (0.0, 0);
@@ -68,7 +68,7 @@ fn mser5(values: impl Iterator<Item = f64>) -> usize {
         }
     }
     let total = means.len();
-    // From the back, with Welford's recurrence: no cancellation, one pass.
+    // From the back by Welford's recurrence: one pass without cancellation.
     let (mut mean, mut squares) = (0.0, 0.0);
     let (mut best, mut best_cut) = (f64::INFINITY, 0);
     for (kept, (cut, &y)) in (1_u32..).zip(means.iter().enumerate().rev()) {

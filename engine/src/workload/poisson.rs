@@ -44,7 +44,7 @@ pub const COMPONENT: Component = Component {
             unit: "",
             default: Default::Text("uniform"),
             identity: true,
-            doc: "Sizes are uniform on 1..=poisson_size_max, or on the powers of two up to it.",
+            doc: "Sizes are uniform on 1..=poisson_size_max, or on the powers of two up to poisson_size_max.",
         },
     ],
     ..Component::BATCH
@@ -58,8 +58,8 @@ pub static GENERATOR: Generator = Generator {
     generate,
 };
 
-/// Makes `synthetic_jobs_count` jobs in order of submit. The same (component, seed) gives the same bits everywhere, and a
-/// larger count the same first jobs; arrivals, sizes, run times and estimates have streams of their own.
+/// Makes `synthetic_jobs_count` jobs in order of submit. The same choice and seed give the same bits everywhere, and a
+/// larger count the same first jobs; arrivals, sizes, run times and estimates have separate streams.
 pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
     let count = usize::try_from(choice.int("synthetic_jobs_count")).expect("the parameter is positive");
     let gap_mean_s = 3600.0 / choice.real("poisson_rate_per_h");
@@ -72,7 +72,7 @@ pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
         (stream(Purpose::Arrival), stream(Purpose::Size), stream(Purpose::RunTime));
     let mut estimates = Estimates::of(choice, seed);
     let mut submit_s = 0.0;
-    // Not reserved at once: an absurd count is stopped by the memory it takes, not by the first allocation.
+    // No memory is reserved in advance, because the count may be huge.
     let mut jobs = Vec::new();
     for _ in 0..count {
         submit_s += arrivals.exponential(gap_mean_s);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_those_of_the_parameters() {
+    fn moments_follow_the_parameters() {
         let jobs = generate(&choice(&[("synthetic_jobs_count", Value::Int(50_000))]), 3);
         assert_eq!(jobs.len(), 50_000);
         assert!(jobs.is_sorted_by(|a, b| a.submit_s <= b.submit_s));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_and_counts_change_nothing_else() {
+    fn estimates_and_counts_do_not_change_other_values() {
         let few = generate(&choice(&[("synthetic_jobs_count", Value::Int(10))]), 5);
         let many = generate(
             &choice(&[("synthetic_jobs_count", Value::Int(20)), ("estimate_factor_max", Value::Real(3.0))]),
@@ -150,7 +150,7 @@ mod tests {
         assert_ne!(few, other);
     }
 
-    /// Fails when arithmetic, `libm` or the use of a stream changes: then the component's version must rise.
+    /// Fails when arithmetic, `libm` or the consumption of a stream changes: then the component's version must be raised.
     #[test]
     fn the_first_jobs_are_bit_exact() {
         let jobs = generate(&choice(&[("synthetic_jobs_count", Value::Int(3))]), 1);

@@ -14,7 +14,7 @@ mod lawson;
 mod logs;
 mod lublin;
 mod published;
-mod queueing;
+mod queues;
 mod real_logs;
 mod reference;
 mod reserved;

@@ -1,5 +1,5 @@
-//! Statistics of a run from empty to an instant.
-use super::measure::{Measurement, Start};
+//! Statistics of a run that starts empty and ends at an instant.
+use super::measure::{Measurement, Readings};
 use super::summary::QueueSummary;
 use super::tally::Tally;
 use crate::error::SimError;
@@ -15,8 +15,8 @@ pub const COMPONENT: Component = Component {
     name: "horizon",
     version: 1,
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 5",
-    doc: "Means of a queueing run that starts empty and ends at an instant: of the jobs completed by then, with the energy \
-          of the whole time. Replications are seeds.",
+    doc: "Means of a run of queues that starts empty and ends at an instant: over the jobs completed by then, with the energy \
+          of the whole time. Replications differ in their seeds.",
     params: &[Param {
         name: "horizon_s",
         ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
@@ -31,7 +31,7 @@ pub const COMPONENT: Component = Component {
 /// Runs to the horizon.
 ///
 /// # Errors
-/// Those of the run; [`SimError::Empty`] if no job completed.
+/// The errors of the run; [`SimError::Empty`] if no job completed.
 pub(in crate::queues) fn run<A: Arrivals, P: QueuePolicy>(
     statistics: &Choice,
     measurement: &Measurement,
@@ -39,7 +39,7 @@ pub(in crate::queues) fn run<A: Arrivals, P: QueuePolicy>(
     limits: &Limits<'_>,
 ) -> Result<QueueSummary, SimError> {
     let horizon_s = statistics.real("horizon_s");
-    let start = Start::of(&mut simulation);
+    let start = Readings::of(&mut simulation);
     let mut tally = Tally::new(simulation.servers().table().classes, None);
     simulation.run(Until::horizon(horizon_s), limits, &mut tally)?;
     if tally.total().completed == 0 {

@@ -1,4 +1,4 @@
-//! What is measured of queues, and for how long.
+//! Statistics of queues: the metrics of a run, and its end.
 mod batch_means;
 pub mod horizon;
 pub(super) mod measure;

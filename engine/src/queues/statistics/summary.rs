@@ -1,11 +1,11 @@
-//! The record of what one queueing simulation measured. A field's doc is the column's documentation.
+//! The record of all metrics of queues. A field's doc is the column's documentation.
 
 crate::record! {
-/// What one queueing simulation measured.
+/// The metrics of one simulation of queues.
 ///
-/// Fields of the name of a field of the summary of batch jobs mean the same and share its column. *Measured* are the
-/// completions after the warm-up, and the time from the last completion of the warm-up (0 without one) to the end of
-/// the run.
+/// A field with the name of a field of the summary of batch jobs has the same meaning and shares its column. *Measured*
+/// are the completions after the warm-up, and the time from the last completion of the warm-up (0 without one) to the end
+/// of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QueueSummary {
     /// Jobs simulated to their end, warm-up included.

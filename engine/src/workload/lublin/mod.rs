@@ -1,20 +1,18 @@
 //! The workload model of Lublin & Feitelson 2003 for rigid jobs.
 //!
 //! "The workload on parallel supercomputers: modeling the characteristics of rigid jobs", J. Parallel Distrib. Comput.
-//! 63(11), 1105-1122, with the constants of the authors' published program. The model, in this module's words:
+//! 63(11), 1105-1122, with the constants of the authors' published program. The model:
 //! - **Size.** A job is serial, or parallel with log2 of its size two-stage uniform: uniform on [ULow, UMed] with
 //!   probability UProb, else on [UMed, UHi], UHi being log2 of the machine. A share of the parallel jobs has its log2
 //!   rounded, which gives powers of two.
 //! - **Run time.** Its natural logarithm is hyper-gamma: gamma(a1, b1) with probability p, else gamma(a2, b2), where
-//!   p = pa * size + pb falls with the size. Logarithms above 12 (45 h) are drawn again.
+//!   p = pa * size + pb falls with the size. A logarithm above 12 (45 h) is drawn again.
 //! - **Arrivals.** A renewal process on a warped clock ([`arrivals`]): the logarithm of the gap is gamma, the clock runs
 //!   fast at the busy hours of the day.
 //!
-//! Times are whole seconds, as in the program's output; time 0 is midnight. Draws of arrivals, sizes, run times and
-//! estimates come from separate streams: more jobs extend a workload without changing its first jobs.
-//!
-//! The model has no users' estimates. By default none are given (the rules fill in the run time); with
-//! `estimate_factor_max` = f each estimate is the run time times a factor uniform on (1, f).
+//! Times are whole seconds, as in the program's output; time 0 is midnight. Arrivals, sizes, run times and estimates have
+//! separate streams: more jobs extend a workload without changing its first jobs. The model has no users' estimates; the
+//! parameter `estimate_factor_max` adds them.
 use self::arrivals::Arrivals;
 use super::estimates::Estimates;
 use super::{GeneratedJob, Generator};
@@ -61,9 +59,9 @@ pub static GENERATOR: Generator = Generator {
     generate,
 };
 
-/// Memory for more jobs than these is not reserved at once.
+/// Greatest number of jobs for which memory is reserved in advance.
 const RESERVED_JOBS_MAX: usize = 1 << 20;
-/// Greatest natural logarithm of a run time (s): exp(12) = 162,755 s; greater draws are repeated.
+/// Greatest natural logarithm of a run time (s): exp(12) = 162,755 s; a greater draw is repeated.
 const LOG_RUN_MAX: f64 = 12.0;
 
 /// The constants of one type of jobs.
@@ -73,11 +71,11 @@ struct JobType {
     serial_prob: f64,
     /// Share of all jobs that are parallel with log2 of the size rounded, which makes it a power of two.
     pow2_prob: f64,
-    /// log2 of the least parallel size, less (or more) a bit that sets the probability of 2.
+    /// log2 of the least parallel size, with a small offset that sets the probability of size 2.
     ulow: f64,
     /// UHi - UMed: width of the upper of the two uniforms, in log2; 1.5 to 3.5.
     umed_below_uhi: f64,
-    /// log2 of the machine - UHi: how far the widest job stays below the machine, in log2.
+    /// log2 of the machine - UHi: distance of the widest job from the machine, in log2.
     uhi_below_machine: f64,
     /// Probability of the lower uniform; 0.7 to 0.95.
     uprob: f64,
@@ -95,7 +93,7 @@ struct JobType {
     cycle: (f64, f64),
 }
 
-/// All jobs as one type. UHi is given for a machine of 128 nodes in the paper; here it is that of the machine asked for.
+/// All jobs as one type. The paper gives UHi for a machine of 128 nodes; here it follows the size of the machine.
 const COMBINED: JobType = JobType {
     serial_prob: 0.244,
     pow2_prob: 0.576,
@@ -143,7 +141,7 @@ const INTERACTIVE: JobType = JobType {
     cycle: (8.9186, 3.6680),
 };
 
-/// Makes `synthetic_jobs_count` jobs for a machine of `synthetic_procs`, in order of submit. The same (component, seed) gives
+/// Makes `synthetic_jobs_count` jobs for a machine of `synthetic_procs`, in order of submit. The same choice and seed give
 /// the same bits everywhere, and a larger count the same first jobs.
 pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
     let procs = u32::try_from(choice.int("synthetic_procs")).expect("the parameter's range lies within u32");
@@ -156,7 +154,7 @@ pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
     let mut sources: Vec<Source> = (0..).zip(types).map(|(i, &t)| Source::new(t, procs, seed, i)).collect();
     let mut jobs = Vec::with_capacity(count.min(RESERVED_JOBS_MAX));
     while jobs.len() < count {
-        // The type whose next job comes first; of two at one instant the first type.
+        // The type whose next job is submitted first; at equal instants the first type.
         let next = sources.iter_mut().min_by(|a, b| a.submit_s.total_cmp(&b.submit_s));
         let mut job = next.expect("there is at least one type").next_job();
         job.estimate_s = estimates.draw(job.run_s);
@@ -172,7 +170,7 @@ struct Source {
     arrivals: Arrivals,
     size_stream: Philox,
     run_stream: Philox,
-    /// Submit of the job that comes next.
+    /// Submit of the next job.
     submit_s: f64,
 }
 
@@ -225,9 +223,9 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// The model was fitted to 128 nodes; on other machines UHi moves with log2 of the machine and UMed with UHi. Where
-    /// that would put UMed below ULow (under 10 procs), UMed = UHi - 1.5 as the authors advise for 8, and the middle of
-    /// ULow and UHi on smaller machines still.
+    /// The model was fitted to 128 nodes; on other machines UHi moves with log2 of the machine and UMed with UHi. If UMed
+    /// is then below ULow (under 10 procs), UMed = UHi - 1.5, as the authors advise for 8; if that is below ULow, too, UMed
+    /// is the middle of ULow and UHi.
     fn new(constants: &JobType, procs: u32) -> Sizes {
         let machine = libm::log2(f64::from(procs));
         let uhi = (machine - constants.uhi_below_machine).max(machine.min(1.0));

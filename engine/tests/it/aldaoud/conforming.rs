@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::properties::systems;
 use super::tables::{choice, reals, spec, with};
-use crate::queueing::conforms;
+use crate::queues::conforms;
 
 const TASKS: u64 = 600;
 

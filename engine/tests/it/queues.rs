@@ -354,7 +354,7 @@ pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
     assert_eq!((run.arrived_count(), run.completed_count()), (jobs, done.len() as u64));
     let servers = run.servers();
     assert!((0..servers.len()).all(|j| servers.running(j).is_none()), "it ended while a job was in service");
-    assert_eq!(run.left_count().iter().sum::<u64>(), run.waiting_count());
+    assert_eq!(run.in_system_count().iter().sum::<u64>(), run.waiting_count());
 
     // Until about half of it, then a copy.
     let mut original = new();
