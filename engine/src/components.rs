@@ -200,6 +200,13 @@ mod tests {
     }
 
     #[test]
+    fn only_the_location_of_a_log_is_no_part_of_an_identity() {
+        let params = COMPONENTS.iter().flat_map(|component| component.params);
+        let names: BTreeSet<&str> = params.filter(|param| !param.is_identity()).map(|param| param.name).collect();
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["log", "log_sha256"]);
+    }
+
+    #[test]
     fn expectations_have_no_numbers_of_more_than_19_digits() {
         for component in COMPONENTS.iter() {
             for param in component.params {

@@ -16,7 +16,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1.0, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Arrival rate as a share of the cluster's capacity: U = rate * work_mean / rate of all servers; below 1. \
                   Instead of arrival_rate_per_s.",
         },
@@ -25,7 +24,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["present", "unslowed"]),
             unit: "",
             default: Default::Text("present"),
-            identity: true,
             doc: "Whether the capacity in target_utilization includes rate_factor (`present`) or not (`unslowed`).",
         },
         Param {
@@ -33,7 +31,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
             unit: "1/s",
             default: Default::Unset,
-            identity: true,
             doc: "Arrivals a second. Instead of target_utilization.",
         },
         Param {
@@ -41,7 +38,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["exponential", "deterministic", "hyperexponential", "gamma"]),
             unit: "",
             default: Default::Text("exponential"),
-            identity: true,
             doc: "Distribution of a job's work, drawn at arrival; a server of rate r needs work / r seconds. \
                   `hyperexponential` has two phases with balanced means.",
         },
@@ -50,7 +46,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Real(1.0),
-            identity: true,
             doc: "Mean work of a job, in seconds of a server of rate 1.",
         },
         Param {
@@ -58,7 +53,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e6, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Squared coefficient of variation (variance / mean^2) of hyperexponential (at least 1) and gamma work.",
         },
     ],

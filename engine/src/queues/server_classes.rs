@@ -21,7 +21,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 1.0, max: SERVERS_MAX },
             unit: "",
             default: Default::Reals(&[8.0, 8.0, 8.0]),
-            identity: true,
             doc: "Number of servers of each class, whole numbers.",
         },
         Param {
@@ -29,7 +28,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 1e-9, max: 1e18 },
             unit: "1/s",
             default: Default::Reals(&[6_419_253.0, 5_286_503.0, 2_790_966.0]),
-            identity: true,
             doc: "Operations a second of a server of each class at full load, C_s (ssj_ops of SPECpower_ssj2008). The \
                   default serves any number of classes: further ones are like the third.",
         },
@@ -38,7 +36,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["hundredths", "none"]),
             unit: "",
             default: Default::Text("hundredths"),
-            identity: true,
             doc: "How the rates C_s/max C are rounded. The paper's results are for 1, 0.82 and 0.43 (`hundredths`).",
         },
         Param {
@@ -46,7 +43,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 1e-9, max: 1e9 },
             unit: "1/s",
             default: Default::Unset,
-            identity: true,
             doc: "Rate of a server of each class (work a second), instead of the rates that follow from class_ops_per_s; \
                   the ranking uses it too.",
         },
@@ -55,7 +51,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e6, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Real(1.0),
-            identity: true,
             doc: "Factor on all rates: 0.7 for the frequency scaling of Do et al. 2013, section 3.2.3 (its powers are \
                   class_busy_w).",
         },
@@ -64,7 +59,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 0.0, max: 1e9 },
             unit: "W",
             default: Default::Reals(&[1700.0, 1275.0, 457.0]),
-            identity: true,
             doc: "Power of a busy server of each class, P_ac. The default serves any number of classes: further ones are \
                   like the third.",
         },
@@ -73,7 +67,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 0.0, max: 1e9 },
             unit: "W",
             default: Default::Reals(&[364.0, 331.0, 108.0]),
-            identity: true,
             doc: "Power of an idle server of each class, P_id. The default serves any number of classes: further ones are \
                   like the third.",
         },

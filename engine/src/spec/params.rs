@@ -69,8 +69,9 @@ pub enum Type {
     },
     /// One of a few names.
     OneOf(&'static [&'static str]),
-    /// Free text (a log's name, a URL).
-    Text,
+    /// Text that locates a log: its name, path, URL or digest. Such a parameter is no part of a task's identity, which has
+    /// the digest of the log instead.
+    Locator,
     /// A vector of reals, each in `min..=max`.
     Reals {
         /// Least element.
@@ -87,7 +88,7 @@ impl Type {
             Type::Bool => Kind::Bool,
             Type::Int { .. } => Kind::Int,
             Type::Real { .. } => Kind::Real,
-            Type::OneOf(_) | Type::Text => Kind::Text,
+            Type::OneOf(_) | Type::Locator => Kind::Text,
             Type::Reals { .. } => Kind::Reals,
         }
     }
@@ -137,8 +138,6 @@ pub struct Param {
     pub unit: &'static str,
     /// Value when the manifest sets none.
     pub default: Default,
-    /// Whether the value is part of a task's identity. Names and locations of a log are not: its digest is.
-    pub identity: bool,
     /// Meaning and source.
     pub doc: &'static str,
 }
@@ -156,6 +155,11 @@ pub struct ValueError {
 }
 
 impl Param {
+    /// Whether the value is part of a task's identity.
+    pub fn is_identity(&self) -> bool {
+        self.ty != Type::Locator
+    }
+
     /// The allowed values in words, for error messages and help.
     pub fn expectation(&self) -> String {
         let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
@@ -171,7 +175,7 @@ impl Param {
             Type::OneOf(names) => {
                 format!("one of {}", names.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
             }
-            Type::Text => "a text".to_owned(),
+            Type::Locator => "a text".to_owned(),
             Type::Reals { min, max } => match interval(min, max, true) {
                 free if free.is_empty() => format!("a list of numbers{unit}"),
                 interval => format!("a list of numbers, each{interval}{unit}"),
@@ -207,7 +211,7 @@ impl Param {
                 if real.is_finite() && above && real <= max { Ok(Value::Real(real + 0.0)) } else { Err(wrong(&value)) }
             }
             (Type::OneOf(names), Value::Text(t)) if names.contains(&t.as_str()) => Ok(Value::Text(t)),
-            (Type::Text, v @ Value::Text(_)) => Ok(v),
+            (Type::Locator, v @ Value::Text(_)) => Ok(v),
             (Type::Reals { min, max }, Value::Reals(v))
                 if !v.is_empty() && v.iter().all(|x| (min..=max).contains(x)) =>
             {
@@ -251,7 +255,7 @@ mod tests {
     use super::*;
 
     fn param(ty: Type) -> Param {
-        Param { name: "p", ty, unit: "W", default: Default::Unset, identity: true, doc: "" }
+        Param { name: "p", ty, unit: "W", default: Default::Unset, doc: "" }
     }
 
     fn real(min: f64, max: f64, min_allowed: bool) -> String {

@@ -40,7 +40,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
             unit: "s",
             default: Default::Real(10.0),
-            identity: true,
             doc: "Bound of short run times in `bsld_mean` (Mu'alem & Feitelson 2001).",
         },
         Param {
@@ -48,7 +47,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "jobs",
             default: Default::Int(0),
-            identity: true,
             doc: "First jobs (by submit) left out of the statistics; they are simulated.",
         },
         Param {
@@ -56,7 +54,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "jobs",
             default: Default::Int(0),
-            identity: true,
             doc: "Last jobs (by submit) left out of the statistics; they are simulated.",
         },
         Param {
@@ -64,7 +61,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.0),
-            identity: true,
             doc: "Jobs submitted less than this after the first submit are left out of the statistics.",
         },
         Param {
@@ -72,7 +68,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.0),
-            identity: true,
             doc: "Jobs submitted less than this before the last submit are left out of the statistics.",
         },
         Param {
@@ -80,7 +75,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["fixed", "mser5"]),
             unit: "",
             default: Default::Text("fixed"),
-            identity: true,
             doc: "`mser5` chooses the warm-up itself, by MSER-5 on the waits (White 1997), on top of the fixed one.",
         },
         Param {
@@ -88,7 +82,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Bool,
             unit: "",
             default: Default::Bool(false),
-            identity: true,
             doc: "Whether the delay of each job against strict first come, first served is measured (a second simulation).",
         },
         Param {
@@ -96,7 +89,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Slowdown above which a job violates the service level, in `over_sla_share` and the series of that \
                   name; if not given, that of the capacity rule `ols`, else 200 (Lawson & Smirni 2005).",
         },
@@ -105,7 +97,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 1 << 30 },
             unit: "procs",
             default: Default::Unset,
-            identity: true,
             doc: "Least number of procs of a job that counts as large in `turnaround_s_mean_large` (Zhang et al. 2014: 50).",
         },
         Param {
@@ -113,7 +104,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Bool,
             unit: "",
             default: Default::Bool(false),
-            identity: true,
             doc: "Whether CPU utilization and the series of power, frequency and occupancy are measured without a power \
                   cap, too.",
         },
@@ -122,7 +112,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Bool,
             unit: "",
             default: Default::Bool(false),
-            identity: true,
             doc: "Whether the rows of the table `jobs` say which nodes each job held (first fit).",
         },
     ],

@@ -8,7 +8,6 @@ pub const ESTIMATE_FACTOR_MAX: Param = Param {
     ty: Type::Real { min: 1.0, max: 1e6, min_allowed: true, unlimited: false },
     unit: "",
     default: Default::Unset,
-    identity: true,
     doc: "The estimate of a generated job is its run time times a factor, uniform on (1, this) and drawn for each job (the \
           f-model of Mu'alem & Feitelson 2001); if not given, jobs have no estimate and `missing_estimate_s` applies.",
 };

@@ -54,18 +54,16 @@ pub const LOG_SOURCE: Component = Component {
     params: &[
         Param {
             name: "log",
-            ty: Type::Text,
+            ty: Type::Locator,
             unit: "",
             default: ParamDefault::Required,
-            identity: false,
             doc: "Name on the search path (POWERSWEEP_TRACES), path, or http(s) URL of the log.",
         },
         Param {
             name: "log_sha256",
-            ty: Type::Text,
+            ty: Type::Locator,
             unit: "",
             default: ParamDefault::Unset,
-            identity: false,
             doc: "SHA-256 of the file as downloaded; required for a URL, checked wherever it is given.",
         },
     ],
@@ -372,7 +370,6 @@ pub const SYNTHETIC_JOBS: Param = Param {
     ty: Type::Int { min: 1, max: 1 << 40 },
     unit: "jobs",
     default: ParamDefault::Int(1000),
-    identity: true,
     doc: "Number of jobs that the generator makes.",
 };
 
@@ -382,7 +379,6 @@ pub const SYNTHETIC_PROCS: Param = Param {
     ty: Type::Int { min: 1, max: 1 << 30 },
     unit: "procs",
     default: ParamDefault::Int(256),
-    identity: true,
     doc: "Size of the machine that the jobs are made for; the platform's size unless `procs` says otherwise.",
 };
 

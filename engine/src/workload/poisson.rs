@@ -19,7 +19,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
             unit: "1/h",
             default: Default::Real(10.0),
-            identity: true,
             doc: "Mean arrivals an hour.",
         },
         Param {
@@ -27,7 +26,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
             unit: "s",
             default: Default::Real(3600.0),
-            identity: true,
             doc: "Mean of the exponential run time.",
         },
         Param {
@@ -35,7 +33,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 1 << 30 },
             unit: "procs",
             default: Default::Int(64),
-            identity: true,
             doc: "Greatest size; see `poisson_sizes`.",
         },
         Param {
@@ -43,7 +40,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["uniform", "power-of-two"]),
             unit: "",
             default: Default::Text("uniform"),
-            identity: true,
             doc: "Sizes are uniform on 1..=poisson_size_max, or on the powers of two up to poisson_size_max.",
         },
     ],

@@ -10,7 +10,6 @@ pub const JOBS: Param = Param {
     ty: Type::Int { min: 1, max: 1 << 40 },
     unit: "jobs",
     default: Default::Int(30),
-    identity: true,
     doc: "Number of jobs in the list.",
 };
 /// Nodes of the machine that base times are measured on.
@@ -19,7 +18,6 @@ pub const NODES: Param = Param {
     ty: Type::Int { min: 1, max: 1 << 30 },
     unit: "procs",
     default: Default::Int(150),
-    identity: true,
     doc: "Nodes (the simulated procs) on which a base time is measured: a job on n nodes runs base * nodes/n (eq. 3). The \
           platform has this size unless its `procs` says otherwise.",
 };
@@ -42,7 +40,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["large", "mixed", "small"]),
             unit: "",
             default: Default::Text("mixed"),
-            identity: true,
             doc: "All jobs are large, all are small, or half are large (rounded down) in random order.",
         },
         Param {
@@ -50,7 +47,6 @@ pub const COMPONENT: Component = Component {
             ty: SIZE,
             unit: "procs",
             default: Default::Int(50),
-            identity: true,
             doc: "Least size of a large job.",
         },
         Param {
@@ -58,7 +54,6 @@ pub const COMPONENT: Component = Component {
             ty: SIZE,
             unit: "procs",
             default: Default::Int(80),
-            identity: true,
             doc: "Greatest size of a large job; sizes are uniform.",
         },
         Param {
@@ -66,7 +61,6 @@ pub const COMPONENT: Component = Component {
             ty: SIZE,
             unit: "procs",
             default: Default::Int(20),
-            identity: true,
             doc: "Least size of a small job. The paper only says that small jobs have fewer than 50 nodes.",
         },
         Param {
@@ -74,7 +68,6 @@ pub const COMPONENT: Component = Component {
             ty: SIZE,
             unit: "procs",
             default: Default::Int(49),
-            identity: true,
             doc: "Greatest size of a small job; sizes are uniform.",
         },
         Param {
@@ -82,7 +75,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 255 },
             unit: "",
             default: Default::Int(3),
-            identity: true,
             doc: "Number of priorities, which are uniform; 1 is the highest.",
         },
         Param {
@@ -90,7 +82,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 255 },
             unit: "",
             default: Default::Int(6),
-            identity: true,
             doc: "Number of workload types (classes of jobs), which are uniform.",
         },
         Param {
@@ -98,7 +89,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 0.0, max: 1e12 },
             unit: "s",
             default: Default::Reals(&[640.97]),
-            identity: true,
             doc: "Run time at the top gear on all nodes, one for each workload type, or one for all. The default is that of \
                   xRAGE (Table III); the paper does not publish the times of its simulations.",
         },
@@ -107,7 +97,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e12, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.0),
-            identity: true,
             doc: "Mean of the exponential times between submits; 0: all jobs are submitted at 0.",
         },
     ],

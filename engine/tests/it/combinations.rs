@@ -39,7 +39,7 @@ fn sample(param: &Param, component: &Component) -> Option<Value> {
         (_, Default::Required, Type::Int { min, max }) => Some(Value::Int((min + 1).clamp(min, max))),
         (_, Default::Required, Type::Bool) => Some(Value::Bool(true)),
         (_, Default::Required, Type::OneOf(names)) => Some(Value::Text(names[0].to_owned())),
-        (_, Default::Required, Type::Text) => panic!("say what {} of {} is to be", param.name, component.role.key()),
+        (_, Default::Required, Type::Locator) => panic!("say what {} of {} is to be", param.name, component.role.key()),
         (_, Default::Required, Type::Reals { min, max }) => Some(Value::Reals(vec![(min + 0.5).clamp(min, max)])),
         _ => None,
     }

@@ -29,7 +29,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["separate", "class", "common"]),
             unit: "",
             default: Default::Text("common"),
-            identity: true,
             doc: "Where a job waits when all servers are busy: at the server with the fewest jobs, at the server class with \
                   the fewest waiting jobs, or in one queue.",
         },
@@ -38,7 +37,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["energy-efficiency", "high-performance"]),
             unit: "",
             default: Default::Text("energy-efficiency"),
-            identity: true,
             doc: "Which server class comes first: the one with the most operations a second per watt, or with the most \
                   operations a second (of equal ones the lower busy power).",
         },
@@ -47,7 +45,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["on", "off"]),
             unit: "",
             default: Default::Text("on"),
-            identity: true,
             doc: "Whether idle servers draw their idle power or none (Do et al. 2013, eq. 3 and 4); jobs start on them without \
                   delay in both cases. Both energies per job are columns of every row.",
         },

@@ -22,7 +22,6 @@ pub const COMPONENT: Component = Component {
         ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
         unit: "s",
         default: Default::Real(20_000.0),
-        identity: true,
         doc: "Simulated time, in the unit of the rates.",
     }],
     ..Component::QUEUES

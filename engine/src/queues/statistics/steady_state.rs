@@ -19,7 +19,6 @@ const fn precision(name: &'static str, doc: &'static str) -> Param {
         ty: Type::Real { min: 0.0, max: 1.0, min_allowed: false, unlimited: false },
         unit: "",
         default: Default::Unset,
-        identity: true,
         doc,
     }
 }
@@ -38,7 +37,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.5, max: 0.999_999, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(0.99),
-            identity: true,
             doc: "Level of the confidence intervals.",
         },
         precision("response_precision", "Half-width / mean of the response time at which the run may end."),
@@ -49,7 +47,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 32, max: 1 << 50 },
             unit: "jobs",
             default: Default::Int(1_000_000),
-            identity: true,
             doc: "Least number of measured jobs, rounded up to a multiple of 32. Without a given precision, the run ends \
                   there.",
         },
@@ -58,7 +55,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 32, max: 1 << 50 },
             unit: "jobs",
             default: Default::Int(1 << 30),
-            identity: true,
             doc: "Greatest number of measured jobs: a run that would exceed it by another doubling ends without the \
                   precision.",
         },
@@ -67,7 +63,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: 1 << 50 },
             unit: "jobs",
             default: Default::Int(10_000),
-            identity: true,
             doc: "Number of first completions that are simulated but left out of all statistics.",
         },
         Param {
@@ -75,7 +70,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 1e-9, max: 1e9, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.1),
-            identity: true,
             doc: "Distance of the points of the series response_time_cdf.",
         },
         Param {
@@ -83,7 +77,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 1e-9, max: 1e9, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(20.0),
-            identity: true,
             doc: "Last point of the series response_time_cdf.",
         },
     ],

@@ -43,7 +43,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["combined", "batch-interactive"]),
             unit: "",
             default: Default::Text("combined"),
-            identity: true,
             doc: "`combined` draws all jobs from one set of constants (\"whole sample\"); `batch-interactive` merges two \
                   independent streams of batch and of interactive jobs, each with its own.",
         },

@@ -11,7 +11,6 @@ pub(super) const PRIORITY_FROM: Param = Param {
     ty: FIELDS,
     unit: "",
     default: Default::Text("none"),
-    identity: true,
     doc: "Field of the log with a job's priority (fields 15, 12 and 13). With `none`, jobs of a generator keep its priority, \
           and jobs of a log have priority 1. Priority 1 is the highest.",
 };
@@ -21,7 +20,6 @@ pub(super) const PRIORITY_MAP: Param = Param {
     ty: PAIRS,
     unit: "",
     default: Default::Unset,
-    identity: true,
     doc: "Pairs of a value of the field `priority_from` and its priority, one after the other ([3, 1, 4, 2]: 3 has priority \
           1, 4 has 2); values that are not listed, and jobs without a value, have priority 1. If not given, the value \
           itself is the priority, from 1 to 255.",
@@ -32,7 +30,6 @@ pub(super) const CLASS_FROM: Param = Param {
     ty: FIELDS,
     unit: "",
     default: Default::Text("none"),
-    identity: true,
     doc: "Field of the log with a job's class, which selects its tables of run time and power. With `none`, jobs of a \
           generator keep its class, and jobs of a log have class 1.",
 };
@@ -42,7 +39,6 @@ pub(super) const CLASS_MAP: Param = Param {
     ty: PAIRS,
     unit: "",
     default: Default::Unset,
-    identity: true,
     doc: "Pairs of a value of the field `class_from` and its class (from 1), as in `priority_map`.",
 };
 

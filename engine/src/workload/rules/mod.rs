@@ -37,7 +37,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["requested", "allocated"]),
             unit: "",
             default: Default::Text("requested"),
-            identity: true,
             doc: "Which processor count of the log is preferred; the other is the fallback, then `missing_procs` applies.",
         },
         Param {
@@ -45,7 +44,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["one", "drop"]),
             unit: "",
             default: Default::Text("one"),
-            identity: true,
             doc: "A record without any processor count becomes a job of one proc, or is dropped.",
         },
         Param {
@@ -53,7 +51,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.0),
-            identity: true,
             doc: "Records with a shorter run time are dropped (those without one, -1, always).",
         },
         Param {
@@ -61,7 +58,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["user", "exact"]),
             unit: "",
             default: Default::Text("user"),
-            identity: true,
             doc: "Estimates that the scheduler uses: the requested times of the log, or the true run times.",
         },
         Param {
@@ -69,7 +65,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Unset,
-            identity: true,
             doc: "Estimate of a job without a requested time; if not given, its run time.",
         },
         Param {
@@ -77,7 +72,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["kill", "run-on"]),
             unit: "",
             default: Default::Text("kill"),
-            identity: true,
             doc: "A job that outlives its estimate is killed at it, or runs on.",
         },
         Param {
@@ -85,7 +79,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["error", "clamp", "drop"]),
             unit: "",
             default: Default::Text("error"),
-            identity: true,
             doc: "What happens to a job wider than the machine.",
         },
         Param {
@@ -93,7 +86,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["file", "job_id"]),
             unit: "",
             default: Default::Text("file"),
-            identity: true,
             doc: "Order of jobs with equal submit times.",
         },
         Param {
@@ -101,7 +93,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Slice: first job number (field 1) kept.",
         },
         Param {
@@ -109,7 +100,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Slice: first job number after the slice (half-open).",
         },
         Param {
@@ -117,7 +107,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Slice: position (from 0) of the first record kept.",
         },
         Param {
@@ -125,7 +114,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Slice: position of the first record after the slice (half-open).",
         },
         Param {
@@ -133,7 +121,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Unset,
-            identity: true,
             doc: "Slice: least submit time kept, in the log's own seconds.",
         },
         Param {
@@ -141,7 +128,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Unset,
-            identity: true,
             doc: "Slice: first submit time after the slice (half-open).",
         },
         Param {
@@ -149,7 +135,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e9, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Real(1.0),
-            identity: true,
             doc: "Interarrival times are multiplied by this; below 1 raises the load.",
         },
         Param {
@@ -157,7 +142,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 1 << 30 },
             unit: "procs",
             default: Default::Unset,
-            identity: true,
             doc: "Processors of the machine that the jobs come from, instead of the number in the log's header; the \
                   platform has this size unless its `procs` says otherwise.",
         },

@@ -21,7 +21,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["period", "total"]),
             unit: "",
             default: Default::Text("period"),
-            identity: true,
             doc: "Whether the utilization is that of the last period or of the time since the beginning.",
         },
         by_frequency(
@@ -49,7 +48,7 @@ pub const COMPONENT: Component = Component {
 /// A parameter with a value above 0 for each frequency.
 const fn by_frequency(name: &'static str, unit: &'static str, default: &'static [f64], doc: &'static str) -> Param {
     let ty = Type::Reals { min: 1e-6, max: 1e9 };
-    Param { name, ty, unit, default: Default::Reals(default), identity: true, doc }
+    Param { name, ty, unit, default: Default::Reals(default), doc }
 }
 
 /// One frequency of a server.

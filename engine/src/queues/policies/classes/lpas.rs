@@ -28,7 +28,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Target capacity as a share s of the way from 1 to lambda*: c = 1 + s (lambda* - 1); 0.5 is the paper's \
                   midpoint. Instead of `lpas_capacity`.",
         },

@@ -23,7 +23,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(0.1),
-            identity: true,
             doc: "T: above (1 - T) W one more server is switched on, below (1 - 2T) W one is switched off.",
         },
         vector(

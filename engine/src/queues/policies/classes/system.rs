@@ -8,7 +8,7 @@ const SERVERS_MAX: f64 = 65_536.0;
 
 /// A vector parameter of rates, powers or factors.
 pub(super) const fn vector(name: &'static str, unit: &'static str, default: Default, doc: &'static str) -> Param {
-    Param { name, ty: Type::Reals { min: 0.0, max: 1e300 }, unit, default, identity: true, doc }
+    Param { name, ty: Type::Reals { min: 0.0, max: 1e300 }, unit, default, doc }
 }
 
 /// A positive real parameter.
@@ -20,12 +20,12 @@ pub(super) const fn positive(
     doc: &'static str,
 ) -> Param {
     let ty = Type::Real { min: 0.0, max, min_allowed: false, unlimited: false };
-    Param { name, ty, unit, default, identity: true, doc }
+    Param { name, ty, unit, default, doc }
 }
 
 /// Instants of changes.
 const fn instants(name: &'static str, doc: &'static str) -> Param {
-    Param { name, ty: Type::Reals { min: 1e-9, max: 1e15 }, unit: "s", default: Default::Unset, identity: true, doc }
+    Param { name, ty: Type::Reals { min: 1e-9, max: 1e15 }, unit: "s", default: Default::Unset, doc }
 }
 
 /// Arrivals of classes of jobs.
@@ -51,7 +51,6 @@ pub const SOURCE: Component = Component {
             ty: Type::Reals { min: 1e-9, max: 1e9 },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Factor of all arrival rates from each instant of `arrivals_change_at_s`; 1 before the first.",
         },
     ],
@@ -63,7 +62,6 @@ const GROUP_SERVERS: Param = Param {
     ty: Type::Reals { min: 1.0, max: SERVERS_MAX },
     unit: "servers",
     default: Default::Unset,
-    identity: true,
     doc: "Number of servers of each group, whole numbers; if not given, every group has one server.",
 };
 
@@ -78,7 +76,6 @@ const SPEED_CHANGE_GROUPS: Param = Param {
     ty: Type::Reals { min: 1.0, max: SERVERS_MAX },
     unit: "",
     default: Default::Unset,
-    identity: true,
     doc: "Number of the group that changes at each instant of `speed_change_at_s`, from 1.",
 };
 
@@ -142,7 +139,6 @@ pub const STRUCTURED: Component = Component {
             ty: Type::Real { min: 0.0, max: 0.999, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(0.0),
-            identity: true,
             doc: "All a and b are uniform on (-this, this), a pair for each class and group.",
         },
         Param {
@@ -150,7 +146,6 @@ pub const STRUCTURED: Component = Component {
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "",
             default: Default::Int(1),
-            identity: true,
             doc: "Seed of a and b, apart from the task's seed, so that replications share their system.",
         },
     ],
