@@ -1,9 +1,9 @@
-//! Short ways to write specs.
+//! Builds specs for tests.
 use powersweep_engine::components;
 use powersweep_engine::workload::Workload;
 use powersweep_engine::{Choice, Details, JobRecord, Limits, Role, SimError, SimSpec, Summary, Value};
 
-/// The summary of a simulation of jobs, and their records if `rows` are wanted.
+/// Simulates batch jobs: returns the summary, and writes the records of jobs to `rows`.
 pub(crate) fn simulate(
     spec: &SimSpec,
     workload: &Workload,
@@ -33,7 +33,7 @@ impl Build {
         self
     }
 
-    /// Sets a parameter of whichever chosen component has it.
+    /// Sets a parameter of the chosen component that has it.
     pub(crate) fn set(mut self, name: &str, value: Value) -> Build {
         let role =
             self.0.choices().find(|p| p.component().params.iter().any(|q| q.name == name)).unwrap().component().role;

@@ -1,4 +1,4 @@
-//! Structured systems: the printed decomposition, betas, the generator, Lemma 1.
+//! Structured systems: the published decomposition and betas, the generator, Lemma 1.
 use powersweep_engine::lp::structured::{self, Decomposition, Factors};
 use powersweep_engine::lp::{self, System};
 use proptest::prelude::*;
@@ -30,10 +30,10 @@ fn the_printed_system_is_the_product_of_its_factors() {
 }
 
 #[test]
-fn the_printed_decomposition() {
+fn the_decomposition_equals_the_printed_one() {
     let found = Decomposition::of(&systems::ALMOST_RATES, 4).expect("a matrix");
     within(&found.singular, &[99.68, 8.89, 7.05, 1.45], 0.01);
-    // Columns of U and V are determined up to a common sign.
+    // Columns of U and V are unique up to a common sign.
     let left = [
         [-0.17, -0.30, -0.80, -0.48],
         [-0.48, -0.81, 0.31, 0.15],
@@ -101,9 +101,9 @@ fn almost_structured_systems_stay_within_the_spread() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Lemma 1: with no low power, a machine has a load only if every machine of smaller beta has one.
+    /// Lemma 1, for machines without idle power.
     #[test]
-    fn lemma_1(
+    fn a_machine_has_a_load_only_if_all_machines_of_smaller_beta_have_one(
         classes_per_s in proptest::collection::vec(0.2_f64..5.0, 1..5),
         machines in proptest::collection::vec((0.2_f64..10.0, 1_u32..40), 2..8),
         arrivals in proptest::collection::vec(0.1_f64..5.0, 4),
