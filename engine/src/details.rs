@@ -41,16 +41,6 @@ pub struct Details {
 }
 
 impl Details {
-    /// Asks for the records of jobs alone.
-    pub fn jobs() -> Details {
-        Details { jobs: Some(Vec::new()), series: None }
-    }
-
-    /// Asks for the series alone.
-    pub fn series() -> Details {
-        Details { jobs: None, series: Some(Vec::new()) }
-    }
-
     pub(crate) fn clear(&mut self) {
         self.jobs.iter_mut().for_each(Vec::clear);
         self.series.iter_mut().for_each(Vec::clear);

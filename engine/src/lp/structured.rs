@@ -28,27 +28,18 @@ pub struct Matrices {
 }
 
 impl Factors {
-    /// The structured system: mu_ij = gamma_j mu_i, M_ij = beta_j mu_ij.
-    pub fn exact(&self) -> Matrices {
-        self.matrices(|| (0.0, 0.0))
-    }
-
     /// An almost structured system: mu_ij = gamma_j mu_i (1 + a), M_ij = beta_j mu_ij (1 + b). All a and b are uniform on
-    /// (-`spread`, `spread`), each kind from its own stream of the seed. The paper's spread is 0.5.
+    /// (-`spread`, `spread`), each kind from its own stream of the seed. The paper's spread is 0.5; with 0 the system is
+    /// structured.
     pub fn almost(&self, spread: f64, seed: u64) -> Matrices {
-        let mut rates = Philox::stream(seed, Purpose::RateError);
-        let mut powers = Philox::stream(seed, Purpose::PowerError);
-        self.matrices(|| (rates.uniform_in(-spread, spread), powers.uniform_in(-spread, spread)))
-    }
-
-    fn matrices(&self, mut errors: impl FnMut() -> (f64, f64)) -> Matrices {
+        let mut rate_errors = Philox::stream(seed, Purpose::RateError);
+        let mut power_errors = Philox::stream(seed, Purpose::PowerError);
         let (mut rates_per_s, mut busy_w) = (Vec::new(), Vec::new());
         for class_per_s in &self.classes_per_s {
             for (machine, beta) in self.machines.iter().zip(&self.betas) {
-                let (rate_error, power_error) = errors();
-                let rate = machine * class_per_s * (1.0 + rate_error);
+                let rate = machine * class_per_s * (1.0 + rate_errors.uniform_in(-spread, spread));
                 rates_per_s.push(rate);
-                busy_w.push(beta * rate * (1.0 + power_error));
+                busy_w.push(beta * rate * (1.0 + power_errors.uniform_in(-spread, spread)));
             }
         }
         Matrices { rates_per_s, busy_w }

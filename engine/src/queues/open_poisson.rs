@@ -19,13 +19,11 @@ pub const COMPONENT: Component = Component {
             doc: "Arrival rate as a share of the cluster's capacity: U = rate * work_mean / rate of all servers; below 1. \
                   Instead of arrival_rate_per_s.",
         },
-        Param {
-            name: "utilization_of",
-            ty: Type::OneOf(&["present", "unslowed"]),
-            unit: "",
-            default: Default::Text("present"),
-            doc: "Whether the capacity in target_utilization includes rate_factor (`present`) or not (`unslowed`).",
-        },
+        Param::one_of(
+            "utilization_of",
+            &["present", "unslowed"],
+            "Whether the capacity in target_utilization includes rate_factor (`present`) or not (`unslowed`).",
+        ),
         Param {
             name: "arrival_rate_per_s",
             ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
@@ -33,14 +31,12 @@ pub const COMPONENT: Component = Component {
             default: Default::Unset,
             doc: "Arrivals a second. Instead of target_utilization.",
         },
-        Param {
-            name: "work_distribution",
-            ty: Type::OneOf(&["exponential", "deterministic", "hyperexponential", "gamma"]),
-            unit: "",
-            default: Default::Text("exponential"),
-            doc: "Distribution of a job's work, drawn at arrival; a server of rate r needs work / r seconds. \
+        Param::one_of(
+            "work_distribution",
+            &["exponential", "deterministic", "hyperexponential", "gamma"],
+            "Distribution of a job's work, drawn at arrival; a server of rate r needs work / r seconds. \
                   `hyperexponential` has two phases with balanced means.",
-        },
+        ),
         Param {
             name: "work_mean",
             ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },

@@ -31,13 +31,11 @@ pub const COMPONENT: Component = Component {
             doc: "Operations a second of a server of each class at full load, C_s (ssj_ops of SPECpower_ssj2008). The \
                   default serves any number of classes: further ones are like the third.",
         },
-        Param {
-            name: "rate_rounding",
-            ty: Type::OneOf(&["hundredths", "none"]),
-            unit: "",
-            default: Default::Text("hundredths"),
-            doc: "How the rates C_s/max C are rounded. The paper's results are for 1, 0.82 and 0.43 (`hundredths`).",
-        },
+        Param::one_of(
+            "rate_rounding",
+            &["hundredths", "none"],
+            "How the rates C_s/max C are rounded. The paper's results are for 1, 0.82 and 0.43 (`hundredths`).",
+        ),
         Param {
             name: "class_rates_per_s",
             ty: Type::Reals { min: 1e-9, max: 1e9 },
@@ -175,12 +173,6 @@ fn relative(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value / most).collect()
 }
 
-/// Whether a list of the platform is the default, which serves any number of classes.
-fn is_default(platform: &Choice, name: &str) -> bool {
-    let default = COMPONENT.params.iter().find(|param| param.name == name).map(|param| param.default);
-    matches!(default, Some(Default::Reals(values)) if *values == *platform.reals(name))
-}
-
 /// The problems of a platform, see [`Component::problems`].
 pub(super) fn problems(platform: &Choice) -> Vec<String> {
     let servers = platform.reals("class_servers");
@@ -195,11 +187,8 @@ pub(super) fn problems(platform: &Choice) -> Vec<String> {
     for name in ["class_ops_per_s", "class_rates_per_s", "class_busy_w", "class_idle_w"] {
         // Given rates replace the operations.
         let unused = name == "class_ops_per_s" && platform.get("class_rates_per_s").is_some();
-        if !unused
-            && platform.get(name).is_some()
-            && !is_default(platform, name)
-            && platform.reals(name).len() != servers.len()
-        {
+        // The defaults serve any number of classes.
+        if !unused && !platform.is_default(name) && platform.reals(name).len() != servers.len() {
             let found = platform.reals(name).len();
             problems.push(format!("`{name}` has {found} values, `class_servers` has {}: one a class", servers.len()));
         }

@@ -155,6 +155,28 @@ pub struct ValueError {
 }
 
 impl Param {
+    /// A parameter with one of a few names; the first is the default.
+    pub const fn one_of(name: &'static str, names: &'static [&'static str], doc: &'static str) -> Param {
+        Param { name, ty: Type::OneOf(names), unit: "", default: Default::Text(names[0]), doc }
+    }
+
+    /// A truth value, `false` by default.
+    pub const fn flag(name: &'static str, doc: &'static str) -> Param {
+        Param { name, ty: Type::Bool, unit: "", default: Default::Bool(false), doc }
+    }
+
+    /// A real above 0, up to `max`.
+    pub const fn positive(
+        name: &'static str,
+        max: f64,
+        unit: &'static str,
+        default: Default,
+        doc: &'static str,
+    ) -> Param {
+        let ty = Type::Real { min: 0.0, max, min_allowed: false, unlimited: false };
+        Param { name, ty, unit, default, doc }
+    }
+
     /// Whether the value is part of a task's identity.
     pub fn is_identity(&self) -> bool {
         self.ty != Type::Locator

@@ -70,20 +70,15 @@ pub const COMPONENT: Component = Component {
             default: Default::Real(0.0),
             doc: "Jobs submitted less than this before the last submit are left out of the statistics.",
         },
-        Param {
-            name: "warmup_rule",
-            ty: Type::OneOf(&["fixed", "mser5"]),
-            unit: "",
-            default: Default::Text("fixed"),
-            doc: "`mser5` chooses the warm-up itself, by MSER-5 on the waits (White 1997), on top of the fixed one.",
-        },
-        Param {
-            name: "fairness",
-            ty: Type::Bool,
-            unit: "",
-            default: Default::Bool(false),
-            doc: "Whether the delay of each job against strict first come, first served is measured (a second simulation).",
-        },
+        Param::one_of(
+            "warmup_rule",
+            &["fixed", "mser5"],
+            "`mser5` chooses the warm-up itself, by MSER-5 on the waits (White 1997), on top of the fixed one.",
+        ),
+        Param::flag(
+            "fairness",
+            "Whether the delay of each job against strict first come, first served is measured (a second simulation).",
+        ),
         Param {
             name: "sla_slowdown",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
@@ -99,21 +94,12 @@ pub const COMPONENT: Component = Component {
             default: Default::Unset,
             doc: "Least number of procs of a job that counts as large in `turnaround_s_mean_large` (Zhang et al. 2014: 50).",
         },
-        Param {
-            name: "watch_machine",
-            ty: Type::Bool,
-            unit: "",
-            default: Default::Bool(false),
-            doc: "Whether CPU utilization and the series of power, frequency and occupancy are measured without a power \
+        Param::flag(
+            "watch_machine",
+            "Whether CPU utilization and the series of power, frequency and occupancy are measured without a power \
                   cap, too.",
-        },
-        Param {
-            name: "node_lists",
-            ty: Type::Bool,
-            unit: "",
-            default: Default::Bool(false),
-            doc: "Whether the rows of the table `jobs` say which nodes each job held (first fit).",
-        },
+        ),
+        Param::flag("node_lists", "Whether the rows of the table `jobs` say which nodes each job held (first fit)."),
     ],
     ..Component::BATCH
 };

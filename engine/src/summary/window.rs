@@ -37,8 +37,8 @@ pub(super) fn measured(statistics: &Choice, jobs: &[Job], outcomes: &[Outcome]) 
     if statistics.text("warmup_rule") != "mser5" {
         return window;
     }
-    let cut = mser5(window.clone().map(|i| outcomes[i].start_s - jobs[i].submit_s));
-    window.start + cut..window.end
+    let waits: Vec<f64> = window.clone().map(|i| outcomes[i].start_s - jobs[i].submit_s).collect();
+    window.start + mser5(&waits)..window.end
 }
 
 /// The jobs between the fixed warm-up and cool-down. Jobs are in order of submit, so that they are one range.
@@ -56,17 +56,9 @@ fn fixed(statistics: &Choice, jobs: &[Job]) -> Range<usize> {
 ///
 /// With batch means Y_1 .. Y_k of five values each, it is 5 d for the least d in 0 ..= k/2 that minimises the sum over
 /// i > d of (Y_i - M)^2 / (k - d)^2, where M is the mean of the Y_i with i > d. Fewer than five last values are ignored.
-fn mser5(values: impl Iterator<Item = f64>) -> usize {
-    let mut means = Vec::new();
-    let (mut sum, mut filled) = (0.0, 0);
-    for value in values {
-        sum += value;
-        filled += 1;
-        if filled == BATCH {
-            means.push(sum / BATCH as f64);
-            (sum, filled) = (0.0, 0);
-        }
-    }
+fn mser5(values: &[f64]) -> usize {
+    let (batches, _) = values.as_chunks::<BATCH>();
+    let means: Vec<f64> = batches.iter().map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
     let total = means.len();
     // From the back by Welford's recurrence: one pass without cancellation.
     let (mut mean, mut squares) = (0.0, 0.0);

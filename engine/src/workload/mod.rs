@@ -102,7 +102,7 @@ impl Generator {
     }
 }
 
-/// One job, as it is simulated.
+/// One simulated job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     /// Job number of the log (field 1), or the position from 1 in a generated workload.

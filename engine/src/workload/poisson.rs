@@ -14,20 +14,14 @@ pub const COMPONENT: Component = Component {
         super::SYNTHETIC_JOBS,
         super::SYNTHETIC_PROCS,
         super::ESTIMATE_FACTOR_MAX,
-        Param {
-            name: "poisson_rate_per_h",
-            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
-            unit: "1/h",
-            default: Default::Real(10.0),
-            doc: "Mean arrivals an hour.",
-        },
-        Param {
-            name: "poisson_run_mean_s",
-            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
-            unit: "s",
-            default: Default::Real(3600.0),
-            doc: "Mean of the exponential run time.",
-        },
+        Param::positive("poisson_rate_per_h", f64::MAX, "1/h", Default::Real(10.0), "Mean arrivals an hour."),
+        Param::positive(
+            "poisson_run_mean_s",
+            f64::MAX,
+            "s",
+            Default::Real(3600.0),
+            "Mean of the exponential run time.",
+        ),
         Param {
             name: "poisson_size_max",
             ty: Type::Int { min: 1, max: 1 << 30 },
@@ -35,13 +29,11 @@ pub const COMPONENT: Component = Component {
             default: Default::Int(64),
             doc: "Greatest size; see `poisson_sizes`.",
         },
-        Param {
-            name: "poisson_sizes",
-            ty: Type::OneOf(&["uniform", "power-of-two"]),
-            unit: "",
-            default: Default::Text("uniform"),
-            doc: "Sizes are uniform on 1..=poisson_size_max, or on the powers of two up to poisson_size_max.",
-        },
+        Param::one_of(
+            "poisson_sizes",
+            &["uniform", "power-of-two"],
+            "Sizes are uniform on 1..=poisson_size_max, or on the powers of two up to poisson_size_max.",
+        ),
     ],
     ..Component::BATCH
 };

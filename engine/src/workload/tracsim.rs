@@ -22,7 +22,15 @@ pub const NODES: Param = Param {
           platform has this size unless its `procs` says otherwise.",
 };
 
-const SIZE: Type = Type::Int { min: 1, max: 1 << 30 };
+/// A bound of sizes.
+const fn size(name: &'static str, default: i64, doc: &'static str) -> Param {
+    Param { name, ty: Type::Int { min: 1, max: 1 << 30 }, unit: "procs", default: Default::Int(default), doc }
+}
+
+/// A number of priorities or types.
+const fn count(name: &'static str, default: i64, doc: &'static str) -> Param {
+    Param { name, ty: Type::Int { min: 1, max: 255 }, unit: "", default: Default::Int(default), doc }
+}
 
 /// Description of the generator.
 pub const COMPONENT: Component = Component {
@@ -42,48 +50,16 @@ pub const COMPONENT: Component = Component {
             default: Default::Text("mixed"),
             doc: "All jobs are large, all are small, or half are large (rounded down) in random order.",
         },
-        Param {
-            name: "tracsim_large_min",
-            ty: SIZE,
-            unit: "procs",
-            default: Default::Int(50),
-            doc: "Least size of a large job.",
-        },
-        Param {
-            name: "tracsim_large_max",
-            ty: SIZE,
-            unit: "procs",
-            default: Default::Int(80),
-            doc: "Greatest size of a large job; sizes are uniform.",
-        },
-        Param {
-            name: "tracsim_small_min",
-            ty: SIZE,
-            unit: "procs",
-            default: Default::Int(20),
-            doc: "Least size of a small job. The paper only says that small jobs have fewer than 50 nodes.",
-        },
-        Param {
-            name: "tracsim_small_max",
-            ty: SIZE,
-            unit: "procs",
-            default: Default::Int(49),
-            doc: "Greatest size of a small job; sizes are uniform.",
-        },
-        Param {
-            name: "tracsim_priorities_count",
-            ty: Type::Int { min: 1, max: 255 },
-            unit: "",
-            default: Default::Int(3),
-            doc: "Number of priorities, which are uniform; 1 is the highest.",
-        },
-        Param {
-            name: "tracsim_types_count",
-            ty: Type::Int { min: 1, max: 255 },
-            unit: "",
-            default: Default::Int(6),
-            doc: "Number of workload types (classes of jobs), which are uniform.",
-        },
+        size("tracsim_large_min", 50, "Least size of a large job."),
+        size("tracsim_large_max", 80, "Greatest size of a large job; sizes are uniform."),
+        size(
+            "tracsim_small_min",
+            20,
+            "Least size of a small job. The paper only says that small jobs have fewer than 50 nodes.",
+        ),
+        size("tracsim_small_max", 49, "Greatest size of a small job; sizes are uniform."),
+        count("tracsim_priorities_count", 3, "Number of priorities, which are uniform; 1 is the highest."),
+        count("tracsim_types_count", 6, "Number of workload types (classes of jobs), which are uniform."),
         Param {
             name: "tracsim_base_s",
             ty: Type::Reals { min: 0.0, max: 1e12 },

@@ -4,7 +4,7 @@ use powersweep_engine::{Details, JobRecord, Limits, Role, SimError, SimSpec, Sum
 use proptest::prelude::*;
 
 use crate::golden::workload;
-use crate::specs::{Build, simulate};
+use crate::specs::{Build, series_alone, simulate};
 
 /// A job: submit, run time, procs, priority.
 pub(crate) type Job = (f64, f64, u32, u8);
@@ -327,7 +327,7 @@ fn each_class_of_jobs_has_its_tables_of_power_and_run_time() {
 #[test]
 fn series_are_step_functions_whose_integral_is_the_energy() {
     let spec = tracsim("pdrc", &[28., 16.], 5.).0;
-    let mut details = Details::series();
+    let mut details = series_alone();
     let measured = powersweep_engine::simulate(&spec, &jobs(&PAIR), &Limits::NONE, &mut details).unwrap();
     let points = details.series.unwrap();
     let steps = |name: &str, level: Option<i64>| -> Vec<(f64, f64)> {

@@ -1,8 +1,8 @@
 //! Power caps together with capacity rules, under which procs sleep.
-use powersweep_engine::{Details, Limits, Role, Value};
+use powersweep_engine::{Limits, Role, Value};
 
 use crate::capped::{Job, jobs, platform, times};
-use crate::specs::Build;
+use crate::specs::{Build, series_alone};
 
 #[test]
 fn online_simulation_uses_the_cap_that_begins_at_its_instant() {
@@ -21,7 +21,7 @@ fn online_simulation_uses_the_cap_that_begins_at_its_instant() {
     times(build(1000.), &list, &expected);
     // If the cap falls a second later, 6 procs are active: four jobs start at the lowest gear, the fifth at 2000.
     let active = |build: Build| {
-        let mut details = Details::series();
+        let mut details = series_alone();
         powersweep_engine::simulate(&build.0, &jobs(&list), &Limits::NONE, &mut details).unwrap();
         let steps = details.series.unwrap().into_iter().filter(|p| p.series == "active_procs" && p.x <= 1000.);
         steps.map(|p| (p.x, p.value)).collect::<Vec<_>>()

@@ -5,6 +5,8 @@ use powersweep_engine::spec::{Choice, Role};
 use powersweep_engine::workload::{self, Workload};
 use powersweep_engine::{Details, Limits, QueueSummary, SimError, SimSpec, Value, simulate};
 
+use crate::specs::series_alone;
+
 /// The paper's cluster and policy at a utilization, with at least `jobs` measured jobs.
 pub(crate) fn spec(buffering: &str, priority: &str, utilization: f64, jobs: i64) -> SimSpec {
     let mut spec = SimSpec::new();
@@ -193,7 +195,7 @@ fn a_run_ends_by_precision_or_by_the_least_or_greatest_number_of_jobs() {
 
 #[test]
 fn the_distribution_of_response_times_is_a_series() {
-    let mut details = Details::series();
+    let mut details = series_alone();
     let mut spec = servers_of_rate_1(1.0, 0.5, 1_000_000);
     set(&mut spec, "cdf_step_s", Value::Real(0.5));
     set(&mut spec, "cdf_max_s", Value::Real(10.0));
@@ -380,7 +382,6 @@ fn the_common_queue_agrees_with_its_markov_chain() {
     }
 }
 
-/// Compares the exact chain with the paper's values, without a simulation.
 #[test]
 fn the_exact_chain_gives_the_printed_energies_and_service_time() {
     let (ee, hp) = (exact("energy-efficiency", 0.5), exact("high-performance", 0.5));
@@ -440,8 +441,7 @@ fn waits_are_ordered_by_scheme_and_energies_are_not() {
 #[test]
 fn long_runs_give_the_printed_values() {
     if std::env::var_os("POWERSWEEP_LONG").is_none() {
-        println!("skipped: POWERSWEEP_LONG is not set (10^9 jobs)");
-        return;
+        return println!("skipped: POWERSWEEP_LONG is not set (10^9 jobs)");
     }
     for priority in PRIORITIES {
         for utilization in LOADS {

@@ -3,7 +3,7 @@ use powersweep_engine::{Details, Limits, Role, SeriesPoint, SimSpec, Summary, Va
 
 use crate::golden::workload;
 use crate::logs;
-use crate::specs::{Build, simulate};
+use crate::specs::{Build, series_alone, simulate};
 
 /// Submit (s), run (s), estimate (s), procs.
 type Jobs<'a> = &'a [(f64, f64, f64, u32)];
@@ -135,7 +135,7 @@ fn weekly_series_by_hand() {
     // In the first week, 2 of 2 active procs are in use; job 2 ends in the third week.
     const WEEK: f64 = 604_800.0;
     let jobs = [(100., WEEK, WEEK, 2), (200., WEEK, WEEK, 1), (100. + WEEK, 86_400., 86_400., 1)];
-    let mut details = Details::series();
+    let mut details = series_alone();
     let spec = two_level().int("procs", 4).0;
     let mut workload = workload(&jobs);
     workload.log_waits_s = vec![0., WEEK - 100., -1.];

@@ -10,12 +10,17 @@ pub(crate) fn simulate(
     limits: &Limits<'_>,
     rows: Option<&mut Vec<JobRecord>>,
 ) -> Result<Summary, SimError> {
-    let mut details = if rows.is_some() { Details::jobs() } else { Details::default() };
+    let mut details = Details { jobs: rows.is_some().then(Vec::new), series: None };
     let measured = powersweep_engine::simulate(spec, workload, limits, &mut details)?;
     if let Some(rows) = rows {
         *rows = details.jobs.take().unwrap_or_default();
     }
     Ok(measured.jobs().expect("the spec is of jobs").clone())
+}
+
+/// Asks for the series alone.
+pub(crate) fn series_alone() -> Details {
+    Details { jobs: None, series: Some(Vec::new()) }
 }
 
 /// A spec on a log, with components and parameters given by name.

@@ -32,22 +32,18 @@ pub const COMPONENT: Component = Component {
             doc: "Where a job waits when all servers are busy: at the server with the fewest jobs, at the server class with \
                   the fewest waiting jobs, or in one queue.",
         },
-        Param {
-            name: "server_priority",
-            ty: Type::OneOf(&["energy-efficiency", "high-performance"]),
-            unit: "",
-            default: Default::Text("energy-efficiency"),
-            doc: "Which server class comes first: the one with the most operations a second per watt, or with the most \
+        Param::one_of(
+            "server_priority",
+            &["energy-efficiency", "high-performance"],
+            "Which server class comes first: the one with the most operations a second per watt, or with the most \
                   operations a second (of equal ones the lower busy power).",
-        },
-        Param {
-            name: "idle_servers",
-            ty: Type::OneOf(&["on", "off"]),
-            unit: "",
-            default: Default::Text("on"),
-            doc: "Whether idle servers draw their idle power or none (Do et al. 2013, eq. 3 and 4); jobs start on them without \
+        ),
+        Param::one_of(
+            "idle_servers",
+            &["on", "off"],
+            "Whether idle servers draw their idle power or none (Do et al. 2013, eq. 3 and 4); jobs start on them without \
                   delay in both cases. Both energies per job are columns of every row.",
-        },
+        ),
     ],
     problems,
     ..Component::QUEUES

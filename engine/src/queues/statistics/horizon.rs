@@ -7,7 +7,7 @@ use crate::limits::Limits;
 use crate::queues::kernel::arrivals::Arrivals;
 use crate::queues::kernel::policy::QueuePolicy;
 use crate::queues::kernel::simulation::{Simulation, Until};
-use crate::spec::{Choice, Component, Default, Param, Role, Type};
+use crate::spec::{Choice, Component, Default, Param, Role};
 
 /// Description of the statistics.
 pub const COMPONENT: Component = Component {
@@ -17,13 +17,13 @@ pub const COMPONENT: Component = Component {
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 5",
     doc: "Means of a run of queues that starts empty and ends at an instant: over the jobs completed by then, with the energy \
           of the whole time. Replications differ in their seeds.",
-    params: &[Param {
-        name: "horizon_s",
-        ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
-        unit: "s",
-        default: Default::Real(20_000.0),
-        doc: "Simulated time, in the unit of the rates.",
-    }],
+    params: &[Param::positive(
+        "horizon_s",
+        1e12,
+        "s",
+        Default::Real(20_000.0),
+        "Simulated time, in the unit of the rates.",
+    )],
     ..Component::QUEUES
 };
 

@@ -17,7 +17,7 @@ use self::arrivals::Arrivals;
 use super::estimates::Estimates;
 use super::{GeneratedJob, Generator};
 use crate::rng::{Philox, Purpose};
-use crate::spec::{Choice, Component, Default, Param, Role, Type};
+use crate::spec::{Choice, Component, Param, Role};
 
 mod arrivals;
 mod gamma;
@@ -38,14 +38,12 @@ pub const COMPONENT: Component = Component {
         super::SYNTHETIC_JOBS,
         super::SYNTHETIC_PROCS,
         super::ESTIMATE_FACTOR_MAX,
-        Param {
-            name: "lublin_types",
-            ty: Type::OneOf(&["combined", "batch-interactive"]),
-            unit: "",
-            default: Default::Text("combined"),
-            doc: "`combined` draws all jobs from one set of constants (\"whole sample\"); `batch-interactive` merges two \
+        Param::one_of(
+            "lublin_types",
+            &["combined", "batch-interactive"],
+            "`combined` draws all jobs from one set of constants (\"whole sample\"); `batch-interactive` merges two \
                   independent streams of batch and of interactive jobs, each with its own.",
-        },
+        ),
     ],
     ..Component::BATCH
 };

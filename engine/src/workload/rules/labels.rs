@@ -2,18 +2,16 @@
 use super::WorkloadError;
 use crate::spec::{Choice, Default, Param, Type};
 
-const FIELDS: Type = Type::OneOf(&["none", "queue", "user", "group"]);
+const FIELDS: &[&str] = &["none", "queue", "user", "group"];
 const PAIRS: Type = Type::Reals { min: 0.0, max: 2_147_483_647.0 };
 
 /// The field with priorities.
-pub(super) const PRIORITY_FROM: Param = Param {
-    name: "priority_from",
-    ty: FIELDS,
-    unit: "",
-    default: Default::Text("none"),
-    doc: "Field of the log with a job's priority (fields 15, 12 and 13). With `none`, jobs of a generator keep its priority, \
-          and jobs of a log have priority 1. Priority 1 is the highest.",
-};
+pub(super) const PRIORITY_FROM: Param = Param::one_of(
+    "priority_from",
+    FIELDS,
+    "Field of the log with a job's priority (fields 15, 12 and 13). With `none`, jobs of a generator keep its priority, \
+     and jobs of a log have priority 1. Priority 1 is the highest.",
+);
 /// The mapping from values to priorities.
 pub(super) const PRIORITY_MAP: Param = Param {
     name: "priority_map",
@@ -25,14 +23,12 @@ pub(super) const PRIORITY_MAP: Param = Param {
           itself is the priority, from 1 to 255.",
 };
 /// The field with classes.
-pub(super) const CLASS_FROM: Param = Param {
-    name: "class_from",
-    ty: FIELDS,
-    unit: "",
-    default: Default::Text("none"),
-    doc: "Field of the log with a job's class, which selects its tables of run time and power. With `none`, jobs of a \
-          generator keep its class, and jobs of a log have class 1.",
-};
+pub(super) const CLASS_FROM: Param = Param::one_of(
+    "class_from",
+    FIELDS,
+    "Field of the log with a job's class, which selects its tables of run time and power. With `none`, jobs of a \
+     generator keep its class, and jobs of a log have class 1.",
+);
 /// The mapping from values to classes.
 pub(super) const CLASS_MAP: Param = Param {
     name: "class_map",

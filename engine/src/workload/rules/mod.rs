@@ -24,6 +24,11 @@ use super::{Job, RuleCounts, WorkloadError};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 use labels::Labels;
 
+/// A bound of a slice of job numbers or records.
+const fn bound(name: &'static str, doc: &'static str) -> Param {
+    Param { name, ty: Type::Int { min: 0, max: i64::MAX }, unit: "", default: Default::Unset, doc }
+}
+
 /// Description of the rules.
 pub const COMPONENT: Component = Component {
     role: Role::Rules,
@@ -32,20 +37,16 @@ pub const COMPONENT: Component = Component {
     source: "Feitelson, Tsafrir & Krakov 2014",
     doc: "How the records of a log or a generator become the jobs that are simulated.",
     params: &[
-        Param {
-            name: "procs_field",
-            ty: Type::OneOf(&["requested", "allocated"]),
-            unit: "",
-            default: Default::Text("requested"),
-            doc: "Which processor count of the log is preferred; the other is the fallback, then `missing_procs` applies.",
-        },
-        Param {
-            name: "missing_procs",
-            ty: Type::OneOf(&["one", "drop"]),
-            unit: "",
-            default: Default::Text("one"),
-            doc: "A record without any processor count becomes a job of one proc, or is dropped.",
-        },
+        Param::one_of(
+            "procs_field",
+            &["requested", "allocated"],
+            "Which processor count of the log is preferred; the other is the fallback, then `missing_procs` applies.",
+        ),
+        Param::one_of(
+            "missing_procs",
+            &["one", "drop"],
+            "A record without any processor count becomes a job of one proc, or is dropped.",
+        ),
         Param {
             name: "min_run_s",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
@@ -53,13 +54,11 @@ pub const COMPONENT: Component = Component {
             default: Default::Real(0.0),
             doc: "Records with a shorter run time are dropped (those without one, -1, always).",
         },
-        Param {
-            name: "estimates",
-            ty: Type::OneOf(&["user", "exact"]),
-            unit: "",
-            default: Default::Text("user"),
-            doc: "Estimates that the scheduler uses: the requested times of the log, or the true run times.",
-        },
+        Param::one_of(
+            "estimates",
+            &["user", "exact"],
+            "Estimates that the scheduler uses: the requested times of the log, or the true run times.",
+        ),
         Param {
             name: "missing_estimate_s",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
@@ -67,55 +66,13 @@ pub const COMPONENT: Component = Component {
             default: Default::Unset,
             doc: "Estimate of a job without a requested time; if not given, its run time.",
         },
-        Param {
-            name: "overrun",
-            ty: Type::OneOf(&["kill", "run-on"]),
-            unit: "",
-            default: Default::Text("kill"),
-            doc: "A job that outlives its estimate is killed at it, or runs on.",
-        },
-        Param {
-            name: "wide_jobs",
-            ty: Type::OneOf(&["error", "clamp", "drop"]),
-            unit: "",
-            default: Default::Text("error"),
-            doc: "What happens to a job wider than the machine.",
-        },
-        Param {
-            name: "arrival_ties",
-            ty: Type::OneOf(&["file", "job_id"]),
-            unit: "",
-            default: Default::Text("file"),
-            doc: "Order of jobs with equal submit times.",
-        },
-        Param {
-            name: "job_number_from",
-            ty: Type::Int { min: 0, max: i64::MAX },
-            unit: "",
-            default: Default::Unset,
-            doc: "Slice: first job number (field 1) kept.",
-        },
-        Param {
-            name: "job_number_to",
-            ty: Type::Int { min: 0, max: i64::MAX },
-            unit: "",
-            default: Default::Unset,
-            doc: "Slice: first job number after the slice (half-open).",
-        },
-        Param {
-            name: "record_from",
-            ty: Type::Int { min: 0, max: i64::MAX },
-            unit: "",
-            default: Default::Unset,
-            doc: "Slice: position (from 0) of the first record kept.",
-        },
-        Param {
-            name: "record_to",
-            ty: Type::Int { min: 0, max: i64::MAX },
-            unit: "",
-            default: Default::Unset,
-            doc: "Slice: position of the first record after the slice (half-open).",
-        },
+        Param::one_of("overrun", &["kill", "run-on"], "A job that outlives its estimate is killed at it, or runs on."),
+        Param::one_of("wide_jobs", &["error", "clamp", "drop"], "What happens to a job wider than the machine."),
+        Param::one_of("arrival_ties", &["file", "job_id"], "Order of jobs with equal submit times."),
+        bound("job_number_from", "Slice: first job number (field 1) kept."),
+        bound("job_number_to", "Slice: first job number after the slice (half-open)."),
+        bound("record_from", "Slice: position (from 0) of the first record kept."),
+        bound("record_to", "Slice: position of the first record after the slice (half-open)."),
         Param {
             name: "submit_from_s",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },

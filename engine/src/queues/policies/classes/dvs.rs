@@ -1,7 +1,6 @@
 //! Dynamic voltage scaling of each server by its own utilization.
 use super::fcfs::Fcfs;
 use super::policy::{ClassPolicy, Setup};
-use super::system::positive;
 use crate::error::Stop;
 use crate::lp::System;
 use crate::queues::{Completed, Job, QueuePolicy, Servers, Speed, State};
@@ -15,14 +14,18 @@ pub const COMPONENT: Component = Component {
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 5.3",
     doc: "First come, first served. Each server has the lowest frequency that covers its own utilization.",
     params: &[
-        positive("dvs_period_s", 1e300, "s", Default::Real(1e-4), "Time between two choices of the frequencies."),
-        Param {
-            name: "dvs_utilization",
-            ty: Type::OneOf(&["period", "total"]),
-            unit: "",
-            default: Default::Text("period"),
-            doc: "Whether the utilization is that of the last period or of the time since the beginning.",
-        },
+        Param::positive(
+            "dvs_period_s",
+            1e300,
+            "s",
+            Default::Real(1e-4),
+            "Time between two choices of the frequencies.",
+        ),
+        Param::one_of(
+            "dvs_utilization",
+            &["period", "total"],
+            "Whether the utilization is that of the last period or of the time since the beginning.",
+        ),
         by_frequency(
             "dvs_mhz",
             "MHz",

@@ -1,7 +1,6 @@
 //! The power-aware LPAS policy.
 use super::policy::{ClassPolicy, Setup};
 use super::queues::ClassQueues;
-use super::system::positive;
 use crate::error::Stop;
 use crate::lp::System;
 use crate::queues::{Completed, Job, QueuePolicy, Servers, State};
@@ -15,7 +14,7 @@ pub const COMPONENT: Component = Component {
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 4",
     doc: "Servers follow the shares delta* of the linear program of least power that still serves the capacity c.",
     params: &[
-        positive(
+        Param::positive(
             "lpas_capacity",
             1e300,
             "",

@@ -1,7 +1,7 @@
 //! The ordered-beta policy of structured systems.
 use super::policy::{ClassPolicy, Setup};
 use super::queues::ClassQueues;
-use super::system::{self, Groups, positive, vector};
+use super::system::{self, Groups, vector};
 use crate::error::Stop;
 use crate::lp::System;
 use crate::queues::{Completed, Job, QueuePolicy, Servers, State};
@@ -16,8 +16,8 @@ pub const COMPONENT: Component = Component {
     doc: "Servers are switched on and off in the order of their power efficiencies, depending on the mean completion time \
           of the last window.",
     params: &[
-        positive("beta_window_s", 1e300, "s", Default::Real(25.0), "WS: time between decisions."),
-        positive("beta_target_s", 1e300, "s", Default::Real(0.2), "W: target of the mean completion time."),
+        Param::positive("beta_window_s", 1e300, "s", Default::Real(25.0), "WS: time between decisions."),
+        Param::positive("beta_target_s", 1e300, "s", Default::Real(0.2), "W: target of the mean completion time."),
         Param {
             name: "beta_tolerance",
             ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },

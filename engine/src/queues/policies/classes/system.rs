@@ -11,18 +11,6 @@ pub(super) const fn vector(name: &'static str, unit: &'static str, default: Defa
     Param { name, ty: Type::Reals { min: 0.0, max: 1e300 }, unit, default, doc }
 }
 
-/// A positive real parameter.
-pub(super) const fn positive(
-    name: &'static str,
-    max: f64,
-    unit: &'static str,
-    default: Default,
-    doc: &'static str,
-) -> Param {
-    let ty = Type::Real { min: 0.0, max, min_allowed: false, unlimited: false };
-    Param { name, ty, unit, default, doc }
-}
-
 /// Instants of changes.
 const fn instants(name: &'static str, doc: &'static str) -> Param {
     Param { name, ty: Type::Reals { min: 1e-9, max: 1e15 }, unit: "s", default: Default::Unset, doc }
@@ -38,7 +26,7 @@ pub const SOURCE: Component = Component {
           with a rate for each class.",
     params: &[
         vector("class_arrivals_per_s", "1/s", Default::Required, "alpha: mean arrivals of each class a second."),
-        positive(
+        Param::positive(
             "arrivals_factor",
             1e9,
             "",
