@@ -53,8 +53,8 @@ pub fn of(role: Role) -> impl Iterator<Item = &'static Component> {
     COMPONENTS.iter().copied().filter(move |e| e.role == role)
 }
 
-/// Whether a role applies to a model: whether some component of the model can fill it. Tasks ask this for every role, so
-/// that the answers are a table.
+/// Whether a role applies to a model: whether some component of the model can fill it. Read from a table, because every task
+/// asks it for every role.
 pub fn applies(role: Role, model: Model) -> bool {
     static APPLIES: LazyLock<[[bool; Model::ALL.len()]; Role::ALL.len()]> = LazyLock::new(|| {
         Role::ALL.map(|role| Model::ALL.map(|model| of(role).any(|component| component.model == model)))
@@ -161,7 +161,7 @@ impl std::default::Default for SimSpec {
     }
 }
 
-/// Every series. Components record no other.
+/// All series that components may record.
 pub const SERIES: &[Series] = &[
     weekly::ARRIVALS,
     weekly::DEMAND,

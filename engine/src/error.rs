@@ -41,7 +41,7 @@ pub enum SimError {
     Policy {
         /// Simulated time.
         now_s: f64,
-        /// What the kernel refused.
+        /// The refused decision.
         what: String,
     },
     /// The caller's deadline passed. Retryable elsewhere.

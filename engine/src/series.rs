@@ -15,9 +15,9 @@ crate::record! {
 /// One point of a series or of a distribution: a row of the `series` table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeriesPoint {
-    /// Name of the series; each is listed below with its unit and what `x` and `level` are.
+    /// Name of the series; the list of series has its unit and the meaning of `x` and `level`.
     pub series: &'static str,
-    /// What the series is split by, such as a gear index, a week or a class; null for a series that is not split.
+    /// Key by which the series is split, such as a gear index, a week or a class; null for a series that is not split.
     pub level: Option<i64>,
     /// Abscissa: an instant of the workload's clock (s), from which a step function holds its value; or the value at
     /// which a distribution is taken.

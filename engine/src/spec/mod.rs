@@ -110,7 +110,7 @@ pub struct Component {
     pub version: u32,
     /// Its source: paper and equation or table; empty without one.
     pub source: &'static str,
-    /// What it does, in a sentence or two.
+    /// Its effect, in a sentence or two.
     pub doc: &'static str,
     /// Its parameters.
     pub params: &'static [Param],

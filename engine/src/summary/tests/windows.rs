@@ -20,7 +20,7 @@ fn fixed_cuts_go_by_jobs_and_by_time() {
     let real = Value::Real;
     assert_eq!(cut(&waits, &[]), 0..20);
     assert_eq!(cut(&waits, &[("warmup_jobs", int(3)), ("cooldown_jobs", int(2))]), 3..18);
-    // Submits 100, 110, ..., 290: those before 130 and those after 260.
+    // The submits are 100, 110, ..., 290: jobs before 130 and after 260 are cut.
     assert_eq!(cut(&waits, &[("warmup_s", real(30.0)), ("cooldown_s", real(30.0))]), 3..17);
     // The longer of two cuts applies.
     assert_eq!(cut(&waits, &[("warmup_s", real(30.0)), ("warmup_jobs", int(5))]), 5..20);

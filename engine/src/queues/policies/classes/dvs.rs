@@ -14,13 +14,7 @@ pub const COMPONENT: Component = Component {
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 5.3",
     doc: "First come, first served. Each server has the lowest frequency that covers its own utilization.",
     params: &[
-        Param::positive(
-            "dvs_period_s",
-            1e300,
-            "s",
-            Default::Real(1e-4),
-            "Time between two choices of the frequencies.",
-        ),
+        Param::positive("dvs_period_s", 1e300, "s", Default::Real(1e-4), "Time between two choices of frequencies."),
         Param::one_of(
             "dvs_utilization",
             &["period", "total"],
