@@ -196,7 +196,8 @@ pub struct Summary {
     pub energy_transition_j: f64,
     /// Energy of the procs of suspended jobs (J), which is part of the jobs' `energy_j`; null without a power cap.
     pub energy_suspended_j: Option<f64>,
-    /// Energy of equipment that draws constant power besides the procs, `cooling_w` times the span (J); null if `cooling_w` is 0.
+    /// Energy of equipment that draws constant power besides the procs, `cooling_w` times the span (J); null if `cooling_w`
+    /// is 0.
     pub energy_static_j: Option<f64>,
     /// energy_total_j/jobs_count (J).
     pub energy_per_job_j: f64,

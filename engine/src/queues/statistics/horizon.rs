@@ -15,8 +15,8 @@ pub const COMPONENT: Component = Component {
     name: "horizon",
     version: 1,
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 5",
-    doc: "Means of a run of queues that starts empty and ends at an instant: over the jobs completed by then, with the energy \
-          of the whole time. Replications differ in their seeds.",
+    doc: "Means of a run of queues that starts empty and ends at an instant: over the jobs completed by then, with the \
+          energy of the whole time. Replications differ in their seeds.",
     params: &[Param::positive(
         "horizon_s",
         1e12,
