@@ -1,10 +1,10 @@
 //! The list of all components, the default of each role, and the combinations that are refused.
 //!
-//! This module knows every component; no component knows this module. From the list alone follow: what a manifest may say,
-//! the JSON Schema, `powersweep policies`, the typed parameter columns of the results, and a task's identity.
+//! This module knows every component; no component knows this module. Manifest keys, the JSON Schema, `powersweep policies`,
+//! the parameter columns of the results and task identities all derive from the list.
 //!
 //! Invariants (tested): a parameter name has one declaration, which components may share, so that it can be a column name;
-//! a default lies in its own range; defaults never change once released (identity leaves out values equal to the default).
+//! a default lies in its own range; a released default never changes (an identity leaves out values equal to the default).
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
@@ -15,8 +15,8 @@ use crate::series::Series;
 use crate::spec::{Choice, Component, Model, Role, SimSpec};
 use crate::{summary, workload};
 
-/// Every component of this build: roles in their order of [`Role::ALL`] for each model, and in each the order in which its
-/// components were added, which is that of their columns.
+/// Every component: by model, then by role in the order of [`Role::ALL`], then in the order in which components were added.
+/// The parameter columns of the results have this order.
 pub static COMPONENTS: LazyLock<Vec<&'static Component>> = LazyLock::new(|| {
     let mut all: Vec<&'static Component> = workload::FORMATS.iter().map(|format| &format.component).collect();
     all.extend(workload::GENERATORS.iter().map(|generator| &generator.component));
@@ -53,9 +53,13 @@ pub fn of(role: Role) -> impl Iterator<Item = &'static Component> {
     COMPONENTS.iter().copied().filter(move |e| e.role == role)
 }
 
-/// Whether a role has a say in a model: whether a component of the model can fill it.
+/// Whether a role applies to a model: whether some component of the model can fill it. Read from a table, because every task
+/// asks it for every role.
 pub fn applies(role: Role, model: Model) -> bool {
-    of(role).any(|component| component.model == model)
+    static APPLIES: LazyLock<[[bool; Model::ALL.len()]; Role::ALL.len()]> = LazyLock::new(|| {
+        Role::ALL.map(|role| Model::ALL.map(|model| of(role).any(|component| component.model == model)))
+    });
+    APPLIES[role as usize][model as usize]
 }
 
 impl Role {
@@ -95,25 +99,25 @@ impl SimSpec {
         self.choice(Role::Policy).component().model
     }
 
-    /// Whether a role's choice has a say in this simulation. Those that do not are at their defaults (see
-    /// [`SimSpec::problems`]) and have no value in the results.
+    /// Whether this simulation uses a role's choice. Unused choices have their defaults (see [`SimSpec::problems`]) and are
+    /// null in the results.
     pub fn applies(&self, role: Role) -> bool {
         applies(role, self.model())
     }
 
-    /// Problems that no single value shows: components of another model than the policy's, then what the components say
-    /// ([`Component::problems`]). Each is a sentence that names the parameters.
+    /// Problems of the spec as a whole: components of another model than the policy's or, if there are none, the problems
+    /// that the components report ([`Component::problems`]). Each is a sentence that names the parameters.
     pub fn problems(&self) -> Vec<String> {
-        let (ours, others): (Vec<Role>, Vec<Role>) = Role::ALL.into_iter().partition(|role| self.applies(*role));
-        let foreign = ours.iter().filter_map(|role| self.of_another_model(*role));
-        let mut problems: Vec<String> = foreign.chain(others.iter().filter_map(|role| self.unused(*role))).collect();
+        let roles = |apply: bool| Role::ALL.into_iter().filter(move |role| self.applies(*role) == apply);
+        let foreign = roles(true).filter_map(|role| self.of_another_model(role));
+        let mut problems: Vec<String> = foreign.chain(roles(false).filter_map(|role| self.unused(role))).collect();
         if problems.is_empty() {
-            problems.extend(ours.iter().flat_map(|role| (self.choice(*role).component().problems)(self)));
+            problems.extend(roles(true).flat_map(|role| (self.choice(role).component().problems)(self)));
         }
         problems
     }
 
-    /// A component of another model than the policy's.
+    /// The problem of a component of another model than the policy's.
     fn of_another_model(&self, role: Role) -> Option<String> {
         let (model, found) = (self.model(), self.choice(role).component());
         if found.model == model {
@@ -134,18 +138,20 @@ impl SimSpec {
         ))
     }
 
-    /// A role without a say that is not at its default.
+    /// The problem of a role that does not apply and is not at its default.
     fn unused(&self, role: Role) -> Option<String> {
-        let (choice, default) = (self.choice(role), SimSpec::new().choice(role).clone());
+        let choice = self.choice(role);
+        let Component { name, params, .. } = choice.component();
+        let key = if *name == role.default_component() {
+            format!("`{}`", params.iter().find(|param| !choice.is_default(param.name))?.name)
+        } else {
+            format!("`{}` \"{name}\"", role.key())
+        };
         let kind = self.choice(Role::Policy).component().name;
-        let why = "it is of rigid batch jobs, and queues have jobs of one proc on named servers";
-        if choice.component() != default.component() {
-            let name = choice.component().name;
-            return Some(format!("`{}` \"{name}\" does not apply to `kind` \"{kind}\": {why}", role.key()));
-        }
-        let changed =
-            choice.component().params.iter().find(|param| choice.get(param.name) != default.get(param.name))?;
-        Some(format!("`{}` does not apply to `kind` \"{kind}\": {why}", changed.name))
+        Some(format!(
+            "{key} does not apply to `kind` \"{kind}\": it is of rigid batch jobs, and queues have jobs of one proc on \
+             named servers"
+        ))
     }
 }
 
@@ -155,7 +161,7 @@ impl std::default::Default for SimSpec {
     }
 }
 
-/// Every series. A component records nothing that is not here.
+/// All series that components may record.
 pub const SERIES: &[Series] = &[
     weekly::ARRIVALS,
     weekly::DEMAND,
@@ -185,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_series_has_a_name_of_its_own_and_an_explanation() {
+    fn every_series_has_a_unique_name_and_an_explanation() {
         let mut names = BTreeSet::new();
         for series in SERIES {
             assert!(names.insert(series.name), "`{}` is declared twice", series.name);
@@ -194,7 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn expectations_have_no_endless_digits() {
+    fn only_the_location_of_a_log_is_no_part_of_an_identity() {
+        let params = COMPONENTS.iter().flat_map(|component| component.params);
+        let names: BTreeSet<&str> = params.filter(|param| !param.is_identity()).map(|param| param.name).collect();
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["log", "log_sha256"]);
+    }
+
+    #[test]
+    fn expectations_have_no_numbers_of_more_than_19_digits() {
         for component in COMPONENTS.iter() {
             for param in component.params {
                 let expectation = param.expectation();

@@ -1,20 +1,20 @@
-//! What a simulation gives besides its summary, on request.
+//! The results of a simulation: its summary, and tables on request.
 use crate::batch::job_record::JobRecord;
 use crate::queues::QueueSummary;
 use crate::series::SeriesPoint;
 use crate::summary::Summary;
 
-/// The summary of one simulation: batch jobs or a queueing model. Fields of one name are one column of the results.
+/// The summary of one simulation, by model. Fields of the same name share a column of the results.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measured {
     /// Rigid jobs on counted procs.
     Jobs(Box<Summary>),
-    /// One-proc tasks on named machines.
+    /// Jobs of one proc on named servers.
     Queues(Box<QueueSummary>),
 }
 
 impl Measured {
-    /// The summary of rigid jobs, if it is one.
+    /// The summary of rigid jobs; `None` for queues.
     pub fn jobs(&self) -> Option<&Summary> {
         match self {
             Measured::Jobs(summary) => Some(summary),
@@ -22,7 +22,7 @@ impl Measured {
         }
     }
 
-    /// The summary of a queueing model, if it is one.
+    /// The summary of queues; `None` for rigid jobs.
     pub fn queues(&self) -> Option<&QueueSummary> {
         match self {
             Measured::Queues(summary) => Some(summary),
@@ -31,32 +31,18 @@ impl Measured {
     }
 }
 
-/// Optional tables: `Some` asks for one; it is cleared, then filled, and left empty on errors.
+/// Optional tables. The caller asks for a table by `Some`; the simulation clears and fills it. After an error it is empty.
 #[derive(Debug, Clone, Default)]
 pub struct Details {
-    /// One record a job in order of (submit, tie rule).
+    /// One record for each job, in order of submit and tie rule.
     pub jobs: Option<Vec<JobRecord>>,
-    /// Points of the series that the components of the spec record, in order of series, level and x.
+    /// Points of the series that the spec's components record, in order of series, level and x.
     pub series: Option<Vec<SeriesPoint>>,
 }
 
 impl Details {
-    /// Asks for the records of jobs alone.
-    pub fn jobs() -> Details {
-        Details { jobs: Some(Vec::new()), series: None }
-    }
-
-    /// Asks for the series alone.
-    pub fn series() -> Details {
-        Details { jobs: None, series: Some(Vec::new()) }
-    }
-
     pub(crate) fn clear(&mut self) {
-        if let Some(jobs) = &mut self.jobs {
-            jobs.clear();
-        }
-        if let Some(series) = &mut self.series {
-            series.clear();
-        }
+        self.jobs.iter_mut().for_each(Vec::clear);
+        self.series.iter_mut().for_each(Vec::clear);
     }
 }

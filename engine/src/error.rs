@@ -1,6 +1,6 @@
-//! Why a simulation did not give a result.
+//! Errors of a simulation.
 
-/// Ends of a simulation other than success. The farm decides from the variant whether to try again.
+/// Why a simulation ended without a result. The farm decides from the variant whether to try again.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SimError {
     /// The spec or the workload cannot be simulated. Final: every attempt would fail.
@@ -24,7 +24,7 @@ pub enum SimError {
     /// No job is left after the rules. Final.
     #[error("the workload has no job left after its rules ({0})")]
     Empty(String),
-    /// Under a power cap nothing runs, and no cap of the list lets a job go on or start. Final.
+    /// Under a power cap no job runs, and no cap of the list lets a job start or resume. Final.
     #[error(
         "job {job_id} starves at {now_s} s: nothing runs, and none of `caps_w` leaves the watts that it needs at {gear}"
     )]
@@ -36,12 +36,12 @@ pub enum SimError {
         /// The gear of its least power under the rule, in words.
         gear: &'static str,
     },
-    /// The policy decided something impossible. Final, and a bug in the policy.
+    /// The policy took an impossible decision. Final, and a bug in the policy.
     #[error("policy error at {now_s} s: {what}")]
     Policy {
         /// Simulated time.
         now_s: f64,
-        /// What the kernel refused.
+        /// The refused decision.
         what: String,
     },
     /// The caller's deadline passed. Retryable elsewhere.
@@ -55,8 +55,7 @@ pub enum SimError {
     MemoryLimit(usize),
 }
 
-/// What ends a run, as the kernel and its policies pass it on: boxed, so that a decision that succeeds returns in
-/// registers.
+/// The error of the functions of kernels and policies. Boxed, so that a result without an error fits into registers.
 pub type Stop = Box<SimError>;
 
 impl From<Stop> for SimError {

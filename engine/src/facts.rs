@@ -1,8 +1,8 @@
 //! Records that describe themselves: each field, with its doc comment, is one column of the results.
 //!
 //! [`record!`](crate::record) declares a struct and, from the same text, the table `FIELDS`: name, doc, kind and
-//! getter of each field in order. So a metric has one declaration, and its explanation exists once. This module knows
-//! no Arrow: the results crate turns fields into columns.
+//! getter of each field in order. So a metric is declared and explained in one place. This module uses no Arrow: the
+//! results crate turns fields into columns.
 
 /// The value of one field, borrowed from its record.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +34,7 @@ pub enum Kind {
     Real,
     /// A text.
     Text,
-    /// An instant: microseconds since 1970 in UTC. Simulations have none; the farm's own columns do.
+    /// An instant: microseconds since 1970 in UTC. Only the farm's own columns have it.
     Instant,
     /// A vector of 64-bit signed integers.
     Ints,
@@ -52,75 +52,31 @@ pub trait Fact {
     fn datum(&self) -> Datum<'_>;
 }
 
-impl Fact for bool {
-    const KIND: Kind = Kind::Bool;
-    fn datum(&self) -> Datum<'_> {
-        Datum::Bool(*self)
-    }
+/// Implements [`Fact`] for types that always have a value: type, kind, and the value as a [`Datum`].
+macro_rules! facts {
+    ($($ty:ty, $kind:ident, $value:ident => $datum:expr;)*) => {
+        $(impl Fact for $ty {
+            const KIND: Kind = Kind::$kind;
+            fn datum(&self) -> Datum<'_> {
+                let $value = self;
+                $datum
+            }
+        })*
+    };
 }
 
-impl Fact for f64 {
-    const KIND: Kind = Kind::Real;
-    fn datum(&self) -> Datum<'_> {
-        Datum::Real(*self)
-    }
-}
-
-impl Fact for i64 {
-    const KIND: Kind = Kind::Int;
-    fn datum(&self) -> Datum<'_> {
-        Datum::Int(*self)
-    }
-}
-
-impl Fact for u64 {
-    const KIND: Kind = Kind::Int;
-    fn datum(&self) -> Datum<'_> {
-        // Counts stay far below 2^63; saturating keeps the sign right whatever happens.
-        Datum::Int(i64::try_from(*self).unwrap_or(i64::MAX))
-    }
-}
-
-impl Fact for u32 {
-    const KIND: Kind = Kind::Int;
-    fn datum(&self) -> Datum<'_> {
-        Datum::Int(i64::from(*self))
-    }
-}
-
-impl Fact for u8 {
-    const KIND: Kind = Kind::Int;
-    fn datum(&self) -> Datum<'_> {
-        Datum::Int(i64::from(*self))
-    }
-}
-
-impl Fact for &'static str {
-    const KIND: Kind = Kind::Text;
-    fn datum(&self) -> Datum<'_> {
-        Datum::Text(self)
-    }
-}
-
-impl Fact for String {
-    const KIND: Kind = Kind::Text;
-    fn datum(&self) -> Datum<'_> {
-        Datum::Text(self)
-    }
-}
-
-impl Fact for Vec<u64> {
-    const KIND: Kind = Kind::Ints;
-    fn datum(&self) -> Datum<'_> {
-        Datum::Counts(self)
-    }
-}
-
-impl Fact for Vec<f64> {
-    const KIND: Kind = Kind::Reals;
-    fn datum(&self) -> Datum<'_> {
-        Datum::Reals(self)
-    }
+facts! {
+    bool, Bool, value => Datum::Bool(*value);
+    f64, Real, value => Datum::Real(*value);
+    i64, Int, value => Datum::Int(*value);
+    // Counts stay far below 2^63; saturation keeps their sign in any case.
+    u64, Int, value => Datum::Int(i64::try_from(*value).unwrap_or(i64::MAX));
+    u32, Int, value => Datum::Int(i64::from(*value));
+    u8, Int, value => Datum::Int(i64::from(*value));
+    &'static str, Text, value => Datum::Text(value);
+    String, Text, value => Datum::Text(value);
+    Vec<u64>, Ints, value => Datum::Counts(value);
+    Vec<f64>, Reals, value => Datum::Reals(value);
 }
 
 impl<T: Fact> Fact for Option<T> {

@@ -1,10 +1,10 @@
 //! The simulation: pure, synchronous, deterministic.
 //!
 //! A [`SimSpec`] names the components and their parameters; [`workload::Workload`] holds the jobs; [`simulate`] runs one
-//! discrete-event simulation and returns what it [`Measured`], with further [`Details`] on request.
+//! discrete-event simulation and returns its metrics as [`Measured`], and optional tables in [`Details`].
 //!
-//! This crate knows no file system, network, clock, thread, Arrow or tokio. Time is simulated (`f64` seconds),
-//! randomness comes from a seed. The same spec gives bit-identical results on every machine.
+//! The crate uses no file system, network, clock, thread, Arrow or tokio. Time is simulated (`f64` seconds), randomness
+//! comes from a seed. The same spec gives bit-identical results on every machine.
 
 pub mod batch;
 pub mod components;
@@ -32,5 +32,5 @@ pub use simulate::simulate;
 pub use spec::{Choice, Component, Role, SimSpec, Value};
 pub use summary::Summary;
 
-/// Version of the kernel: raised whenever its results change for an unchanged spec. Choice of every task's identity.
+/// Version of the kernel: raised whenever its results change for an unchanged spec. Part of every task's identity.
 pub const KERNEL_VERSION: u32 = 1;

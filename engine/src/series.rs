@@ -1,13 +1,13 @@
-//! Series: what one is, and a point of one. [`crate::components::SERIES`] lists them.
+//! The declaration of a series, and its points. [`crate::components::SERIES`] lists all series.
 
-/// A series or a distribution, declared.
+/// The declaration of a series or of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Series {
     /// Its name, as in [`SeriesPoint::series`](crate::SeriesPoint::series); ends in its unit if it has one.
     pub name: &'static str,
     /// Unit of its values as people write it ("W", "procs"), "" for a ratio or a bare number.
     pub unit: &'static str,
-    /// What its values are, what `x` is, what `level` counts (if it is split), which components record it, and the source.
+    /// The meaning of its values, of `x`, and of `level` if it is split; the components that record it; the source.
     pub doc: &'static str,
 }
 
@@ -15,9 +15,9 @@ crate::record! {
 /// One point of a series or of a distribution: a row of the `series` table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeriesPoint {
-    /// Name of the series; each is listed below with its unit and what `x` and `level` are.
+    /// Name of the series; the list of series has its unit and the meaning of `x` and `level`.
     pub series: &'static str,
-    /// What the series is split by, such as a gear index, a week or a class; null for a series that is not split.
+    /// Key by which the series is split, such as a gear index, a week or a class; null for a series that is not split.
     pub level: Option<i64>,
     /// Abscissa: an instant of the workload's clock (s), from which a step function holds its value; or the value at
     /// which a distribution is taken.

@@ -1,4 +1,4 @@
-//! One simulation, whatever its model.
+//! The simulation of a spec of either model.
 use crate::batch;
 use crate::components::SERIES;
 use crate::details::{Details, Measured};
@@ -14,7 +14,7 @@ use crate::workload::Workload;
 /// `details`: optional tables to fill.
 ///
 /// # Errors
-/// See [`SimError`] for which are final and which may be tried again.
+/// [`SimError`] says which errors are final and which may be tried again.
 pub fn simulate(
     spec: &SimSpec,
     workload: &Workload,
@@ -31,12 +31,10 @@ pub fn simulate(
             batch::simulate(spec, workload, limits, details).map(|summary| Measured::Jobs(Box::new(summary)))
         }
     };
-    debug_assert!(declared(details), "a component records a series that is not declared in `components::SERIES`");
+    let is_declared = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
+    debug_assert!(
+        details.series.iter().flatten().all(is_declared),
+        "a component records a series that is not declared in `components::SERIES`"
+    );
     measured
-}
-
-/// Whether every point belongs to a declared series.
-fn declared(details: &Details) -> bool {
-    let known = |point: &SeriesPoint| SERIES.iter().any(|series| series.name == point.series);
-    details.series.iter().flatten().all(known)
 }

@@ -44,7 +44,7 @@ pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
         }
     }
     for choice in sim.choices().filter(|choice| sim.applies(choice.component().role)) {
-        push_choice(&mut out, choice, |param| param.identity);
+        push_choice(&mut out, choice, |param| param.is_identity());
     }
     out
 }

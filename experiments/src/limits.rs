@@ -30,7 +30,6 @@ pub(crate) const DEADLINE: Param = Param {
     ty: Type::Real { min: 0.0, max: DEADLINE_MAX_S, min_allowed: false, unlimited: false },
     unit: "s",
     default: ParamDefault::Real(f64::INFINITY),
-    identity: false,
     doc: "Longest simulation of one task; none by default. Loading and parsing its log does not count. An attempt that \
           takes longer fails and is repeated on another worker; after three attempts the task has failed.",
 };
@@ -40,7 +39,6 @@ pub(crate) const EVENTS: Param = Param {
     ty: Type::Int { min: 1, max: i64::MAX },
     unit: "events",
     default: ParamDefault::Int(i64::MAX),
-    identity: false,
     doc: "Most simulated events of one task; no limit by default.",
 };
 

@@ -168,7 +168,7 @@ fn value(ty: &Type) -> Json {
             if unlimited { json!({ "anyOf": [schema, { "const": "unlimited" }] }) } else { schema }
         }
         Type::OneOf(names) => json!({ "enum": names }),
-        Type::Text => json!({ "type": "string" }),
+        Type::Locator => json!({ "type": "string" }),
         Type::Reals { min, max } => {
             let mut item = json!({ "type": "number" });
             bound(&mut item, "minimum", (min > f64::MIN).then(|| json!(min)));

@@ -155,7 +155,7 @@ fn fixed_names(variants: &[Variant]) -> HashMap<Vec<&'static str>, Vec<&'static 
             .choices
             .iter()
             .flat_map(|choice| choice.component().params)
-            .filter(|param| param.identity)
+            .filter(|param| param.is_identity())
             .map(|param| param.name)
             .collect();
         params.sort_unstable();
@@ -244,7 +244,7 @@ pub(crate) const LOG: &str = "log";
 
 /// Whether the value of a parameter distinguishes tasks.
 pub(crate) fn tells_apart(param: &powersweep_engine::spec::Param) -> bool {
-    param.identity || param.name == LOG
+    param.is_identity() || param.name == LOG
 }
 
 impl Digit {

@@ -128,7 +128,7 @@ impl ParsedLogs {
         if workload::generated_jobs(spec).is_some_and(|jobs| jobs <= UNCACHED_JOBS_MAX) {
             return Ok(Arc::new(workload::build_within(spec, None, self.max_workload_bytes)?));
         }
-        let matters = |param: &Param| param.identity && !NOT_OF_THE_WORKLOAD.contains(&param.name);
+        let matters = |param: &Param| param.is_identity() && !NOT_OF_THE_WORKLOAD.contains(&param.name);
         let mut choices = Vec::with_capacity(512);
         canonical::push_choice(&mut choices, spec.choice(Role::Source), matters);
         canonical::push_choice(&mut choices, spec.choice(Role::Rules), matters);

@@ -1,15 +1,15 @@
 //! Linear programs over a heterogeneous system, and systems with structure (Al-Daoud, Al-Azzoni & Down 2011).
 //!
-//! A [`System`] has I classes of tasks and J machines: rates mu_ij, powers M_ij and B_j, arrival rates alpha_i.
+//! A [`System`] has I classes of jobs and J machines: rates mu_ij, powers M_ij and B_j, arrival rates alpha_i.
 //! [`capacity`] solves the paper's LP (1): the greatest factor lambda* by which all arrivals may grow, and shares theta*
 //! of each machine's time that reach it. [`allocation`] solves LP (2): the shares delta* of least power that still serve
-//! c times the arrivals. [`structured`] has systems whose rates are a task's factor times a machine's.
+//! c times the arrivals. [`structured`] has systems whose rates are a class's factor times a machine's.
 //!
-//! What the solver finds counts only if it is proved to be the optimum of the numbers as given, within a relative error of
-//! 1e-6 (`program.rs`).
+//! A result of the solver is accepted only with a proof that it is the optimum of the given numbers, within a relative
+//! error of 1e-6 (`program.rs`).
 //!
 //! Equal machines are one variable of the programs and share its value evenly, so that the result does not depend on
-//! which of them the simplex method meets first. The same system gives the same bits everywhere: the solver is plain
+//! the order in which the simplex method visits them. The same system gives the same bits everywhere: the solver is plain
 //! arithmetic without clock, thread or random number.
 mod program;
 pub mod structured;
@@ -19,23 +19,23 @@ pub use system::System;
 
 use program::Program;
 
-/// Why a linear program has no answer. All final: the system has to change.
+/// Why a linear program has no solution. All final: the system has to change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LpError {
-    /// The numbers do not make a system.
+    /// The numbers do not describe a system.
     #[error("{0}")]
     System(String),
-    /// The solver gave up, or what it found is not the optimum: numbers too far apart.
+    /// The solver failed, or its result is not the optimum: the numbers are too far apart.
     #[error("the linear program {program} could not be solved: {why}")]
     Solver {
         /// `LP(1)` or `LP(2)`.
         program: &'static str,
-        /// What the solver said.
+        /// The reason.
         why: String,
     },
 }
 
-/// Shares up to this count as none: the solver's tolerance leaves such crumbs.
+/// Shares up to this count as 0: the solver's tolerance leaves such remainders.
 pub const SHARE_MIN: f64 = 1e-9;
 
 /// Optimum of LP (1).
@@ -43,8 +43,7 @@ pub const SHARE_MIN: f64 = 1e-9;
 pub struct Capacity {
     /// lambda*: the system can serve arrivals up to this times alpha. Above 1 if it can be stable.
     pub lambda: f64,
-    /// theta*_ij, class by class (row-major I x J), 0 to 1: shares of machine j's time for class i. In general not the
-    /// only optimum.
+    /// theta*_ij, class by class (row-major I x J), 0 to 1: shares of machine j's time for class i. Other optima may exist.
     pub theta: Vec<f64>,
 }
 
@@ -69,28 +68,25 @@ impl Allocation {
 /// Solves LP (1): max lambda, sum_j theta_ij mu_ij >= lambda alpha_i, sum_i theta_ij <= 1, theta >= 0.
 ///
 /// # Errors
-/// [`LpError::Solver`] if the numbers are too far apart for it.
+/// [`LpError::Solver`] if the numbers are too far apart.
 pub fn capacity(system: &System) -> Result<Capacity, LpError> {
-    // No class can be served more often than by all machines at once: lambda* is from 1/I to 1 in this unit.
-    let unit = (0..system.classes()).map(|class| alone(system, class)).fold(f64::INFINITY, f64::min);
+    // The unit of lambda*: the least factor at which all machines together serve one class alone. In it, lambda* is from
+    // 1/I to 1.
+    let rate_of_all = |class| (0..system.machines()).map(|machine| system.rate_per_s(class, machine)).sum::<f64>();
+    let factors = (0..system.classes()).map(|class| rate_of_all(class) / system.arrivals_per_s()[class]);
+    let unit = factors.fold(f64::INFINITY, f64::min);
     let program = Program::new("LP(1)", system, unit)?;
     let (reached, theta) = program.greatest()?;
     program.check(&theta, reached)?;
     Ok(Capacity { lambda: reached * unit, theta })
 }
 
-/// How many times a class's arrivals all machines can serve if they do nothing else.
-fn alone(system: &System, class: usize) -> f64 {
-    let most_per_s: f64 = (0..system.machines()).map(|machine| system.rate_per_s(class, machine)).sum();
-    most_per_s / system.arrivals_per_s()[class]
-}
-
 /// Solves LP (2): min sum_j (sum_i delta_ij M_ij + (1 - sum_i delta_ij) B_j), sum_j delta_ij mu_ij >= c alpha_i,
 /// sum_i delta_ij <= 1, delta >= 0, for c = `target`, at most `capacity.lambda`.
 ///
 /// # Errors
-/// [`LpError::Solver`] if the numbers are too far apart for it: for one, if a class needs less than [`SHARE_MIN`] of
-/// every machine.
+/// [`LpError::Solver`] if the numbers are too far apart, for example if a class needs less than [`SHARE_MIN`] of every
+/// machine.
 pub fn allocation(system: &System, capacity: &Capacity, target: f64) -> Result<Allocation, LpError> {
     let target = target.min(capacity.lambda);
     let program = Program::new("LP(2)", system, target)?;

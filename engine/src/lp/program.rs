@@ -1,56 +1,56 @@
-//! Both programs in numbers of size 1, and the proof that a result is the optimum of the numbers as given.
+//! Both programs, scaled to coefficients of at most 1, and the proof that a result is the optimum of the given numbers.
 //!
-//! Arrivals and rates of a class, powers and times may be in any unit without changing the optimum, but a solver has
-//! absolute tolerances: a constraint of small numbers counts as met whatever the values are. So each class's arrivals are
-//! the unit of its constraint, and each variable has the unit in which its greatest coefficient is 1:
+//! Arrivals and rates of a class, powers and times may be in any unit without changing the optimum. But a solver has
+//! absolute tolerances: it takes a constraint of small numbers as met whatever the values are. So each class's arrivals
+//! are the unit of its constraint, and each variable has the unit in which its greatest coefficient is 1:
 //!
 //! ```text
 //! sum_g served_ig x_ig >= y    for each class i with arrivals (y: the variable of LP (1); 1 in LP (2))
 //! sum_i used_ig x_ig   <= 1    for each group g of equal machines
 //! ```
 //!
-//! A result counts only if its objective equals the bound that a feasible point of the dual program gives: prices of the
-//! classes and of the groups' time. That holds for every such point (weak duality), so that the proof needs no trust in
-//! the solver.
+//! A result is accepted only if its objective equals the bound from a feasible point of the dual program: prices of the
+//! classes, and worths of the groups' time. Every such point gives a bound (weak duality), so that the proof does not rely
+//! on the solver.
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Solution, Variable};
 
 use super::{LpError, System};
 
-/// Relative error of constraints and objectives up to which a result counts.
+/// Greatest relative error of constraints and objectives of an accepted result.
 const TOLERANCE: f64 = 1e-6;
 
-/// The solver gets no coefficients below this: they cost it precision, and are nothing beside those of 1 that every row
-/// and column has. The proof has them.
+/// Coefficients below this are 0 for the solver: they cost precision, and are negligible beside the coefficient of 1 that
+/// every row and column has. The proof includes them.
 const COEFFICIENT_MIN: f64 = 1e-12;
 
-/// A program over the machine-times that groups of equal machines give to classes.
+/// A program for the machine times that groups of equal machines give to classes.
 pub(super) struct Program<'a> {
     name: &'static str,
     system: &'a System,
-    /// Times the arrivals: the units of the classes.
+    /// Factor of the arrivals that gives the units of the classes.
     factor: f64,
-    /// Groups of equal machines, in order of their first.
+    /// Groups of equal machines, in order of the first machine of each.
     groups: Vec<Vec<usize>>,
     cells: Vec<Cell>,
 }
 
-/// A class on a group that can execute it: one variable. `served` or `used` is 1.
+/// A class on a group that can execute it: one variable of the program. `served` or `used` is 1.
 struct Cell {
     class: usize,
     group: usize,
-    /// Machines' time that the variable counts (machine-seconds a second).
+    /// Unit of the variable (machine-seconds a second).
     unit: f64,
-    /// What it serves of the class's unit; 0 for a class without arrivals.
+    /// Share of the class's unit that a unit serves; 0 for a class without arrivals.
     served: f64,
-    /// What it takes of the group's time.
+    /// Share of the group's time that a unit takes.
     used: f64,
 }
 
 impl<'a> Program<'a> {
-    /// `name`: LP(1) or LP(2). `factor` times a class's arrivals are its unit.
+    /// `name`: LP(1) or LP(2). The unit of a class is `factor` times its arrivals.
     ///
     /// # Errors
-    /// [`LpError::Solver`] if the factor is no number above 0: rates over arrivals are not.
+    /// [`LpError::Solver`] if the factor is no normal number: rates and arrivals are too far apart.
     pub(super) fn new(name: &'static str, system: &'a System, factor: f64) -> Result<Program<'a>, LpError> {
         if !factor.is_normal() {
             let why = format!("numbers too far apart: the machines serve {factor} times the arrivals");
@@ -72,7 +72,7 @@ impl<'a> Program<'a> {
         Ok(Program { name, system, factor, groups, cells })
     }
 
-    /// LP (1): the greatest y, and machine shares that reach it.
+    /// Solves LP (1): the greatest y, and machine shares that reach it.
     pub(super) fn greatest(&self) -> Result<(f64, Vec<f64>), LpError> {
         let mut problem = Problem::new(OptimizationDirection::Maximize);
         let times = self.variables(&mut problem, |_| 0.0);
@@ -85,14 +85,14 @@ impl<'a> Program<'a> {
         let solution = self.solve(&problem)?;
         let found = solution.var_value(reached);
         let costs = vec![0.0; self.cells.len()];
-        // Prices of one unit of every class that add up to 1: y is at most what the groups' time is worth.
+        // With prices that add up to 1, y is at most the worth of the groups' time.
         let (prices, worths) = self.prices(&costs, true)?;
-        self.same(found, worths / prices, found)?;
+        self.check_bound(found, worths / prices, found)?;
         Ok((found, self.shares(&times, &solution)))
     }
 
-    /// LP (2): machine shares of least cost that serve every class's unit. `cost_w`: of all time of a machine, by class
-    /// and machine.
+    /// Solves LP (2): machine shares of least cost that serve every class's unit. `cost_w`: cost of the whole time of a
+    /// machine, by class and machine.
     pub(super) fn cheapest(&self, cost_w: impl Fn(usize, usize) -> f64) -> Result<Vec<f64>, LpError> {
         let cost_w = |cell: &Cell| cost_w(cell.class, self.groups[cell.group][0]) * cell.unit;
         let unit_w = self.cells.iter().map(|cell| cost_w(cell).abs()).fold(0.0, f64::max);
@@ -107,7 +107,7 @@ impl<'a> Program<'a> {
         let solution = self.solve(&problem)?;
         let of_cells = || times.iter().zip(&costs).map(|(time, cost)| solution.var_value(*time) * cost);
         let (prices, worths) = self.prices(&costs, false)?;
-        self.same(of_cells().sum(), prices - worths, of_cells().map(f64::abs).sum())?;
+        self.check_bound(of_cells().sum(), prices - worths, of_cells().map(f64::abs).sum())?;
         Ok(self.shares(&times, &solution))
     }
 
@@ -120,13 +120,13 @@ impl<'a> Program<'a> {
         (0..self.cells.len()).map(|i| problem.add_var(cost(i), POSITIVE)).collect()
     }
 
-    /// What is served of a class.
+    /// The terms of the service that a class gets.
     fn serving(&self, times: &[Variable], class: usize) -> impl Iterator<Item = (Variable, f64)> {
         let cells = self.cells.iter().zip(times).filter(move |(cell, _)| cell.class == class);
         cells.map(|(cell, time)| (*time, kept(cell.served)))
     }
 
-    /// No group gives more than all its time.
+    /// Adds the constraint that no group gives more than all its time.
     fn limit(&self, problem: &mut Problem, times: &[Variable]) {
         for group in 0..self.groups.len() {
             let cells = self.cells.iter().zip(times).filter(|(cell, _)| cell.group == group);
@@ -135,9 +135,9 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The dual program: prices of the classes' units, and worths of the groups' time, such that no cell is worth more
-    /// than it costs: served * price <= cost + used * worth. Returns their sums, of LP (1) (`greatest`: prices add up
-    /// to 1, worths are least) or LP (2) (prices less worths are greatest).
+    /// Solves the dual program: prices of the classes' units and worths of the groups' time for which every cell has
+    /// served * price <= cost + used * worth. `greatest`: the dual of LP (1), with prices that add up to 1 and least
+    /// worths; else that of LP (2), with the greatest difference of prices and worths. Returns both sums.
     fn prices(&self, costs: &[f64], greatest: bool) -> Result<(f64, f64), LpError> {
         let mut problem = Problem::new(OptimizationDirection::Maximize);
         let value = if greatest { 0.0 } else { 1.0 };
@@ -163,9 +163,9 @@ impl<'a> Program<'a> {
         Ok(self.feasible(prices, worths, costs))
     }
 
-    /// The sums of prices and worths that meet the dual's constraints exactly, near some that do but for the solver's
-    /// tolerance: it is the worth that is raised where `used` is 1, and the price that is lowered where `served` is,
-    /// so that neither moves by more than that tolerance.
+    /// The sums of prices and worths that meet the dual's constraints exactly, from prices and worths that meet them within
+    /// the solver's tolerance. Where `used` is 1 the worth is raised, where `served` is 1 the price is lowered, so that
+    /// neither changes by more than the tolerance.
     fn feasible(&self, mut prices: Vec<f64>, mut worths: Vec<f64>, costs: &[f64]) -> (f64, f64) {
         for (cell, cost) in self.cells.iter().zip(costs) {
             let value = if cell.used < 1.0 { 0.0 } else { cell.served * prices[cell.class] };
@@ -183,8 +183,8 @@ impl<'a> Program<'a> {
         outcome.into_solution().map_err(|stop| self.failed(format!("{:?}", stop.termination_reason())))
     }
 
-    /// Whether an objective equals its bound, both of this size.
-    fn same(&self, found: f64, bound: f64, size: f64) -> Result<(), LpError> {
+    /// Checks that an objective equals its bound, relative to `size`.
+    fn check_bound(&self, found: f64, bound: f64, size: f64) -> Result<(), LpError> {
         if (found - bound).abs() <= TOLERANCE * size {
             return Ok(());
         }
@@ -214,9 +214,8 @@ impl<'a> Program<'a> {
             let needed = reached * self.factor * self.system.arrivals_per_s()[class];
             if served.is_nan() || served < needed * (1.0 - TOLERANCE) {
                 let number = class + 1;
-                let what =
-                    format!("numbers too far apart: class {number} gets {served:e} of {needed:e} tasks a second");
-                return Err(self.failed(what));
+                let why = format!("numbers too far apart: class {number} gets {served:e} of {needed:e} jobs a second");
+                return Err(self.failed(why));
             }
         }
         let load = |machine: usize| shares.iter().skip(machine).step_by(machines).sum::<f64>();
@@ -237,7 +236,7 @@ impl<'a> Program<'a> {
 /// Bounds of all variables.
 const POSITIVE: (f64, f64) = (0.0, f64::INFINITY);
 
-/// A coefficient as the solver gets it.
+/// A coefficient for the solver.
 fn kept(coefficient: f64) -> f64 {
     if coefficient < COEFFICIENT_MIN { 0.0 } else { coefficient }
 }

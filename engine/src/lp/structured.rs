@@ -1,8 +1,8 @@
 //! Systems whose rates are a machine's factor times a class's (Al-Daoud et al. 2011, section 6).
 //!
 //! In a structured system mu_ij = gamma_j mu_i and M_ij = beta_j mu_ij, where 1/beta_j is the machine's power
-//! efficiency. Of a system that is only almost structured, [`Decomposition`] finds the nearest structured rates and
-//! [`betas`] the machines' beta.
+//! efficiency. For an almost structured system, [`Decomposition`] finds the nearest structured rates and [`betas`] the
+//! machines' beta.
 use nalgebra::DMatrix;
 
 use crate::rng::{Philox, Purpose};
@@ -10,45 +10,36 @@ use crate::rng::{Philox, Purpose};
 /// The factors of a structured system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factors {
-    /// mu_i: rate of each class on a machine of factor 1 (tasks a second).
+    /// mu_i: rate of each class on a machine of factor 1 (jobs a second).
     pub classes_per_s: Vec<f64>,
     /// gamma_j: speed of each machine.
     pub machines: Vec<f64>,
-    /// beta_j: energy of a task's unit of work on each machine (J).
+    /// beta_j: busy power over rate of each machine: the energy of a job (J).
     pub betas: Vec<f64>,
 }
 
 /// Rates mu and busy powers M of a system, row-major, class by class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrices {
-    /// mu_ij (tasks a second).
+    /// mu_ij (jobs a second).
     pub rates_per_s: Vec<f64>,
     /// M_ij (W).
     pub busy_w: Vec<f64>,
 }
 
 impl Factors {
-    /// The structured system: mu_ij = gamma_j mu_i, M_ij = beta_j mu_ij.
-    pub fn exact(&self) -> Matrices {
-        self.matrices(|| (0.0, 0.0))
-    }
-
-    /// An almost structured system: mu_ij = gamma_j mu_i (1 + a), M_ij = beta_j mu_ij (1 + b), each a and b uniform on
-    /// (-`spread`, `spread`), from streams of their own under the seed. The paper's spread is 0.5.
+    /// An almost structured system: mu_ij = gamma_j mu_i (1 + a), M_ij = beta_j mu_ij (1 + b). All a and b are uniform on
+    /// (-`spread`, `spread`), each kind from its own stream of the seed. The paper's spread is 0.5; with 0 the system is
+    /// structured.
     pub fn almost(&self, spread: f64, seed: u64) -> Matrices {
-        let mut rates = Philox::stream(seed, Purpose::RateError);
-        let mut powers = Philox::stream(seed, Purpose::PowerError);
-        self.matrices(|| (rates.uniform_in(-spread, spread), powers.uniform_in(-spread, spread)))
-    }
-
-    fn matrices(&self, mut errors: impl FnMut() -> (f64, f64)) -> Matrices {
+        let mut rate_errors = Philox::stream(seed, Purpose::RateError);
+        let mut power_errors = Philox::stream(seed, Purpose::PowerError);
         let (mut rates_per_s, mut busy_w) = (Vec::new(), Vec::new());
         for class_per_s in &self.classes_per_s {
             for (machine, beta) in self.machines.iter().zip(&self.betas) {
-                let (rate_error, power_error) = errors();
-                let rate = machine * class_per_s * (1.0 + rate_error);
+                let rate = machine * class_per_s * (1.0 + rate_errors.uniform_in(-spread, spread));
                 rates_per_s.push(rate);
-                busy_w.push(beta * rate * (1.0 + power_error));
+                busy_w.push(beta * rate * (1.0 + power_errors.uniform_in(-spread, spread)));
             }
         }
         Matrices { rates_per_s, busy_w }
@@ -58,11 +49,11 @@ impl Factors {
 /// Singular value decomposition mu = U S V^T of a rate matrix, in its thin form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decomposition {
-    /// Singular values, greatest first; as many as the lesser of classes and machines.
+    /// Singular values, greatest first. Their number is that of classes or of machines, whichever is less.
     pub singular: Vec<f64>,
-    /// The column of U of each singular value (one number a class).
+    /// The column of U of each singular value (a number for each class).
     pub left: Vec<Vec<f64>>,
-    /// The column of V of each singular value (one number a machine).
+    /// The column of V of each singular value (a number for each machine).
     pub right: Vec<Vec<f64>>,
 }
 
@@ -98,8 +89,8 @@ impl Decomposition {
     }
 }
 
-/// beta of each machine: the slope of the line through the origin that fits M_ij over the structured rates in the least
-/// squares, machine by machine. Both matrices are row-major, class by class.
+/// beta of each machine: the slope of the line through the origin that fits M_ij over the structured rates by least
+/// squares. Both matrices are row-major, class by class.
 pub fn betas(busy_w: &[f64], structured_per_s: &[f64], machines: usize) -> Vec<f64> {
     let slope = |machine: usize| {
         let pairs = busy_w.iter().zip(structured_per_s).skip(machine).step_by(machines);

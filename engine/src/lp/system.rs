@@ -1,10 +1,10 @@
-//! A heterogeneous system: who executes what how fast, and what that draws.
+//! A heterogeneous system: the rate and power of each class of jobs on each machine.
 use super::LpError;
 
 /// Greatest number of classes times machines: the programs are dense.
 const CELLS_MAX: usize = 1 << 20;
 
-/// I classes of tasks, J machines; matrices are row-major, class by class (Al-Daoud et al. 2011, section 2).
+/// I classes of jobs, J machines; matrices are row-major, class by class (Al-Daoud et al. 2011, section 2).
 #[derive(Debug, Clone, PartialEq)]
 pub struct System {
     arrivals_per_s: Vec<f64>,
@@ -14,12 +14,12 @@ pub struct System {
 }
 
 impl System {
-    /// A system from alpha (tasks a second, one a class), mu (tasks a second, I x J, 0 where a machine cannot execute a
-    /// class), M (watts while executing, I x J) and B (watts at any other time, one a machine).
+    /// A system from alpha (jobs a second of each class), mu (jobs a second, I x J, 0 where a machine cannot execute a
+    /// class), M (watts while executing, I x J) and B (watts of each machine at any other time).
     ///
     /// # Errors
-    /// [`LpError::System`]: lengths that do not fit, numbers that are negative or not finite, no arrivals at all, or a
-    /// class that no machine can execute.
+    /// [`LpError::System`]: lengths that do not fit, numbers that are negative or not finite, no arrivals, or a class that
+    /// no machine can execute.
     pub fn new(
         arrivals_per_s: Vec<f64>,
         rates_per_s: Vec<f64>,
@@ -68,7 +68,7 @@ impl System {
         &self.arrivals_per_s
     }
 
-    /// mu_ij: tasks a second of a class on a machine; 0 if it cannot execute them.
+    /// mu_ij: jobs a second of a class on a machine; 0 if it cannot execute them.
     pub fn rate_per_s(&self, class: usize, machine: usize) -> f64 {
         self.rates_per_s[class * self.machines() + machine]
     }
@@ -83,7 +83,7 @@ impl System {
         &self.idle_w
     }
 
-    /// Mean power (W) if each machine spends these shares of its time on the classes: the objective of LP (2).
+    /// Mean power (W) of machines that spend these shares of their time on the classes: the objective of LP (2).
     pub fn power_w(&self, shares: &[f64]) -> f64 {
         let machine_w = |machine: usize| {
             let share = |class: usize| shares[class * self.machines() + machine];
@@ -94,7 +94,7 @@ impl System {
         (0..self.machines()).map(machine_w).sum()
     }
 
-    /// Machines that are equal in every rate and power, grouped in order of the first of each group.
+    /// Groups of machines with equal rates and powers, in order of the first machine of each group.
     pub(super) fn groups(&self) -> Vec<Vec<usize>> {
         let equal = |a: usize, b: usize| {
             self.idle_w[a] == self.idle_w[b]

@@ -1,9 +1,9 @@
 //! Heterogeneous queues: jobs of one proc on named servers of different rates and powers.
 //!
-//! A second event loop beside that of the batch jobs ([`crate::batch::kernel`]), because its runs are of another kind: 10^8
-//! jobs of one proc, drawn as they come and never materialised, until a mean is known well enough or a horizon is
-//! reached. It is generic over [`QueuePolicy`] (which job goes to which server) and [`Arrivals`]; servers may be put to
-//! sleep, switched off and slowed down, and the policy may set timers.
+//! The queues have an event loop of their own beside that of batch jobs ([`crate::batch::kernel`]): a run has up to 10^8
+//! jobs of one proc, drawn during the run, and ends when a mean is precise enough or at a horizon. The loop is generic over
+//! [`QueuePolicy`] (which job goes to which server) and [`Arrivals`]. A policy may put servers to sleep, switch them off,
+//! change their speed and set timers.
 //!
 //! ```
 //! use powersweep_engine::Limits;
@@ -28,7 +28,7 @@
 //!     }
 //! }
 //!
-//! // M/M/1 at 80%: 10,000 s of it.
+//! // 10,000 s of M/M/1 at 80%.
 //! let table = ServerTable::with_idle_w(1, 1, vec![1.0], vec![200.0], vec![100.0]);
 //! let stream = ClassStream { rate_per_s: 0.8, work: Work::Exponential { mean: 1.0 } };
 //! let mut run = Simulation::new(Poisson::new(&[stream], 1), Fcfs::default(), Servers::new(table)?);
@@ -39,9 +39,9 @@
 //! # Ok::<(), powersweep_engine::SimError>(())
 //! ```
 //!
-//! Invariants: one total order of events (instant; ends by server, arrivals, timers); a job starts once, on a free
-//! server that can execute its class; seconds of a server's states add up to the time; energies are sums over segments of
-//! constant power. This module knows nothing of the batch jobs, their platforms and policies.
+//! Invariants: events have a total order (instant; ends by server, arrivals, timers); a job starts once, on a free server
+//! that can execute its class; the seconds of a server's states add up to the time; energies are sums over intervals of
+//! constant power. This module does not depend on batch jobs, their platforms or policies.
 
 mod kernel;
 pub mod open_poisson;

@@ -1,4 +1,4 @@
-//! An open stream of one-proc jobs: Poisson arrivals with work of a chosen distribution.
+//! An open stream of jobs of one proc: Poisson arrivals, and work with a chosen distribution.
 use super::kernel::arrivals::{ClassStream, Work};
 use super::server_classes::ServerClasses;
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
@@ -9,48 +9,39 @@ pub const COMPONENT: Component = Component {
     name: "open-poisson",
     version: 1,
     source: "Do et al. 2013, section 3.1.2",
-    doc: "One class of one-proc jobs that arrive by a Poisson process, drawn as they come for as long as the statistics ask.",
+    doc: "One class of one-proc jobs with Poisson arrivals. Jobs are drawn during the run, which ends as the statistics say.",
     params: &[
         Param {
             name: "target_utilization",
             ty: Type::Real { min: 0.0, max: 1.0, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Unset,
-            identity: true,
-            doc: "Arrival rate as a share of what the cluster can serve: U = rate * work_mean / rate of all servers. Either \
-                  this or arrival_rate_per_s; below 1.",
+            doc: "Arrival rate as a share of the cluster's capacity: U = rate * work_mean / rate of all servers; below 1. \
+                  Instead of arrival_rate_per_s.",
         },
-        Param {
-            name: "utilization_of",
-            ty: Type::OneOf(&["present", "unslowed"]),
-            unit: "",
-            default: Default::Text("present"),
-            identity: true,
-            doc: "Whether target_utilization is of the cluster with its rate_factor or without it.",
-        },
+        Param::one_of(
+            "utilization_of",
+            &["present", "unslowed"],
+            "Whether the capacity in target_utilization includes rate_factor (`present`) or not (`unslowed`).",
+        ),
         Param {
             name: "arrival_rate_per_s",
             ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
             unit: "1/s",
             default: Default::Unset,
-            identity: true,
-            doc: "Arrivals a second. Either this or target_utilization.",
+            doc: "Arrivals a second. Instead of target_utilization.",
         },
-        Param {
-            name: "work_distribution",
-            ty: Type::OneOf(&["exponential", "deterministic", "hyperexponential", "gamma"]),
-            unit: "",
-            default: Default::Text("exponential"),
-            identity: true,
-            doc: "Distribution of a job's work, drawn at arrival; a server of rate r needs work / r seconds. \
+        Param::one_of(
+            "work_distribution",
+            &["exponential", "deterministic", "hyperexponential", "gamma"],
+            "Distribution of a job's work, drawn at arrival; a server of rate r needs work / r seconds. \
                   `hyperexponential` has two phases with balanced means.",
-        },
+        ),
         Param {
             name: "work_mean",
             ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Real(1.0),
-            identity: true,
             doc: "Mean work of a job, in seconds of a server of rate 1.",
         },
         Param {
@@ -58,14 +49,13 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e6, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Squared coefficient of variation (variance / mean^2) of hyperexponential (at least 1) and gamma work.",
         },
     ],
     ..Component::QUEUES
 };
 
-/// The stream of a source without [`problems`] before a cluster.
+/// The stream of a source without [`problems`], for a cluster.
 pub(super) fn stream(source: &Choice, classes: &ServerClasses) -> ClassStream {
     let mean = source.real("work_mean");
     let scv = || source.real("work_scv");
@@ -82,7 +72,7 @@ pub(super) fn stream(source: &Choice, classes: &ServerClasses) -> ClassStream {
     ClassStream { rate_per_s, work }
 }
 
-/// What is wrong with a source that no single value shows.
+/// The problems of a source, see [`Component::problems`].
 pub(super) fn problems(source: &Choice) -> Vec<String> {
     let mut problems = Vec::new();
     if source.opt_real("target_utilization").is_some() == source.opt_real("arrival_rate_per_s").is_some() {

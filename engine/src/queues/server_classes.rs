@@ -1,11 +1,11 @@
 //! A cluster of server classes: the platform of Do et al. 2013, and the ranking of its classes.
 //!
-//! The defaults are the paper's three types of servers. A cluster of fewer or more classes may leave operations and powers
-//! at their defaults: its classes are then the first of these types, and all classes from the third on are of the third.
+//! The defaults are the paper's three types of servers. They serve clusters with any number of classes: class i is of type
+//! i, and all classes from the third on are of the third type.
 use super::kernel::servers::ServerTable;
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
-/// Most servers of a cluster.
+/// Greatest number of servers of a cluster.
 const SERVERS_MAX: f64 = 100_000.0;
 
 /// Description of the cluster.
@@ -21,7 +21,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 1.0, max: SERVERS_MAX },
             unit: "",
             default: Default::Reals(&[8.0, 8.0, 8.0]),
-            identity: true,
             doc: "Number of servers of each class, whole numbers.",
         },
         Param {
@@ -29,24 +28,19 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 1e-9, max: 1e18 },
             unit: "1/s",
             default: Default::Reals(&[6_419_253.0, 5_286_503.0, 2_790_966.0]),
-            identity: true,
             doc: "Operations a second of a server of each class at full load, C_s (ssj_ops of SPECpower_ssj2008). The \
-                  default serves any number of classes: more than three are like the third.",
+                  default serves any number of classes: further ones are like the third.",
         },
-        Param {
-            name: "rate_rounding",
-            ty: Type::OneOf(&["hundredths", "none"]),
-            unit: "",
-            default: Default::Text("hundredths"),
-            identity: true,
-            doc: "How the rates C_s/max C are rounded: the paper's results are those of 1, 0.82 and 0.43.",
-        },
+        Param::one_of(
+            "rate_rounding",
+            &["hundredths", "none"],
+            "How the rates C_s/max C are rounded. The paper's results are for 1, 0.82 and 0.43 (`hundredths`).",
+        ),
         Param {
             name: "class_rates_per_s",
             ty: Type::Reals { min: 1e-9, max: 1e9 },
             unit: "1/s",
             default: Default::Unset,
-            identity: true,
             doc: "Rate of a server of each class (work a second), instead of the rates that follow from class_ops_per_s; \
                   the ranking uses it too.",
         },
@@ -55,7 +49,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e6, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Real(1.0),
-            identity: true,
             doc: "Factor on all rates: 0.7 for the frequency scaling of Do et al. 2013, section 3.2.3 (its powers are \
                   class_busy_w).",
         },
@@ -64,29 +57,27 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 0.0, max: 1e9 },
             unit: "W",
             default: Default::Reals(&[1700.0, 1275.0, 457.0]),
-            identity: true,
-            doc: "Power of a busy server of each class, P_ac. The default serves any number of classes: more than three \
-                  are like the third.",
+            doc: "Power of a busy server of each class, P_ac. The default serves any number of classes: further ones are \
+                  like the third.",
         },
         Param {
             name: "class_idle_w",
             ty: Type::Reals { min: 0.0, max: 1e9 },
             unit: "W",
             default: Default::Reals(&[364.0, 331.0, 108.0]),
-            identity: true,
-            doc: "Power of an idle server of each class, P_id. The default serves any number of classes: more than three \
-                  are like the third.",
+            doc: "Power of an idle server of each class, P_id. The default serves any number of classes: further ones are \
+                  like the third.",
         },
     ],
     ..Component::QUEUES
 };
 
-/// Which servers an arriving job prefers (Do et al. 2013, section 2.1).
+/// Order in which an arriving job prefers server classes (Do et al. 2013, section 2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// The fastest first, equals by lower active power.
+    /// The fastest first; of equal speeds the lower busy power.
     HighPerformance,
-    /// The most operations for an energy first.
+    /// The most operations for a joule first.
     EnergyEfficiency,
 }
 
@@ -94,7 +85,7 @@ pub enum Priority {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerClasses {
     servers: Vec<usize>,
-    /// What the ranking goes by: operations or work a second, before `rate_factor`.
+    /// Speeds for the ranking: operations or work a second, before `rate_factor`.
     speeds: Vec<f64>,
     /// Rates of a server, `rate_factor` included (work/s).
     rates: Vec<f64>,
@@ -129,17 +120,7 @@ impl ServerClasses {
         }
     }
 
-    /// Number of classes, K.
-    pub fn len(&self) -> usize {
-        self.servers.len()
-    }
-
-    /// Whether there is no class: never.
-    pub fn is_empty(&self) -> bool {
-        self.servers.is_empty()
-    }
-
-    /// The servers of each class by number: those of the first class come first.
+    /// The numbers of the servers of each class, class by class.
     pub fn groups(&self) -> Vec<Vec<usize>> {
         let mut next = 0;
         let group = |&n: &usize| {
@@ -155,7 +136,7 @@ impl ServerClasses {
         if with_factor { sum } else { sum / self.rate_factor }
     }
 
-    /// One class of jobs on these servers.
+    /// The servers' rates and powers, for one class of jobs.
     pub fn table(&self) -> ServerTable {
         let each = |values: &[f64]| -> Vec<f64> {
             self.servers.iter().zip(values).flat_map(|(&n, &value)| std::iter::repeat_n(value, n)).collect()
@@ -169,18 +150,19 @@ impl ServerClasses {
         relative(&self.speeds)
     }
 
-    /// r_e of each class: speed for a watt / the greatest (Do et al. 2013, eq. 2).
+    /// r_e of each class: speed per watt / the greatest (Do et al. 2013, eq. 2).
     pub fn efficiency(&self) -> Vec<f64> {
         relative(&self.speeds.iter().zip(&self.busy_w).map(|(c, w)| c / w).collect::<Vec<_>>())
     }
 
-    /// The classes in order of priority, the highest first; equals in the platform's order.
+    /// The classes in order of priority, highest first; equal ones in the platform's order.
     pub fn ranking(&self, priority: Priority) -> Vec<usize> {
+        let classes = self.servers.len();
         let (key, tie) = match priority {
             Priority::HighPerformance => (self.performance(), self.busy_w.clone()),
-            Priority::EnergyEfficiency => (self.efficiency(), vec![0.0; self.len()]),
+            Priority::EnergyEfficiency => (self.efficiency(), vec![0.0; classes]),
         };
-        let mut order: Vec<usize> = (0..self.len()).collect();
+        let mut order: Vec<usize> = (0..classes).collect();
         order.sort_by(|&a, &b| key[b].total_cmp(&key[a]).then(tie[a].total_cmp(&tie[b])));
         order
     }
@@ -191,13 +173,7 @@ fn relative(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value / most).collect()
 }
 
-/// Whether a list of the platform is the default, which serves any number of classes.
-fn is_default(platform: &Choice, name: &str) -> bool {
-    let default = COMPONENT.params.iter().find(|param| param.name == name).map(|param| param.default);
-    matches!(default, Some(Default::Reals(values)) if *values == *platform.reals(name))
-}
-
-/// What is wrong with a platform that no single value shows.
+/// The problems of a platform, see [`Component::problems`].
 pub(super) fn problems(platform: &Choice) -> Vec<String> {
     let servers = platform.reals("class_servers");
     let mut problems = Vec::new();
@@ -209,13 +185,10 @@ pub(super) fn problems(platform: &Choice) -> Vec<String> {
         problems.push(format!("`class_servers` has {total} servers, at most {SERVERS_MAX} can be simulated"));
     }
     for name in ["class_ops_per_s", "class_rates_per_s", "class_busy_w", "class_idle_w"] {
-        // Rates that are given stand for the operations.
+        // Given rates replace the operations.
         let unused = name == "class_ops_per_s" && platform.get("class_rates_per_s").is_some();
-        if !unused
-            && platform.get(name).is_some()
-            && !is_default(platform, name)
-            && platform.reals(name).len() != servers.len()
-        {
+        // The defaults serve any number of classes.
+        if !unused && !platform.is_default(name) && platform.reals(name).len() != servers.len() {
             let found = platform.reals(name).len();
             problems.push(format!("`{name}` has {found} values, `class_servers` has {}: one a class", servers.len()));
         }

@@ -1,4 +1,4 @@
-//! Exponential numbers in bulk: the ziggurat of Marsaglia & Tsang (2000).
+//! Exponential random numbers in bulk: the ziggurat of Marsaglia & Tsang (2000).
 use std::sync::LazyLock;
 
 use super::Philox;
@@ -21,7 +21,7 @@ struct Layers {
     height: [f64; LAYERS + 1],
 }
 
-/// Only exactly rounded operations and `libm`: the same table on every machine.
+/// Computed with exactly rounded operations and `libm` alone, so that every machine has the same table.
 static TABLE: LazyLock<Layers> = LazyLock::new(|| {
     let mut x = [0.0; LAYERS + 1];
     let mut height = [1.0; LAYERS + 1];
@@ -36,8 +36,8 @@ static TABLE: LazyLock<Layers> = LazyLock::new(|| {
     Layers { x, height }
 });
 
-/// A stream of exponential numbers of mean 1. Takes its words from a [`Philox`] stream of its own, a fixed number at a
-/// time; how many words a draw consumes varies (98.9% of the draws take one).
+/// A stream of exponential numbers of mean 1. It takes its words from a [`Philox`] stream of its own, in blocks. The number
+/// of words that a draw consumes varies (98.9% of the draws consume one).
 #[derive(Debug, Clone)]
 pub struct Exponential {
     source: Philox,
@@ -78,7 +78,7 @@ impl Exponential {
         if x < table.x[layer + 1] { x } else { self.draw_rarely(layer, x) }
     }
 
-    /// Where a point falls outside the rectangle that lies wholly below the density.
+    /// Decides on a point outside the part of its layer that lies wholly below the density.
     #[cold]
     fn draw_rarely(&mut self, mut layer: usize, mut x: f64) -> f64 {
         let table = self.table;
@@ -148,7 +148,7 @@ mod tests {
         assert!(distance < 1.95 / n.sqrt(), "{distance}");
         let beyond = draws.iter().filter(|x| **x > TAIL_BEGIN).count() as f64;
         let expected = n * libm::exp(-TAIL_BEGIN);
-        assert!((beyond - expected).abs() < 5.0 * expected.sqrt(), "{beyond} beyond the tail's begin, {expected}");
+        assert!((beyond - expected).abs() < 5.0 * expected.sqrt(), "{beyond} draws in the tail, not {expected}");
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Fails when arithmetic, `libm` or the use of the stream changes: then the versions of its users must rise.
+    /// A change of arithmetic, `libm` or the consumption of words fails here: raise the versions of the components that draw.
     #[test]
     fn the_first_draws_are_bit_exact() {
         let mut stream = Exponential::new(Philox::stream(1, Purpose::Arrival));

@@ -1,17 +1,17 @@
-//! Counter-based random numbers (Philox): a stream per purpose, the same on every machine.
+//! Counter-based random numbers (Philox): a stream for each purpose, the same on every machine.
 //!
 //! Philox4x32-10 (Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3") is a keyed bijection:
 //! block b of a stream is a pure function of (seed, purpose, index, b). So every purpose draws from its own stream, and
-//! policies compared under one seed see the same arrivals, sizes and run times, however many numbers each purpose takes.
+//! policies compared under one seed see the same arrivals, sizes and run times, whatever each purpose consumes.
 //!
-//! Only exactly rounded operations and `libm` are used: the same draws on every machine. Changing how a distribution
-//! consumes its stream changes results: raise the versions of the components that draw from it.
+//! Draws use exactly rounded operations and `libm` alone, so that every machine gives the same. A change in how a
+//! distribution consumes its stream changes results: raise the versions of the components that draw from it.
 
 mod exponential;
 
 pub use exponential::Exponential;
 
-/// What a stream of random numbers is for. The numbers are part of the results: never reuse or renumber one.
+/// The purpose of a stream of random numbers. Results depend on the numbers: never reuse or renumber one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Purpose {
@@ -37,7 +37,7 @@ pub enum Purpose {
 
 /// Multipliers of the two halves of a round (Salmon et al. 2011, Table 2).
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// What the key grows by each round: the golden ratio and sqrt(3) - 1 as fractions of 2^32.
+/// Increment of the key in each round: the golden ratio and sqrt(3) - 1 as fractions of 2^32.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 /// Rounds of the recommended variant; 7 already pass all tests of TestU01.
 const ROUNDS: usize = 10;
@@ -45,8 +45,8 @@ const ROUNDS: usize = 10;
 /// Blocks computed side by side in [`Philox::fill`].
 const INTERLEAVED: usize = 4;
 
-/// One block of Philox4x32: four words from a counter and a key. Inlined always: only so are several computed side by side
-/// in [`Philox::fill`].
+/// One block of Philox4x32: four words from a counter and a key. Always inlined, so that [`Philox::fill`] computes several
+/// blocks side by side.
 #[inline(always)]
 fn block(rounds: usize, mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..rounds {
@@ -63,7 +63,7 @@ fn block(rounds: usize, mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// A stream of random numbers: 2^65 64-bit words. Cheap to make and to clone; a clone continues alike.
+/// A stream of random numbers: 2^65 64-bit words. Cheap to make and to clone; a clone gives the same words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Philox {
     key: [u32; 2],
@@ -81,7 +81,7 @@ impl Philox {
         Philox::substream(seed, purpose, 0)
     }
 
-    /// One of 2^32 streams of a purpose, such as one a class of jobs. Index 0 is [`Philox::stream`].
+    /// One of 2^32 streams of a purpose, such as one for each class of jobs. Index 0 is [`Philox::stream`].
     pub fn substream(seed: u64, purpose: Purpose, index: u32) -> Philox {
         let key = [seed as u32, (seed >> 32) as u32];
         Philox { key, purpose: purpose as u32, index, next_block: 0, spare: None }
@@ -99,14 +99,14 @@ impl Philox {
         u64::from(a) | u64::from(b) << 32
     }
 
-    /// Fills a slice with the next words: those that as many calls of [`Philox::bits`] give, but faster.
+    /// Fills a slice with the next words: the same words as from calls of [`Philox::bits`], but faster.
     pub fn fill(&mut self, words: &mut [u64]) {
         let spare = usize::from(self.spare.is_some()).min(words.len());
         let (first, rest) = words.split_at_mut(spare);
         for word in first {
             *word = self.bits();
         }
-        // Blocks do not depend on each other: several at once keep the multiplier busy.
+        // Blocks are independent: computing several at once keeps the multiplier busy.
         let (chunks, rest) = rest.as_chunks_mut::<{ 2 * INTERLEAVED }>();
         for chunk in chunks {
             let blocks: [[u32; 4]; INTERLEAVED] = std::array::from_fn(|i| {
@@ -138,7 +138,7 @@ impl Philox {
     /// Uniform on `0..n`, without bias (Lemire 2019). `n` must not be 0.
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "no integer lies below 0");
-        // Low words under 2^64 mod n are those that would make some results likelier.
+        // Low words below 2^64 mod n would make some results likelier than others.
         let threshold = n.wrapping_neg() % n;
         loop {
             let product = u128::from(self.bits()) * u128::from(n);
@@ -187,7 +187,7 @@ impl Philox {
             }
             let v = root * root * root;
             let u = self.uniform();
-            // The squeeze decides most draws without a logarithm.
+            // This bound accepts most draws without a logarithm.
             if u < 1.0 - 0.0331 * (x * x) * (x * x) || libm::log(u) < 0.5 * x * x + d * (1.0 - v + libm::log(v)) {
                 return d * v * scale;
             }

@@ -1,4 +1,4 @@
-//! Known answers of the bijection, and fixed-seed sanity of each distribution.
+//! Known answers of the bijection, and each distribution at fixed seeds.
 use super::*;
 
 /// The published vectors for 7 and 10 rounds (Random123's `kat_vectors`): counter, key, block.
@@ -97,7 +97,7 @@ fn uniform_lies_inside_the_open_interval() {
 }
 
 #[test]
-fn integers_below_n_are_even() {
+fn integers_below_n_are_equally_likely() {
     let mut stream = Philox::stream(5, Purpose::Size);
     let mut counts = [0_u32; 7];
     for _ in 0..70_000 {
@@ -126,14 +126,14 @@ fn gamma_follows_its_distribution() {
 }
 
 #[test]
-fn chance_is_a_share() {
+fn chance_is_true_with_its_probability() {
     let mut stream = Philox::stream(8, Purpose::Size);
     let hits = (0..DRAWS).filter(|_| stream.chance(0.244)).count() as f64 / DRAWS as f64;
     assert!((hits - 0.244).abs() < 0.005, "{hits}");
     assert!((0..1000).all(|_| !stream.chance(0.0) && stream.chance(1.0)));
 }
 
-/// Bit-exact draws: they fail on a machine whose arithmetic or `libm` differs, or when a stream is consumed otherwise.
+/// Fails on a machine whose arithmetic or `libm` differs, and when a distribution consumes its stream in another way.
 #[test]
 fn draws_are_bit_exact() {
     let mut s = Philox::stream(1, Purpose::Arrival);

@@ -1,5 +1,4 @@
-//! What a simulation is made of: roles, components, parameters and their values. Types only: which components there are
-//! is said by [`crate::components`].
+//! Roles, components, parameters and values of a simulation. Types only: [`crate::components`] lists the components.
 //!
 //! One [`Component`] describes something that a manifest can choose (a workload source, a power model, a queue order, a
 //! gear rule, ...); a [`Choice`] is a component with values of its parameters; a [`SimSpec`] has a choice for every
@@ -19,13 +18,13 @@ pub use sim_spec::SimSpec;
 pub enum Role {
     /// Where the jobs come from: a log or a generator.
     Source,
-    /// What is done with records and estimates; slices, filters, scaling.
+    /// How records become jobs: slices, filters, estimates, scaling.
     Rules,
     /// Machine sizes and gears.
     Platform,
     /// Watts of a processor by gear and state.
     Power,
-    /// The kind of policy: `batch`, composed of the components below.
+    /// The policy: `batch`, which the roles below compose, or a policy of queues.
     Policy,
     /// Order of the waiting queue.
     Order,
@@ -35,9 +34,9 @@ pub enum Role {
     GearRule,
     /// How many procs are active.
     Capacity,
-    /// What keeps the power below a cap.
+    /// How the power is kept below a cap.
     Cap,
-    /// What is measured and how.
+    /// Which metrics are measured, over which jobs and for how long.
     Statistics,
 }
 
@@ -109,20 +108,20 @@ pub struct Component {
     pub name: &'static str,
     /// Raised whenever its results change for an unchanged spec; part of a task's identity.
     pub version: u32,
-    /// Paper and equation or table that it comes from; empty if it is from none.
+    /// Its source: paper and equation or table; empty without one.
     pub source: &'static str,
-    /// What it does, in a sentence or two.
+    /// Its effect, in a sentence or two.
     pub doc: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
     /// The model of which it is a component.
     pub model: Model,
-    /// What is wrong with a spec that has chosen it and that no single value shows: vectors of different length,
-    /// contradicting bounds, combinations that make no sense. Each is a sentence that names the parameters.
+    /// The problems of a spec that has chosen it, apart from single values out of range: vectors of different lengths,
+    /// contradictory bounds, combinations that make no sense. Each is a sentence that names the parameters.
     pub problems: fn(&SimSpec) -> Vec<String>,
 }
 
-/// What is simulated.
+/// The kind of system that is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
     /// Rigid jobs on counted procs.
@@ -131,8 +130,13 @@ pub enum Model {
     Queues,
 }
 
+impl Model {
+    /// All models.
+    pub const ALL: [Model; 2] = [Model::Batch, Model::Queues];
+}
+
 impl Component {
-    /// What most components of batch jobs have in common; role, name and documentation are to be filled in.
+    /// Default fields of a component of batch jobs, for struct updates: role, name and documentation have to be set.
     pub const BATCH: Component = Component {
         role: Role::Policy,
         name: "",
@@ -144,7 +148,7 @@ impl Component {
         problems: |_| Vec::new(),
     };
 
-    /// The same of components of queues.
+    /// Default fields of a component of queues.
     pub const QUEUES: Component = Component { model: Model::Queues, ..Component::BATCH };
 }
 
@@ -196,7 +200,7 @@ impl Choice {
         self.component.params.iter().filter(|p| p.default == Default::Required && !self.values.contains_key(p.name))
     }
 
-    /// Whether a parameter is as in [`Choice::new`]: at its default, or unset where it has none.
+    /// Whether a parameter is as in [`Choice::new`]: it has its default, or no value where it has no default.
     pub fn is_default(&self, name: &str) -> bool {
         let param = self.component.params.iter().find(|p| p.name == name);
         self.get(name) == param.and_then(|p| p.default.value()).as_ref()

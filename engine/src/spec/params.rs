@@ -1,4 +1,4 @@
-//! Parameters of components: their types, ranges and values, and what is said of a value that does not fit.
+//! Parameters of components: types, ranges, values, and messages about values out of range.
 use std::fmt;
 
 use crate::facts::{Datum, Kind};
@@ -44,7 +44,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What values a parameter takes.
+/// Type and range of a parameter's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Type {
     /// A truth value.
@@ -69,8 +69,9 @@ pub enum Type {
     },
     /// One of a few names.
     OneOf(&'static [&'static str]),
-    /// Free text (a log's name, a URL).
-    Text,
+    /// Text that locates a log: its name, path, URL or digest. Such a parameter is no part of a task's identity, which has
+    /// the digest of the log instead.
+    Locator,
     /// A vector of reals, each in `min..=max`.
     Reals {
         /// Least element.
@@ -87,13 +88,13 @@ impl Type {
             Type::Bool => Kind::Bool,
             Type::Int { .. } => Kind::Int,
             Type::Real { .. } => Kind::Real,
-            Type::OneOf(_) | Type::Text => Kind::Text,
+            Type::OneOf(_) | Type::Locator => Kind::Text,
             Type::Reals { .. } => Kind::Reals,
         }
     }
 }
 
-/// What a parameter is when the manifest does not say.
+/// The value of a parameter that the manifest does not set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Default {
     /// A truth value.
@@ -106,9 +107,9 @@ pub enum Default {
     Text(&'static str),
     /// A vector.
     Reals(&'static [f64]),
-    /// No value: the parameter does not apply unless it is given (null in the results).
+    /// No value: the parameter does not apply unless it is set (null in the results).
     Unset,
-    /// The manifest must give it.
+    /// The manifest must set it.
     Required,
 }
 
@@ -135,11 +136,9 @@ pub struct Param {
     pub ty: Type,
     /// Unit as people write it ("s", "W", "GHz"), "" for a pure number.
     pub unit: &'static str,
-    /// Value when the manifest does not give one.
+    /// Value when the manifest sets none.
     pub default: Default,
-    /// Whether the value is part of a task's identity. Names and locations of a log are not: its digest is.
-    pub identity: bool,
-    /// What it means, with its source.
+    /// Meaning and source.
     pub doc: &'static str,
 }
 
@@ -149,14 +148,41 @@ pub struct Param {
 pub struct ValueError {
     /// The parameter's name.
     pub param: String,
-    /// What would have been right.
+    /// The values that are allowed.
     pub expected: String,
-    /// What was given.
+    /// The value that was given.
     pub found: String,
 }
 
 impl Param {
-    /// What a value of this parameter looks like, for error messages and help.
+    /// A parameter with one of a few names; the first is the default.
+    pub const fn one_of(name: &'static str, names: &'static [&'static str], doc: &'static str) -> Param {
+        Param { name, ty: Type::OneOf(names), unit: "", default: Default::Text(names[0]), doc }
+    }
+
+    /// A truth value, `false` by default.
+    pub const fn flag(name: &'static str, doc: &'static str) -> Param {
+        Param { name, ty: Type::Bool, unit: "", default: Default::Bool(false), doc }
+    }
+
+    /// A real above 0, up to `max`.
+    pub const fn positive(
+        name: &'static str,
+        max: f64,
+        unit: &'static str,
+        default: Default,
+        doc: &'static str,
+    ) -> Param {
+        let ty = Type::Real { min: 0.0, max, min_allowed: false, unlimited: false };
+        Param { name, ty, unit, default, doc }
+    }
+
+    /// Whether the value is part of a task's identity.
+    pub fn is_identity(&self) -> bool {
+        self.ty != Type::Locator
+    }
+
+    /// The allowed values in words, for error messages and help.
     pub fn expectation(&self) -> String {
         let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
         match self.ty {
@@ -171,7 +197,7 @@ impl Param {
             Type::OneOf(names) => {
                 format!("one of {}", names.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
             }
-            Type::Text => "a text".to_owned(),
+            Type::Locator => "a text".to_owned(),
             Type::Reals { min, max } => match interval(min, max, true) {
                 free if free.is_empty() => format!("a list of numbers{unit}"),
                 interval => format!("a list of numbers, each{interval}{unit}"),
@@ -207,7 +233,7 @@ impl Param {
                 if real.is_finite() && above && real <= max { Ok(Value::Real(real + 0.0)) } else { Err(wrong(&value)) }
             }
             (Type::OneOf(names), Value::Text(t)) if names.contains(&t.as_str()) => Ok(Value::Text(t)),
-            (Type::Text, v @ Value::Text(_)) => Ok(v),
+            (Type::Locator, v @ Value::Text(_)) => Ok(v),
             (Type::Reals { min, max }, Value::Reals(v))
                 if !v.is_empty() && v.iter().all(|x| (min..=max).contains(x)) =>
             {
@@ -218,7 +244,7 @@ impl Param {
     }
 }
 
-/// What an interval leaves, as the end of "a number".
+/// An interval in words, to follow "a number".
 fn interval(min: f64, max: f64, min_allowed: bool) -> String {
     let low = match (min <= -BOUND_MAX, min_allowed) {
         (true, _) => String::new(),
@@ -229,7 +255,7 @@ fn interval(min: f64, max: f64, min_allowed: bool) -> String {
     low + &high
 }
 
-/// Bounds from here on keep arithmetic finite: nobody meets them.
+/// Bounds of at least this size only keep arithmetic finite, and are left out of messages.
 const BOUND_MAX: f64 = 1e300;
 
 /// A number as people write it: `0.25`, `65536`, `1e-9`, `1e12`.
@@ -238,7 +264,7 @@ fn number(value: f64) -> String {
     if plain || !value.is_finite() { value.to_string() } else { format!("{value:e}") }
 }
 
-/// The first element outside a range, with its place from 1.
+/// The first element out of range, with its place from 1.
 fn wrong_element(values: &[f64], min: f64, max: f64) -> String {
     match values.iter().zip(1..).find(|(v, _)| !(min..=max).contains(*v)) {
         Some((value, place)) => format!("{} (value {place} of {})", number(*value), values.len()),
@@ -251,7 +277,7 @@ mod tests {
     use super::*;
 
     fn param(ty: Type) -> Param {
-        Param { name: "p", ty, unit: "W", default: Default::Unset, identity: true, doc: "" }
+        Param { name: "p", ty, unit: "W", default: Default::Unset, doc: "" }
     }
 
     fn real(min: f64, max: f64, min_allowed: bool) -> String {
@@ -259,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn expectations_have_no_bounds_that_nobody_meets_and_no_endless_digits() {
+    fn expectations_leave_out_huge_bounds_and_have_short_numbers() {
         assert_eq!(real(0.0, 1e300, false), "a number above 0 W");
         assert_eq!(real(f64::MIN, f64::MAX, true), "a number W");
         assert_eq!(real(-1e300, 1e12, true), "a number up to 1e12 W");
@@ -272,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_list_is_its_element() {
+    fn an_error_about_a_list_names_the_first_wrong_element() {
         let rates = param(Type::Reals { min: 0.0, max: 1e300 });
         let wrong = |values: &[f64]| rates.check(Value::Reals(values.to_vec())).expect_err("is wrong").to_string();
         assert_eq!(

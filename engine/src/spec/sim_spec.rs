@@ -1,11 +1,11 @@
-//! One simulation, fully specified: a choice for every role, and a seed.
+//! The full specification of one simulation: a choice for every role, and a seed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Choice, Role};
 
-/// The choices of one simulation with all their parameter values. Together with the log's digest it is a task's identity.
+/// The choices of one simulation with all their parameter values. A spec and the digest of its log identify a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimSpec {
     /// Shared between the tasks of a sweep that differ in the seed alone; copied when a choice changes.
@@ -20,7 +20,8 @@ impl SimSpec {
         SimSpec { choices, seed }
     }
 
-    /// Whether two specs are copies of one, their seeds aside. `false` says nothing: they may be equal all the same.
+    /// Whether two specs share the memory of their choices, so that they differ in their seeds at most. Specs with equal
+    /// choices may give `false`.
     pub fn shares_choices(&self, other: &SimSpec) -> bool {
         Arc::ptr_eq(&self.choices, &other.choices)
     }

@@ -1,4 +1,4 @@
-//! Turnarounds by priority and size, and what was watched of the machine: filled only where they apply.
+//! Metrics that apply to some specs only: turnarounds by priority and size, power and use of the machine.
 use super::measure::ratio;
 use super::sum::Sum;
 use super::{Integrals, Outcome, PowerIntegrals, Summary, window};
@@ -28,7 +28,7 @@ impl Mean {
 
 /// Fills the means by priority, if jobs have priorities, and by size, if `large_job_procs` is set.
 ///
-/// `jobs` and `outcomes` as in [`super::summarize`].
+/// `jobs` and `outcomes` are as in [`super::summarize`].
 pub fn fill_kinds(summary: &mut Summary, statistics: &Choice, jobs: &[Job], outcomes: &[Outcome], priorities: bool) {
     let large = statistics.opt_int("large_job_procs");
     if !priorities && large.is_none() {
@@ -58,7 +58,7 @@ pub fn fill_kinds(summary: &mut Summary, statistics: &Choice, jobs: &[Job], outc
     }
 }
 
-/// Fills what was watched of the machine.
+/// Fills the metrics of power and use of the machine.
 pub fn fill_power(summary: &mut Summary, power: &PowerIntegrals, integrals: &Integrals) {
     summary.cpu_utilization = ratio(power.cpu_utilization_s, power.span_s);
     summary.cpu_utilization_high_share = ratio(power.cpu_high_s, power.span_s);

@@ -1,4 +1,4 @@
-//! From outcomes and integrals to the summary.
+//! Computes the summary from outcomes and integrals.
 use super::sum::{Sum, Sums};
 use super::tally::Tally;
 use super::{Integrals, Outcome, Summary, window};
@@ -8,13 +8,13 @@ use crate::workload::Job;
 /// Seconds in an hour.
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
-/// Turns what the kernel measured into the summary.
+/// Computes the summary of one simulation.
 ///
-/// `statistics`: the component with warm-up, cool-down and `bsld_tau_s`. `jobs`: as simulated, in workload order, procs after
-/// `wide_jobs`. `outcomes`: one a job, in the same order. `gears`: number of gears of the machine. `fcfs_starts`: start of
-/// each job under strict first come, first served, if fairness is wanted. `sla_slowdown`: the service level.
+/// `statistics`: the choice with warm-up, cool-down and `bsld_tau_s`. `jobs`: as simulated, in workload order, procs after
+/// `wide_jobs`. `outcomes`: one for each job, in the same order. `gears`: number of gears of the machine. `fcfs_starts`:
+/// start of each job under strict first come, first served, if fairness is measured. `sla_slowdown`: the service level.
 ///
-/// The caller has passed [`super::check`] before the simulation; without a job to measure the means would be NaN.
+/// [`super::check`] must have succeeded before the simulation; without a job to measure the means would be NaN.
 ///
 /// # Panics
 /// If the slices differ in length or a gear is not below `gears`: a bug of the caller.
@@ -27,14 +27,15 @@ pub fn summarize(
     fcfs_starts: Option<&[f64]>,
     sla_slowdown: f64,
 ) -> Summary {
-    assert_eq!(jobs.len(), outcomes.len(), "one outcome a job");
+    assert_eq!(jobs.len(), outcomes.len(), "one outcome for each job");
     let measured = window::measured(statistics, jobs, outcomes);
     let mut all = AllJobs::new(jobs, &measured);
     let mut tally = Tally::new(measured.len(), gears, statistics.real("bsld_tau_s"), sla_slowdown);
-    for choice in [0..measured.start, measured.clone(), measured.end..jobs.len()] {
-        for (jobs, outcomes) in blocks(&jobs[choice.clone()], &outcomes[choice.clone()]) {
+    for range in [0..measured.start, measured.clone(), measured.end..jobs.len()] {
+        // A block of jobs at a time, see [`BLOCK`].
+        for (jobs, outcomes) in jobs[range.clone()].chunks(BLOCK).zip(outcomes[range.clone()].chunks(BLOCK)) {
             let area = all.add(jobs, outcomes);
-            if choice == measured {
+            if range == measured {
                 all.window.area.add(area);
                 tally.add(jobs, outcomes);
             }
@@ -52,28 +53,23 @@ pub fn summarize(
     tally.fill(&mut summary);
     fill_integrals(&mut summary, integrals);
     if let Some(starts) = fcfs_starts {
-        assert_eq!(starts.len(), jobs.len(), "one first-come start a job");
+        assert_eq!(starts.len(), jobs.len(), "one start under strict order for each job");
         fill_fairness(&mut summary, &outcomes[measured.clone()], &starts[measured]);
     }
     summary
 }
 
-/// Jobs whose terms are added plainly before the compensated sums take them: few enough that a plain sum is as exact as
-/// its terms, enough that compensation costs nothing.
+/// Number of jobs whose terms are added plainly before the compensated sums take the total: small enough that a plain sum
+/// is as exact as its terms, large enough that the cost of compensation is negligible.
 const BLOCK: usize = 64;
 
-/// Jobs and their outcomes, [`BLOCK`] at a time.
-fn blocks<'a>(jobs: &'a [Job], outcomes: &'a [Outcome]) -> impl Iterator<Item = (&'a [Job], &'a [Outcome])> {
-    jobs.chunks(BLOCK).zip(outcomes.chunks(BLOCK))
-}
-
-/// `f64::max` without its care for NaN, which no time is.
+/// `f64::max` without the handling of NaN, which no time is.
 #[inline(always)]
 pub(super) fn greatest(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// `f64::min` likewise.
+/// `f64::min` without the handling of NaN.
 #[inline(always)]
 fn least(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
@@ -111,7 +107,7 @@ impl AllJobs {
         }
     }
 
-    /// Takes in a block of jobs; returns their procs * run time.
+    /// Adds a block of jobs; returns their sum of procs * run time.
     #[inline]
     fn add(&mut self, jobs: &[Job], outcomes: &[Outcome]) -> f64 {
         let (begin, end) = (self.window.begin, self.window.end);
@@ -160,7 +156,7 @@ impl AllJobs {
     }
 }
 
-/// The fields that come from the kernel's integrals alone, and energies by job and by time.
+/// Fills the fields from the kernel's integrals, and energies by job and by time.
 fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
     let span = integrals.last_finish_s - integrals.first_submit_s;
     let capacity = f64::from(integrals.machine_procs) * span;
@@ -205,14 +201,14 @@ fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
     summary.transition_proc_h = integrals.transition_proc_s / SECONDS_PER_HOUR;
 }
 
-/// Changes of the number of active procs. All are active before the first submit, at which the first step begins.
+/// Number of changes of the active procs. All are active before the first submit, at which the first step begins.
 fn active_changes(integrals: &Integrals) -> u64 {
     let procs = integrals.active_steps.iter().map(|&(_, procs)| procs);
     let before = std::iter::once(integrals.machine_procs).chain(procs.clone());
     before.zip(procs).filter(|(before, procs)| before != procs).count() as u64
 }
 
-/// Delays against strict first come, first served.
+/// Fills the delays against strict first come, first served.
 fn fill_fairness(summary: &mut Summary, outcomes: &[Outcome], fcfs_starts: &[f64]) {
     let (mut sum, mut max, mut delayed) = (Sum::default(), 0.0_f64, 0);
     for (outcome, fcfs) in outcomes.iter().zip(fcfs_starts) {
@@ -226,12 +222,12 @@ fn fill_fairness(summary: &mut Summary, outcomes: &[Outcome], fcfs_starts: &[f64
     summary.fairness_delayed_count = Some(delayed);
 }
 
-/// `part / whole`, or nothing if the whole is 0.
-pub(super) fn ratio(choice: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| choice / whole)
+/// `part / whole`; `None` if the whole is 0.
+pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
 }
 
-/// Distance of two values that should be equal, relative to a scale of at least 1.
+/// Difference of two values that should be equal, relative to a scale of at least 1.
 fn residual(a: f64, b: f64, scale: f64) -> f64 {
     (a - b).abs() / scale.max(1.0)
 }

@@ -1,18 +1,16 @@
 //! Summary metrics of one simulation: one field of [`Summary`] is one column of the `tasks` table.
 //!
-//! The kernel measures each job ([`Outcome`]) and the integrals over time ([`Integrals`]); [`summarize`] turns them into
-//! the columns. It knows nothing of policies, machines or events.
+//! The kernel measures each job ([`Outcome`]) and integrals over time ([`Integrals`]); [`summarize`] turns them into the
+//! columns. This module does not depend on policies, machines or events.
 //!
 //! Definitions that hold for every field:
 //! - Sums over jobs run in workload order (submit, tie rule), so that they are bit-identical everywhere.
-//! - *Measured* jobs are those left after warm-up and cool-down ([`check`]); they are consecutive in workload order.
+//! - *Measured* jobs remain after warm-up and cool-down are cut; they are consecutive in workload order.
 //! - *run* is the run time as executed (finish minus start, gears included), *run_top* the run time at the top gear.
 //! - A quantile is the linear interpolation between order statistics: for n sorted values x_0 ..= x_(n-1), quantile q is
 //!   x at position q (n - 1) (type 7 of Hyndman & Fan 1996; the default of NumPy, R and `quantile_cont` in SQL).
 //! - The *span* is [first submit, last finish].
-use crate::error::SimError;
-use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
-use crate::workload::Job;
+use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 mod by_kind;
 mod measure;
@@ -27,6 +25,7 @@ mod window;
 pub use by_kind::{fill_kinds, fill_power};
 pub use measure::summarize;
 pub use record::Summary;
+pub use window::check;
 
 /// Description of the statistics.
 pub const COMPONENT: Component = Component {
@@ -41,7 +40,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
             unit: "s",
             default: Default::Real(10.0),
-            identity: true,
             doc: "Bound of short run times in `bsld_mean` (Mu'alem & Feitelson 2001).",
         },
         Param {
@@ -49,7 +47,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "jobs",
             default: Default::Int(0),
-            identity: true,
             doc: "First jobs (by submit) left out of the statistics; they are simulated.",
         },
         Param {
@@ -57,7 +54,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "jobs",
             default: Default::Int(0),
-            identity: true,
             doc: "Last jobs (by submit) left out of the statistics; they are simulated.",
         },
         Param {
@@ -65,39 +61,29 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.0),
-            identity: true,
-            doc: "Jobs submitted in the first so many seconds are left out of the statistics.",
+            doc: "Jobs submitted less than this after the first submit are left out of the statistics.",
         },
         Param {
             name: "cooldown_s",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.0),
-            identity: true,
-            doc: "Jobs submitted in the last so many seconds before the last submit are left out of the statistics.",
+            doc: "Jobs submitted less than this before the last submit are left out of the statistics.",
         },
-        Param {
-            name: "warmup_rule",
-            ty: Type::OneOf(&["fixed", "mser5"]),
-            unit: "",
-            default: Default::Text("fixed"),
-            identity: true,
-            doc: "`mser5` chooses the warm-up itself, by MSER-5 on the waits (White 1997), on top of the fixed one.",
-        },
-        Param {
-            name: "fairness",
-            ty: Type::Bool,
-            unit: "",
-            default: Default::Bool(false),
-            identity: true,
-            doc: "Whether the delay of each job against strict first come, first served is measured (a second simulation).",
-        },
+        Param::one_of(
+            "warmup_rule",
+            &["fixed", "mser5"],
+            "`mser5` chooses the warm-up itself, by MSER-5 on the waits (White 1997), on top of the fixed one.",
+        ),
+        Param::flag(
+            "fairness",
+            "Whether the delay of each job against strict first come, first served is measured (a second simulation).",
+        ),
         Param {
             name: "sla_slowdown",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Slowdown above which a job violates the service level, in `over_sla_share` and the series of that \
                   name; if not given, that of the capacity rule `ols`, else 200 (Lawson & Smirni 2005).",
         },
@@ -106,41 +92,29 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 1 << 30 },
             unit: "procs",
             default: Default::Unset,
-            identity: true,
-            doc: "Jobs of at least so many procs count as large in `turnaround_s_mean_large` (Zhang et al. 2014: 50).",
+            doc: "Least number of procs of a job that counts as large in `turnaround_s_mean_large` (Zhang et al. 2014: 50).",
         },
-        Param {
-            name: "watch_machine",
-            ty: Type::Bool,
-            unit: "",
-            default: Default::Bool(false),
-            identity: true,
-            doc: "Whether CPU utilization and the series of power, frequency and occupancy are measured without a power \
+        Param::flag(
+            "watch_machine",
+            "Whether CPU utilization and the series of power, frequency and occupancy are measured without a power \
                   cap, too.",
-        },
-        Param {
-            name: "node_lists",
-            ty: Type::Bool,
-            unit: "",
-            default: Default::Bool(false),
-            identity: true,
-            doc: "Whether the rows of the table `jobs` say which nodes each job held (first fit).",
-        },
+        ),
+        Param::flag("node_lists", "Whether the rows of the table `jobs` say which nodes each job held (first fit)."),
     ],
     ..Component::BATCH
 };
 
-/// Service level of Lawson & Smirni 2005: greatest mean slowdown.
+/// Service level of Lawson & Smirni 2005: the greatest mean slowdown.
 pub(crate) const SLA_SLOWDOWN: f64 = 200.0;
 
-/// The slowdown above which a job violates the service level: see the parameter `sla_slowdown`.
+/// The slowdown above which a job violates the service level (see the parameter `sla_slowdown`).
 pub(crate) fn sla_slowdown(spec: &SimSpec) -> f64 {
     let given = spec.choice(Role::Statistics).opt_real("sla_slowdown");
-    let rules = || spec.choice(Role::Capacity).opt_real("ols_sla_slowdown");
-    given.or_else(rules).unwrap_or(SLA_SLOWDOWN)
+    let of_capacity_rule = || spec.choice(Role::Capacity).opt_real("ols_sla_slowdown");
+    given.or_else(of_capacity_rule).unwrap_or(SLA_SLOWDOWN)
 }
 
-/// What happened to one job. The kernel gives one a job, in workload order.
+/// The schedule of one job. The kernel gives one for each job, in workload order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
     /// Start instant (s); not before the submit.
@@ -155,7 +129,7 @@ pub struct Outcome {
     pub backfilled: bool,
 }
 
-/// What the kernel integrated over the span, and its counters.
+/// The kernel's integrals over the span, and its counters.
 #[derive(Debug, Clone, PartialEq, std::default::Default)]
 pub struct Integrals {
     /// Processors of the machine, `size_factor` applied.
@@ -176,10 +150,10 @@ pub struct Integrals {
     pub asleep_proc_s: f64,
     /// Processor-seconds in transition: switching off or waking.
     pub transition_proc_s: f64,
-    /// Integral of the active procs, those that neither sleep nor are to sleep (processor-seconds).
+    /// Integral of the active procs: those that neither sleep nor switch off (processor-seconds).
     pub active_proc_s: f64,
-    /// Instants before the last completion at which the number of active procs changed (s), with the number; the first is
-    /// the first submit.
+    /// Number of active procs from each instant (s) at which it changed. Begins at the first submit and ends before the
+    /// last completion.
     pub active_steps: Vec<(f64, u32)>,
     /// Energy of executing procs, as the integral of their power (J).
     pub energy_busy_j: f64,
@@ -191,11 +165,11 @@ pub struct Integrals {
     pub energy_transition_j: f64,
     /// Energy of the procs of suspended jobs (J).
     pub energy_suspended_j: f64,
-    /// Energy of what draws constant power besides the procs (J).
+    /// Energy of equipment that draws constant power besides the procs (J).
     pub energy_static_j: f64,
     /// Integral of the number of waiting jobs (job-seconds).
     pub queue_length_s: f64,
-    /// Greatest number of jobs that waited over an interval of positive length.
+    /// Greatest number of waiting jobs over an interval of positive length.
     pub queue_length_max: u64,
     /// Integral of the waiting work, procs * run_top (processor-seconds squared).
     pub backlog_proc_s2: f64,
@@ -215,7 +189,7 @@ pub struct Integrals {
     pub dropped_wide_count: u64,
 }
 
-/// What a watch of the machine integrated, see [`fill_power`].
+/// Integrals of power and use of the machine, for [`fill_power`].
 #[derive(Debug, Clone, Copy, PartialEq, std::default::Default)]
 pub struct PowerIntegrals {
     /// Whether there was a power cap.
@@ -234,11 +208,11 @@ pub struct PowerIntegrals {
     pub excess_max_w: f64,
     /// Integral of executing over installed procs (s).
     pub cpu_utilization_s: f64,
-    /// Likewise, suspended procs counted (s).
+    /// Integral of executing and suspended over installed procs (s).
     pub held_utilization_s: f64,
-    /// Time in which the first was at least 0.75 (s).
+    /// Time in which executing procs were at least 0.75 of the installed (s).
     pub cpu_high_s: f64,
-    /// Time in which the second was (s).
+    /// Time in which executing and suspended procs were at least 0.75 of the installed (s).
     pub held_high_s: f64,
 }
 
@@ -248,12 +222,4 @@ impl Integrals {
         let resting = self.energy_idle_j + self.energy_asleep_j + self.energy_transition_j;
         self.energy_busy_j + resting + self.energy_suspended_j + self.energy_static_j
     }
-}
-
-/// Checks, before anything is simulated, that warm-up and cool-down leave a job to measure.
-///
-/// # Errors
-/// [`SimError::Empty`] without any job, [`SimError::Invalid`] if no job is left: both final.
-pub fn check(statistics: &Choice, jobs: &[Job]) -> Result<(), SimError> {
-    window::check(statistics, jobs)
 }

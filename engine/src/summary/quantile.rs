@@ -12,12 +12,12 @@ pub(super) struct Quantiles {
 /// The quantiles of `values`, none of which is negative. NaN for an empty sample.
 ///
 /// Linear interpolation between order statistics at position q (n - 1) (Hyndman & Fan 1996, type 7). Each selection works
-/// on what lies above the one before.
+/// on the values above the previous one.
 pub(super) fn of(values: Vec<f64>) -> Quantiles {
     if values.is_empty() {
         return Quantiles { p50: f64::NAN, p95: f64::NAN, p99: f64::NAN, max: f64::NAN };
     }
-    // Without a sign, the bits of two values are in the order of the values. Adding 0 takes it off a negative zero.
+    // The bits of values without a sign have the order of the values. Adding 0 turns a negative zero into a positive one.
     let mut values: Vec<u64> = values.into_iter().map(|v| (v + 0.0).to_bits()).collect();
     let max = values.iter().copied().fold(0, u64::max);
     let n = values.len();

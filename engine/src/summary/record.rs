@@ -1,7 +1,7 @@
-//! The record of all summary metrics. A field's doc is the column's documentation: meaning, formula, unit, when null.
+//! The record of all summary metrics. A field's doc is the column's documentation: meaning, formula, unit, nulls.
 
 crate::record! {
-/// What one simulation measured.
+/// The metrics of one simulation of rigid jobs.
 ///
 /// Metrics of jobs (waits, turnarounds, slowdowns, classes, fairness, counts by gear) are over the measured jobs, which
 /// leave out warm-up and cool-down. Energies, proc-hours, utilizations and time means are over the whole span
@@ -12,7 +12,7 @@ pub struct Summary {
     pub jobs_count: u64,
     /// Jobs in the statistics of jobs, after warm-up and cool-down.
     pub measured_jobs_count: u64,
-    /// First jobs left out of the statistics: fixed warm-up, plus what MSER-5 adds.
+    /// First jobs left out of the statistics: by the fixed warm-up and by MSER-5.
     pub warmup_jobs_count: u64,
     /// Last jobs left out of the statistics.
     pub cooldown_jobs_count: u64,
@@ -105,7 +105,7 @@ pub struct Summary {
     pub active_savings: Option<f64>,
     /// Time mean of the active procs over the span; null if the span is 0.
     pub active_procs_mean: Option<f64>,
-    /// Changes of the number of active procs before the last completion; those of one instant count as one. All procs are
+    /// Changes of the number of active procs before the last completion; changes at one instant count once. All procs are
     /// active before the first submit.
     pub active_changes_count: u64,
     /// Load offered by all simulated jobs: sum(procs * run_top)/(machine procs * (last submit - first submit)); above 1
@@ -196,7 +196,8 @@ pub struct Summary {
     pub energy_transition_j: f64,
     /// Energy of the procs of suspended jobs (J), which is part of the jobs' `energy_j`; null without a power cap.
     pub energy_suspended_j: Option<f64>,
-    /// Energy of what draws constant power besides the procs, `cooling_w` times the span (J); null if `cooling_w` is 0.
+    /// Energy of equipment that draws constant power besides the procs, `cooling_w` times the span (J); null if `cooling_w`
+    /// is 0.
     pub energy_static_j: Option<f64>,
     /// energy_total_j/jobs_count (J).
     pub energy_per_job_j: f64,

@@ -1,8 +1,8 @@
 //! Compensated summation.
 
-/// Running sums of several terms each, with the rounding errors kept aside (Knuth's branch-free two-sum, Neumaier's use
-/// of it): as exact as twice the precision for sums of moderate condition, and the same on every machine. Side by side,
-/// so that the compiler adds them in vectors.
+/// Several running sums, each with a second term for its rounding errors (Knuth's branch-free two-sum, as Neumaier uses
+/// it): as exact as twice the precision for sums of moderate condition, and the same on every machine. The sums are side
+/// by side, so that the compiler adds them in vectors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sums<const N: usize> {
     high: [f64; N],
@@ -19,7 +19,7 @@ impl<const N: usize> Default for Sums<N> {
 }
 
 impl<const N: usize> Sums<N> {
-    /// Adds a term to each.
+    /// Adds a term to each sum.
     #[inline(always)]
     pub(super) fn add_each(&mut self, x: [f64; N]) {
         for ((high, low), x) in self.high.iter_mut().zip(&mut self.low).zip(x) {

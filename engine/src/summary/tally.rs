@@ -10,12 +10,12 @@ const TAU_SHORT_S: f64 = 10.0;
 /// Bound of the slowdown in Etinski et al. 2010 (s).
 const TAU_ETINSKI_S: f64 = 600.0;
 
-/// Sums over a class of jobs: waits and bounded slowdowns.
+/// Waits and bounded slowdowns of a class of jobs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Class {
     count: u64,
     sums: Sums<2>,
-    /// What the sums have not taken in yet.
+    /// Plain sums of the present block, which `sums` do not include yet.
     block: [f64; 2],
 }
 
@@ -39,13 +39,13 @@ impl Class {
     }
 }
 
-/// Position of a size among 1, 2-8, 9-32, 33 and more procs.
+/// Index of the size class: 1, 2-8, 9-32, 33 and more procs.
 #[inline(always)]
 fn size_class(procs: u32) -> usize {
     usize::from(procs > 1) + usize::from(procs > 8) + usize::from(procs > 32)
 }
 
-/// Position of a run time among under 10 min, 1 h, 8 h, and more.
+/// Index of the class of run times: under 10 min, under 1 h, under 8 h, and more.
 #[inline(always)]
 fn run_class(run_s: f64) -> usize {
     usize::from(run_s >= 600.0) + usize::from(run_s >= 3600.0) + usize::from(run_s >= 28_800.0)
@@ -90,7 +90,7 @@ impl Tally {
         }
     }
 
-    /// A block of jobs and their outcomes.
+    /// Adds a block of jobs and their outcomes.
     pub(super) fn add(&mut self, jobs: &[Job], outcomes: &[Outcome]) {
         let mut block = [0.0; 9];
         for (job, outcome) in jobs.iter().zip(outcomes) {
@@ -139,7 +139,7 @@ impl Tally {
         self.runs[run_class(top)].add(wait, short);
     }
 
-    /// Writes the fields over measured jobs.
+    /// Fills the metrics of measured jobs.
     pub(super) fn fill(self, s: &mut Summary) {
         let count = self.waits.len() as f64;
         let [turnaround, etinski, lawson, wait_by_procs, bsld_by_procs, area, bsld_by_area, bsld, slowdown] =
@@ -176,7 +176,7 @@ impl Tally {
     }
 }
 
-/// Writes the means by size class and by run class.
+/// Fills the means by size and by run time.
 fn fill_classes(s: &mut Summary, sizes: &[Class; 4], runs: &[Class; 4]) {
     let [one, small, medium, large] = sizes.map(|c| c.means());
     (s.jobs_count_size_1, s.wait_s_mean_size_1, s.bsld_tau10s_mean_size_1) = one;
@@ -190,8 +190,8 @@ fn fill_classes(s: &mut Summary, sizes: &[Class; 4], runs: &[Class; 4]) {
     (s.jobs_count_run_8h_up, s.wait_s_mean_run_8h_up, s.bsld_tau10s_mean_run_8h_up) = more;
 }
 
-/// Sample standard deviation around a known mean; nothing with fewer than two values. Four sums side by side, since one
-/// would wait for each addition.
+/// Sample standard deviation around a known mean; `None` for fewer than two values. There are four sums side by side,
+/// because each addition to a single sum would wait for the one before.
 fn deviation(values: &[f64], mean: f64) -> Option<f64> {
     let square = |v: f64| (v - mean) * (v - mean);
     let (fours, rest) = values.as_chunks::<4>();

@@ -1,4 +1,4 @@
-//! Which jobs are measured: warm-up and cool-down, fixed or by MSER-5.
+//! The measured jobs: warm-up and cool-down, fixed or by MSER-5.
 use std::ops::Range;
 
 use super::Outcome;
@@ -9,8 +9,11 @@ use crate::workload::Job;
 /// Jobs in a batch of MSER-5.
 const BATCH: usize = 5;
 
-/// See [`super::check`].
-pub(super) fn check(statistics: &Choice, jobs: &[Job]) -> Result<(), SimError> {
+/// Checks, before the simulation, that warm-up and cool-down leave a job to measure.
+///
+/// # Errors
+/// [`SimError::Empty`] without any job, [`SimError::Invalid`] if no job is left: both final.
+pub fn check(statistics: &Choice, jobs: &[Job]) -> Result<(), SimError> {
     if jobs.is_empty() {
         return Err(SimError::Empty("nothing to measure".to_owned()));
     }
@@ -34,11 +37,11 @@ pub(super) fn measured(statistics: &Choice, jobs: &[Job], outcomes: &[Outcome]) 
     if statistics.text("warmup_rule") != "mser5" {
         return window;
     }
-    let cut = mser5(window.clone().map(|i| outcomes[i].start_s - jobs[i].submit_s));
-    window.start + cut..window.end
+    let waits: Vec<f64> = window.clone().map(|i| outcomes[i].start_s - jobs[i].submit_s).collect();
+    window.start + mser5(&waits)..window.end
 }
 
-/// What the fixed warm-up and cool-down leave. Jobs are in order of submit, so it is one range.
+/// The jobs between the fixed warm-up and cool-down. Jobs are in order of submit, so that they are one range.
 fn fixed(statistics: &Choice, jobs: &[Job]) -> Range<usize> {
     let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else { return 0..0 };
     let count = |name| usize::try_from(statistics.int(name)).unwrap_or(usize::MAX);
@@ -49,23 +52,15 @@ fn fixed(statistics: &Choice, jobs: &[Job]) -> Range<usize> {
     if start < end { start..end } else { 0..0 }
 }
 
-/// Number of values to cut off the front by MSER-5 (White 1997; White, Cobb & Spratt 2000).
+/// Number of first values that MSER-5 cuts (White 1997; White, Cobb & Spratt 2000).
 ///
-/// With batch means Y_1 .. Y_k of five values each, it is 5 d for the d in 0 ..= k/2 that minimises
-/// sum over i > d of (Y_i - mean of those)^2 / (k - d)^2; the least such d. A rest of fewer than five values takes no part.
-fn mser5(values: impl Iterator<Item = f64>) -> usize {
-    let mut means = Vec::new();
-    let (mut sum, mut filled) = (0.0, 0);
-    for value in values {
-        sum += value;
-        filled += 1;
-        if filled == BATCH {
-            means.push(sum / BATCH as f64);
-            (sum, filled) = (0.0, 0);
-        }
-    }
+/// With batch means Y_1 .. Y_k of five values each, it is 5 d for the least d in 0 ..= k/2 that minimises the sum over
+/// i > d of (Y_i - M)^2 / (k - d)^2, where M is the mean of the Y_i with i > d. Fewer than five last values are ignored.
+fn mser5(values: &[f64]) -> usize {
+    let (batches, _) = values.as_chunks::<BATCH>();
+    let means: Vec<f64> = batches.iter().map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
     let total = means.len();
-    // From the back, with Welford's recurrence: no cancellation, one pass.
+    // From the back by Welford's recurrence: one pass without cancellation.
     let (mut mean, mut squares) = (0.0, 0.0);
     let (mut best, mut best_cut) = (f64::INFINITY, 0);
     for (kept, (cut, &y)) in (1_u32..).zip(means.iter().enumerate().rev()) {

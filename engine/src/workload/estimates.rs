@@ -1,4 +1,4 @@
-//! Users' estimates for generated jobs, which the models do not have.
+//! Users' estimates for generated jobs: the workload models have none.
 use crate::rng::{Philox, Purpose};
 use crate::spec::{Choice, Default, Param, Type};
 
@@ -8,19 +8,18 @@ pub const ESTIMATE_FACTOR_MAX: Param = Param {
     ty: Type::Real { min: 1.0, max: 1e6, min_allowed: true, unlimited: false },
     unit: "",
     default: Default::Unset,
-    identity: true,
-    doc: "Each generated job's estimate is its run time times a factor uniform on (1, this), drawn per job (the f-model \
-          of Mu'alem & Feitelson 2001); if not given, jobs have no estimate and `missing_estimate_s` applies.",
+    doc: "The estimate of a generated job is its run time times a factor, uniform on (1, this) and drawn for each job (the \
+          f-model of Mu'alem & Feitelson 2001); if not given, jobs have no estimate and `missing_estimate_s` applies.",
 };
 
-/// Draws estimates from a stream of its own, so that they change nothing else of a workload.
+/// Draws estimates from a separate stream, so that they do not change the other values of a workload.
 pub(super) struct Estimates {
     factor_max: Option<f64>,
     stream: Philox,
 }
 
 impl Estimates {
-    /// The estimates that a generator's parameters ask for.
+    /// Estimates by a generator's parameters.
     pub(super) fn of(choice: &Choice, seed: u64) -> Estimates {
         Estimates {
             factor_max: choice.opt_real("estimate_factor_max"),
@@ -30,7 +29,6 @@ impl Estimates {
 
     /// The estimate (s) of the next job.
     pub(super) fn draw(&mut self, run_s: f64) -> Option<f64> {
-        // The factor is uniform and above 1, so an estimate is never less than the run time.
         self.factor_max.map(|max| run_s * self.stream.uniform_in(1.0, max))
     }
 }

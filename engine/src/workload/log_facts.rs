@@ -1,8 +1,7 @@
-//! What a log holds, before any rule: for `powersweep trace info`, and to choose slices and rules by.
-
+//! Statistics of a log before any rule, for `powersweep trace info`: they help to choose slices and rules.
 use super::swf::{Record, SwfLog};
 
-/// A log at a glance.
+/// Statistics of a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogFacts {
     /// Name of the file.
@@ -11,13 +10,13 @@ pub struct LogFacts {
     pub header: Vec<(String, String)>,
     /// Counts and sums.
     pub totals: LogTotals,
-    /// Distributions, each with its name and unit as a suffix (`run_s`). One without any value is left out.
+    /// Distributions by name; a name ends in its unit (`run_s`). Distributions without a value are left out.
     pub spreads: Vec<(&'static str, Spread)>,
 }
 
 crate::record! {
-/// Counts and sums over the records of a log. "Usable" records have a submit and a run time, which is what the default
-/// rules keep; the size of a job is its requested processors, else the allocated ones, else 1.
+/// Counts and sums over the records of a log. "Usable" records have a submit and a run time: the default rules keep them.
+/// The size of a job is its requested processors, else the allocated ones, else 1.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LogTotals {
     /// Data records.
@@ -106,7 +105,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of finite values; `None` if there are none.
+    /// The distribution of finite values; `None` without a value.
     pub fn of(mut values: Vec<f64>) -> Option<Spread> {
         let (Some(last), sum) = (values.len().checked_sub(1), values.iter().sum::<f64>()) else { return None };
         values.sort_unstable_by(f64::total_cmp);
@@ -137,7 +136,7 @@ fn size(record: &Record) -> u32 {
 }
 
 impl LogFacts {
-    /// Describes a log.
+    /// The statistics of a log.
     pub fn of(log: &SwfLog) -> LogFacts {
         LogFacts {
             file: log.file.clone(),
@@ -151,7 +150,7 @@ impl LogFacts {
 impl LogTotals {
     fn of(log: &SwfLog) -> LogTotals {
         let records = &log.records;
-        let count = |what: fn(&Record) -> bool| records.iter().filter(|r| what(r)).count() as u64;
+        let count = |test: fn(&Record) -> bool| records.iter().filter(|r| test(r)).count() as u64;
         let machine_procs = log.header.procs();
         let submits = || records.iter().map(|r| r.submit_s).filter(|s| *s >= 0.0);
         let submit_first_s = submits().min_by(f64::total_cmp);
@@ -184,20 +183,20 @@ impl LogTotals {
             zero_run_count: count(|r| r.run_s == 0.0),
             overrun_count: count(|r| r.requested_s > 0.0 && r.run_s > r.requested_s),
             odd_status_count: count(|r| !(-1..=5).contains(&r.status)),
-            users_count: different(records, |r| r.user),
-            groups_count: different(records, |r| r.group),
-            queues_count: different(records, |r| r.queue),
+            users_count: distinct(records, |r| r.user),
+            groups_count: distinct(records, |r| r.group),
+            queues_count: distinct(records, |r| r.queue),
         }
     }
 }
 
-/// How many different known labels occur.
-fn different(records: &[Record], label: fn(&Record) -> i32) -> u64 {
+/// Number of distinct known labels.
+fn distinct(records: &[Record], label: fn(&Record) -> i32) -> u64 {
     let labels: std::collections::BTreeSet<i32> = records.iter().map(label).filter(|l| *l >= 0).collect();
     labels.len() as u64
 }
 
-/// The distributions, in the order in which they are shown.
+/// The distributions in order of display.
 fn spreads(records: &[Record]) -> Vec<(&'static str, Spread)> {
     let usable = || records.iter().filter(|r| r.submit_s >= 0.0 && r.run_s >= 0.0);
     let mut submits: Vec<f64> = usable().map(|r| r.submit_s).collect();
@@ -222,7 +221,7 @@ mod tests {
     use crate::workload::swf;
 
     #[test]
-    fn describes_a_small_log() {
+    fn facts_of_a_small_log() {
         let text = "; MaxProcs: 4\n; UnixStartTime: 7\n\
                     3 10 5 100 4 -1 -1 8 200 -1 1 3 1 -1 1 -1 -1 -1\n\
                     5 0 -1 50 2 -1 -1 -1 20 -1 9 3 1 -1 2 -1 -1 -1\n\
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_log_has_facts_too() {
+    fn facts_of_an_empty_log() {
         let facts = LogFacts::of(&swf::parse(b"", "x").expect("reads"));
         assert_eq!(facts.totals, LogTotals::default());
         assert!(facts.spreads.is_empty());

@@ -1,8 +1,8 @@
-//! Jobs: from a log or a generator, through explicit rules, to what is simulated.
+//! Workloads: jobs from a log or a generator, after explicit rules.
 //!
-//! [`swf::parse`] reads a log, a generator makes [`GeneratedJob`]s; [`build`] sends either through the same
-//! [`rules`] and returns the [`Workload`] that the kernel simulates. A workload depends on the source, the rules and
-//! (generators only) the seed, not on machine or policy, so that tasks share it.
+//! [`swf::parse`] reads a log, a generator makes [`GeneratedJob`]s; [`build`] applies the same [`rules`] to either and
+//! returns the [`Workload`] that the kernel simulates. A workload depends on the source, the rules and (generators only)
+//! the seed, but not on machine or policy, so that tasks share it.
 mod estimates;
 pub mod log_facts;
 pub mod lublin;
@@ -17,30 +17,30 @@ use crate::spec::{Choice, Component, Default as ParamDefault, Model, Param, Role
 
 /// The log formats.
 pub static FORMATS: &[&LogFormat] = &[
-    // A new one goes to the end: names are looked for in this order.
+    // A new format is added at the end: file names are searched in this order.
     &swf::FORMAT,
 ];
 
 /// A source that reads a log.
 #[derive(Debug)]
 pub struct LogFormat {
-    /// Its description; [`LOG_SOURCE`] has what all have in common.
+    /// Its description, based on [`LOG_SOURCE`].
     pub component: Component,
-    /// How the names of its files end: behind a dot, before the ending of a compressed file.
+    /// The ending of its file names, after a dot and before the ending of a compressed file.
     pub suffix: &'static str,
-    /// Reads a log's text into the records that simulations use. `file`: its name for messages.
+    /// Reads the records of a log's text. `file`: its name for messages.
     pub parse: fn(bytes: &[u8], file: &str) -> Result<swf::SwfLog, swf::SwfError>,
     /// A short log with at least one job that can be simulated, for tests.
     pub sample: &'static str,
 }
 
 impl LogFormat {
-    /// The format that a choice names, if it names one.
+    /// The format that is chosen; `None` for another source.
     pub fn of(source: &Choice) -> Option<&'static LogFormat> {
         FORMATS.iter().copied().find(|format| format.component == *source.component())
     }
 
-    /// The format of a file by its name; SWF if the name says nothing.
+    /// The format of a file by the ending of its name; SWF if no format has the ending.
     pub fn of_file(name: &str) -> &'static LogFormat {
         let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
         let suffix = name.rsplit_once('.').map(|(_, suffix)| suffix);
@@ -48,33 +48,31 @@ impl LogFormat {
     }
 }
 
-/// What the components of log formats have in common.
+/// Default fields of the component of a log format, for struct updates.
 pub const LOG_SOURCE: Component = Component {
     role: Role::Source,
     params: &[
         Param {
             name: "log",
-            ty: Type::Text,
+            ty: Type::Locator,
             unit: "",
             default: ParamDefault::Required,
-            identity: false,
             doc: "Name on the search path (POWERSWEEP_TRACES), path, or http(s) URL of the log.",
         },
         Param {
             name: "log_sha256",
-            ty: Type::Text,
+            ty: Type::Locator,
             unit: "",
             default: ParamDefault::Unset,
-            identity: false,
             doc: "SHA-256 of the file as downloaded; required for a URL, checked wherever it is given.",
         },
     ],
     ..Component::BATCH
 };
 
-/// The generators. Every other source of batch jobs is a log.
+/// The generators. All other sources of batch jobs are logs.
 pub static GENERATORS: &[&Generator] = &[
-    // A new one goes to the end: this is the order of columns.
+    // A new generator is added at the end: this is the order of columns.
     &lublin::GENERATOR,
     &poisson::GENERATOR,
     &tracsim::GENERATOR,
@@ -85,16 +83,16 @@ pub static GENERATORS: &[&Generator] = &[
 pub struct Generator {
     /// Its description.
     pub component: Component,
-    /// The parameter that says how many jobs it makes.
+    /// The parameter with the number of jobs.
     pub jobs_count: &'static str,
-    /// The parameter that says for how large a machine.
+    /// The parameter with the size of the machine that the jobs are made for.
     pub machine_procs: &'static str,
-    /// The jobs in order of submit for its parameters and a seed.
+    /// Makes the jobs of its parameters and a seed, in order of submit.
     pub generate: fn(&Choice, u64) -> Vec<GeneratedJob>,
 }
 
 impl Generator {
-    /// The generator that a choice names, if it names one.
+    /// The generator that is chosen; `None` for another source.
     fn of(source: &Choice) -> Option<&'static Generator> {
         GENERATORS.iter().copied().find(|generator| generator.component == *source.component())
     }
@@ -104,10 +102,10 @@ impl Generator {
     }
 }
 
-/// One job as the simulation sees it.
+/// One simulated job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Job number of the log (field 1), or 1-based position for a generated workload.
+    /// Job number of the log (field 1), or the position from 1 in a generated workload.
     pub id: i64,
     /// Submit instant (s), after scaling.
     pub submit_s: f64,
@@ -115,34 +113,34 @@ pub struct Job {
     pub run_s: f64,
     /// Estimate that the scheduler sees, at the top gear (s).
     pub estimate_s: f64,
-    /// Procs that it asks for, before `wide_jobs` is applied.
+    /// Procs that it requests, before `wide_jobs` is applied.
     pub procs: u32,
-    /// Record (1-based among data lines) it came from.
+    /// Number of its record, from 1, among the data lines.
     pub record: u64,
-    /// Whether it would have outlived its estimate and is killed at it.
+    /// Whether it is killed at its estimate, because it would have run longer.
     pub killed: bool,
-    /// Priority, from 1; 1 is the highest. Only orders and caps that say so look at it.
+    /// Priority, from 1; 1 is the highest. Only some queue orders and power caps use it.
     pub priority: u8,
-    /// Class, from 0: which of the machine's tables of run time and power is the job's. Manifests and results count
-    /// classes from 1.
+    /// Class, from 0: selects the machine's table of run time and power for the job. Manifests and results count classes
+    /// from 1.
     pub class: u8,
 }
 
-/// Jobs ready to simulate, in order of (submit, tie rule), with what the rules did.
-#[derive(Debug, Clone, PartialEq)]
+/// Jobs ready to simulate, in order of submit and tie rule, and the counts of the rules.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Workload {
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// Machine size that the source states; `None` if it does not.
+    /// Machine size that the source states; `None` if it states none.
     pub native_procs: Option<u32>,
-    /// What the rules did to the records.
+    /// Number of records that each rule affected.
     pub counts: RuleCounts,
-    /// Wait of each job under the log's own scheduler (s), -1 where the log has none; empty if it has none at all.
+    /// Wait of each job under the log's own scheduler (s), -1 where the log has none; empty if no record has one.
     pub log_waits_s: Vec<f64>,
 }
 
 crate::record! {
-/// How many records each rule touched. Every field is a column of the results.
+/// Number of records that each rule affected. Every field is a column of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RuleCounts {
     /// Data records read.
@@ -166,16 +164,16 @@ pub struct RuleCounts {
 }
 }
 
-/// One job of a generator, before the rules. Its number is its position, from 1.
+/// One job of a generator, before the rules. Its job number is its position, from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GeneratedJob {
     /// Submit instant (s), 0 or more.
     pub submit_s: f64,
     /// Run time at the top gear (s), 0 or more.
     pub run_s: f64,
-    /// Estimate (s); `None` if the generator makes none, which counts as a filled estimate.
+    /// Estimate (s); `None` if the generator makes none: then the rules fill it, and count it as filled.
     pub estimate_s: Option<f64>,
-    /// Procs that it asks for, 1 or more.
+    /// Procs that it requests, 1 or more.
     pub procs: u32,
     /// Priority, from 1 (the highest).
     pub priority: u8,
@@ -183,10 +181,10 @@ pub struct GeneratedJob {
     pub class: u8,
 }
 
-/// Why there is no workload. All final: the spec or the log has to change.
+/// Why a workload could not be built. All final: the spec or the log has to change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
-    /// A slice ends before or where it begins.
+    /// A slice does not end after its beginning.
     #[error("the slice is empty: {} = {from} must be less than {} = {to}", .names[0], .names[1])]
     EmptySlice {
         /// The two parameters.
@@ -196,33 +194,33 @@ pub enum WorkloadError {
         /// The upper bound.
         to: String,
     },
-    /// The rules leave no job.
+    /// The rules kept no job.
     #[error("{origin}: no job is left of {records} records: {why}")]
     NoJobs {
         /// The log's file or the generator's name.
         origin: String,
         /// Data records read or generated.
         records: u64,
-        /// Which rule kept how many records out.
+        /// Number of records that each rule dropped, in words.
         why: String,
     },
     /// The spec's source is a log, and the caller gave none.
     #[error("the workload's source is the log `{0}`, which was not loaded")]
     LogMissing(String),
-    /// The workload may take more memory than the caller allows.
+    /// The workload may need more memory than the caller allows.
     #[error("a workload of {jobs} jobs takes up to {needed_bytes} bytes of memory, {max_bytes} are allowed")]
     TooLarge {
-        /// Jobs to make.
+        /// Number of jobs.
         jobs: u64,
-        /// Upper bound of the memory while it is made.
+        /// Upper bound of the memory while the workload is built.
         needed_bytes: u64,
-        /// What the caller allows.
+        /// Limit of the caller.
         max_bytes: u64,
     },
-    /// Priorities or classes cannot be read from the log as the rules say.
+    /// The rules cannot read priorities or classes from the log.
     #[error("{0}")]
     Label(String),
-    /// The generator made a job that cannot be simulated: its parameters are beyond what it can do.
+    /// The generator made a job that cannot be simulated: its parameters are too extreme.
     #[error("generator {generator}: job {position} has {what}: its parameters are out of the range that it can serve")]
     Generated {
         /// The generator.
@@ -234,32 +232,29 @@ pub enum WorkloadError {
     },
 }
 
-/// Makes the workload of a spec: source, then rules. [`build_within`] without a limit of memory.
+/// Builds the workload of a spec, like [`build_within`], without a limit of memory.
 pub fn build(spec: &SimSpec, log: Option<&swf::SwfLog>) -> Result<Workload, WorkloadError> {
     build_within(spec, log, u64::MAX)
 }
 
-/// Makes the workload of a spec: source, then rules, unless that may take more than `max_bytes` of memory. That of a
-/// queueing source is empty.
+/// Builds the workload of a spec: source, then rules. The workload of a source of queues is empty.
 ///
-/// `log` is the parsed log if the source is one; generators ignore it and draw from `spec.seed`.
-/// Errors are final; [`WorkloadError::TooLarge`] is final for this limit.
+/// `log`: the parsed log, for a source that is a log; generators draw from `spec.seed`. `max_bytes`: greatest memory of the
+/// workload while it is built.
+///
+/// # Errors
+/// All are final; [`WorkloadError::TooLarge`] is final for this limit.
 pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -> Result<Workload, WorkloadError> {
     let source = spec.choice(Role::Source);
     if source.component().model == Model::Queues {
-        // Its tasks are drawn as they come.
-        return Ok(Workload {
-            jobs: Vec::new(),
-            native_procs: None,
-            counts: RuleCounts::default(),
-            log_waits_s: Vec::new(),
-        });
+        // Its jobs are drawn during the run.
+        return Ok(Workload::default());
     }
     let rules = rules::Rules::new(spec.choice(Role::Rules))?;
     let name = source.component().name;
     let generator = Generator::of(source);
     let (origin, native_procs, (jobs, counts)) = if let Some(generator) = generator {
-        // Checked before the first job: running out of memory would end the process, not the task.
+        // Checked before the first job is made, because running out of memory would end the process, not just the task.
         check_size(generator.jobs_count(source), size_of::<GeneratedJob>() + size_of::<Job>(), max_bytes)?;
         let generated = (generator.generate)(source, spec.seed);
         check_generated(name, &generated)?;
@@ -280,13 +275,13 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     Ok(Workload { jobs, native_procs: stated.or(native_procs), counts, log_waits_s })
 }
 
-/// How many jobs the source of a spec generates; `None` where it is a log or a queueing model.
+/// Number of jobs that the source of a spec generates; `None` for logs and sources of queues.
 pub fn generated_jobs(spec: &SimSpec) -> Option<u64> {
     let source = spec.choice(Role::Source);
     Generator::of(source).map(|generator| generator.jobs_count(source))
 }
 
-/// The waits that a log has for its jobs (s).
+/// The waits of jobs under the log's own scheduler (s); see [`Workload::log_waits_s`].
 fn waits(log: &swf::SwfLog, jobs: &[Job]) -> Vec<f64> {
     if log.records.iter().all(|record| record.wait_s < 0.0) {
         return Vec::new();
@@ -294,8 +289,8 @@ fn waits(log: &swf::SwfLog, jobs: &[Job]) -> Vec<f64> {
     jobs.iter().map(|job| log.records[job.record as usize - 1].wait_s).collect()
 }
 
-/// What is wrong with the rules of a spec that no single value shows, a sentence each. [`build`] refuses such a spec
-/// too; this is for readers of manifests, who want all problems before any work.
+/// The problems of the rules of a spec, see [`Component::problems`]. [`build`] refuses such a spec, too, but reports its
+/// first problem only.
 fn problems(spec: &SimSpec) -> Vec<String> {
     let rules = spec.choice(Role::Rules);
     let mut problems: Vec<String> = rules::Rules::new(rules).err().map(|e| e.to_string()).into_iter().collect();
@@ -304,7 +299,7 @@ fn problems(spec: &SimSpec) -> Vec<String> {
         let labels = ["priority_from", "class_from"].into_iter().filter(|name| rules.text(name) != "none");
         problems.extend(
             labels.map(|name| {
-                format!("`{name}` reads a field of a log, and the source `{source}` is none: leave it out")
+                format!("`{name}` reads a field of a log, and the source `{source}` is no log: leave it out")
             }),
         );
     }
@@ -335,7 +330,7 @@ impl GeneratedJob {
     }
 }
 
-/// What the rules need of a log's record.
+/// The values of a log's record that the rules use.
 fn raw_record(record: &swf::Record) -> rules::Raw {
     rules::Raw {
         id: record.id,
@@ -355,7 +350,7 @@ fn check_size(jobs: u64, bytes_each: usize, max_bytes: u64) -> Result<(), Worklo
     if needed_bytes > max_bytes { Err(WorkloadError::TooLarge { jobs, needed_bytes, max_bytes }) } else { Ok(()) }
 }
 
-/// Refuses times that are no times: extreme parameters can overflow a generator's arithmetic.
+/// Refuses times that are negative or not finite: extreme parameters can overflow a generator's arithmetic.
 fn check_generated(generator: &'static str, jobs: &[GeneratedJob]) -> Result<(), WorkloadError> {
     let usable = |v: f64| v.is_finite() && v >= 0.0;
     for (i, job) in jobs.iter().enumerate() {
@@ -369,23 +364,21 @@ fn check_generated(generator: &'static str, jobs: &[GeneratedJob]) -> Result<(),
     Ok(())
 }
 
-/// Jobs that a generator makes.
+/// Number of jobs that a generator makes.
 pub const SYNTHETIC_JOBS: Param = Param {
     name: "synthetic_jobs_count",
     ty: Type::Int { min: 1, max: 1 << 40 },
     unit: "jobs",
     default: ParamDefault::Int(1000),
-    identity: true,
     doc: "Number of jobs that the generator makes.",
 };
 
-/// Machine size that a generator makes jobs for.
+/// Size of the machine that a generator makes jobs for.
 pub const SYNTHETIC_PROCS: Param = Param {
     name: "synthetic_procs",
     ty: Type::Int { min: 1, max: 1 << 30 },
     unit: "procs",
     default: ParamDefault::Int(256),
-    identity: true,
     doc: "Size of the machine that the jobs are made for; the platform's size unless `procs` says otherwise.",
 };
 
@@ -406,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn generators_are_sources_of_the_registry_and_go_through_the_rules() {
+    fn the_rules_apply_to_generated_jobs() {
         for generator in GENERATORS {
             let Generator { component: Component { name, .. }, jobs_count, machine_procs, .. } = generator;
             let mut spec = generated(name, &[(jobs_count, Value::Int(50)), (machine_procs, Value::Int(256))]);
@@ -422,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_parameters_are_errors() {
+    fn extreme_parameters_are_errors() {
         let many = generated("lublin", &[("synthetic_jobs_count", Value::Int(1 << 40))]);
         let error = build_within(&many, None, 1 << 30).expect_err("is too large");
         assert!(matches!(error, WorkloadError::TooLarge { jobs, .. } if jobs == 1 << 40), "{error}");

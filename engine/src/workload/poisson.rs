@@ -14,38 +14,26 @@ pub const COMPONENT: Component = Component {
         super::SYNTHETIC_JOBS,
         super::SYNTHETIC_PROCS,
         super::ESTIMATE_FACTOR_MAX,
-        Param {
-            name: "poisson_rate_per_h",
-            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
-            unit: "1/h",
-            default: Default::Real(10.0),
-            identity: true,
-            doc: "Mean arrivals an hour.",
-        },
-        Param {
-            name: "poisson_run_mean_s",
-            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
-            unit: "s",
-            default: Default::Real(3600.0),
-            identity: true,
-            doc: "Mean of the exponential run time.",
-        },
+        Param::positive("poisson_rate_per_h", f64::MAX, "1/h", Default::Real(10.0), "Mean arrivals an hour."),
+        Param::positive(
+            "poisson_run_mean_s",
+            f64::MAX,
+            "s",
+            Default::Real(3600.0),
+            "Mean of the exponential run time.",
+        ),
         Param {
             name: "poisson_size_max",
             ty: Type::Int { min: 1, max: 1 << 30 },
             unit: "procs",
             default: Default::Int(64),
-            identity: true,
             doc: "Greatest size; see `poisson_sizes`.",
         },
-        Param {
-            name: "poisson_sizes",
-            ty: Type::OneOf(&["uniform", "power-of-two"]),
-            unit: "",
-            default: Default::Text("uniform"),
-            identity: true,
-            doc: "Sizes are uniform on 1..=poisson_size_max, or on the powers of two up to it.",
-        },
+        Param::one_of(
+            "poisson_sizes",
+            &["uniform", "power-of-two"],
+            "Sizes are uniform on 1..=poisson_size_max, or on the powers of two up to poisson_size_max.",
+        ),
     ],
     ..Component::BATCH
 };
@@ -58,8 +46,8 @@ pub static GENERATOR: Generator = Generator {
     generate,
 };
 
-/// Makes `synthetic_jobs_count` jobs in order of submit. The same (component, seed) gives the same bits everywhere, and a
-/// larger count the same first jobs; arrivals, sizes, run times and estimates have streams of their own.
+/// Makes `synthetic_jobs_count` jobs in order of submit. The same choice and seed give the same bits everywhere, and a
+/// larger count the same first jobs; arrivals, sizes, run times and estimates have separate streams.
 pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
     let count = usize::try_from(choice.int("synthetic_jobs_count")).expect("the parameter is positive");
     let gap_mean_s = 3600.0 / choice.real("poisson_rate_per_h");
@@ -72,7 +60,7 @@ pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
         (stream(Purpose::Arrival), stream(Purpose::Size), stream(Purpose::RunTime));
     let mut estimates = Estimates::of(choice, seed);
     let mut submit_s = 0.0;
-    // Not reserved at once: an absurd count is stopped by the memory it takes, not by the first allocation.
+    // No memory is reserved in advance, because the count may be huge.
     let mut jobs = Vec::new();
     for _ in 0..count {
         submit_s += arrivals.exponential(gap_mean_s);
@@ -106,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_those_of_the_parameters() {
+    fn moments_follow_the_parameters() {
         let jobs = generate(&choice(&[("synthetic_jobs_count", Value::Int(50_000))]), 3);
         assert_eq!(jobs.len(), 50_000);
         assert!(jobs.is_sorted_by(|a, b| a.submit_s <= b.submit_s));
@@ -135,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_and_counts_change_nothing_else() {
+    fn estimates_and_counts_do_not_change_other_values() {
         let few = generate(&choice(&[("synthetic_jobs_count", Value::Int(10))]), 5);
         let many = generate(
             &choice(&[("synthetic_jobs_count", Value::Int(20)), ("estimate_factor_max", Value::Real(3.0))]),
@@ -150,7 +138,7 @@ mod tests {
         assert_ne!(few, other);
     }
 
-    /// Fails when arithmetic, `libm` or the use of a stream changes: then the component's version must rise.
+    /// Fails when arithmetic, `libm` or the consumption of a stream changes: then the component's version must be raised.
     #[test]
     fn the_first_jobs_are_bit_exact() {
         let jobs = generate(&choice(&[("synthetic_jobs_count", Value::Int(3))]), 1);

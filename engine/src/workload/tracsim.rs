@@ -4,13 +4,12 @@ use super::{GeneratedJob, Generator};
 use crate::rng::{Philox, Purpose};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
-/// Jobs of a list.
+/// Number of jobs in a list.
 pub const JOBS: Param = Param {
     name: "tracsim_jobs_count",
     ty: Type::Int { min: 1, max: 1 << 40 },
     unit: "jobs",
     default: Default::Int(30),
-    identity: true,
     doc: "Number of jobs in the list.",
 };
 /// Nodes of the machine that base times are measured on.
@@ -19,12 +18,19 @@ pub const NODES: Param = Param {
     ty: Type::Int { min: 1, max: 1 << 30 },
     unit: "procs",
     default: Default::Int(150),
-    identity: true,
-    doc: "Nodes (the simulated procs) that a base time is for: a job on n nodes runs base * nodes/n (eq. 3). The \
-          platform's size unless `procs` says otherwise.",
+    doc: "Nodes (the simulated procs) on which a base time is measured: a job on n nodes runs base * nodes/n (eq. 3). The \
+          platform has this size unless its `procs` says otherwise.",
 };
 
-const SIZE: Type = Type::Int { min: 1, max: 1 << 30 };
+/// A bound of sizes.
+const fn size(name: &'static str, default: i64, doc: &'static str) -> Param {
+    Param { name, ty: Type::Int { min: 1, max: 1 << 30 }, unit: "procs", default: Default::Int(default), doc }
+}
+
+/// A number of priorities or types.
+const fn count(name: &'static str, default: i64, doc: &'static str) -> Param {
+    Param { name, ty: Type::Int { min: 1, max: 255 }, unit: "", default: Default::Int(default), doc }
+}
 
 /// Description of the generator.
 pub const COMPONENT: Component = Component {
@@ -32,7 +38,7 @@ pub const COMPONENT: Component = Component {
     name: "tracsim",
     version: 1,
     source: "Zhang et al. 2014, section V.A and eq. 3",
-    doc: "A list of jobs with uniform sizes, priorities and workload types, all submitted at once or one after the other.",
+    doc: "A list of jobs with uniform sizes, priorities and workload types, submitted all at once or at random intervals.",
     params: &[
         JOBS,
         NODES,
@@ -42,72 +48,31 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["large", "mixed", "small"]),
             unit: "",
             default: Default::Text("mixed"),
-            identity: true,
-            doc: "All jobs large, all small, or half of each (one more small in an odd list) in random order.",
+            doc: "All jobs are large, all are small, or half are large (rounded down) in random order.",
         },
-        Param {
-            name: "tracsim_large_min",
-            ty: SIZE,
-            unit: "procs",
-            default: Default::Int(50),
-            identity: true,
-            doc: "Least size of a large job.",
-        },
-        Param {
-            name: "tracsim_large_max",
-            ty: SIZE,
-            unit: "procs",
-            default: Default::Int(80),
-            identity: true,
-            doc: "Greatest size of a large job; sizes are uniform.",
-        },
-        Param {
-            name: "tracsim_small_min",
-            ty: SIZE,
-            unit: "procs",
-            default: Default::Int(20),
-            identity: true,
-            doc: "Least size of a small job (not published: fewer than 50 nodes is).",
-        },
-        Param {
-            name: "tracsim_small_max",
-            ty: SIZE,
-            unit: "procs",
-            default: Default::Int(49),
-            identity: true,
-            doc: "Greatest size of a small job; sizes are uniform.",
-        },
-        Param {
-            name: "tracsim_priorities_count",
-            ty: Type::Int { min: 1, max: 255 },
-            unit: "",
-            default: Default::Int(3),
-            identity: true,
-            doc: "Priorities are uniform on 1 ..= this; 1 is the highest.",
-        },
-        Param {
-            name: "tracsim_types_count",
-            ty: Type::Int { min: 1, max: 255 },
-            unit: "",
-            default: Default::Int(6),
-            identity: true,
-            doc: "Workload types, the classes of jobs, are uniform on 1 ..= this.",
-        },
+        size("tracsim_large_min", 50, "Least size of a large job."),
+        size("tracsim_large_max", 80, "Greatest size of a large job; sizes are uniform."),
+        size(
+            "tracsim_small_min",
+            20,
+            "Least size of a small job. The paper only says that small jobs have fewer than 50 nodes.",
+        ),
+        size("tracsim_small_max", 49, "Greatest size of a small job; sizes are uniform."),
+        count("tracsim_priorities_count", 3, "Number of priorities, which are uniform; 1 is the highest."),
+        count("tracsim_types_count", 6, "Number of workload types (classes of jobs), which are uniform."),
         Param {
             name: "tracsim_base_s",
             ty: Type::Reals { min: 0.0, max: 1e12 },
             unit: "s",
             default: Default::Reals(&[640.97]),
-            identity: true,
-            doc: "Run time at the top gear on all nodes, one for each workload type, or one for all (xRAGE's of Table III; \
-                  the paper does not publish those of its simulations).",
+            doc: "Run time at the top gear on all nodes, one for each workload type, or one for all. The default is that of \
+                  xRAGE (Table III); the paper does not publish the times of its simulations.",
         },
         Param {
             name: "tracsim_gap_mean_s",
             ty: Type::Real { min: 0.0, max: 1e12, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.0),
-            identity: true,
             doc: "Mean of the exponential times between submits; 0: all jobs are submitted at 0.",
         },
     ],
@@ -119,7 +84,7 @@ pub const COMPONENT: Component = Component {
 pub static GENERATOR: Generator =
     Generator { component: COMPONENT, jobs_count: JOBS.name, machine_procs: NODES.name, generate };
 
-/// What is wrong with a list's parameters, in sentences that name them.
+/// The problems of a list's parameters, see [`Component::problems`].
 fn problems(choice: &Choice) -> Vec<String> {
     let mut problems = Vec::new();
     for [min, max] in [["tracsim_large_min", "tracsim_large_max"], ["tracsim_small_min", "tracsim_small_max"]] {
@@ -135,8 +100,8 @@ fn problems(choice: &Choice) -> Vec<String> {
     problems
 }
 
-/// Makes the list of a component and a seed: submits, sizes, priorities and types have streams of their own. In mixed lists
-/// the sizes are drawn, then the large ones are shuffled in among the small.
+/// Makes the list of a choice and a seed. Submits, sizes, priorities and types have separate streams; so has the order of
+/// large and small jobs in a mixed list.
 pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
     let count = usize::try_from(choice.int(JOBS.name)).expect("the parameter is positive");
     let int = |name: &str| choice.int(name).unsigned_abs();
@@ -169,7 +134,7 @@ pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
     jobs
 }
 
-/// Which jobs of a list are large. Only mixed lists need memory, one byte a job.
+/// Says which jobs of a list are large. Only mixed lists need memory, a byte for each job.
 fn large_jobs(sizes: &str, count: usize, shuffle: &mut Philox) -> impl Fn(usize) -> bool + use<> {
     let mut mixed = Vec::new();
     if sizes == "mixed" {
@@ -209,7 +174,7 @@ mod tests {
             assert_eq!((mixed.len(), mixed.iter().filter(|&&n| n >= 50).count()), (30, 15));
             assert_ne!(mixed, sizes("mixed", seed + 1));
         }
-        // Large and small are mixed indeed: the first fifteen are not all of a kind.
+        // Large and small jobs are mixed: the first fifteen are not all large.
         assert!((1..=40).all(|seed| sizes("mixed", seed)[..15].iter().any(|&n| n < 50)));
     }
 
@@ -241,7 +206,7 @@ mod tests {
         );
     }
 
-    /// Fails when arithmetic or the use of a stream changes: then the component's version must rise.
+    /// Fails when arithmetic or the consumption of a stream changes: then the component's version must be raised.
     #[test]
     fn the_first_jobs_are_bit_exact() {
         let jobs = list(1, &[]);

@@ -1,14 +1,15 @@
-//! Power caps where procs sleep: what a capacity rule and a cap make of each other.
-use powersweep_engine::{Details, Limits, Role, Value};
+//! Power caps together with capacity rules, under which procs sleep.
+use powersweep_engine::{Limits, Role, Value};
 
 use crate::capped::{Job, jobs, platform, times};
-use crate::specs::Build;
+use crate::specs::{Build, series_alone};
 
 #[test]
-fn online_simulation_decides_under_the_cap_that_begins_with_it() {
-    // At 1000 the cap falls to 20 W. The five that wait have lost 900 s of their 1000 s: all must start at once to stay
-    // below 2. On 6 procs, 12 W idle, 20 W carry four at the lowest gear, on 8 two, on 9 one: so all procs stay active,
-    // and nothing starts before the cap rises. Under the cap before, 100 W, 6 procs would have done.
+fn online_simulation_uses_the_cap_that_begins_at_its_instant() {
+    // At 1000 the cap falls to 20 W. The five waiting jobs of 1000 s have waited 900 s: all must start at once to keep
+    // their slowdowns below 2. 20 W suffice for four jobs at the lowest gear on 6 active procs (12 W idle), for two on 8,
+    // and for one on 9. So all procs stay active, and no job starts before the cap rises. Under the previous cap, 100 W, 6
+    // active procs would suffice.
     let list: Vec<Job> = std::iter::once((0., 1000., 10, 1)).chain((0..5).map(|_| (100., 1000., 1, 1))).collect();
     let build = |cap_period_s| {
         let build = platform(10).choose(Role::Cap, "admission").set("caps_w", Value::Reals(vec![100., 20.]));
@@ -18,9 +19,9 @@ fn online_simulation_decides_under_the_cap_that_begins_with_it() {
     let mut expected = vec![(0., 1000.)];
     expected.extend([(2000., 3000.); 5]);
     times(build(1000.), &list, &expected);
-    // A cap that falls a moment later: 6 procs, and four at the lowest gear, then one at 2000.
+    // If the cap falls a second later, 6 procs are active: four jobs start at the lowest gear, the fifth at 2000.
     let active = |build: Build| {
-        let mut details = Details::series();
+        let mut details = series_alone();
         powersweep_engine::simulate(&build.0, &jobs(&list), &Limits::NONE, &mut details).unwrap();
         let steps = details.series.unwrap().into_iter().filter(|p| p.series == "active_procs" && p.x <= 1000.);
         steps.map(|p| (p.x, p.value)).collect::<Vec<_>>()
@@ -30,8 +31,8 @@ fn online_simulation_decides_under_the_cap_that_begins_with_it() {
 }
 
 #[test]
-fn watts_of_procs_that_switch_off_are_waited_for() {
-    // Eight procs switch off at once and draw 160 W until 100: nothing runs then, but the second does not starve.
+fn waiting_for_watts_of_procs_that_switch_off_is_no_starvation() {
+    // Eight procs switch off at 0 and draw 160 W until 100. No job runs from 10 on, but job 2 does not starve.
     let build = platform(10).choose(Role::Cap, "admission").set("caps_w", Value::Reals(vec![100.]));
     let build =
         build.choose(Role::Capacity, "two-level").int("two_level_procs", 2).real("off_s", 100.).real("off_w", 20.);
@@ -40,8 +41,8 @@ fn watts_of_procs_that_switch_off_are_waited_for() {
 
 #[test]
 fn power_precedence_resumes_at_every_event() {
-    // Both would draw 84 W with two idle procs, so the second is suspended, and the idle ones go to sleep. The third only
-    // arrives: at this event 80 W carry the second again.
+    // Jobs 1 and 2 would draw 84 W with two idle procs, so that job 2 is suspended; the idle procs go to sleep. When job 3
+    // arrives, 80 W suffice for job 2, which resumes.
     let build = platform(10).choose(Role::Order, "priority").choose(Role::Backfill, "within-priority");
     let build = build.choose(Role::Cap, "power-precedence").set("caps_w", Value::Reals(vec![80.]));
     let build = build.choose(Role::Capacity, "two-level").int("two_level_procs", 8);

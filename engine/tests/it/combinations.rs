@@ -1,7 +1,7 @@
-//! Every registered component of a batch policy in every sensible combination: what each must keep, on random workloads.
+//! Invariants of every allowed combination of the registered components of batch policies, on random workloads.
 //!
-//! The registry says which components there are: a new one is tested without a line here. `POWERSWEEP_COMPONENT` keeps to the
-//! combinations with one component.
+//! A new component is tested without a line here. With `POWERSWEEP_COMPONENT`, only combinations with this component are
+//! tested.
 use std::sync::LazyLock;
 
 use powersweep_engine::batch::kernel::{JobRows, Policy, Simulation};
@@ -22,12 +22,12 @@ const PROCS: u32 = 16;
 /// Roles that are combined.
 const ROLES: [Role; 5] = [Role::Order, Role::Backfill, Role::GearRule, Role::Capacity, Role::Cap];
 
-/// A value for a parameter that has no default, or whose default would do nothing on the small machine of these tests.
+/// A value for a parameter without a default, or whose default has no effect on the small machine of these tests.
 fn sample(param: &Param, component: &Component) -> Option<Value> {
     match (param.name, param.default, param.ty) {
-        // Watts of the machine of these tests: idle it draws 3.4, all busy at the lowest gear 4.6, at the top 16. The
-        // rule that leaves running jobs alone keeps constant caps only; the one that suspends them needs a cap that lets
-        // the widest job run at its gear.
+        // The machine of these tests draws 3.4 W idle, 4.6 W busy at the lowest gear and 16 W at the top gear. `admission`
+        // does not change running jobs, so that it keeps constant caps only. `power-precedence` suspends jobs instead of
+        // lowering them, and needs a cap that admits the widest job at its gear.
         ("caps_w", ..) if component.name == "admission" => Some(Value::Reals(vec![7.0])),
         ("caps_w", ..) if component.name == "power-precedence" => Some(Value::Reals(vec![17.0, 6.0, 9.0])),
         ("caps_w", ..) => Some(Value::Reals(vec![12.0, 6.0, 9.0])),
@@ -39,7 +39,9 @@ fn sample(param: &Param, component: &Component) -> Option<Value> {
         (_, Default::Required, Type::Int { min, max }) => Some(Value::Int((min + 1).clamp(min, max))),
         (_, Default::Required, Type::Bool) => Some(Value::Bool(true)),
         (_, Default::Required, Type::OneOf(names)) => Some(Value::Text(names[0].to_owned())),
-        (_, Default::Required, Type::Text) => panic!("say what {} of {} is to be", param.name, component.role.key()),
+        (_, Default::Required, Type::Locator) => {
+            panic!("these tests need a value for {} of {}", param.name, component.role.key())
+        }
         (_, Default::Required, Type::Reals { min, max }) => Some(Value::Reals(vec![(min + 0.5).clamp(min, max)])),
         _ => None,
     }
@@ -55,7 +57,7 @@ fn choice(component: &'static Component) -> Choice {
     choice
 }
 
-/// Every combination of components that makes sense on the machine of these tests.
+/// Every allowed combination of components, on the machine of these tests.
 static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
     let wanted = std::env::var("POWERSWEEP_COMPONENT").ok();
     let mut specs = vec![SimSpec::new()];
@@ -83,15 +85,15 @@ static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
     specs
 });
 
-/// Settings beside the components, one a bit: procs that take their time, and watts, to wake and to switch off; a share of
-/// the run time for each class of jobs; PDRC's own way to start jobs.
+/// Number of settings besides the components. Bit 0: procs need time and power to wake and to switch off. Bit 1: each class
+/// of jobs has its own beta. Bit 2: `pdrc` starts jobs blindly.
 const SETTINGS: u8 = 3;
 
 /// A spec with some of the [`SETTINGS`].
 fn with(spec: &SimSpec, settings: u8) -> SimSpec {
     let mut spec = spec.clone();
     if settings & 1 != 0 {
-        // Less than a busy proc at the lowest gear (0.29 W), so that all caps can be kept.
+        // Powers below that of a busy proc at the lowest gear (0.29 W), so that all caps can be kept.
         for (name, value) in [("wake_s", 60.0), ("wake_w", 0.25), ("off_s", 45.0), ("off_w", 0.1), ("asleep_w", 0.02)] {
             spec.choice_mut(Role::Platform).set(name, Value::Real(value)).unwrap();
         }
@@ -110,7 +112,7 @@ fn name(spec: &SimSpec) -> String {
     ROLES.map(|role| spec.choice(role).component().name).join(" + ")
 }
 
-/// What one simulation gives.
+/// The results of one simulation.
 type Ran = (Summary, Vec<JobRecord>, Vec<SeriesPoint>);
 
 fn run(spec: &SimSpec, workload: &Workload) -> Ran {
@@ -120,11 +122,11 @@ fn run(spec: &SimSpec, workload: &Workload) -> Ran {
     let summary = measured.jobs().unwrap().clone();
     assert!(summary.energy_residual < 1e-9, "energy is not the sum of jobs and idle: {}", summary.energy_residual);
     assert!(summary.little_residual < 1e-9, "Little's law: {}", summary.little_residual);
-    assert!(summary.procs_residual < 1e-9, "the states of procs are not all: {}", summary.procs_residual);
+    assert!(summary.procs_residual < 1e-9, "states of procs do not add up: {}", summary.procs_residual);
     (summary, details.jobs.unwrap(), details.series.unwrap())
 }
 
-/// A step function of the series: its points, in order of time.
+/// The points of a step function, in order of time.
 fn steps<'a>(series: &'a [SeriesPoint], name: &str) -> Vec<&'a SeriesPoint> {
     series.iter().filter(|point| point.series == name && point.level.is_none()).collect()
 }
@@ -135,7 +137,7 @@ fn integral(steps: &[&SeriesPoint], end_s: f64) -> f64 {
     steps.iter().zip(ends).map(|(point, end)| point.value * (end - point.x)).sum()
 }
 
-/// Every job ran once, after its submit, at least for its time; never more procs than there are.
+/// Checks that every job ran once, after its submit, for at least its run time, and that there were always enough procs.
 fn check_jobs(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord]) {
     let name = name(spec);
     assert_eq!(rows.len(), jobs.len(), "{name}");
@@ -147,7 +149,7 @@ fn check_jobs(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord]) {
         changes.push((row.start_s, i64::from(job.procs)));
         changes.push((row.finish_s, -i64::from(job.procs)));
     }
-    // Ends before starts at one instant.
+    // At equal instants ends come before starts.
     changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut used = 0;
     for (at, more) in changes {
@@ -156,7 +158,8 @@ fn check_jobs(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord]) {
     }
 }
 
-/// Never more procs than are active. A job of no length may have come and gone before procs went to sleep.
+/// Checks that jobs hold at most the active procs. Jobs of length 0 are left out: they may have ended before procs went to
+/// sleep at the same instant.
 fn check_active(spec: &SimSpec, (summary, rows, series): &Ran) {
     let name = name(spec);
     let mut active: Vec<(f64, f64)> =
@@ -174,7 +177,7 @@ fn check_active(spec: &SimSpec, (summary, rows, series): &Ran) {
     }
 }
 
-/// The nodes of a job are as many as its procs, and no other job has one of them at the same time.
+/// Checks that each job has as many nodes as procs, and shares no node with another job at the same time.
 fn check_nodes(spec: &SimSpec, rows: &[JobRecord]) {
     let name = name(spec);
     let nodes = |row: &JobRecord| -> Vec<u32> {
@@ -195,7 +198,7 @@ fn check_nodes(spec: &SimSpec, rows: &[JobRecord]) {
     }
 }
 
-/// The recorded power: its integral is the energy, and it is below the cap where the rule promises so.
+/// Checks the series of power: its integral is the energy, and it is below the cap if the rule guarantees this.
 fn check_power(spec: &SimSpec, (summary, _, series): &Ran) {
     let name = name(spec);
     let power = steps(series, "power_w");
@@ -203,7 +206,7 @@ fn check_power(spec: &SimSpec, (summary, _, series): &Ran) {
     let energy = integral(&power, summary.last_finish_s);
     let scale = summary.energy_total_j.max(1.0);
     assert!((energy - summary.energy_total_j).abs() < 1e-9 * scale, "{name}: {energy} {summary:?}");
-    if !promises_cap(spec) {
+    if !guarantees_cap(spec) {
         return;
     }
     let caps = steps(series, "power_cap_w");
@@ -214,9 +217,9 @@ fn check_power(spec: &SimSpec, (summary, _, series): &Ran) {
     }
 }
 
-/// Rules that keep the power below a cap which, as here, is never below the power of all procs at the lowest gear. The
-/// one that leaves running jobs alone cannot when procs wake.
-fn promises_cap(spec: &SimSpec) -> bool {
+/// Whether a rule keeps the power below a cap that is at least the power of all procs at the lowest gear, as here.
+/// `admission` does not change running jobs, so that it cannot keep the cap when procs wake.
+fn guarantees_cap(spec: &SimSpec) -> bool {
     match spec.choice(Role::Cap).component().name {
         "none" | "performance-precedence" => false,
         "admission" => spec.choice(Role::Capacity).component().name == "none",
@@ -224,7 +227,7 @@ fn promises_cap(spec: &SimSpec) -> bool {
     }
 }
 
-/// A simulation cloned after `instants` goes on like the original.
+/// Checks that a simulation that is cloned after `instants` gives the result of the original.
 fn check_clone<P: Policy>(spec: &SimSpec, jobs: &[Job], policy: P, instants: usize) {
     let machine = Machine::new(spec, None).unwrap();
     let recorder = JobRows::new(jobs.len());
@@ -239,7 +242,7 @@ fn check_clone<P: Policy>(spec: &SimSpec, jobs: &[Job], policy: P, instants: usi
     assert_eq!(original.integrals(), clone.integrals(), "{}", name(spec));
 }
 
-/// Jobs as (gap, run, estimate above the run, procs, priority).
+/// Random jobs with priorities and classes.
 fn jobs() -> impl Strategy<Value = Workload> {
     let time = prop_oneof![1 => Just(0u32), 4 => 1u32..2000];
     let job = (prop_oneof![1 => Just(0u32), 2 => 0..400u32], time, 0..1000u32, 1..=PROCS, 1..=3u8);
@@ -262,7 +265,7 @@ fn jobs() -> impl Strategy<Value = Workload> {
     })
 }
 
-/// Simulations of each test: 1,500, or as many as `POWERSWEEP_CASES` says.
+/// Number of simulations of each test: `POWERSWEEP_CASES`, or 1,500.
 fn cases() -> u32 {
     std::env::var("POWERSWEEP_CASES").map_or(1500, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
 }

@@ -1,4 +1,4 @@
-//! What every policy must keep, on random workloads over all combinations; and equality with the reference.
+//! Invariants of every policy, on random workloads over all combinations, and comparison with the reference.
 use powersweep_engine::batch::kernel::{JobRows, Simulation};
 use powersweep_engine::batch::platform::Machine;
 use powersweep_engine::batch::policy::batch::{Batch, event_order};
@@ -55,7 +55,7 @@ fn factors(spec: &SimSpec) -> Vec<f64> {
     Machine::new(spec, None).unwrap().classes[0].gears.iter().map(|gear| gear.time_factor).collect()
 }
 
-/// Every job ran once, for its time, and never more procs than there are.
+/// Checks that every job ran once, for its run time, and that there were always enough procs.
 fn check(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord], procs: u32) {
     assert_eq!(rows.len(), jobs.len());
     let factors = factors(spec);
@@ -67,7 +67,7 @@ fn check(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord], procs: u32) {
         steps.push((row.start_s, i64::from(job.procs)));
         steps.push((row.finish_s, -i64::from(job.procs)));
     }
-    // Ends before starts at one instant.
+    // At equal instants ends come before starts.
     steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut used = 0;
     for (at, procs_more) in steps {
@@ -76,7 +76,7 @@ fn check(spec: &SimSpec, jobs: &[Job], rows: &[JobRecord], procs: u32) {
     }
 }
 
-/// Whether a simulation cloned after `instants` goes on like the original.
+/// Checks that a simulation that is cloned after `instants` gives the result of the original.
 fn check_clone(spec: &SimSpec, jobs: &[Job], instants: usize) {
     let machine = Machine::new(spec, None).unwrap();
     let policy = Batch::new(spec, &machine).unwrap();
@@ -92,12 +92,12 @@ fn check_clone(spec: &SimSpec, jobs: &[Job], instants: usize) {
     assert_eq!(original.integrals(), clone.integrals());
 }
 
-/// Jobs as (submit gap, run, estimate above the run, procs); gaps and times of 0 occur often.
+/// Random jobs; gaps between submits and run times are often 0. `exact`: estimates equal run times.
 fn jobs(procs: u32, exact: bool) -> impl Strategy<Value = Workload> {
     jobs_of(procs, exact, 400, 1..60)
 }
 
-/// Jobs of at most so many procs with gaps below `gap`.
+/// Random jobs of at most `procs` procs, with gaps below `gap`.
 fn jobs_of(procs: u32, exact: bool, gap: u32, count: std::ops::Range<usize>) -> impl Strategy<Value = Workload> {
     let time = || prop_oneof![1 => Just(0u32), 4 => 1u32..2000];
     let over = if exact { 0..1u32 } else { 0..1000u32 };
@@ -125,7 +125,7 @@ fn combinations() -> impl Iterator<Item = (&'static str, &'static str, &'static 
     })
 }
 
-/// Random workloads of each test: 64, or as many as `POWERSWEEP_CASES` says.
+/// Number of random workloads of each test: `POWERSWEEP_CASES`, or 64.
 fn cases() -> u32 {
     std::env::var("POWERSWEEP_CASES").map_or(64, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
 }
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn every_combination_survives_jobs_that_outlive_their_estimates(workload in jobs(16, false), share in 0.0..1.0f64) {
+    fn every_combination_conforms_with_overdue_jobs(workload in jobs(16, false), share in 0.0..1.0f64) {
         let mut workload = workload;
         for job in &mut workload.jobs {
             job.estimate_s = (job.estimate_s * share).floor();
@@ -172,7 +172,7 @@ proptest! {
         }
     }
 
-    /// More procs than fit into 14 bits, and more running jobs than are kept one by one.
+    /// More procs than fit into 14 bits, and more running jobs than the engine keeps one by one.
     #[test]
     fn many_running_jobs_on_a_large_machine_equal_the_reference(workload in jobs_of(1000, false, 12, 150..300)) {
         for (backfill, gear) in [("easy", "top"), ("easy-extra", "top"), ("easy-extra", "bsld")] {
@@ -194,7 +194,7 @@ proptest! {
     #[test]
     fn conservative_with_exact_estimates_is_not_later_than_strict_fcfs(workload in jobs(16, true)) {
         let mut workload = workload;
-        // A job of no length reserves an instant, which does not keep others off.
+        // The reservation of a job of length 0 does not delay other jobs.
         for job in &mut workload.jobs {
             (job.run_s, job.estimate_s) = (job.run_s.max(1.0), job.estimate_s.max(1.0));
         }
@@ -205,7 +205,7 @@ proptest! {
     }
 }
 
-/// Compares with the reference, job by job.
+/// Compares a schedule with that of the reference, job by job.
 fn compare(spec: &SimSpec, workload: &Workload, rows: &[JobRecord], backfill: &'static str) -> Vec<Ran> {
     let platform = spec.choice(Role::Platform);
     let procs = platform.int("procs") as u32;
@@ -257,6 +257,6 @@ fn a_wider_gear_table_reaches_the_kernel() {
         .real("bsld_threshold", 1.6)
         .0;
     let rows = run(&spec, &jobs);
-    // 400/600 is below the threshold: the lowest gear, four times as long.
+    // 400/600 is below the threshold: the job runs at the lowest gear, four times as long.
     assert_eq!((rows[0].gear_index, rows[0].finish_s), (0, 400.0));
 }

@@ -1,11 +1,13 @@
-//! Queueing models from specs: theory, the exact Markov chain, and what Do et al. 2013 printed.
+//! The queues of Do et al. 2013: comparison with theory, with the exact Markov chain and with published values.
 use powersweep_engine::components;
 use powersweep_engine::queues::{Priority, ServerClasses};
 use powersweep_engine::spec::{Choice, Role};
 use powersweep_engine::workload::{self, Workload};
 use powersweep_engine::{Details, Limits, QueueSummary, SimError, SimSpec, Value, simulate};
 
-/// The paper's cluster and policy at a utilization, with so many measured jobs.
+use crate::specs::series_alone;
+
+/// The paper's cluster and policy at a utilization, with at least `jobs` measured jobs.
 pub(crate) fn spec(buffering: &str, priority: &str, utilization: f64, jobs: i64) -> SimSpec {
     let mut spec = SimSpec::new();
     for (role, name) in [
@@ -23,7 +25,7 @@ pub(crate) fn spec(buffering: &str, priority: &str, utilization: f64, jobs: i64)
     spec
 }
 
-/// One queue before `servers` servers of rate 1.
+/// One queue for `servers` servers of rate 1.
 fn servers_of_rate_1(servers: f64, utilization: f64, jobs: i64) -> SimSpec {
     let mut spec = spec("common", "energy-efficiency", utilization, jobs);
     for (name, value) in
@@ -52,11 +54,11 @@ pub(crate) fn run(spec: &SimSpec) -> QueueSummary {
     summary
 }
 
-/// Within `widths` half-widths of the exact value.
+/// Checks that an estimate is within `widths` half-widths of the exact value.
 #[track_caller]
-fn close(what: &str, estimate: f64, half_width: Option<f64>, exact: f64, widths: f64) {
-    let half_width = half_width.expect("there was a stop by precision");
-    assert!((estimate - exact).abs() < widths * half_width, "{what}: {estimate} +- {half_width}, exact {exact}");
+fn close(metric: &str, estimate: f64, half_width: Option<f64>, exact: f64, widths: f64) {
+    let half_width = half_width.expect("the statistics are `steady-state`");
+    assert!((estimate - exact).abs() < widths * half_width, "{metric}: {estimate} +- {half_width}, exact {exact}");
 }
 
 /// Erlang's C formula: the probability of waiting of M/M/c with offered traffic a = lambda / mu.
@@ -78,7 +80,7 @@ fn one_and_several_servers_follow_erlang() {
         close("wait", summary.wait_s_mean, summary.wait_s_half_width, wait_s, 1.3);
         close("response", summary.turnaround_s_mean, summary.turnaround_s_half_width, wait_s + 1.0, 1.3);
         assert!((summary.waited_share - waiting).abs() < 0.01, "{c} servers at {u}: {}", summary.waited_share);
-        // A job that waits does so for an exponential time of mean 1/(c - a).
+        // The wait of a job that waits is exponential with mean 1/(c - a).
         let of_waited = summary.wait_s_mean_of_waited.unwrap();
         assert!((of_waited * (f64::from(c) - a) - 1.0).abs() < 0.12, "{of_waited}");
         assert!((summary.queue_length_mean.unwrap() - a * wait_s).abs() < 0.12 * (a * wait_s).max(0.1));
@@ -105,7 +107,7 @@ fn general_work_follows_pollaczek_and_khinchine() {
     }
 }
 
-/// Nominal 95% intervals of the stopping rule hold the true mean in at least 90% of 200 runs of M/M/1 at 80%.
+/// Nominal 95% intervals of the stopping rule must contain the true mean in at least 90% of 200 runs of M/M/1 at 80%.
 #[test]
 fn intervals_of_the_stopping_rule_cover_the_mean() {
     let mut spec = servers_of_rate_1(1.0, 0.8, 50_000);
@@ -140,20 +142,20 @@ fn classes_are_ranked_as_in_table_3() {
     assert_eq!([table.rates[0], table.rates[8], table.rates[16]], [1.0, 0.82, 0.43]);
     let exact = platform(&[("rate_rounding", Value::Text("none".to_owned()))]).table();
     assert_eq!(exact.rates[8], 5_286_503.0 / 6_419_253.0);
-    // Equal speeds: the lower active power comes first; equal in both: the platform's order.
+    // Of equal speeds the lower busy power is first; of classes that are equal in both, the platform's order holds.
     let equals = platform(&[
         ("class_ops_per_s", Value::Reals(vec![5.0, 7.0, 5.0])),
         ("class_busy_w", Value::Reals(vec![9.0, 9.0, 8.0])),
     ]);
     assert_eq!(equals.ranking(Priority::HighPerformance), [1, 2, 0]);
-    // Two classes are the first two of the paper, the third of its types stands for all further ones.
+    // With two classes they are the paper's first two types; with four, the last two are of the third type.
     let watts = |classes: &[f64]| {
         let table = platform(&[("class_servers", Value::Reals(classes.to_vec()))]).table();
         (table.rates, table.busy_w, table.free_w)
     };
     assert_eq!(watts(&[1., 1.]), (vec![1., 0.82], vec![1700., 1275.], vec![364., 331.]));
     assert_eq!(watts(&[1.; 4]).1, [1700., 1275., 457., 457.]);
-    // The slowed servers of section 3.2.3 are ranked alike.
+    // The slowed servers of section 3.2.3 have the same ranking.
     let slowed =
         platform(&[("rate_factor", Value::Real(0.7)), ("class_busy_w", Value::Reals(vec![1169.0, 881.0, 317.0]))]);
     assert_eq!(slowed.ranking(Priority::EnergyEfficiency), [2, 1, 0]);
@@ -162,7 +164,7 @@ fn classes_are_ranked_as_in_table_3() {
 }
 
 #[test]
-fn one_spec_gives_one_result_and_seeds_differ() {
+fn a_spec_is_repeatable_and_seeds_differ() {
     let spec = spec("separate", "high-performance", 0.7, 50_000);
     let mut other = spec.clone();
     other.seed = 2;
@@ -171,12 +173,12 @@ fn one_spec_gives_one_result_and_seeds_differ() {
 }
 
 #[test]
-fn the_run_ends_by_precision_by_the_least_and_by_the_most_jobs() {
+fn a_run_ends_by_precision_or_by_the_least_or_greatest_number_of_jobs() {
     let mut spec = spec("common", "energy-efficiency", 0.5, 1_000);
     let least = run(&spec);
     assert_eq!((least.measured_jobs_count, least.batch_jobs_count), (1_024, Some(32)), "a multiple of 32");
     assert_eq!((least.warmup_jobs_count, least.jobs_count), (10_000, 11_024));
-    assert_eq!(least.precision_reached, None, "none was asked for");
+    assert_eq!(least.precision_reached, None, "no precision is given");
     set(&mut spec, "energy_precision", Value::Real(0.01));
     set(&mut spec, "response_precision", Value::Real(0.01));
     let precise = run(&spec);
@@ -193,7 +195,7 @@ fn the_run_ends_by_precision_by_the_least_and_by_the_most_jobs() {
 
 #[test]
 fn the_distribution_of_response_times_is_a_series() {
-    let mut details = Details::series();
+    let mut details = series_alone();
     let mut spec = servers_of_rate_1(1.0, 0.5, 1_000_000);
     set(&mut spec, "cdf_step_s", Value::Real(0.5));
     set(&mut spec, "cdf_max_s", Value::Real(10.0));
@@ -206,11 +208,11 @@ fn the_distribution_of_response_times_is_a_series() {
         assert!((point.value - exact).abs() < 0.01, "{point:?}, exact {exact}");
         assert_eq!((point.series, point.level), ("response_time_cdf", None));
     }
-    assert_eq!(with, run(&spec), "asking for the series changes nothing else");
+    assert_eq!(with, run(&spec), "recording the series does not change the summary");
 }
 
 #[test]
-fn idle_servers_that_are_off_draw_nothing() {
+fn idle_servers_that_are_off_draw_no_power() {
     let mut spec = spec("common", "energy-efficiency", 0.5, 20_000);
     let on = run(&spec);
     set(&mut spec, "idle_servers", Value::Text("off".to_owned()));
@@ -257,8 +259,8 @@ fn impossible_models_are_refused_with_the_reason() {
     refused(&|s| set(s, "cdf_step_s", Value::Real(1e-6)), &["cdf_step_s", "cdf_max_s"]);
 }
 
-/// The exact Markov chain of the Common Queue: busy servers of each class while any is free, then a queue whose length is
-/// geometric.
+/// The exact Markov chain of the Common Queue. While a server is free, its state is the number of busy servers of each class;
+/// with all servers busy, the length of the queue is geometric.
 mod exact {
     /// Steady-state means.
     #[derive(Debug)]
@@ -274,7 +276,7 @@ mod exact {
     const SIDE: usize = EACH + 1;
     const STATES: usize = SIDE * SIDE * SIDE;
 
-    /// By classes of 8 servers in order of priority: rates, busy and idle powers.
+    /// The means for classes of 8 servers in order of priority, with their rates, busy and idle powers.
     pub(super) fn common_queue(lambda: f64, rates: [f64; 3], busy_w: [f64; 3], idle_w: [f64; 3]) -> Exact {
         let counts = |state: usize| [state / (SIDE * SIDE), state / SIDE % SIDE, state % SIDE];
         let strides = [SIDE * SIDE, SIDE, 1];
@@ -289,7 +291,7 @@ mod exact {
             }
         }
         let mut p = stationary(&mut q);
-        // The queue behind the full state: (servers full, n waiting) has p_full * rho^n.
+        // The state with all servers busy and n waiting jobs has the probability p_full * rho^n.
         let capacity = EACH as f64 * rates.iter().sum::<f64>();
         let rho = lambda / capacity;
         let full = p[STATES - 1];
@@ -312,7 +314,7 @@ mod exact {
         }
     }
 
-    /// Stationary weights of a chain by its transition rates, without subtractions (Grassmann, Taksar & Heyman 1985).
+    /// Stationary weights of a chain from its transition rates, without subtractions (Grassmann, Taksar & Heyman 1985).
     fn stationary(q: &mut [f64]) -> Vec<f64> {
         for n in (1..STATES).rev() {
             let (head, tail) = q.split_at_mut(n * STATES);
@@ -351,16 +353,16 @@ fn standard_error(half_width: Option<f64>) -> f64 {
     half_width.unwrap() / powersweep_engine::queues::t_quantile(0.99, 31)
 }
 
-/// Whether a run of the Common Queue agrees with its Markov chain within four standard errors. Returns the relative
+/// Checks that a run of the Common Queue agrees with its Markov chain within four standard errors. Returns the relative
 /// standard error of the wait.
 fn check_against_exact(priority: &str, utilization: f64, jobs: i64) -> f64 {
     let summary = run(&spec("common", priority, utilization, jobs));
     let exact = exact(priority, utilization);
-    let error = |what: &str, mean: f64, half_width: Option<f64>, exact: f64| {
+    let error = |metric: &str, mean: f64, half_width: Option<f64>, exact: f64| {
         let error = standard_error(half_width);
         let off = (mean - exact) / error;
-        println!("{priority} {utilization} {what}: {mean} exact {exact}, {off:.2} standard errors of {error:.2e}");
-        assert!(off.abs() < 4.0, "{priority} {utilization} {what}: {mean}, exact {exact}, standard error {error}");
+        println!("{priority} {utilization} {metric}: {mean} exact {exact}, {off:.2} standard errors of {error:.2e}");
+        assert!(off.abs() < 4.0, "{priority} {utilization} {metric}: {mean}, exact {exact}, standard error {error}");
         error / mean
     };
     error("service", summary.service_s_mean, summary.service_s_half_width, exact.service_s);
@@ -380,7 +382,6 @@ fn the_common_queue_agrees_with_its_markov_chain() {
     }
 }
 
-/// The exact chain itself against the paper's printed values, which need no simulation.
 #[test]
 fn the_exact_chain_gives_the_printed_energies_and_service_time() {
     let (ee, hp) = (exact("energy-efficiency", 0.5), exact("high-performance", 0.5));
@@ -394,7 +395,7 @@ fn the_exact_chain_gives_the_printed_energies_and_service_time() {
     within(hp.energy_off_j, 1649.0, 5e-4);
 }
 
-/// What claims/papers/do2013.toml compares the simulated waits with.
+/// claims/papers/do2013.toml compares the simulated waits with these.
 #[test]
 fn the_exact_waits_are_those_of_the_claims() {
     let waits_s = [
@@ -409,7 +410,7 @@ fn the_exact_waits_are_those_of_the_claims() {
     }
 }
 
-/// Every scheme under one seed sees the same jobs.
+/// Compares the schemes under one seed, so that they have the same jobs.
 fn check_schemes(priority: &str, utilization: f64, jobs: i64) {
     let of = |buffering| run(&spec(buffering, priority, utilization, jobs));
     let [common, class, separate] = ["common", "class", "separate"].map(of);
@@ -436,12 +437,11 @@ fn waits_are_ordered_by_scheme_and_energies_are_not() {
     }
 }
 
-/// What needs up to 10^8 jobs a run: minutes. `.ci/full` asks for it.
+/// Up to 10^8 jobs in each run take minutes, so that only `.ci/full` sets `POWERSWEEP_LONG`.
 #[test]
 fn long_runs_give_the_printed_values() {
     if std::env::var_os("POWERSWEEP_LONG").is_none() {
-        println!("skipped: POWERSWEEP_LONG is not set (10^9 jobs)");
-        return;
+        return println!("skipped: POWERSWEEP_LONG is not set (10^9 jobs)");
     }
     for priority in PRIORITIES {
         for utilization in LOADS {
@@ -468,7 +468,7 @@ fn long_runs_give_the_printed_values() {
 
 /// Section 3.2.3: a cluster slowed to 70%.
 #[test]
-fn slowing_down_costs_more_response_than_it_saves() {
+fn slowing_down_costs_more_response_time_than_it_saves_energy() {
     let slowed = |spec: &SimSpec| {
         let mut spec = spec.clone();
         set(&mut spec, "rate_factor", Value::Real(0.7));

@@ -1,4 +1,4 @@
-//! Anchors of the reading of Etinski et al. 2010 that the engine implements, on the paper's workloads.
+//! Known results of the implemented interpretation of Etinski et al. 2010, on the paper's workloads.
 use powersweep_engine::workload::{Workload, swf};
 use powersweep_engine::{Limits, Role, SimSpec, Summary};
 
@@ -52,7 +52,7 @@ fn run(spec: &SimSpec, workload: &Workload) -> Summary {
 
 #[track_caller]
 fn near(ours: f64, anchor: f64) {
-    // The anchors are printed with 5 to 8 digits: half a unit of their last place counts as equal.
+    // The known values have 5 to 8 digits: a difference of half a unit of the last place is allowed.
     let text = format!("{anchor}");
     let digits = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let tolerance = (1e-6 * anchor.abs()).max(0.5 * 10f64.powi(-(digits as i32)));
@@ -60,8 +60,8 @@ fn near(ours: f64, anchor: f64) {
 }
 
 #[test]
-fn without_dvfs() {
-    let Some(folder) = logs::folder("without_dvfs") else { return };
+fn results_without_dvfs_equal_the_known_values() {
+    let Some(folder) = logs::folder("results_without_dvfs_equal_the_known_values") else { return };
     for (slice, bsld, wait) in [(CTC, 4.520238, 7786.753), (ATLAS, 1.072983, 68.8172)] {
         let spec = slice.spec();
         let summary = run(&spec, &logs::workload(&spec, &slice.read(&folder)));
@@ -72,8 +72,8 @@ fn without_dvfs() {
 }
 
 #[test]
-fn with_dvfs() {
-    let Some(folder) = logs::folder("with_dvfs") else { return };
+fn results_with_dvfs_equal_the_known_values() {
+    let Some(folder) = logs::folder("results_with_dvfs_equal_the_known_values") else { return };
     let cases = [
         (CTC, 2.0, f64::INFINITY, 17_244.31, 3592, 0.82667, 0.80156),
         (THUNDER, 1.5, 4.0, 1425.94, 1962, 0.92763, 0.91954),

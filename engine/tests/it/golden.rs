@@ -1,4 +1,4 @@
-//! Schedules small enough to check by hand, one or more for each base policy.
+//! Schedules of each base policy that are small enough to check by hand.
 use powersweep_engine::workload::{Job, RuleCounts, Workload};
 use powersweep_engine::{JobRecord, Limits, Role, SimError, Value};
 
@@ -38,19 +38,19 @@ fn batch(order: &str, backfill: &str) -> Build {
     Build::log().choose(Role::Order, order).choose(Role::Backfill, backfill)
 }
 
-/// 4 procs. Job 1 takes 3 until 10; job 2 (3 procs) is the head, reserved at 10 with 1 proc to spare.
+/// On 4 procs: job 1 holds 3 until 10; job 2 (3 procs) is the head, reserved at 10 with 1 extra proc.
 const SPARE: [(f64, f64, f64, u32); 5] =
     [(0., 10., 10., 3), (1., 10., 10., 3), (2., 5., 5., 1), (3., 20., 20., 1), (4., 2., 2., 1)];
 
 #[test]
-fn fcfs_lets_nobody_pass() {
-    // Job 3 waits behind job 2; job 4 for job 3's proc at 15; job 5 for job 2's end.
+fn under_strict_fcfs_no_job_overtakes() {
+    // Job 3 waits behind job 2, job 4 for job 3's proc at 15, job 5 for job 2's end.
     starts(batch("fcfs", "none"), 4, &SPARE, &[0., 10., 10., 15., 20.]);
 }
 
 #[test]
-fn easy_uses_extra_procs_if_it_may() {
-    // Job 3 ends by 10: it passes at 2. At 7 its proc is free again: job 4 takes it as an extra proc until 27.
+fn easy_uses_extra_procs_unless_it_is_forbidden() {
+    // Job 3 ends by 10, so that it overtakes at 2. At 7 its proc is free again: job 4 takes it as an extra proc until 27.
     starts(batch("fcfs", "easy"), 4, &SPARE, &[0., 10., 2., 7., 20.]);
     // Without extra procs only job 5 ends by 10.
     starts(batch("fcfs", "easy").flag("extra_procs", false), 4, &SPARE, &[0., 10., 2., 10., 7.]);
@@ -59,7 +59,7 @@ fn easy_uses_extra_procs_if_it_may() {
 }
 
 #[test]
-fn conservative_protects_all_and_easy_the_head_alone() {
+fn conservative_protects_all_jobs_and_easy_only_the_head() {
     // Job 4 (1 proc, 100 s) would delay job 3 (4 procs), which is not the head.
     let jobs = [(0., 10., 10., 3), (1., 10., 10., 3), (2., 5., 5., 4), (3., 100., 100., 1)];
     starts(batch("fcfs", "easy"), 4, &jobs, &[0., 10., 103., 3.]);
@@ -73,72 +73,72 @@ fn conservative_moves_reservations_up_when_a_job_ends_early() {
     let mut jobs = SPARE;
     jobs[0].1 = 6.;
     starts(batch("fcfs", "conservative"), 4, &jobs, &[0., 6., 2., 7., 16.]);
-    // Reserved: job 3 (4 procs) at 12, job 4 from 5 to 12. Job 1 ends at 4 instead of 12: job 3 is placed first, but no hole
-    // is wide enough while job 4 holds its place; then job 4 moves to 4. Job 3 keeps its 12, though all is idle from 11.
+    // Job 3 (4 procs) is reserved at 12, job 4 from 5 to 12. Job 1 ends at 4 instead of 12. Job 3 is moved first, but does
+    // not fit before the reservation of job 4; then job 4 moves to 4. Job 3 keeps 12, though all procs are idle from 11 on.
     let jobs = [(0., 4., 12., 3), (0., 5., 5., 1), (1., 6., 6., 4), (2., 7., 7., 1)];
     starts(batch("fcfs", "conservative"), 4, &jobs, &[0., 0., 12., 4.]);
 }
 
 #[test]
-fn conservative_goes_on_when_estimates_are_exceeded() {
-    // Job 1 is expected to end at 10 and ends at 15. Job 2, reserved at 10, starts when it can.
+fn conservative_starts_a_reserved_job_when_an_overdue_job_ends() {
+    // Job 1 is estimated to end at 10 and ends at 15. Job 2 is reserved at 10 and starts at 15.
     let jobs = [(0., 15., 10., 4), (1., 5., 5., 4), (2., 5., 5., 4), (12., 1., 1., 1)];
     starts(batch("fcfs", "conservative"), 4, &jobs, &[0., 15., 20., 25.]);
 }
 
 #[test]
 fn conservative_keeps_reservations_behind_one_that_an_overdue_job_blocks() {
-    // Shortest first. Job 2 (4 procs) is reserved at 4, where job 1 is expected to end, and job 3 (2 procs) at 10. Job 1
-    // runs until 20: at 10 its procs are still held, but job 3 has the other two.
+    // Shortest first. Job 2 (4 procs) is reserved at 4, the estimated end of job 1, and job 3 (2 procs) at 10. Job 1 holds
+    // its 2 procs until 20, but job 3 starts on the other two at 10.
     let jobs = [(0., 20., 4., 2), (0., 6., 6., 4), (0., 5., 5., 2)];
     starts(batch("sjf", "conservative"), 4, &jobs, &[0., 20., 10.]);
 }
 
 #[test]
 fn easy_expects_an_overdue_job_to_end_now() {
-    // Job 1 outlives its estimate of 10. At 12 the head's reservation is "now", where job 1 gives 4 procs: 1 to spare.
+    // Job 1 is overdue from 10 on. At 12 the head is reserved at 12, where job 1 would leave 4 procs free: 1 is extra.
     let jobs = [(0., 15., 10., 3), (1., 5., 5., 3), (12., 9., 9., 1)];
     starts(batch("fcfs", "easy"), 4, &jobs, &[0., 15., 12.]);
     starts(batch("fcfs", "easy").flag("extra_procs", false), 4, &jobs, &[0., 15., 15.]);
 }
 
 #[test]
-fn orders() {
+fn jobs_start_in_the_queue_order() {
     let jobs = [(0., 10., 10., 2), (1., 5., 5., 2), (2., 3., 3., 2), (3., 5., 5., 2)];
     starts(batch("sjf", "none"), 2, &jobs, &[0., 13., 10., 18.]);
     let jobs = [(0., 10., 10., 4), (1., 5., 5., 1), (2., 5., 5., 3), (3., 5., 5., 3)];
     starts(batch("widest", "none"), 4, &jobs, &[0., 15., 10., 15.]);
-    // The narrow job passes the second wide one.
+    // The narrow job overtakes the second wide one.
     starts(batch("widest", "easy"), 4, &jobs, &[0., 10., 10., 15.]);
-    // At 10: job 2 scores (9/9)^3*4 = 4, job 4 (4/2)^3*1 = 8, job 3 (5/10)^3*4 = 0.5; at 12 job 2 is still ahead of job 3.
+    // At 10 job 2 has (9/9)^3*4 = 4, job 4 (4/2)^3*1 = 8 and job 3 (5/10)^3*4 = 0.5; at 12 job 2 is still ahead of job 3.
     let jobs = [(0., 10., 10., 4), (1., 9., 9., 4), (5., 10., 10., 4), (6., 2., 2., 1)];
     starts(batch("wfp3", "none"), 4, &jobs, &[0., 12., 21., 10.]);
-    // 12 + 0, 4 + 0 and 4 + 870*log10(2): the later submit weighs more than the longer estimate.
+    // Scores 12 + 0, 4 + 0 and 4 + 870*log10(2): the later submit weighs more than the longer estimate.
     let jobs = [(0., 10., 10., 4), (1., 1000., 1000., 4), (1., 10., 10., 4), (2., 10., 10., 4)];
     starts(batch("f1", "none"), 4, &jobs, &[0., 20., 10., 1020.]);
-    // Under EASY the head is the first of the order: here job 3 (estimate 3), which reserves 10; job 4 ends by then.
+    // Under EASY the head is the first in the order: job 3 (estimate 3) is reserved at 10, and job 4 ends by then.
     let jobs = [(0., 10., 10., 3), (1., 5., 5., 4), (2., 3., 3., 4), (3., 6., 6., 1)];
     starts(batch("sjf", "easy"), 4, &jobs, &[0., 13., 10., 3.]);
 }
 
 #[test]
-fn event_orders_differ_at_one_instant() {
-    // At 5 job 1 ends early and job 3 arrives. If the submission comes first, job 3 passes the head (reserved at 20).
+fn event_orders_differ_where_events_share_an_instant() {
+    // At 5 job 1 ends early and job 3 arrives. If the submission is first, job 3 overtakes the head (reserved at 20).
     let jobs = [(0., 5., 20., 3), (1., 10., 10., 4), (5., 10., 10., 1)];
     for (order, expected) in
         [("batch", [0., 5., 15.]), ("submit-first", [0., 15., 5.]), ("finish-first", [0., 5., 15.])]
     {
         starts(batch("fcfs", "easy").text("event_order", order), 4, &jobs, &expected);
     }
-    // At 5 two jobs end early. After the first alone the head does not fit, and job 4 passes it.
+    // At 5 two jobs end early. After the first end the head does not fit, and job 4 overtakes it.
     let jobs = [(0., 5., 20., 2), (0., 5., 20., 1), (1., 10., 10., 4), (2., 10., 10., 2)];
     for (order, expected) in
         [("batch", [0., 0., 5., 15.]), ("submit-first", [0., 0., 15., 5.]), ("finish-first", [0., 0., 15., 5.])]
     {
         starts(batch("fcfs", "easy").text("event_order", order), 4, &jobs, &expected);
     }
-    // At 5 job 1 ends on its estimate and job 4 arrives; job 3 (head) fits then. Submissions first, but a job whose
-    // estimated end has come counts as ended: the head starts, and job 4 (1 proc) cannot pass it.
+    // At 5 job 1 ends as estimated and job 4 arrives; job 3 (the head) then fits. Even if the submission is first, a job
+    // counts as ended at its estimated end: the head starts, and job 4 (1 proc) cannot overtake it.
     let jobs = [(0., 5., 5., 3), (0., 30., 30., 1), (1., 10., 10., 3), (5., 3., 3., 1)];
     for order in ["batch", "submit-first", "finish-first"] {
         starts(batch("fcfs", "easy").text("event_order", order), 4, &jobs, &[0., 0., 5., 15.]);
@@ -155,7 +155,7 @@ fn a_job_of_no_run_time_holds_its_procs_during_the_pass_that_starts_it() {
     }
 }
 
-/// Two gears: run times grow by half at the lower.
+/// Two gears: run times are longer by half at the lower gear.
 fn two_gears(build: Build) -> Build {
     build.set("gears_ghz", Value::Reals(vec![1.0, 2.0])).set("gear_volts", Value::Reals(vec![1.0, 1.2]))
 }
@@ -164,19 +164,20 @@ fn two_gears(build: Build) -> Build {
 fn bsld_lowers_gears_while_the_predicted_slowdown_allows() {
     let jobs = [(0., 100., 100., 2), (10., 1000., 1000., 2), (20., 600., 600., 2)];
     let bsld = || two_gears(batch("fcfs", "easy")).choose(Role::GearRule, "bsld").real("bsld_threshold", 2.0);
-    // 150/600 -> 1 < 2; (140 + 1500)/1000 = 1.64 < 2; (1630 + 900)/600 is not, nor is it at the top gear: top.
+    // Job 1: 150/600, bounded to 1, is below 2. Job 2: (140 + 1500)/1000 = 1.64 is below 2. Job 3: (1630 + 900)/600 is
+    // above 2, also at the top gear: it runs at the top gear.
     let rows = run(bsld(), 2, &jobs);
     assert_eq!(
         rows.iter().map(|r| (r.start_s, r.finish_s, r.gear_index)).collect::<Vec<_>>(),
         [(0., 150., 0), (150., 1650., 0), (1650., 2250., 1)]
     );
-    // With nobody else allowed to wait, job 2 (job 3 waits) runs at the top gear.
+    // If no other job may wait, job 2 runs at the top gear, because job 3 waits.
     let rows = run(bsld().real("wq_threshold", 0.0), 2, &jobs);
     assert_eq!(
         rows.iter().map(|r| (r.start_s, r.finish_s, r.gear_index)).collect::<Vec<_>>(),
         [(0., 150., 0), (150., 1150., 1), (1150., 1750., 1)]
     );
-    // Exactly at the threshold: 1.64 is admissible only if it is inclusive.
+    // A slowdown equal to the threshold is admissible only if the threshold is inclusive.
     let gear = |build: Build| run(build, 2, &jobs)[1].gear_index;
     assert_eq!(gear(bsld().real("bsld_threshold", 1.64)), 1);
     assert_eq!(gear(bsld().real("bsld_threshold", 1.64).flag("threshold_inclusive", true)), 0);
@@ -184,8 +185,8 @@ fn bsld_lowers_gears_while_the_predicted_slowdown_allows() {
 
 #[test]
 fn bsld_keeps_the_reservation_when_jobs_overtake() {
-    // The head is reserved at 150 (job 1 runs at the lower gear). A third job of 100 s ends then at the lower gear, one of
-    // 150 s at the top gear only.
+    // The head is reserved at 150 (job 1 runs at the lower gear). A third job of 100 s ends by then at the lower gear, a
+    // third job of 150 s only at the top gear.
     let jobs = [(0., 100., 100., 3), (0., 700., 700., 4), (0., 100., 100., 1)];
     let bsld = || two_gears(batch("fcfs", "easy")).choose(Role::GearRule, "bsld").real("bsld_threshold", 3.0);
     let third = |jobs: &[_]| {
@@ -195,9 +196,9 @@ fn bsld_keeps_the_reservation_when_jobs_overtake() {
     assert_eq!(third(&jobs), (0., 0));
     let longer = [jobs[0], jobs[1], (0., 150., 150., 1)];
     assert_eq!(third(&longer), (0., 1));
-    // Equal to the reservation: not admissible if it is exclusive.
+    // An end equal to the reservation is not admissible if the reservation is exclusive.
     assert_eq!(run(bsld().flag("reservation_inclusive", false), 4, &longer)[2].start_s, 850.0 + 350.0);
-    // Job 2 is reserved at 10, where job 3 would end.
+    // Job 2 is reserved at 10, and job 3 would end at 10.
     let sharp = [(0., 10., 10., 3), (1., 10., 10., 4), (2., 8., 8., 1), (2., 7., 7., 1)];
     let top = || batch("fcfs", "easy").flag("extra_procs", false);
     starts(top(), 4, &sharp, &[0., 10., 2., 20.]);
@@ -206,8 +207,8 @@ fn bsld_keeps_the_reservation_when_jobs_overtake() {
 
 #[test]
 fn the_reserved_heads_gear_is_renewed_or_kept() {
-    // Job 2 is reserved at 750 behind job 1 (500 s by estimate, lower gear): predicted (749 + 900)/600 = 2.7, not below 2, so
-    // top. Job 1 ends at 150: then (149 + 900)/600 = 1.7.
+    // Job 2 is reserved at 750 behind job 1 (estimate 500 s, lower gear): the predicted slowdown (749 + 900)/600 = 2.7 is
+    // not below 2, so that the gear is the top gear. Job 1 ends at 150, and the slowdown is (149 + 900)/600 = 1.7.
     let jobs = [(0., 100., 500., 2), (1., 600., 600., 2)];
     let bsld = |head: &str| {
         two_gears(batch("fcfs", "easy"))
@@ -218,8 +219,8 @@ fn the_reserved_heads_gear_is_renewed_or_kept() {
     assert_eq!(run(bsld("renew"), 2, &jobs)[1].gear_index, 0);
     assert_eq!(run(bsld("until-early-end"), 2, &jobs)[1].gear_index, 0);
     assert_eq!(run(bsld("fixed"), 2, &jobs)[1].gear_index, 1);
-    // Without an early end: at 2, when job 2 is reserved at 600, one other job waits, which forbids lower gears. That job
-    // has passed by 600, when the gear is renewed.
+    // Without an early end: at 2 job 2 is reserved at 600; another job waits, so that lower gears are not allowed. That job
+    // has overtaken by 600, when the gear is renewed.
     let jobs = [(0., 600., 600., 3), (2., 600., 600., 4), (2., 300., 300., 1)];
     let gear = |head: &str| {
         let build = bsld(head).real("bsld_threshold", 5.0).real("wq_threshold", 0.0);
@@ -257,7 +258,7 @@ fn machine_size_and_gear_tables_are_checked() {
 }
 
 #[test]
-fn limits_end_a_run() {
+fn a_run_ends_at_its_limits() {
     let jobs: Vec<_> = (0..2000).map(|i| (f64::from(i), 10., 10., 1)).collect();
     let workload = workload(&jobs);
     let spec = batch("fcfs", "easy").int("procs", 4).0;
@@ -269,7 +270,7 @@ fn limits_end_a_run() {
 
 #[test]
 fn fairness_compares_with_strict_fcfs() {
-    // Strict FCFS starts: 0, 10, 20, 25; EASY starts job 3 at 103 and job 4 at 3: one job is delayed, by 83 s.
+    // Starts under strict FCFS: 0, 10, 20, 25. EASY starts job 3 at 103 and job 4 at 3: one job is delayed, by 83 s.
     let jobs = [(0., 10., 10., 3), (1., 10., 10., 3), (2., 5., 5., 4), (3., 100., 100., 1)];
     let spec = batch("fcfs", "easy").int("procs", 4).flag("fairness", true).0;
     let summary = simulate(&spec, &workload(&jobs), &Limits::NONE, None).unwrap();

@@ -1,4 +1,4 @@
-//! The kernel's decisions: what they do, and that impossible ones are refused.
+//! Effects of the kernel's decisions, and refusals of impossible ones.
 use powersweep_engine::batch::kernel::{Cluster, Ended, EventOrder, JobId, Outcomes, Policy, Recorder, Simulation};
 use powersweep_engine::batch::platform::{Gear, Machine, MachineClass, SleepStates};
 use powersweep_engine::error::Stop;
@@ -20,7 +20,7 @@ enum Act {
     Timer(f64),
 }
 
-/// Does what its script says at given instants.
+/// Takes given decisions at given instants.
 #[derive(Debug, Clone)]
 struct Script {
     acts: Vec<(f64, Act)>,
@@ -60,7 +60,7 @@ impl Policy for Script {
 /// Start (s), end (s) and energy (J) of a job.
 type Times = (f64, f64, f64);
 
-/// 4 procs with two gears (run times double at the lower; 3 W and 10 W), 1 W idle.
+/// 4 procs with two gears (3 W and twice the run time; 10 W), 1 W idle.
 fn machine() -> Machine {
     let gears = vec![Gear { time_factor: 2.0, busy_w: 3.0 }, Gear { time_factor: 1.0, busy_w: 10.0 }];
     let sleep = SleepStates { asleep_w: 0.1, off_w: 0.5, off_s: 10.0, wake_w: 2.0, wake_s: 20.0 };
@@ -83,8 +83,8 @@ fn run(
 }
 
 #[test]
-fn a_gear_change_scales_what_is_left() {
-    // 40 s of 100 at the top gear, then 60 s of work take 120 s, of which 20 s; then 50 s of work at the top gear.
+fn a_gear_change_scales_the_remaining_run_time() {
+    // 40 of 100 s at the top gear; 20 s at the lower gear, in which 10 s of work are done; then 50 s at the top gear.
     let acts = [(0., Act::Start(0, 1)), (40., Act::Gear(0, 0)), (60., Act::Gear(0, 1))];
     let (outcomes, integrals) = run(machine(), &[(0., 100., 100., 2)], &acts).unwrap();
     assert_eq!(outcomes, [(0., 110., 2. * (10. * 90. + 3. * 20.))]);
@@ -106,14 +106,14 @@ fn a_suspended_job_keeps_its_procs_at_idle_power() {
 
 #[test]
 fn procs_fall_asleep_and_wake() {
-    // 3 procs off from 10 (asleep at 20), 2 woken at 40 (idle at 60); job 2 takes 3 at 60.
+    // 3 procs switch off at 10 (asleep at 20); 2 are woken at 40 (idle at 60), 1 at 65 (idle at 85); job 2 starts at 85.
     let jobs = [(0., 100., 100., 1), (50., 30., 30., 3)];
     let acts = [(0., Act::Start(0, 1)), (10., Act::Sleep(0, 3)), (40., Act::Wake(0, 2)), (60., Act::Timer(61.))];
     let script = [&acts[..], &[(65., Act::Wake(0, 1)), (85., Act::Start(1, 1))]].concat();
     let (outcomes, integrals) = run(machine(), &jobs, &script).unwrap();
     assert_eq!(outcomes.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(), [(0., 100.), (85., 115.)]);
     assert_eq!(integrals.asleep_proc_s, 3. * 20. + 25.);
-    // Idle: 3 procs for 10 s, 2 from 60 to 85, the first job's proc from 100 to 115.
+    // Idle are 3 procs until 10, 2 from 60 to 85, and the first job's proc from 100 to 115.
     assert_eq!(integrals.idle_proc_s, 30. + 50. + 15.);
     let switching = 0.5 * 30. + 2. * 40. + 2. * 20.;
     assert_eq!(integrals.energy_idle_j, 95.);
@@ -125,8 +125,8 @@ fn procs_fall_asleep_and_wake() {
 }
 
 #[test]
-fn procs_that_switch_off_are_not_recalled_but_wake_when_they_are_off() {
-    // 3 procs off from 10 to 20. Two are wanted at 15: they count at once, wake from 20 to 40; the third sleeps at 20.
+fn procs_that_switch_off_can_wake_only_after_they_are_off() {
+    // 3 procs switch off from 10 to 20. Two are woken at 15: they count as active at once, and wake from 20 to 40.
     let jobs = [(0., 100., 100., 1), (5., 30., 30., 2)];
     let acts = [(0., Act::Start(0, 1)), (10., Act::Sleep(0, 3)), (15., Act::Wake(0, 2)), (40., Act::Start(1, 1))];
     let (outcomes, integrals) = run(machine(), &jobs, &acts).unwrap();
@@ -139,7 +139,7 @@ fn procs_that_switch_off_are_not_recalled_but_wake_when_they_are_off() {
 }
 
 #[test]
-fn classes_are_counted_apart() {
+fn classes_of_procs_are_counted_separately() {
     let mut machine = machine();
     let slow = MachineClass { gears: vec![Gear { time_factor: 4.0, busy_w: 2.0 }], ..machine.classes[0].clone() };
     machine.classes.push(slow);
@@ -177,7 +177,7 @@ fn impossible_decisions_are_refused() {
 }
 
 #[test]
-fn a_policy_that_forgets_a_job_is_found_out() {
+fn a_policy_that_never_starts_a_job_is_an_error() {
     match run(machine(), &[(0., 10., 10., 1), (5., 10., 10., 1)], &[(0., Act::Start(0, 1))]) {
         Err(SimError::Policy { what, now_s }) => {
             assert!(what.contains("1 jobs wait"), "{what}");

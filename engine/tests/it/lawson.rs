@@ -3,7 +3,7 @@ use powersweep_engine::{Details, Limits, Role, SeriesPoint, SimSpec, Summary, Va
 
 use crate::golden::workload;
 use crate::logs;
-use crate::specs::{Build, simulate};
+use crate::specs::{Build, series_alone, simulate};
 
 /// Submit (s), run (s), estimate (s), procs.
 type Jobs<'a> = &'a [(f64, f64, f64, u32)];
@@ -26,15 +26,15 @@ fn two_level() -> Build {
     Build::log().choose(Role::Capacity, "two-level").int("two_level_procs", 2)
 }
 
-/// Narrow jobs around one that needs more than the lower level of 2.
-const AROUND: [(f64, f64, f64, u32); 5] =
+/// Narrow jobs, and one that needs more than the lower level of 2 procs.
+const ONE_WIDE: [(f64, f64, f64, u32); 5] =
     [(0., 10., 10., 1), (1., 10., 10., 3), (12., 5., 5., 2), (13., 5., 5., 1), (13., 2., 2., 2)];
 
 #[test]
-fn two_levels() {
-    // Lowered at once. Job 2 raises them at 1; when it has ended, at 11, they are lowered: so job 4 waits for job 3, and
-    // job 5 for job 4.
-    let (starts, active, summary) = run(two_level(), &AROUND);
+fn two_level_raises_the_active_procs_for_a_wide_job_only() {
+    // The active procs are lowered at 0, raised for job 2 at 1, and lowered when it ends at 11. So job 4 waits for job 3,
+    // and job 5 for job 4.
+    let (starts, active, summary) = run(two_level(), &ONE_WIDE);
     assert_eq!(starts, [0., 1., 12., 17., 22.]);
     assert_eq!(active, [(0., 2.), (1., 4.), (11., 2.)]);
     assert_eq!(summary.active_changes_count, 3);
@@ -45,12 +45,12 @@ fn two_levels() {
 }
 
 #[test]
-fn procs_take_their_time_to_wake_and_count_as_active() {
-    // The two that are woken at 1 can be used at 4: job 2 runs from 4 to 14. Job 3 (2 procs) is the head at 12, reserved at
-    // 14 with 2 procs to spare, of which job 4 takes one at 13. Job 5 starts when job 4 ends, at 18; at 19 job 3 has ended,
-    // too, 2 procs are in use, and two fall asleep.
+fn procs_that_wake_count_as_active_and_can_be_used_after_their_wake_time() {
+    // Two procs are woken at 1 and can be used at 4: job 2 runs from 4 to 14. Job 3 (2 procs) is the head at 12, reserved
+    // at 14 with 2 extra procs; job 4 takes one of them at 13. Job 5 starts when job 4 ends, at 18. When job 3 ends, at 19,
+    // 2 procs are in use, and two fall asleep.
     let slow = two_level().real("wake_s", 3.0).real("wake_w", 7.0).real("asleep_w", 1.0);
-    let (starts, active, summary) = run(slow, &AROUND);
+    let (starts, active, summary) = run(slow, &ONE_WIDE);
     assert_eq!(starts, [0., 4., 14., 13., 18.]);
     assert_eq!(active, [(0., 2.), (1., 4.), (19., 2.)]);
     assert_eq!(summary.active_savings, Some(1.0 - 76.0 / 80.0));
@@ -60,10 +60,10 @@ fn procs_take_their_time_to_wake_and_count_as_active() {
 }
 
 #[test]
-fn procs_that_switch_off_cannot_be_recalled() {
-    // Two switch off from 0 to 5. Job 2 wants them at 1: they count at once, and are there at 5, or at 8 if they have to
-    // wake besides.
-    let jobs = &AROUND[..2];
+fn procs_that_switch_off_can_be_used_only_after_they_are_off() {
+    // Two procs switch off from 0 to 5. Job 2 needs them at 1: they count as active at once, and can be used at 5, or at 8
+    // with a wake time of 3 s.
+    let jobs = &ONE_WIDE[..2];
     let (starts, active, summary) = run(two_level().real("off_s", 5.0), jobs);
     assert_eq!(starts, [0., 5.]);
     assert_eq!(active, [(0., 2.), (1., 4.)]);
@@ -74,7 +74,7 @@ fn procs_that_switch_off_cannot_be_recalled() {
 
 #[test]
 fn procs_that_wake_are_releases_for_every_backfilling_rule() {
-    // At 2 job 2 is reserved at 4, when the procs have woken. Job 3 ends by then and passes, job 4 would not.
+    // At 2 job 2 is reserved at 4, when the procs have woken. Job 3 ends by then and overtakes; job 4 would end later.
     let jobs = [(0., 10., 10., 1), (1., 10., 10., 3), (2., 2., 2., 1), (2., 3., 3., 1)];
     let slow = |backfill| two_level().real("wake_s", 3.0).choose(Role::Backfill, backfill);
     assert_eq!(run(slow("easy"), &jobs).0, [0., 4., 2., 10.]);
@@ -86,16 +86,17 @@ fn ols(sla: f64) -> Build {
     Build::log().choose(Role::Capacity, "ols").real("ols_period_s", 10.0).real("ols_sla_slowdown", sla)
 }
 
-/// Job 1 (2 procs) runs until 25; at 20 two narrow jobs wait; then a wide one comes.
+/// Job 1 (2 procs) runs until 25; at 20 two narrow jobs wait; at 21 a wide job arrives.
 const QUEUED: [(f64, f64, f64, u32); 4] = [(0., 25., 25., 2), (11., 10., 10., 1), (12., 10., 10., 1), (21., 4., 4., 4)];
 
 #[test]
-fn online_simulation_takes_as_few_procs_as_the_service_level_allows() {
-    // At 10 nobody waits: the 2 procs in use stay active. At 20, on 2 procs both jobs start at 25: mean slowdown
-    // (2.4 + 2.3)/2 = 2.35. On 3 procs job 2 starts at once: (1.9 + 2.3)/2 = 2.1. Job 4 raises them at 21; at 30 it waits.
+fn online_simulation_keeps_as_few_procs_active_as_the_service_level_allows() {
+    // At 10 no job waits: the 2 procs in use stay active. At 20, with 2 procs both jobs would start at 25, with a mean
+    // slowdown of (2.4 + 2.3)/2 = 2.35. With 3 procs job 2 starts at once: (1.9 + 2.3)/2 = 2.1. Job 4 raises the active
+    // procs at 21, and still waits at 30.
     let (starts, active, summary) = run(ols(2.5), &QUEUED);
     assert_eq!((starts, active), (vec![0., 21., 21., 31.], vec![(0., 4.), (10., 2.), (21., 4.)]));
-    // Slowdowns 1, 2, 1.9 and 2: none above 2.5, two above 1.95.
+    // The slowdowns are 1, 2, 1.9 and 2: none is above 2.5, two are above 1.95.
     assert_eq!(summary.over_sla_share, 0.0);
     assert_eq!(run(ols(2.5).real("sla_slowdown", 1.95), &QUEUED).2.over_sla_share, 0.5);
     let (starts, active, _) = run(ols(2.2), &QUEUED);
@@ -105,22 +106,22 @@ fn online_simulation_takes_as_few_procs_as_the_service_level_allows() {
 }
 
 #[test]
-fn online_simulation_has_a_floor_and_given_levels() {
-    // Job 2 starts on the third proc at 11, job 3 at 21, which is a slowdown of 1.9.
+fn online_simulation_keeps_a_least_number_of_procs_and_uses_given_levels() {
+    // Job 2 starts on the third proc at 11, job 3 at 21 with a slowdown of 1.9.
     let expected = (vec![0., 11., 21., 31.], vec![(0., 4.), (10., 3.), (21., 4.)]);
     let (starts, active, _) = run(ols(2.0).int("ols_min_active_procs", 3), &QUEUED);
     assert_eq!((starts, active), expected);
     let (starts, active, _) = run(ols(2.0).set("ols_levels_procs", Value::Reals(vec![1., 3., 9.])), &QUEUED);
     assert_eq!((starts, active), expected);
-    // No level but those beyond the machine: all procs.
+    // The only sufficient level exceeds the machine: all procs stay active.
     let (_, active, _) = run(ols(2.0).set("ols_levels_procs", Value::Reals(vec![1., 9.])), &QUEUED);
     assert_eq!(active, [(0., 4.)]);
 }
 
 #[test]
-fn online_simulation_knows_run_times_or_estimates() {
-    // Job 1 is expected to end at 100, which on 2 procs would make the others wait for very long. On 3 procs: job 2 at 20,
-    // job 3 at 30, (1.9 + 2.8)/2 = 2.35.
+fn online_simulation_uses_run_times_or_estimates() {
+    // Job 1 is estimated to end at 100: with 2 procs the others would wait until then. With 3 procs job 2 starts at 20 and
+    // job 3 at 30: (1.9 + 2.8)/2 = 2.35.
     let mut jobs = QUEUED;
     jobs[0].2 = 100.;
     let (_, active, _) = run(ols(2.5), &jobs);
@@ -130,11 +131,11 @@ fn online_simulation_knows_run_times_or_estimates() {
 }
 
 #[test]
-fn series_by_week() {
-    // Two procs in use of 2 active in the first week, but for the first moment; job 2 ends in the third week.
+fn weekly_series_by_hand() {
+    // In the first week, 2 of 2 active procs are in use; job 2 ends in the third week.
     const WEEK: f64 = 604_800.0;
     let jobs = [(100., WEEK, WEEK, 2), (200., WEEK, WEEK, 1), (100. + WEEK, 86_400., 86_400., 1)];
-    let mut details = Details::series();
+    let mut details = series_alone();
     let spec = two_level().int("procs", 4).0;
     let mut workload = workload(&jobs);
     workload.log_waits_s = vec![0., WEEK - 100., -1.];
@@ -142,12 +143,12 @@ fn series_by_week() {
     let points = details.series.unwrap();
     let values =
         |name: &str| series(&points, name).into_iter().map(|(x, v)| ((x - 100.) / WEEK, v)).collect::<Vec<_>>();
-    // Job 2 starts with job 3 at the end of the first week, and ends a week later.
+    // Job 2 starts with job 3 at the end of the first week and ends a week later.
     assert_eq!(values("week_arrivals_count"), [(0., 2.), (1., 1.), (2., 0.)]);
     assert_eq!(values("week_demand_proc_days"), [(0., 10.5), (1., 1.)]);
     assert_eq!(values("week_utilization"), [(0., 1.), (1., (WEEK + 86_400.) / (2. * WEEK))]);
     assert_eq!(values("week_active_procs_mean"), [(0., 2.), (1., 2.)]);
-    // Ends at the very border belong to the week that begins there.
+    // An end at a border belongs to the week that begins there.
     assert_eq!(values("week_slowdown_lawson_tau10s_mean"), [(1., 1.), (2., 1. + (WEEK - 100.) / WEEK)]);
     assert_eq!(values("week_over_sla_share"), [(1., 0.), (2., 0.)]);
     // The log started job 1 at once and job 2 at 100 + a week.
@@ -172,13 +173,13 @@ impl Whole {
         Build::log().int("procs", self.procs).text("estimates", "exact")
     }
 
-    /// All processors, two-level, online simulation.
+    /// All procs active; two-level; online simulation.
     fn policies(&self) -> [SimSpec; 3] {
         let low = self.spec().choose(Role::Capacity, "two-level").int("two_level_procs", self.low);
         [self.spec().0, low.0, self.spec().choose(Role::Capacity, "ols").0]
     }
 
-    /// Their summaries, if the logs are there.
+    /// The summaries of the policies; `None` without logs.
     fn summaries(&self, test: &str) -> Option<[Summary; 3]> {
         let log = logs::read(logs::folder(test)?.join(format!("{}.swf.gz", self.log)));
         let workload = logs::workload(&self.spec().0, &log);
@@ -186,21 +187,21 @@ impl Whole {
     }
 }
 
-/// Within a relative distance.
+/// Checks that two values agree within a relative distance.
 #[track_caller]
 fn near(ours: f64, anchor: f64, relative: f64) {
     assert!((ours - anchor).abs() <= relative * anchor.abs(), "{ours} is not {anchor}");
 }
 
 #[test]
-fn kth_has_its_anchors() {
-    let Some(summaries) = KTH.summaries("kth_has_its_anchors") else { return };
+fn slowdowns_of_kth_equal_the_known_values() {
+    let Some(summaries) = KTH.summaries("slowdowns_of_kth_equal_the_known_values") else { return };
     for (summary, slowdown) in summaries.iter().zip([72.583209, 172.564622, 126.200474]) {
         near(summary.slowdown_lawson_tau10s_mean, slowdown, 1e-6);
     }
 }
 
-/// Figure 2 and what the text says about it.
+/// Figure 2 and its description in the text.
 #[test]
 fn the_whole_logs_show_what_the_paper_claims() {
     let utilizations = [(CTC, 0.556), (KTH, 0.699), (SDSC, 0.834), (BLUE, 0.764)];

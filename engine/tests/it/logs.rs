@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use powersweep_engine::SimSpec;
 use powersweep_engine::workload::{self, Workload, swf};
 
-/// The folder of the logs, or `None` with a message.
+/// The folder of the logs; prints a message and returns `None` if it is not set.
 pub(crate) fn folder(test: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("POWERSWEEP_TRACES").map(PathBuf::from);
     if folder.is_none() {

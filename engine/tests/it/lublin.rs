@@ -1,7 +1,7 @@
-//! The Lublin-Feitelson generator against the sample that its authors published in the Parallel Workloads Archive
-//! (lublin_256: 10,000 jobs for 256 nodes, made with other random numbers, so only distributions can agree).
+//! Compares the Lublin-Feitelson generator with the sample that its authors published in the Parallel Workloads Archive
+//! (lublin_256: 10,000 jobs for 256 nodes). The sample has other random numbers, so that only distributions can agree.
 //!
-//! The sample is the "whole sample" variant: every job has type 0. The size shares show UMed = log2(256) - 2.5 = 5.5.
+//! The sample is the "whole sample" variant: every job has type 0. Its sizes show that UMed = log2(256) - 2.5 = 5.5.
 use powersweep_engine::spec::{Role, Value};
 use powersweep_engine::workload::GeneratedJob;
 use powersweep_engine::workload::lublin::{self, COMPONENT};
@@ -10,11 +10,10 @@ use powersweep_engine::{Choice, SimSpec};
 use crate::logs;
 
 const SAMPLE_JOBS: usize = 10_000;
-/// Generated jobs, so many that their own sampling error matters little.
+/// Number of generated jobs: their sampling error is small beside that of the sample.
 const GENERATED_JOBS: i64 = 200_000;
 
-/// Critical value of the two-sample Kolmogorov-Smirnov statistic at 0.1%: distance * sqrt(n m/(n + m)). Ties, from times
-/// in whole seconds, make the test stricter on us only where the distributions differ.
+/// Critical value of the two-sample Kolmogorov-Smirnov statistic, distance * sqrt(n m/(n + m)), at 0.1%.
 const KS_CRITICAL: f64 = 1.95;
 
 fn sample(test: &str) -> Option<Vec<GeneratedJob>> {
@@ -72,8 +71,7 @@ fn gaps(jobs: &[GeneratedJob]) -> Vec<f64> {
     jobs.windows(2).map(|w| w[1].submit_s - w[0].submit_s).collect()
 }
 
-/// A statistic of the sample among those of 200 generated workloads of the same length: its distance from their mean in
-/// their standard deviations.
+/// Distance of the sample's statistic from the mean of generated workloads of the same length, in their standard deviations.
 fn deviations(name: &str, sample: f64, ours: &[f64]) -> f64 {
     let n = ours.len() as f64;
     let mean = ours.iter().sum::<f64>() / n;
@@ -97,7 +95,7 @@ fn runs(jobs: &[GeneratedJob]) -> Vec<f64> {
     jobs.iter().map(|j| j.run_s).collect()
 }
 
-/// Moments and quantiles of sizes, run times, gaps, and how they hang together.
+/// Moments and quantiles of sizes, run times and gaps, and correlations.
 const STATISTICS: &[Statistic] = &[
     ("share of serial jobs", |j| share(j, |j| j.procs == 1)),
     ("share of powers of two from 2", |j| share(j, |j| j.procs > 1 && j.procs.is_power_of_two())),
@@ -125,11 +123,11 @@ const STATISTICS: &[Statistic] = &[
     ("submits from 12 to 18 h", |j| share(j, |j| (43_200.0..64_800.0).contains(&(j.submit_s % 86_400.0)))),
 ];
 
-/// The sample is one draw of the same model: no statistic may lie further than 4 standard deviations from its mean over
-/// 200 generated workloads (24 statistics: a false alarm in about 1 of 650 samples, were they normal).
+/// The sample is one draw of the same model. Each of the 24 statistics must be within 4 standard deviations of its mean over
+/// 200 generated workloads. For normal statistics, about 1 of 650 samples would fail.
 #[test]
-fn moments_and_quantiles_are_those_of_the_published_sample() {
-    let Some(sample) = sample("moments_and_quantiles_are_those_of_the_published_sample") else { return };
+fn moments_and_quantiles_agree_with_the_published_sample() {
+    let Some(sample) = sample("moments_and_quantiles_agree_with_the_published_sample") else { return };
     let many: Vec<_> = (1..=200).map(|seed| generated(seed, SAMPLE_JOBS as i64)).collect();
     let far: Vec<_> = STATISTICS
         .iter()
@@ -157,7 +155,7 @@ fn sizes_and_run_times_follow_the_published_sample() {
     }
 }
 
-/// The same comparisons tell the model's other variant apart: they can fail.
+/// The same comparisons reject the model's other variant, so that they are able to fail.
 #[test]
 fn the_batch_interactive_variant_is_another_distribution() {
     let Some(sample) = sample("the_batch_interactive_variant_is_another_distribution") else { return };
@@ -168,8 +166,8 @@ fn the_batch_interactive_variant_is_another_distribution() {
     assert!(distances.iter().all(|&d| d > 3.0 * KS_CRITICAL), "{distances:?}");
 }
 
-/// Gaps are dependent through the time of day, which widens the distance: the bound is the greatest of 40 generated
-/// workloads of the sample's length, not the critical value.
+/// Gaps depend on each other by the time of day, which increases the distance. So the bound is the greatest distance of 40
+/// generated workloads of the sample's length, not the critical value.
 #[test]
 fn gaps_follow_the_published_sample() {
     let Some(sample) = sample("gaps_follow_the_published_sample") else { return };

@@ -1,4 +1,4 @@
-//! Integration tests of the engine. Those on real logs read them from `POWERSWEEP_TRACES` and say so when they skip.
+//! Integration tests of the engine. Tests with real logs read them from `POWERSWEEP_TRACES`, and print when they are skipped.
 #![allow(clippy::unwrap_used)]
 
 mod aldaoud;
@@ -14,7 +14,7 @@ mod lawson;
 mod logs;
 mod lublin;
 mod published;
-mod queueing;
+mod queues;
 mod real_logs;
 mod reference;
 mod reserved;

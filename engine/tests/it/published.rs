@@ -1,4 +1,4 @@
-//! Schedules of EASY that others published (Gaussier, Glesser, Reis & Trystram, SC'15): every start time must be equal.
+//! Comparison with published schedules of EASY (Gaussier, Glesser, Reis & Trystram, SC'15): all start times must be equal.
 use std::collections::BTreeMap;
 
 use powersweep_engine::{JobRecord, Limits, Summary};
@@ -81,7 +81,7 @@ fn aggregates_of_the_published_schedules_are_equal() {
         let log = logs::read(folder.join(format!("../published-schedules/{name}.{estimates}.swf.gz")));
         let (summary, jobs) = run(case, order, &log);
         assert_eq!(starts_sha256(&jobs), fields[12], "{name} {estimates} {order}");
-        for (what, ours, column) in [
+        for (metric, ours, column) in [
             ("mean wait", summary.wait_s_mean, 5),
             ("greatest wait", summary.wait_s_max, 6),
             ("bsld 10", summary.bsld_tau10s_mean, 7),
@@ -90,7 +90,8 @@ fn aggregates_of_the_published_schedules_are_equal() {
             ("makespan", summary.makespan_s, 10),
         ] {
             let theirs: f64 = fields[column].parse().unwrap();
-            assert!((ours - theirs).abs() <= 1e-9 * theirs, "{name} {estimates} {order} {what}: {ours}, not {theirs}");
+            let is_equal = (ours - theirs).abs() <= 1e-9 * theirs;
+            assert!(is_equal, "{name} {estimates} {order} {metric}: {ours}, not {theirs}");
         }
         rows += 1;
     }

@@ -1,4 +1,4 @@
-//! What occurs in the published logs, counted. Needs `POWERSWEEP_TRACES`.
+//! Counts of records and of their peculiarities in published logs. Needs `POWERSWEEP_TRACES`.
 use std::path::PathBuf;
 
 use powersweep_engine::workload::log_facts::LogFacts;
@@ -17,7 +17,7 @@ fn log(name: &str) -> Option<SwfLog> {
     Some(logs::read(folder()?.join(format!("{name}.swf.gz"))))
 }
 
-/// The workload of a log by rules.
+/// The workload of a log under some rules.
 fn build(log: &SwfLog, rules: &[(&str, Value)]) -> Workload {
     let mut spec = SimSpec::new();
     spec.choose(Choice::new(components::find(Role::Source, "swf").expect("is registered")));
@@ -71,7 +71,7 @@ fn every_log_is_read_to_its_last_record_and_every_record_is_accounted_for() {
 }
 
 #[test]
-fn oddities_have_their_published_counts() {
+fn logs_have_the_known_numbers_of_peculiar_records() {
     if folder().is_none() {
         return;
     }
@@ -112,11 +112,11 @@ fn oddities_have_their_published_counts() {
 }
 
 #[test]
-fn rules_count_what_they_do_on_thunder_and_atlas() {
+fn rules_count_the_records_that_they_affect_on_thunder_and_atlas() {
     let Some(thunder) = log("LLNL-Thunder-2007-1.1-cln") else { return };
     let counts = build(&thunder, &[]).counts;
     assert_eq!(counts.dropped_submit_count, 1_190);
-    assert_eq!(counts.dropped_run_count, 0, "they have neither submit nor run time");
+    assert_eq!(counts.dropped_run_count, 0, "records without a run time have no submit time either");
     // 11 of the 1,190 have a requested time.
     assert_eq!(counts.filled_estimate_count, 82_437 - 1_179);
     // The dropped records have no processors either.
@@ -128,11 +128,11 @@ fn rules_count_what_they_do_on_thunder_and_atlas() {
 }
 
 #[test]
-fn killing_cuts_what_outlives_its_estimate_and_exact_estimates_cut_nothing() {
+fn overdue_jobs_are_killed_unless_estimates_are_exact() {
     let Some(blue) = log("SDSC-BLUE-2000-4.2-cln") else { return };
     let text = |t: &str| Value::Text(t.to_owned());
     let killed = build(&blue, &[]);
-    // 23,434 records outlive their estimate; all of them have a submit and a run time.
+    // 23,434 records run longer than estimated; all of them have a submit and a run time.
     assert_eq!(killed.counts.overrun_count, 23_434);
     assert_eq!(killed.jobs.iter().filter(|j| j.killed && j.run_s == j.estimate_s).count(), 23_434);
     let on = build(&blue, &[("overrun", text("run-on"))]);
@@ -180,7 +180,7 @@ fn published_schedules_are_read_and_sorted_by_submit_and_number() {
             assert_eq!(jobs.len(), count, "{name} {kind}");
             assert!(jobs.is_sorted_by(|a, b| (a.submit_s, a.id) < (b.submit_s, b.id)));
             assert_eq!(counts, RuleCounts { records_count: count as u64, ..RuleCounts::default() });
-            assert_eq!(native_procs, Some(if name == "KTH-SP2" { 100 } else { 128 }), "MaxNodes is -1 there");
+            assert_eq!(native_procs, Some(if name == "KTH-SP2" { 100 } else { 128 }), "of MaxProcs; MaxNodes is -1");
         }
     }
 }

@@ -1,19 +1,19 @@
-//! A straightforward, slow implementation of the models, to compare the engine with job by job.
+//! A simple, slow reference implementation of queue orders, backfilling rules and gear rules, for comparison with the engine
+//! job by job.
 //!
-//! Plain lists, searched and sorted at every pass; nothing is shared with the engine but the definition. Event order
-//! `batch`.
+//! It searches and sorts plain lists at every pass, and shares no code with the engine. The event order is `batch`.
 use powersweep_engine::workload::Job;
 
-/// What the schedule depends on.
+/// The input of a schedule besides the jobs.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) procs: u32,
     pub(crate) order: &'static str,
     /// `none`, `easy` or `easy-extra`.
     pub(crate) backfill: &'static str,
-    /// Threshold and number of others that may wait; top gear without.
+    /// Threshold, and greatest number of other waiting jobs, of the gear rule `bsld`; `None`: the top gear.
     pub(crate) bsld: Option<(f64, f64)>,
-    /// Run time by gear over that at the top gear.
+    /// Run time at each gear over the run time at the top gear.
     pub(crate) coef: Vec<f64>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Ran {
     pub(crate) start: f64,
     pub(crate) end: f64,
     pub(crate) gear: usize,
-    /// When the job, as the head of the queue, was first told to start, if it had to wait there.
+    /// The first shadow time of the job, if it waited as the head of the queue.
     pub(crate) promised: Option<f64>,
 }
 

@@ -1,8 +1,8 @@
-//! Conservative backfilling under power caps: schedules small enough to check by hand, and a straightforward, slow
-//! implementation, to compare the engine with job by job, with and without a cap.
+//! Conservative backfilling with and without power caps: schedules that are small enough to check by hand, and a comparison
+//! with a simple, slow reference implementation, job by job.
 //!
-//! The slow one has plain lists, all of them searched for every reservation; it shares nothing with the engine but the
-//! definition: top gear as ceiling, rule `admission`.
+//! The reference searches plain lists for every reservation and shares no code with the engine. It implements the top gear
+//! as ceiling and the cap rule `admission`.
 use powersweep_engine::workload::{Job, Workload};
 use powersweep_engine::{Limits, Role, Value};
 use proptest::prelude::*;
@@ -13,21 +13,21 @@ use crate::specs::{Build, simulate};
 
 #[test]
 fn reservations_hold_watts() {
-    // 6 procs, 10 W above idle. Job 1 takes 8 of them. Job 2 gets 6 W at 10, job 3 all of them at 30. Job 4 has its
-    // proc, and 2 W, at once, but would keep them for 60 s, from job 3: it is placed behind, where the top gear has
-    // room.
+    // 6 procs, 10 W above idle. Job 1 draws 8 W. Job 2 is reserved with 6 W at 10, job 3 with all 10 W at 30. Job 4 could
+    // start at once with a proc and 2 W, but would hold them for 60 s and delay job 3: it is reserved after job 3, where
+    // the watts suffice for the top gear.
     let list = [(0., 10., 1, 1), (1., 10., 3, 1), (2., 10., 5, 1), (3., 30., 1, 1)];
     let build = |backfill| capped("fcfs", backfill, "admission", &[22.], 1e3).int("procs", 6);
     let rows = times(build("conservative"), &list, &[(0., 10.), (10., 30.), (30., 50.), (50., 80.)]);
     assert_eq!(rows.iter().map(|row| row.gear_index).collect::<Vec<_>>(), [1, 0, 0, 1]);
-    // EASY protects job 2 alone.
+    // EASY protects only job 2.
     times(build("easy"), &list, &[(0., 10.), (10., 30.), (63., 83.), (3., 63.)]);
 }
 
 #[test]
-fn a_reservation_is_made_at_the_gear_that_starts_first() {
-    // As EASY in `watts_are_a_second_resource_of_easy`: job 3 has 16 W only at 20, 4 W at 10; job 4 has 2 W now; job 5
-    // has them when job 4 ends.
+fn a_reservation_is_made_at_the_gear_with_the_earliest_start() {
+    // The jobs of `watts_are_a_second_resource_of_easy`: for job 3, 4 W are free at 10, and 16 W only at 20. Job 4 gets 2 W
+    // at once, and job 5 when job 4 ends.
     let list = [(0., 10., 1, 1), (0., 20., 1, 1), (1., 10., 2, 1), (2., 3., 1, 1), (3., 10., 1, 1)];
     let build = capped("fcfs", "conservative", "admission", &[26.], 1e3);
     let rows = times(build, &list, &[(0., 10.), (0., 20.), (10., 30.), (2., 8.), (8., 28.)]);
@@ -36,24 +36,24 @@ fn a_reservation_is_made_at_the_gear_that_starts_first() {
 }
 
 #[test]
-fn a_job_without_a_hole_waits_for_another_cap_and_keeps_nobody_off() {
-    // 4 W above idle until 5, then 12 W until 10. Job 1 needs 6 W: no hole. Job 2 starts as if it were alone. At 5 job
-    // 1 is reserved at the end of job 2; from 10 on the cap is exceeded.
+fn a_job_that_the_cap_never_admits_has_no_reservation_and_delays_no_job() {
+    // 4 W above idle until 5, then 12 W until 10. Job 1 needs 6 W and has no reservation. Job 2 starts at once. At 5 job 1
+    // is reserved at the end of job 2; from 10 on the cap is exceeded.
     let list = [(0., 10., 3, 1), (1., 4., 2, 1), (2., 3., 2, 1)];
     for cap in ["admission", "uniform"] {
         let build = capped("fcfs", "conservative", cap, &[12., 20.], 5.);
         let rows = times(build, &list[..2], &[(9., 29.), (1., 9.)]);
         assert!(rows[1].backfilled);
-        // Job 3 has its procs and watts at 5, but would hold them until 11, from job 1.
+        // At 5 there are procs and watts for job 3, but it would hold them until 11 and delay job 1.
         times(capped("fcfs", "conservative", cap, &[12., 20.], 5.), &list, &[(9., 29.), (1., 9.), (29., 35.)]);
     }
 }
 
 #[test]
 fn reservations_follow_gears_that_a_cap_changes() {
-    // 32 W above idle, 8 W from 5 on, 32 W from 10 on. At 1 job 2 is reserved at 10, the end of job 1, which is lowered
-    // at 5 and then expected at 15: until then job 3 has 8 s. At 10 both are raised, and job 2 is reserved at 12.5. At
-    // 15 it has run for 2.5 s, which is a quarter, and then runs at half the speed for 5 s.
+    // 32 W above idle, 8 W from 5 on, 32 W from 10 on. At 1 job 2 is reserved at 10, the end of job 1. At 5 job 1 is
+    // lowered, and its expected end is 15: job 3, which takes 8 s, ends before. At 10 both are raised, and job 2 is
+    // reserved at 12.5. At 15 job 2 has done a quarter of its work, and runs at half the speed for 5 s.
     let list = [(0., 10., 2, 1), (1., 10., 3, 1), (6., 4., 2, 1)];
     let build = capped("fcfs", "conservative", "uniform", &[40., 16.], 5.);
     times(build, &list, &[(0., 12.5), (12.5, 25.), (6., 12.)]);
@@ -61,9 +61,8 @@ fn reservations_follow_gears_that_a_cap_changes() {
 
 #[test]
 fn reservations_follow_suspended_jobs() {
-    // 20 W above idle until 30: job 2 is suspended until job 1 ends. At 1 it is expected to end at 11, at 3 at 13: so
-    // job 4, which needs 9 s, passes job 3 at 3, but has its watts from 10 on only. Job 3 needs 32 W, which are there
-    // at 30.
+    // 20 W above idle until 30: job 2 is suspended until job 1 ends. The expected end of job 2 is 11 at 1, and 13 at 3.
+    // So job 4, which needs 9 s, overtakes job 3 at 3, but is suspended until 10. Job 3 needs 32 W, which are free at 30.
     let list = [(0., 10., 2, 1), (0., 10., 1, 2), (1., 10., 4, 1), (3., 9., 1, 3)];
     let build = capped("fcfs", "conservative", "power-precedence", &[28., 40.], 30.);
     let rows = times(build, &list, &[(0., 10.), (0., 20.), (20., 40.), (3., 19.)]);
@@ -72,20 +71,20 @@ fn reservations_follow_suspended_jobs() {
 
 #[test]
 fn a_blind_start_is_reserved_for_the_time_at_the_lowest_gear() {
-    // 20 W above idle. Job 1 is raised as soon as it has started, so that job 2 is reserved at 10. Job 3 would end by
-    // then at the top gear, but will start at the lowest; job 4 needs 6 s at that. Job 2 cannot be raised to 32 W, job
-    // 3 can.
+    // 20 W above idle. Job 1 is raised right after its start, so that job 2 is reserved at 10. Job 3 would end by then at
+    // the top gear, but jobs start at the lowest gear, at which job 4 needs 6 s. There are no 32 W to raise job 2; job 3 is
+    // raised.
     let list = [(0., 10., 2, 1), (1., 10., 4, 1), (2., 5., 2, 2), (3., 3., 2, 2)];
     let build = capped("fcfs", "conservative", "pdrc", &[28.], 1e3).text("pdrc_start", "blind");
     times(build, &list, &[(0., 10.), (10., 30.), (30., 35.), (3., 9.)]);
 }
 
 #[test]
-fn who_starts_below_its_reserved_gear_has_the_others_placed_anew() {
-    // 12 W above idle, running jobs count as lowered. Job 1 starts at the top gear. Job 2 has its 4 W at the lowest, 16
-    // W it has not: it runs until 21, when job 3 is reserved. Job 4 has 10 s at the top gear until then, counted as 2
-    // W; but 8 W are not there, and at the lowest gear it is expected at 23. With it all exceed the cap and are
-    // lowered: job 1 ends at 17. From 21 on job 4 can be raised, and ends at 22.
+fn a_start_below_the_reserved_gear_renews_the_other_reservations() {
+    // 12 W above idle; running jobs count as lowered. Job 1 starts at the top gear. For job 2 there are 4 W for the lowest
+    // gear, but no 16 W: it runs until 21, where job 3 is reserved. Job 4 is reserved for 10 s at the top gear, counted as
+    // 2 W. But there are no 8 W, and at the lowest gear its expected end is 23. All jobs together exceed the cap and are
+    // lowered, so that job 1 ends at 17. At 21 job 4 is raised; it ends at 22.
     let list = [(0., 10., 1, 1), (1., 10., 2, 1), (2., 10., 4, 1), (3., 10., 1, 1)];
     let build = capped("fcfs", "conservative", "pdrc", &[20.], 1e3);
     times(build, &list, &[(0., 17.), (1., 21.), (22., 42.), (3., 22.)]);
@@ -93,9 +92,9 @@ fn who_starts_below_its_reserved_gear_has_the_others_placed_anew() {
 
 #[test]
 fn an_idle_machine_before_a_reservation_is_no_starvation() {
-    // Shortest first. At 1 job 2 is reserved from 10 to 20, at 2 job 3 at 20. Job 1 ends at 5, not at 10: job 3, the
-    // first now, has no 8 s before job 2 and keeps its time; then job 2 starts, and ends at 15 as estimated, which is
-    // no reason to look again. Nothing runs until 20.
+    // Shortest first. At 1 job 2 is reserved from 10 to 20, at 2 job 3 at 20. Job 1 ends at 5 instead of 10: job 3, now the
+    // first, needs 8 s, does not fit before job 2 and keeps its time. Then job 2 starts. It ends at 15, as estimated, so
+    // that no reservation is renewed. No job runs until 20.
     let workload = workload(&[(0., 5., 10., 4), (1., 10., 10., 3), (2., 8., 8., 2)]);
     let starts = |build: Build| -> Vec<f64> {
         assert_eq!(build.0.problems(), Vec::<String>::new());
@@ -130,12 +129,12 @@ struct Held {
     watts: f64,
 }
 
-/// What a schedule depends on, apart from the jobs.
+/// The input of a schedule besides the jobs.
 struct Rules<'a> {
     procs: u32,
-    /// No cap if empty.
+    /// Empty without a cap.
     caps_w: &'a [f64],
-    /// Shortest first, otherwise first come, first served.
+    /// Shortest first instead of first come, first served.
     sjf: bool,
     events: &'a str,
 }
@@ -151,8 +150,8 @@ struct Machine<'a> {
     ran: Vec<Option<(f64, f64, usize)>>,
     /// Jobs that have been submitted.
     submitted: usize,
-    /// Since the last pass, a job has ended at another instant than its estimate.
-    surprise: bool,
+    /// Whether a job has ended at another instant than estimated since the last pass.
+    unexpected_end: bool,
 }
 
 /// Start, end and gear of each job.
@@ -161,8 +160,9 @@ fn schedule(jobs: &[Job], rules: Rules<'_>) -> Vec<(f64, f64, usize)> {
     let limit_w = |period: usize| caps_w.get(period % caps_w.len().max(1)).map_or(f64::INFINITY, |w| w * (1. + 1e-9));
     let (running, queue, ran) = (Vec::new(), Vec::new(), vec![None; jobs.len()]);
     let limit_now_w = limit_w(0);
+    let (submitted, unexpected_end) = (0, false);
     let mut m =
-        Machine { jobs, rules, limit_w: limit_now_w, now_s: 0., running, queue, ran, submitted: 0, surprise: false };
+        Machine { jobs, rules, limit_w: limit_now_w, now_s: 0., running, queue, ran, submitted, unexpected_end };
     let mut period = 0;
     while m.ran.iter().any(Option::is_none) || !m.running.is_empty() {
         let cap_s = if caps_w.len() > 1 { jobs[0].submit_s + (period + 1) as f64 * PERIOD_S } else { f64::INFINITY };
@@ -170,7 +170,7 @@ fn schedule(jobs: &[Job], rules: Rules<'_>) -> Vec<(f64, f64, usize)> {
         let ends = m.running.iter().map(|held| m.ran[held.job].unwrap().1);
         let reserved = m.queue.iter().map(|held| held.start_s).filter(|&start_s| start_s > m.now_s);
         m.now_s = ends.chain(reserved).fold(submit_s.min(cap_s), f64::min);
-        assert!(m.now_s.is_finite(), "nothing is left to happen, but jobs wait");
+        assert!(m.now_s.is_finite(), "no event is left, but jobs wait");
         let mut cap_changed = false;
         if cap_s == m.now_s {
             period += 1;
@@ -185,7 +185,7 @@ fn schedule(jobs: &[Job], rules: Rules<'_>) -> Vec<(f64, f64, usize)> {
 }
 
 impl Machine<'_> {
-    /// All completions, all submissions, one pass; again while jobs end that have just started.
+    /// Handles all completions, all submissions, and one pass; repeats this while jobs end at the instant of their start.
     fn instant(&mut self, mut cap_changed: bool) {
         loop {
             while let Some(at) = self.running.iter().position(|held| self.ends_now(held)) {
@@ -202,9 +202,9 @@ impl Machine<'_> {
         }
     }
 
-    /// A pass after every event, and one for the reservations that have come.
+    /// Runs a pass after every event, and one for the reservations of this instant.
     fn instant_event_by_event(&mut self, submit_first: bool) {
-        // Completions without their pass, in the order of starts.
+        // Jobs that end now and have had no pass yet, in the order of starts.
         let mut due: Vec<usize> = Vec::new();
         loop {
             let ends: Vec<Held> = self.running.iter().copied().filter(|held| self.ends_now(held)).collect();
@@ -244,15 +244,15 @@ impl Machine<'_> {
 
     fn complete(&mut self, at: usize) {
         let held = self.running.remove(at);
-        self.surprise |= held.end_s != self.now_s;
+        self.unexpected_end |= held.end_s != self.now_s;
     }
 
     fn pass(&mut self, cap_changed: bool, arrived: std::ops::Range<usize>) {
         let missed = self.queue.iter().any(|held| held.start_s < self.now_s);
-        let surprise = std::mem::take(&mut self.surprise);
+        let unexpected_end = std::mem::take(&mut self.unexpected_end);
         if cap_changed || missed {
-            self.all_anew();
-        } else if surprise {
+            self.reserve_all();
+        } else if unexpected_end {
             self.sort();
             for at in 0..self.queue.len() {
                 let old = self.queue[at];
@@ -273,13 +273,13 @@ impl Machine<'_> {
             if refused && fresh {
                 break;
             }
-            self.all_anew();
+            self.reserve_all();
             fresh = true;
         }
     }
 
-    /// `None`: all whose procs were free have started as reserved; else whether watts were refused, rather than that a
-    /// job started at a lower gear.
+    /// Starts the jobs that are due. `None`: all due jobs with free procs started as reserved. `Some(false)`: a job started
+    /// below its reserved gear. `Some(true)`: the watts did not suffice for a job at any gear.
     fn start_due(&mut self) -> Option<bool> {
         let mut refused = None;
         let mut at = 0;
@@ -309,7 +309,8 @@ impl Machine<'_> {
         refused
     }
 
-    fn all_anew(&mut self) {
+    /// Replaces all reservations.
+    fn reserve_all(&mut self) {
         self.sort();
         let jobs: Vec<usize> = std::mem::take(&mut self.queue).iter().map(|held| held.job).collect();
         for job in jobs {
@@ -323,11 +324,11 @@ impl Machine<'_> {
         self.queue.sort_by(|a, b| key(a).total_cmp(&key(b)).then(a.job.cmp(&b.job)));
     }
 
-    /// The earliest start by `latest_s`, of equal ones that of the highest gear; infinite if there is none.
+    /// The reservation with the earliest start by `latest_s`, of equal starts the highest gear; infinite if there is none.
     fn place(&self, job: usize, latest_s: f64) -> Held {
         let Job { procs, estimate_s, .. } = self.jobs[job];
         let mut best = Held { job, start_s: f64::INFINITY, end_s: f64::INFINITY, gear: 0, procs: 0, watts: 0. };
-        // Something ends whenever a hole begins.
+        // A hole begins now or at an end.
         let others = || self.running.iter().chain(&self.queue);
         let starts = others().map(|held| held.end_s).filter(|&end_s| end_s > self.now_s).chain([self.now_s]);
         for start_s in starts.filter(|&start_s| start_s <= latest_s) {
@@ -354,9 +355,9 @@ impl Machine<'_> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Reservations go on when jobs outlive their estimates, and when procs take time and power to wake.
+    /// Some jobs run longer than estimated, and procs need time and power to wake.
     #[test]
-    fn reservations_survive_overdue_jobs_and_waking_procs(
+    fn schedules_are_valid_with_overdue_jobs_and_waking_procs(
         workload in list(),
         share in 0.3..1.2f64,
         caps in prop::collection::vec(64u32..170, 1..5),
@@ -384,7 +385,7 @@ proptest! {
         }
     }
 
-    /// Below 64 W a full machine cannot run; of two caps one always admits each job.
+    /// A full machine needs 64 W at the lowest gear. The first cap is never below, so that every job is admitted.
     #[test]
     fn starts_ends_and_gears_equal_the_reference(
         workload in list(),
@@ -414,7 +415,7 @@ proptest! {
     }
 }
 
-/// Small workloads of the comparison without a cap: 4,000, or as many as `POWERSWEEP_CASES` says.
+/// Number of small workloads of the comparison without a cap: `POWERSWEEP_CASES`, or 4,000.
 fn cases() -> u32 {
     std::env::var("POWERSWEEP_CASES").map_or(4000, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
 }
@@ -422,7 +423,7 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Few procs and short times: many events share an instant. Estimates, which may be 0, are too long or too short.
+    /// With few procs and short times, many events share an instant. Estimates may be 0, too long or too short.
     #[test]
     fn conservative_equals_the_reference_in_every_event_order(
         list in prop::collection::vec((0u32..6, 0u32..12, 0u32..12, 1u32..=4), 1..14),

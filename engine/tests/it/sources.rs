@@ -1,4 +1,5 @@
-//! What every generator and every log format must keep, on random seeds and texts. `POWERSWEEP_COMPONENT` keeps to one.
+//! Invariants of every generator and every log format, on random seeds and texts. With `POWERSWEEP_COMPONENT`, only the
+//! component of this name is tested.
 use powersweep_engine::workload::{self, FORMATS, GENERATORS, LogFormat};
 use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, simulate};
 use proptest::prelude::*;
@@ -55,7 +56,7 @@ proptest! {
             let mut spec = spec(format);
             spec.choice_mut(Role::Platform).set("procs", Value::Int(1 << 20)).unwrap();
             prop_assert!(simulate(&spec, &workload, &Limits::NONE, &mut Details::default()).is_ok(), "{}", name);
-            // Anything else is a log or an error that names the file, and never a panic.
+            // Any text is a log or an error that names the file; it never causes a panic.
             let mut damaged = format.sample.as_bytes().to_vec();
             damaged.splice(at.index(damaged.len()).., bytes.iter().copied());
             for text in [&bytes, &damaged] {

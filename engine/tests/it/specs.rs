@@ -1,21 +1,26 @@
-//! Short ways to write specs.
+//! Builds specs for tests.
 use powersweep_engine::components;
 use powersweep_engine::workload::Workload;
 use powersweep_engine::{Choice, Details, JobRecord, Limits, Role, SimError, SimSpec, Summary, Value};
 
-/// The summary of a simulation of jobs, and their records if `rows` are wanted.
+/// Simulates batch jobs: returns the summary, and writes the records of jobs to `rows`.
 pub(crate) fn simulate(
     spec: &SimSpec,
     workload: &Workload,
     limits: &Limits<'_>,
     rows: Option<&mut Vec<JobRecord>>,
 ) -> Result<Summary, SimError> {
-    let mut details = if rows.is_some() { Details::jobs() } else { Details::default() };
+    let mut details = Details { jobs: rows.is_some().then(Vec::new), series: None };
     let measured = powersweep_engine::simulate(spec, workload, limits, &mut details)?;
     if let Some(rows) = rows {
         *rows = details.jobs.take().unwrap_or_default();
     }
     Ok(measured.jobs().expect("the spec is of jobs").clone())
+}
+
+/// Asks for the series alone.
+pub(crate) fn series_alone() -> Details {
+    Details { jobs: None, series: Some(Vec::new()) }
 }
 
 /// A spec on a log, with components and parameters given by name.
@@ -33,7 +38,7 @@ impl Build {
         self
     }
 
-    /// Sets a parameter of whichever chosen component has it.
+    /// Sets a parameter of the chosen component that has it.
     pub(crate) fn set(mut self, name: &str, value: Value) -> Build {
         let role =
             self.0.choices().find(|p| p.component().params.iter().any(|q| q.name == name)).unwrap().component().role;

@@ -1,13 +1,13 @@
-//! The reader of logs and the rules, against mutated logs and a plain second reader.
+//! Fuzz tests of the log reader and the rules: mutated logs, and comparison with a second, plain reader.
 //!
-//! `POWERSWEEP_FUZZ_CASES` sets the number of mutated logs (default 20,000; a full run is 1,000,000). A failure prints
-//! its seed and the input; `POWERSWEEP_FUZZ_SEED` starts there.
+//! `POWERSWEEP_FUZZ_CASES` is the number of mutated logs (default 20,000; a full run is 1,000,000). A failure prints its
+//! seed and the input; `POWERSWEEP_FUZZ_SEED` is the first seed.
 use powersweep_engine::workload::swf::{self, Record, SwfError, SwfLog};
 use powersweep_engine::workload::{self, WorkloadError};
 use powersweep_engine::{Choice, Role, SimSpec, Value, components};
 use proptest::prelude::*;
 
-/// A small generator of the test's own: failures must not depend on what the engine draws.
+/// A random generator that is independent of the engine's.
 struct Dice(u64);
 
 impl Dice {
@@ -44,7 +44,7 @@ const HEADERS: [&str; 8] = [
     "; \u{fc}\u{2260}",
 ];
 
-/// Values that break readers.
+/// Values that readers often handle wrongly.
 const NASTY: [&str; 28] = [
     "-1",
     "0",
@@ -76,7 +76,7 @@ const NASTY: [&str; 28] = [
     "\u{661}",
 ];
 
-/// A log as systems write them.
+/// A log like those of real systems.
 fn plausible(dice: &mut Dice) -> Vec<u8> {
     let mut text = String::new();
     for _ in 0..dice.below(5) {
@@ -140,7 +140,7 @@ fn mutate(text: &mut Vec<u8>, dice: &mut Dice) {
         }
         4 => text.truncate(at),
         5 => {
-            // A field becomes a nasty value.
+            // Replaces a field by a nasty value.
             let blank = |b: &u8| b.is_ascii_whitespace();
             let start = text[..at].iter().rposition(blank).map_or(0, |n| n + 1);
             let stop = text[at..].iter().position(blank).map_or(text.len(), |n| at + n);
@@ -151,7 +151,7 @@ fn mutate(text: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// Reads a log in the plainest way that keeps to the format: the records, or the line of the first that is wrong.
+/// A plain reader of the format: the records, or the line of the first wrong record.
 fn plain(text: &[u8]) -> Result<Vec<[f64; 18]>, u64> {
     let mut records = Vec::new();
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
@@ -208,7 +208,7 @@ fn same(record: &Record, plain: &[f64; 18]) -> bool {
     ours == [1, 2, 3, 4, 5, 8, 9, 11, 12, 13, 15, 16].map(|field: usize| plain[field - 1])
 }
 
-/// The reader's result equals the plain reader's: the same records, or an error on the same line.
+/// Checks that the reader's result equals the plain reader's: the same records, or an error on the same line.
 fn check(text: &[u8]) -> Option<SwfLog> {
     match (swf::parse(text, "f.swf"), plain(text)) {
         (Ok(log), Ok(wanted)) => {
@@ -228,7 +228,7 @@ fn check(text: &[u8]) -> Option<SwfLog> {
     }
 }
 
-/// Rules drawn at random, contradictory slices included.
+/// Random rules, including contradictory slices.
 fn rules(dice: &mut Dice) -> SimSpec {
     let mut spec = SimSpec::new();
     spec.choose(Choice::new(components::find(Role::Source, "swf").expect("is registered")));
@@ -257,7 +257,7 @@ fn rules(dice: &mut Dice) -> SimSpec {
     spec
 }
 
-/// What holds for every workload.
+/// Checks the invariants of workloads.
 fn check_rules(spec: &SimSpec, log: &SwfLog) {
     match workload::build(spec, Some(log)) {
         Ok(workload) => {
@@ -313,7 +313,7 @@ fn mutated_logs_are_read_as_the_plain_reader_does_and_never_panic() {
         }
     }
     println!("{cases} logs: {accepted} accepted with {records} records, {} refused", cases - accepted);
-    assert!(accepted > cases / 5 && accepted < cases / 5 * 4, "the mutations reach both outcomes: {accepted}");
+    assert!(accepted > cases / 5 && accepted < cases / 5 * 4, "both outcomes must be frequent: {accepted} accepted");
 }
 
 proptest! {
@@ -330,7 +330,7 @@ proptest! {
     }
 
     #[test]
-    fn records_come_back_as_they_were_written(
+    fn written_records_are_read_back_unchanged(
         fields in proptest::collection::vec((0u32..1 << 30, 0.0f64..1e9, -1i32..=1 << 30, any::<bool>()), 0..30),
         blank in "[ \t]{1,3}",
         ending in "\r?\n",

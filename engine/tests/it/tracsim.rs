@@ -1,4 +1,4 @@
-//! What Zhang et al. 2014 claim, on forty job lists under two readings of what they do not publish.
+//! Claims of Zhang et al. 2014, on forty job lists and for two choices of their unpublished parameters.
 use powersweep_engine::workload::build as build_workload;
 use powersweep_engine::{Limits, Role, SimSpec, Summary, Value};
 
@@ -6,7 +6,7 @@ use crate::specs::{Build, simulate};
 
 const LISTS: u64 = 40;
 
-/// Caps (W), idle power over busy power, base times by workload type (s).
+/// A choice of unpublished parameters: caps (W), idle power over busy power, base times by workload type (s).
 struct Reading {
     caps_w: [f64; 4],
     idle_fraction: f64,

@@ -46,7 +46,6 @@ pub(crate) const SEEDS: Param = Param {
     ty: Type::Int { min: 0, max: i64::MAX },
     unit: "",
     default: Default::Int(1),
-    identity: true,
     doc: "Seeds of the random streams: one, a list, or a range such as { from = 1, count = 10 }. Each is a replication.",
 };
 

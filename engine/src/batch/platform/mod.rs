@@ -26,7 +26,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 1 << 30 },
             unit: "procs",
             default: Default::Unset,
-            identity: true,
             doc: "Processors of the machine before `size_factor`; if not given, those that the workload states (header \
                   MaxProcs, else MaxNodes; a generator's machine size).",
         },
@@ -35,7 +34,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e6, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Real(1.0),
-            identity: true,
             doc: "The machine has floor(procs * size_factor + 0.5) processors.",
         },
         Param {
@@ -43,7 +41,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 1e-6, max: 1e6 },
             unit: "GHz",
             default: Default::Reals(&[0.8, 1.1, 1.4, 1.7, 2.0, 2.3]),
-            identity: true,
             doc: "Frequencies of the gears, ascending; the last is the top gear.",
         },
         Param {
@@ -51,7 +48,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 1e-6, max: 1e6 },
             unit: "V",
             default: Default::Reals(&[1.0, 1.1, 1.2, 1.3, 1.4, 1.5]),
-            identity: true,
             doc: "Voltage of each gear.",
         },
         Param {
@@ -59,7 +55,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(0.5),
-            identity: true,
             doc: "Share of a job's run time that scales with frequency: time at f is (beta*(f_top/f - 1) + 1) times \
                   that at the top gear (Etinski eq. 5).",
         },
@@ -77,7 +72,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 0.0, max: 1.0 },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Such a share for each class of jobs, in place of `beta`.",
         },
         Param {
@@ -85,7 +79,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e12, min_allowed: true, unlimited: false },
             unit: "W",
             default: Default::Real(0.0),
-            identity: true,
             doc: "Constant power besides that of the processors, such as that of cooling (Zhang et al. 2014, section \
                   III.B).",
         },
@@ -97,7 +90,7 @@ pub const COMPONENT: Component = Component {
 /// A parameter of processors that sleep; 0 by default: instant and free.
 const fn sleep_param(name: &'static str, unit: &'static str, doc: &'static str) -> Param {
     let ty = Type::Real { min: 0.0, max: 1e9, min_allowed: true, unlimited: false };
-    Param { name, ty, unit, default: Default::Real(0.0), identity: true, doc }
+    Param { name, ty, unit, default: Default::Real(0.0), doc }
 }
 
 impl Machine {

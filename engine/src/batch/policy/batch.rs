@@ -20,7 +20,6 @@ pub const COMPONENT: Component = Component {
         ty: Type::OneOf(&["batch", "submit-first", "finish-first"]),
         unit: "",
         default: Default::Text("batch"),
-        identity: true,
         doc: "How the events of one instant are handled: `batch` takes all completions, then all submissions, then one \
               scheduling pass; `submit-first` makes a pass after every event, submissions first, and a running job \
               whose estimated end has come counts as ended; `finish-first` makes a pass after every event, \

@@ -14,7 +14,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
             unit: "W",
             default: Default::Real(1.0),
-            identity: true,
             doc: "Watts of a busy processor at the top gear; 1 gives energy in processor-seconds at the top gear.",
         },
         Param {
@@ -22,7 +21,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 0.999, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(0.25),
-            identity: true,
             doc: "Static share of a busy processor's power at the top gear.",
         },
         Param {
@@ -30,7 +28,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 1.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(2.5),
-            identity: true,
             doc: "Activity factor of a busy processor over that of an idle one.",
         },
     ],

@@ -16,7 +16,6 @@ pub const COMPONENT: Component = Component {
             ty: WATTS,
             unit: "W",
             default: Default::Reals(&[24442.19, 27170.10, 30123.53, 34981.00, 37486.77, 44434.47, 49890.20]),
-            identity: true,
             doc: "Power of `table_nodes` busy processors at each of `gears_ghz` (Table III: xRAGE at 1.2, 1.5, 1.8, 2.1, \
                   2.4, 2.7 and 3.0 GHz); for several classes of jobs one table after the other.",
         },
@@ -25,7 +24,6 @@ pub const COMPONENT: Component = Component {
             ty: WATTS,
             unit: "s",
             default: Default::Reals(&[1525.61, 1239.06, 1007.50, 867.55, 772.18, 706.77, 640.97]),
-            identity: true,
             doc: "Run time at each of `gears_ghz` (Table III); only its ratio to the time at the top gear matters. For \
                   several classes of jobs one table after the other.",
         },
@@ -34,7 +32,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 1 << 30 },
             unit: "procs",
             default: Default::Int(150),
-            identity: true,
             doc: "Processors that drew `table_power_w`.",
         },
         Param {
@@ -42,7 +39,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["measured", "proportional"]),
             unit: "",
             default: Default::Text("measured"),
-            identity: true,
             doc: "Power below the top gear as measured, or f/F of that at the top gear (eq. 2).",
         },
         Param {
@@ -50,7 +46,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["measured", "proportional", "beta"]),
             unit: "",
             default: Default::Text("measured"),
-            identity: true,
             doc: "Run time below the top gear as measured, F/f times that at the top gear (eq. 3), or by the platform's \
                   `beta` or `class_betas`.",
         },
@@ -59,7 +54,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(0.3),
-            identity: true,
             doc: "Power of an idle processor over that of a busy one at the top gear (the greatest of all classes); not \
                   published.",
         },

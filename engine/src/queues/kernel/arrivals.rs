@@ -1,10 +1,10 @@
-//! Jobs as they come: drawn one by one, never materialised.
+//! Streams of jobs, drawn one by one during the run.
 use super::policy::Job;
 use crate::rng::{Exponential, Philox, Purpose};
 
 /// A stream of jobs in order of arrival.
 pub trait Arrivals {
-    /// The next job, never earlier than the one before; `arrived_s` is infinite when there is none left, from then on.
+    /// The next job, not before the previous one. After the last job, `arrived_s` is always infinite.
     fn next(&mut self) -> Job;
 }
 
@@ -16,7 +16,7 @@ pub enum Work {
         /// Its mean, above 0.
         mean: f64,
     },
-    /// Always the same.
+    /// The same for every job.
     Deterministic {
         /// The work, 0 or more.
         mean: f64,
@@ -40,8 +40,8 @@ pub enum Work {
 }
 
 impl Work {
-    /// The hyperexponential of two phases with balanced means (each phase brings half of the work) that has the mean
-    /// and the squared coefficient of variation `scv`, which must be at least 1.
+    /// The hyperexponential distribution with this mean and this squared coefficient of variation `scv`, at least 1. Its
+    /// two phases have balanced means: each contributes half of the work.
     pub fn hyperexponential(mean: f64, scv: f64) -> Work {
         let p = 0.5 * (1.0 + libm::sqrt((scv - 1.0) / (scv + 1.0)));
         Work::Hyperexponential { p, first: 0.5 * mean / p, second: 0.5 * mean / (1.0 - p) }
@@ -60,13 +60,13 @@ impl Work {
 /// One class of a [`Poisson`] stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClassStream {
-    /// Arrivals a second, 0 or more; 0: none ever.
+    /// Arrivals a second, 0 or more; 0: the class never arrives.
     pub rate_per_s: f64,
     /// Work of its jobs.
     pub work: Work,
 }
 
-/// Independent Poisson streams, one a class, each with work of its own distribution. Never ends.
+/// Independent Poisson streams, one for each class, each with its own distribution of work. Never ends.
 ///
 /// Gaps and work of class i come from substream i of their purposes: policies compared under one seed see the same
 /// arrival instants and the same work of every job.
@@ -82,8 +82,9 @@ struct Class {
     gap_mean_s: f64,
     gaps: Exponential,
     work: Work,
-    /// Draws of exponential work; of the other distributions, the words they need.
+    /// Source of exponential work.
     exponential: Exponential,
+    /// Source of work of the other distributions.
     words: Philox,
 }
 
@@ -144,7 +145,7 @@ impl Arrivals for Poisson {
     }
 }
 
-/// A list of jobs, for examples small enough to check by hand.
+/// A given list of jobs, for examples.
 #[derive(Debug, Clone)]
 pub struct Listed {
     jobs: std::vec::IntoIter<Job>,

@@ -1,4 +1,4 @@
-//! The event loop of the queues: arrivals, servers, timers, and what it asks of a policy.
+//! The event loop of the queues: arrivals, servers, timers, and the trait of its policies.
 pub(super) mod arrivals;
 mod due;
 pub(super) mod policy;

@@ -1,4 +1,4 @@
-//! What the kernel of the queues asks of a policy.
+//! The trait of policies of queues, and its jobs.
 use super::servers::Servers;
 use crate::error::Stop;
 
@@ -7,9 +7,9 @@ use crate::error::Stop;
 pub struct Job {
     /// Arrival instant (s).
     pub arrived_s: f64,
-    /// Work, drawn at arrival; a server of rate r executes it in work / r seconds. Papers' policies do not look at it.
+    /// Work, drawn at arrival; a server of rate r executes it in work / r seconds. Policies of papers do not use it.
     pub work: f64,
-    /// Position in order of arrival, from 0: the job's identity in one run.
+    /// Position in order of arrival, from 0: identifies the job in one run.
     pub number: u64,
     /// Class, from 0.
     pub class: u32,
@@ -40,20 +40,20 @@ impl Completed {
     }
 }
 
-/// A policy of heterogeneous queues: owns the waiting jobs and decides at once, inside the call that tells it of an event.
+/// A policy of heterogeneous queues. It owns the waiting jobs and decides inside the call that reports an event.
 ///
 /// A decision is a call of [`Servers`]: [`Servers::start`], [`Servers::turn`] (asleep, off, free again),
-/// [`Servers::set_speed`], [`Servers::set_timer`]. The kernel refuses impossible ones. A policy is a value: it holds no
-/// clock and no random source, so that a clone continues exactly like the original. Neither may it allocate for each
-/// event in steady state (a `VecDeque` that has grown does not).
+/// [`Servers::set_speed`], [`Servers::set_timer`]. The kernel refuses impossible decisions. A policy is a value: it has no
+/// clock and no random source, so that a clone continues exactly like the original. It must not allocate at each event in
+/// steady state (a `VecDeque` that has grown does not).
 ///
-/// Events of one instant come in this order: ends (lowest server first), arrivals, timers (in the order they were set).
+/// Order of events at one instant: ends (lowest server first), arrivals, timers (in the order in which they were set).
 pub trait QueuePolicy: Clone {
-    /// Called once, before the first event, at time 0: every server is free. Here servers are put to sleep or switched
-    /// off from the start, and timers begin.
+    /// Called once, at time 0, before the first event. Every server is free; the policy may turn servers asleep or off and
+    /// set timers.
     ///
     /// # Errors
-    /// Those of the decisions, passed on; so everywhere below.
+    /// The errors of its decisions; the same holds for the functions below.
     fn begin(&mut self, servers: &mut Servers) -> Result<(), Stop> {
         let _ = servers;
         Ok(())
@@ -62,16 +62,15 @@ pub trait QueuePolicy: Clone {
     /// A job has arrived: start it on a free server, or keep it.
     fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop>;
 
-    /// A job has ended. Its server is free now and its times are accounted for: give it a waiting job, let it free,
-    /// or turn it asleep or off.
+    /// A job has ended. Its server is free now: start a waiting job on it, leave it free, or turn it asleep or off.
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop>;
 
-    /// A timer that the policy set has come.
+    /// A timer of the policy is due.
     fn timer(&mut self, servers: &mut Servers, token: u64) -> Result<(), Stop> {
         let _ = (servers, token);
         Ok(())
     }
 
-    /// Jobs that wait; at every event the kernel's own count equals it (checked by the conformance tests).
+    /// Number of waiting jobs. It equals the kernel's own count after every event (checked by the conformance tests).
     fn waiting(&self) -> usize;
 }

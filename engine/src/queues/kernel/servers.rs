@@ -1,10 +1,10 @@
-//! The servers of a queueing system: what they are, what they do now, and the meter of their times and energies.
+//! The servers: rates and powers, present states, and the meter of their times and energies.
 use super::due::Due;
 use super::policy::{Completed, Job};
 use crate::error::{SimError, Stop};
 use crate::timers::{Timers, key_time};
 
-/// What the servers can do and draw. Matrices are by class, then server: entry (i, j) is at `i * servers + j`.
+/// Rates and powers of the servers. Matrices are by class, then server: entry (i, j) is at `i * servers + j`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerTable {
     /// Number of servers, 1 or more.
@@ -24,16 +24,16 @@ pub struct ServerTable {
 }
 
 impl ServerTable {
-    /// Servers whose power without a job is the same whether they are free, asleep or off.
+    /// Servers with the same power free, asleep and off.
     pub fn with_idle_w(servers: usize, classes: usize, rates: Vec<f64>, busy_w: Vec<f64>, idle_w: Vec<f64>) -> Self {
         ServerTable { servers, classes, rates, busy_w, free_w: idle_w.clone(), asleep_w: idle_w.clone(), off_w: idle_w }
     }
 
-    /// What is wrong with the table: a sentence, if anything is.
+    /// The first problem of the table, as a sentence.
     pub fn problem(&self) -> Option<String> {
         let cells = self.servers.checked_mul(self.classes).filter(|&n| n > 0);
         let Some(cells) = cells else {
-            return Some("a queueing system needs at least one server and one class of jobs".to_owned());
+            return Some("queues need at least one server and one class of jobs".to_owned());
         };
         let lengths = [
             ("rates", self.rates.len(), cells),
@@ -51,77 +51,76 @@ impl ServerTable {
     }
 }
 
-/// What a server does.
+/// State of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Switched on, without a job.
     Free,
     /// Executes a job.
     Busy,
-    /// Asleep: takes no job until it is turned free.
+    /// Asleep: has to be turned free before it can execute a job.
     Asleep,
-    /// Switched off: takes no job until it is turned free.
+    /// Switched off: has to be turned free before it can execute a job.
     Off,
 }
 
 /// Factors on a server's rates and powers (frequency scaling); all 1 at the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speed {
-    /// On its rates; above 0.
+    /// Factor on its rates; above 0.
     pub rate: f64,
-    /// On its power while it executes.
+    /// Factor on its power while it executes a job.
     pub busy_w: f64,
-    /// On its power free, asleep and off.
+    /// Factor on its power free, asleep and off.
     pub idle_w: f64,
 }
 
 /// Full speed.
 const FULL: Speed = Speed { rate: 1.0, busy_w: 1.0, idle_w: 1.0 };
 
-/// One server now.
+/// The present state of one server.
 #[derive(Debug, Clone)]
 struct Server {
     state: State,
     speed: Speed,
     /// When it entered its state (s).
     since_s: f64,
-    /// Until when its times and energies are accounted for (s).
+    /// Instant up to which its times and energies are settled, that is, added to the sums (s).
     settled_s: f64,
-    /// Power now (W).
+    /// Present power (W).
     now_w: f64,
-    /// The job, if it is busy; else the last one.
+    /// Its job if it is busy, else its last job.
     job: Job,
-    /// Seconds in each state, by [`State`], settled.
+    /// Settled seconds in each state, by [`State`].
     state_s: [f64; 4],
 }
 
-/// The servers as a policy sees them, and its decisions.
+/// The servers, with the decisions of a policy.
 ///
-/// The meter works by segments: a server's time and energy are added when its state, speed or job changes, or when
-/// [`Servers::settle`] is called; readings of one server include its running segment.
+/// A server's time and energy are settled when its state, speed or job changes, and by [`Servers::settle`]. Times of one
+/// server include the time since then.
 #[derive(Debug, Clone)]
 pub struct Servers {
     table: ServerTable,
     now_s: f64,
     due: Due,
     each: Vec<Server>,
-    /// Since when each server is free (s); infinity if it is not. Side by side, because policies look for the least of them
+    /// Instant since which each server is free (s); infinity if it is not free. Side by side, because policies search them
     /// at every arrival.
     free_since_s: Vec<f64>,
-    /// Seconds that each server executed each class, settled; as the table's matrices.
+    /// Settled seconds that each server executed each class, ordered like the table's matrices.
     executed_s: Vec<f64>,
     /// Settled energies (J) by [`State`].
     energy_j: [f64; 4],
     timers: Timers<u64>,
     started_count: u64,
-    running: usize,
 }
 
 impl Servers {
-    /// All free at time 0.
+    /// Servers that are all free at time 0.
     ///
     /// # Errors
-    /// [`SimError::Invalid`] if the table is not one.
+    /// [`SimError::Invalid`] if the table has a problem.
     pub fn new(table: ServerTable) -> Result<Servers, SimError> {
         if let Some(problem) = table.problem() {
             return Err(SimError::Invalid(problem));
@@ -145,7 +144,6 @@ impl Servers {
             energy_j: [0.0; 4],
             timers: Timers::default(),
             started_count: 0,
-            running: 0,
             table,
         })
     }
@@ -155,7 +153,7 @@ impl Servers {
         self.now_s
     }
 
-    /// What the servers can do, at full speed.
+    /// Rates and powers at full speed.
     pub fn table(&self) -> &ServerTable {
         &self.table
     }
@@ -165,12 +163,12 @@ impl Servers {
         self.each.len()
     }
 
-    /// Whether there is no server: never.
+    /// Always `false`: there is at least one server.
     pub fn is_empty(&self) -> bool {
         self.each.is_empty()
     }
 
-    /// What a server does.
+    /// State of a server.
     pub fn state(&self, server: usize) -> State {
         self.each[server].state
     }
@@ -180,12 +178,12 @@ impl Servers {
         self.each[server].state == State::Free
     }
 
-    /// When the server entered its state (s): how long it is free, since when its job runs.
+    /// Instant at which a server entered its state (s); for a busy server, the start of its job.
     pub fn since_s(&self, server: usize) -> f64 {
         self.each[server].since_s
     }
 
-    /// The server that is free for the longest among those that `able` admits; the lowest index of several.
+    /// The server that has been free for the longest, among the servers that `able` admits; of equal ones the lowest.
     #[inline]
     pub fn longest_free(&self, able: impl Fn(usize) -> bool) -> Option<usize> {
         let mut found: Option<usize> = None;
@@ -204,11 +202,6 @@ impl Servers {
         (each.state == State::Busy).then_some(&each.job)
     }
 
-    /// Number of busy servers.
-    pub fn busy_count(&self) -> usize {
-        self.running
-    }
-
     /// Jobs started so far.
     pub fn started_count(&self) -> u64 {
         self.started_count
@@ -224,14 +217,14 @@ impl Servers {
         self.each[server].speed
     }
 
-    /// Seconds from time 0 that a server spent in a state, up to now.
+    /// Seconds that a server has spent in a state since time 0.
     pub fn in_state_s(&self, server: usize, state: State) -> f64 {
         let each = &self.each[server];
         let open_s = if each.state == state { self.now_s - each.settled_s } else { 0.0 };
         each.state_s[state as usize] + open_s
     }
 
-    /// Seconds from time 0 that a server has executed jobs of a class, up to now, the running job included.
+    /// Seconds that a server has executed jobs of a class since time 0, including its running job.
     pub fn executed_s(&self, class: u32, server: usize) -> f64 {
         let each = &self.each[server];
         let runs = each.state == State::Busy && each.job.class == class;
@@ -239,7 +232,7 @@ impl Servers {
         self.executed_s[class as usize * self.table.servers + server] + open_s
     }
 
-    /// Settled energy of all servers from time 0 in a state (J): after [`Servers::settle`], up to now.
+    /// Settled energy of all servers in a state since time 0 (J). It includes the present instant after [`Servers::settle`].
     pub fn settled_energy_j(&self, state: State) -> f64 {
         self.energy_j[state as usize]
     }
@@ -254,7 +247,7 @@ impl Servers {
         let each = &mut self.each[server];
         let rate = self.table.rates[cell] * each.speed.rate;
         if each.state != State::Free || rate <= 0.0 {
-            return Err(self.refused("start", server, &job));
+            return Err(self.refused_start(server, &job));
         }
         let open_s = self.now_s - each.settled_s;
         each.state_s[State::Free as usize] += open_s;
@@ -267,76 +260,72 @@ impl Servers {
         each.job = job;
         self.due.set(server, self.now_s + job.work / rate);
         self.started_count += 1;
-        self.running += 1;
         Ok(())
     }
 
-    /// Turns a server that executes nothing asleep, off, or free again. To its present state: nothing happens.
+    /// Turns a server without a job asleep, off or free. Turning it to its present state has no effect.
     ///
     /// # Errors
     /// [`SimError::Policy`] if the server is busy or `state` is [`State::Busy`].
     pub fn turn(&mut self, server: usize, state: State) -> Result<(), Stop> {
         if self.each[server].state == State::Busy || state == State::Busy {
-            let what = format!("server {server} cannot be turned {state:?}: it is {:?}", self.each[server].state);
-            return Err(Box::new(SimError::Policy { now_s: self.now_s, what }));
+            let now = self.each[server].state;
+            return Err(self.refused(format!("server {server} cannot be turned {state:?}: it is {now:?}")));
         }
         if self.each[server].state != state {
             self.settle_one(server);
-            let power_w = match state {
-                State::Asleep => self.table.asleep_w[server],
-                State::Off => self.table.off_w[server],
-                _ => self.table.free_w[server],
-            };
-            let each = &mut self.each[server];
-            each.state = state;
-            each.since_s = self.now_s;
+            self.each[server].state = state;
+            self.each[server].since_s = self.now_s;
             self.free_since_s[server] = if state == State::Free { self.now_s } else { f64::INFINITY };
-            each.now_w = power_w * each.speed.idle_w;
+            self.set_power(server);
         }
         Ok(())
     }
 
-    /// Changes a server's speed; a running job goes on with the work that it has left.
+    /// Changes a server's speed; a running job goes on with its remaining work.
     ///
     /// # Errors
-    /// [`SimError::Policy`] if the rate is not above 0 or a factor is no number.
+    /// [`SimError::Policy`] if the rate is not above 0, or if a factor is negative or not finite.
     pub fn set_speed(&mut self, server: usize, speed: Speed) -> Result<(), Stop> {
         let valid = |v: f64| (0.0..f64::INFINITY).contains(&v);
         if !(valid(speed.rate) && speed.rate > 0.0 && valid(speed.busy_w) && valid(speed.idle_w)) {
-            let what = format!("server {server} cannot have the speed {speed:?}");
-            return Err(Box::new(SimError::Policy { now_s: self.now_s, what }));
+            return Err(self.refused(format!("server {server} cannot have the speed {speed:?}")));
         }
         self.settle_one(server);
         let each = &mut self.each[server];
         let old = std::mem::replace(&mut each.speed, speed);
         if each.state == State::Busy {
-            let left_s = (self.due.of(server) - self.now_s) * (old.rate / speed.rate);
-            self.due.set(server, self.now_s + left_s);
+            let remaining_s = (self.due.of(server) - self.now_s) * (old.rate / speed.rate);
+            self.due.set(server, self.now_s + remaining_s);
         }
-        let power_w = match each.state {
-            State::Free => self.table.free_w[server],
-            State::Busy => self.table.busy_w[each.job.class as usize * self.table.servers + server],
-            State::Asleep => self.table.asleep_w[server],
-            State::Off => self.table.off_w[server],
-        };
-        each.now_w = power_w * if each.state == State::Busy { speed.busy_w } else { speed.idle_w };
+        self.set_power(server);
         Ok(())
     }
 
-    /// Asks for a call of [`crate::queues::QueuePolicy::timer`] at an instant not before now.
+    /// Sets the power of a server to that of its state, job and speed.
+    fn set_power(&mut self, server: usize) {
+        let (table, each) = (&self.table, &mut self.each[server]);
+        each.now_w = match each.state {
+            State::Free => table.free_w[server] * each.speed.idle_w,
+            State::Busy => table.busy_w[each.job.class as usize * table.servers + server] * each.speed.busy_w,
+            State::Asleep => table.asleep_w[server] * each.speed.idle_w,
+            State::Off => table.off_w[server] * each.speed.idle_w,
+        };
+    }
+
+    /// Sets a timer: [`crate::queues::QueuePolicy::timer`] will be called with `token` at an instant, now or later.
     ///
     /// # Errors
-    /// [`SimError::Policy`] if the instant is past or no number.
+    /// [`SimError::Policy`] if the instant is past or not finite.
     pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), Stop> {
         if at_s >= self.now_s && at_s < f64::INFINITY {
             self.timers.push(at_s, token);
             return Ok(());
         }
-        let what = format!("a timer cannot be set for {at_s} s");
-        Err(Box::new(SimError::Policy { now_s: self.now_s, what }))
+        Err(self.refused(format!("a timer cannot be set for {at_s} s")))
     }
 
-    /// Accounts for all running segments up to now.
+    /// Settles times and energies of all servers up to now.
     pub fn settle(&mut self) {
         for server in 0..self.each.len() {
             self.settle_one(server);
@@ -360,25 +349,25 @@ impl Servers {
         self.timers.peek_key().map_or(f64::INFINITY, key_time)
     }
 
-    /// Takes the next timer. There must be one.
+    /// Removes the next timer, which must exist, and returns its token.
     pub(super) fn take_timer(&mut self) -> u64 {
-        self.timers.pop().expect("asked only when a timer is due")
+        self.timers.pop().expect("called only when a timer is due")
     }
 
-    /// When the next job ends (s); infinity if none runs.
+    /// Instant at which the next job ends (s); infinity if none runs.
     #[inline]
     pub(super) fn next_due_s(&mut self) -> f64 {
         self.due.next().0
     }
 
-    /// Moves the clock.
+    /// Sets the clock.
     #[inline]
     pub(super) fn advance(&mut self, to_s: f64) {
-        debug_assert!(to_s >= self.now_s, "time runs forward");
+        debug_assert!(to_s >= self.now_s, "the clock never goes back");
         self.now_s = to_s;
     }
 
-    /// Ends the job that is due next, which must be due now: its server becomes free.
+    /// Ends the next job, which must be due now. Its server becomes free.
     #[inline(always)]
     pub(super) fn end_next(&mut self) -> Completed {
         let (_, server) = self.due.next();
@@ -394,19 +383,19 @@ impl Servers {
         self.free_since_s[server] = self.now_s;
         each.settled_s = self.now_s;
         each.now_w = self.table.free_w[server] * each.speed.idle_w;
-        self.running -= 1;
         done
     }
 
     #[cold]
-    fn refused(&self, what: &str, server: usize, job: &Job) -> Stop {
-        let what = format!(
-            "{what} of job {} of class {} on server {server}: it is {:?}, its rate for the class {}",
-            job.number,
-            job.class,
-            self.each[server].state,
-            self.rate(job.class, server)
-        );
+    fn refused_start(&self, server: usize, job: &Job) -> Stop {
+        let (state, rate, Job { number, class, .. }) = (self.each[server].state, self.rate(job.class, server), job);
+        self.refused(format!(
+            "start of job {number} of class {class} on server {server}: it is {state:?}, its rate for the class {rate}"
+        ))
+    }
+
+    #[cold]
+    fn refused(&self, what: String) -> Stop {
         Box::new(SimError::Policy { now_s: self.now_s, what })
     }
 }

@@ -1,48 +1,48 @@
 //! The event loop of the queues.
 //!
-//! What it calls at every event is inlined always ([`Servers::start`], arrivals, the ends, the policies of 10^8 jobs): so
-//! jobs pass in registers. Where they went through memory, written by fields and read whole, a run took half as long
-//! again.
+//! Functions that are called at every event are always inlined ([`Servers::start`], arrivals, ends, the policies for 10^8
+//! jobs), so that jobs are passed in registers. Passing them through memory, written by fields and read whole, made a run
+//! take half as long again.
 use super::arrivals::Arrivals;
 use super::policy::{Completed, Job, QueuePolicy};
 use super::servers::Servers;
 use crate::error::{SimError, Stop};
 use crate::limits::Limits;
 
-/// Told of every completed job, before the policy is.
+/// Receives every completed job, before the policy does.
 pub trait Observer {
     /// A job has ended.
     fn completed(&mut self, done: &Completed);
 }
 
-/// Observes nothing.
+/// Ignores completed jobs.
 impl Observer for () {
     fn completed(&mut self, _: &Completed) {}
 }
 
-/// When a call of [`Simulation::run`] ends, whichever comes first. Arrivals that are exhausted end it too, once the
-/// system is empty.
+/// The end of a call of [`Simulation::run`]: the horizon or the count, whichever is reached first. After the last arrival
+/// the call also ends once the system is empty or no event is left.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Until {
-    /// Events later than this instant (s) do not happen; the clock then stands at it. Infinity for none.
+    /// Later events are not handled; the clock ends at this instant (s). Infinity for no horizon.
     pub horizon_s: f64,
-    /// So many jobs have completed since the beginning.
+    /// Number of completed jobs since time 0.
     pub completed_count: u64,
 }
 
 impl Until {
-    /// A number of completed jobs since the beginning.
+    /// Until this number of jobs have completed since time 0.
     pub fn completed(count: u64) -> Until {
         Until { horizon_s: f64::INFINITY, completed_count: count }
     }
 
-    /// An instant (s).
+    /// Until an instant (s).
     pub fn horizon(horizon_s: f64) -> Until {
         Until { horizon_s, completed_count: u64::MAX }
     }
 }
 
-/// One run: arrivals, a policy and servers. Starts empty at time 0. A clone continues exactly like the original.
+/// One run of arrivals, a policy and servers, which starts empty at time 0. A clone continues exactly like the original.
 #[derive(Debug, Clone)]
 pub struct Simulation<A, P> {
     servers: Servers,
@@ -54,15 +54,16 @@ pub struct Simulation<A, P> {
     completed_count: u64,
     events_count: u64,
     /// Jobs in the system by class.
-    left_count: Vec<u64>,
-    /// Integrals over time of the jobs in the system and of those that wait (job-seconds).
+    in_system_count: Vec<u64>,
+    /// Integral of the number of jobs in the system (job-seconds).
     in_system_s: f64,
+    /// Integral of the number of waiting jobs (job-seconds).
     waiting_s: f64,
     /// Sum of the arrival instants of the jobs in the system (s).
     arrivals_sum_s: f64,
 }
 
-/// Events between two looks at the limits.
+/// Events between two checks of the limits.
 const LIMITS_EVERY: u64 = 1024;
 
 impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
@@ -70,7 +71,7 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
     pub fn new(mut arrivals: A, policy: P, servers: Servers) -> Simulation<A, P> {
         let next = arrivals.next();
         Simulation {
-            left_count: vec![0; servers.table().classes],
+            in_system_count: vec![0; servers.table().classes],
             servers,
             policy,
             arrivals,
@@ -85,16 +86,16 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
         }
     }
 
-    /// Goes on until `until`. Can be called again with a later one. At its end the clock stands at the horizon, if that
+    /// Continues the run until `until`; it may be called again with a later one. Then the clock is at the horizon, if that
     /// was reached, else at the last event.
     ///
     /// # Errors
-    /// What the policy refuses or the kernel refuses to it; limits.
+    /// [`SimError::Policy`] for impossible decisions; the errors of limits.
     pub fn run<O: Observer>(&mut self, until: Until, limits: &Limits<'_>, observer: &mut O) -> Result<(), SimError> {
-        self.go(until, limits, observer).map_err(SimError::from)
+        self.handle_events(until, limits, observer).map_err(SimError::from)
     }
 
-    fn go<O: Observer>(&mut self, until: Until, limits: &Limits<'_>, observer: &mut O) -> Result<(), Stop> {
+    fn handle_events<O: Observer>(&mut self, until: Until, limits: &Limits<'_>, observer: &mut O) -> Result<(), Stop> {
         if !self.begun {
             self.begun = true;
             self.policy.begin(&mut self.servers)?;
@@ -113,7 +114,7 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
                 self.advance(due_s);
                 let done = self.servers.end_next();
                 self.completed_count += 1;
-                self.left_count[done.job.class as usize] -= 1;
+                self.in_system_count[done.job.class as usize] -= 1;
                 self.arrivals_sum_s -= done.job.arrived_s;
                 observer.completed(&done);
                 self.policy.ended(&mut self.servers, &done)?;
@@ -124,7 +125,7 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
                 self.advance(arrival_s);
                 let job = std::mem::replace(&mut self.next, self.arrivals.next());
                 self.arrived_count += 1;
-                self.left_count[job.class as usize] += 1;
+                self.in_system_count[job.class as usize] += 1;
                 self.arrivals_sum_s += job.arrived_s;
                 self.policy.arrived(&mut self.servers, job)?;
             } else {
@@ -144,7 +145,7 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
         Ok(())
     }
 
-    /// Nothing is in the system and nothing will come: timers alone would go on for ever.
+    /// Whether the system is empty and no job will arrive: timers alone could go on for ever.
     fn is_over(&self) -> bool {
         self.next.arrived_s == f64::INFINITY && self.arrived_count == self.completed_count
     }
@@ -152,7 +153,7 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
     #[inline]
     fn advance(&mut self, to_s: f64) {
         let elapsed_s = to_s - self.servers.now_s();
-        // The counts are far below 2^63: signed conversion is the cheap one.
+        // The counts are far below 2^63, and the conversion of signed integers is cheaper.
         self.in_system_s += (self.arrived_count - self.completed_count).cast_signed() as f64 * elapsed_s;
         self.waiting_s += (self.arrived_count - self.servers.started_count()).cast_signed() as f64 * elapsed_s;
         self.servers.advance(to_s);
@@ -172,12 +173,12 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
         }
     }
 
-    /// The servers, to read; their settled sums are up to now after [`Simulation::settle`].
+    /// The servers. Their settled sums include the present instant after [`Simulation::settle`].
     pub fn servers(&self) -> &Servers {
         &self.servers
     }
 
-    /// Brings the servers' times and energies up to now.
+    /// Settles times and energies of all servers up to now.
     pub fn settle(&mut self) {
         self.servers.settle();
     }
@@ -192,27 +193,27 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
         self.servers.now_s()
     }
 
-    /// Jobs that have arrived.
+    /// Number of arrived jobs.
     pub fn arrived_count(&self) -> u64 {
         self.arrived_count
     }
 
-    /// Jobs that have completed.
+    /// Number of completed jobs.
     pub fn completed_count(&self) -> u64 {
         self.completed_count
     }
 
-    /// Jobs that have arrived and not started.
+    /// Number of jobs that have arrived and not started.
     pub fn waiting_count(&self) -> u64 {
         self.arrived_count - self.servers.started_count()
     }
 
-    /// Jobs of each class in the system, waiting or in service.
-    pub fn left_count(&self) -> &[u64] {
-        &self.left_count
+    /// Number of jobs of each class in the system, waiting or in service.
+    pub fn in_system_count(&self) -> &[u64] {
+        &self.in_system_count
     }
 
-    /// Events handled.
+    /// Number of handled events.
     pub fn events_count(&self) -> u64 {
         self.events_count
     }
@@ -222,7 +223,7 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
         self.in_system_s
     }
 
-    /// Time that the jobs now in the system have spent there so far (job-seconds).
+    /// Sum of the times that the jobs now in the system have spent there (job-seconds).
     pub fn spent_s(&self) -> f64 {
         (self.arrived_count - self.completed_count) as f64 * self.now_s() - self.arrivals_sum_s
     }

@@ -1,11 +1,11 @@
-//! Where jobs wait in a cluster of server classes: the schemes and priorities of Do et al. 2013.
+//! The buffering schemes and server priorities of Do et al. 2013, on a cluster of server classes.
 use std::collections::VecDeque;
 
 use super::unfit::unfit;
 use crate::details::Details;
 use crate::error::{SimError, Stop};
 use crate::limits::Limits;
-use crate::queues::kernel::arrivals::ClassStream;
+use crate::queues::kernel::arrivals::{ClassStream, Poisson};
 use crate::queues::kernel::policy::{Completed, Job, QueuePolicy};
 use crate::queues::kernel::servers::Servers;
 use crate::queues::server_classes::{Priority, ServerClasses};
@@ -21,36 +21,29 @@ pub const COMPONENT: Component = Component {
     name: "buffered",
     version: 1,
     source: "Do et al. 2013, section 2, Algorithms 1 to 3",
-    doc: "Jobs of one proc on server classes, first come, first served: an arriving job takes the first free server in order \
-          of priority, else it waits by the buffering scheme.",
+    doc: "Jobs of one proc on server classes, first come, first served. An arriving job takes the first free server in order \
+          of priority; without a free server it waits by the buffering scheme.",
     params: &[
         Param {
             name: "buffering",
             ty: Type::OneOf(&["separate", "class", "common"]),
             unit: "",
             default: Default::Text("common"),
-            identity: true,
             doc: "Where a job waits when all servers are busy: at the server with the fewest jobs, at the server class with \
                   the fewest waiting jobs, or in one queue.",
         },
-        Param {
-            name: "server_priority",
-            ty: Type::OneOf(&["energy-efficiency", "high-performance"]),
-            unit: "",
-            default: Default::Text("energy-efficiency"),
-            identity: true,
-            doc: "Which server class comes first: the most operations a second for a watt, or the most operations a second \
-                  (equals: the lower busy power).",
-        },
-        Param {
-            name: "idle_servers",
-            ty: Type::OneOf(&["on", "off"]),
-            unit: "",
-            default: Default::Text("on"),
-            identity: true,
-            doc: "Whether idle servers draw their idle power or none (Do et al. 2013, eq. 3 and 4); they start at once either \
-                  way. Both energies per job are columns of every run.",
-        },
+        Param::one_of(
+            "server_priority",
+            &["energy-efficiency", "high-performance"],
+            "Which server class comes first: the one with the most operations a second per watt, or with the most \
+                  operations a second (of equal ones the lower busy power).",
+        ),
+        Param::one_of(
+            "idle_servers",
+            &["on", "off"],
+            "Whether idle servers draw their idle power or none (Do et al. 2013, eq. 3 and 4); jobs start on them without \
+                  delay in both cases. Both energies per job are columns of every row.",
+        ),
     ],
     problems,
     ..Component::QUEUES
@@ -67,28 +60,29 @@ pub enum Scheme {
     Common,
 }
 
-/// First come, first served with servers in an order of priority: an arriving job takes the first free server, else it
-/// waits by the scheme, where ties go to the higher priority. A freed server takes the head of its own queue only: jobs
-/// never move between queues. All work is of one class.
+/// First come, first served with servers in an order of priority. An arriving job takes the first free server; without one
+/// it waits by the scheme, where ties go to the higher priority. A freed server takes the head of its own queue only: jobs
+/// never move between queues. There is one class of jobs.
 #[derive(Debug, Clone)]
 pub struct Buffered {
     scheme: Scheme,
-    /// Servers by rank, highest priority first, and the rank of each server.
+    /// Servers by rank, highest priority first.
     by_rank: Vec<u32>,
+    /// Rank of each server.
     rank_of: Vec<u32>,
-    /// Free servers: one bit a rank.
+    /// Bits of the ranks of free servers.
     free: Vec<u64>,
-    /// One queue a server (by rank), a class (in order of priority), or one alone.
+    /// One queue for each server (by rank), for each class (in order of priority), or one for all.
     queues: Vec<VecDeque<Job>>,
-    /// Their lengths, to find the least quickly.
+    /// Lengths of the queues, for a fast search of the shortest.
     lengths: Vec<u32>,
-    /// The queue that each server (by rank) takes from.
+    /// Queue of each server, by rank.
     queue_of: Vec<u32>,
     waiting: usize,
 }
 
 impl Buffered {
-    /// `classes`: the servers of each class, highest priority first; together each server once.
+    /// `classes`: the servers of each class, highest priority first. They contain every server once.
     pub fn new(scheme: Scheme, classes: &[Vec<usize>]) -> Buffered {
         let by_rank: Vec<u32> = classes.iter().flatten().map(|&server| server as u32).collect();
         let mut rank_of = vec![0; by_rank.len()];
@@ -119,7 +113,7 @@ impl Buffered {
         }
     }
 
-    /// The policy of a component on a cluster.
+    /// The policy of a choice on a cluster.
     fn of(choice: &Choice, classes: &ServerClasses) -> Buffered {
         let scheme = match choice.text("buffering") {
             "separate" => Scheme::Separate,
@@ -133,11 +127,6 @@ impl Buffered {
         let groups = classes.groups();
         let ranked: Vec<_> = classes.ranking(priority).into_iter().map(|class| groups[class].clone()).collect();
         Buffered::new(scheme, &ranked)
-    }
-
-    /// The scheme.
-    pub fn scheme(&self) -> Scheme {
-        self.scheme
     }
 
     #[inline]
@@ -161,7 +150,7 @@ impl QueuePolicy for Buffered {
             self.free[rank / 64] &= !(1 << (rank % 64));
             return servers.start(self.by_rank[rank] as usize, job);
         }
-        // Every server has one job in service: the fewest jobs are the fewest waiting.
+        // Every server has one job in service: the server with the fewest jobs has the fewest waiting jobs.
         let queue = if self.scheme == Scheme::Common { 0 } else { self.shortest() };
         self.queues[queue].push_back(job);
         self.lengths[queue] += 1;
@@ -188,7 +177,7 @@ impl QueuePolicy for Buffered {
     }
 }
 
-/// What is wrong with a spec of the policy.
+/// The problems of a spec of the policy, see [`Component::problems`].
 fn problems(spec: &SimSpec) -> Vec<String> {
     let unfit: Vec<String> = [&open_poisson::COMPONENT, &server_classes::COMPONENT]
         .into_iter()
@@ -206,7 +195,7 @@ fn problems(spec: &SimSpec) -> Vec<String> {
     problems
 }
 
-/// Runs a spec without problems.
+/// Simulates a spec without problems.
 ///
 /// # Errors
 /// See [`SimError`].
@@ -214,7 +203,8 @@ pub(super) fn simulate(spec: &SimSpec, limits: &Limits<'_>, details: &mut Detail
     let (policy, model) = (spec.choice(Role::Policy), ClassModel::new(spec));
     let buffered = Buffered::of(policy, &model.classes);
     let measurement = model.measurement(policy.text("idle_servers") == "on");
-    measure(spec, model.classes.table(), &[model.stream], buffered, &measurement, limits, details)
+    let arrivals = Poisson::new(&[model.stream], spec.seed);
+    measure(spec, model.classes.table(), arrivals, buffered, &measurement, limits, details)
 }
 
 /// One class of jobs on a cluster of server classes.
@@ -224,7 +214,7 @@ struct ClassModel {
 }
 
 impl ClassModel {
-    /// The model of a spec whose components have no problems of their own.
+    /// The model of a spec whose source and platform have no problems.
     fn new(spec: &SimSpec) -> ClassModel {
         let classes = ServerClasses::new(spec.choice(Role::Platform));
         let stream = open_poisson::stream(spec.choice(Role::Source), &classes);
@@ -235,12 +225,12 @@ impl ClassModel {
         self.stream.rate_per_s * self.stream.work.mean() / self.classes.capacity_per_s(true)
     }
 
-    /// Why there is no steady state.
+    /// The problem of a load without a steady state.
     fn overloaded(&self) -> Option<String> {
         let load = self.offered_load();
         (load >= 1.0).then(|| {
             format!(
-                "a steady state needs an offered load below 1, `target_utilization` or `arrival_rate_per_s` make it {load}"
+                "a steady state needs an offered load below 1; by `target_utilization` or `arrival_rate_per_s` it is {load}"
             )
         })
     }

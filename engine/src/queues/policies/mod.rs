@@ -9,7 +9,7 @@ use crate::error::SimError;
 use crate::limits::Limits;
 use crate::spec::{Role, SimSpec};
 
-/// Runs a spec of a queueing model that has no problems.
+/// Simulates a spec of queues that has no problems.
 ///
 /// # Errors
 /// See [`SimError`].

@@ -1,11 +1,11 @@
-//! Means and their precision in one long run: batch means.
+//! Batch means: means of one long run and their precision.
 use super::student::t_quantile;
 
-/// Batches that a run is judged by. When they are not enough, neighbours are joined in pairs and as many are added again:
-/// the size of a batch doubles.
+/// Number of batches. If the precision is not reached, pairs of neighbours are joined and the same number is added again, so
+/// that the size of a batch doubles.
 pub(super) const BATCHES: usize = 32;
 
-/// What one batch of consecutive completions measured. Sums; two batches join by adding them.
+/// Sums over a batch of consecutive completions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Batch {
     pub(super) jobs: u64,
@@ -29,7 +29,7 @@ impl Batch {
     }
 }
 
-/// Joins neighbours in pairs.
+/// Joins pairs of neighbours.
 pub(super) fn join_pairs(batches: &mut Vec<Batch>) {
     *batches = batches.as_chunks::<2>().0.iter().map(|[a, b]| a.join(*b)).collect();
 }
@@ -45,7 +45,7 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// The mean over jobs of what `sum` adds up, from batches of equal size.
+    /// The mean of a quantity over jobs, from batches of equal size. `sum`: the quantity's sum over a batch.
     pub(super) fn of(batches: &[Batch], confidence: f64, sum: impl Fn(&Batch) -> f64) -> Estimate {
         let means: Vec<f64> = batches.iter().map(|batch| sum(batch) / batch.jobs as f64).collect();
         let n = means.len() as f64;
@@ -57,7 +57,7 @@ impl Estimate {
         Estimate { mean, half_width, lag1: if squares > 0.0 { products / squares } else { 0.0 } }
     }
 
-    /// Half-width / mean; 0 if both are.
+    /// Half-width / mean; 0 if the half-width is 0.
     pub(super) fn relative(&self) -> f64 {
         if self.half_width == 0.0 { 0.0 } else { self.half_width / self.mean }
     }

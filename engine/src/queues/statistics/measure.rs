@@ -1,4 +1,4 @@
-//! From sums to the summary of a run.
+//! Computes the summary of a run from its sums.
 use super::summary::QueueSummary;
 use super::tally::Tally;
 use crate::queues::kernel::arrivals::Arrivals;
@@ -6,20 +6,20 @@ use crate::queues::kernel::policy::QueuePolicy;
 use crate::queues::kernel::servers::State;
 use crate::queues::kernel::simulation::Simulation;
 
-/// What a summary needs besides the run.
+/// The input of a summary besides the run.
 #[derive(Debug, Clone)]
 pub(in crate::queues) struct Measurement {
-    /// Groups of servers that utilizations are told of.
+    /// Groups of servers, for their utilizations.
     pub(in crate::queues) groups: Vec<Vec<usize>>,
-    /// Whether servers without a job count in the energy of a job.
+    /// Whether the energy per job includes servers without a job.
     pub(in crate::queues) idle_counts: bool,
-    /// Offered load, if the servers have one rate for all jobs.
+    /// Offered load; `None` if the servers have a rate for each class.
     pub(in crate::queues) offered_load: Option<f64>,
 }
 
-/// The meter's readings when measuring begins.
+/// The readings of the meter at an instant.
 #[derive(Debug, Clone)]
-pub(super) struct Start {
+pub(super) struct Readings {
     now_s: f64,
     energies_j: [f64; 4],
     /// Seconds in each state by server.
@@ -30,15 +30,15 @@ pub(super) struct Start {
     completed: u64,
 }
 
-/// States of a server, in the order of readings.
+/// The states of a server, in the order of readings.
 const STATES: [State; 4] = [State::Free, State::Busy, State::Asleep, State::Off];
 
-impl Start {
-    /// The readings now.
-    pub(super) fn of<A: Arrivals, P: QueuePolicy>(simulation: &mut Simulation<A, P>) -> Start {
+impl Readings {
+    /// The present readings.
+    pub(super) fn of<A: Arrivals, P: QueuePolicy>(simulation: &mut Simulation<A, P>) -> Readings {
         simulation.settle();
         let servers = simulation.servers();
-        Start {
+        Readings {
             now_s: simulation.now_s(),
             energies_j: STATES.map(|state| servers.settled_energy_j(state)),
             state_s: (0..servers.len()).map(|j| STATES.map(|state| servers.in_state_s(j, state))).collect(),
@@ -49,7 +49,7 @@ impl Start {
         }
     }
 
-    /// Energies of busy servers and of the others since then (J).
+    /// Energies of busy servers and of the others since these readings (J).
     pub(super) fn energies_since<A: Arrivals, P: QueuePolicy>(&self, simulation: &mut Simulation<A, P>) -> (f64, f64) {
         simulation.settle();
         let since = |state: State| simulation.servers().settled_energy_j(state) - self.energies_j[state as usize];
@@ -58,15 +58,15 @@ impl Start {
 }
 
 impl Measurement {
-    /// The summary of the time since `start`, in which `tally` was kept. At least one job must have completed.
+    /// The summary of the time since `start`; `tally`: the jobs completed in it, at least one.
     pub(super) fn summarize<A: Arrivals, P: QueuePolicy>(
         &self,
-        start: &Start,
+        start: &Readings,
         simulation: &mut Simulation<A, P>,
         tally: &Tally,
     ) -> QueueSummary {
         let (busy_j, idle_j) = start.energies_since(simulation);
-        let end = Start::of(simulation);
+        let end = Readings::of(simulation);
         let sums = tally.total();
         let jobs = sums.completed as f64;
         let measured_s = end.now_s - start.now_s;
@@ -81,7 +81,7 @@ impl Measurement {
         let group_utilization = self.groups.iter().map(|group| {
             group.iter().map(|&j| state_s(j, State::Busy)).sum::<f64>() / (group.len() as f64 * measured_s)
         });
-        // The jobs that were or are in the system at an end of the measured time count with what they spend inside it.
+        // Jobs in the system at the begin or end of the measured time count with their time inside of it.
         let in_system_s = end.in_system_s - start.in_system_s;
         let spent_s = sums.response_s + end.spent_s - start.spent_s;
         QueueSummary {
@@ -99,7 +99,7 @@ impl Measurement {
             wait_s_mean_of_waited: (sums.waited > 0).then(|| sums.wait_s / sums.waited as f64),
             class_jobs_count: tally.classes.iter().map(|class| class.completed).collect(),
             class_turnaround_s_mean: tally.classes.iter().map(|c| c.response_s / c.completed as f64).collect(),
-            class_jobs_left_count: simulation.left_count().to_vec(),
+            class_jobs_left_count: simulation.in_system_count().to_vec(),
             energy_total_j: energy_j,
             energy_computational_j: busy_j,
             energy_idle_j: idle_j,

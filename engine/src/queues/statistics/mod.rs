@@ -1,4 +1,4 @@
-//! What is measured of queues, and for how long.
+//! Statistics of queues: the metrics of a run, and its end.
 mod batch_means;
 pub mod horizon;
 pub(super) mod measure;
@@ -7,7 +7,7 @@ pub(super) mod student;
 pub(super) mod summary;
 mod tally;
 
-use super::kernel::arrivals::{Arrivals, ClassStream, Poisson};
+use super::kernel::arrivals::Arrivals;
 use super::kernel::policy::QueuePolicy;
 use super::kernel::servers::{ServerTable, Servers};
 use super::kernel::simulation::Simulation;
@@ -19,20 +19,7 @@ use measure::Measurement;
 use summary::QueueSummary;
 
 /// Runs a policy and measures it by the spec's statistics.
-pub(super) fn measure<P: QueuePolicy>(
-    spec: &SimSpec,
-    table: ServerTable,
-    streams: &[ClassStream],
-    policy: P,
-    measurement: &Measurement,
-    limits: &Limits<'_>,
-    details: &mut Details,
-) -> Result<QueueSummary, SimError> {
-    measure_arrivals(spec, table, Poisson::new(streams, spec.seed), policy, measurement, limits, details)
-}
-
-/// The same with arrivals of any kind.
-pub(super) fn measure_arrivals<A: Arrivals, P: QueuePolicy>(
+pub(super) fn measure<A: Arrivals, P: QueuePolicy>(
     spec: &SimSpec,
     table: ServerTable,
     arrivals: A,

@@ -1,6 +1,6 @@
-//! Statistics of an endless run: until the means are known well enough.
+//! Statistics of the steady state: a run that ends when its means are precise enough.
 use super::batch_means::{BATCHES, Batch, Estimate, join_pairs};
-use super::measure::{Measurement, Start};
+use super::measure::{Measurement, Readings};
 use super::summary::QueueSummary;
 use super::tally::{ClassTally, Histogram, Tally};
 use crate::details::Details;
@@ -12,14 +12,13 @@ use crate::queues::kernel::simulation::{Simulation, Until};
 use crate::series::Series;
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
-/// The width that a relative half-width of a mean is to reach.
+/// A parameter with the target of a mean's relative half-width.
 const fn precision(name: &'static str, doc: &'static str) -> Param {
     Param {
         name,
         ty: Type::Real { min: 0.0, max: 1.0, min_allowed: false, unlimited: false },
         unit: "",
         default: Default::Unset,
-        identity: true,
         doc,
     }
 }
@@ -30,15 +29,14 @@ pub const COMPONENT: Component = Component {
     name: "steady-state",
     version: 1,
     source: "Do et al. 2013, section 3",
-    doc: "Means of an endless queueing run: it goes on until the relative half-widths asked for are reached, by 32 batches \
-          whose size doubles; checked at doublings only, with batches correlated by less than 0.2.",
+    doc: "Means of the steady state of queues. The run ends when the given relative half-widths are reached, by 32 batches \
+          whose size doubles; this is checked at doublings only, and batches must be correlated by less than 0.2.",
     params: &[
         Param {
             name: "confidence",
             ty: Type::Real { min: 0.5, max: 0.999_999, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(0.99),
-            identity: true,
             doc: "Level of the confidence intervals.",
         },
         precision("response_precision", "Half-width / mean of the response time at which the run may end."),
@@ -49,31 +47,29 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 32, max: 1 << 50 },
             unit: "jobs",
             default: Default::Int(1_000_000),
-            identity: true,
-            doc: "Jobs to measure at least; without a precision, the run ends there. Rounded up to a multiple of 32.",
+            doc: "Least number of measured jobs, rounded up to a multiple of 32. Without a given precision, the run ends \
+                  there.",
         },
         Param {
             name: "most_jobs_count",
             ty: Type::Int { min: 32, max: 1 << 50 },
             unit: "jobs",
             default: Default::Int(1 << 30),
-            identity: true,
-            doc: "Jobs to measure at most: a run that would need another doubling beyond it ends without the precision.",
+            doc: "Greatest number of measured jobs: a run that would exceed it by another doubling ends without the \
+                  precision.",
         },
         Param {
             name: "steady_warmup_jobs_count",
             ty: Type::Int { min: 0, max: 1 << 50 },
             unit: "jobs",
             default: Default::Int(10_000),
-            identity: true,
-            doc: "First completions that are simulated and left out of all statistics.",
+            doc: "Number of first completions that are simulated but left out of all statistics.",
         },
         Param {
             name: "cdf_step_s",
             ty: Type::Real { min: 1e-9, max: 1e9, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.1),
-            identity: true,
             doc: "Distance of the points of the series response_time_cdf.",
         },
         Param {
@@ -81,7 +77,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 1e-9, max: 1e9, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(20.0),
-            identity: true,
             doc: "Last point of the series response_time_cdf.",
         },
     ],
@@ -89,12 +84,12 @@ pub const COMPONENT: Component = Component {
     ..Component::QUEUES
 };
 
-/// Most points of the distribution.
+/// Greatest number of points of the distribution.
 const CDF_POINTS_MAX: f64 = 1e6;
-/// Greatest correlation of neighbouring batches at which half-widths are believed.
+/// Half-widths are accepted if the correlation of neighbouring batches is below this.
 const LAG1_MAX: f64 = 0.2;
 
-/// What is wrong with the statistics that no single value shows.
+/// The problems of the statistics, see [`Component::problems`].
 fn problems(statistics: &Choice) -> Vec<String> {
     let mut problems = Vec::new();
     let (least, most) = (statistics.int("least_jobs_count"), statistics.int("most_jobs_count"));
@@ -109,17 +104,17 @@ fn problems(statistics: &Choice) -> Vec<String> {
     problems
 }
 
-/// The stopping rule.
+/// The stopping rule: confidence, and targets of relative half-widths.
 struct Rule {
     confidence: f64,
     response: Option<f64>,
     wait: Option<f64>,
     energy: Option<f64>,
-    /// Whether idle servers count in the energy per job.
+    /// Whether the energy per job includes idle servers.
     idle_counts: bool,
 }
 
-/// Half-widths of the present batches.
+/// Means and half-widths of the present batches.
 struct Precision {
     response: Estimate,
     wait: Estimate,
@@ -130,8 +125,8 @@ struct Precision {
 }
 
 impl Rule {
-    /// Whether the end depends on a precision.
-    fn asks(&self) -> bool {
+    /// Whether any target is given.
+    fn has_target(&self) -> bool {
         self.response.or(self.wait).or(self.energy).is_some()
     }
 
@@ -140,25 +135,25 @@ impl Rule {
         let (response, wait) = (of(&|b| b.response_s), of(&|b| b.wait_s));
         let service = of(&|b| b.response_s - b.wait_s);
         let energy = of(&|b| b.busy_j + if self.idle_counts { b.idle_j } else { 0.0 });
-        let wanted: Vec<(Estimate, f64)> = [(response, self.response), (wait, self.wait), (energy, self.energy)]
+        let targets: Vec<(Estimate, f64)> = [(response, self.response), (wait, self.wait), (energy, self.energy)]
             .into_iter()
             .filter_map(|(estimate, target)| Some((estimate, target?)))
             .collect();
         let reached =
-            wanted.iter().all(|(estimate, target)| estimate.relative() <= *target && estimate.lag1 < LAG1_MAX);
-        let lag1 = if wanted.is_empty() {
+            targets.iter().all(|(estimate, target)| estimate.relative() <= *target && estimate.lag1 < LAG1_MAX);
+        let lag1 = if targets.is_empty() {
             response.lag1.max(wait.lag1)
         } else {
-            wanted.iter().fold(f64::NEG_INFINITY, |most, (estimate, _)| most.max(estimate.lag1))
+            targets.iter().fold(f64::NEG_INFINITY, |most, (estimate, _)| most.max(estimate.lag1))
         };
         Precision { response, wait, service, energy, lag1, reached }
     }
 }
 
-/// Runs until the precision is reached or the most jobs are.
+/// Runs until the precision or the greatest number of jobs is reached.
 ///
 /// # Errors
-/// Those of the run.
+/// The errors of the run.
 pub(in crate::queues) fn run<A: Arrivals, P: QueuePolicy>(
     statistics: &Choice,
     measurement: &Measurement,
@@ -168,7 +163,7 @@ pub(in crate::queues) fn run<A: Arrivals, P: QueuePolicy>(
 ) -> Result<QueueSummary, SimError> {
     let warmup = statistics.int("steady_warmup_jobs_count").unsigned_abs();
     simulation.run(Until::completed(warmup), limits, &mut ())?;
-    let start = Start::of(&mut simulation);
+    let start = Readings::of(&mut simulation);
     let rule = Rule {
         confidence: statistics.real("confidence"),
         response: statistics.opt_real("response_precision"),
@@ -203,7 +198,7 @@ pub(in crate::queues) fn run<A: Arrivals, P: QueuePolicy>(
         service_s_half_width: Some(precision.service.half_width),
         turnaround_s_half_width: Some(precision.response.half_width),
         energy_per_job_half_width_j: Some(precision.energy.half_width),
-        precision_reached: rule.asks().then_some(precision.reached),
+        precision_reached: rule.has_target().then_some(precision.reached),
         batches_count: Some(BATCHES as u64),
         batch_jobs_count: Some(batch_jobs),
         batches_lag1: Some(precision.lag1),
@@ -211,7 +206,7 @@ pub(in crate::queues) fn run<A: Arrivals, P: QueuePolicy>(
     })
 }
 
-/// The series that such a run records.
+/// The series of these statistics.
 pub const RESPONSE_TIME_CDF: Series = Series {
     name: "response_time_cdf",
     unit: "",
@@ -219,17 +214,17 @@ pub const RESPONSE_TIME_CDF: Series = Series {
           `steady-state` (Do et al. 2013, Figures 7, 8 and 15).",
 };
 
-/// The next batch of completions.
+/// Runs the next batch of completions.
 fn batch<A: Arrivals, P: QueuePolicy>(
     simulation: &mut Simulation<A, P>,
     tally: &mut Tally,
     jobs: u64,
     limits: &Limits<'_>,
 ) -> Result<Batch, SimError> {
-    // Sums of a batch alone: differences of sums over the whole run would lose digits.
+    // Each batch has its own sums, because differences of sums over the whole run would lose digits.
     let zero = vec![ClassTally::default(); tally.classes.len()];
     let before = std::mem::replace(&mut tally.classes, zero);
-    let start = Start::of(simulation);
+    let start = Readings::of(simulation);
     simulation.run(Until::completed(simulation.completed_count() + jobs), limits, tally)?;
     let (busy_j, idle_j) = start.energies_since(simulation);
     let own = tally.total();

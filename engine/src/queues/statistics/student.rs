@@ -40,8 +40,8 @@ mod tests {
     use super::t_quantile;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
-        // Two-sided quantiles as printed in tables, to their digits.
+    fn quantiles_equal_printed_tables() {
+        // Two-sided quantiles with the digits of printed tables.
         for (confidence, dof, expected) in [
             (0.5, 1, 1.0),
             (0.95, 1, 12.706_204_736),

@@ -1,11 +1,11 @@
-//! The record of what one queueing simulation measured. A field's doc is the column's documentation.
+//! The record of all metrics of queues. A field's doc is the column's documentation.
 
 crate::record! {
-/// What one queueing simulation measured.
+/// The metrics of one simulation of queues.
 ///
-/// Fields of the name of a field of the summary of batch jobs mean the same and share its column. *Measured* are the
-/// completions after the warm-up, and the time from the last completion of the warm-up (0 without one) to the end of
-/// the run.
+/// A field with the name of a field of the summary of batch jobs has the same meaning and shares its column. *Measured*
+/// are the completions after the warm-up, and the time from the last completion of the warm-up (0 without one) to the end
+/// of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QueueSummary {
     /// Jobs simulated to their end, warm-up included.
@@ -20,7 +20,7 @@ pub struct QueueSummary {
     pub machine_procs: u32,
     /// Simulated time that was measured (s).
     pub measured_s: f64,
-    /// Mean of wait = start - arrival over measured jobs, those that did not wait included (s).
+    /// Mean of wait = start - arrival over measured jobs, including jobs that did not wait (s).
     pub wait_s_mean: f64,
     /// Half-width of the confidence interval of `wait_s_mean` by batch means (s); null without statistics `steady-state`.
     pub wait_s_half_width: Option<f64>,
@@ -102,7 +102,7 @@ pub struct QueueSummary {
     /// serve them too.
     pub lp_theta: Option<Vec<f64>>,
     /// Pairs of linear programs that the policy solved: one at the start and one at each change of the system; null for a
-    /// policy without shares. The columns of their results are those of the start.
+    /// policy without shares. The columns of their results show the programs of the start.
     pub lp_solved_count: Option<u64>,
     /// Capacity c that the shares of the policy serve, as a factor of the arrivals, at most lp_lambda; null for a policy
     /// without shares.

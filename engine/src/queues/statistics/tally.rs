@@ -1,4 +1,4 @@
-//! What is kept of completed jobs: sums by class, and counts for the distribution of response times.
+//! Sums over completed jobs by class, and counts for the distribution of response times.
 use crate::queues::kernel::policy::Completed;
 use crate::queues::kernel::simulation::Observer;
 use crate::series::SeriesPoint;
@@ -14,7 +14,7 @@ pub(super) struct Tally {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct ClassTally {
     pub(super) completed: u64,
-    /// With a wait above 0.
+    /// Jobs with a wait above 0.
     pub(super) waited: u64,
     pub(super) wait_s: f64,
     pub(super) response_s: f64,
@@ -25,7 +25,7 @@ impl Tally {
         Tally { classes: vec![ClassTally::default(); classes], histogram }
     }
 
-    /// Of all classes.
+    /// Sums over all classes.
     pub(super) fn total(&self) -> ClassTally {
         self.classes.iter().fold(ClassTally::default(), |sum, class| sum.join(class))
     }
@@ -57,11 +57,11 @@ impl Observer for Tally {
     }
 }
 
-/// Counts of values by intervals of one width.
+/// Counts of values in intervals of equal width.
 #[derive(Debug, Clone)]
 pub(super) struct Histogram {
     step_s: f64,
-    /// The last counts all values beyond.
+    /// The last element counts the values beyond all intervals.
     counts: Vec<u64>,
 }
 
@@ -78,7 +78,7 @@ impl Histogram {
         self.counts[((value_s / self.step_s) as usize).min(last)] += 1;
     }
 
-    /// The distribution function at 0 and the end of each interval.
+    /// Writes the distribution function at 0 and at the end of each interval.
     pub(super) fn write(&self, series: &'static str, points: &mut Vec<SeriesPoint>) {
         let total = self.counts.iter().sum::<u64>() as f64;
         let mut below = 0_u64;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_distribution_counts_what_lies_below() {
+    fn the_distribution_is_the_share_of_lower_values() {
         let mut histogram = Histogram::new(0.5, 1.5);
         for value in [0.0, 0.4, 0.5, 1.2, 1.6, 99.0, 0.1, 0.2] {
             histogram.add(value);

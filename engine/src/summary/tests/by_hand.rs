@@ -1,4 +1,4 @@
-//! Cases small enough to check with pencil and paper.
+//! Cases that are small enough to check by hand.
 use super::*;
 
 /// Three jobs on 10 procs: (submit, wait, run_top, run, procs).
@@ -16,7 +16,7 @@ fn close(got: f64, expected: f64) {
 }
 
 #[test]
-fn three_jobs() {
+fn job_metrics_of_three_jobs() {
     let s = summary_of(&ROWS, &choice(&[]), 10);
     assert_eq!((s.jobs_count, s.measured_jobs_count, s.warmup_jobs_count, s.cooldown_jobs_count), (3, 3, 0, 0));
     assert_eq!((s.first_submit_s, s.last_finish_s, s.makespan_s), (1000.0, 2200.0, 1200.0));
@@ -64,7 +64,7 @@ fn machine_metrics_of_three_jobs() {
 }
 
 #[test]
-fn classes_have_their_borders_where_they_say() {
+fn jobs_at_the_borders_belong_to_the_documented_classes() {
     let sizes = [1, 2, 8, 9, 32, 33];
     let runs = [599.0, 600.0, 3599.0, 3600.0, 28_799.0, 28_800.0];
     let rows: Vec<Row> = (0_u32..).zip(sizes).zip(runs).map(|((i, n), r)| (0.0, f64::from(i), r, r, n)).collect();
@@ -80,7 +80,7 @@ fn classes_have_their_borders_where_they_say() {
 }
 
 #[test]
-fn gears_lengthen_the_numerator_only() {
+fn gears_lengthen_the_numerator_of_slowdowns_only() {
     // 1000 s at the top gear, executed in 1500 s after a wait of 300 s.
     let jobs = [job(&(0.0, 300.0, 1000.0, 1500.0, 2))];
     let mut outcomes = [outcome(&(0.0, 300.0, 1000.0, 1500.0, 2))];

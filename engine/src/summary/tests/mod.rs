@@ -1,6 +1,8 @@
-//! The summary against plain formulas, by hand and at its edges.
+//! The summary compared with plain formulas and with values computed by hand.
 use super::*;
-use crate::spec::Value;
+use crate::error::SimError;
+use crate::spec::{Choice, Value};
+use crate::workload::Job;
 
 mod by_hand;
 mod reference;
@@ -28,7 +30,7 @@ fn choice(set: &[(&str, Value)]) -> Choice {
     choice
 }
 
-/// What a kernel would measure for these outcomes on a machine of `procs` with one gear, 1 W busy and 0.2 W idle.
+/// The integrals of a kernel for these outcomes on a machine of `procs`, 1 W busy and 0.2 W idle.
 fn integrals(jobs: &[Job], outcomes: &[Outcome], procs: u32, gears: usize) -> Integrals {
     let pairs = || jobs.iter().zip(outcomes);
     let first = jobs.iter().map(|j| j.submit_s).fold(f64::INFINITY, f64::min);

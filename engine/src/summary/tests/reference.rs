@@ -1,4 +1,4 @@
-//! The summary against plain formulas on random jobs.
+//! The summary compared with plain formulas on random jobs.
 use proptest::prelude::*;
 
 use super::*;
@@ -30,7 +30,7 @@ fn assert_close(name: &str, got: Option<f64>, expected: Option<f64>) {
     assert!(same, "{name}: {got:?} instead of {expected:?}");
 }
 
-/// Everything about measured jobs, each field by its own formula.
+/// Checks each metric of measured jobs by its own formula.
 fn assert_job_metrics(s: &Summary, jobs: &[Job], outcomes: &[Outcome], tau: f64) {
     let each =
         |f: &dyn Fn(&Job, &Outcome) -> f64| -> Vec<f64> { jobs.iter().zip(outcomes).map(|(j, o)| f(j, o)).collect() };
@@ -116,7 +116,7 @@ fn assert_classes(s: &Summary, jobs: &[Job], wait: &[f64], short: &[f64]) {
     }
 }
 
-/// Everything about the measured window, by its own formula.
+/// Checks each metric of the measured window by its own formula.
 fn assert_window(s: &Summary, jobs: &[Job], outcomes: &[Outcome], measured: std::ops::Range<usize>, procs: u32) {
     let (begin, end) = (jobs[measured.start].submit_s, jobs[measured.end - 1].submit_s);
     let length = end - begin;

@@ -14,15 +14,15 @@ fn cut(waits: &[f64], set: &[(&str, Value)]) -> std::ops::Range<usize> {
 }
 
 #[test]
-fn fixed_cuts_are_by_jobs_and_by_time() {
+fn fixed_cuts_go_by_jobs_and_by_time() {
     let waits = [0.0; 20];
     let int = Value::Int;
     let real = Value::Real;
     assert_eq!(cut(&waits, &[]), 0..20);
     assert_eq!(cut(&waits, &[("warmup_jobs", int(3)), ("cooldown_jobs", int(2))]), 3..18);
-    // Submits 100, 110, ..., 290: those before 130 and those after 260.
+    // The submits are 100, 110, ..., 290: jobs before 130 and after 260 are cut.
     assert_eq!(cut(&waits, &[("warmup_s", real(30.0)), ("cooldown_s", real(30.0))]), 3..17);
-    // The stricter of the two counts.
+    // The longer of two cuts applies.
     assert_eq!(cut(&waits, &[("warmup_s", real(30.0)), ("warmup_jobs", int(5))]), 5..20);
     assert_eq!(cut(&waits, &[("warmup_s", real(30.0)), ("warmup_jobs", int(1))]), 3..20);
 }
@@ -41,7 +41,7 @@ fn a_cut_shows_in_every_job_metric_but_not_in_the_machine_metrics() {
 }
 
 #[test]
-fn the_window_counts_what_other_jobs_do_inside_it() {
+fn the_window_includes_other_jobs_that_run_or_end_inside_it() {
     // Measured: the second and third job, so the window is [10, 50]. The first job runs from 0 to 30.
     let rows =
         [(0.0, 0.0, 30.0, 30.0, 2), (10.0, 0.0, 10.0, 10.0, 1), (50.0, 0.0, 10.0, 10.0, 4), (60.0, 0.0, 5.0, 5.0, 1)];
@@ -60,16 +60,16 @@ fn mser5_cuts_the_transient() {
     assert_eq!(cut(&waits, &[rule()]), 10..100);
     // On top of the fixed cut.
     assert_eq!(cut(&waits, &[rule(), ("warmup_jobs", Value::Int(7))]), 12..100);
-    // Nothing to cut: the least cut of equal statistics.
+    // Of equal statistics the least cut is taken, here none.
     assert_eq!(cut(&[3.0; 50], &[rule()]), 0..50);
-    // Never more than half, here of nine batches, the rest of three jobs aside.
+    // At most half of the batches, here nine, is cut; the last three jobs make no batch.
     let rising: Vec<f64> = (0..48).map(|i| f64::from(48 - i).powi(4)).collect();
     assert_eq!(cut(&rising, &[rule()]), 20..48);
     // Fewer than five jobs make no batch.
     assert_eq!(cut(&[9.0, 0.0, 0.0], &[rule()]), 0..3);
 }
 
-/// The definition, literally, for every truncation.
+/// Computes the statistic by its definition for every truncation.
 #[test]
 fn mser5_minimises_its_statistic() {
     let waits: Vec<f64> = (0..200).map(|i| (400.0 / f64::from(1 + i)) * f64::from(1 + (i * 7919) % 13)).collect();
@@ -85,7 +85,7 @@ fn mser5_minimises_its_statistic() {
 }
 
 #[test]
-fn cuts_that_leave_nothing_are_refused() {
+fn cuts_that_leave_no_job_are_refused() {
     let jobs: Vec<_> = rows(&[0.0; 4]).iter().map(job).collect();
     let error = check(&choice(&[("warmup_jobs", Value::Int(3)), ("cooldown_jobs", Value::Int(1))]), &jobs);
     let message = error.expect_err("nothing is left").to_string();

@@ -1,8 +1,8 @@
 //! Arrivals with a daily cycle.
 //!
-//! The day has 48 half hours with weights of mean 1. On a warped clock, which runs through half hour i at the pace of its
-//! weight, arrivals are a renewal process: the logarithm of the gap, in seconds of that clock, is gamma distributed.
-//! So gaps are short in the busy hours and long at night, while their mean over a day is that of the gamma.
+//! The day has 48 half hours with weights of mean 1. Arrivals are a renewal process on a warped clock, which runs through
+//! half hour i at the speed of its weight: the logarithm of the gap, in seconds of that clock, is gamma distributed. So
+//! gaps are short in the busy hours and long at night, while their mean over a day is that of the gamma.
 use super::gamma;
 use crate::rng::Philox;
 
@@ -10,10 +10,10 @@ use crate::rng::Philox;
 pub(super) const SLOTS: usize = 48;
 /// Length of a slot (s).
 pub(super) const SLOT_S: f64 = 1800.0;
-/// Half hour of the day, from 1, at which the fitted cycle begins: it covers the half hours 11 ..= 58, those above 48
-/// being the early hours of the day.
+/// Half hour of the day, from 1, at which the fitted cycle begins. It covers the half hours 11 ..= 58, where numbers above
+/// 48 are the early hours of the day.
 const CYCLE_BEGIN: usize = 11;
-/// Greatest natural logarithm of a gap: exp(13) s = 5.1 days; greater draws are repeated.
+/// Greatest natural logarithm of a gap: exp(13) s = 5.1 days; a greater draw is repeated.
 const LOG_GAP_MAX: f64 = 13.0;
 
 /// An endless sequence of arrivals from midnight on.
@@ -24,7 +24,7 @@ pub(super) struct Arrivals {
     stream: Philox,
     /// Half hours since the first midnight.
     slot: u64,
-    /// Position in the slot on the warped clock, in slots: 0 to the slot's weight.
+    /// Position in the slot on the warped clock: from 0 to the slot's weight.
     warped: f64,
 }
 
@@ -34,7 +34,7 @@ impl Arrivals {
         Arrivals { gap, weights: weights(cycle), stream, slot: 0, warped: 0.0 }
     }
 
-    /// Instant of the next arrival: whole seconds since midnight, never less than the one before.
+    /// Instant of the next arrival: whole seconds since midnight, not before the previous arrival.
     pub(super) fn next_s(&mut self) -> f64 {
         let (shape, scale) = self.gap;
         let log = loop {
@@ -58,8 +58,8 @@ impl Arrivals {
     }
 }
 
-/// The weight of each half hour of the day, mean 1: the gamma's probability of [i - 1/2, i + 1/2] for the i-th half hour,
-/// counted from 1 and from [`CYCLE_BEGIN`] on.
+/// The weight of each half hour of the day, with mean 1: the gamma's probability of [i - 1/2, i + 1/2] for half hour i, from
+/// [`CYCLE_BEGIN`] on.
 pub(super) fn weights((shape, scale): (f64, f64)) -> [f64; SLOTS] {
     let mut weights = [0.0; SLOTS];
     for i in CYCLE_BEGIN..CYCLE_BEGIN + SLOTS {

@@ -2,9 +2,9 @@
 
 /// Relative accuracy of the series and the continued fraction.
 const EPSILON: f64 = 1e-15;
-/// Both need about sqrt(shape) steps near the mean; far more than the model's constants take.
+/// Greatest number of steps of both. They need about sqrt(shape) steps near the mean: far fewer for the model's constants.
 const STEPS_MAX: usize = 10_000;
-/// Stands for 0 in a denominator of the continued fraction.
+/// Replaces 0 in denominators of the continued fraction.
 const TINY: f64 = 1e-300;
 
 /// P(X <= x) of a gamma distribution with the given shape and scale (mean shape * scale): the regularised lower

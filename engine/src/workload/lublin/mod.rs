@@ -1,25 +1,23 @@
 //! The workload model of Lublin & Feitelson 2003 for rigid jobs.
 //!
 //! "The workload on parallel supercomputers: modeling the characteristics of rigid jobs", J. Parallel Distrib. Comput.
-//! 63(11), 1105-1122, with the constants of the authors' published program. The model, in this module's words:
+//! 63(11), 1105-1122, with the constants of the authors' published program. The model:
 //! - **Size.** A job is serial, or parallel with log2 of its size two-stage uniform: uniform on [ULow, UMed] with
 //!   probability UProb, else on [UMed, UHi], UHi being log2 of the machine. A share of the parallel jobs has its log2
 //!   rounded, which gives powers of two.
 //! - **Run time.** Its natural logarithm is hyper-gamma: gamma(a1, b1) with probability p, else gamma(a2, b2), where
-//!   p = pa * size + pb falls with the size. Logarithms above 12 (45 h) are drawn again.
+//!   p = pa * size + pb falls with the size. A logarithm above 12 (45 h) is drawn again.
 //! - **Arrivals.** A renewal process on a warped clock ([`arrivals`]): the logarithm of the gap is gamma, the clock runs
 //!   fast at the busy hours of the day.
 //!
-//! Times are whole seconds, as in the program's output; time 0 is midnight. Draws of arrivals, sizes, run times and
-//! estimates come from separate streams: more jobs extend a workload without changing its first jobs.
-//!
-//! The model has no users' estimates. By default none are given (the rules fill in the run time); with
-//! `estimate_factor_max` = f each estimate is the run time times a factor uniform on (1, f).
+//! Times are whole seconds, as in the program's output; time 0 is midnight. Arrivals, sizes, run times and estimates have
+//! separate streams: more jobs extend a workload without changing its first jobs. The model has no users' estimates; the
+//! parameter `estimate_factor_max` adds them.
 use self::arrivals::Arrivals;
 use super::estimates::Estimates;
 use super::{GeneratedJob, Generator};
 use crate::rng::{Philox, Purpose};
-use crate::spec::{Choice, Component, Default, Param, Role, Type};
+use crate::spec::{Choice, Component, Param, Role};
 
 mod arrivals;
 mod gamma;
@@ -40,15 +38,12 @@ pub const COMPONENT: Component = Component {
         super::SYNTHETIC_JOBS,
         super::SYNTHETIC_PROCS,
         super::ESTIMATE_FACTOR_MAX,
-        Param {
-            name: "lublin_types",
-            ty: Type::OneOf(&["combined", "batch-interactive"]),
-            unit: "",
-            default: Default::Text("combined"),
-            identity: true,
-            doc: "`combined` draws all jobs from one set of constants (\"whole sample\"); `batch-interactive` merges two \
+        Param::one_of(
+            "lublin_types",
+            &["combined", "batch-interactive"],
+            "`combined` draws all jobs from one set of constants (\"whole sample\"); `batch-interactive` merges two \
                   independent streams of batch and of interactive jobs, each with its own.",
-        },
+        ),
     ],
     ..Component::BATCH
 };
@@ -61,9 +56,9 @@ pub static GENERATOR: Generator = Generator {
     generate,
 };
 
-/// Memory for more jobs than these is not reserved at once.
+/// Greatest number of jobs for which memory is reserved in advance.
 const RESERVED_JOBS_MAX: usize = 1 << 20;
-/// Greatest natural logarithm of a run time (s): exp(12) = 162,755 s; greater draws are repeated.
+/// Greatest natural logarithm of a run time (s): exp(12) = 162,755 s; a greater draw is repeated.
 const LOG_RUN_MAX: f64 = 12.0;
 
 /// The constants of one type of jobs.
@@ -73,11 +68,11 @@ struct JobType {
     serial_prob: f64,
     /// Share of all jobs that are parallel with log2 of the size rounded, which makes it a power of two.
     pow2_prob: f64,
-    /// log2 of the least parallel size, less (or more) a bit that sets the probability of 2.
+    /// log2 of the least parallel size, with a small offset that sets the probability of size 2.
     ulow: f64,
     /// UHi - UMed: width of the upper of the two uniforms, in log2; 1.5 to 3.5.
     umed_below_uhi: f64,
-    /// log2 of the machine - UHi: how far the widest job stays below the machine, in log2.
+    /// log2 of the machine - UHi: distance of the widest job from the machine, in log2.
     uhi_below_machine: f64,
     /// Probability of the lower uniform; 0.7 to 0.95.
     uprob: f64,
@@ -95,7 +90,7 @@ struct JobType {
     cycle: (f64, f64),
 }
 
-/// All jobs as one type. UHi is given for a machine of 128 nodes in the paper; here it is that of the machine asked for.
+/// All jobs as one type. The paper gives UHi for a machine of 128 nodes; here it follows the size of the machine.
 const COMBINED: JobType = JobType {
     serial_prob: 0.244,
     pow2_prob: 0.576,
@@ -143,7 +138,7 @@ const INTERACTIVE: JobType = JobType {
     cycle: (8.9186, 3.6680),
 };
 
-/// Makes `synthetic_jobs_count` jobs for a machine of `synthetic_procs`, in order of submit. The same (component, seed) gives
+/// Makes `synthetic_jobs_count` jobs for a machine of `synthetic_procs`, in order of submit. The same choice and seed give
 /// the same bits everywhere, and a larger count the same first jobs.
 pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
     let procs = u32::try_from(choice.int("synthetic_procs")).expect("the parameter's range lies within u32");
@@ -156,7 +151,7 @@ pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
     let mut sources: Vec<Source> = (0..).zip(types).map(|(i, &t)| Source::new(t, procs, seed, i)).collect();
     let mut jobs = Vec::with_capacity(count.min(RESERVED_JOBS_MAX));
     while jobs.len() < count {
-        // The type whose next job comes first; of two at one instant the first type.
+        // The type whose next job is submitted first; at equal instants the first type.
         let next = sources.iter_mut().min_by(|a, b| a.submit_s.total_cmp(&b.submit_s));
         let mut job = next.expect("there is at least one type").next_job();
         job.estimate_s = estimates.draw(job.run_s);
@@ -172,7 +167,7 @@ struct Source {
     arrivals: Arrivals,
     size_stream: Philox,
     run_stream: Philox,
-    /// Submit of the job that comes next.
+    /// Submit of the next job.
     submit_s: f64,
 }
 
@@ -194,7 +189,7 @@ impl Source {
     }
 
     fn next_job(&mut self) -> GeneratedJob {
-        let procs = self.sizes.draw(&mut self.size_stream);
+        let procs = self.sizes.draw(&self.constants, &mut self.size_stream);
         let run_s = run_time(&self.constants, procs, &mut self.run_stream);
         let submit_s = std::mem::replace(&mut self.submit_s, self.arrivals.next_s());
         GeneratedJob { submit_s, run_s, estimate_s: None, procs, priority: 1, class: 0 }
@@ -214,53 +209,40 @@ fn run_time(constants: &JobType, procs: u32, stream: &mut Philox) -> f64 {
     }
 }
 
-/// The two-stage uniform sizes on a given machine.
+/// Bounds of the two-stage uniform sizes on a given machine.
 #[derive(Debug, Clone)]
 struct Sizes {
-    serial_prob: f64,
-    pow2_prob: f64,
     ulow: f64,
     umed: f64,
     uhi: f64,
-    uprob: f64,
     /// Greatest size of a job.
     max: u32,
-    /// Greatest power of two that the machine holds.
-    max_pow2: u32,
 }
 
 impl Sizes {
-    /// The model was fitted to 128 nodes; on other machines UHi moves with log2 of the machine and UMed with UHi. Where
-    /// that would put UMed below ULow (under 10 procs), UMed = UHi - 1.5 as the authors advise for 8, and the middle of
-    /// ULow and UHi on smaller machines still.
+    /// The model was fitted to 128 nodes; on other machines UHi moves with log2 of the machine and UMed with UHi. If UMed
+    /// is then below ULow (under 10 procs), UMed = UHi - 1.5, as the authors advise for 8; if that is below ULow, too, UMed
+    /// is the middle of ULow and UHi.
     fn new(constants: &JobType, procs: u32) -> Sizes {
         let machine = libm::log2(f64::from(procs));
         let uhi = (machine - constants.uhi_below_machine).max(machine.min(1.0));
         let ulow = constants.ulow.min(uhi);
         let umed = [uhi - constants.umed_below_uhi, uhi - 1.5, (ulow + uhi) / 2.0];
         let umed = umed.into_iter().find(|&m| m > ulow).unwrap_or(ulow);
-        Sizes {
-            serial_prob: constants.serial_prob,
-            pow2_prob: constants.pow2_prob,
-            ulow,
-            umed,
-            uhi,
-            uprob: constants.uprob,
-            max: procs,
-            max_pow2: 1 << procs.ilog2(),
-        }
+        Sizes { ulow, umed, uhi, max: procs }
     }
 
-    fn draw(&self, stream: &mut Philox) -> u32 {
+    fn draw(&self, constants: &JobType, stream: &mut Philox) -> u32 {
         let kind = stream.uniform();
-        if kind <= self.serial_prob {
+        if kind <= constants.serial_prob {
             return 1;
         }
-        let (low, high) = if stream.chance(self.uprob) { (self.ulow, self.umed) } else { (self.umed, self.uhi) };
+        let is_lower = stream.chance(constants.uprob);
+        let (low, high) = if is_lower { (self.ulow, self.umed) } else { (self.umed, self.uhi) };
         let log = stream.uniform_in(low, high);
-        // Rounding may lead above a machine that is no power of two: then the greatest size that fits.
-        if kind <= self.serial_prob + self.pow2_prob {
-            (1_u32 << libm::floor(log + 0.5) as u32).min(self.max_pow2)
+        // Rounding may lead above a machine whose size is no power of two: then the greatest size that fits is taken.
+        if kind <= constants.serial_prob + constants.pow2_prob {
+            (1_u32 << libm::floor(log + 0.5) as u32).min(1 << self.max.ilog2())
         } else {
             (libm::floor(libm::exp2(log) + 0.5) as u32).min(self.max)
         }

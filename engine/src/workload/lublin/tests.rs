@@ -1,4 +1,4 @@
-//! Properties of the generator that need no log.
+//! Properties of the generator, without a log.
 use super::*;
 use crate::spec::Value;
 
@@ -68,7 +68,7 @@ fn every_machine_size_has_jobs_that_fit() {
 
 /// The published program's example: on 8 nodes UMed should be 1.5.
 #[test]
-fn umed_follows_the_authors_advice() {
+fn umed_of_small_machines_follows_the_authors_advice() {
     let umed = |procs| Sizes::new(&COMBINED, procs).umed;
     assert_eq!((umed(128), umed(256), umed(8)), (4.5, 5.5, 1.5));
     let batch = Sizes::new(&BATCH, 128);
@@ -77,7 +77,7 @@ fn umed_follows_the_authors_advice() {
     assert_eq!((interactive.ulow, interactive.umed, interactive.uhi), (1.0, 3.0, 5.5));
 }
 
-/// Shares of the size distribution against its definition.
+/// Compares shares of sizes with the definition of their distribution.
 #[test]
 fn sizes_have_the_shares_of_the_two_stage_uniform() {
     let sizes: Vec<_> = jobs(100_000, &[], 11).iter().map(|j| j.procs).collect();
@@ -94,7 +94,7 @@ fn sizes_have_the_shares_of_the_two_stage_uniform() {
     assert!((got - expected).abs() < 0.002, "{got} instead of {expected}");
 }
 
-/// Fails when arithmetic, `libm` or the use of a stream changes: then the component's version must rise.
+/// Fails when arithmetic, `libm` or the consumption of a stream changes: then the component's version must be raised.
 #[test]
 fn the_first_jobs_are_exact() {
     let first = |types: &str| -> Vec<_> {

@@ -2,67 +2,59 @@
 use super::WorkloadError;
 use crate::spec::{Choice, Default, Param, Type};
 
-const FIELDS: Type = Type::OneOf(&["none", "queue", "user", "group"]);
+const FIELDS: &[&str] = &["none", "queue", "user", "group"];
 const PAIRS: Type = Type::Reals { min: 0.0, max: 2_147_483_647.0 };
 
-/// Where priorities come from.
-pub(super) const PRIORITY_FROM: Param = Param {
-    name: "priority_from",
-    ty: FIELDS,
-    unit: "",
-    default: Default::Text("none"),
-    identity: true,
-    doc: "Field of the log that gives a job's priority (fields 15, 12 and 13); `none`: that of the generator, in a log 1. \
-          Priority 1 is the highest.",
-};
-/// How priorities are read.
+/// The field with priorities.
+pub(super) const PRIORITY_FROM: Param = Param::one_of(
+    "priority_from",
+    FIELDS,
+    "Field of the log with a job's priority (fields 15, 12 and 13). With `none`, jobs of a generator keep its priority, \
+     and jobs of a log have priority 1. Priority 1 is the highest.",
+);
+/// The mapping from values to priorities.
 pub(super) const PRIORITY_MAP: Param = Param {
     name: "priority_map",
     ty: PAIRS,
     unit: "",
     default: Default::Unset,
-    identity: true,
-    doc: "Pairs of a value of that field and its priority, one after the other ([3, 1, 4, 2]: 3 has priority 1, 4 has 2); \
-          values that are not listed, and jobs without a value, have priority 1. If not given, the value itself is the \
-          priority, from 1 to 255.",
+    doc: "Pairs of a value of the field `priority_from` and its priority, one after the other ([3, 1, 4, 2]: 3 has priority \
+          1, 4 has 2); values that are not listed, and jobs without a value, have priority 1. If not given, the value \
+          itself is the priority, from 1 to 255.",
 };
-/// Where classes come from.
-pub(super) const CLASS_FROM: Param = Param {
-    name: "class_from",
-    ty: FIELDS,
-    unit: "",
-    default: Default::Text("none"),
-    identity: true,
-    doc: "Field of the log that gives a job's class, whose tables of run time and power it follows; `none`: that of the \
-          generator, in a log 1.",
-};
-/// How classes are read.
+/// The field with classes.
+pub(super) const CLASS_FROM: Param = Param::one_of(
+    "class_from",
+    FIELDS,
+    "Field of the log with a job's class, which selects its tables of run time and power. With `none`, jobs of a \
+     generator keep its class, and jobs of a log have class 1.",
+);
+/// The mapping from values to classes.
 pub(super) const CLASS_MAP: Param = Param {
     name: "class_map",
     ty: PAIRS,
     unit: "",
     default: Default::Unset,
-    identity: true,
-    doc: "Pairs of a value of that field and its class (from 1), as in `priority_map`.",
+    doc: "Pairs of a value of the field `class_from` and its class (from 1), as in `priority_map`.",
 };
 
-/// Small numbers from 1 by the value of a field.
+/// Reads priorities or classes, from 1 to 255, from a field of the log.
 #[derive(Debug, Clone)]
 pub(super) struct Labels {
-    /// Position among queue, user and group.
+    /// Index of the field among queue, user and group.
     field: usize,
-    /// By value; without one, the value is the label.
+    /// Labels by value, sorted; without a map, the value is the label.
     map: Option<Vec<(i32, u8)>>,
 }
 
 impl Labels {
-    /// Those that two parameters ask for, if any.
+    /// Labels by the parameters of these names; `None` if no field is chosen.
     pub(super) fn new(choice: &Choice, from: &str, map: &str) -> Result<Option<Labels>, WorkloadError> {
         let pairs = choice.get(map).map(|_| choice.reals(map));
         let Some(field) = ["queue", "user", "group"].iter().position(|name| *name == choice.text(from)) else {
             if pairs.is_some() {
-                let what = format!("`{map}` says what the values of a field mean, but `{from}` names no field");
-                return Err(WorkloadError::Label(what));
+                let why = format!("`{map}` says what the values of a field mean, but `{from}` names no field");
+                return Err(WorkloadError::Label(why));
             }
             return Ok(None);
         };
@@ -80,22 +72,22 @@ impl Labels {
     }
 }
 
+/// The map of a parameter, sorted by value.
 fn read(name: &str, numbers: &[f64]) -> Result<Vec<(i32, u8)>, WorkloadError> {
-    let wrong =
-        |what: String| Err(WorkloadError::Label(format!("`{name}` is a list of pairs of whole numbers: {what}")));
+    let wrong = |why: String| Err(WorkloadError::Label(format!("`{name}` is a list of pairs of whole numbers: {why}")));
     if !numbers.len().is_multiple_of(2) {
         return wrong(format!("it has {} numbers", numbers.len()));
     }
     if let Some(number) = numbers.iter().find(|number| number.fract() != 0.0) {
-        return wrong(format!("{number} is none"));
+        return wrong(format!("{number} is no whole number"));
     }
     if let Some(label) = numbers.iter().skip(1).step_by(2).find(|label| !(1.0..=255.0).contains(*label)) {
-        return wrong(format!("the second of each is from 1 to 255, not {label}"));
+        return wrong(format!("the second number of a pair is from 1 to 255, not {label}"));
     }
     let mut map: Vec<(i32, u8)> = numbers.chunks(2).map(|pair| (pair[0] as i32, pair[1] as u8)).collect();
     map.sort_unstable();
     if let Some(twice) = map.windows(2).find(|two| two[0].0 == two[1].0) {
-        return wrong(format!("{} comes twice", twice[0].0));
+        return wrong(format!("{} occurs twice", twice[0].0));
     }
     Ok(map)
 }
@@ -128,9 +120,9 @@ mod tests {
     fn maps_are_pairs_of_whole_numbers() {
         let error = |from, map: &[f64]| labels(from, Some(map)).unwrap_err().to_string();
         assert!(error("queue", &[1.0]).contains("it has 1 numbers"));
-        assert!(error("queue", &[1.5, 1.0]).contains("1.5 is none"));
+        assert!(error("queue", &[1.5, 1.0]).contains("1.5 is no whole number"));
         assert!(error("queue", &[1.0, 0.0]).contains("from 1 to 255, not 0"));
-        assert!(error("queue", &[1.0, 2.0, 1.0, 3.0]).contains("1 comes twice"));
+        assert!(error("queue", &[1.0, 2.0, 1.0, 3.0]).contains("1 occurs twice"));
         assert!(error("none", &[1.0, 2.0]).contains("names no field"));
     }
 }

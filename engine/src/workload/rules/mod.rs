@@ -1,27 +1,33 @@
-//! Rules from records to jobs: what is kept, filled, sliced and scaled, each with its count.
+//! Rules that turn records into jobs: slices, drop rules, fill rules and scaling, with counts.
 //!
-//! A record passes the slices first, then the drop rules, then the fill rules. Each record is counted once:
+//! Slices apply first, then the drop rules, then the fill rules. Each record is counted once:
 //! `records_count = sliced_out_count + dropped_submit_count + dropped_run_count + dropped_procs_count + jobs`. The fill
 //! counts (`procs_fallback_count`, `procs_missing_count`, `filled_estimate_count`, `overrun_count`) are over the jobs
 //! kept.
 //!
-//! - procs: the field of `procs_field` if it is positive, else the other one, else 1. With `missing_procs = "drop"` a
-//!   record that has neither is dropped.
+//! - procs: the field of `procs_field` if it is positive, else the other field, else 1. With `missing_procs = "drop"` a
+//!   record without a positive count is dropped.
 //! - estimate, `estimates = "user"`: the requested time if it is positive, else `missing_estimate_s`, else the run
 //!   time. With `overrun = "kill"` a job that would run longer than its estimate runs for the estimate and is flagged
 //!   as killed (Etinski et al. 2010); with `"run-on"` it keeps its run time.
-//! - estimate, `estimates = "exact"`: the log's run time. Nothing is killed or filled (Lawson & Smirni 2005).
-//! - submit: `t0 + (submit - t0) * interarrival_factor`, `t0` the least submit time kept. With a factor of 1 the times
-//!   are those of the log, bit by bit.
-//! - priority and class: by `priority_from` and `class_from` from the queue, user or group of the log, else all 1.
+//! - estimate, `estimates = "exact"`: the log's run time. No job is killed, no estimate is filled (Lawson & Smirni 2005).
+//! - submit: `t0 + (submit - t0) * interarrival_factor`, where `t0` is the least submit time kept. A factor of 1 leaves the
+//!   times of the log unchanged, bit by bit.
+//! - priority and class: by `priority_from` and `class_from` from the queue, user or group of the log. Otherwise jobs of a
+//!   generator keep theirs, and jobs of a log have 1.
 //! - order: by submit time after scaling, ties in the order of the file or by job number.
 //!
-//! Jobs wider than the machine (`wide_jobs`) are the kernel's business: workloads are shared by machines.
+//! The kernel handles jobs wider than the machine (`wide_jobs`), because machines share workloads.
 mod labels;
 
 use super::{Job, RuleCounts, WorkloadError};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 use labels::Labels;
+
+/// A bound of a slice of job numbers or records.
+const fn bound(name: &'static str, doc: &'static str) -> Param {
+    Param { name, ty: Type::Int { min: 0, max: i64::MAX }, unit: "", default: Default::Unset, doc }
+}
 
 /// Description of the rules.
 pub const COMPONENT: Component = Component {
@@ -29,110 +35,49 @@ pub const COMPONENT: Component = Component {
     name: "records",
     version: 1,
     source: "Feitelson, Tsafrir & Krakov 2014",
-    doc: "What is done with the records of a log or a generator before they are simulated.",
+    doc: "How the records of a log or a generator become the jobs that are simulated.",
     params: &[
-        Param {
-            name: "procs_field",
-            ty: Type::OneOf(&["requested", "allocated"]),
-            unit: "",
-            default: Default::Text("requested"),
-            identity: true,
-            doc: "Which processor count of the log is taken first; the other is the fallback, then `missing_procs`.",
-        },
-        Param {
-            name: "missing_procs",
-            ty: Type::OneOf(&["one", "drop"]),
-            unit: "",
-            default: Default::Text("one"),
-            identity: true,
-            doc: "A record without any processor count becomes a job of one proc, or is dropped.",
-        },
+        Param::one_of(
+            "procs_field",
+            &["requested", "allocated"],
+            "Which processor count of the log is preferred; the other is the fallback, then `missing_procs` applies.",
+        ),
+        Param::one_of(
+            "missing_procs",
+            &["one", "drop"],
+            "A record without any processor count becomes a job of one proc, or is dropped.",
+        ),
         Param {
             name: "min_run_s",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.0),
-            identity: true,
             doc: "Records with a shorter run time are dropped (those without one, -1, always).",
         },
-        Param {
-            name: "estimates",
-            ty: Type::OneOf(&["user", "exact"]),
-            unit: "",
-            default: Default::Text("user"),
-            identity: true,
-            doc: "What the scheduler knows: the requested time of the log, or the true run time.",
-        },
+        Param::one_of(
+            "estimates",
+            &["user", "exact"],
+            "Estimates that the scheduler uses: the requested times of the log, or the true run times.",
+        ),
         Param {
             name: "missing_estimate_s",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Unset,
-            identity: true,
             doc: "Estimate of a job without a requested time; if not given, its run time.",
         },
-        Param {
-            name: "overrun",
-            ty: Type::OneOf(&["kill", "run-on"]),
-            unit: "",
-            default: Default::Text("kill"),
-            identity: true,
-            doc: "A job that outlives its estimate is killed at it, or runs on.",
-        },
-        Param {
-            name: "wide_jobs",
-            ty: Type::OneOf(&["error", "clamp", "drop"]),
-            unit: "",
-            default: Default::Text("error"),
-            identity: true,
-            doc: "What happens to a job wider than the machine.",
-        },
-        Param {
-            name: "arrival_ties",
-            ty: Type::OneOf(&["file", "job_id"]),
-            unit: "",
-            default: Default::Text("file"),
-            identity: true,
-            doc: "Order of jobs with equal submit times.",
-        },
-        Param {
-            name: "job_number_from",
-            ty: Type::Int { min: 0, max: i64::MAX },
-            unit: "",
-            default: Default::Unset,
-            identity: true,
-            doc: "Slice: first job number (field 1) kept.",
-        },
-        Param {
-            name: "job_number_to",
-            ty: Type::Int { min: 0, max: i64::MAX },
-            unit: "",
-            default: Default::Unset,
-            identity: true,
-            doc: "Slice: first job number after the slice (half-open).",
-        },
-        Param {
-            name: "record_from",
-            ty: Type::Int { min: 0, max: i64::MAX },
-            unit: "",
-            default: Default::Unset,
-            identity: true,
-            doc: "Slice: position (from 0) of the first record kept.",
-        },
-        Param {
-            name: "record_to",
-            ty: Type::Int { min: 0, max: i64::MAX },
-            unit: "",
-            default: Default::Unset,
-            identity: true,
-            doc: "Slice: position of the first record after the slice (half-open).",
-        },
+        Param::one_of("overrun", &["kill", "run-on"], "A job that outlives its estimate is killed at it, or runs on."),
+        Param::one_of("wide_jobs", &["error", "clamp", "drop"], "What happens to a job wider than the machine."),
+        Param::one_of("arrival_ties", &["file", "job_id"], "Order of jobs with equal submit times."),
+        bound("job_number_from", "Slice: first job number (field 1) kept."),
+        bound("job_number_to", "Slice: first job number after the slice (half-open)."),
+        bound("record_from", "Slice: position (from 0) of the first record kept."),
+        bound("record_to", "Slice: position of the first record after the slice (half-open)."),
         Param {
             name: "submit_from_s",
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Unset,
-            identity: true,
             doc: "Slice: least submit time kept, in the log's own seconds.",
         },
         Param {
@@ -140,7 +85,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Unset,
-            identity: true,
             doc: "Slice: first submit time after the slice (half-open).",
         },
         Param {
@@ -148,7 +92,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: 1e9, min_allowed: false, unlimited: false },
             unit: "",
             default: Default::Real(1.0),
-            identity: true,
             doc: "Interarrival times are multiplied by this; below 1 raises the load.",
         },
         Param {
@@ -156,9 +99,8 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 1 << 30 },
             unit: "procs",
             default: Default::Unset,
-            identity: true,
-            doc: "Processors of the machine that the jobs come from, in place of what the log's header says; the \
-                  platform has as many unless its `procs` says otherwise.",
+            doc: "Processors of the machine that the jobs come from, instead of the number in the log's header; the \
+                  platform has this size unless its `procs` says otherwise.",
         },
         labels::PRIORITY_FROM,
         labels::PRIORITY_MAP,
@@ -169,7 +111,7 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
-/// A record of any source. -1 or 0 stands for "not known" as in the Standard Workload Format.
+/// A record of any source. -1 or 0 means "not known", as in the Standard Workload Format.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Raw {
     pub(super) id: i64,
@@ -180,12 +122,12 @@ pub(super) struct Raw {
     pub(super) procs_allocated: i64,
     /// Queue, user and group.
     pub(super) fields: [i32; 3],
-    /// Priority and class if the rules read none from the fields.
+    /// Priority and class, unless the rules read them from the fields.
     pub(super) priority: u8,
     pub(super) class: u8,
 }
 
-/// A half-open slice `[from, to)`; an absent bound is open.
+/// A half-open slice `[from, to)`; a missing bound does not limit.
 #[derive(Debug, Clone, Copy)]
 struct Slice<T> {
     names: [&'static str; 2],
@@ -204,7 +146,7 @@ impl<T: PartialOrd + Copy + std::fmt::Display> Slice<T> {
         }
     }
 
-    /// The bounds that are set, as in a manifest.
+    /// The bounds that are set, as they are written in a manifest.
     fn bounds(&self) -> impl Iterator<Item = String> {
         let bound = |name: &str, value: Option<T>| value.map(|v| format!("{name} = {v}"));
         [bound(self.names[0], self.from), bound(self.names[1], self.to)].into_iter().flatten()
@@ -219,7 +161,7 @@ impl<T: PartialOrd + Copy + std::fmt::Display> Slice<T> {
     }
 }
 
-/// The rules with their parameters read from a component.
+/// The rules of a choice.
 #[derive(Debug, Clone)]
 pub struct Rules {
     allocated_first: bool,
@@ -238,9 +180,10 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Reads the part of [`Role::Rules`].
+    /// The rules of a choice for [`Role::Rules`].
     ///
-    /// Error (final): a slice whose end is not after its beginning; a map of priorities or classes that is none.
+    /// # Errors
+    /// Final: a slice whose end is not after its beginning; an invalid map of priorities or classes.
     pub fn new(choice: &Choice) -> Result<Rules, WorkloadError> {
         Ok(Rules {
             allocated_first: choice.text("procs_field") == "allocated",
@@ -259,7 +202,7 @@ impl Rules {
         })
     }
 
-    /// Makes jobs of records, in order of arrival.
+    /// Turns records into jobs, in order of arrival.
     pub(super) fn apply(&self, records: impl ExactSizeIterator<Item = Raw>) -> (Vec<Job>, RuleCounts) {
         let mut counts = RuleCounts { records_count: records.len() as u64, ..RuleCounts::default() };
         let mut jobs = Vec::with_capacity(self.kept_at_most(records.len()));
@@ -281,13 +224,12 @@ impl Rules {
         (jobs, counts)
     }
 
-    /// Upper bound of the jobs that the record slice leaves, so that a slice of a long log takes little memory.
+    /// Upper bound of the number of jobs inside the slices, so that a slice of a long log takes little memory.
     fn kept_at_most(&self, records: usize) -> usize {
         let bound =
             |b: Option<i64>, open: usize| b.map_or(open, |b| usize::try_from(b).unwrap_or(usize::MAX).min(records));
         let by_position = bound(self.positions.to, records).saturating_sub(bound(self.positions.from, 0));
-        // Job numbers are unique in a log, so that a slice of n numbers holds n jobs at most. Where they are not, the
-        // vector grows.
+        // Job numbers are unique in most logs, so that a slice of n numbers has at most n jobs; otherwise the vector grows.
         let by_number = match (self.job_numbers.from, self.job_numbers.to) {
             (Some(from), Some(to)) => bound(Some(to.saturating_sub(from)), records),
             _ => records,
@@ -296,7 +238,7 @@ impl Rules {
     }
 
     fn in_slice(&self, position: i64, raw: &Raw) -> bool {
-        // A record without a submit time is before every submit slice that has a bound.
+        // A record without a submit time is outside of every submit slice that has a bound.
         self.positions.contains(position)
             && self.job_numbers.contains(raw.id)
             && (self.submits.is_open() || (raw.submit_s >= 0.0 && self.submits.contains(raw.submit_s)))
@@ -338,7 +280,7 @@ impl Rules {
             record,
             killed,
             priority: self.priorities.as_ref().map_or(raw.priority, |labels| labels.of(raw.fields)),
-            // Counted from 1 in manifests.
+            // Labels count from 1, classes from 0.
             class: self.classes.as_ref().map_or(raw.class, |labels| labels.of(raw.fields) - 1),
         }
     }
@@ -362,12 +304,12 @@ impl Rules {
         }
     }
 
-    /// The rules that keep records out, for the message when none is left.
+    /// The number of records that each rule dropped, in words, for the message when no job is left.
     pub(super) fn why_empty(&self, counts: &RuleCounts) -> String {
         let mut why = Vec::new();
-        let mut say = |count: u64, what: String| {
+        let mut say = |count: u64, reason: String| {
             if count > 0 {
-                why.push(format!("{count} {what}"));
+                why.push(format!("{count} {reason}"));
             }
         };
         say(counts.sliced_out_count, format!("outside the slice ({})", self.slices()));

@@ -53,7 +53,7 @@ fn a_plain_record_becomes_a_job_unchanged() {
 }
 
 #[test]
-fn records_without_submit_or_run_time_are_dropped_and_counted_once() {
+fn a_record_without_submit_or_run_time_is_dropped_and_counted_once() {
     let records = [
         (1, -1.0, -1.0, 1, 1, 9.0),
         (2, 0.0, -1.0, 1, 1, 9.0),
@@ -101,7 +101,7 @@ fn records_without_a_processor_count_are_dropped_if_the_rules_say_so() {
 }
 
 #[test]
-fn estimates_are_filled_exact_or_the_users() {
+fn estimates_are_requested_filled_or_exact() {
     let records = [(1, 0.0, 100.0, 1, 1, 200.0), (2, 0.0, 100.0, 1, 1, -1.0), (3, 0.0, 100.0, 1, 1, 0.0)];
     let shown = |rules: &[(&str, Value)]| {
         let workload = made(&records, rules);
@@ -164,7 +164,7 @@ fn a_record_without_a_submit_time_is_in_no_submit_slice() {
 }
 
 #[test]
-fn slices_of_nothing_are_refused_with_their_bounds() {
+fn an_empty_slice_is_refused_with_its_bounds() {
     for (rules, wanted) in [
         (
             [("job_number_from", Value::Int(7)), ("job_number_to", Value::Int(7))],
@@ -187,7 +187,7 @@ fn slices_of_nothing_are_refused_with_their_bounds() {
 }
 
 #[test]
-fn a_workload_without_jobs_says_which_rule_took_them() {
+fn the_error_for_an_empty_workload_counts_the_records_of_each_rule() {
     let message =
         |records: &[_], rules: &[_]| build(&spec(rules), Some(&log(records))).expect_err("is empty").to_string();
     let records = [(1, -1.0, -1.0, 1, 1, 9.0), (2, 0.0, 3.0, 1, 1, 9.0), (3, 0.0, 3.0, 1, 1, 9.0)];
@@ -224,5 +224,5 @@ fn ties_of_arrival_are_in_file_or_number_order() {
     assert_eq!(ids(&made(&records, &[])), [7, 9, 4, 1]);
     assert_eq!(ids(&made(&records, &[("arrival_ties", text("job_id"))])), [7, 1, 4, 9]);
     let positions: Vec<u64> = made(&records, &[]).jobs.iter().map(|j| j.record).collect();
-    assert_eq!(positions, [3, 1, 2, 4], "records are counted in the file's order");
+    assert_eq!(positions, [3, 1, 2, 4], "records have numbers in the file's order");
 }

@@ -3,7 +3,7 @@
 /// The `; Key: value` comments of a log in file order, all keys kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
-    /// Key and value, both without blanks around them. A key may occur often (`Queue`, `Note`).
+    /// Key and value, both without surrounding blanks. A key may occur several times (`Queue`, `Note`).
     pub fields: Vec<(String, String)>,
 }
 
@@ -34,7 +34,7 @@ impl Header {
         self.number("UnixStartTime")
     }
 
-    /// Takes a comment line (from its `;`) into the header if it is of the form `; Key: value`.
+    /// Adds a comment line (from its `;`) to the header if it is of the form `; Key: value`.
     pub(super) fn read(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_start_matches(|c: char| c == ';' || c.is_ascii_whitespace());

@@ -1,13 +1,12 @@
-//! Standard Workload Format: reader of version 2.2 logs as they really are.
+//! Reader of logs in the Standard Workload Format 2.2, with the deviations of published logs.
 //!
 //! A record is a line of 18 numbers between blanks; `;` starts a comment, and comments of the form `; Key: value` are
-//! the header. Published logs bend the format, and the reader accepts what they do: decimals in any field, tabs,
-//! carriage returns, blank lines, comments between records, a missing final newline, unsorted records, gaps in the
-//! ids, header keys indented or right after the `;`, values with trailing text. What cannot be read is an error that
-//! names file, line and field; a number is never guessed.
+//! the header. The reader accepts deviations that occur in published logs: decimals in any field, tabs, carriage returns,
+//! blank lines, comments between records, a missing final newline, unsorted records, gaps in the ids, header keys indented
+//! or right after the `;`, values with trailing text. Any other line is an error that names file, line and field; a number
+//! is never guessed.
 //!
-//! The reader only reads: which records are used and how missing values (-1) are filled is decided by
-//! [`super::rules`].
+//! [`super::rules`] decides which records are used and how missing values (-1) are filled.
 //!
 //! Invariants: no input makes [`parse`] panic, and every number in a [`Record`] is finite and at most 2^53 in size.
 
@@ -66,7 +65,7 @@ const FIELD_NAMES: [&str; FIELDS] = [
     "think time",
 ];
 
-/// One record of a log, with the fields that simulations and statistics use. -1 stands for "not known".
+/// One record of a log, with the fields that simulations and statistics use. -1 means "not known".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Record {
     /// Job number (field 1): 0 or more, not always ascending, with gaps.
@@ -98,7 +97,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record without a field that is known: what a format lacks.
+    /// A record without known fields, for struct updates in formats with fewer fields.
     pub const UNKNOWN: Record = Record {
         id: 0,
         submit_s: -1.0,
@@ -116,7 +115,7 @@ impl Record {
     };
 }
 
-/// A log as read: header and records in file order.
+/// A parsed log: header and records in file order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SwfLog {
     /// Name of the file, for messages.
@@ -155,7 +154,7 @@ pub enum SwfError {
         /// Whether the file ends within this line: then it was probably cut.
         last_line: bool,
     },
-    /// A field is not what the format allows there.
+    /// The format does not allow the value of a field.
     #[error("{file}, line {line}, field {field} ({name}): expected {expected}, found `{found}`{}", cut(*.last_line))]
     Field {
         /// The log.
@@ -166,31 +165,31 @@ pub enum SwfError {
         field: usize,
         /// The field's name.
         name: &'static str,
-        /// What the format allows.
+        /// The values that the format allows.
         expected: &'static str,
         /// The text of the field; unprintable bytes escaped, long ones cut.
         found: String,
         /// Whether the file ends within this line: then it was probably cut.
         last_line: bool,
     },
-    /// A line is not what its format says.
+    /// A line does not follow its format.
     #[error("{file}, line {line}: {what}")]
     Line {
         /// The log.
         file: String,
         /// Line of the file, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
-    /// The bytes are those of an archive, not of a text.
+    /// The bytes are compressed, not text.
     #[error("{file}: this is {what} data, not text: decompress it first or give the file its usual ending ({ending})")]
     Compressed {
         /// The log.
         file: String,
-        /// Kind of archive.
+        /// Kind of compression.
         what: &'static str,
-        /// File name ending by which it is recognised.
+        /// Usual ending of such a file's name.
         ending: &'static str,
     },
 }
@@ -201,7 +200,7 @@ fn cut(last_line: bool) -> &'static str {
 
 /// Reads a log. `file` is its name for messages.
 ///
-/// Memory: 72 bytes a record beside `bytes`. Errors are final and name the first line that cannot be read.
+/// Memory: 72 bytes for each record, besides `bytes`. Errors are final and name the first line that cannot be read.
 pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
     for (magic, what, ending) in [(&b"\x1f\x8b"[..], "gzip", ".gz"), (&b"\x28\xb5\x2f\xfd"[..], "zstd", ".zst")] {
         if bytes.starts_with(magic) {
@@ -231,24 +230,24 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
     Ok(log)
 }
 
-/// Upper bound of the records in a text: lines, and a record has at least 36 bytes. Counted first because that costs
-/// little and a growing vector would hold its contents twice.
+/// Upper bound of the records in a text: the number of lines, and a record has at least 36 bytes. Counting first costs
+/// little, whereas a growing vector would hold its contents twice.
 fn records_at_most(bytes: &[u8]) -> usize {
     let mut lines = 1usize;
-    // Blocks of at most 255 bytes count in a byte, which the compiler turns into vector code.
+    // A byte can count a block of at most 255 bytes, which the compiler turns into vector code.
     for block in bytes.chunks(255) {
         lines += usize::from(block.iter().map(|b| u8::from(*b == b'\n')).sum::<u8>());
     }
     lines.min(bytes.len() / (2 * FIELDS) + 1)
 }
 
-/// What is wrong with a line, before it is put into words.
+/// The problem of a line, before [`explain`] adds its place and text.
 enum Problem {
     FieldCount,
     Field { index: usize, expected: &'static str },
 }
 
-/// Reads the record at the cursor, which then stands at the end of the line's fields.
+/// Reads the record at the cursor and moves the cursor to the end of the line's fields.
 fn read_record(cursor: &mut number::Cursor<'_>, line: u64) -> Result<Record, Problem> {
     let mut values = [0f64; FIELDS];
     for (index, value) in values.iter_mut().enumerate() {
@@ -318,7 +317,7 @@ fn label(values: &[f64; FIELDS], index: usize) -> Result<i32, Problem> {
     Ok(whole(values, index, -f64::from(i32::MAX), f64::from(i32::MAX))? as i32)
 }
 
-/// Puts a problem of the line that begins at `start` into words.
+/// The error for a problem of the line that begins at `start`.
 #[cold]
 fn explain(problem: Problem, bytes: &[u8], start: usize, file: &str, line: u64) -> SwfError {
     let end = bytes[start..].iter().position(|b| *b == b'\n').map(|n| start + n);

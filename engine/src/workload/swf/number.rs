@@ -1,16 +1,16 @@
-//! The numbers of a record, read byte by byte: this is where the time of reading a log goes.
+//! Reads the numbers of a record byte by byte. Most of the time of reading a log is spent here.
 
-/// Greatest size of a number: up to here every whole number is an exact `f64`.
+/// Greatest absolute value of a number: up to it every whole number is an exact `f64`.
 pub(super) const LARGEST: f64 = (1u64 << 53) as f64;
 
-/// Whole numbers with at most this many digits cannot overflow and are below [`LARGEST`].
+/// Greatest number of digits with which a whole number is surely below [`LARGEST`].
 const SAFE_DIGITS: usize = 15;
 
 /// 10^0 to 10^15, all exact.
 const POWERS_OF_TEN: [f64; SAFE_DIGITS + 1] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// Why a field is not a number that can be used.
+/// Why a field cannot be used as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberProblem {
     NotANumber,
@@ -27,7 +27,7 @@ fn ends_field(byte: Option<&u8>) -> bool {
     byte.is_none_or(|b| is_blank(*b) || *b == b'\n')
 }
 
-/// Reads up to `most` digits behind those of `value`: the value of all, and how many were read.
+/// Appends up to `most` digits to `value`; returns the new value and the number of digits.
 #[inline]
 fn digits(bytes: &[u8], mut value: i64, most: usize) -> (i64, usize) {
     let mut count = 0;
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Goes to the next byte of this line that is not blank and returns it; `None` at the end of the line.
+    /// Moves to the next byte of this line that is not blank and returns it; `None` at the end of the line.
     #[inline]
     pub(super) fn skip_blanks(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// The bytes up to the line's end, which become read.
+    /// Reads the bytes up to the line's end.
     pub(super) fn rest_of_line(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         let line = &rest[..rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len())];
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
         line
     }
 
-    /// Goes behind the line feed at the cursor.
+    /// Moves past the line feed at the cursor.
     pub(super) fn next_line(&mut self) {
         debug_assert!(self.at_end() || self.bytes[self.at] == b'\n', "a line is read to its end");
         self.at += 1;
@@ -112,14 +112,14 @@ impl<'a> Cursor<'a> {
         self.decimal()
     }
 
-    /// Reads a number with an exponent, with many digits, or in another form than most.
+    /// Reads a number with an exponent, with many digits, or of another rare form.
     #[cold]
     fn decimal(&mut self) -> Result<f64, NumberProblem> {
         let rest = &self.bytes[self.at..];
         let end = rest.iter().position(|b| is_blank(*b) || *b == b'\n').unwrap_or(rest.len());
         let field = &rest[..end];
         let allowed = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E');
-        // Names such as `inf` and `nan`, which the library would read, are no numbers here.
+        // The standard library would also read names such as `inf` and `nan`.
         let text = std::str::from_utf8(field).ok().filter(|_| field.iter().all(allowed));
         let value: f64 = text.and_then(|t| t.parse().ok()).ok_or(NumberProblem::NotANumber)?;
         if value.abs() > LARGEST {

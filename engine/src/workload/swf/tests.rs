@@ -39,7 +39,7 @@ fn reads_the_fields_that_are_used() {
 }
 
 #[test]
-fn accepts_blanks_line_ends_comments_and_blank_lines_as_they_occur() {
+fn accepts_all_blanks_line_ends_comments_and_blank_lines_of_published_logs() {
     let wanted = Record { line: 4, ..only(LINE) };
     let tabs = LINE.replace(' ', "\t \t");
     for body in [
@@ -56,7 +56,7 @@ fn accepts_blanks_line_ends_comments_and_blank_lines_as_they_occur() {
 }
 
 #[test]
-fn accepts_decimals_in_every_field_where_they_are_whole_or_a_time() {
+fn accepts_decimals_in_times_and_whole_decimals_in_other_fields() {
     let r = only("1.0 0.5 5.25 100.125 4.0 3.75 1e3 4 2.5e2 -1.0 271 3 1 -1 1 -1 -1 -0.5");
     assert_eq!((r.id, r.submit_s, r.wait_s, r.run_s, r.requested_s), (1, 0.5, 5.25, 100.125, 250.0));
     assert_eq!((r.procs_allocated, r.status), (4, 271));
@@ -66,7 +66,7 @@ fn accepts_decimals_in_every_field_where_they_are_whole_or_a_time() {
 }
 
 #[test]
-fn says_where_a_record_is_wrong_and_what_was_found() {
+fn an_error_names_line_and_field_and_quotes_the_value() {
     let field = |n: usize, text: &str| {
         let mut fields: Vec<&str> = LINE.split(' ').collect();
         fields[n - 1] = text;
@@ -94,7 +94,7 @@ fn says_where_a_record_is_wrong_and_what_was_found() {
 }
 
 #[test]
-fn counts_the_fields_of_a_line() {
+fn a_record_with_fewer_or_more_than_18_fields_is_an_error() {
     let short = LINE.rsplit_once(' ').expect("has blanks").0;
     assert_eq!(message(&format!("{short}\n")), "a.swf, line 1: a record has 18 fields, this line has 17");
     assert_eq!(message(&format!("{LINE} 7\n")), "a.swf, line 1: a record has 18 fields, this line has 19");
@@ -112,14 +112,14 @@ fn counts_the_fields_of_a_line() {
 }
 
 #[test]
-fn recognises_archives() {
+fn compressed_files_are_recognised() {
     assert!(parse(b"\x1f\x8b\x08abc", "a.swf").expect_err("gzip").to_string().contains("gzip data, not text"));
     assert!(parse(b"\x28\xb5\x2f\xfdabc", "a.swf").expect_err("zstd").to_string().contains("(.zst)"));
     assert_eq!(parse(format!("\u{feff}{LINE}").as_bytes(), "a").expect("byte order mark").records.len(), 1);
 }
 
 #[test]
-fn reads_headers_as_they_occur() {
+fn reads_headers_of_published_logs() {
     let header = |text: &str| read(text).expect("reads").header;
     let h = header(
         ";Version: SWF v2\n;\t  MaxProcs:\t1664 (72, 1368, 224)\n; MaxNodes: 184  ( 6,  171,   7)\r\n;UnixStartTime: 1007061086\n\

@@ -1,4 +1,4 @@
-//! Servers that leave and come back, speeds and arrivals that change.
+//! Systems that change: servers leave and return, speeds and arrivals change.
 use powersweep_engine::queues::policies::classes::{Changing, Fcfs, Lpas, Phase, Rescaled};
 use powersweep_engine::queues::{Arrivals, Listed, State};
 use powersweep_engine::{Role, Value};
@@ -12,7 +12,7 @@ fn phase(at_s: f64, speeds: &[f64], shares: Option<&[f64]>) -> Phase {
 }
 
 #[test]
-fn a_stream_runs_faster_where_its_factor_is_greater() {
+fn arrivals_are_denser_where_the_factor_is_greater() {
     let inner = Listed::new(&[1.0, 2.0, 3.0, 5.0, 6.0, 7.0].map(|s| (s, 1.0, 0)));
     let mut arrivals = Rescaled::new(inner, vec![(0.0, 1.0), (2.0, 2.0), (4.0, 0.5)]);
     let times: Vec<f64> = (0..7).map(|_| arrivals.next().arrived_s).collect();
@@ -20,7 +20,7 @@ fn a_stream_runs_faster_where_its_factor_is_greater() {
 }
 
 #[test]
-fn a_server_that_leaves_ends_its_task_and_one_that_comes_back_takes_the_next() {
+fn a_leaving_server_completes_its_job_and_a_returning_server_takes_the_next() {
     let phases = vec![
         phase(0.0, &[1.0, 1.0], None),
         phase(2.0, &[1.0, 0.0], None),
@@ -31,7 +31,7 @@ fn a_server_that_leaves_ends_its_task_and_one_that_comes_back_takes_the_next() {
     let mut table = table(&[[1.0, 1.0]]);
     table.off_w = vec![0.0; 2];
     let (rows, servers) = run(table, Changing::new(Fcfs::new(1), phases), &jobs, 10.0);
-    // Server 1 is gone from 3 to 6. At 8 server 0 has done 3 of 4; the rest takes half a second.
+    // Server 1 is off from 3 to 6. At 8 server 0 has done 3 of 4; the remaining work takes half a second.
     assert_eq!(rows, [(0, 0, 0.0, 5.0), (1, 1, 1.0, 3.0), (2, 0, 5.0, 8.5), (3, 1, 6.0, 7.0)]);
     assert_eq!(servers.in_state_s(1, State::Off), 3.0);
     let busy_s = 5.0 + 2.0 + 3.5 + 1.0;
@@ -44,7 +44,7 @@ fn new_shares_wake_a_sleeping_server() {
     let policy = Changing::new(Lpas::new(vec![0.5], 1), phases);
     let jobs = [(1.0, 2.0, 0), (3.2, 2.0, 0), (6.0, 1.0, 0)];
     let (rows, servers) = run(table(&[[1.0]]), policy, &jobs, 8.0);
-    // Asleep from 3, until 4 by the old share: the timer of 4 is void.
+    // By the old share the server would sleep from 3 to 4: the timer of 4 is void.
     assert_eq!(rows, [(0, 0, 1.0, 3.0), (1, 0, 3.25, 5.25), (2, 0, 6.0, 7.0)]);
     assert_eq!(servers.in_state_s(0, State::Asleep), 0.25);
 }
@@ -66,21 +66,21 @@ fn programs_are_solved_at_every_change() {
     assert_eq!(changing.problems(), Vec::<String>::new());
     let summary = row(&with(&changing, lpas(1.0)));
     assert_eq!(summary.lp_solved_count, Some(4));
-    assert!((summary.lp_lambda.expect("of the start") - 2.336).abs() < 1e-9);
-    assert!(summary.group_utilization[6] < 0.51, "away half of the time: {:?}", summary.group_utilization);
+    assert!((summary.lp_lambda.expect("it has one") - 2.336).abs() < 1e-9, "lambda* of the start");
+    assert!(summary.group_utilization[6] < 0.51, "off half of the time: {:?}", summary.group_utilization);
     let expected = 24.5 * (1000.0 + 1.5 * 1000.0 + 0.5 * 1000.0);
     assert!((summary.measured_jobs_count as f64 / expected - 1.0).abs() < 0.03, "{}", summary.measured_jobs_count);
     for kind in ["class-fcfs", "class-pme"] {
         let summary = row(&with(&changing, choice(Role::Policy, kind, &[])));
         assert_eq!(summary.lp_solved_count, None);
-        assert!(summary.group_utilization[6] < 0.51, "{kind}: away half of the time");
-        // Half of the time without power: 1500 s of 7 * 3000 s.
+        assert!(summary.group_utilization[6] < 0.51, "{kind}: off half of the time");
+        // Group 7 is off for half of the 3000 s.
         assert!((summary.asleep_proc_h * 3600.0 - 1500.0).abs() < 1.0, "{kind}: {}", summary.asleep_proc_h * 3600.0);
     }
 }
 
 #[test]
-fn changes_that_cannot_be() {
+fn impossible_changes_are_refused() {
     let good = spec(&systems::structured(1.0));
     let with_lists = |role: Role, lists: &[(&str, &[f64])]| {
         let mut spec = good.clone();

@@ -1,5 +1,5 @@
-//! The suite that every policy of queues passes, for each registered policy of classes of jobs. `POWERSWEEP_COMPONENT` keeps to
-//! one of them.
+//! The conformance suite of policies of queues, for each registered policy of classes of jobs. With `POWERSWEEP_COMPONENT`,
+//! only the policy of this name is tested.
 use powersweep_engine::components;
 use powersweep_engine::lp::System;
 use powersweep_engine::queues::policies::classes::{Rescaled, Visitor, visit};
@@ -10,22 +10,22 @@ use proptest::prelude::*;
 
 use super::properties::systems;
 use super::tables::{choice, reals, spec, with};
-use crate::queueing::conforms;
+use crate::queues::conforms;
 
-const TASKS: u64 = 600;
+const JOBS: u64 = 600;
 
-/// Runs the suite on what it is shown; gives the number of completed jobs.
+/// The visitor that runs the suite and returns the number of completed jobs.
 struct Suite;
 
 impl Visitor for Suite {
     type Output = u64;
 
     fn visit<P: QueuePolicy>(self, table: ServerTable, arrivals: Rescaled<Poisson>, policy: P) -> u64 {
-        conforms(&policy, &table, &arrivals, TASKS).len() as u64
+        conforms(&policy, &table, &arrivals, JOBS).len() as u64
     }
 }
 
-/// A policy with parameters that do something on systems of these tests, where jobs take about a second.
+/// A policy with parameters that have an effect on the systems of these tests, where jobs take about a second.
 fn sample(component: &Component, lpas_share: f64, over: &str) -> Choice {
     let real = |name, value| (name, Value::Real(value));
     match component.name {
@@ -41,7 +41,7 @@ fn sample(component: &Component, lpas_share: f64, over: &str) -> Choice {
     }
 }
 
-/// Specs of a system under each registered policy that goes with it.
+/// Specs of a system under each registered policy that fits it.
 fn under_each_policy(base: &SimSpec, lpas_share: f64, over: &str) -> Vec<SimSpec> {
     let wanted = std::env::var("POWERSWEEP_COMPONENT").ok();
     let components = components::of(Role::Policy).filter(|e| wanted.as_ref().is_none_or(|wanted| e.name == wanted));
@@ -53,13 +53,13 @@ fn conform(specs: &[SimSpec]) {
     for spec in specs {
         let name = spec.choice(Role::Policy).component().name;
         let completed = visit(spec, Suite).expect("it is a policy of classes");
-        // A server of LPAS whose classes have had their share stays free until one that has not arrives: the last jobs
-        // may wait for ever.
-        assert!(completed == TASKS || name == "class-lpas", "{name}: {completed}");
+        // A server of LPAS stays free for the next arrival of an eligible class, so that the last jobs of other classes may
+        // wait for ever.
+        assert!(completed == JOBS || name == "class-lpas", "{name}: {completed}");
     }
 }
 
-/// Up to 3 changes of every server's speed and of all arrivals; a server may leave, but not server 0.
+/// Up to 3 changes of all servers' speeds and of the arrivals; every server but server 0 may leave.
 fn changes(machines: usize) -> impl Strategy<Value = Vec<(f64, f64, Vec<f64>)>> {
     let speed = prop_oneof![1 => Just(0.0), 1 => Just(1.0), 2 => 0.3_f64..2.0];
     let change = (1.0_f64..60.0, 0.3_f64..2.0, proptest::collection::vec(speed, machines));
@@ -94,8 +94,8 @@ fn changed(base: &SimSpec, changes: &[(f64, f64, Vec<f64>)]) -> SimSpec {
     spec
 }
 
-/// The system with servers that can all execute everything, as ordered-beta assumes: otherwise its timers go on for ever
-/// beside jobs whose servers are switched off.
+/// The system with servers that can execute every class, as ordered-beta assumes: otherwise its timers go on for ever while
+/// jobs wait for servers that are switched off.
 fn able(system: &System) -> System {
     let cells = || (0..system.classes()).flat_map(|i| (0..system.machines()).map(move |j| (i, j)));
     let rates = cells().map(|(i, j)| system.rate_per_s(i, j).max(0.3)).collect();
@@ -132,7 +132,7 @@ proptest! {
     ) {
         let mut base = spec(&system);
         base.seed = seed;
-        // Those under which servers do not change, with arrivals that do.
+        // For policies under which servers do not change: only the arrivals change.
         let mut arrivals_alone = changed(&base, &changes);
         arrivals_alone.choose(base.choice(Role::Platform).clone());
         conform(&under_each_policy(&changed(&base, &changes), share, "period"));

@@ -1,4 +1,4 @@
-//! Al-Daoud, Al-Azzoni & Down 2011: what the paper prints.
+//! Al-Daoud, Al-Azzoni & Down 2011: published values, and tests of the paper's policies.
 mod changes;
 mod conforming;
 mod programs;

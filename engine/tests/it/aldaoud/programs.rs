@@ -1,4 +1,4 @@
-//! LP (1) and LP (2). Exact values come from a simplex method in rational numbers.
+//! LP (1) and LP (2). Exact values were computed by a simplex method in rational numbers.
 use powersweep_engine::lp::{self, Allocation, Capacity, LpError, System};
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn all_near(found: &[f64], expected: &[f64], tolerance: f64) {
     assert!(!far, "{found:?} is not {expected:?} within {tolerance}");
 }
 
-/// lambda* and its programs: shares are feasible, and the capacity is reached.
+/// Solves LP (1) and checks lambda*; the shares must be feasible and reach it.
 fn solved(system: &System, lambda: f64) -> Capacity {
     let capacity = lp::capacity(system).expect("it has an optimum");
     near(capacity.lambda, lambda, 1e-6);
@@ -22,6 +22,7 @@ fn solved(system: &System, lambda: f64) -> Capacity {
     capacity
 }
 
+/// Solves LP (2) and checks the power; the shares must be feasible.
 fn allocated(system: &System, capacity: &Capacity, target: f64, power_w: f64) -> Allocation {
     let allocation = lp::allocation(system, capacity, target).expect("it has an optimum");
     near(allocation.power_w, power_w, 1e-6 * power_w.max(1.0));
@@ -49,7 +50,7 @@ fn midpoint(capacity: &Capacity) -> f64 {
 }
 
 #[test]
-fn the_worked_example() {
+fn the_worked_example_has_its_exact_solution() {
     let system = systems::worked();
     let capacity = solved(&system, 30.0 / 17.0);
     let theta = [0.0, 6.0 / 17.0, 1.0, 11.0 / 17.0];
@@ -59,7 +60,7 @@ fn the_worked_example() {
 }
 
 #[test]
-fn experiments_1_and_2() {
+fn experiments_1_and_2_have_their_exact_solutions() {
     let system = systems::experiment_1();
     let capacity = solved(&system, 6764.0 / 3963.0);
     allocated(&system, &capacity, capacity.lambda, 474.342_370_877_989_8);
@@ -74,7 +75,7 @@ fn experiments_1_and_2() {
 }
 
 #[test]
-fn the_cluster_of_section_5_2() {
+fn the_cluster_of_section_5_2_has_its_exact_solutions() {
     let lambda = 23_628_389_400.0 / 9_746_887_511.0;
     let heterogeneous = [
         (1.15, 999.909_800_981_158_7),
@@ -95,14 +96,14 @@ fn the_cluster_of_section_5_2() {
         let capacity = solved(&system, lambda);
         for (target, power_w) in powers {
             let allocation = allocated(&system, &capacity, target, power_w);
-            // The paper's 2.4242 is lambda* rounded up: nothing could serve it.
+            // The paper's 2.4242 is lambda* rounded up, which no shares can serve.
             assert_eq!(allocation.capacity, target.min(capacity.lambda));
         }
     }
 }
 
 #[test]
-fn equal_machines_share_evenly() {
+fn equal_machines_have_equal_shares() {
     let system = systems::cluster_homogeneous();
     let capacity = lp::capacity(&system).expect("it has an optimum");
     let allocation = lp::allocation(&system, &capacity, 1.3561).expect("it has an optimum");
@@ -115,9 +116,9 @@ fn equal_machines_share_evenly() {
     }
 }
 
-/// Table 5: loads at the midpoint as the arrivals fall.
+/// Table 5: loads at the midpoint for decreasing arrivals.
 #[test]
-fn machines_leave_in_the_order_of_their_betas() {
+fn machines_lose_their_loads_in_the_order_of_their_betas() {
     let rows: [(f64, f64, [f64; 7]); 11] = [
         (2.2, 0.9418, [1.0, 1.0, 1.0, 1.0, 1.0, 0.83, 1.0]),
         (2.0, 0.8562, [1.0, 1.0, 1.0, 1.0, 1.0, 0.58, 1.0]),
@@ -141,7 +142,7 @@ fn machines_leave_in_the_order_of_their_betas() {
 }
 
 #[test]
-fn section_6() {
+fn the_systems_of_section_6_have_their_exact_solutions() {
     let system = systems::structured(1.0);
     let capacity = solved(&system, 2.336);
     allocated(&system, &capacity, capacity.lambda, 316.6416);
@@ -153,7 +154,7 @@ fn section_6() {
 }
 
 #[test]
-fn what_a_machine_cannot_execute_it_gets_no_share_of() {
+fn a_machine_has_no_share_of_a_class_that_it_cannot_execute() {
     let rates = vec![2.0, 0.0, 1.0, 3.0];
     let system = System::new(vec![1.0, 1.0], rates, vec![5.0, 5.0, 5.0, 5.0], vec![1.0, 1.0]).expect("a system");
     let capacity = solved(&system, 2.0);
@@ -161,10 +162,10 @@ fn what_a_machine_cannot_execute_it_gets_no_share_of() {
 }
 
 #[test]
-fn systems_that_cannot_be() {
+fn impossible_systems_are_refused() {
     let wrong = |arrivals: &[f64], rates: &[f64], busy: &[f64], idle: &[f64]| {
         let system = System::new(arrivals.to_vec(), rates.to_vec(), busy.to_vec(), idle.to_vec());
-        system.expect_err("it cannot be").to_string()
+        system.expect_err("it is impossible").to_string()
     };
     let cases = [
         (wrong(&[1.0], &[1.0, 1.0], &[1.0], &[0.0]), "need 1 rates, not 2"),
@@ -179,7 +180,7 @@ fn systems_that_cannot_be() {
     }
 }
 
-/// A system whose numbers are those of another times factors: of each class's jobs, of all times, of all powers.
+/// A system in other units: of each class's work, of time and of power.
 fn rescaled(system: &System, classes: &[f64], time: f64, power: f64) -> System {
     let cells = || (0..system.classes()).flat_map(|i| (0..system.machines()).map(move |j| (i, j)));
     let arrivals = system.arrivals_per_s().iter().zip(classes).map(|(rate, class)| rate * class * time).collect();
@@ -190,8 +191,8 @@ fn rescaled(system: &System, classes: &[f64], time: f64, power: f64) -> System {
 }
 
 #[test]
-fn units_far_apart() {
-    // Each class takes 1/3 and 1/10 of a machine at lambda 1; both machines are equal.
+fn units_that_are_far_apart_do_not_disturb() {
+    // At lambda 1 the classes take 1/3 and 1/10 of a machine; both machines are equal.
     let system = System::new(vec![100.0, 1e-6], vec![300.0, 300.0, 1e-5, 1e-5], vec![9.0; 4], vec![1.0; 2]);
     let system = system.expect("a system");
     let capacity = solved(&system, 60.0 / 13.0);
@@ -203,7 +204,7 @@ fn units_far_apart() {
         1e-9,
     );
 
-    // The worked example with slow machines: all of it is overloaded.
+    // The worked example with slow machines, which are overloaded.
     let worked = systems::worked();
     let rates = [9e-9, 5e-9, 2e-9, 1e-9].to_vec();
     let slow =
@@ -217,18 +218,18 @@ fn units_far_apart() {
 }
 
 #[test]
-fn numbers_too_far_apart_are_an_error_not_another_optimum() {
-    // Class 2 needs 1e-12 of a machine: less than what counts as a share.
+fn numbers_that_are_too_far_apart_are_an_error() {
+    // Class 2 needs 1e-12 of a machine, which is less than the least share.
     let system = System::new(vec![1.0, 1e-12], vec![2.0, 2.0], vec![9.0; 2], vec![1.0]).expect("a system");
     let capacity = solved(&system, 2.0);
     let error = lp::allocation(&system, &capacity, 1.0).expect_err("class 2 would have no share");
     assert!(matches!(&error, LpError::Solver { program: "LP(2)", why } if why.contains("class 2")), "{error}");
-    // Rates over arrivals beyond all numbers.
+    // Rates over arrivals exceed all numbers.
     let system = System::new(vec![1e-200], vec![1e200], vec![9.0], vec![1.0]).expect("a system");
     lp::capacity(&system).expect_err("lambda* is no number");
 }
 
-/// Classes on up to 6 machines; a rate may be 0, but not on machine 0. `far`: numbers of one kind differ by that factor at
+/// Classes on up to 6 machines; a rate may be 0, but not on machine 0. Numbers of one kind differ by the factor `far` at
 /// most.
 fn systems_within(far: f64, classes: std::ops::Range<usize>) -> impl Strategy<Value = System> {
     let number = move || (0.0..1.0_f64).prop_map(move |x| far.powf(x - 0.5));
@@ -245,7 +246,7 @@ fn systems_within(far: f64, classes: std::ops::Range<usize>) -> impl Strategy<Va
     })
 }
 
-/// lambda* of two classes: the least of the bounds that prices give at which a machine is indifferent.
+/// lambda* of two classes: the least bound over all prices at which a machine is indifferent between the classes.
 fn of_two_classes(system: &System) -> f64 {
     let [alpha, beta] = system.arrivals_per_s() else { panic!("two classes") };
     let machines = || (0..system.machines()).map(|j| (system.rate_per_s(0, j), system.rate_per_s(1, j)));
@@ -257,7 +258,6 @@ fn of_two_classes(system: &System) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Units change nothing: not those of a class's jobs, of time or of power.
     #[test]
     fn the_optimum_does_not_depend_on_units(
         system in systems_within(20.0, 1..5),
@@ -280,9 +280,8 @@ proptest! {
         prop_assert!((found.power_w / power - base.power_w).abs() < 1e-9 * size, "{:?}, {:?}", base, found);
     }
 
-    /// Where the numbers of one unit are far apart, what is found is the optimum or an error.
     #[test]
-    fn far_apart_numbers_give_the_optimum_or_an_error(system in systems_within(1e12, 2..3), target in 0.1..1.0_f64) {
+    fn numbers_that_are_far_apart_give_the_optimum_or_an_error(system in systems_within(1e12, 2..3), target in 0.1..1.0_f64) {
         let capacity = lp::capacity(&system).expect("it has an optimum");
         near(capacity.lambda / of_two_classes(&system), 1.0, 1e-6);
         if let Ok(allocation) = lp::allocation(&system, &capacity, target * capacity.lambda) {

@@ -1,4 +1,4 @@
-//! What the policies keep in every system.
+//! Invariants of the policies in random systems.
 use powersweep_engine::Limits;
 use powersweep_engine::error::Stop;
 use powersweep_engine::lp::{self, System};
@@ -8,22 +8,23 @@ use powersweep_engine::queues::{
 };
 use proptest::prelude::*;
 
-/// A policy with a check after each call: what may not be true is `broken`.
+/// A policy with a check after each call.
 #[derive(Clone)]
 struct Checked<P> {
     inner: P,
-    broken: fn(&P, &Servers, &[Job]) -> Option<String>,
+    /// Returns a violation of an invariant, given the policy, the servers and the waiting jobs.
+    violation: fn(&P, &Servers, &[Job]) -> Option<String>,
     waiting: Vec<Job>,
 }
 
 impl<P: QueuePolicy> Checked<P> {
     fn check(&mut self, servers: &Servers) {
-        // Started jobs are those that a server runs; ends come one at a time.
+        // A started job runs on a server now, because ends are reported one at a time.
         self.waiting
             .retain(|job| (0..servers.len()).all(|j| servers.running(j).is_none_or(|r| r.number != job.number)));
         assert_eq!(self.inner.waiting(), self.waiting.len());
-        let broken = (self.broken)(&self.inner, servers, &self.waiting);
-        assert_eq!(broken, None, "at {} s", servers.now_s());
+        let violation = (self.violation)(&self.inner, servers, &self.waiting);
+        assert_eq!(violation, None, "at {} s", servers.now_s());
     }
 }
 
@@ -56,7 +57,7 @@ impl<P: QueuePolicy> QueuePolicy for Checked<P> {
     }
 }
 
-/// The longest time that a job took.
+/// Records the longest time of a job on a server (s).
 struct Longest(f64);
 
 impl Observer for Longest {
@@ -75,14 +76,14 @@ fn table(system: &System) -> ServerTable {
     ServerTable::with_idle_w(machines, classes, rates, busy_w, system.idle_w().to_vec())
 }
 
-/// Runs to the horizon and checks what holds for every policy; gives the servers and the longest time of a job.
+/// Runs to the horizon and checks the invariants of every policy; returns the servers and the longest time of a job.
 fn run<P: QueuePolicy>(
     system: &System,
     inner: P,
     seed: u64,
-    broken: fn(&P, &Servers, &[Job]) -> Option<String>,
+    violation: fn(&P, &Servers, &[Job]) -> Option<String>,
 ) -> (Servers, f64) {
-    let policy = Checked { inner, broken, waiting: Vec::new() };
+    let policy = Checked { inner, violation, waiting: Vec::new() };
     let servers = Servers::new(table(system)).expect("a table");
     let mut run = Simulation::new(Poisson::new(&streams(system), seed), policy, servers);
     let mut longest = Longest(0.0);
@@ -94,14 +95,14 @@ fn run<P: QueuePolicy>(
     for server in 0..servers.len() {
         let states = [State::Free, State::Busy, State::Asleep, State::Off];
         let sum: f64 = states.into_iter().map(|state| servers.in_state_s(server, state)).sum();
-        assert!((sum - HORIZON_S).abs() < 1e-6, "server {server} was somewhere for {sum} s");
+        assert!((sum - HORIZON_S).abs() < 1e-6, "the states of server {server} last {sum} s");
     }
     let still = (0..servers.len()).filter_map(|j| servers.running(j).map(|_| HORIZON_S - servers.since_s(j)));
     let longest_s = still.fold(longest.0, f64::max);
     (servers, longest_s)
 }
 
-/// A free server and a waiting job that it can execute.
+/// The violation of a free server and a waiting job that it can execute.
 fn idles(servers: &Servers, waiting: &[Job]) -> Option<String> {
     let free = || (0..servers.len()).filter(|j| servers.is_free(*j));
     let pair = waiting.iter().find_map(|job| free().find(|j| servers.rate(job.class, *j) > 0.0).map(|j| (job, j)));
@@ -133,7 +134,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn no_server_idles_beside_a_task_that_it_can_execute(system in systems(), seed in 0_u64..1000) {
+    fn no_server_is_free_while_a_job_that_it_can_execute_waits(system in systems(), seed in 0_u64..1000) {
         run(&system, Fcfs::new(system.classes()), seed, |_, servers, waiting| idles(servers, waiting));
         run(&system, Pme::new(&table(&system)), seed, |_, servers, waiting| idles(servers, waiting));
         let frequencies = vec![Frequency { share: 0.4, busy_w: 0.5, idle_w: 0.7 }, Frequency { share: 1.0, busy_w: 1.0, idle_w: 1.0 }];
@@ -148,9 +149,9 @@ proptest! {
         run(&system, beta, seed, |_, servers, waiting| idles(servers, waiting));
     }
 
-    /// A class starts only within its share, so that it ends beyond it by one job at most.
+    /// A class starts only within its share, so that it exceeds it by one job at most.
     #[test]
-    fn lpas_keeps_to_its_shares(system in systems(), seed in 0_u64..1000, target in 0.5_f64..1.0) {
+    fn lpas_exceeds_its_shares_by_one_job_at_most(system in systems(), seed in 0_u64..1000, target in 0.5_f64..1.0) {
         let capacity = lp::capacity(&system).expect("it has an optimum");
         let allocation = lp::allocation(&system, &capacity, target * capacity.lambda).expect("it has an optimum");
         let policy = Lpas::new(allocation.delta.clone(), system.machines());

@@ -1,7 +1,7 @@
 //! The systems of the paper, by section.
 use powersweep_engine::lp::System;
 
-/// Low powers of experiments 1 and 2.
+/// Idle powers of experiments 1 and 2.
 const SIX_IDLE_W: [f64; 6] = [3.5, 3.0, 4.0, 4.0, 3.5, 3.0];
 
 fn system(arrivals: &[f64], rates: &[f64], busy: &[f64], idle: &[f64]) -> System {
@@ -85,7 +85,7 @@ pub(crate) fn cluster_heterogeneous() -> System {
     cluster(&TABLE_4.concat())
 }
 
-/// Section 5.2 with busy powers that are a group's factor times the rate.
+/// Section 5.2 with busy powers of a group's factor times the rate.
 pub(crate) fn cluster_homogeneous() -> System {
     let factors = [6.0, 4.0, 7.0, 5.5, 5.0, 6.0];
     let busy = |row: [f64; 6]| by_machine(std::array::from_fn(|g| row[g] * factors[g]));
@@ -95,7 +95,7 @@ pub(crate) fn cluster_homogeneous() -> System {
 /// Arrival rates of section 6.
 pub(crate) const STRUCTURED_ARRIVALS: [f64; 4] = [6.25, 6.0, 6.25, 6.0];
 
-/// Low powers of section 6. The paper prints six; the seventh is 3, as its Table 6 shows.
+/// Idle powers of section 6. The paper prints six; the seventh is 3, as its Table 6 shows.
 pub(crate) const STRUCTURED_IDLE_W: [f64; 7] = [1.0, 3.0, 3.0, 0.5, 3.0, 3.0, 3.0];
 
 /// beta of section 6.

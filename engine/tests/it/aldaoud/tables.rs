@@ -1,5 +1,5 @@
-//! The paper's tables by simulation, in small: fewer replications over less time than the paper's 30 of 20,000, so that
-//! the bounds are wider than those of the whole manifest, and specs that cannot be.
+//! The paper's tables by short simulations, and problems of impossible specs. There are fewer replications over less time
+//! than the paper's 30 of 20,000 s, so that the bounds are wider than those of the whole manifest.
 use powersweep_engine::components;
 use powersweep_engine::spec::Value;
 use powersweep_engine::workload::{self, Workload};
@@ -72,7 +72,8 @@ pub(super) fn lpas(share: f64) -> Choice {
     choice(Role::Policy, "class-lpas", &[("lpas_capacity_share", Value::Real(share))])
 }
 
-/// Checks (policy, W, saving in percent) against a spec of FCFS: W within 2%, the saving within 0.6 points.
+/// Compares rows of (policy, W, saving in percent over FCFS, the policy of `spec`) with simulations: W within 2%, the saving
+/// within 0.6 points.
 fn table(spec: &SimSpec, rows: &[(Choice, f64, f64)]) {
     let (_, base) = means(spec);
     for (policy, w_s, saving) in rows {
@@ -86,13 +87,13 @@ fn table(spec: &SimSpec, rows: &[(Choice, f64, f64)]) {
 }
 
 #[test]
-fn table_1() {
+fn simulations_agree_with_table_1() {
     let spec = spec(&systems::experiment_1());
     table(&spec, &[(choice(Role::Policy, "class-pme", &[]), 0.261, 13.20), (lpas(1.0), 0.165, 38.21)]);
 }
 
 #[test]
-fn table_2() {
+fn simulations_agree_with_table_2() {
     let spec = spec(&systems::experiment_2());
     let rows = [
         (choice(Role::Policy, "class-fcfs", &[]), 0.207, 0.0),
@@ -114,7 +115,7 @@ fn structured() -> Choice {
 }
 
 #[test]
-fn table_6() {
+fn simulations_agree_with_table_6() {
     let mut spec = spec(&systems::structured(1.0));
     spec.choose(structured());
     let window = [("beta_window_s", 25.0), ("beta_target_s", 0.2), ("beta_tolerance", 0.1)];
@@ -130,7 +131,7 @@ fn table_6() {
 }
 
 #[test]
-fn the_columns_of_a_row() {
+fn a_row_has_the_results_of_programs_and_decomposition() {
     let system = systems::structured(1.0);
     let mut spec = spec(&system);
     spec.choose(structured());
@@ -140,7 +141,7 @@ fn the_columns_of_a_row() {
     assert!((found.lp_power_w.expect("it has one") - 152.8008).abs() < 1e-6);
     let shares = found.lp_shares.expect("it has some");
     assert_eq!(shares.len(), 28);
-    // A machine is never busy for longer than its load allows, but for one job.
+    // A server is busy for its load at most, apart from one job.
     for (group, busy) in found.group_utilization.iter().enumerate() {
         let load: f64 = shares.iter().skip(group).step_by(7).sum();
         assert!(*busy <= load + 0.01, "group {group}: {busy} of {load}");
@@ -148,9 +149,9 @@ fn the_columns_of_a_row() {
     let theta = found.lp_theta.expect("it has some");
     for group in 0..7 {
         let load: f64 = theta.iter().skip(group).step_by(7).sum();
-        assert!((load - 1.0).abs() < 1e-9, "theta* leaves nothing of a structured system idle: {load}");
+        assert!((load - 1.0).abs() < 1e-9, "under theta* all servers of a structured system are busy: {load}");
     }
-    // The rates are of rank 1 already.
+    // The rates have rank 1.
     let (singular, rank_1) = (found.svd_singular_per_s.expect("a matrix"), found.svd_rank_1_per_s.expect("a matrix"));
     assert!(singular.len() == 4 && singular[1] < 1e-12 * singular[0], "{singular:?}");
     assert!((rank_1[7 + 6] - 20.0).abs() < 1e-10, "class 2 on the last group: {rank_1:?}");
@@ -176,9 +177,8 @@ fn the_columns_of_a_row() {
     assert_eq!(row(&spec), found, "the same spec gives the same row");
 }
 
-/// Groups of equal machines are as many machines with a group each.
 #[test]
-fn groups_are_their_machines() {
+fn a_group_of_servers_is_the_same_as_groups_of_one_server_each() {
     let each = spec(&systems::cluster_homogeneous());
     let mut grouped = each.clone();
     let platform = each.choice(Role::Platform);
@@ -203,7 +203,7 @@ fn groups_are_their_machines() {
 }
 
 #[test]
-fn specs_that_cannot_be() {
+fn impossible_specs_are_refused() {
     let good = spec(&systems::experiment_1());
     assert_eq!(good.problems(), Vec::<String>::new());
     let platform = |name: &str, value: &[f64]| {

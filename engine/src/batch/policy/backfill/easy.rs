@@ -33,7 +33,6 @@ pub const COMPONENT: Component = Component {
         ty: Type::Bool,
         unit: "",
         default: ParamDefault::Bool(true),
-        identity: true,
         doc: "Whether a job may also overtake on the procs that the head leaves free at its reservation (textbook \
               EASY); false lets only jobs overtake that end before it (etinski2010).",
     }],

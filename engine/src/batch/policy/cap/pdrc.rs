@@ -28,7 +28,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["fitting", "blind"]),
             unit: "",
             default: Default::Text("fitting"),
-            identity: true,
             doc: "`fitting`: a job starts at the highest gear at which the power fits once all others are lowered, else not \
                   at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap (the paper).",
         },

@@ -12,7 +12,6 @@ pub(super) const CAPS_W: Param = Param {
     ty: Type::Reals { min: 0.0, max: 1e15 },
     unit: "W",
     default: Default::Required,
-    identity: true,
     doc: "Greatest powers of the machine, each for `cap_period_s`, from the first submit on, over and over.",
 };
 
@@ -22,7 +21,6 @@ pub(super) const CAP_PERIOD_S: Param = Param {
     ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
     unit: "s",
     default: Default::Real(3000.0),
-    identity: true,
     doc: "How long each of `caps_w` holds (Zhang et al. 2014: 3000 s).",
 };
 

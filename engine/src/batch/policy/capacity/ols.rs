@@ -34,7 +34,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 1.0, max: 1e12, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(604_800.0),
-            identity: true,
             doc: "Time between two decisions (k); the first is so long after the first submit.",
         },
         Param {
@@ -42,7 +41,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: true },
             unit: "",
             default: Default::Real(SLA_SLOWDOWN),
-            identity: true,
             doc: "Service level (S): greatest mean of 1 + wait/max(10 s, run) over the waiting jobs that a simulation \
                   may show.",
         },
@@ -51,7 +49,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["run", "estimate"]),
             unit: "",
             default: Default::Text("run"),
-            identity: true,
             doc: "How long jobs run in the simulations: as long as they will, or as long as they are expected to, which \
                   is what a real system could know. Reservations use estimates in either case.",
         },
@@ -60,7 +57,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 0, max: 1 << 30 },
             unit: "procs",
             default: Default::Int(0),
-            identity: true,
             doc: "A decision leaves at least so many procs active, against dramatic drops; at most those of the machine.",
         },
         Param {
@@ -68,7 +64,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Reals { min: 1.0, max: 1_073_741_824.0 },
             unit: "procs",
             default: Default::Unset,
-            identity: true,
             doc: "The numbers of active procs to simulate, ascending whole numbers; those that are too few for the jobs \
                   there, or no fewer than the machine has, are passed over. If not given, they follow from halving what \
                   is missing to all procs.",

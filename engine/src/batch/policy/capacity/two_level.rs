@@ -19,7 +19,6 @@ pub const COMPONENT: Component = Component {
         ty: Type::Int { min: 1, max: 1 << 30 },
         unit: "procs",
         default: Default::Required,
-        identity: true,
         doc: "Active procs at the lower level (L); at most those of the machine.",
     }],
     problems: problems::<TwoLevel>,

@@ -16,7 +16,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 1.0, max: f64::MAX, min_allowed: true, unlimited: true },
             unit: "",
             default: Default::Required,
-            identity: true,
             doc: "A gear is admissible if the predicted bounded slowdown at it is below this (BSLDthreshold).",
         },
         Param {
@@ -24,7 +23,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: true },
             unit: "jobs",
             default: Default::Real(f64::INFINITY),
-            identity: true,
             doc: "Gears are lowered only while at most this many other jobs wait (WQthreshold); `unlimited`: always.",
         },
         Param {
@@ -32,7 +30,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
             unit: "s",
             default: Default::Real(600.0),
-            identity: true,
             doc: "Bound of short run times in the predicted bounded slowdown (Th in eq. 1).",
         },
         Param {
@@ -40,7 +37,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::Bool,
             unit: "",
             default: Default::Bool(false),
-            identity: true,
             doc: "Whether a predicted slowdown equal to the threshold is admissible.",
         },
         super::rule::RESERVATION_INCLUSIVE,
@@ -49,7 +45,6 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["renew", "until-early-end", "fixed"]),
             unit: "",
             default: Default::Text("renew"),
-            identity: true,
             doc: "The gear of the reserved head: chosen anew at each pass, kept until a job ends early, or fixed when \
                   the reservation is first made.",
         },

@@ -9,7 +9,6 @@ pub(super) const RESERVATION_INCLUSIVE: Param = Param {
     ty: Type::Bool,
     unit: "",
     default: Default::Bool(true),
-    identity: true,
     doc: "Whether a job may overtake under EASY backfilling if its estimated end equals the head's reservation.",
 };
 

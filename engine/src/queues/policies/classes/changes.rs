@@ -1,14 +1,14 @@
-//! Servers that leave, come back or change their speed, and policies that go on with new shares.
+//! Systems that change: servers leave, return or change their speed, and policies get new shares.
 use super::policy::ClassPolicy;
 use crate::error::Stop;
 use crate::queues::{Completed, Job, QueuePolicy, Servers, Speed, State};
 
-/// A time in which nothing changes.
+/// An interval in which the system does not change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     /// Its first instant (s).
     pub at_s: f64,
-    /// Factor of each server's rates; 0: the server is not there.
+    /// Factor of each server's rates; 0: the server has left.
     pub speeds: Vec<f64>,
     /// delta* of the phase, class by class, for a policy that follows shares.
     pub shares: Option<Vec<f64>>,
@@ -16,17 +16,18 @@ pub struct Phase {
 
 /// A policy in a system that changes (Al-Daoud et al. 2011, section 4: two new linear programs at each change).
 ///
-/// A server that leaves ends the job that it executes, at its old speed, takes no other, and is switched off. A server
-/// whose speed changes goes on with its job at the new one.
+/// A server that leaves completes its job at the old speed, takes no other, and is switched off. A server whose speed
+/// changes continues its job at the new speed.
 #[derive(Debug, Clone)]
 pub struct Changing<P> {
     inner: P,
     /// In order of time; the first begins at 0 with every server at speed 1.
     phases: Vec<Phase>,
+    /// Index of the present phase.
     now: usize,
 }
 
-/// Token of the timers of changes; the policy's own are below.
+/// Token of the timers of changes; the inner policy uses lower ones.
 const CHANGE: u64 = 1 << 63;
 
 impl<P: ClassPolicy> Changing<P> {
@@ -39,7 +40,7 @@ impl<P: ClassPolicy> Changing<P> {
         self.phases.get(self.now + 1).map_or(Ok(()), |next| servers.set_timer(next.at_s, CHANGE))
     }
 
-    fn is_there(&self, server: usize) -> bool {
+    fn is_present(&self, server: usize) -> bool {
         self.phases[self.now].speeds[server] > 0.0
     }
 }
@@ -55,7 +56,7 @@ impl<P: ClassPolicy> QueuePolicy for Changing<P> {
     }
 
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
-        if !self.is_there(done.server) {
+        if !self.is_present(done.server) {
             servers.turn(done.server, State::Off)?;
         }
         self.inner.ended(servers, done)
@@ -68,7 +69,7 @@ impl<P: ClassPolicy> QueuePolicy for Changing<P> {
         self.now += 1;
         for server in 0..servers.len() {
             let busy = servers.state(server) == State::Busy;
-            if !self.is_there(server) {
+            if !self.is_present(server) {
                 if !busy {
                     servers.turn(server, State::Off)?;
                 }

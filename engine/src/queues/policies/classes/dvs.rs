@@ -1,7 +1,6 @@
 //! Dynamic voltage scaling of each server by its own utilization.
 use super::fcfs::Fcfs;
-use super::policy::{ClassPolicy, Model};
-use super::system::positive;
+use super::policy::{ClassPolicy, Setup};
 use crate::error::Stop;
 use crate::lp::System;
 use crate::queues::{Completed, Job, QueuePolicy, Servers, Speed, State};
@@ -13,17 +12,14 @@ pub const COMPONENT: Component = Component {
     name: "class-dvs",
     version: 2,
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 5.3",
-    doc: "First come, first served; every server takes the lowest frequency that covers its own utilization.",
+    doc: "First come, first served. Each server has the lowest frequency that covers its own utilization.",
     params: &[
-        positive("dvs_period_s", 1e300, "s", Default::Real(1e-4), "Time between two choices of the frequency."),
-        Param {
-            name: "dvs_utilization",
-            ty: Type::OneOf(&["period", "total"]),
-            unit: "",
-            default: Default::Text("period"),
-            identity: true,
-            doc: "Utilization over the last period, or since the beginning.",
-        },
+        Param::positive("dvs_period_s", 1e300, "s", Default::Real(1e-4), "Time between two choices of frequencies."),
+        Param::one_of(
+            "dvs_utilization",
+            &["period", "total"],
+            "Whether the utilization is that of the last period or of the time since the beginning.",
+        ),
         by_frequency(
             "dvs_mhz",
             "MHz",
@@ -34,13 +30,13 @@ pub const COMPONENT: Component = Component {
             "dvs_busy_w",
             "W",
             &[80.5, 92.5, 103.5, 119.5, 140.5],
-            "Busy power at each frequency; only its ratio to the last counts.",
+            "Busy power at each frequency; only the ratios to the last value matter.",
         ),
         by_frequency(
             "dvs_idle_w",
             "W",
             &[70.0, 74.5, 78.5, 83.5, 89.5],
-            "Power without a job at each frequency; only its ratio to the last counts.",
+            "Power without a job at each frequency; only the ratios to the last value matter.",
         ),
     ],
     ..super::CLASS_POLICY
@@ -49,31 +45,31 @@ pub const COMPONENT: Component = Component {
 /// A parameter with a value above 0 for each frequency.
 const fn by_frequency(name: &'static str, unit: &'static str, default: &'static [f64], doc: &'static str) -> Param {
     let ty = Type::Reals { min: 1e-6, max: 1e9 };
-    Param { name, ty, unit, default: Default::Reals(default), identity: true, doc }
+    Param { name, ty, unit, default: Default::Reals(default), doc }
 }
 
 /// One frequency of a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frequency {
-    /// Over the greatest frequency, above 0, at most 1.
+    /// Frequency over the greatest frequency; above 0, at most 1.
     pub share: f64,
-    /// Power while it executes, over that at the greatest frequency.
+    /// Power while it executes a job, over the power at the greatest frequency.
     pub busy_w: f64,
-    /// Power without a job, over that at the greatest frequency.
+    /// Power without a job, over the power at the greatest frequency.
     pub idle_w: f64,
 }
 
-/// What a server's utilization is taken over.
+/// The time over which a server's utilization is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Utilization {
     /// The last period.
     Period,
-    /// All time since 0.
+    /// The time since 0.
     Total,
 }
 
-/// First come, first served; every period each server takes the lowest frequency that is at least its utilization times
-/// the greatest one, running jobs included (Al-Daoud et al. 2011, section 5.3).
+/// First come, first served. At every tick, the end of a period, each server takes the lowest frequency that is at least
+/// its utilization, running jobs included, times the greatest frequency (Al-Daoud et al. 2011, section 5.3).
 #[derive(Debug, Clone)]
 pub struct Dvs {
     fcfs: Fcfs,
@@ -81,25 +77,25 @@ pub struct Dvs {
     frequencies: Vec<Frequency>,
     period_s: f64,
     utilization: Utilization,
-    /// Busy seconds of each server at the last tick; those of servers at rest are out of date.
+    /// Busy seconds of each server at the last tick; out of date for servers outside of `to_check`.
     busy_s: Vec<f64>,
-    /// Frequency of each server, an index.
+    /// Index of each server's frequency.
     chosen: Vec<usize>,
-    /// Number of ticks at which each server has to be looked at yet, for the utilization over periods: that of a server
-    /// whose state has not changed for a period is 0 or 1, and stays so.
-    looks: Vec<u8>,
-    /// The servers with looks left.
-    stirred: Vec<usize>,
-    /// Number of the tick that a timer is set for; none while all servers are at rest.
+    /// Number of further ticks at which each server has to be checked, for the utilization over periods. A server whose
+    /// state did not change during a period has a utilization of 0 or 1 until its state changes, and is not checked.
+    checks: Vec<u8>,
+    /// The servers with further checks.
+    to_check: Vec<usize>,
+    /// Number of the tick of the present timer; `None` while no server has to be checked.
     tick: Option<u64>,
 }
 
-/// Ticks at which a change of state shows: that of the period with the change, and that of the first without one.
-const LOOKS: u8 = 2;
+/// Checks after a change of state: at the end of its period, and at the end of the first period without a change.
+const CHECKS: u8 = 2;
 
 impl Dvs {
-    /// For this number of servers and classes; `frequencies` lowest first, the last of share 1. All servers begin at
-    /// the greatest.
+    /// For this number of servers and classes; `frequencies` are lowest first, the last has share 1. All servers begin at
+    /// the last.
     pub fn new(
         servers: usize,
         classes: usize,
@@ -115,32 +111,32 @@ impl Dvs {
             utilization,
             busy_s: vec![0.0; servers],
             chosen: vec![top; servers],
-            looks: vec![LOOKS; servers],
-            stirred: (0..servers).collect(),
+            checks: vec![CHECKS; servers],
+            to_check: (0..servers).collect(),
             tick: None,
         }
     }
 
-    /// A server's job has just ended (it `was_busy`) or started.
+    /// Plans the checks of a server whose job has just ended (it `was_busy`) or started.
     #[inline]
-    fn stir(&mut self, servers: &mut Servers, server: usize, was_busy: bool) -> Result<(), Stop> {
+    fn state_changed(&mut self, servers: &mut Servers, server: usize, was_busy: bool) -> Result<(), Stop> {
         if self.utilization == Utilization::Total {
             return Ok(());
         }
         let now_s = servers.now_s();
         let last = self.tick.map_or_else(|| (now_s / self.period_s).floor() as u64, |next| next - 1);
-        if self.looks[server] == 0 {
+        if self.checks[server] == 0 {
             let since_tick_s = if was_busy { now_s - last as f64 * self.period_s } else { 0.0 };
             self.busy_s[server] = servers.in_state_s(server, State::Busy) - since_tick_s;
-            self.stirred.push(server);
+            self.to_check.push(server);
         }
-        self.looks[server] = LOOKS;
+        self.checks[server] = CHECKS;
         if self.tick.is_none() { self.set_timer(servers, last + 1) } else { Ok(()) }
     }
 
     fn set_timer(&mut self, servers: &mut Servers, tick: u64) -> Result<(), Stop> {
         self.tick = Some(tick);
-        // A product may round to before now.
+        // The product may be rounded to an instant before now.
         servers.set_timer((tick as f64 * self.period_s).max(servers.now_s()), 0)
     }
 
@@ -168,8 +164,8 @@ impl ClassPolicy for Dvs {
         frequencies(spec.choice(Role::Policy)).err()
     }
 
-    fn of(model: &Model<'_>) -> Result<Dvs, String> {
-        let (system, policy) = (&model.system, model.spec.choice(Role::Policy));
+    fn of(setup: &Setup<'_>) -> Result<Dvs, String> {
+        let (system, policy) = (&setup.system, setup.spec.choice(Role::Policy));
         let over = if policy.text("dvs_utilization") == "total" { Utilization::Total } else { Utilization::Period };
         let period_s = policy.real("dvs_period_s");
         Ok(Dvs::new(system.machines(), system.classes(), frequencies(policy)?, period_s, over))
@@ -184,21 +180,21 @@ impl QueuePolicy for Dvs {
     #[inline]
     fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
         match self.fcfs.start_or_keep(servers, job)? {
-            Some(server) => self.stir(servers, server, false),
+            Some(server) => self.state_changed(servers, server, false),
             None => Ok(()),
         }
     }
 
     #[inline]
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
-        self.stir(servers, done.server, true)?;
+        self.state_changed(servers, done.server, true)?;
         self.fcfs.ended(servers, done)
     }
 
     fn timer(&mut self, servers: &mut Servers, _: u64) -> Result<(), Stop> {
         let tick = self.tick.take().expect("a timer is set with its tick");
-        let mut stirred = std::mem::take(&mut self.stirred);
-        for &server in &stirred {
+        let mut to_check = std::mem::take(&mut self.to_check);
+        for &server in &to_check {
             let busy_s = servers.in_state_s(server, State::Busy);
             let utilization = match self.utilization {
                 Utilization::Period => (busy_s - self.busy_s[server]) / self.period_s,
@@ -208,13 +204,13 @@ impl QueuePolicy for Dvs {
             self.choose(servers, server, utilization)?;
         }
         if self.utilization == Utilization::Period {
-            stirred.retain(|server| {
-                self.looks[*server] -= 1;
-                self.looks[*server] > 0
+            to_check.retain(|server| {
+                self.checks[*server] -= 1;
+                self.checks[*server] > 0
             });
         }
-        self.stirred = stirred;
-        if self.stirred.is_empty() { Ok(()) } else { self.set_timer(servers, tick + 1) }
+        self.to_check = to_check;
+        if self.to_check.is_empty() { Ok(()) } else { self.set_timer(servers, tick + 1) }
     }
 
     fn waiting(&self) -> usize {
@@ -222,7 +218,7 @@ impl QueuePolicy for Dvs {
     }
 }
 
-/// The frequencies of a policy `class-dvs`, over the last.
+/// The frequencies of a choice of `class-dvs`, relative to the last.
 fn frequencies(policy: &Choice) -> Result<Vec<Frequency>, String> {
     let [mhz, busy_w, idle_w] = ["dvs_mhz", "dvs_busy_w", "dvs_idle_w"].map(|name| policy.reals(name));
     let count = mhz.len();

@@ -1,5 +1,5 @@
 //! First come, first served over all classes.
-use super::policy::{ClassPolicy, Model};
+use super::policy::{ClassPolicy, Setup};
 use super::queues::ClassQueues;
 use crate::error::Stop;
 use crate::queues::{Completed, Job, QueuePolicy, Servers};
@@ -11,7 +11,7 @@ pub const COMPONENT: Component = Component {
     name: "class-fcfs",
     version: 1,
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 3",
-    doc: "A server that becomes free takes the earliest job that it can execute; a job takes the longest-free server.",
+    doc: "A free server takes the earliest job that it can execute; a job takes the server that has been free the longest.",
     ..super::CLASS_POLICY
 };
 
@@ -27,7 +27,7 @@ impl Fcfs {
         Fcfs { queues: ClassQueues::new(classes) }
     }
 
-    /// A job has arrived: the server that it starts on.
+    /// Starts an arriving job and returns its server, or keeps it.
     #[inline]
     pub(super) fn start_or_keep(&mut self, servers: &mut Servers, job: Job) -> Result<Option<usize>, Stop> {
         self.queues.start_or_push(servers, job)
@@ -37,8 +37,8 @@ impl Fcfs {
 impl ClassPolicy for Fcfs {
     const SERVERS_CHANGE: bool = true;
 
-    fn of(model: &Model<'_>) -> Result<Fcfs, String> {
-        Ok(Fcfs::new(model.system.classes()))
+    fn of(setup: &Setup<'_>) -> Result<Fcfs, String> {
+        Ok(Fcfs::new(setup.system.classes()))
     }
 
     fn changed(&mut self, servers: &mut Servers, _: Option<&[f64]>) -> Result<(), Stop> {

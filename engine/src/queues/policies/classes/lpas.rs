@@ -1,7 +1,6 @@
 //! The power-aware LPAS policy.
-use super::policy::{ClassPolicy, Model};
+use super::policy::{ClassPolicy, Setup};
 use super::queues::ClassQueues;
-use super::system::positive;
 use crate::error::Stop;
 use crate::lp::System;
 use crate::queues::{Completed, Job, QueuePolicy, Servers, State};
@@ -15,20 +14,19 @@ pub const COMPONENT: Component = Component {
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 4",
     doc: "Servers follow the shares delta* of the linear program of least power that still serves the capacity c.",
     params: &[
-        positive(
+        Param::positive(
             "lpas_capacity",
             1e300,
             "",
             Default::Unset,
-            "Target capacity c over the arrival rates; what exceeds lambda* counts as lambda*, which is also taken if \
-             neither this nor `lpas_capacity_share` is given.",
+            "Target capacity c, as a factor of the arrival rates, at most lambda*. The default, without this and \
+             `lpas_capacity_share`, is lambda*.",
         ),
         Param {
             name: "lpas_capacity_share",
             ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Target capacity as a share s of the way from 1 to lambda*: c = 1 + s (lambda* - 1); 0.5 is the paper's \
                   midpoint. Instead of `lpas_capacity`.",
         },
@@ -36,7 +34,7 @@ pub const COMPONENT: Component = Component {
     ..super::CLASS_POLICY
 };
 
-/// The target capacity c of a component `class-lpas`, at most lambda*.
+/// The target capacity c of a choice of `class-lpas`, at most lambda*.
 pub fn target(policy: &Choice, lambda: f64) -> f64 {
     let target = match (policy.opt_real("lpas_capacity"), policy.opt_real("lpas_capacity_share")) {
         (Some(capacity), _) => capacity,
@@ -46,38 +44,38 @@ pub fn target(policy: &Choice, lambda: f64) -> f64 {
     target.min(lambda)
 }
 
-/// A difference delta*_ij - delta_ij(t) this near to 0 counts as 0.
+/// A difference delta*_ij - delta_ij(t) of at most this size counts as 0.
 ///
-/// A server wakes when its differences add up to 0, so that its only class is exactly at its share then. Sums of times
-/// miss that by some 1e-15, on either side, and whether a waiting job is taken must not hang on the side.
+/// A server wakes when its differences add up to 0: a server with one class is then exactly at its share. Sums of times
+/// have errors of about 1e-15 of either sign, which must not decide whether a waiting job starts.
 const ROUNDING: f64 = 1e-12;
 
 /// Servers follow the shares delta* of a linear program (Al-Daoud et al. 2011, section 4).
 ///
-/// With delta_ij(t) the share of [0, t] in which server j executed class i, the running job included, a class is
+/// Let delta_ij(t) be the share of [0, t] in which server j executed class i, including the running job. A class is
 /// eligible on a server if delta*_ij > 0 and delta*_ij - delta_ij(t) >= 0. A server that becomes free takes the waiting
-/// eligible class of the greatest difference (the lowest index of equal ones), or stays free for the next arrival of an
+/// eligible class with the greatest difference (of equal ones the lowest index), or stays free for the next arrival of an
 /// eligible class. If all its differences are negative when a job ends, it sleeps until its time without a job is the
-/// share 1 - sum_i delta*_ij of all time; arrivals do not wake it. A server without shares sleeps for ever.
+/// share 1 - sum_i delta*_ij of all time; arrivals do not wake it. A server without shares always sleeps.
 #[derive(Debug, Clone)]
 pub struct Lpas {
     queues: ClassQueues,
     /// delta*_ij by class, then server.
     shares: Vec<f64>,
-    /// Sum of a server's shares.
+    /// Sum of each server's shares.
     loads: Vec<f64>,
-    /// Number of changes of the shares so far: a timer set before one is void.
+    /// Number of phases that have begun since the start: timers of earlier phases are void.
     changes: u64,
 }
 
 impl Lpas {
-    /// With the shares delta*, class by class, of `servers` servers; what is not above 0 counts as none.
+    /// With the shares delta*, class by class, of `servers` servers.
     pub fn new(shares: Vec<f64>, servers: usize) -> Lpas {
         let loads = loads(&shares, servers);
         Lpas { queues: ClassQueues::new(shares.len() / servers), shares, loads, changes: 0 }
     }
 
-    /// delta*_ij - delta_ij(t), within [`ROUNDING`] of 0 as 0, if the server has a share of the class.
+    /// delta*_ij - delta_ij(t), rounded to 0 by [`ROUNDING`]; `None` if the server has no share of the class.
     #[inline]
     fn difference(&self, servers: &Servers, class: usize, server: usize) -> Option<f64> {
         let share = self.shares[class * self.loads.len() + server];
@@ -92,7 +90,7 @@ impl Lpas {
         self.difference(servers, class, server).is_some_and(|difference| difference >= 0.0)
     }
 
-    /// Gives a free server the best waiting job that is eligible, if there is one.
+    /// Starts the best eligible waiting job, if there is one, on a free server.
     fn serve(&mut self, servers: &mut Servers, server: usize) -> Result<(), Stop> {
         let mut best: Option<(usize, f64)> = None;
         for (class, _) in self.queues.heads() {
@@ -104,7 +102,7 @@ impl Lpas {
         best.map_or(Ok(()), |(class, _)| servers.start(server, self.queues.pop(class)))
     }
 
-    /// A free server takes a job, stays free or goes to sleep.
+    /// Decides whether a free server takes a job, stays free or goes to sleep.
     fn decide(&mut self, servers: &mut Servers, server: usize) -> Result<(), Stop> {
         if self.loads[server] <= 0.0 {
             return servers.turn(server, State::Asleep);
@@ -121,8 +119,8 @@ impl Lpas {
         Ok(())
     }
 
-    /// How long a server sleeps whose differences are all negative (s): tau = (r t - L) / (1 - r), the solution of
-    /// (L + tau) / (t + tau) = r with r = 1 - load. Not above 0: not at all.
+    /// Duration of the sleep of a server whose differences are all negative (s): tau = (r t - L) / (1 - r), the solution of
+    /// (L + tau) / (t + tau) = r with r = 1 - load and L the time without a job. It does not sleep if tau is not above 0.
     fn sleep_s(&self, servers: &Servers, server: usize) -> f64 {
         let free_s = servers.now_s() - servers.in_state_s(server, State::Busy);
         let load = self.loads[server];
@@ -146,11 +144,11 @@ impl ClassPolicy for Lpas {
         both.then(|| "`lpas_capacity` and `lpas_capacity_share` both say what the capacity is: give one".to_owned())
     }
 
-    fn of(model: &Model<'_>) -> Result<Lpas, String> {
-        Ok(Lpas::new(model.allocations[0].delta.clone(), model.system.machines()))
+    fn of(setup: &Setup<'_>) -> Result<Lpas, String> {
+        Ok(Lpas::new(setup.allocations[0].delta.clone(), setup.system.machines()))
     }
 
-    /// Every server without a job decides anew, sleeping ones too; delta_ij(t) goes on from 0.
+    /// Decides again for every server without a job, including sleeping ones; delta_ij(t) is still that since time 0.
     fn changed(&mut self, servers: &mut Servers, shares: Option<&[f64]>) -> Result<(), Stop> {
         if let Some(shares) = shares {
             self.shares = shares.to_vec();
@@ -182,7 +180,7 @@ impl QueuePolicy for Lpas {
         let class = job.class as usize;
         self.queues.push(job);
         match servers.longest_free(|server| self.is_eligible(servers, class, server)) {
-            // The head of the class: a server can have become eligible while jobs of the class waited.
+            // The head of the class, because a server may have become eligible while jobs of the class waited.
             Some(server) => servers.start(server, self.queues.pop(class)),
             None => Ok(()),
         }
@@ -190,11 +188,11 @@ impl QueuePolicy for Lpas {
 
     #[inline]
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
-        // Not free: it has left the system.
+        // A server that is not free has left the system.
         if servers.is_free(done.server) { self.decide(servers, done.server) } else { Ok(()) }
     }
 
-    /// A server wakes.
+    /// Wakes a server.
     fn timer(&mut self, servers: &mut Servers, token: u64) -> Result<(), Stop> {
         if token >> 32 != self.changes {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The ordered-beta policy of structured systems.
-use super::policy::{ClassPolicy, Model};
+use super::policy::{ClassPolicy, Setup};
 use super::queues::ClassQueues;
-use super::system::{self, Groups, positive, vector};
+use super::system::{self, Groups, vector};
 use crate::error::Stop;
 use crate::lp::System;
 use crate::queues::{Completed, Job, QueuePolicy, Servers, State};
@@ -13,17 +13,16 @@ pub const COMPONENT: Component = Component {
     name: "class-ordered-beta",
     version: 1,
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 6",
-    doc: "Servers are switched on and off in the order of their power efficiencies, by the mean completion time of the \
-          last window.",
+    doc: "Servers are switched on and off in the order of their power efficiencies, depending on the mean completion time \
+          of the last window.",
     params: &[
-        positive("beta_window_s", 1e300, "s", Default::Real(25.0), "WS: time between decisions."),
-        positive("beta_target_s", 1e300, "s", Default::Real(0.2), "W: target of the mean completion time."),
+        Param::positive("beta_window_s", 1e300, "s", Default::Real(25.0), "WS: time between decisions."),
+        Param::positive("beta_target_s", 1e300, "s", Default::Real(0.2), "W: target of the mean completion time."),
         Param {
             name: "beta_tolerance",
             ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(0.1),
-            identity: true,
             doc: "T: above (1 - T) W one more server is switched on, below (1 - 2T) W one is switched off.",
         },
         vector(
@@ -50,28 +49,31 @@ pub struct Window {
 
 /// Switches servers on and off in the order of their power efficiencies 1/beta (Al-Daoud et al. 2011, section 6).
 ///
-/// Every [`Window::length_s`], with the mean completion time of the jobs that ended in the window (0 if none did):
-/// above (1 - T) W the switched-off server of least beta is switched on, and takes the earliest waiting job at once;
-/// below (1 - 2T) W the one of greatest beta is switched off, after the job that it executes. One stays on. An arriving
-/// job takes the free server of least beta, a server that becomes free the earliest job that it can execute.
+/// A decision at the end of every window depends on the mean completion time of the jobs that ended in the window (0 if
+/// none did). Above (1 - T) W, the switched-off server of least beta is switched on and takes the earliest waiting job.
+/// Below (1 - 2T) W, the switched-on server of greatest beta is switched off, after its present job; at least one server
+/// stays on. An arriving job takes the free server of least beta, a server that becomes free takes the earliest job that
+/// it can execute.
 #[derive(Debug, Clone)]
 pub struct OrderedBeta {
     queues: ClassQueues,
     window: Window,
     /// Servers by beta, least first.
     order: Vec<usize>,
-    /// The first so many of `order` are switched on.
+    /// Number of servers that are switched on: the first of `order`.
     on: usize,
-    /// Whether each server is, by its number.
+    /// Whether each server is switched on.
     is_on: Vec<bool>,
-    /// Of the jobs that ended in this window.
+    /// Sum of the response times of the jobs that ended in this window (s).
     response_s: f64,
+    /// Number of jobs that ended in this window.
     ended_count: u64,
-    decisions: u64,
+    /// Number of windows that have begun.
+    windows: u64,
 }
 
 impl OrderedBeta {
-    /// For the servers of these betas; the lower index comes first among equal ones.
+    /// For servers with these betas; of equal ones the lower index is first.
     pub fn new(betas: &[f64], classes: usize, window: Window) -> OrderedBeta {
         let mut order: Vec<usize> = (0..betas.len()).collect();
         order.sort_by(|a, b| betas[*a].total_cmp(&betas[*b]));
@@ -83,13 +85,13 @@ impl OrderedBeta {
             order,
             response_s: 0.0,
             ended_count: 0,
-            decisions: 0,
+            windows: 0,
         }
     }
 
     fn set_timer(&mut self, servers: &mut Servers) -> Result<(), Stop> {
-        self.decisions += 1;
-        servers.set_timer(self.decisions as f64 * self.window.length_s, 0)
+        self.windows += 1;
+        servers.set_timer(self.windows as f64 * self.window.length_s, 0)
     }
 
     fn serve(&mut self, servers: &mut Servers, server: usize) -> Result<(), Stop> {
@@ -101,7 +103,7 @@ impl OrderedBeta {
         let server = self.order[self.on];
         self.on += 1;
         self.is_on[server] = true;
-        // A server that still executes its last job goes on when that ends.
+        // A server that still executes its last job just stays on.
         if servers.state(server) == State::Off {
             servers.turn(server, State::Free)?;
             self.serve(servers, server)?;
@@ -124,14 +126,14 @@ impl ClassPolicy for OrderedBeta {
         betas(spec, system.classes()).err()
     }
 
-    fn of(model: &Model<'_>) -> Result<OrderedBeta, String> {
-        let (classes, policy) = (model.system.classes(), model.spec.choice(Role::Policy));
+    fn of(setup: &Setup<'_>) -> Result<OrderedBeta, String> {
+        let (classes, policy) = (setup.system.classes(), setup.spec.choice(Role::Policy));
         let window = Window {
             length_s: policy.real("beta_window_s"),
             target_s: policy.real("beta_target_s"),
             tolerance: policy.real("beta_tolerance"),
         };
-        Ok(OrderedBeta::new(&betas(model.spec, classes)?, classes, window))
+        Ok(OrderedBeta::new(&betas(setup.spec, classes)?, classes, window))
     }
 }
 

@@ -1,19 +1,19 @@
-//! The changes of a spec's system: of all arrival rates, and of groups of servers.
+//! The changes of a spec's system: of the arrival rates, and of groups of servers.
 use super::system::{self, Groups};
 use crate::lp::System;
 use crate::spec::{Choice, Role, SimSpec};
 
-/// Greatest number of changes: each has two linear programs.
+/// Greatest number of changes: each needs the solution of two linear programs.
 const CHANGES_MAX: usize = 10_000;
 
-/// A time in which nothing changes, by the spec.
+/// A phase of the spec, by groups of servers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
     /// Its first instant (s).
     pub(super) at_s: f64,
     /// Factor of all arrival rates.
     pub(super) arrivals: f64,
-    /// Factor of the rates of each group; 0: it is not there.
+    /// Factor of the rates of each group; 0: the group has left.
     pub(super) speeds: Vec<f64>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn of(spec: &SimSpec, groups: &Groups) -> Result<Vec<Plan>, String> {
     Ok(plans)
 }
 
-/// Lists that are given together, of one length; empty if none is given.
+/// Lists that must have the same length; a list that is not given is empty.
 fn lists<'a, const N: usize>(choice: &'a Choice, names: [&'static str; N]) -> Result<[&'a [f64]; N], String> {
     let given = names.map(|name| if choice.get(name).is_some() { choice.reals(name) } else { &[] });
     if let Some((name, list)) = names.iter().zip(given).find(|(_, list)| list.len() != given[0].len()) {
@@ -67,11 +67,10 @@ fn lists<'a, const N: usize>(choice: &'a Choice, names: [&'static str; N]) -> Re
     Ok(given)
 }
 
-/// The systems of a spec whose platform and source are those of this folder: that of the start and of every change of
-/// arrivals or servers, each with its first instant (s).
+/// The system of each phase of a spec whose platform and source are of this folder, with its first instant (s).
 ///
 /// # Errors
-/// A sentence that names what does not fit.
+/// A sentence that names the parameters that do not fit.
 pub fn systems(spec: &SimSpec) -> Result<Vec<(f64, System)>, String> {
     let whole = system::system(spec)?;
     let groups = Groups::of(spec.choice(Role::Platform), whole.classes())?;
@@ -79,7 +78,7 @@ pub fn systems(spec: &SimSpec) -> Result<Vec<(f64, System)>, String> {
     plans.iter().map(|plan| Ok((plan.at_s, system(plan, &whole, &groups)?))).collect()
 }
 
-/// The system of a phase; servers that are not there have no rates.
+/// The system of a phase; servers that have left have rates of 0.
 ///
 /// # Errors
 /// A sentence with the instant if a class has no server left.

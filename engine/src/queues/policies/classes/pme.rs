@@ -1,5 +1,5 @@
 //! Pick the most efficient.
-use super::policy::{ClassPolicy, Model};
+use super::policy::{ClassPolicy, Setup};
 use super::queues::ClassQueues;
 use crate::error::Stop;
 use crate::queues::{Completed, Job, QueuePolicy, ServerTable, Servers};
@@ -15,11 +15,11 @@ pub const COMPONENT: Component = Component {
     ..super::CLASS_POLICY
 };
 
-/// Efficiencies that differ by less than this share are equal: they come from products that should be.
+/// Efficiencies whose relative difference is at most this count as equal: products of equal factors may be rounded.
 const TIE: f64 = 1e-9;
 
-/// A server that becomes free takes the waiting class that it executes with the least energy a job: the greatest
-/// mu_ij / M_ij; of equal ones the job that waits longest (Al-Daoud et al. 2011, section 3).
+/// A server that becomes free takes the waiting class that it executes with the least energy for each job, the greatest
+/// mu_ij / M_ij; of equal ones the job that has waited the longest (Al-Daoud et al. 2011, section 3).
 #[derive(Debug, Clone)]
 pub struct Pme {
     queues: ClassQueues,
@@ -50,11 +50,11 @@ impl Pme {
 impl ClassPolicy for Pme {
     const SERVERS_CHANGE: bool = true;
 
-    fn of(model: &Model<'_>) -> Result<Pme, String> {
-        Ok(Pme::new(&model.table()))
+    fn of(setup: &Setup<'_>) -> Result<Pme, String> {
+        Ok(Pme::new(&setup.table()))
     }
 
-    /// A server's speed is a factor of all its efficiencies: what it prefers stays.
+    /// A server's speed is a factor of all its efficiencies, so that its preferences do not change.
     fn changed(&mut self, servers: &mut Servers, _: Option<&[f64]>) -> Result<(), Stop> {
         for server in 0..servers.len() {
             if let Some(class) = self.best(servers, server) {

@@ -1,4 +1,4 @@
-//! What a policy of this folder is made of, and how it is made from a spec.
+//! The trait of policies of this folder, and the system of a spec from which a policy is made.
 use super::phases::{self, Plan};
 use super::system::Groups;
 use super::{Changing, Phase, Rescaled, lpas, system};
@@ -12,15 +12,16 @@ use crate::spec::{Component, Role, SimSpec};
 
 /// A policy for systems in which every class has its own rate and power on every server.
 ///
-/// Its file has a `pub const COMPONENT` beside it, and is registered by a line in the list of this folder.
+/// Its file also has a `pub const COMPONENT`; a line in the list of this folder registers both.
 pub trait ClassPolicy: QueuePolicy {
-    /// Whether servers may leave, come back and change their speed under it: [`ClassPolicy::changed`] is called then.
+    /// Whether servers may leave, return and change their speed: then [`ClassPolicy::changed`] is called.
     const SERVERS_CHANGE: bool;
 
-    /// Whether it needs the shares of a linear program, at the capacity that a component `class-lpas` asks for.
+    /// Whether it needs the shares of a linear program, at the capacity that the parameters of `class-lpas` set.
     const FOLLOWS_SHARES: bool = false;
 
-    /// What is wrong with a spec of it that no single value shows: a sentence that names the parameters.
+    /// The first problem of a spec with this policy, apart from single values out of range: a sentence that names the
+    /// parameters.
     fn problem(spec: &SimSpec, system: &System) -> Option<String> {
         let _ = (spec, system);
         None
@@ -29,72 +30,73 @@ pub trait ClassPolicy: QueuePolicy {
     /// The policy of a spec without problems.
     ///
     /// # Errors
-    /// A sentence, for what is wrong nevertheless.
-    fn of(model: &Model<'_>) -> Result<Self, String>;
+    /// A sentence with a problem that appeared only now.
+    fn of(setup: &Setup<'_>) -> Result<Self, String>;
 
-    /// A phase begins: servers that left are off, those that came back are free, speeds are set; `shares` are new if it
-    /// follows some.
+    /// A phase begins. Servers that left are off, servers that returned are free, speeds are set. `shares`: new shares, for
+    /// a policy that follows shares.
     ///
     /// # Errors
-    /// Those of the policy's decisions.
+    /// The errors of the policy's decisions.
     fn changed(&mut self, servers: &mut Servers, shares: Option<&[f64]>) -> Result<(), Stop> {
         let _ = (servers, shares);
         Ok(())
     }
 }
 
-/// A registered policy, as the list of this folder has it.
+/// A registered policy of this folder.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct Registered {
     pub(super) component: &'static Component,
     pub(super) servers_change: bool,
     pub(super) follows_shares: bool,
     pub(super) problem: fn(&SimSpec, &System) -> Option<String>,
 }
 
-impl Kind {
-    pub(super) const fn of<P: ClassPolicy>(component: &'static Component) -> Kind {
-        Kind { component, servers_change: P::SERVERS_CHANGE, follows_shares: P::FOLLOWS_SHARES, problem: P::problem }
+impl Registered {
+    pub(super) const fn of<P: ClassPolicy>(component: &'static Component) -> Registered {
+        let (servers_change, follows_shares) = (P::SERVERS_CHANGE, P::FOLLOWS_SHARES);
+        Registered { component, servers_change, follows_shares, problem: P::problem }
     }
 }
 
-/// Takes a policy of any type.
+/// A function of the parts of a run, generic over the type of the policy.
 pub trait Visitor {
-    /// What it makes of it.
+    /// Its result.
     type Output;
 
-    /// Servers, arrivals and policy of a run.
+    /// Called with servers, arrivals and policy of a run.
     fn visit<P: QueuePolicy>(self, table: ServerTable, arrivals: Rescaled<Poisson>, policy: P) -> Self::Output;
 }
 
-/// What a spec describes: the system, its changes, and the shares that go with them.
+/// The system that a spec describes, its changes, and the shares of its phases.
 #[derive(Debug)]
-pub struct Model<'a> {
+pub struct Setup<'a> {
     /// The spec.
     pub spec: &'a SimSpec,
-    /// Its system at the start.
+    /// The system at the start.
     pub system: System,
-    /// Its servers by group.
+    /// The servers by group.
     pub groups: Groups,
-    /// delta* of each phase, the first from the start; empty if the policy follows no shares.
+    /// delta* of each phase; empty if the policy does not follow shares.
     pub allocations: Vec<Allocation>,
     plans: Vec<Plan>,
 }
 
-impl<'a> Model<'a> {
-    /// Of a spec whose policy is of this folder, and that has no problems.
+impl<'a> Setup<'a> {
+    /// The system of a spec without problems, and the shares of its phases if the policy follows shares.
     ///
     /// # Errors
-    /// [`SimError::Invalid`]: what is wrong nevertheless, and what the linear programs say.
-    pub(super) fn new(spec: &'a SimSpec, kind: &Kind) -> Result<Model<'a>, SimError> {
+    /// [`SimError::Invalid`]: a problem that appeared only now, or a linear program without a solution.
+    pub(super) fn new(spec: &'a SimSpec, policy: &Registered) -> Result<Setup<'a>, SimError> {
         let system = system::system(spec).map_err(SimError::Invalid)?;
         let groups = Groups::of(spec.choice(Role::Platform), system.classes()).map_err(SimError::Invalid)?;
         let plans = phases::of(spec, &groups).map_err(SimError::Invalid)?;
-        let mut model = Model { spec, system, groups, allocations: Vec::new(), plans };
-        if kind.follows_shares {
-            model.allocations = model.plans.iter().map(|plan| model.allocation(plan)).collect::<Result<_, _>>()?;
+        let mut setup = Setup { spec, system, groups, allocations: Vec::new(), plans };
+        if policy.follows_shares {
+            setup.allocations = setup.plans.iter().map(|plan| setup.allocation(plan)).collect::<Result<_, _>>()?;
         }
-        Ok(model)
+        Ok(setup)
     }
 
     fn allocation(&self, plan: &Plan) -> Result<Allocation, SimError> {
@@ -104,7 +106,7 @@ impl<'a> Model<'a> {
         lp::allocation(&system, &capacity, target).map_err(unsolved)
     }
 
-    /// The servers as the kernel takes them.
+    /// The servers' rates and powers, for the kernel.
     pub fn table(&self) -> ServerTable {
         let (classes, machines) = (self.system.classes(), self.system.machines());
         let cells = || (0..classes).flat_map(|class| (0..machines).map(move |machine| (class, machine)));
@@ -113,7 +115,7 @@ impl<'a> Model<'a> {
         ServerTable::with_idle_w(machines, classes, rates, busy_w, self.system.idle_w().to_vec())
     }
 
-    /// Shows a visitor the run of a policy of this type.
+    /// Passes a run under a policy of this type to a visitor.
     ///
     /// # Errors
     /// [`SimError::Invalid`] if the policy cannot be made.
@@ -126,7 +128,7 @@ impl<'a> Model<'a> {
         if !P::SERVERS_CHANGE || self.plans.len() == 1 {
             return Ok(visitor.visit(table, arrivals, policy));
         }
-        // Off are only servers that have left.
+        // Only servers that have left are off.
         table.off_w.fill(0.0);
         let phase = |(i, plan): (usize, &Plan)| Phase {
             at_s: plan.at_s,
@@ -138,7 +140,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// A program without an answer, as the end of a run.
+/// The error for a linear program without a solution.
 pub(super) fn unsolved(error: lp::LpError) -> SimError {
     SimError::Invalid(error.to_string())
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use crate::error::Stop;
 use crate::queues::{Job, Servers};
 
-/// One queue a class, first come, first served.
+/// A queue for each class, first come, first served.
 #[derive(Debug, Clone)]
 pub(super) struct ClassQueues {
     queues: Vec<VecDeque<Job>>,
@@ -21,8 +21,8 @@ impl ClassQueues {
         self.waiting += 1;
     }
 
-    /// Starts a job that arrives on the server that is free for the longest among those that can execute it, and says
-    /// which; without one it waits.
+    /// Starts an arriving job on the server that has been free for the longest, among the servers that can execute it, and
+    /// returns the server; without one the job waits.
     #[inline]
     pub(super) fn start_or_push(&mut self, servers: &mut Servers, job: Job) -> Result<Option<usize>, Stop> {
         let free = servers.longest_free(|server| servers.rate(job.class, server) > 0.0);
@@ -33,7 +33,7 @@ impl ClassQueues {
         Ok(free)
     }
 
-    /// Takes the head of a class that has a waiting job.
+    /// Removes the head of a class that has a waiting job.
     pub(super) fn pop(&mut self, class: usize) -> Job {
         self.waiting -= 1;
         self.queues[class].pop_front().expect("callers choose among classes with a waiting job")
@@ -44,13 +44,13 @@ impl ClassQueues {
         self.waiting
     }
 
-    /// Classes with a waiting job, and the number of their head in order of arrival.
+    /// Classes with a waiting job, each with the number of its head in order of arrival.
     #[inline]
     pub(super) fn heads(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.queues.iter().enumerate().filter_map(|(class, queue)| queue.front().map(|job| (class, job.number)))
     }
 
-    /// Takes the earliest job that a server can execute; none if it is not free, having left the system.
+    /// Removes the earliest job that a server can execute; `None` if the server is not free, because it has left.
     #[inline]
     pub(super) fn pop_earliest(&mut self, servers: &Servers, server: usize) -> Option<Job> {
         if self.waiting == 0 || !servers.is_free(server) {

@@ -1,20 +1,21 @@
 //! Arrivals whose rate changes at given instants.
 use crate::queues::{Arrivals, Job};
 
-/// A stream whose rates are multiplied by a factor that changes: time runs faster where it is greater. With Poisson
-/// arrivals it is again Poisson in each phase, and the jobs and their work are those of the unchanged stream.
+/// A stream whose arrival rates are multiplied by a factor that changes. It has the jobs and work of the inner stream, on a
+/// clock that runs faster by the factor, so that Poisson arrivals are again Poisson in each phase.
 #[derive(Debug, Clone)]
 pub struct Rescaled<A> {
     inner: A,
-    /// (from when (s), factor), the first from 0; factors above 0.
+    /// First instant (s) and factor, above 0, of each phase; the first begins at 0.
     phases: Vec<(f64, f64)>,
+    /// Index of the present phase.
     now: usize,
-    /// The inner stream's time at the beginning of the present phase (s).
+    /// Time of the inner stream at the beginning of the present phase (s).
     inner_s: f64,
 }
 
 impl<A: Arrivals> Rescaled<A> {
-    /// The stream with (from when, factor) in order of time, the first from 0; factors above 0.
+    /// The stream with phases of (first instant (s), factor above 0) in order of time; the first begins at 0.
     pub fn new(inner: A, phases: Vec<(f64, f64)>) -> Rescaled<A> {
         Rescaled { inner, phases, now: 0, inner_s: 0.0 }
     }

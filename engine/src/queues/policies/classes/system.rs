@@ -1,31 +1,19 @@
-//! Descriptions of sources and platforms of this folder, and the system that a spec describes.
+//! The source and the platforms of this folder, and the system that a spec describes.
 use crate::lp::System;
 use crate::lp::structured::{self, Decomposition, Factors};
 use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
 
-/// Greatest number of servers: policies look at each of them.
+/// Greatest number of servers: policies search all of them at each event.
 const SERVERS_MAX: f64 = 65_536.0;
 
 /// A vector parameter of rates, powers or factors.
 pub(super) const fn vector(name: &'static str, unit: &'static str, default: Default, doc: &'static str) -> Param {
-    Param { name, ty: Type::Reals { min: 0.0, max: 1e300 }, unit, default, identity: true, doc }
-}
-
-/// A positive real parameter.
-pub(super) const fn positive(
-    name: &'static str,
-    max: f64,
-    unit: &'static str,
-    default: Default,
-    doc: &'static str,
-) -> Param {
-    let ty = Type::Real { min: 0.0, max, min_allowed: false, unlimited: false };
-    Param { name, ty, unit, default, identity: true, doc }
+    Param { name, ty: Type::Reals { min: 0.0, max: 1e300 }, unit, default, doc }
 }
 
 /// Instants of changes.
 const fn instants(name: &'static str, doc: &'static str) -> Param {
-    Param { name, ty: Type::Reals { min: 1e-9, max: 1e15 }, unit: "s", default: Default::Unset, identity: true, doc }
+    Param { name, ty: Type::Reals { min: 1e-9, max: 1e15 }, unit: "s", default: Default::Unset, doc }
 }
 
 /// Arrivals of classes of jobs.
@@ -35,10 +23,10 @@ pub const SOURCE: Component = Component {
     version: 1,
     source: "Al-Daoud, Al-Azzoni & Down 2011, section 5",
     doc: "Classes of one-proc jobs with Poisson arrivals and exponential work of mean 1, drawn at arrival, for servers \
-          that have a rate for each class.",
+          with a rate for each class.",
     params: &[
         vector("class_arrivals_per_s", "1/s", Default::Required, "alpha: mean arrivals of each class a second."),
-        positive(
+        Param::positive(
             "arrivals_factor",
             1e9,
             "",
@@ -51,7 +39,6 @@ pub const SOURCE: Component = Component {
             ty: Type::Reals { min: 1e-9, max: 1e9 },
             unit: "",
             default: Default::Unset,
-            identity: true,
             doc: "Factor of all arrival rates from each instant of `arrivals_change_at_s`; 1 before the first.",
         },
     ],
@@ -63,8 +50,7 @@ const GROUP_SERVERS: Param = Param {
     ty: Type::Reals { min: 1.0, max: SERVERS_MAX },
     unit: "servers",
     default: Default::Unset,
-    identity: true,
-    doc: "Number of servers of each group, whole numbers; if not given, every group is one server.",
+    doc: "Number of servers of each group, whole numbers; if not given, every group has one server.",
 };
 
 const GROUP_IDLE_W: Param =
@@ -78,7 +64,6 @@ const SPEED_CHANGE_GROUPS: Param = Param {
     ty: Type::Reals { min: 1.0, max: SERVERS_MAX },
     unit: "",
     default: Default::Unset,
-    identity: true,
     doc: "Number of the group that changes at each instant of `speed_change_at_s`, from 1.",
 };
 
@@ -86,8 +71,8 @@ const SPEED_CHANGE_FACTORS: Param = vector(
     "speed_change_factors",
     "",
     Default::Unset,
-    "Factor of the group's rates from each instant of `speed_change_at_s`, 1 at the start. 0: it leaves, after the jobs \
-     that it executes, and draws no power until it is back.",
+    "Factor of the group's rates from each instant of `speed_change_at_s`; 1 at the start. With 0 the group leaves after \
+     its present jobs, and draws no power until it returns.",
 );
 
 /// Servers with a rate and a power for each class.
@@ -142,15 +127,13 @@ pub const STRUCTURED: Component = Component {
             ty: Type::Real { min: 0.0, max: 0.999, min_allowed: true, unlimited: false },
             unit: "",
             default: Default::Real(0.0),
-            identity: true,
-            doc: "Every a and b is uniform on (-this, this), one pair a class and group.",
+            doc: "All a and b are uniform on (-this, this), a pair for each class and group.",
         },
         Param {
             name: "structure_seed",
             ty: Type::Int { min: 0, max: i64::MAX },
             unit: "",
             default: Default::Int(1),
-            identity: true,
             doc: "Seed of a and b, apart from the task's seed, so that replications share their system.",
         },
     ],
@@ -160,7 +143,7 @@ pub const STRUCTURED: Component = Component {
 /// The platforms of this folder.
 pub const PLATFORMS: [&Component; 2] = [&RATE_MATRIX, &STRUCTURED];
 
-/// What a platform of this folder is made of, group by group.
+/// The servers of a platform of this folder, by group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Groups {
     /// Servers of each group.
@@ -174,7 +157,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Of a platform `rate-matrix` or `structured`, for a number of classes.
+    /// The groups of a platform `rate-matrix` or `structured`, for a number of classes.
     ///
     /// # Errors
     /// A sentence that names the parameters whose lengths or values do not fit.
@@ -211,7 +194,7 @@ impl Groups {
         &self.rates_per_s
     }
 
-    /// The servers of each group by number.
+    /// The numbers of the servers of each group.
     pub fn numbers(&self) -> Vec<Vec<usize>> {
         let mut next = 0;
         let group = |n: &usize| {
@@ -221,14 +204,14 @@ impl Groups {
         self.servers.iter().map(group).collect()
     }
 
-    /// Of values by class, then server, those of the first server of each group.
+    /// Values by class and group: those of the first server of each group. `values`: by class, then server.
     pub fn of_firsts(&self, values: &[f64]) -> Vec<f64> {
         let firsts: Vec<usize> = self.numbers().iter().map(|group| group[0]).collect();
         let servers = self.servers.iter().sum();
         values.chunks(servers).flat_map(|row| firsts.iter().map(|first| row[*first])).collect()
     }
 
-    /// A value of each group, or of each class and group, as one of each server.
+    /// Values by server, or by class and server, from values by group, or by class and group.
     pub fn by_server(&self, values: &[f64]) -> Vec<f64> {
         let row = |row: &[f64]| -> Vec<f64> {
             row.iter().zip(&self.servers).flat_map(|(value, n)| std::iter::repeat_n(*value, *n)).collect()
@@ -270,14 +253,14 @@ fn structured_rates(platform: &Choice, classes: usize, groups: usize) -> Result<
     Ok((matrices.rates_per_s, matrices.busy_w))
 }
 
-/// Whether a spec's platform and source are those of this folder.
+/// Whether a spec's platform and source are of this folder.
 pub fn describes(spec: &SimSpec) -> bool {
     let platform = spec.choice(Role::Platform).component().name;
     (platform == RATE_MATRIX.name || platform == STRUCTURED.name)
         && spec.choice(Role::Source).component().name == SOURCE.name
 }
 
-/// The parameter of a platform of this folder that says what its groups can do.
+/// The parameter of a platform of this folder with the rates of its groups.
 pub(super) fn rates_key(platform: &Choice) -> &'static str {
     if platform.component().name == STRUCTURED.name { "structure_speeds" } else { "group_rates_per_s" }
 }
@@ -288,14 +271,14 @@ pub fn arrivals_per_s(source: &Choice) -> Vec<f64> {
     source.reals("class_arrivals_per_s").iter().map(|rate| rate * factor).collect()
 }
 
-/// The system of a spec whose platform and source are those of this folder.
+/// The system of a spec whose platform and source are of this folder.
 ///
 /// # Errors
-/// A sentence that names what does not fit.
+/// A sentence that names the parameters that do not fit.
 pub fn system(spec: &SimSpec) -> Result<System, String> {
     let (platform, arrivals) = (spec.choice(Role::Platform), arrivals_per_s(spec.choice(Role::Source)));
     if arrivals.iter().all(|rate| *rate == 0.0) {
-        return Err("`class_arrivals_per_s` has no arrivals: one class at least needs a rate above 0".to_owned());
+        return Err("`class_arrivals_per_s` has no arrivals: at least one class needs a rate above 0".to_owned());
     }
     let groups = Groups::of(platform, arrivals.len())?;
     let by_server = |values: &[f64]| groups.by_server(values);
@@ -303,7 +286,7 @@ pub fn system(spec: &SimSpec) -> Result<System, String> {
     System::new(arrivals, rates, busy, idle).map_err(|error| format!("`{}`: {error}", rates_key(platform)))
 }
 
-/// beta of each group (J): the slopes of busy power over the nearest structured rates. `None` if a group has no rate.
+/// beta of each group (J): the slope of busy power over the nearest structured rates. `None` if a group has no rate.
 pub fn fitted_betas(groups: &Groups) -> Option<Vec<f64>> {
     let count = groups.servers.len();
     let classes = groups.rates_per_s.len() / count;

@@ -1,4 +1,4 @@
-//! The kernel of the queues: examples by hand, theory, and what every policy must keep.
+//! The kernel of the queues: examples by hand, and the conformance suite of policies.
 use std::collections::VecDeque;
 
 use powersweep_engine::error::Stop;
@@ -59,7 +59,7 @@ fn two() -> Servers {
 }
 
 #[test]
-fn times_and_energies_of_three_tasks_by_hand() {
+fn times_and_energies_of_three_jobs_by_hand() {
     // Job 0 on server 0 over [0, 2], job 1 on server 1 over [1, 5], job 2 waits from 1.5, on server 0 over [2, 3].
     let arrivals = Listed::new(&[(0.0, 2.0, 0), (1.0, 2.0, 0), (1.5, 1.0, 0)]);
     let mut run = Simulation::new(arrivals, Fcfs::default(), two());
@@ -77,7 +77,7 @@ fn times_and_energies_of_three_tasks_by_hand() {
     assert_eq!((run.arrived_count(), run.completed_count(), run.events_count()), (3, 3, 6));
 }
 
-/// At 1 s server 0 slows to half speed and half power, server 1 sleeps from the start until 3 s, then is off.
+/// At 1 s server 0 slows to half speed and half power. Server 1 sleeps from the start until 3 s, then it is off.
 #[derive(Clone, Default)]
 struct Timed(Fcfs);
 
@@ -109,9 +109,9 @@ impl QueuePolicy for Timed {
 }
 
 #[test]
-fn speeds_rescale_running_tasks_and_sleeping_servers_take_none() {
-    // Job 0 on server 0: 1 of its work by 1 s, the other at half speed by 3 s. Job 1 waits: server 1 sleeps; at 3 s
-    // the end comes before the timer: job 1 runs on server 0 over [3, 5].
+fn a_speed_change_rescales_the_running_job_and_a_sleeping_server_takes_no_job() {
+    // Job 0 on server 0 does half of its work by 1 s, and the other half at half speed by 3 s. Job 1 waits, because server 1
+    // sleeps. At 3 s the end comes before the timer, so that job 1 runs on server 0 over [3, 5].
     let arrivals = Listed::new(&[(0.0, 2.0, 0), (0.5, 1.0, 0)]);
     let mut run = Simulation::new(arrivals, Timed::default(), two());
     let mut all = All::default();
@@ -154,7 +154,7 @@ fn impossible_decisions_are_refused() {
 }
 
 #[test]
-fn limits_end_a_run() {
+fn a_run_ends_at_its_limits() {
     let stream = ClassStream { rate_per_s: 2.0, work: Work::Exponential { mean: 1.0 } };
     let run = |limits: &Limits<'_>| {
         let one = Servers::new(ServerTable::with_idle_w(1, 1, vec![1.0], vec![1.0], vec![0.0])).unwrap();
@@ -167,9 +167,8 @@ fn limits_end_a_run() {
     assert_eq!(run(&Limits { deadline_passed: &|| true, ..Limits::NONE }), SimError::Deadline);
 }
 
-/// Runs pieces of a run and the whole of it: the same.
 #[test]
-fn a_run_in_pieces_and_its_clone_equal_the_whole() {
+fn a_run_in_pieces_and_its_clone_equal_the_whole_run() {
     let classes = [1.0, 0.3].map(|rate_per_s| ClassStream { rate_per_s, work: Work::hyperexponential(1.0, 4.0) });
     let table = ServerTable::with_idle_w(2, 2, vec![1.0, 0.7, 0.0, 0.9], vec![9.0; 4], vec![2.0; 2]);
     let new = || Simulation::new(Poisson::new(&classes, 5), Fcfs::default(), Servers::new(table.clone()).unwrap());
@@ -189,7 +188,7 @@ fn a_run_in_pieces_and_its_clone_equal_the_whole() {
 }
 
 #[test]
-fn other_policies_see_the_same_tasks() {
+fn other_servers_get_the_same_jobs_under_one_seed() {
     let classes = [1.0, 0.3].map(|rate_per_s| ClassStream { rate_per_s, work: Work::Exponential { mean: 1.0 } });
     let jobs = |rate: f64| {
         let table = ServerTable::with_idle_w(1, 2, vec![rate; 2], vec![1.0; 2], vec![0.0]);
@@ -203,17 +202,19 @@ fn other_policies_see_the_same_tasks() {
     assert_eq!(jobs(2.0), jobs(1.5));
 }
 
-/// A policy whose every call is checked: it has exactly the jobs that arrived and did not start, and they are those. Keeps
-/// what the servers draw and how fast they work between calls, apart from the kernel's meter.
+/// A policy whose calls are all checked: exactly the jobs that have arrived and not started wait. It integrates power and
+/// work between calls, independently of the kernel's meter.
 #[derive(Clone)]
 struct Checked<P> {
     inner: P,
-    /// Of the jobs that have arrived: what is left of each one's work; none where it has started and ended.
-    left: Vec<Option<f64>>,
+    /// Remaining work of each job that has arrived; `None` after its end.
+    remaining: Vec<Option<f64>>,
     waiting: std::collections::BTreeSet<u64>,
-    /// Since the last call: the instant (s), power (W), and work a second of the jobs in service.
+    /// Instant of the last call (s).
     since_s: f64,
+    /// Power of the servers since the last call (W).
     power_w: f64,
+    /// Jobs in service since the last call, with their rates (work a second).
     working: Vec<(u64, f64)>,
     energy_j: f64,
 }
@@ -222,7 +223,7 @@ impl<P: QueuePolicy> Checked<P> {
     fn new(inner: P) -> Checked<P> {
         Checked {
             inner,
-            left: Vec::new(),
+            remaining: Vec::new(),
             waiting: std::collections::BTreeSet::new(),
             since_s: 0.0,
             power_w: 0.0,
@@ -231,31 +232,31 @@ impl<P: QueuePolicy> Checked<P> {
         }
     }
 
-    /// Accounts for the time since the last call.
+    /// Integrates power and work since the last call.
     fn before(&mut self, now_s: f64) {
         let passed_s = now_s - self.since_s;
         self.energy_j += self.power_w * passed_s;
         for (number, rate) in self.working.drain(..) {
-            *self.left[number as usize].as_mut().expect("it is in service") -= rate * passed_s;
+            *self.remaining[number as usize].as_mut().expect("it is in service") -= rate * passed_s;
         }
         self.since_s = now_s;
     }
 
     fn after(&mut self, servers: &Servers) {
-        self.look(servers);
+        self.read(servers);
         for server in 0..servers.len() {
             if let Some(job) = servers.running(server)
                 && servers.since_s(server) == servers.now_s()
                 && self.waiting.remove(&job.number)
             {
-                assert_eq!(self.left[job.number as usize], Some(job.work), "a job starts once, with all its work");
+                assert_eq!(self.remaining[job.number as usize], Some(job.work), "a job starts once, with all its work");
             }
         }
-        assert_eq!(self.inner.waiting(), self.waiting.len(), "at {} s jobs were lost or made", servers.now_s());
+        assert_eq!(self.inner.waiting(), self.waiting.len(), "waiting jobs at {} s", servers.now_s());
     }
 
-    /// What the servers do from now on.
-    fn look(&mut self, servers: &Servers) {
+    /// Reads the powers and rates of the servers from now on.
+    fn read(&mut self, servers: &Servers) {
         let table = servers.table();
         self.power_w = 0.0;
         self.working.clear();
@@ -284,8 +285,8 @@ impl<P: QueuePolicy> QueuePolicy for Checked<P> {
 
     fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
         self.before(servers.now_s());
-        assert_eq!(job.number, self.left.len() as u64, "jobs are numbered as they arrive");
-        self.left.push(Some(job.work));
+        assert_eq!(job.number, self.remaining.len() as u64, "jobs have numbers in order of arrival");
+        self.remaining.push(Some(job.work));
         self.waiting.insert(job.number);
         self.inner.arrived(servers, job)?;
         self.after(servers);
@@ -294,8 +295,9 @@ impl<P: QueuePolicy> QueuePolicy for Checked<P> {
 
     fn ended(&mut self, servers: &mut Servers, done: &Completed) -> Result<(), Stop> {
         self.before(servers.now_s());
-        let left = self.left[done.job.number as usize].take();
-        assert!(left.is_some_and(|left| left.abs() < 1e-7 * (1.0 + done.job.work)), "{left:?} of {done:?} was left");
+        let remaining = self.remaining[done.job.number as usize].take();
+        let is_done = remaining.is_some_and(|work| work.abs() < 1e-7 * (1.0 + done.job.work));
+        assert!(is_done, "{remaining:?} of {done:?} remained");
         self.inner.ended(servers, done)?;
         self.after(servers);
         Ok(())
@@ -313,28 +315,29 @@ impl<P: QueuePolicy> QueuePolicy for Checked<P> {
     }
 }
 
-/// The first so many jobs of a stream.
+/// The first jobs of a stream.
 #[derive(Clone)]
 struct First<A> {
     inner: A,
-    left: u64,
+    /// Number of further jobs.
+    remaining: u64,
 }
 
 impl<A: Arrivals> Arrivals for First<A> {
     fn next(&mut self) -> Job {
         let job = self.inner.next();
-        let is_one = self.left > 0;
-        self.left -= u64::from(is_one);
-        Job { arrived_s: if is_one { job.arrived_s } else { f64::INFINITY }, ..job }
+        let arrives = self.remaining > 0;
+        self.remaining -= u64::from(arrives);
+        Job { arrived_s: if arrives { job.arrived_s } else { f64::INFINITY }, ..job }
     }
 }
 
-/// Far more events than a run of the conformance tests has: one that goes on does not terminate.
+/// Far more events than a terminating run of the conformance tests has.
 const EVENTS_MAX: u64 = 5_000_000;
 
-/// What every policy must keep: every job is executed once, for its work, on one server at a time; none is lost; the run
-/// is repeatable, and so is the rest of it by a clone; times add up, and energy is the integral of the power; it ends
-/// once no more jobs come. Returns the completions in order.
+/// Checks the invariants of a policy. Every job is executed once, for its work, on one server at a time; no job is lost; the
+/// run is repeatable, also from a clone on; times add up; energy is the integral of power; the run ends after the last
+/// arrival. Returns the completions in order.
 pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
     policy: &P,
     table: &ServerTable,
@@ -343,7 +346,7 @@ pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
 ) -> Vec<Completed> {
     let limits = Limits { max_events: EVENTS_MAX, ..Limits::NONE };
     let new = || {
-        let arrivals = First { inner: arrivals.clone(), left: jobs };
+        let arrivals = First { inner: arrivals.clone(), remaining: jobs };
         Simulation::new(arrivals, Checked::new(policy.clone()), Servers::new(table.clone()).unwrap())
     };
     let mut run = new();
@@ -352,10 +355,11 @@ pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
     run.settle();
     let done = all.0;
     assert_eq!((run.arrived_count(), run.completed_count()), (jobs, done.len() as u64));
-    assert_eq!(run.servers().busy_count(), 0, "it ended while a job was in service");
-    assert_eq!(run.left_count().iter().sum::<u64>(), run.waiting_count());
+    let servers = run.servers();
+    assert!((0..servers.len()).all(|j| servers.running(j).is_none()), "it ended while a job was in service");
+    assert_eq!(run.in_system_count().iter().sum::<u64>(), run.waiting_count());
 
-    // Until about half of it, then a copy.
+    // A copy is made after about half of the run.
     let mut original = new();
     let mut half = All::default();
     original.run(Until::completed(jobs / 2), &limits, &mut half).unwrap();
@@ -363,7 +367,7 @@ pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
     copy.run(Until::completed(u64::MAX), &limits, &mut copied).unwrap();
     original.run(Until::completed(u64::MAX), &limits, &mut half).unwrap();
     assert_eq!(half.0, done, "the same run twice");
-    assert_eq!(copied.0, done, "a clone goes on differently");
+    assert_eq!(copied.0, done, "a clone continues like the original");
     assert_eq!((copy.now_s(), copy.events_count()), (run.now_s(), run.events_count()));
     copy.settle();
     let states = [State::Free, State::Busy, State::Asleep, State::Off];
@@ -391,13 +395,13 @@ pub(crate) fn conforms<P: QueuePolicy, A: Arrivals + Clone>(
     let (metered_j, integral_j) = (energies(run.servers()).iter().sum::<f64>(), run.policy().energy_j);
     assert!(
         (metered_j - integral_j).abs() <= 1e-9 * integral_j,
-        "{metered_j} J, the power's integral is {integral_j} J"
+        "{metered_j} J, the integral of the power is {integral_j} J"
     );
     done
 }
 
-/// Clusters of up to 80 servers in up to 4 classes, drawn from a seed.
-fn drawn_cluster(seed: u64) -> (ServerTable, Vec<Vec<usize>>, ClassStream) {
+/// A random cluster of up to 80 servers in up to 4 classes.
+fn random_cluster(seed: u64) -> (ServerTable, Vec<Vec<usize>>, ClassStream) {
     let mut words = Philox::stream(seed, Purpose::Size);
     let (mut rates, mut groups) = (Vec::new(), Vec::new());
     for _ in 0..=words.below(4) {
@@ -405,7 +409,7 @@ fn drawn_cluster(seed: u64) -> (ServerTable, Vec<Vec<usize>>, ClassStream) {
         groups.push((rates.len()..rates.len() + count).collect::<Vec<_>>());
         rates.extend(vec![words.uniform_in(0.1, 2.0); count]);
     }
-    // Any order of priority, not the platform's alone.
+    // The order of priority may differ from the platform's order.
     let first = words.below(groups.len() as u64) as usize;
     groups.rotate_left(first);
     let load = words.uniform_in(0.3, 0.98);
@@ -416,9 +420,9 @@ fn drawn_cluster(seed: u64) -> (ServerTable, Vec<Vec<usize>>, ClassStream) {
 }
 
 #[test]
-fn buffering_schemes_conform_on_drawn_clusters() {
+fn buffering_schemes_conform_on_random_clusters() {
     for seed in 0..40 {
-        let (table, groups, stream) = drawn_cluster(seed);
+        let (table, groups, stream) = random_cluster(seed);
         for scheme in [Scheme::Separate, Scheme::Class, Scheme::Common] {
             let mut done = conforms(&Buffered::new(scheme, &groups), &table, &Poisson::new(&[stream], seed), 4_000);
             assert_eq!(done.len(), 4_000);
@@ -426,7 +430,7 @@ fn buffering_schemes_conform_on_drawn_clusters() {
                 let service_s = d.job.work / table.rates[d.server];
                 assert!((d.finish_s - d.start_s - service_s).abs() < 1e-9 * d.finish_s, "{d:?}");
             }
-            // First come, first served: of the whole cluster, of a class, of a server.
+            // Each queue (of the whole cluster, of a class, of a server) is first come, first served.
             done.sort_by(|a, b| a.start_s.total_cmp(&b.start_s).then(a.job.number.cmp(&b.job.number)));
             let group = |server: usize| groups.iter().position(|group| group.contains(&server)).unwrap();
             let queue = |server: usize| match scheme {
@@ -446,7 +450,7 @@ fn buffering_schemes_conform_on_drawn_clusters() {
 
 #[test]
 fn schemes_and_priorities_by_hand() {
-    // Servers 0 and 1 of class A (rate 1), server 2 of class B (rate 1/2), which has priority. All arrive within 1 s.
+    // Servers 0 and 1 are of class A (rate 1), server 2 is of class B (rate 1/2), which has priority.
     let table = ServerTable::with_idle_w(3, 1, vec![1.0, 1.0, 0.5], vec![1.0; 3], vec![0.0; 3]);
     let arrivals = [(0.0, 2.0), (0.1, 2.0), (0.2, 3.0), (0.3, 1.0), (0.4, 1.0), (0.5, 1.0), (0.6, 1.0)];
     let arrivals = arrivals.map(|(at, work)| (at, work, 0));
@@ -460,10 +464,10 @@ fn schemes_and_priorities_by_hand() {
     };
     // Job 0 on server 2 over [0, 4], job 1 on server 0 over [0.1, 2.1], job 2 on server 1 over [0.2, 3.2].
     let first = [(2, 0.0), (0, 0.1), (1, 0.2)];
-    // One queue: server 0 at 2.1 and 3.1, server 1 at 3.2, server 2 at 4.
+    // One queue: server 0 takes its head at 2.1 and 3.1, server 1 at 3.2, server 2 at 4.
     assert_eq!(starts(Scheme::Common), [&first[..], &[(0, 2.1), (0, 3.1), (1, 3.2), (2, 4.0)]].concat());
-    // Classes in turn, B first: 3 and 5 wait for server 2 (from 4 and 6), 4 and 6 for the first of class A.
+    // Classes in turn, B first: jobs 3 and 5 wait for server 2 (free at 4 and 6), jobs 4 and 6 for class A.
     assert_eq!(starts(Scheme::Class), [&first[..], &[(2, 4.0), (0, 2.1), (2, 6.0), (0, 3.1)]].concat());
-    // Servers in turn: 3 behind server 2, 4 behind server 0, 5 behind server 1, 6 behind server 2 again.
+    // Servers in turn: job 3 waits for server 2, job 4 for server 0, job 5 for server 1, job 6 for server 2.
     assert_eq!(starts(Scheme::Separate), [&first[..], &[(2, 4.0), (0, 2.1), (1, 3.2), (2, 6.0)]].concat());
 }
