@@ -59,6 +59,9 @@ pub enum SimError {
 /// registers.
 pub type Stop = Box<SimError>;
 
+/// The result of a decision or of a pass.
+pub(crate) type Result<T, E = Stop> = std::result::Result<T, E>;
+
 impl From<Stop> for SimError {
     fn from(stop: Stop) -> SimError {
         *stop

@@ -1,31 +1,31 @@
-//! The jobs that hold procs under a cap, and steps of their gears.
+//! The jobs that hold procs under a cap, and plans of their gears.
 use super::allowance::above_idle_w;
 use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
-use crate::error::Stop;
+use crate::error::Result;
 
 /// A job that holds procs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) job: JobId,
     pub(super) priority: u8,
-    /// The gear rule's choice: the cap may lower the job and raise it back, never above.
+    /// The gear rule's choice, the highest gear of the job.
     ceiling: u8,
-    /// The gear that it is to have at the end of the pass.
+    /// Planned gear.
     gear: u8,
 }
 
-/// Which way gears go.
+/// Direction of a change of gears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Down,
     Up,
 }
 
-/// The jobs that hold procs, in list order, with the power that they would draw at their new gears.
+/// The jobs that hold procs, in order of arrival, with their planned gears.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AllHeld {
     jobs: Vec<Held>,
-    /// Power of the machine at the new gears (W).
+    /// Power of the machine at the planned gears (W).
     power_w: f64,
 }
 
@@ -35,7 +35,7 @@ impl AllHeld {
         self.jobs.insert(at, Held { job, priority: cluster.priority(job), ceiling, gear: ceiling });
     }
 
-    /// The same jobs by the numbers that they have in copies.
+    /// The same jobs, by their numbers in copies of the cluster.
     pub(super) fn fork(&self, copied: &Copied) -> AllHeld {
         let known = |held: &Held| copied.number(held.job).map(|job| Held { job, ..*held });
         AllHeld { jobs: self.jobs.iter().filter_map(known).collect(), power_w: self.power_w }
@@ -51,7 +51,7 @@ impl AllHeld {
         &self.jobs
     }
 
-    /// Begins to plan: gears and power as they are.
+    /// Begins a plan with the present gears and power.
     pub(super) fn plan<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
         self.power_w = cluster.power_w();
         for held in &mut self.jobs {
@@ -59,7 +59,7 @@ impl AllHeld {
         }
     }
 
-    /// The priorities of the jobs, the highest (1) first.
+    /// The priorities of the jobs, ascending: the highest (1) first.
     pub(super) fn priorities(&self) -> Vec<u8> {
         let mut priorities: Vec<u8> = self.jobs.iter().map(|held| held.priority).collect();
         priorities.sort_unstable();
@@ -72,19 +72,20 @@ impl AllHeld {
         self.power_w
     }
 
-    /// Plans one level down, or up if that keeps to the limit, for all jobs of a priority (of every one without) that are
-    /// not at the lowest gear, or their ceilings. `false`: nothing has changed.
+    /// Plans one gear down for all jobs of a priority above the lowest gear, or one gear up for all jobs below their
+    /// ceilings if the power then keeps to the limit. Without a priority, for jobs of all priorities. `false`: the plan has
+    /// not changed.
     pub(super) fn step<R: Recorder>(
         &mut self,
         cluster: &mut Cluster<'_, R>,
         priority: Option<u8>,
         step: Step,
         limit_w: f64,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool> {
         cluster.step()?;
         let moves = |held: &Held| {
-            let room = if step == Step::Down { held.gear > 0 } else { held.gear < held.ceiling };
-            room && priority.is_none_or(|priority| held.priority == priority)
+            let can_move = if step == Step::Down { held.gear > 0 } else { held.gear < held.ceiling };
+            can_move && priority.is_none_or(|priority| held.priority == priority)
         };
         let to = |held: &Held| if step == Step::Down { held.gear - 1 } else { held.gear + 1 };
         let (mut any, mut power_w) = (false, self.power_w);
@@ -102,8 +103,8 @@ impl AllHeld {
         Ok(true)
     }
 
-    /// Carries the plan out.
-    pub(super) fn carry_out<R: Recorder>(&self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+    /// Gives the jobs their planned gears.
+    pub(super) fn carry_out<R: Recorder>(&self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         for held in &self.jobs {
             if cluster.gear(held.job) != Some(held.gear) {
                 cluster.set_gear(held.job, held.gear)?;

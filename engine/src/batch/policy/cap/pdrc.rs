@@ -1,16 +1,18 @@
 //! Power-aware dynamic resource configuration: gears by priority.
 //!
-//! After jobs have started or ended, or the cap has changed: if the power exceeds the cap, power-level decrement lowers all
-//! jobs of the lowest priority by one level, again and again until the power fits or all are at the lowest gear, then
-//! those of the next priority; else power-level increment raises all jobs of the highest priority by one level at a time
-//! while the power fits, then those of the next. The printed increment loop never ends once a step exceeds the cap: here
-//! that step is not taken, and ends its priority.
+//! After jobs have started or ended, or the cap has changed:
+//!
+//! - If the power exceeds the cap, power-level decrement lowers all jobs of the lowest priority by one gear at a time, until
+//!   the power fits or all of them are at the lowest gear; then the jobs of the next priority.
+//! - Otherwise power-level increment raises all jobs of the highest priority by one gear at a time while the power fits; then
+//!   the jobs of the next priority. The printed loop never ends once a step exceeds the cap. Here that step is not taken, and
+//!   the next priority follows.
 use super::allowance::Allowance;
 use super::held::{AllHeld, Step};
 use super::rule::{CAP, CAP_PERIOD_S, CAPS_W, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the rule.
@@ -29,8 +31,8 @@ pub const COMPONENT: Component = Component {
             unit: "",
             default: Default::Text("fitting"),
             identity: true,
-            doc: "`fitting`: a job starts at the highest gear at which the power fits once all others are lowered, else not \
-                  at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap (the paper).",
+            doc: "`fitting`: a job starts at the highest gear at which the power fits with all others at the lowest gear, \
+                  else not at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap (the paper).",
         },
     ],
     ..CAP
@@ -55,14 +57,14 @@ impl CapRule for Pdrc {
         }
     }
 
-    /// Decrement or increment.
+    /// Power-level decrement or increment.
     fn after_pass<R: Recorder>(
         &self,
         held: &mut AllHeld,
         limit_w: f64,
         changed: bool,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    ) -> Result<()> {
         if !changed && cluster.power_w() <= limit_w {
             return Ok(());
         }

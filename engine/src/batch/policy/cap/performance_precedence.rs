@@ -1,4 +1,4 @@
-//! Jobs run at their ceilings, and the cap is exceeded.
+//! Jobs run at their ceilings, even if the power exceeds the cap.
 use super::allowance::Allowance;
 use super::rule::{CAP, CapRule};
 use crate::batch::platform::Machine;
@@ -9,7 +9,7 @@ pub const COMPONENT: Component = Component {
     name: "performance-precedence",
     version: 1,
     source: "Zhang et al. 2014, section V.B",
-    doc: "Jobs run as if there were no cap; by how much they exceed it is measured.",
+    doc: "Jobs run as if there were no cap; the violation is measured.",
     ..CAP
 };
 

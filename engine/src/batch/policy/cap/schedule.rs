@@ -1,4 +1,4 @@
-//! A cap that changes in time: a list of watts, each for one period, over and over.
+//! A cap that changes in time: a list of caps, each for one period; the list repeats.
 use crate::spec::Choice;
 
 /// The caps of a spec, from the first submit on.
@@ -6,9 +6,9 @@ use crate::spec::Choice;
 pub(super) struct Schedule {
     caps_w: Vec<f64>,
     period_s: f64,
-    /// When the first cap began (s).
+    /// Begin of the first period (s).
     begin_s: f64,
-    /// Periods that have passed.
+    /// Number of periods that have passed.
     passed: u64,
 }
 
@@ -42,7 +42,7 @@ impl Schedule {
         self.caps_w.len()
     }
 
-    /// When the next period begins, if that matters (s).
+    /// Begin of the next period (s); `None` if the list has one cap.
     pub(super) fn next_s(&self) -> Option<f64> {
         (self.caps_w.len() > 1).then(|| self.begin_s + (self.passed + 1) as f64 * self.period_s)
     }

@@ -1,9 +1,9 @@
-//! All running jobs step together: the frequency adjustment of the knapsack policy.
+//! All running jobs change their gears together: the frequency adjustment of the knapsack policy.
 use super::held::{AllHeld, Step};
 use super::rule::{CAP, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::{Component, SimSpec};
 
 /// Description of the rule.
@@ -11,8 +11,8 @@ pub const COMPONENT: Component = Component {
     name: "uniform",
     version: 2,
     source: "Zhang et al. 2014, section IV.C",
-    doc: "Jobs start at the highest gear at which the power fits, else not at all, and keep it until the cap changes: then \
-          all running jobs step down together until the power fits, or up together while it does. With `backfill` = \
+    doc: "Jobs start at the highest gear at which the power fits, else not at all, and keep that gear until the cap \
+          changes: then all running jobs step down together until the power fits, or up together while it does. With `backfill` = \
           \"knapsack\" the knapsack chooses jobs and gear.",
     ..CAP
 };
@@ -26,14 +26,14 @@ impl CapRule for Uniform {
         Some(Uniform)
     }
 
-    /// Steps down while the power exceeds the cap; else up, if the cap has changed.
+    /// Steps down while the power exceeds the cap; otherwise steps up if the cap has changed.
     fn before_pass<R: Recorder>(
         &self,
         held: &mut AllHeld,
         limit_w: f64,
         cap_changed: bool,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    ) -> Result<()> {
         if !cap_changed && cluster.power_w() <= limit_w {
             return Ok(());
         }
