@@ -11,6 +11,15 @@ pub struct Series {
     pub doc: &'static str,
 }
 
+/// Declares series as constants.
+macro_rules! series {
+    ($($const:ident: $name:literal, $unit:literal, $doc:literal;)*) => {
+        $(pub(crate) const $const: Series = Series { name: $name, unit: $unit, doc: $doc };)*
+    };
+}
+
+pub(crate) use series;
+
 crate::record! {
 /// One point of a series or of a distribution: a row of the `series` table.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,4 +1,4 @@
-//! The platform of batch jobs: which machine a spec describes.
+//! The platform of batch jobs: the machine that a spec describes.
 mod machine;
 
 pub use machine::{Gear, Machine, MachineClass, SleepStates};
@@ -7,10 +7,10 @@ use super::power;
 use crate::error::SimError;
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
-/// Greatest machine: processor counts and their sums stay far from the end of `u32`.
+/// Greatest number of processors, so that processor counts and their sums do not overflow `u32`.
 const PROCS_MAX: u32 = 1 << 30;
 
-/// Most gears: a gear index is one byte, and no processor has more.
+/// Greatest number of gears: a gear index is one byte.
 const GEARS_MAX: usize = 255;
 
 /// Description of a machine of equal processors.
@@ -27,7 +27,7 @@ pub const COMPONENT: Component = Component {
             unit: "procs",
             default: Default::Unset,
             identity: true,
-            doc: "Processors of the machine before `size_factor`; if not given, those that the workload states (header \
+            doc: "Processors of the machine before `size_factor`; if not given, those of the workload (header \
                   MaxProcs, else MaxNodes; a generator's machine size).",
         },
         Param {
@@ -63,22 +63,18 @@ pub const COMPONENT: Component = Component {
             doc: "Share of a job's run time that scales with frequency: time at f is (beta*(f_top/f - 1) + 1) times \
                   that at the top gear (Etinski eq. 5).",
         },
-        sleep_param("wake_s", "s", "Time that a processor asleep takes to wake, before it can be used."),
+        sleep_param("wake_s", "s", "Time that a sleeping processor takes to wake, before it can be used."),
         sleep_param("wake_w", "W", "Power of a processor while it wakes."),
-        sleep_param(
-            "off_s",
-            "s",
-            "Time that an idle processor takes to switch off; it cannot be recalled before it is over.",
-        ),
+        sleep_param("off_s", "s", "Time that an idle processor takes to switch off; only then can it wake."),
         sleep_param("off_w", "W", "Power of a processor while it switches off."),
-        sleep_param("asleep_w", "W", "Power of a processor asleep."),
+        sleep_param("asleep_w", "W", "Power of a sleeping processor."),
         Param {
             name: "class_betas",
             ty: Type::Reals { min: 0.0, max: 1.0 },
             unit: "",
             default: Default::Unset,
             identity: true,
-            doc: "Such a share for each class of jobs, in place of `beta`.",
+            doc: "`beta` of each class of jobs, in place of one `beta` for all.",
         },
         Param {
             name: "cooling_w",
@@ -94,7 +90,7 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
-/// A parameter of processors that sleep; 0 by default: instant and free.
+/// A parameter of sleeping processors; 0 by default: transitions take no time and no power.
 const fn sleep_param(name: &'static str, unit: &'static str, doc: &'static str) -> Param {
     let ty = Type::Real { min: 0.0, max: 1e9, min_allowed: true, unlimited: false };
     Param { name, ty, unit, default: Default::Real(0.0), identity: true, doc }
@@ -130,7 +126,7 @@ impl Machine {
         let mut classes = tables.gears.into_iter();
         let class = MachineClass {
             procs: procs as u32,
-            gears: classes.next().expect("there is a table for the first class of jobs"),
+            gears: classes.next().expect("the first class of jobs has a table"),
             more_job_classes: classes.collect(),
             idle_w: tables.idle_w,
             sleep: SleepStates {
@@ -151,7 +147,7 @@ struct Tables {
     idle_w: f64,
 }
 
-/// The tables of a spec without problems.
+/// The tables of a spec without [`gear_problems`].
 fn tables(spec: &SimSpec) -> Tables {
     let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
     let ghz = choice.reals("gears_ghz");
@@ -181,7 +177,7 @@ fn tables(spec: &SimSpec) -> Tables {
     Tables { gears: betas.iter().map(|&beta| gears(beta)).collect(), idle_w: model.idle_w }
 }
 
-/// What is wrong with gears and their tables, in sentences that name the parameters.
+/// Problems of gears and their tables, in sentences that name the parameters.
 fn gear_problems(spec: &SimSpec) -> Vec<String> {
     let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
     let by_table = power.component().name == power::table::COMPONENT.name;
@@ -207,7 +203,7 @@ fn gear_problems(spec: &SimSpec) -> Vec<String> {
             }
         }
     }
-    // A table of watts has no voltages.
+    // The model `table` uses no voltages.
     if !by_table && ghz.len() != volts.len() {
         problems.push(format!(
             "`gears_ghz` has {} gears and `gear_volts` {}: each gear needs one voltage",

@@ -61,12 +61,7 @@ impl Composed {
 
     /// The integrals of the watched quantities, once the run is over; their series are appended to `points`.
     pub(crate) fn finish(self, points: Option<&mut Vec<SeriesPoint>>) -> Option<PowerIntegrals> {
-        let watch = self.watch?;
-        let integrals = watch.integrals();
-        if let Some(points) = points {
-            watch.write(points);
-        }
-        Some(integrals)
+        self.watch.map(|watch| watch.finish(points))
     }
 }
 
@@ -111,7 +106,7 @@ impl Policy for Composed {
         self.batch.schedule(cluster)?;
         self.capacity.after_pass(&self.batch, cluster)?;
         if let Some(watch) = &mut self.watch {
-            watch.look(cluster, self.batch.cap.as_ref().map(Cap::cap_w));
+            watch.observe(cluster, self.batch.cap.as_ref().map(Cap::cap_w));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The power model of Etinski et al. 2010: dynamic A*f*V^2 and static alpha*V.
+//! The power model of Etinski et al. 2010: dynamic power A*f*V^2 and static power alpha*V.
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
 /// Description of the model.
@@ -7,7 +7,7 @@ pub const COMPONENT: Component = Component {
     name: "etinski",
     version: 1,
     source: "Etinski et al. 2010, eqs. 3 and 4",
-    doc: "Busy power A*f*V^2 + alpha*V by gear; an idle processor is at the lowest gear with less activity.",
+    doc: "Busy power A*f*V^2 + alpha*V by gear; an idle processor draws that of the lowest gear with less activity.",
     params: &[
         Param {
             name: "power_top_w",
@@ -37,7 +37,7 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
-/// The model's watts for one table of gears.
+/// Power by gear and state, for one table of gears.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// Power of a busy processor by gear, slowest first (W).
@@ -56,7 +56,7 @@ impl Model {
         let power = |activity: f64, g: usize| activity * ghz[g] * volts[g] * volts[g] + alpha * volts[g];
         let scale = choice.real("power_top_w") / power(1.0, top);
         let mut busy_w: Vec<f64> = (0..ghz.len()).map(|g| power(1.0, g) * scale).collect();
-        // By definition; the quotient may miss it by a rounding.
+        // Exact by definition; the quotient may have a rounding error.
         busy_w[top] = choice.real("power_top_w");
         Model { busy_w, idle_w: power(1.0 / choice.real("activity_ratio"), 0) * scale }
     }

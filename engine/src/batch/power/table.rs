@@ -1,4 +1,4 @@
-//! Measured power and run times by gear: tables for classes of jobs.
+//! Measured power and run times by gear, in one table or a table for each class of jobs.
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
 const WATTS: Type = Type::Reals { min: 1e-9, max: 1e12 };
@@ -9,7 +9,7 @@ pub const COMPONENT: Component = Component {
     name: "table",
     version: 1,
     source: "Zhang et al. 2014, Table III, eqs. 2 and 3",
-    doc: "Power and run time by gear as measured on a whole machine, for one class of jobs or one table a class.",
+    doc: "Power and run time by gear, measured on a whole machine, in one table or a table for each class of jobs.",
     params: &[
         Param {
             name: "table_power_w",
@@ -18,7 +18,7 @@ pub const COMPONENT: Component = Component {
             default: Default::Reals(&[24442.19, 27170.10, 30123.53, 34981.00, 37486.77, 44434.47, 49890.20]),
             identity: true,
             doc: "Power of `table_nodes` busy processors at each of `gears_ghz` (Table III: xRAGE at 1.2, 1.5, 1.8, 2.1, \
-                  2.4, 2.7 and 3.0 GHz); for several classes of jobs one table after the other.",
+                  2.4, 2.7 and 3.0 GHz); the tables of several classes of jobs follow each other.",
         },
         Param {
             name: "table_time_s",
@@ -26,8 +26,8 @@ pub const COMPONENT: Component = Component {
             unit: "s",
             default: Default::Reals(&[1525.61, 1239.06, 1007.50, 867.55, 772.18, 706.77, 640.97]),
             identity: true,
-            doc: "Run time at each of `gears_ghz` (Table III); only its ratio to the time at the top gear matters. For \
-                  several classes of jobs one table after the other.",
+            doc: "Run time at each of `gears_ghz` (Table III); only its ratio to the time at the top gear matters. The \
+                  tables of several classes of jobs follow each other.",
         },
         Param {
             name: "table_nodes",
@@ -43,7 +43,7 @@ pub const COMPONENT: Component = Component {
             unit: "",
             default: Default::Text("measured"),
             identity: true,
-            doc: "Power below the top gear as measured, or f/F of that at the top gear (eq. 2).",
+            doc: "Power below the top gear: measured, or f/F of that at the top gear (eq. 2).",
         },
         Param {
             name: "table_time",
@@ -51,7 +51,7 @@ pub const COMPONENT: Component = Component {
             unit: "",
             default: Default::Text("measured"),
             identity: true,
-            doc: "Run time below the top gear as measured, F/f times that at the top gear (eq. 3), or by the platform's \
+            doc: "Run time below the top gear: measured, F/f times that at the top gear (eq. 3), or by the platform's \
                   `beta` or `class_betas`.",
         },
         Param {
@@ -67,19 +67,19 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
-/// The tables for one list of gears.
+/// Power and run times by gear, for one list of gears.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// Power of a busy processor by class of jobs and gear, slowest first (W).
     busy_w: Vec<Vec<f64>>,
-    /// Run time over that at the top gear; none if the platform says it.
+    /// Run time over that at the top gear, by class of jobs and gear; empty if the platform scales run times.
     factors: Vec<Vec<f64>>,
     /// Power of an idle processor (W).
     pub idle_w: f64,
 }
 
 impl Model {
-    /// The model for gears of these frequencies. The component has no [`problems`].
+    /// The model for gears of these frequencies, for a choice without [`problems`].
     pub(crate) fn new(choice: &Choice, ghz: &[f64]) -> Model {
         let top = ghz.len() - 1;
         let nodes = choice.int("table_nodes") as f64;
@@ -99,7 +99,7 @@ impl Model {
         Model { busy_w, factors, idle_w: choice.real("idle_fraction") * greatest_w }
     }
 
-    /// Classes of jobs that the tables tell apart.
+    /// Number of classes of jobs in the tables.
     pub fn job_classes(&self) -> usize {
         self.busy_w.len().max(self.factors.len())
     }
@@ -109,20 +109,20 @@ impl Model {
         self.busy_w[class.min(self.busy_w.len() - 1)][gear]
     }
 
-    /// Run time over that at the top gear, unless the platform says it.
+    /// Run time over that at the top gear; `None` if the platform scales run times.
     pub fn time_factor(&self, class: usize, gear: usize) -> Option<f64> {
         self.factors.get(class.min(self.factors.len().max(1) - 1)).map(|factors| factors[gear])
     }
 }
 
-/// What is wrong with the tables for so many gears, in sentences that name the parameters. `betas`: how many classes the
-/// platform's `class_betas` has.
+/// Problems of the tables with a number of gears, in sentences that name the parameters. `betas`: number of classes in the
+/// platform's `class_betas`.
 pub(crate) fn problems(choice: &Choice, gears: usize, betas: Option<usize>) -> Vec<String> {
     let mut problems = Vec::new();
-    // A choice of the models leaves a table unused.
+    // Only measured run times use their table.
     let timed = choice.text("table_time") == "measured";
-    let tables = [("table_power_w", true), ("table_time_s", timed)];
-    for (name, _) in tables.into_iter().filter(|(_, used)| *used) {
+    let tables = if timed { &["table_power_w", "table_time_s"][..] } else { &["table_power_w"] };
+    for &name in tables {
         let table = choice.reals(name);
         if !table.len().is_multiple_of(gears) {
             problems.push(format!(
@@ -141,9 +141,7 @@ pub(crate) fn problems(choice: &Choice, gears: usize, betas: Option<usize>) -> V
             }
         }
     }
-    let count = |name: &str| choice.reals(name).len() / gears;
-    let mut counts = vec![("table_power_w", count("table_power_w"))];
-    counts.extend(timed.then(|| ("table_time_s", count("table_time_s"))));
+    let mut counts: Vec<_> = tables.iter().map(|&name| (name, choice.reals(name).len() / gears)).collect();
     counts.extend(betas.map(|betas| ("class_betas", betas)));
     let classes = counts.iter().map(|(_, count)| *count).max().unwrap_or(1);
     for (name, count) in counts {
@@ -224,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_tables_are_named() {
+    fn the_problem_names_the_wrong_table() {
         let wrong = |set: &[(&str, Value)], gears, betas| problems(&choice(set), gears, betas).join("; ");
         assert!(wrong(&[], 6, None).contains("`table_power_w` has 7 values for 6 gears"));
         assert!(wrong(&[("table_power_w", Value::Reals(vec![2.0, 1.0]))], 2, None).contains("must not descend"));
