@@ -1,11 +1,11 @@
 //! Speed of the queues: the Common Queue of Do et al. 2013 against a textbook loop, in paired runs.
 //!
-//! Each round runs the textbook loop and the engine one after the other and takes the best of a few repeats of each. The
-//! bench prints the median over the rounds of engine jobs/s over textbook jobs/s. The textbook loop simulates the same model
-//! with the means of a standard library: a binary heap of events, a deque, logarithms by `f64::ln`, numbers of xoshiro256++,
-//! two running sums. The engine's time is the whole call of `simulate`: arrivals, energy meter, batch means. Times are
-//! processor times if the system reports them (Linux), so that other programs have little influence. `--test` runs one
-//! short round.
+//! Each round runs the textbook loop and the engine one after the other and takes the best of a few repeats of each.
+//! The bench prints the median over the rounds of engine jobs/s over textbook jobs/s. The textbook loop simulates the
+//! same model with the means of a standard library: a binary heap of events, a deque, logarithms by `f64::ln`, numbers
+//! of xoshiro256++, two running sums. The engine's time is the whole call of `simulate`: arrivals, energy meter, batch
+//! means. Times are processor times if the system reports them (Linux), so that other programs have little influence.
+//! `--test` runs one short round.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::cmp::Reverse;

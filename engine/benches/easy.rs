@@ -1,11 +1,11 @@
 //! Speed of EASY against a yardstick in C++, on real logs, in paired runs.
 //!
-//! Each round runs the yardstick and the engine one after the other and takes the best of a few repeats of each. The bench
-//! prints the median over the rounds of engine jobs/s over yardstick jobs/s. The engine's time is the whole call of
-//! `simulate`, with energy meter and summary metrics and without a table of jobs. Logs come from the folder
-//! `POWERSWEEP_TRACES`, the yardstick's source from `POWERSWEEP_YARDSTICK` (else `../shared/bench/easy_yardstick.cpp` beside
-//! the repository). Without logs the bench is skipped; without the yardstick it prints no ratios. `--test` runs one short
-//! round; `--only-easy` and `--only-bsld` run the engine alone, for profilers. A name restricts the logs.
+//! Each round runs the yardstick and the engine one after the other and takes the best of a few repeats of each. The
+//! bench prints the median over the rounds of engine jobs/s over yardstick jobs/s. The engine's time is the whole call
+//! of `simulate`, with energy meter and summary metrics and without a table of jobs. Logs come from the folder
+//! `POWERSWEEP_TRACES`, the yardstick's source from `POWERSWEEP_YARDSTICK` (else `../shared/bench/easy_yardstick.cpp`
+//! beside the repository). Without logs the bench is skipped; without the yardstick it prints no ratios. `--test` runs
+//! one short round; `--only-easy` and `--only-bsld` run the engine alone, for profilers. A name restricts the logs.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::io::{Read, Write};

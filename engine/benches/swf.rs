@@ -1,9 +1,9 @@
 //! Speed of reading logs: `cargo bench -p powersweep-engine --bench swf [-- FILE.swf | FILE.swf.gz ...]`.
 //!
-//! Prints MB of text a second on one core for each log (without files: for a synthetic log), and for two references in the
-//! same run: counting line ends, the speed of touching every byte, and `str::lines` with `parse::<f64>` for every field.
-//! The text is read in pieces of about 1 MB, one after the other. The best of several turns counts for each piece, so that
-//! a busy machine has less influence.
+//! Prints MB of text a second on one core for each log (without files: for a synthetic log), and for two references in
+//! the same run: counting line ends, the speed of touching every byte, and `str::lines` with `parse::<f64>` for every
+//! field. The text is read in pieces of about 1 MB, one after the other. The best of several turns counts for each
+//! piece, so that a busy machine has less influence.
 use std::hint::black_box;
 use std::io::Read;
 use std::time::Instant;

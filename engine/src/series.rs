@@ -7,7 +7,8 @@ pub struct Series {
     pub name: &'static str,
     /// Unit of its values as people write it ("W", "procs"), "" for a ratio or a bare number.
     pub unit: &'static str,
-    /// What its values are, what `x` is, what `level` counts (if it is split), which components record it, and the source.
+    /// What its values are, what `x` is, what `level` counts (if it is split), which components record it, and the
+    /// source.
     pub doc: &'static str,
 }
 

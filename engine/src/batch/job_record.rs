@@ -20,13 +20,13 @@ pub struct JobRecord {
     pub requested_s: f64,
     /// Procs held.
     pub procs: u32,
-    /// Numbers of the nodes that the job held, from 0, as ranges such as `0-49 60`: the lowest free numbers at its start;
-    /// null unless the parameter `node_lists` is set.
+    /// Numbers of the nodes that the job held, from 0, as ranges such as `0-49 60`: the lowest free numbers at its
+    /// start; null unless the parameter `node_lists` is set.
     pub node_list: Option<String>,
     /// Gear at the start; 0 is the slowest.
     pub gear_index: u8,
-    /// Energy of the job's procs from start to end (J): busy, or idle while it was suspended (Zhang et al. 2014, eq. 1: the
-    /// sum over its nodes).
+    /// Energy of the job's procs from start to end (J): busy, or idle while it was suspended (Zhang et al. 2014, eq. 1:
+    /// the sum over its nodes).
     pub energy_j: f64,
     /// Whether the job overtook the head of the queue.
     pub backfilled: bool,

@@ -13,8 +13,8 @@ struct Free {
 }
 
 impl Free {
-    /// Takes the lowest `count` numbers, as ranges. They are free, because the schedule never holds more procs than the machine
-    /// has.
+    /// Takes the lowest `count` numbers, as ranges. They are free, because the schedule never holds more procs than the
+    /// machine has.
     fn take(&mut self, mut count: u32) -> Vec<(u32, u32)> {
         let mut taken = Vec::new();
         let mut used_up = 0;
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn the_lowest_free_numbers_are_taken() {
-        // The jobs on 0-1 and 2-4 run. At 10 the first one ends and the fourth starts on 0, beside the third on 5. The fifth
-        // fits into both holes.
+        // The jobs on 0-1 and 2-4 run. At 10 the first one ends and the fourth starts on 0, beside the third on 5. The
+        // fifth fits into both holes.
         let jobs = [(0., 10., 2), (0., 20., 3), (5., 30., 1), (10., 40., 1), (20., 25., 4)];
         assert_eq!(lists_of(8, &jobs), ["0-1", "2-4", "5", "0", "1-4"]);
         let jobs = [(0., 10., 2), (0., 20., 3), (5., 30., 1), (10., 40., 4)];

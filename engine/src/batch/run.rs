@@ -161,8 +161,8 @@ impl<'w> Prepared<'w> {
     }
 }
 
-/// Checks the kernel's preconditions on jobs, which `workload::build` meets and other callers may not. Returns the procs of
-/// the widest job.
+/// Checks the kernel's preconditions on jobs, which `workload::build` meets and other callers may not. Returns the
+/// procs of the widest job.
 fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<u32, SimError> {
     if jobs.len() >= JOBS_MAX {
         return Err(SimError::Invalid(format!("{} jobs are too many for one simulation ({JOBS_MAX})", jobs.len())));

@@ -1,7 +1,7 @@
 //! Series by week (Lawson & Smirni 2005, Figures 1 and 3 to 7), and the number of active procs over time.
 //!
-//! Weeks count from the first submit. A job arrives in the week of its submit, and its slowdown belongs to the week of its
-//! end; its processor-seconds are split at the borders of weeks.
+//! Weeks count from the first submit. A job arrives in the week of its submit, and its slowdown belongs to the week of
+//! its end; its processor-seconds are split at the borders of weeks.
 use crate::series::{Series, SeriesPoint, series};
 use crate::summary::{Integrals, Outcome};
 use crate::workload::{Job, Workload};
@@ -102,8 +102,8 @@ impl Weeks {
     }
 }
 
-/// Appends the series of a run. `jobs`, `outcomes`: of the simulated jobs, in the same order; `sla_slowdown`: the service
-/// level.
+/// Appends the series of a run. `jobs`, `outcomes`: of the simulated jobs, in the same order; `sla_slowdown`: the
+/// service level.
 pub(crate) fn record(
     points: &mut Vec<SeriesPoint>,
     workload: &Workload,

@@ -30,8 +30,8 @@ pub const COMPONENT: Component = Component {
 
 /// The composed batch policy: one type for all combinations of order, backfilling rule and gear rule.
 ///
-/// [`Policy::pass`] branches once on the rules and then runs code compiled for them. FCFS with EASY, the combination of most
-/// sweeps, has a branch of its own.
+/// [`Policy::pass`] branches once on the rules and then runs code compiled for them. FCFS with EASY, the combination of
+/// most sweeps, has a branch of its own.
 #[derive(Debug, Clone)]
 pub struct Batch {
     pub(super) order: Order,
@@ -63,8 +63,8 @@ impl Batch {
         Batch { order: Order::Fcfs, backfill, gears }
     }
 
-    /// The policy for a copy of the cluster, with the same jobs waiting. Results of earlier passes are not copied: the first
-    /// pass looks at all jobs, and conservative backfilling places all reservations again.
+    /// The policy for a copy of the cluster, with the same jobs waiting. Results of earlier passes are not copied: the
+    /// first pass looks at all jobs, and conservative backfilling places all reservations again.
     pub(super) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Batch {
         let backfill = self.backfill.fork(self.order, copied, copy);
         Batch { order: self.order, backfill, gears: self.gears.clone() }

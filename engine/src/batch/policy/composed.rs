@@ -38,7 +38,8 @@ impl Composed {
         spec.choice(Role::Capacity).component().name != "none" || Composed::is_watched(spec)
     }
 
-    /// Whether power and occupancy are watched over time: under a cap, with `within-priority`, and with `watch_machine`.
+    /// Whether power and occupancy are watched over time: under a cap, with `within-priority`, and with
+    /// `watch_machine`.
     fn is_watched(spec: &SimSpec) -> bool {
         let name = |role: Role| spec.choice(role).component().name;
         name(Role::Cap) != "none"

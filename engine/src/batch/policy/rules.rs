@@ -1,10 +1,10 @@
 //! The rules of a folder as one type.
 
-/// Declares the rules of a folder, by file and type: an enum with a variant for each type, the components of the files, and
-/// three macros. The first token must be a dollar sign, which the three macros need.
+/// Declares the rules of a folder, by file and type: an enum with a variant for each type, the components of the files,
+/// and three macros. The first token must be a dollar sign, which the three macros need.
 ///
-/// - `chosen!(component, (ARGUMENTS))` makes the rule of a component: it calls `of` of each type in the component's file and
-///   takes the first rule that is returned.
+/// - `chosen!(component, (ARGUMENTS))` makes the rule of a component: it calls `of` of each type in the component's
+///   file and takes the first rule that is returned.
 /// - `each!(rules, rule => EXPRESSION)` evaluates an expression with the chosen rule, by code compiled for its type.
 /// - `same!(rules, rule => EXPRESSION)` does so, too, and wraps the result, a rule of the same type, in the enum.
 macro_rules! rules {

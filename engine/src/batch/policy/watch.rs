@@ -1,7 +1,7 @@
 //! A machine over time: power against the cap, use of the nodes, and their series.
 //!
-//! Power and occupancy change only at instants, each of which ends with a scheduling pass: the values after a pass hold until
-//! the next instant. So the loop of the kernel needs no code for this.
+//! Power and occupancy change only at instants, each of which ends with a scheduling pass: the values after a pass hold
+//! until the next instant. So the loop of the kernel needs no code for this.
 use std::collections::BTreeMap;
 
 use super::cap::allowance::limit_w;

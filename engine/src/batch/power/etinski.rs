@@ -47,8 +47,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Evaluates `P(g) = A*f*V^2 + alpha*V` (Etinski eqs. 3 and 4) for gears of equal count and at least one, with A = 1
-    /// and alpha so that the static share at the top gear is `static_share`; then scales to `power_top_w` at the top.
+    /// Evaluates `P(g) = A*f*V^2 + alpha*V` (Etinski eqs. 3 and 4) for gears of equal count and at least one, with A =
+    /// 1 and alpha so that the static share at the top gear is `static_share`; then scales to `power_top_w` at the top.
     pub fn new(choice: &Choice, ghz: &[f64], volts: &[f64]) -> Model {
         let share = choice.real("static_share");
         let top = ghz.len() - 1;

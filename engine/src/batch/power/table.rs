@@ -115,8 +115,8 @@ impl Model {
     }
 }
 
-/// Problems of the tables with a number of gears, in sentences that name the parameters. `betas`: number of classes in the
-/// platform's `class_betas`.
+/// Problems of the tables with a number of gears, in sentences that name the parameters. `betas`: number of classes in
+/// the platform's `class_betas`.
 pub(crate) fn problems(choice: &Choice, gears: usize, betas: Option<usize>) -> Vec<String> {
     let mut problems = Vec::new();
     // Only measured run times use their table.

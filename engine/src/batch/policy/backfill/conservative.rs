@@ -2,8 +2,8 @@
 //!
 //! A job gets its reservation when it arrives: the earliest hole that running jobs and earlier reservations leave.
 //! Reservations are kept between passes. When a job ends at another instant than its estimate, all reservations are
-//! compressed: one after the other in queue order, each is released and placed again, while the others hold their places.
-//! So no reservation becomes later (Mu'alem & Feitelson 2001).
+//! compressed: one after the other in queue order, each is released and placed again, while the others hold their
+//! places. So no reservation becomes later (Mu'alem & Feitelson 2001).
 //!
 //! A job that outlives its estimate is expected to end now, at every instant. A reservation is missed if its time has
 //! passed while its procs were still held. Then all reservations are released at once and placed again in queue order.
@@ -12,24 +12,24 @@
 //!
 //! A job whose estimate is 0 reserves an instant, and other jobs may be placed over it.
 //!
-//! A reservation need not begin at the end of a running job. So a timer is set for the earliest reservation after now, and
-//! moved with it. A reservation whose procs are still held does not delay the timer of later ones.
+//! A reservation need not begin at the end of a running job. So a timer is set for the earliest reservation after now,
+//! and moved with it. A reservation whose procs are still held does not delay the timer of later ones.
 //!
 //! **Under a power cap** a reservation holds the resources that the cap's rule counts:
 //!
-//! - If starts are limited by power (`admission`, `uniform`, `pdrc` with `fitting`), watts are a second counted resource.
-//!   The free watts are those below the present cap; a running job releases its counted watts at its estimated end. A hole
-//!   must have the procs and the counted watts of the job for its duration at a gear. Gears are tried from the ceiling (the
-//!   gear rule's choice) down to the lowest: the earliest start is taken, of equal ones that of the highest gear. The gear
-//!   rule sees the resulting start for each ceiling. If there is no hole at any time, the job has no reservation, and later
-//!   jobs are placed as if it did not wait.
+//! - If starts are limited by power (`admission`, `uniform`, `pdrc` with `fitting`), watts are a second counted
+//!   resource. The free watts are those below the present cap; a running job releases its counted watts at its
+//!   estimated end. A hole must have the procs and the counted watts of the job for its duration at a gear. Gears are
+//!   tried from the ceiling (the gear rule's choice) down to the lowest: the earliest start is taken, of equal ones
+//!   that of the highest gear. The gear rule sees the resulting start for each ceiling. If there is no hole at any
+//!   time, the job has no reservation, and later jobs are placed as if it did not wait.
 //! - Otherwise only procs are reserved, for the duration at the gear of the start: the lowest one with `blind`.
 //!
-//! At its reservation, a job starts at the highest gear up to the reserved one at which the power fits. At a lower gear it
-//! ends later than reserved, so all others are placed again before the next start. If the power fits at no gear, the job
-//! waits. All reservations are also released and placed again when the cap changes (if watts are counted), when a running
-//! job's gear has changed, and when a job was suspended or resumed or still is suspended, because that moves its end. So a
-//! reservation can become later under a cap.
+//! At its reservation, a job starts at the highest gear up to the reserved one at which the power fits. At a lower gear
+//! it ends later than reserved, so all others are placed again before the next start. If the power fits at no gear, the
+//! job waits. All reservations are also released and placed again when the cap changes (if watts are counted), when a
+//! running job's gear has changed, and when a job was suspended or resumed or still is suspended, because that moves
+//! its end. So a reservation can become later under a cap.
 use super::profile::Profile;
 use super::resources::{Place, ProcsAndWatts, Resources, Wanted};
 use super::rule::{Backfill, is_capped};
@@ -341,8 +341,8 @@ impl<A: Resources> Reservations<A> {
     }
 
     /// Starts the jobs whose reservation is due. If the power prevents a start as reserved, all reservations are placed
-    /// again, and the remaining jobs are tried again. `fresh`: the profile was made in this pass, without the reservations
-    /// of earlier passes.
+    /// again, and the remaining jobs are tried again. `fresh`: the profile was made in this pass, without the
+    /// reservations of earlier passes.
     fn start_all_due<G: Gears, R: Recorder>(
         &mut self,
         mut fresh: bool,

@@ -1,14 +1,14 @@
 //! EASY backfilling: one pass over a [`Queue`].
 //!
-//! A pass skips jobs that provably cannot start. Between two completions, no waiting job gets a better chance: free procs and
-//! extra procs only decrease, the shadow time stays (jobs that have started since end by it or run on extra procs), and the
-//! clock moves towards it. So after arrivals alone, only the new jobs are considered, with the shadow of the last sweep. The
-//! shadow is computed when the first candidate needs it.
+//! A pass skips jobs that provably cannot start. Between two completions, no waiting job gets a better chance: free
+//! procs and extra procs only decrease, the shadow time stays (jobs that have started since end by it or run on extra
+//! procs), and the clock moves towards it. So after arrivals alone, only the new jobs are considered, with the shadow
+//! of the last sweep. The shadow is computed when the first candidate needs it.
 //!
 //! A completion releases procs, but gives no job more time: the shadow time can only become earlier, and the clock has
-//! advanced. A job that was refused although enough procs were free stays refused, unless extra procs admit it. So only jobs
-//! are considered that need more procs than were free then. These results do not hold under a head with a later shadow time,
-//! or once the shadow time has passed (jobs that outlive their estimates).
+//! advanced. A job that was refused although enough procs were free stays refused, unless extra procs admit it. So only
+//! jobs are considered that need more procs than were free then. These results do not hold under a head with a later
+//! shadow time, or once the shadow time has passed (jobs that outlive their estimates).
 
 pub(in crate::batch::policy) use super::easy_under_cap::EasyUnderCap;
 use super::queue::{Queue, Reach};
@@ -117,8 +117,8 @@ struct Easy {
     swept: usize,
     /// Why the considered jobs behind the head could not start.
     refused: Refused,
-    /// Procs of jobs that have ended since then, but were expected to outlive the reservation. The extra procs can have grown
-    /// by this number at most, because an earlier reservation has no more of them.
+    /// Procs of jobs that have ended since then, but were expected to outlive the reservation. The extra procs can have
+    /// grown by this number at most, because an earlier reservation has no more of them.
     gained: u32,
     /// Free procs after the last pass.
     free: u32,
@@ -128,8 +128,8 @@ struct Easy {
     early_end: bool,
 }
 
-/// Result of the last sweep over the waiting jobs: each job that needs at most `free` procs needs more than `extra`, and would
-/// end too late for a head with a reservation at `until_s`.
+/// Result of the last sweep over the waiting jobs: each job that needs at most `free` procs needs more than `extra`,
+/// and would end too late for a head with a reservation at `until_s`.
 #[derive(Debug, Clone, Copy)]
 struct Refused {
     free: u32,
@@ -243,7 +243,8 @@ impl Easy {
         let again = self.stale || queue.head() >= self.swept || free != self.free;
         if again {
             if order.changes() || free < self.free {
-                // The places in the queue have changed, or there are fewer procs: results of earlier passes are invalid.
+                // The places in the queue have changed, or there are fewer procs: results of earlier passes are
+                // invalid.
                 self.refused = Refused::NOTHING;
             }
             queue.sort(order, cluster);
@@ -317,7 +318,8 @@ impl Easy {
         Ok(())
     }
 
-    /// Considers each job behind the head that may start, once and in queue order; `again`: also those that were refused.
+    /// Considers each job behind the head that may start, once and in queue order; `again`: also those that were
+    /// refused.
     #[inline]
     fn sweep<G: Gears, R: Recorder>(
         &mut self,

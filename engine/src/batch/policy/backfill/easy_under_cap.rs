@@ -1,11 +1,11 @@
 //! EASY under a power cap.
 //!
-//! Watts are a second counted resource. The reservation of the head is the first estimated end at which both procs and the
-//! watts of its lowest gear suffice under the present cap. Another job may overtake if it ends by then, or if it fits
-//! within both the procs and the watts that the head leaves. The gear rule chooses a gear at which this holds, if there is
-//! one; the job starts at the highest gear up to it at which this holds and the power now fits. If the present cap never
-//! admits the head, not even on an empty machine, nothing is reserved: the shadow time is infinite, and all jobs that fit
-//! overtake until the cap changes.
+//! Watts are a second counted resource. The reservation of the head is the first estimated end at which both procs and
+//! the watts of its lowest gear suffice under the present cap. Another job may overtake if it ends by then, or if it
+//! fits within both the procs and the watts that the head leaves. The gear rule chooses a gear at which this holds, if
+//! there is one; the job starts at the highest gear up to it at which this holds and the power now fits. If the present
+//! cap never admits the head, not even on an empty machine, nothing is reserved: the shadow time is infinite, and all
+//! jobs that fit overtake until the cap changes.
 //!
 //! **Long queues.** No job can start that is wider than the free procs, or than the power allows at the lowest gear. A
 //! narrow loop over procs skips these jobs, and the reservation is computed only when a narrower job is found.
@@ -29,8 +29,8 @@ pub(in crate::batch::policy) struct UnderCap {
     releases: Releases,
 }
 
-/// The reservation of the head, and the procs and watts that it leaves. [`Shadow`](super::releases::Shadow) of the fast code
-/// has no watts.
+/// The reservation of the head, and the procs and watts that it leaves. [`Shadow`](super::releases::Shadow) of the fast
+/// code has no watts.
 #[derive(Debug, Clone, Copy)]
 struct Reservation {
     at_s: f64,
@@ -123,8 +123,8 @@ fn overtaking<G: Gears, R: Recorder>(
     let on_extra_at = |gear| on_extra && list.allowance().counted_w(cluster, job, gear) <= shadow.extra_w;
     let mut choice = ask(on_extra)?;
     if choice.1 && !on_extra_at(choice.0) {
-        // At the chosen gear, the procs fit beside the head, but not the watts. A higher gear that ends in time is chosen
-        // instead; without one, the cap may lower the job to a gear whose watts fit.
+        // At the chosen gear, the procs fit beside the head, but not the watts. A higher gear that ends in time is
+        // chosen instead; without one, the cap may lower the job to a gear whose watts fit.
         choice = ask(false).unwrap_or(choice);
     }
     let ceiling = choice.0;
@@ -156,8 +156,9 @@ impl Release {
     }
 }
 
-/// Releases of a pass, sorted by time only as far as they are read. The [`Releases`](super::releases::Releases) of the fast
-/// code stay sorted from pass to pass and have no watts; changes of gears and suspensions under a cap would break that order.
+/// Releases of a pass, sorted by time only as far as they are read. The [`Releases`](super::releases::Releases) of the
+/// fast code stay sorted from pass to pass and have no watts; changes of gears and suspensions under a cap would break
+/// that order.
 #[derive(Debug, Clone, Default)]
 struct Releases {
     all: Vec<Release>,

@@ -13,8 +13,8 @@ pub(in crate::batch::policy) trait ListRule: Clone {
     /// The rule of a spec on a machine. `None`: another type of the file is for the spec.
     fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;
 
-    /// A scheduling pass over the list, which is in queue order: [`List::start`] starts jobs, [`List::remove_started`] ends a
-    /// sweep.
+    /// A scheduling pass over the list, which is in queue order: [`List::start`] starts jobs, [`List::remove_started`]
+    /// ends a sweep.
     ///
     /// # Errors
     /// Those of the decisions and of [`Cluster::step`].

@@ -1,7 +1,7 @@
 //! Backfilling rules: which waiting jobs may overtake the head of the queue.
 //!
-//! A backfilling rule is a file with its description and a [`Backfill`], or a [`ListRule`](list::ListRule) if speed does not
-//! matter; the list below registers it. A file may have a second type for the same rule under a power cap.
+//! A backfilling rule is a file with its description and a [`Backfill`], or a [`ListRule`](list::ListRule) if speed
+//! does not matter; the list below registers it. A file may have a second type for the same rule under a power cap.
 pub mod conservative;
 pub mod easy;
 mod easy_under_cap;

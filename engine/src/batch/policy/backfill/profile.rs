@@ -43,8 +43,8 @@ impl<A: Amount> Profile<A> {
         }
     }
 
-    /// The earliest start in `[now_s, latest_s]` from which `need` is free for `duration_s`. With a duration of 0, `need` must
-    /// be free at the start.
+    /// The earliest start in `[now_s, latest_s]` from which `need` is free for `duration_s`. With a duration of 0,
+    /// `need` must be free at the start.
     pub(crate) fn earliest(&self, now_s: f64, latest_s: f64, need: A, duration_s: f64) -> Option<f64> {
         let mut start_s = now_s;
         // Whether `need` is free from `start_s` to the point of the iteration.

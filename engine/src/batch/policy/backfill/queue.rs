@@ -1,8 +1,8 @@
 //! The waiting queue of `none` and `easy`: jobs at positions, in queue order.
 //!
-//! The sweep of EASY considers many jobs and starts few. It reads narrow copies of processor counts and estimates, four at a
-//! time, and the exact values only of jobs that may start by the narrow ones. Ties of every order are broken by arrival,
-//! which is the job's index.
+//! The sweep of EASY considers many jobs and starts few. It reads narrow copies of processor counts and estimates, four
+//! at a time, and the exact values only of jobs that may start by the narrow ones. Ties of every order are broken by
+//! arrival, which is the job's index.
 
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::policy::order::Order;
@@ -18,8 +18,8 @@ struct Waiting {
 /// Jobs that are compared at a time: a word has this number of 16-bit numbers.
 const LANES: usize = 4;
 
-/// Narrow copies of the procs and estimates of [`LANES`] consecutive jobs, the first in the lowest bits. The highest bit
-/// of every number is free, so that one subtraction of words compares all of them.
+/// Narrow copies of the procs and estimates of [`LANES`] consecutive jobs, the first in the lowest bits. The highest
+/// bit of every number is free, so that one subtraction of words compares all of them.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     procs: u64,
@@ -205,8 +205,8 @@ impl Queue {
     pub(crate) fn tighten(&self, bounds: &mut Bounds, free: u32, extra: u32) {
         (bounds.reach.free, bounds.reach.extra) = (free, extra);
         let narrow = |procs: u32| broadcast((procs >> self.procs_shift) as u16);
-        // No job fits if the floor is not less than the free procs. Extra procs above the free procs have no effect. So no
-        // narrow number overflows.
+        // No job fits if the floor is not less than the free procs. Extra procs above the free procs have no effect. So
+        // no narrow number overflows.
         bounds.least = narrow(bounds.reach.floor.min(free) + 1);
         bounds.free = narrow(free) | TOPS;
         bounds.extra = narrow(extra.min(free)) | TOPS;
@@ -306,8 +306,8 @@ impl Queue {
     }
 }
 
-/// A duration in 16 bits, monotonic: a longer duration has no smaller number. Durations below 0 count as 0, those above a
-/// century as a century.
+/// A duration in 16 bits, monotonic: a longer duration has no smaller number. Durations below 0 count as 0, those above
+/// a century as a century.
 #[inline]
 fn narrow_s(duration_s: f64) -> u16 {
     /// Seconds above which all durations have the same number.

@@ -17,8 +17,8 @@ const FEW: usize = 56;
 /// before.
 const MANY: usize = 256;
 
-/// Running jobs, sorted by estimated end. If there are many, ended jobs are removed later: a caller says which jobs still
-/// run.
+/// Running jobs, sorted by estimated end. If there are many, ended jobs are removed later: a caller says which jobs
+/// still run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Releases {
     /// Estimated ends of the jobs (s).
@@ -111,8 +111,8 @@ impl Releases {
             self.ended += 1;
             return;
         }
-        // Moves the jobs before the ended one back by one place. They are few: most ending jobs were expected to end before
-        // most running jobs. A loop is faster here than two calls that move memory.
+        // Moves the jobs before the ended one back by one place. They are few: most ending jobs were expected to end
+        // before most running jobs. A loop is faster here than two calls that move memory.
         let mut places = self.ends_s[self.front..].iter_mut().zip(&mut self.holders[self.front..]);
         let Some((&mut mut end_s, &mut mut holder)) = places.next() else {
             debug_assert!(false, "job {job} was not added");
@@ -134,9 +134,9 @@ impl Releases {
         self.ends_s.len() - self.front
     }
 
-    /// The first estimated end at which `need` procs are free, and the extra procs after all releases up to that instant. A
-    /// job whose estimate has passed is expected to end now. `None` if all releases are too few. `runs`: whether a job still
-    /// holds its procs.
+    /// The first estimated end at which `need` procs are free, and the extra procs after all releases up to that
+    /// instant. A job whose estimate has passed is expected to end now. `None` if all releases are too few. `runs`:
+    /// whether a job still holds its procs.
     #[inline]
     pub(crate) fn shadow(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
         if self.ended == 0 {
@@ -145,8 +145,8 @@ impl Releases {
         self.walk(now_s, free, need, runs)
     }
 
-    /// [`Releases::shadow`] while procs wake. `coming`: the instants at which they will be free (s), ascending, and their
-    /// numbers.
+    /// [`Releases::shadow`] while procs wake. `coming`: the instants at which they will be free (s), ascending, and
+    /// their numbers.
     #[cold]
     pub(crate) fn shadow_with(
         &self,

@@ -42,7 +42,8 @@ pub(super) trait Backfill: Clone {
     /// Sets how jobs may start from now on. Called under a power cap only, before every pass.
     fn allow(&mut self, _: Allowance) {}
 
-    /// The jobs that the last pass started, with their ceilings (the gear rule's choices). Called under a power cap only.
+    /// The jobs that the last pass started, with their ceilings (the gear rule's choices). Called under a power cap
+    /// only.
     fn started(&self) -> &[(JobId, u8)] {
         &[]
     }
@@ -52,8 +53,8 @@ pub(super) trait Backfill: Clone {
         false
     }
 
-    /// The rule for a copy of the cluster, without waiting jobs. Results of earlier passes are not copied: the first pass of
-    /// the copy looks at all jobs.
+    /// The rule for a copy of the cluster, without waiting jobs. Results of earlier passes are not copied: the first
+    /// pass of the copy looks at all jobs.
     fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Self;
 
     /// The waiting jobs in the order in which they arrive in a copy.

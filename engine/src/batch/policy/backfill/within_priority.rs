@@ -33,7 +33,8 @@ pub(super) fn by_priority(spec: &SimSpec) -> Option<String> {
 /// A list under the rule.
 pub(in crate::batch::policy) type WithinPriority = Listed<Rule>;
 
-/// Jobs of the highest waiting priority may overtake each other; jobs of the next priority wait until all of them have started.
+/// Jobs of the highest waiting priority may overtake each other; jobs of the next priority wait until all of them have
+/// started.
 #[derive(Debug, Clone)]
 pub(in crate::batch::policy) struct Rule;
 

@@ -7,8 +7,9 @@ use crate::spec::{Component, SimSpec};
 pub const COMPONENT: Component = Component {
     name: "admission",
     version: 2,
-    doc: "A job starts at the highest gear up to the gear rule's choice at which the power fits, else not at all, and keeps \
-          that gear; when the cap falls below the power of running jobs, or a capacity rule wakes procs, the violation is measured.",
+    doc: "A job starts at the highest gear up to the gear rule's choice at which the power fits, else not at all, and \
+          keeps that gear; when the cap falls below the power of running jobs, or a capacity rule wakes procs, the \
+          violation is measured.",
     ..CAP
 };
 

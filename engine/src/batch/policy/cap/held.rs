@@ -73,8 +73,8 @@ impl AllHeld {
     }
 
     /// Plans one gear down for all jobs of a priority above the lowest gear, or one gear up for all jobs below their
-    /// ceilings if the power then keeps to the limit. Without a priority, for jobs of all priorities. `false`: the plan has
-    /// not changed.
+    /// ceilings if the power then keeps to the limit. Without a priority, for jobs of all priorities. `false`: the plan
+    /// has not changed.
     pub(super) fn step<R: Recorder>(
         &mut self,
         cluster: &mut Cluster<'_, R>,

@@ -1,12 +1,12 @@
 //! Power caps: rules that keep the machine's power below a limit, which may change in time.
 //!
-//! A rule enforces the cap on running jobs before the scheduling pass, limits how jobs may start in the pass, and adjusts
-//! running jobs after it; see [`super::composed`] for the order. The gear rule's choice is a job's ceiling: a cap may lower
-//! the job below it and raise it back, never above.
+//! A rule enforces the cap on running jobs before the scheduling pass, limits how jobs may start in the pass, and
+//! adjusts running jobs after it; see [`super::composed`] for the order. The gear rule's choice is a job's ceiling: a
+//! cap may lower the job below it and raise it back, never above.
 //!
-//! "Exceeds the cap" means by more than rounding: power > cap * (1 + 1e-9). If the power with all jobs at their lowest gears
-//! exceeds the cap and the rule does not suspend, the violation is measured. If nothing executes, and no cap of the list
-//! lets a suspended job or the first waiting job execute, the simulation ends with [`SimError::Starved`].
+//! "Exceeds the cap" means by more than rounding: power > cap * (1 + 1e-9). If the power with all jobs at their lowest
+//! gears exceeds the cap and the rule does not suspend, the violation is measured. If nothing executes, and no cap of
+//! the list lets a suspended job or the first waiting job execute, the simulation ends with [`SimError::Starved`].
 //!
 //! A rule is a file with its description and a [`CapRule`]; the list below registers it.
 //!
@@ -109,9 +109,9 @@ impl Cap {
         Ok(Some(Cap { rule, schedule, held, due: false, cap_changed: false, changed: false, stalled: Some(0) }))
     }
 
-    /// The rule for a copy of the cluster, under the present cap for ever: a copy has none of the rule's timers. The copy is
-    /// made after the change of the cap and before its enforcement, which the first pass of the copy does. A copy in which no
-    /// job can start or go on ends without an error.
+    /// The rule for a copy of the cluster, under the present cap for ever: a copy has none of the rule's timers. The
+    /// copy is made after the change of the cap and before its enforcement, which the first pass of the copy does. A
+    /// copy in which no job can start or go on ends without an error.
     pub(super) fn fork(&self, copied: &Copied) -> Cap {
         Cap {
             rule: self.rule.clone(),
@@ -191,7 +191,8 @@ impl Cap {
         Ok(())
     }
 
-    /// Ends the run if nothing has executed under any cap of the list, although a job holds its procs or could take them.
+    /// Ends the run if nothing has executed under any cap of the list, although a job holds its procs or could take
+    /// them.
     fn check_starvation<R: Recorder>(&mut self, backfill: &BackfillRule, cluster: &Cluster<'_, R>) -> Result<()> {
         let Some(stalled) = &mut self.stalled else { return Ok(()) };
         let executing = cluster.executing(0).any(|(.., procs)| procs > 0);

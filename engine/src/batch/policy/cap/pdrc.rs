@@ -2,11 +2,11 @@
 //!
 //! After jobs have started or ended, or the cap has changed:
 //!
-//! - If the power exceeds the cap, power-level decrement lowers all jobs of the lowest priority by one gear at a time, until
-//!   the power fits or all of them are at the lowest gear; then the jobs of the next priority.
-//! - Otherwise power-level increment raises all jobs of the highest priority by one gear at a time while the power fits; then
-//!   the jobs of the next priority. The printed loop never ends once a step exceeds the cap. Here that step is not taken, and
-//!   the next priority follows.
+//! - If the power exceeds the cap, power-level decrement lowers all jobs of the lowest priority by one gear at a time,
+//!   until the power fits or all of them are at the lowest gear; then the jobs of the next priority.
+//! - Otherwise power-level increment raises all jobs of the highest priority by one gear at a time while the power
+//!   fits; then the jobs of the next priority. The printed loop never ends once a step exceeds the cap. Here that step
+//!   is not taken, and the next priority follows.
 use super::allowance::Allowance;
 use super::held::{AllHeld, Step};
 use super::rule::{CAP, CAP_PERIOD_S, CAPS_W, CapRule};
@@ -31,8 +31,9 @@ pub const COMPONENT: Component = Component {
             unit: "",
             default: Default::Text("fitting"),
             identity: true,
-            doc: "`fitting`: a job starts at the highest gear at which the power fits with all others at the lowest gear, \
-                  else not at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap (the paper).",
+            doc: "`fitting`: a job starts at the highest gear at which the power fits with all others at the lowest \
+                  gear, else not at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap \
+                  (the paper).",
         },
     ],
     ..CAP

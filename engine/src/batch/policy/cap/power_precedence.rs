@@ -34,8 +34,8 @@ impl CapRule for PowerPrecedence {
         "the gear of `gear_rule`"
     }
 
-    /// Suspends jobs until the power fits, and resumes the others. It does so at every event, because procs that fall asleep
-    /// or wake change the power, too.
+    /// Suspends jobs until the power fits, and resumes the others. It does so at every event, because procs that fall
+    /// asleep or wake change the power, too.
     fn after_pass<R: Recorder>(
         &self,
         held: &mut AllHeld,

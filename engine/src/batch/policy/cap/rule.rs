@@ -45,8 +45,8 @@ pub(super) trait CapRule: Clone {
     /// The rule of a spec on a machine.
     fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;
 
-    /// How jobs may start while the power must not exceed `limit_w`. By default a job starts at the highest gear up to the
-    /// gear rule's choice at which the power fits.
+    /// How jobs may start while the power must not exceed `limit_w`. By default a job starts at the highest gear up to
+    /// the gear rule's choice at which the power fits.
     fn allowance(&self, limit_w: f64) -> Allowance {
         Allowance { limit_w, ..Allowance::ANY }
     }
@@ -70,8 +70,8 @@ pub(super) trait CapRule: Clone {
         Ok(())
     }
 
-    /// After a scheduling pass: adjusts running jobs. `changed`: the cap has changed, or jobs have started or ended, since
-    /// the pass before.
+    /// After a scheduling pass: adjusts running jobs. `changed`: the cap has changed, or jobs have started or ended,
+    /// since the pass before.
     ///
     /// # Errors
     /// Those of the decisions.

@@ -12,8 +12,8 @@ pub const COMPONENT: Component = Component {
     version: 2,
     source: "Zhang et al. 2014, section IV.C",
     doc: "Jobs start at the highest gear at which the power fits, else not at all, and keep that gear until the cap \
-          changes: then all running jobs step down together until the power fits, or up together while it does. With `backfill` = \
-          \"knapsack\" the knapsack chooses jobs and gear.",
+          changes: then all running jobs step down together until the power fits, or up together while it does. With \
+          `backfill` = \"knapsack\" the knapsack chooses jobs and gear.",
     ..CAP
 };
 

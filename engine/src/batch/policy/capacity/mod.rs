@@ -1,9 +1,9 @@
 //! Capacity rules: how many procs are active.
 //!
-//! Procs that are not active sleep. A rule raises the number of active procs when a wider job arrives, decides before the
-//! scheduling pass (online simulation) and may lower the number after it (two-level policy); see [`super::composed`] for
-//! the order. Two bounds hold: at every pass at least as many procs are active as the widest waiting job needs, and only
-//! idle procs are put to sleep.
+//! Procs that are not active sleep. A rule raises the number of active procs when a wider job arrives, decides before
+//! the scheduling pass (online simulation) and may lower the number after it (two-level policy); see
+//! [`super::composed`] for the order. Two bounds hold: at every pass at least as many procs are active as the widest
+//! waiting job needs, and only idle procs are put to sleep.
 //!
 //! A rule is a file with its description and a [`CapacityRule`]; the list below registers it.
 pub mod ols;

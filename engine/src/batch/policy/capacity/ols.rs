@@ -1,9 +1,9 @@
 //! Online simulation (OLS): the least number of active procs that meets a service level.
 //!
 //! Every period the rule simulates the queue and the running jobs on fewer active procs, without further arrivals, and
-//! takes the first number with which the mean slowdown of the waiting jobs meets the service level. A simulation is a copy
-//! of the cluster under the same scheduling rules, without a capacity rule. It ends when the last waiting job has started,
-//! or as soon as the mean must miss the service level.
+//! takes the first number with which the mean slowdown of the waiting jobs meets the service level. A simulation is a
+//! copy of the cluster under the same scheduling rules, without a capacity rule. It ends when the last waiting job has
+//! started, or as soon as the mean must miss the service level.
 use super::rule::{CapacityRule, TOKEN, problems, set_active, too_many};
 use crate::batch::kernel::{Cluster, Copied, Durations, EventOrder, Finished, Recorder, Simulation};
 use crate::batch::platform::Machine;
@@ -151,8 +151,8 @@ impl CapacityRule for Ols {
 }
 
 impl Ols {
-    /// Sets a timer for the next multiple of the period. No timer is set if jobs wait and no procs are in use or waking: no
-    /// job could start, and the timers alone would keep a simulation alive for ever.
+    /// Sets a timer for the next multiple of the period. No timer is set if jobs wait and no procs are in use or
+    /// waking: no job could start, and the timers alone would keep a simulation alive for ever.
     fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if self.armed || (cluster.running_count() == 0 && cluster.waiting_count() > 0 && !cluster.any_coming()) {
             return Ok(());
@@ -269,8 +269,8 @@ impl Slowdowns {
         (self.waiting == 0).then_some(self.started <= self.sla_sum)
     }
 
-    /// Whether the mean can still meet the service level if no job starts before an instant (s). The bound has a margin, so
-    /// that rounding of the sums does not decide.
+    /// Whether the mean can still meet the service level if no job starts before an instant (s). The bound has a
+    /// margin, so that rounding of the sums does not decide.
     fn can_be_met(&self, from_s: f64) -> bool {
         let bound = self.started + self.at_begin + self.growth * (from_s - self.begin_s);
         bound * (1.0 - 1e-9) <= self.sla_sum

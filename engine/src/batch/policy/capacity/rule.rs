@@ -8,8 +8,8 @@ use crate::spec::{Choice, Role, SimSpec};
 /// Token of a capacity rule's timers. Timers of backfilling rules have lower tokens.
 pub(in crate::batch::policy) const TOKEN: u64 = 1 << 62;
 
-/// A rule for the number of active procs. It may set timers with [`TOKEN`]. The numbers that it returns are at least the
-/// procs in use, and at least the procs of the widest waiting job.
+/// A rule for the number of active procs. It may set timers with [`TOKEN`]. The numbers that it returns are at least
+/// the procs in use, and at least the procs of the widest waiting job.
 pub(super) trait CapacityRule: Clone {
     /// The rule of a spec on a machine.
     fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;

@@ -16,7 +16,8 @@ use crate::workload::Job;
 #[derive(Debug, Clone)]
 struct Checked {
     policy: Composed,
-    /// Whether a pass without the results of earlier passes must decide the same: false for rules that keep reservations.
+    /// Whether a pass without the results of earlier passes must decide the same: false for rules that keep
+    /// reservations.
     memoryless: bool,
     waiting: Vec<JobId>,
 }

@@ -69,9 +69,9 @@ fn problems(spec: &SimSpec) -> Vec<String> {
     (capped && head_gear != "renew").then_some(problem).into_iter().collect()
 }
 
-/// The rule `bsld` (Etinski et al. 2010, Figures 1 and 2). It departs from the paper's text where the paper's numbers require
-/// it: a job that overtakes at the top gear need not meet the threshold, and a head for which no gear meets the threshold
-/// starts at the top gear.
+/// The rule `bsld` (Etinski et al. 2010, Figures 1 and 2). It departs from the paper's text where the paper's numbers
+/// require it: a job that overtakes at the top gear need not meet the threshold, and a head for which no gear meets the
+/// threshold starts at the top gear.
 #[derive(Debug, Clone)]
 pub(crate) struct Bsld {
     factors: TimeFactors,
@@ -93,8 +93,8 @@ impl Bsld {
         if others as f64 > self.others_max { self.top..=self.top } else { 0..=self.top }
     }
 
-    /// Whether the predicted bounded slowdown (eq. 2) stays below the threshold for a start at `start_s` and a run time of
-    /// `scaled_s` at the gear.
+    /// Whether the predicted bounded slowdown (eq. 2) stays below the threshold for a start at `start_s` and a run time
+    /// of `scaled_s` at the gear.
     #[inline]
     fn satisfies(&self, job: Candidate, start_s: f64, scaled_s: f64) -> bool {
         let bsld = (((start_s - job.submit_s) + scaled_s) / self.tau_s.max(job.estimate_s)).max(1.0);

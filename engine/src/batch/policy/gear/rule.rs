@@ -48,8 +48,8 @@ impl Candidate {
     }
 }
 
-/// Run time at each gear over that at the top gear: the factors of [`MachineClass::gears_of`] without the powers, because
-/// every candidate reads them (some 0.2% of the instructions of a run under `bsld`).
+/// Run time at each gear over that at the top gear: the factors of [`MachineClass::gears_of`] without the powers,
+/// because every candidate reads them (some 0.2% of the instructions of a run under `bsld`).
 #[derive(Debug, Clone)]
 pub(crate) struct TimeFactors {
     /// Factors of the first class of jobs.
@@ -85,8 +85,8 @@ pub(crate) trait Gears: Clone {
     /// The gear of a job that starts at `start_s`, without regard to reservations.
     fn at(&self, job: Candidate, start_s: f64, others: usize) -> u8;
 
-    /// The gear of a job that would overtake now, and whether it ends later than `until_s`. The job must end by `until_s`
-    /// unless `on_extra`: it fits beside the reservation for any run time. `None`: it may not overtake.
+    /// The gear of a job that would overtake now, and whether it ends later than `until_s`. The job must end by
+    /// `until_s` unless `on_extra`: it fits beside the reservation for any run time. `None`: it may not overtake.
     fn overtaking(&self, job: Candidate, now_s: f64, others: usize, until_s: f64, on_extra: bool)
     -> Option<(u8, bool)>;
 
@@ -102,8 +102,8 @@ pub(crate) trait Gears: Clone {
         end_s < until_s || (end_s == until_s && self.reservation_inclusive())
     }
 
-    /// Chooses among reservations: gear, start and duration. `earliest` returns the earliest start for a gear and the expected
-    /// duration at it (s), if there is one. The chosen reservation is that of the last call of `earliest`.
+    /// Chooses among reservations: gear, start and duration. `earliest` returns the earliest start for a gear and the
+    /// expected duration at it (s), if there is one. The chosen reservation is that of the last call of `earliest`.
     fn reserve(
         &self,
         job: Candidate,

@@ -1,7 +1,7 @@
 //! Orders of the waiting queue.
 //!
-//! Every order but [`FCFS`] is a file with a [`Keyed`], which has its description and the key of a waiting job. The list
-//! [`KEYED`] registers it.
+//! Every order but [`FCFS`] is a file with a [`Keyed`], which has its description and the key of a waiting job. The
+//! list [`KEYED`] registers it.
 pub mod f1;
 pub mod priority;
 pub mod sjf;

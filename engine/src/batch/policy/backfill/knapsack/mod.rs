@@ -1,15 +1,16 @@
-//! Knapsack: the jobs and the gear that use most procs under a power cap (Zhou et al. 2013; Zhang et al. 2014, Algorithm 4).
+//! Knapsack: the jobs and the gear that use most procs under a power cap (Zhou et al. 2013; Zhang et al. 2014,
+//! Algorithm 4).
 //!
-//! A 0-1 knapsack: the gain of a job is its procs, its weight the power that it adds. Gears are tried from the lowest: the
-//! lower the gear, the more jobs fit the power, until they need more procs than are free. So the gear is the lowest at
-//! which the best set fits the free procs. The printed search ends with no set if, between two gears, the set changes from
-//! too wide to empty; on an empty machine it would wait for ever. There the best set that fits is taken, at the highest
-//! gear that has one.
+//! A 0-1 knapsack: the gain of a job is its procs, its weight the power that it adds. Gears are tried from the lowest:
+//! the lower the gear, the more jobs fit the power, until they need more procs than are free. So the gear is the lowest
+//! at which the best set fits the free procs. The printed search ends with no set if, between two gears, the set
+//! changes from too wide to empty; on an empty machine it would wait for ever. There the best set that fits is taken,
+//! at the highest gear that has one.
 //!
 //! The search considers only sums of procs up to the free procs. A wider set has, in order of arrival, a first job that
-//! exceeds them, and for wider sets only the existence of such a job matters. If all jobs add the same power a proc, the
-//! weight of a set is its procs: the first set found for a sum stays the best one, sums are bits, and the search ends with
-//! the first set that cannot be improved.
+//! exceeds them, and for wider sets only the existence of such a job matters. If all jobs add the same power a proc,
+//! the weight of a set is its procs: the first set found for a sum stays the best one, sums are bits, and the search
+//! ends with the first set that cannot be improved.
 use super::list::{List, ListRule, Listed, Start, Waiting};
 use super::within_priority::by_priority;
 use crate::batch::kernel::{Cluster, Recorder};
@@ -92,8 +93,8 @@ impl ListRule for Search {
         Some(Search::default())
     }
 
-    /// Starts the best set of the highest waiting priority. The next priority follows at a later event, even if all jobs of
-    /// the first one have started.
+    /// Starts the best set of the highest waiting priority. The next priority follows at a later event, even if all
+    /// jobs of the first one have started.
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, _: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let top = (cluster.machine().classes[0].gears.len() - 1) as u8;
         let Some(first) = list.waiting().first() else { return Ok(()) };
@@ -147,8 +148,8 @@ impl Search {
         Ok(None)
     }
 
-    /// The set with most procs whose jobs add at most `left_w` (W) at a gear; of several the first that is found in order
-    /// of arrival.
+    /// The set with most procs whose jobs add at most `left_w` (W) at a gear; of several the first that is found in
+    /// order of arrival.
     fn best<R: Recorder>(
         &mut self,
         jobs: &[Waiting],

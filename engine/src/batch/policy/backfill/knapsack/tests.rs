@@ -6,7 +6,8 @@ use super::{Best, Search, Width, alike};
 /// A set: its weight, and the positions of its jobs.
 type Set = (f64, Vec<usize>);
 
-/// The set of the greatest sum of procs up to `most` that has one: the lightest set of the sum, with one job after the other.
+/// The set of the greatest sum of procs up to `most` that has one: the lightest set of the sum, with one job after the
+/// other.
 fn by_every_sum(procs: &[u32], weights: &[f64], limit: f64, most: usize) -> Vec<usize> {
     let total: usize = procs.iter().map(|&n| n as usize).sum();
     if total <= most && weights.iter().sum::<f64>() <= limit {
