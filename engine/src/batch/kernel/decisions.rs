@@ -1,4 +1,4 @@
-//! What a policy can decide: each decision is checked, carried out or refused.
+//! Decisions of a policy: each is checked, then carried out or refused.
 use super::cluster::{Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, WAITING};
 use super::events::{Alarm, End};
 use super::recorder::Recorder;
@@ -6,9 +6,9 @@ use crate::error::{SimError, Stop};
 use crate::timers::time_key;
 use crate::workload::Job;
 
-/// What a policy can decide.
+/// Decisions.
 impl<'w, R: Recorder> Cluster<'w, R> {
-    /// Starts a waiting job on the first class of machines. `overtook`: a job ahead of it in the queue still waits.
+    /// Starts a waiting job on the first class of machines. `overtook`: an earlier job of the queue still waits.
     /// Returns its estimated end (s).
     ///
     /// # Errors
@@ -73,8 +73,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Ok(now_s + estimate_s * factor)
     }
 
-    /// Changes the gear of a running job; what is left of its run time and estimate scales with the new gear. Returns
-    /// its new estimated end (s).
+    /// Changes the gear of a running job; its remaining run time and estimate scale with the new gear. Returns its new
+    /// estimated end (s).
     ///
     /// # Errors
     /// [`SimError::Policy`] if the job does not execute or the gear does not exist.
@@ -114,7 +114,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Ok(())
     }
 
-    /// Lets a suspended job go on at its gear. Returns its estimated end (s).
+    /// Resumes a suspended job at its gear. Returns its estimated end (s).
     ///
     /// # Errors
     /// [`SimError::Policy`] if the job is not suspended.
@@ -129,7 +129,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Ok(self.estimated_end(&self.running[slot]))
     }
 
-    /// Asks for a call of `Policy::timer` and a pass at a later instant.
+    /// Sets a timer: `Policy::timer` is called at a later instant, and a pass follows.
     ///
     /// # Errors
     /// [`SimError::Policy`] if the instant is not after now or not finite.
@@ -141,8 +141,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Ok(())
     }
 
-    /// [`Cluster::set_timer`] in place of all timers with the same token that are still to come; with none at all if the
-    /// instant is infinite.
+    /// Cancels all pending timers with a token and sets one, unless the instant is infinite.
     ///
     /// # Errors
     /// [`SimError::Policy`] if the instant is not after now.
@@ -151,7 +150,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         if at_s == f64::INFINITY { Ok(()) } else { self.set_timer(at_s, token) }
     }
 
-    /// To be called in loops whose length the policy does not bound, once a step: looks at the limits now and then.
+    /// Counts a step of a loop of unbounded length, and checks the limits every 1,024 steps.
     ///
     /// # Errors
     /// [`SimError::Deadline`], [`SimError::EventLimit`], [`SimError::MemoryLimit`].

@@ -1,7 +1,7 @@
-//! Future events: completions, and what timers stand for.
+//! Future events: completions and alarms of timers.
 //!
-//! Completions are packed into 128 bits (time, start sequence, slot), so that one integer comparison gives the total
-//! order time, then start order.
+//! A completion has 128 bits (time, position in the order of starts, entry of the running table), so that integer
+//! comparisons give the total order: time, then start.
 
 use std::hint::select_unpredictable;
 
@@ -9,7 +9,7 @@ use std::hint::select_unpredictable;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) key: u64,
-    /// The place in the order of starts, then the slot in the lower half: one number, as they are compared.
+    /// The position in the order of starts, and the entry in the lower half: one number for comparisons.
     seq_and_slot: u64,
 }
 
@@ -32,7 +32,7 @@ impl End {
         self.seq_and_slot as u32 as usize
     }
 
-    /// The earlier of two ends, without a branch: a processor cannot predict which one it is.
+    /// The earlier of two ends, without a branch, because a processor cannot predict which one it is.
     #[inline(always)]
     fn earlier(self, other: End) -> End {
         let tie = (other.key == self.key) & (other.seq_and_slot < self.seq_and_slot);
@@ -44,14 +44,14 @@ impl End {
     }
 }
 
-/// Future completions, at most one for each slot, and the first of them: the earliest, of equal times the job that
-/// started first.
+/// Future completions, at most one for each entry of the running table, and the first of them: the earliest, of equal
+/// times that of the job that started first.
 ///
-/// A tournament among the slots: a change of one end replays the path from its leaf to the root.
+/// A tournament tree over the entries: a change of one end replays the path from its leaf to the root.
 #[derive(Debug, Clone)]
 pub(crate) struct Ends {
-    /// The nodes of a complete binary tree, two brothers side by side: the root is node 1, the children of node i are
-    /// 2 i and 2 i + 1, slot j is the leaf `leaves + j`. A leaf is the end of its slot, an inner node the first of its
+    /// The nodes of a complete binary tree in pairs of siblings: the root is node 1, the children of node i are 2 i and
+    /// 2 i + 1, entry j is the leaf `leaves + j`. A leaf has the end of its entry, an inner node the first end of its
     /// children.
     brothers: Vec<[End; 2]>,
     leaves: usize,
@@ -66,7 +66,7 @@ impl Default for Ends {
 }
 
 impl Ends {
-    /// Sets the end of the job in a slot.
+    /// Sets the end of the job in an entry.
     #[inline]
     pub(crate) fn set(&mut self, end: End) {
         while end.slot() >= self.leaves {
@@ -75,7 +75,7 @@ impl Ends {
         self.play(end.slot(), end);
     }
 
-    /// Removes the end of the job in a slot, if it has one.
+    /// Removes the end of the job in an entry, if it has one.
     #[inline]
     pub(crate) fn clear(&mut self, slot: usize) {
         self.play(slot, End::NEVER);
@@ -87,7 +87,7 @@ impl Ends {
         self.first.key
     }
 
-    /// Takes the first completion out if its key is `key`.
+    /// Removes and returns the first completion if its key is `key`.
     #[inline]
     pub(crate) fn take(&mut self, key: u64) -> Option<End> {
         let end = self.first;
@@ -110,7 +110,7 @@ impl Ends {
         self.first = first;
     }
 
-    /// Doubles the slots that there is room for.
+    /// Doubles the number of leaves.
     #[cold]
     fn grow(&mut self) {
         let ends: Vec<End> = (0..self.leaves).map(|slot| self.leaf(slot)).collect();
@@ -131,14 +131,14 @@ impl Ends {
     }
 }
 
-/// What happens when a timer is due.
+/// The event of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
     /// Procs have finished waking and become idle.
     Woken { class: u16, procs: u32 },
     /// Procs have finished switching off and are asleep.
     Asleep { class: u16, procs: u32 },
-    /// The policy asked for a pass, with its own token.
+    /// A pass that the policy asked for, with the policy's token.
     Policy(u64),
 }
 
@@ -148,12 +148,12 @@ mod tests {
     use crate::timers::time_key;
 
     #[test]
-    fn ends_come_by_time_then_start() {
+    fn ends_are_taken_by_time_then_start() {
         let mut ends = Ends::default();
         for (slot, (time, seq)) in (0..).zip([(5.0, 3), (5.0, 1), (4.0, 7), (5.0, 2), (9.0, 4), (6.0, 5)]) {
             ends.set(End::new(time_key(time), seq, slot));
         }
-        // Another end for a slot replaces the earlier one.
+        // A second end of an entry replaces the first one.
         ends.set(End::new(time_key(4.5), 5, 5));
         ends.clear(4);
         let mut order = Vec::new();
