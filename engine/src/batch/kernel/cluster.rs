@@ -112,7 +112,7 @@ pub struct Cluster<'w, R> {
     /// Gears by level of the meter, so that a gear takes one look-up; levels that are no gear have a filler.
     pub(super) gears: Vec<Gear>,
     pub(super) running: Vec<Running>,
-    pub(super) free_slots: Vec<u32>,
+    pub(super) free_entries: Vec<u32>,
     /// By job: FUTURE, WAITING, DONE or the entry in `running`.
     pub(super) phase: Vec<u32>,
     pub(super) ends: Ends,
@@ -131,7 +131,7 @@ pub struct Cluster<'w, R> {
 
 /// Look-ups.
 impl<'w, R: Recorder> Cluster<'w, R> {
-    pub(super) fn slot(&self, job: JobId) -> Option<usize> {
+    pub(super) fn entry(&self, job: JobId) -> Option<usize> {
         let phase = self.phase[job as usize] as usize;
         (phase < self.running.len()).then_some(phase)
     }
@@ -184,7 +184,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             classes,
             gears: gear_table,
             running: Vec::new(),
-            free_slots: Vec::new(),
+            free_entries: Vec::new(),
             phase: vec![FUTURE; jobs.len()],
             ends: Ends::default(),
             timers: Timers::default(),
@@ -231,19 +231,19 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     #[inline]
     pub(super) fn is_current(&self, end: End) -> bool {
-        let run = &self.running[end.slot()];
+        let run = &self.running[end.entry()];
         run.seq == end.seq() && time_key(run.end_s) == end.key
     }
 
     pub(super) fn estimated_end_of(&self, end: End) -> f64 {
-        self.estimated_end(&self.running[end.slot()])
+        self.estimated_end(&self.running[end.entry()])
     }
 
     /// Ends the job of a current completion and frees its procs.
     #[inline(always)]
     pub(super) fn complete(&mut self, end: End) -> Ended {
-        let slot = end.slot();
-        let run = &mut self.running[slot];
+        let entry = end.entry();
+        let run = &mut self.running[entry];
         debug_assert_eq!(key_time(end.key), run.end_s);
         let class = run.class as usize;
         let state = &mut self.classes[class];
@@ -266,16 +266,16 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.shift(busy, state.rest + IDLE, procs);
         state.free += procs;
         self.meter.idle_procs += procs;
-        self.free_slots.push(slot as u32);
+        self.free_entries.push(entry as u32);
         self.phase[job as usize] = DONE;
         self.done_count += 1;
         Ended { job, procs, class, estimated_end_s }
     }
 
     /// Settles a running job's work, estimate, suspension and energy up to now.
-    pub(super) fn settle(&mut self, slot: usize) {
+    pub(super) fn settle(&mut self, entry: usize) {
         self.rescheduled_count += 1;
-        let run = &mut self.running[slot];
+        let run = &mut self.running[entry];
         let dt = self.now_s - run.since_s;
         if run.executing {
             let gear = self.gears[run.level()];
@@ -290,11 +290,11 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// Sets the end of a settled, executing job.
-    pub(super) fn schedule(&mut self, slot: usize) {
-        let factor = self.gear_of(&self.running[slot]).time_factor;
-        let run = &mut self.running[slot];
+    pub(super) fn schedule(&mut self, entry: usize) {
+        let factor = self.gear_of(&self.running[entry]).time_factor;
+        let run = &mut self.running[entry];
         run.end_s = run.since_s + run.run_left_s * factor;
-        self.ends.set(End::new(time_key(run.end_s), run.seq, slot as u32));
+        self.ends.set(End::new(time_key(run.end_s), run.seq, entry as u32));
     }
 
     /// The integrals of the run, at its end.

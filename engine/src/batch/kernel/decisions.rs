@@ -24,10 +24,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// As [`Cluster::start`], and if the class does not exist.
     #[inline(always)]
     pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
-        let (Some(entry), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
+        let (Some(waiting), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
             return Err(self.refuse_start(class, job, gear));
         };
-        let &Job { run_s, estimate_s, procs, class: job_class, .. } = entry;
+        let &Job { run_s, estimate_s, procs, class: job_class, .. } = waiting;
         let phase = &mut self.phase[job as usize];
         if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
             return Err(self.refuse_start(class, job, gear));
@@ -57,19 +57,19 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             suspended_s: 0.0,
             energy_j: 0.0,
         };
-        let slot = self.free_slots.pop().unwrap_or(self.running.len() as u32);
-        match self.running.get_mut(slot as usize) {
+        let entry = self.free_entries.pop().unwrap_or(self.running.len() as u32);
+        match self.running.get_mut(entry as usize) {
             Some(place) => *place = run,
             None => self.running.push(run),
         }
-        *phase = slot;
+        *phase = entry;
         state.free -= procs;
         self.starts_count += 1;
-        self.ends.set(End::new(time_key(end_s), seq, slot));
+        self.ends.set(End::new(time_key(end_s), seq, entry));
         self.meter.idle_procs -= procs;
         self.meter.shift(idle, busy, procs);
         self.meter.wait_ends(f64::from(procs) * run_s);
-        self.recorder.started(entry, now_s);
+        self.recorder.started(waiting, now_s);
         Ok(now_s + estimate_s * factor)
     }
 
@@ -79,23 +79,23 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// # Errors
     /// [`SimError::Policy`] if the job does not execute or the gear does not exist.
     pub fn set_gear(&mut self, job: JobId, gear: u8) -> Result<f64, Stop> {
-        let slot = self.executing_slot(job, true, "set the gear of")?;
-        let class = self.running[slot].class as usize;
+        let entry = self.executing_entry(job, true, "set the gear of")?;
+        let class = self.running[entry].class as usize;
         let gears = self.machine.classes[class].gears.len();
         if usize::from(gear) >= gears {
             return Err(self.refuse(format!("gear {gear} for job {}: there are {gears} gears", self.name(job))));
         }
-        let old = self.running[slot].gear;
+        let old = self.running[entry].gear;
         if old != gear {
-            self.settle(slot);
+            self.settle(entry);
             self.gear_changes_count += 1;
-            let run = &mut self.running[slot];
+            let run = &mut self.running[entry];
             let from = run.level();
             run.gear = gear;
             self.meter.shift(from, run.level(), run.procs);
-            self.schedule(slot);
+            self.schedule(entry);
         }
-        Ok(self.estimated_end(&self.running[slot]))
+        Ok(self.estimated_end(&self.running[entry]))
     }
 
     /// Suspends a running job: it keeps its procs, which draw idle power, and makes no progress.
@@ -103,12 +103,12 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// # Errors
     /// [`SimError::Policy`] if the job does not execute.
     pub fn suspend(&mut self, job: JobId) -> Result<(), Stop> {
-        let slot = self.executing_slot(job, true, "suspend")?;
-        self.settle(slot);
-        let run = &mut self.running[slot];
+        let entry = self.executing_entry(job, true, "suspend")?;
+        self.settle(entry);
+        let run = &mut self.running[entry];
         run.executing = false;
         run.end_s = f64::INFINITY;
-        self.ends.clear(slot);
+        self.ends.clear(entry);
         let state = &self.classes[run.class as usize];
         self.meter.shift(run.level(), state.rest + SUSPENDED, run.procs);
         Ok(())
@@ -119,14 +119,14 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// # Errors
     /// [`SimError::Policy`] if the job is not suspended.
     pub fn resume(&mut self, job: JobId) -> Result<f64, Stop> {
-        let slot = self.executing_slot(job, false, "resume")?;
-        self.settle(slot);
-        let run = &mut self.running[slot];
+        let entry = self.executing_entry(job, false, "resume")?;
+        self.settle(entry);
+        let run = &mut self.running[entry];
         run.executing = true;
         let state = &self.classes[run.class as usize];
         self.meter.shift(state.rest + SUSPENDED, run.level(), run.procs);
-        self.schedule(slot);
-        Ok(self.estimated_end(&self.running[slot]))
+        self.schedule(entry);
+        Ok(self.estimated_end(&self.running[entry]))
     }
 
     /// Sets a timer: `Policy::timer` is called at a later instant, and a pass follows.
@@ -178,7 +178,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     fn bytes(&self) -> usize {
         self.running.capacity() * size_of::<Running>()
-            + (self.phase.capacity() + self.free_slots.capacity()) * 4
+            + (self.phase.capacity() + self.free_entries.capacity()) * 4
             + self.ends.bytes()
             + self.timers.bytes()
             + self.meter.bytes()
@@ -190,10 +190,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.jobs.get(job as usize).map_or(-1, |j| j.id)
     }
 
-    fn executing_slot(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, Stop> {
-        let slot = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
-        match self.running.get(slot) {
-            Some(run) if run.executing == executing => Ok(slot),
+    fn executing_entry(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, Stop> {
+        let entry = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
+        match self.running.get(entry) {
+            Some(run) if run.executing == executing => Ok(entry),
             _ => Err(self.refuse(format!("tried to {verb} job {}, which is not in that state", self.name(job)))),
         }
     }

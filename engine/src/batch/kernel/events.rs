@@ -10,36 +10,36 @@ use std::hint::select_unpredictable;
 pub(crate) struct End {
     pub(crate) key: u64,
     /// The position in the order of starts, and the entry in the lower half: one number for comparisons.
-    seq_and_slot: u64,
+    seq_and_entry: u64,
 }
 
 impl End {
     /// The end of a job that does not execute.
-    const NEVER: End = End { key: u64::MAX, seq_and_slot: u64::MAX };
+    const NEVER: End = End { key: u64::MAX, seq_and_entry: u64::MAX };
 
     #[inline(always)]
-    pub(crate) fn new(key: u64, seq: u32, slot: u32) -> End {
-        End { key, seq_and_slot: u64::from(seq) << 32 | u64::from(slot) }
+    pub(crate) fn new(key: u64, seq: u32, entry: u32) -> End {
+        End { key, seq_and_entry: u64::from(seq) << 32 | u64::from(entry) }
     }
 
     #[inline(always)]
     pub(crate) fn seq(self) -> u32 {
-        (self.seq_and_slot >> 32) as u32
+        (self.seq_and_entry >> 32) as u32
     }
 
     #[inline(always)]
-    pub(crate) fn slot(self) -> usize {
-        self.seq_and_slot as u32 as usize
+    pub(crate) fn entry(self) -> usize {
+        self.seq_and_entry as u32 as usize
     }
 
     /// The earlier of two ends, without a branch, because a processor cannot predict which one it is.
     #[inline(always)]
     fn earlier(self, other: End) -> End {
-        let tie = (other.key == self.key) & (other.seq_and_slot < self.seq_and_slot);
+        let tie = (other.key == self.key) & (other.seq_and_entry < self.seq_and_entry);
         let other_first = (other.key < self.key) | tie;
         End {
             key: select_unpredictable(other_first, other.key, self.key),
-            seq_and_slot: select_unpredictable(other_first, other.seq_and_slot, self.seq_and_slot),
+            seq_and_entry: select_unpredictable(other_first, other.seq_and_entry, self.seq_and_entry),
         }
     }
 }
@@ -69,16 +69,16 @@ impl Ends {
     /// Sets the end of the job in an entry.
     #[inline]
     pub(crate) fn set(&mut self, end: End) {
-        while end.slot() >= self.leaves {
+        while end.entry() >= self.leaves {
             self.grow();
         }
-        self.play(end.slot(), end);
+        self.play(end.entry(), end);
     }
 
     /// Removes the end of the job in an entry, if it has one.
     #[inline]
-    pub(crate) fn clear(&mut self, slot: usize) {
-        self.play(slot, End::NEVER);
+    pub(crate) fn clear(&mut self, entry: usize) {
+        self.play(entry, End::NEVER);
     }
 
     /// Key of the first completion; greater than every key if there is none.
@@ -92,15 +92,15 @@ impl Ends {
     pub(crate) fn take(&mut self, key: u64) -> Option<End> {
         let end = self.first;
         (end.key == key).then(|| {
-            self.clear(end.slot());
+            self.clear(end.entry());
             end
         })
     }
 
     /// Sets a leaf and the nodes above it.
     #[inline(always)]
-    fn play(&mut self, slot: usize, end: End) {
-        let (mut at, mut first) = (self.leaves + slot, end);
+    fn play(&mut self, entry: usize, end: End) {
+        let (mut at, mut first) = (self.leaves + entry, end);
         while at > 1 {
             let brothers = &mut self.brothers[at / 2];
             brothers[at % 2] = first;
@@ -113,16 +113,16 @@ impl Ends {
     /// Doubles the number of leaves.
     #[cold]
     fn grow(&mut self) {
-        let ends: Vec<End> = (0..self.leaves).map(|slot| self.leaf(slot)).collect();
+        let ends: Vec<End> = (0..self.leaves).map(|entry| self.leaf(entry)).collect();
         self.leaves *= 2;
         self.brothers = vec![[End::NEVER; 2]; self.leaves];
-        for (slot, end) in ends.into_iter().enumerate() {
-            self.play(slot, end);
+        for (entry, end) in ends.into_iter().enumerate() {
+            self.play(entry, end);
         }
     }
 
-    fn leaf(&self, slot: usize) -> End {
-        let at = self.leaves + slot;
+    fn leaf(&self, entry: usize) -> End {
+        let at = self.leaves + entry;
         if at == 1 { self.first } else { self.brothers[at / 2][at % 2] }
     }
 
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn ends_are_taken_by_time_then_start() {
         let mut ends = Ends::default();
-        for (slot, (time, seq)) in (0..).zip([(5.0, 3), (5.0, 1), (4.0, 7), (5.0, 2), (9.0, 4), (6.0, 5)]) {
-            ends.set(End::new(time_key(time), seq, slot));
+        for (entry, (time, seq)) in (0..).zip([(5.0, 3), (5.0, 1), (4.0, 7), (5.0, 2), (9.0, 4), (6.0, 5)]) {
+            ends.set(End::new(time_key(time), seq, entry));
         }
         // A second end of an entry replaces the first one.
         ends.set(End::new(time_key(4.5), 5, 5));

@@ -54,7 +54,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     fn holding(&self) -> impl Iterator<Item = &Running> {
-        let holds = |(slot, run): &(usize, &Running)| self.phase[run.job as usize] as usize == *slot;
+        let holds = |(entry, run): &(usize, &Running)| self.phase[run.job as usize] as usize == *entry;
         self.running.iter().enumerate().filter(holds).map(|(_, run)| run)
     }
 
@@ -83,9 +83,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let mut phase = vec![WAITING; copied.jobs.len()];
         let mut ends = Ends::default();
         let mut running = Vec::new();
-        for (slot, run) in (0_u32..).zip(self.in_order_of_start()) {
+        for (entry, run) in (0_u32..).zip(self.in_order_of_start()) {
             let job = copied.number(run.job).expect("running jobs are copied");
-            let mut run = Running { job, seq: slot, ..run.clone() };
+            let mut run = Running { job, seq: entry, ..run.clone() };
             if copied.durations == Durations::Estimate {
                 let end_s = self.estimated_end(&run);
                 if end_s < self.now_s {
@@ -96,9 +96,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
                     run.end_s = end_s.max(self.now_s);
                 }
             }
-            phase[job as usize] = slot;
+            phase[job as usize] = entry;
             if run.executing {
-                ends.set(End::new(time_key(run.end_s), slot, slot));
+                ends.set(End::new(time_key(run.end_s), entry, entry));
             }
             running.push(run);
         }
@@ -116,7 +116,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             gears: self.gears.clone(),
             starts_count: running.len() as u32,
             running,
-            free_slots: Vec::new(),
+            free_entries: Vec::new(),
             phase,
             ends,
             timers: self.timers.only(|alarm| !matches!(alarm, Alarm::Policy(_))),

@@ -66,7 +66,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Whether a job that holds procs executes; `false` if it is suspended.
     pub fn is_executing(&self, job: JobId) -> bool {
-        self.slot(job).is_some_and(|slot| self.running[slot].executing)
+        self.entry(job).is_some_and(|entry| self.running[entry].executing)
     }
 
     /// Executing procs by class of jobs and gear: class of jobs, gear, procs.
@@ -96,7 +96,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Number of jobs that hold procs.
     pub fn running_count(&self) -> usize {
-        self.running.len() - self.free_slots.len()
+        self.running.len() - self.free_entries.len()
     }
 
     /// Number of jobs that have arrived and not started.
@@ -112,13 +112,13 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Gear of a running job.
     pub fn gear(&self, job: JobId) -> Option<u8> {
-        self.slot(job).map(|slot| self.running[slot].gear)
+        self.entry(job).map(|entry| self.running[entry].gear)
     }
 
     /// Estimated end of a running job if it keeps its gear (s): now plus the remaining estimate; earlier than now once
     /// it has outlived its estimate. A suspended job counts as if it resumed at the top gear now.
     pub fn estimated_end_s(&self, job: JobId) -> Option<f64> {
-        self.slot(job).map(|slot| self.estimated_end(&self.running[slot]))
+        self.entry(job).map(|entry| self.estimated_end(&self.running[entry]))
     }
 
     /// Number of changes of running jobs' estimated ends: by another gear, a suspension or a resumption. A policy that
