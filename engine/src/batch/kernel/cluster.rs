@@ -85,7 +85,7 @@ pub(super) struct ClassState {
     /// asleep, switching off and waking.
     pub(super) level: usize,
     /// The level of idle procs, the first level that is no gear.
-    pub(super) rest: usize,
+    pub(super) after_gears: usize,
     /// Number of gears of the class.
     pub(super) gears: usize,
     /// Number of levels from one class of jobs to the next: the number of gears, or 0 if the class of a job does not
@@ -93,7 +93,7 @@ pub(super) struct ClassState {
     pub(super) stride: usize,
 }
 
-/// Offsets of a class's levels in the meter, from `ClassState::rest`.
+/// Offsets of a class's levels in the meter, from `ClassState::after_gears`.
 pub(super) const IDLE: usize = 0;
 pub(super) const SUSPENDED: usize = 1;
 pub(super) const ASLEEP: usize = 2;
@@ -166,11 +166,11 @@ impl<'w, R: Recorder> Cluster<'w, R> {
                 levels.extend(gears.iter().map(|gear| (0, gear.busy_w)));
             }
             gear_table.extend([Gear { time_factor: 1.0, busy_w: 0.0 }; WAKING + 1]);
-            let (rest, stride) = (levels.len(), if class.more_job_classes.is_empty() { 0 } else { gears });
-            classes.push(ClassState { free: class.procs, level, rest, gears, stride, ..ClassState::default() });
+            let (after_gears, stride) = (levels.len(), if class.more_job_classes.is_empty() { 0 } else { gears });
+            classes.push(ClassState { free: class.procs, level, after_gears, gears, stride, ..ClassState::default() });
             let sleep = class.sleep;
-            let rest = [class.idle_w, class.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
-            levels.extend(rest.into_iter().enumerate().map(|(i, w)| (if i == IDLE { class.procs } else { 0 }, w)));
+            let states_w = [class.idle_w, class.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
+            levels.extend(states_w.into_iter().enumerate().map(|(i, w)| (if i == IDLE { class.procs } else { 0 }, w)));
         }
         let now_s = jobs.first().map_or(0.0, |job| job.submit_s);
         let sleep = Sleep::new(now_s, machine.procs());
@@ -263,7 +263,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let (job, procs) = (run.job, run.procs);
         // A completion of this job that is still queued must not look current.
         run.end_s = f64::NEG_INFINITY;
-        self.meter.shift(busy, state.rest + IDLE, procs);
+        self.meter.shift(busy, state.after_gears + IDLE, procs);
         state.free += procs;
         self.meter.idle_procs += procs;
         self.free_entries.push(entry as u32);
@@ -317,13 +317,13 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             ..summary::Integrals::default()
         };
         for (class, state) in self.machine.classes.iter().zip(&self.classes) {
-            for at in state.level..state.rest {
+            for at in state.level..state.after_gears {
                 let level = self.meter.level(at);
                 out.busy_proc_s[(at - state.level) % class.gears.len()] += level.proc_s;
                 out.energy_busy_j += level.proc_s * level.watts;
             }
-            let proc_s = |i: usize| self.meter.level(state.rest + i).proc_s;
-            let energy_j = |i: usize| proc_s(i) * self.meter.level(state.rest + i).watts;
+            let proc_s = |i: usize| self.meter.level(state.after_gears + i).proc_s;
+            let energy_j = |i: usize| proc_s(i) * self.meter.level(state.after_gears + i).watts;
             out.idle_proc_s += proc_s(IDLE);
             out.suspended_proc_s += proc_s(SUSPENDED);
             out.energy_suspended_j += energy_j(SUSPENDED);

@@ -33,7 +33,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             return Err(self.refuse_start(class, job, gear));
         }
         let now_s = self.now_s;
-        let idle = state.rest + IDLE;
+        let idle = state.after_gears + IDLE;
         let base = state.level + state.stride * usize::from(job_class);
         let busy = base + usize::from(gear);
         let factor = self.gears[busy].time_factor;
@@ -110,7 +110,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         run.end_s = f64::INFINITY;
         self.ends.clear(entry);
         let state = &self.classes[run.class as usize];
-        self.meter.shift(run.level(), state.rest + SUSPENDED, run.procs);
+        self.meter.shift(run.level(), state.after_gears + SUSPENDED, run.procs);
         Ok(())
     }
 
@@ -124,7 +124,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let run = &mut self.running[entry];
         run.executing = true;
         let state = &self.classes[run.class as usize];
-        self.meter.shift(state.rest + SUSPENDED, run.level(), run.procs);
+        self.meter.shift(state.after_gears + SUSPENDED, run.level(), run.procs);
         self.schedule(entry);
         Ok(self.estimated_end(&self.running[entry]))
     }

@@ -228,7 +228,7 @@ impl<R: Recorder> Cluster<'_, R> {
 
     /// The first level of a class that is no gear.
     fn after_gears(&self, class: usize) -> usize {
-        self.classes[class].rest
+        self.classes[class].after_gears
     }
 
     fn note_active(&mut self) {

@@ -72,7 +72,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// Executing procs by class of jobs and gear: class of jobs, gear, procs.
     pub fn executing(&self, class: usize) -> impl Iterator<Item = (usize, usize, u32)> + '_ {
         let state = self.classes[class];
-        (state.level..state.rest).map(move |at| {
+        (state.level..state.after_gears).map(move |at| {
             let from_first = at - state.level;
             (from_first / state.gears, from_first % state.gears, self.meter.level(at).procs())
         })
@@ -80,7 +80,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Procs of suspended jobs.
     pub fn suspended(&self, class: usize) -> u32 {
-        self.meter.level(self.classes[class].rest + SUSPENDED).procs()
+        self.meter.level(self.classes[class].after_gears + SUSPENDED).procs()
     }
 
     /// Submit instant of a submitted job (s).
