@@ -33,7 +33,7 @@ mod view;
 pub use cluster::{Cluster, Ended, JobId};
 pub(crate) use fork::{Copied, Durations};
 pub use policy::Policy;
-pub use recorder::{Finished, JobRows, Nothing, Outcomes, Recorder};
+pub use recorder::{Finished, JobRows, Outcomes, Recorder};
 
 use std::collections::VecDeque;
 

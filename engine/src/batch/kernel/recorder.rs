@@ -36,18 +36,6 @@ pub trait Recorder: Clone {
     fn bytes(&self) -> usize;
 }
 
-/// Keeps no records.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Nothing;
-
-impl Recorder for Nothing {
-    fn finished(&mut self, _: &Finished) {}
-
-    fn bytes(&self) -> usize {
-        0
-    }
-}
-
 /// Keeps an [`Outcome`] of each job for the summary, in workload order.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
