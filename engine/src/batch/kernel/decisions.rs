@@ -83,7 +83,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let class = self.running[entry].class as usize;
         let gears = self.machine.classes[class].gears.len();
         if usize::from(gear) >= gears {
-            return Err(self.refuse(format!("gear {gear} for job {}: there are {gears} gears", self.name(job))));
+            return Err(
+                self.refuse(format!("job {} cannot run at gear {gear}: there are {gears} gears", self.name(job)))
+            );
         }
         let old = self.running[entry].gear;
         if old != gear {
@@ -135,7 +137,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// [`SimError::Policy`] if the instant is not after now or not finite.
     pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), Stop> {
         if !(at_s.is_finite() && at_s > self.now_s) {
-            return Err(self.refuse(format!("a timer was set for {at_s} s, which is not later")));
+            return Err(self.refuse(format!("cannot set a timer for {at_s} s, which is not after now")));
         }
         self.timers.push(at_s, Alarm::Policy(token));
         Ok(())
@@ -194,7 +196,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let entry = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
         match self.running.get(entry) {
             Some(run) if run.executing == executing => Ok(entry),
-            _ => Err(self.refuse(format!("tried to {verb} job {}, which is not in that state", self.name(job)))),
+            _ => {
+                let state = if executing { "does not execute" } else { "is not suspended" };
+                Err(self.refuse(format!("cannot {verb} job {}, which {state}", self.name(job))))
+            }
         }
     }
 
@@ -206,18 +211,18 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     #[cold]
     fn refuse_start(&self, class: usize, job: JobId, gear: u8) -> Stop {
         if self.jobs.get(job as usize).is_none() {
-            return self.refuse(format!("job {job} started, which does not exist"));
+            return self.refuse(format!("job {job} cannot start: it does not exist"));
         }
         let Some(machines) = self.machine.classes.get(class) else {
-            return self.refuse(format!("job {} started on class {class}, which does not exist", self.name(job)));
+            return self.refuse(format!("job {} cannot start on class {class}, which does not exist", self.name(job)));
         };
-        let what = match self.phase[job as usize] {
+        let reason = match self.phase[job as usize] {
             FUTURE => "it has not been submitted".to_owned(),
             DONE => "it has ended".to_owned(),
             WAITING if usize::from(gear) >= machines.gears.len() => format!("gear {gear} does not exist"),
             WAITING => format!("it needs {} procs, {} are free", self.procs(job), self.classes[class].free),
             _ => "it runs already".to_owned(),
         };
-        self.refuse(format!("job {} cannot start: {what}", self.name(job)))
+        self.refuse(format!("job {} cannot start: {reason}", self.name(job)))
     }
 }

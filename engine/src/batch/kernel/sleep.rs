@@ -114,7 +114,7 @@ impl<R: Recorder> Cluster<'_, R> {
     /// [`crate::error::SimError::Policy`] if fewer are idle.
     pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
         if self.classes.get(class).is_none_or(|c| c.free < procs) {
-            return Err(self.refuse(format!("{procs} procs of class {class} put to sleep, which are not idle")));
+            return Err(self.refuse(format!("cannot put {procs} procs of class {class} to sleep: fewer are idle")));
         }
         if procs == 0 {
             return Ok(());
@@ -145,7 +145,7 @@ impl<R: Recorder> Cluster<'_, R> {
     pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
         let sleeping = |c: &super::cluster::ClassState| c.asleep + c.switching_off - c.recalled;
         if self.classes.get(class).is_none_or(|c| sleeping(c) < procs) {
-            return Err(self.refuse(format!("{procs} procs of class {class} woken, which are not asleep")));
+            return Err(self.refuse(format!("cannot wake {procs} procs of class {class}: fewer are asleep")));
         }
         if procs == 0 {
             return Ok(());
