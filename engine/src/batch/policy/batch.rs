@@ -1,6 +1,6 @@
 //! Batch scheduling of rigid jobs, composed of order, backfill and gear rule.
 use super::backfill::BackfillRule;
-use super::gear::{GearRule, Gears, UnderGears, top::Top};
+use super::gear::{GearRule, each_gear_rule, top::Top};
 use super::order::Order;
 use crate::batch::kernel::{Cluster, Copied, Ended, EventOrder, JobId, Policy, Recorder};
 use crate::batch::platform::Machine;
@@ -101,22 +101,6 @@ impl Policy for Batch {
         if self.backfill.refuses_all(cluster) {
             return Ok(());
         }
-        self.gears.under(Pass { backfill: &mut self.backfill, order: self.order, cluster })
-    }
-}
-
-/// A pass that looks at the waiting jobs.
-struct Pass<'a, 'c, R> {
-    backfill: &'a mut BackfillRule,
-    order: Order,
-    cluster: &'a mut Cluster<'c, R>,
-}
-
-impl<R: Recorder> UnderGears for Pass<'_, '_, R> {
-    type Output = Result<()>;
-
-    #[inline(always)]
-    fn run<G: Gears>(self, gears: &G) -> Result<()> {
-        self.backfill.pass(self.order, gears, self.cluster)
+        each_gear_rule!(&self.gears, gears => self.backfill.pass(self.order, gears, cluster))
     }
 }
