@@ -152,14 +152,8 @@ fn tables(spec: &SimSpec) -> Tables {
     let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
     let ghz = choice.reals("gears_ghz");
     let top_ghz = ghz[ghz.len() - 1];
-    let given;
-    let betas = match choice.get("class_betas") {
-        Some(_) => choice.reals("class_betas"),
-        None => {
-            given = [choice.real("beta")];
-            &given
-        }
-    };
+    let one_beta = [choice.real("beta")];
+    let betas = choice.opt_reals("class_betas").unwrap_or(&one_beta);
     let by_beta = |g: usize, beta: f64| beta * (top_ghz / ghz[g] - 1.0) + 1.0;
     if power.component().name == power::table::COMPONENT.name {
         let model = power::table::Model::new(power, ghz);
@@ -184,15 +178,12 @@ fn gear_problems(spec: &SimSpec) -> Vec<String> {
     let (ghz, volts) = (choice.reals("gears_ghz"), choice.reals("gear_volts"));
     let mut problems = Vec::new();
     let scales = |name: &str| !choice.is_default(name);
-    if scales("beta") && choice.get("class_betas").is_some() {
+    let betas = choice.opt_reals("class_betas");
+    if scales("beta") && betas.is_some() {
         problems.push("`beta` and `class_betas` both say how run times scale: give one of them".to_owned());
     }
     if by_table {
-        problems.extend(power::table::problems(
-            power,
-            ghz.len(),
-            choice.get("class_betas").map(|_| choice.reals("class_betas").len()),
-        ));
+        problems.extend(power::table::problems(power, ghz.len(), betas.map(<[f64]>::len)));
         for name in ["beta", "class_betas"].into_iter().filter(|name| scales(name)) {
             if power.text("table_time") != "beta" {
                 problems.push(format!(

@@ -56,7 +56,7 @@ use crate::batch::platform::Machine;
 use crate::error::{Result, SimError, Stop};
 use crate::spec::{Component, Role, SimSpec};
 use allowance::limit_w;
-use held::AllHeld;
+use held::HeldJobs;
 use rule::CapRule;
 use schedule::Schedule;
 
@@ -83,7 +83,7 @@ pub(super) const TOKEN: u64 = 1 << 63;
 pub(crate) struct Cap {
     rule: Rule,
     schedule: Schedule,
-    held: AllHeld,
+    held: HeldJobs,
     /// A period has ended.
     due: bool,
     /// The cap has changed, and the pass of that instant is not over.
@@ -105,7 +105,7 @@ impl Cap {
             let name = choice.component().name;
             SimError::Invalid(format!("the batch policy does not know the power_cap `{name}`"))
         })?;
-        let (schedule, held) = (Schedule::new(choice), AllHeld::default());
+        let (schedule, held) = (Schedule::new(choice), HeldJobs::default());
         Ok(Some(Cap { rule, schedule, held, due: false, cap_changed: false, changed: false, stalled: Some(0) }))
     }
 
@@ -166,8 +166,9 @@ impl Cap {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
         let limit_w = limit_w(self.cap_w());
+        self.held.limit_w = limit_w;
         let (held, cap_changed) = (&mut self.held, self.cap_changed);
-        each!(&self.rule, rule => rule.before_pass(held, limit_w, cap_changed, cluster))?;
+        each!(&self.rule, rule => rule.before_pass(held, cap_changed, cluster))?;
         backfill.allow(each!(&self.rule, rule => rule.allowance(limit_w)));
         Ok(())
     }
@@ -183,9 +184,8 @@ impl Cap {
             // Jobs of run time 0 are added, too: they end in a later round of this instant.
             self.held.add(cluster, job, ceiling);
         }
-        let limit_w = limit_w(self.cap_w());
         let (held, changed) = (&mut self.held, std::mem::take(&mut self.changed));
-        each!(&self.rule, rule => rule.after_pass(held, limit_w, changed, cluster))?;
+        each!(&self.rule, rule => rule.after_pass(held, changed, cluster))?;
         self.check_starvation(backfill, cluster)?;
         self.cap_changed = false;
         Ok(())

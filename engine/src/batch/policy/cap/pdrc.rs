@@ -8,7 +8,7 @@
 //!   fits; then the jobs of the next priority. The printed loop never ends once a step exceeds the cap. Here that step
 //!   is not taken, and the next priority follows.
 use super::allowance::Allowance;
-use super::held::{AllHeld, Step};
+use super::held::HeldJobs;
 use super::rule::{CAP, CAP_PERIOD_S, CAPS_W, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
@@ -58,28 +58,7 @@ impl CapRule for Pdrc {
         }
     }
 
-    /// Power-level decrement or increment.
-    fn after_pass<R: Recorder>(
-        &self,
-        held: &mut AllHeld,
-        limit_w: f64,
-        changed: bool,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<()> {
-        if !changed && cluster.power_w() <= limit_w {
-            return Ok(());
-        }
-        held.plan(cluster);
-        let priorities = held.priorities();
-        if held.power_w() > limit_w {
-            for &priority in priorities.iter().rev() {
-                while held.power_w() > limit_w && held.step(cluster, Some(priority), Step::Down, limit_w)? {}
-            }
-        } else {
-            for &priority in &priorities {
-                while held.step(cluster, Some(priority), Step::Up, limit_w)? {}
-            }
-        }
-        held.carry_out(cluster)
+    fn after_pass<R: Recorder>(&self, held: &mut HeldJobs, changed: bool, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        held.adjust(true, changed, cluster)
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs run at their ceilings, and are suspended while the power exceeds the cap.
 use super::allowance::{Allowance, above_idle_w};
-use super::held::{AllHeld, Held};
+use super::held::{Held, HeldJobs};
 use super::rule::{CAP, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
@@ -36,18 +36,13 @@ impl CapRule for PowerPrecedence {
 
     /// Suspends jobs until the power fits, and resumes the others. It does so at every event, because procs that fall
     /// asleep or wake change the power, too.
-    fn after_pass<R: Recorder>(
-        &self,
-        held: &mut AllHeld,
-        limit_w: f64,
-        _: bool,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<()> {
+    fn after_pass<R: Recorder>(&self, held: &mut HeldJobs, _: bool, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let added_w = |cluster: &Cluster<'_, R>, held: &Held| {
             cluster.gear(held.job).map_or(0.0, |gear| above_idle_w(cluster, held.job, gear))
         };
         let resumed = held.jobs().iter().filter(|held| !cluster.is_executing(held.job));
         let mut power_w = cluster.power_w() + resumed.map(|held| added_w(cluster, held)).sum::<f64>();
+        let limit_w = held.limit_w;
         let mut last_first: Vec<Held> = held.jobs().to_vec();
         last_first.sort_unstable_by(|a, b| b.priority.cmp(&a.priority).then(b.job.cmp(&a.job)));
         for held in &last_first {

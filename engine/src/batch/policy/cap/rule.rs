@@ -1,10 +1,10 @@
 //! The trait of power caps, and their common parameters.
 use super::allowance::Allowance;
-use super::held::AllHeld;
+use super::held::HeldJobs;
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
 use crate::error::Result;
-use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
+use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 /// Parameter: the caps.
 pub(super) const CAPS_W: Param = Param {
@@ -31,13 +31,9 @@ pub(super) const CAP: Component =
     Component { role: Role::Cap, params: &[CAPS_W, CAP_PERIOD_S], problems, ..Component::BATCH };
 
 fn problems(spec: &SimSpec) -> Vec<String> {
-    let wrong = caps_w(spec.choice(Role::Cap)).iter().find(|cap_w| **cap_w <= 0.0);
+    let caps_w = spec.choice(Role::Cap).opt_reals(CAPS_W.name).unwrap_or_default();
+    let wrong = caps_w.iter().find(|cap_w| **cap_w <= 0.0);
     wrong.map(|cap_w| format!("`caps_w` must be above 0 W, not {cap_w}")).into_iter().collect()
-}
-
-/// The caps; empty if the parameter is not set.
-fn caps_w(choice: &Choice) -> &[f64] {
-    if choice.get(CAPS_W.name).is_some() { choice.reals(CAPS_W.name) } else { &[] }
 }
 
 /// A rule that keeps the power below a cap, or measures by how much it is exceeded.
@@ -60,28 +56,16 @@ pub(super) trait CapRule: Clone {
     ///
     /// # Errors
     /// Those of the decisions.
-    fn before_pass<R: Recorder>(
-        &self,
-        _held: &mut AllHeld,
-        _limit_w: f64,
-        _cap_changed: bool,
-        _: &mut Cluster<'_, R>,
-    ) -> Result<()> {
+    fn before_pass<R: Recorder>(&self, _: &mut HeldJobs, _cap_changed: bool, _: &mut Cluster<'_, R>) -> Result<()> {
         Ok(())
     }
 
-    /// After a scheduling pass: adjusts running jobs. `changed`: the cap has changed, or jobs have started or ended,
-    /// since the pass before.
+    /// After a scheduling pass: adjusts running jobs. `changed`: the cap has changed, or jobs have started or ended, since
+    /// the pass before.
     ///
     /// # Errors
     /// Those of the decisions.
-    fn after_pass<R: Recorder>(
-        &self,
-        _held: &mut AllHeld,
-        _limit_w: f64,
-        _changed: bool,
-        _: &mut Cluster<'_, R>,
-    ) -> Result<()> {
+    fn after_pass<R: Recorder>(&self, _: &mut HeldJobs, _changed: bool, _: &mut Cluster<'_, R>) -> Result<()> {
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 //! All running jobs change their gears together: the frequency adjustment of the knapsack policy.
-use super::held::{AllHeld, Step};
+use super::held::HeldJobs;
 use super::rule::{CAP, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
@@ -26,23 +26,12 @@ impl CapRule for Uniform {
         Some(Uniform)
     }
 
-    /// Steps down while the power exceeds the cap; otherwise steps up if the cap has changed.
     fn before_pass<R: Recorder>(
         &self,
-        held: &mut AllHeld,
-        limit_w: f64,
+        held: &mut HeldJobs,
         cap_changed: bool,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
-        if !cap_changed && cluster.power_w() <= limit_w {
-            return Ok(());
-        }
-        held.plan(cluster);
-        if held.power_w() > limit_w {
-            while held.power_w() > limit_w && held.step(cluster, None, Step::Down, limit_w)? {}
-        } else if cap_changed {
-            while held.step(cluster, None, Step::Up, limit_w)? {}
-        }
-        held.carry_out(cluster)
+        held.adjust(false, cap_changed, cluster)
     }
 }

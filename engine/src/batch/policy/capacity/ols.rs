@@ -10,7 +10,7 @@ use crate::batch::platform::Machine;
 use crate::batch::policy::batch::event_order;
 use crate::batch::policy::capped::CappedBatch;
 use crate::error::Result;
-use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type, Value};
+use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
 use crate::summary::SLA_SLOWDOWN;
 use crate::workload::Job;
 
@@ -101,7 +101,9 @@ impl CapacityRule for Ols {
             sla: choice.real("ols_sla_slowdown"),
             durations: if choice.text("ols_durations") == "run" { Durations::Run } else { Durations::Estimate },
             min_active: choice.int("ols_min_active_procs") as u32,
-            levels: levels(choice).map(|levels| levels.iter().map(|&level| level as u32).collect()),
+            levels: choice
+                .opt_reals("ols_levels_procs")
+                .map(|levels| levels.iter().map(|&level| level as u32).collect()),
             order: event_order(spec).ok()?,
             due: false,
             armed: false,
@@ -204,18 +206,10 @@ impl Ols {
     }
 }
 
-/// The levels of a choice, if it has any.
-fn levels(choice: &Choice) -> Option<&[f64]> {
-    match choice.get("ols_levels_procs") {
-        Some(Value::Reals(levels)) => Some(levels),
-        _ => None,
-    }
-}
-
 /// Problems of the levels of a choice.
 fn level_problems(choice: &Choice) -> Vec<String> {
     let mut problems = Vec::new();
-    let levels = levels(choice).unwrap_or_default();
+    let levels = choice.opt_reals("ols_levels_procs").unwrap_or_default();
     if let Some(level) = levels.iter().find(|level| level.fract() != 0.0) {
         problems.push(format!("`ols_levels_procs` must be whole numbers of procs, not {level}"));
     }
