@@ -1,8 +1,8 @@
 //! The state of the kernel. A policy reads it through `view.rs` and `fork.rs`, and changes it through `decisions.rs`
 //! and `sleep.rs`.
 //!
-//! Every decision is checked: an impossible one changes nothing and returns `SimError::Policy`, which
-//! ends the run. A policy never sees the future: it cannot read true run times and coming arrivals.
+//! Every decision is checked: an impossible one changes nothing and returns `SimError::Policy`, which ends the run. The
+//! view has neither true run times nor coming arrivals; only copies (`fork.rs`) can use true run times.
 
 use super::events::{Alarm, End, Ends};
 use super::meter::Meter;

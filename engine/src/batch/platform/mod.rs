@@ -122,13 +122,13 @@ impl Machine {
                  {PROCS_MAX}"
             )));
         }
-        let tables = tables(spec);
-        let mut classes = tables.gears.into_iter();
+        let (gears, idle_w) = tables(spec);
+        let mut classes = gears.into_iter();
         let class = MachineClass {
             procs: procs as u32,
             gears: classes.next().expect("the first class of jobs has a table"),
             more_job_classes: classes.collect(),
-            idle_w: tables.idle_w,
+            idle_w,
             sleep: SleepStates {
                 asleep_w: choice.real("asleep_w"),
                 off_w: choice.real("off_w"),
@@ -141,34 +141,26 @@ impl Machine {
     }
 }
 
-/// Gears by class of jobs, and the power of an idle processor (W).
-struct Tables {
-    gears: Vec<Vec<Gear>>,
-    idle_w: f64,
-}
-
-/// The tables of a spec without [`gear_problems`].
-fn tables(spec: &SimSpec) -> Tables {
+/// The gears of a spec without [`gear_problems`] by class of jobs, and the power of an idle processor (W).
+fn tables(spec: &SimSpec) -> (Vec<Vec<Gear>>, f64) {
     let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
     let ghz = choice.reals("gears_ghz");
     let top_ghz = ghz[ghz.len() - 1];
     let one_beta = [choice.real("beta")];
     let betas = choice.opt_reals("class_betas").unwrap_or(&one_beta);
     let by_beta = |g: usize, beta: f64| beta * (top_ghz / ghz[g] - 1.0) + 1.0;
-    if power.component().name == power::table::COMPONENT.name {
-        let model = power::table::Model::new(power, ghz);
-        let classes = model.job_classes().max(betas.len());
-        let gear = |class: usize, g: usize| Gear {
-            time_factor: model.time_factor(class, g).unwrap_or_else(|| by_beta(g, betas[class.min(betas.len() - 1)])),
-            busy_w: model.busy_w(class, g),
-        };
-        let gears = (0..classes).map(|class| (0..ghz.len()).map(|g| gear(class, g)).collect()).collect();
-        return Tables { gears, idle_w: model.idle_w };
-    }
-    let model = power::etinski::Model::new(power, ghz, choice.reals("gear_volts"));
-    let gears =
-        |beta: f64| (0..ghz.len()).map(|g| Gear { time_factor: by_beta(g, beta), busy_w: model.busy_w[g] }).collect();
-    Tables { gears: betas.iter().map(|&beta| gears(beta)).collect(), idle_w: model.idle_w }
+    let model = if power.component().name == power::table::COMPONENT.name {
+        power::table::model(power, ghz)
+    } else {
+        power::etinski::model(power, ghz, choice.reals("gear_volts"))
+    };
+    let gear = |class: usize, g: usize| Gear {
+        time_factor: model.time_factor(class, g).unwrap_or_else(|| by_beta(g, betas[class.min(betas.len() - 1)])),
+        busy_w: model.busy_w(class, g),
+    };
+    let classes = model.job_classes().max(betas.len());
+    let gears = (0..classes).map(|class| (0..ghz.len()).map(|g| gear(class, g)).collect()).collect();
+    (gears, model.idle_w)
 }
 
 /// Problems of gears and their tables, in sentences that name the parameters.

@@ -26,7 +26,7 @@ use crate::summary::PowerIntegrals;
 /// [`Batch`](super::batch::Batch) with a capacity rule and a power cap.
 #[derive(Debug, Clone)]
 pub struct Composed {
-    batch: CappedBatch,
+    pub(super) batch: CappedBatch,
     capacity: Capacity,
     watch: Option<Watch>,
     begun: bool,
@@ -66,19 +66,6 @@ impl Composed {
     }
 }
 
-#[cfg(test)]
-impl Composed {
-    /// Makes the next pass look at all waiting jobs.
-    pub(crate) fn forget(&mut self) {
-        self.batch.procs_changed();
-    }
-
-    /// The policy that copies are made of.
-    pub(crate) fn capped_batch(&self) -> &CappedBatch {
-        &self.batch
-    }
-}
-
 impl Policy for Composed {
     fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
         self.batch.submitted(cluster, job);
@@ -100,7 +87,7 @@ impl Policy for Composed {
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if !self.begun {
             self.begun = true;
-            self.batch.cap.as_mut().map_or(Ok(()), |cap| cap.begin(cluster))?;
+            self.batch.cap.as_ref().map_or(Ok(()), |cap| cap.set_timer(cluster))?;
         }
         self.batch.change(cluster)?;
         self.capacity.before_pass(&mut self.batch, cluster)?;

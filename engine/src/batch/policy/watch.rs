@@ -129,6 +129,9 @@ impl Watch {
     }
 }
 
+/// Name and level of a series.
+type SeriesLevel = (&'static str, Option<i64>);
+
 /// The series of a run, as step functions.
 #[derive(Debug, Clone)]
 struct Steps {
@@ -137,8 +140,8 @@ struct Steps {
     gears: Vec<u32>,
     classes: Vec<u32>,
     priorities: Vec<u32>,
-    /// By series and level: an instant (s) and the value from it on, for each change of the value.
-    steps: BTreeMap<(&'static str, Option<i64>), Vec<(f64, f64)>>,
+    /// An instant (s) and the value from it on, for each change of the value.
+    steps: BTreeMap<SeriesLevel, Vec<(f64, f64)>>,
     /// Time by bin of CPU utilization (s).
     utilization_s: [f64; UTILIZATION_BINS],
 }

@@ -1,4 +1,5 @@
 //! Measured power and run times by gear, in one table or a table for each class of jobs.
+use super::Model;
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
 const WATTS: Type = Type::Reals { min: 1e-9, max: 1e12 };
@@ -67,52 +68,24 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
-/// Power and run times by gear, for one list of gears.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Model {
-    /// Power of a busy processor by class of jobs and gear, slowest first (W).
-    busy_w: Vec<Vec<f64>>,
-    /// Run time over that at the top gear, by class of jobs and gear; empty if the platform scales run times.
-    factors: Vec<Vec<f64>>,
-    /// Power of an idle processor (W).
-    pub idle_w: f64,
-}
-
-impl Model {
-    /// The model for gears of these frequencies, for a choice without [`problems`].
-    pub(crate) fn new(choice: &Choice, ghz: &[f64]) -> Model {
-        let top = ghz.len() - 1;
-        let nodes = choice.int("table_nodes") as f64;
-        let measured = choice.text("table_power") == "measured";
-        let watts = |table: &[f64]| -> Vec<f64> {
-            let power = |g: usize| if measured { table[g] } else { table[top] * (ghz[g] / ghz[top]) };
-            (0..ghz.len()).map(|g| power(g) / nodes).collect()
-        };
-        let busy_w: Vec<Vec<f64>> = choice.reals("table_power_w").chunks(ghz.len()).map(watts).collect();
-        let measured = |table: &[f64]| table.iter().map(|time_s| time_s / table[top]).collect();
-        let factors = match choice.text("table_time") {
-            "measured" => choice.reals("table_time_s").chunks(ghz.len()).map(measured).collect(),
-            "proportional" => vec![ghz.iter().map(|ghz_of| ghz[top] / ghz_of).collect()],
-            _ => Vec::new(),
-        };
-        let greatest_w = busy_w.iter().map(|table| table[top]).fold(0.0, f64::max);
-        Model { busy_w, factors, idle_w: choice.real("idle_fraction") * greatest_w }
-    }
-
-    /// Number of classes of jobs in the tables.
-    pub fn job_classes(&self) -> usize {
-        self.busy_w.len().max(self.factors.len())
-    }
-
-    /// Power of a busy processor (W).
-    pub fn busy_w(&self, class: usize, gear: usize) -> f64 {
-        self.busy_w[class.min(self.busy_w.len() - 1)][gear]
-    }
-
-    /// Run time over that at the top gear; `None` if the platform scales run times.
-    pub fn time_factor(&self, class: usize, gear: usize) -> Option<f64> {
-        self.factors.get(class.min(self.factors.len().max(1) - 1)).map(|factors| factors[gear])
-    }
+/// The model for gears of these frequencies, for a choice without [`problems`].
+pub(crate) fn model(choice: &Choice, ghz: &[f64]) -> Model {
+    let top = ghz.len() - 1;
+    let nodes = choice.int("table_nodes") as f64;
+    let measured = choice.text("table_power") == "measured";
+    let watts = |table: &[f64]| -> Vec<f64> {
+        let power = |g: usize| if measured { table[g] } else { table[top] * (ghz[g] / ghz[top]) };
+        (0..ghz.len()).map(|g| power(g) / nodes).collect()
+    };
+    let busy_w: Vec<Vec<f64>> = choice.reals("table_power_w").chunks(ghz.len()).map(watts).collect();
+    let measured = |table: &[f64]| table.iter().map(|time_s| time_s / table[top]).collect();
+    let time_factors = match choice.text("table_time") {
+        "measured" => choice.reals("table_time_s").chunks(ghz.len()).map(measured).collect(),
+        "proportional" => vec![ghz.iter().map(|ghz_of| ghz[top] / ghz_of).collect()],
+        _ => Vec::new(),
+    };
+    let greatest_w = busy_w.iter().map(|table| table[top]).fold(0.0, f64::max);
+    Model { busy_w, time_factors, idle_w: choice.real("idle_fraction") * greatest_w }
 }
 
 /// Problems of the tables with a number of gears, in sentences that name the parameters. `betas`: number of classes in
@@ -181,7 +154,7 @@ mod tests {
     fn the_default_is_table_iii() {
         let choice = choice(&[]);
         assert!(problems(&choice, 7, None).is_empty());
-        let model = Model::new(&choice, &GHZ);
+        let model = model(&choice, &GHZ);
         // The paper's normalised columns, rounded to two digits.
         let time = [2.38, 1.93, 1.57, 1.35, 1.20, 1.10, 1.00];
         let power = [0.49, 0.54, 0.60, 0.70, 0.75, 0.89, 1.00];
@@ -195,9 +168,9 @@ mod tests {
 
     #[test]
     fn proportional_power_and_time_have_the_published_errors() {
-        let measured = Model::new(&choice(&[]), &GHZ);
+        let measured = model(&choice(&[]), &GHZ);
         let text = |name| (name, Value::Text("proportional".to_owned()));
-        let model = Model::new(&choice(&[text("table_power"), text("table_time")]), &GHZ);
+        let model = model(&choice(&[text("table_power"), text("table_time")]), &GHZ);
         let error = |of: &dyn Fn(&Model, usize) -> f64| {
             (0..7).map(|g| (of(&model, g) / of(&measured, g) - 1.0).abs()).sum::<f64>() / 7.0
         };
@@ -216,7 +189,7 @@ mod tests {
             ("idle_fraction", Value::Real(0.5)),
         ]);
         assert!(problems(&two, 2, None).is_empty());
-        let model = Model::new(&two, &[1.0, 2.0]);
+        let model = model(&two, &[1.0, 2.0]);
         assert_eq!((model.job_classes(), model.busy_w(1, 0), model.idle_w), (2, 3.0, 2.0));
         assert_eq!((model.time_factor(0, 0), model.time_factor(1, 0)), (Some(3.0), Some(3.0)));
     }

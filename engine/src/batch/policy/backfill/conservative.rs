@@ -7,8 +7,8 @@
 //!
 //! A job that outlives its estimate is expected to end now, at every instant. A reservation is missed if its time has
 //! passed while its procs were still held. Then all reservations are released at once and placed again in queue order.
-//! Only this makes a reservation later, and a change of the active procs, after which all are placed again on the procs
-//! that are active.
+//! Only this and a change of the active procs make a reservation later: after the change, all are placed again on the
+//! procs that are active.
 //!
 //! A job whose estimate is 0 reserves an instant, and other jobs may be placed over it.
 //!

@@ -12,7 +12,6 @@
 use super::list::{Headroom, List, ListRule, Listed, Start, Waiting};
 use super::rule::is_capped;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
-use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::{Allowance, above_idle_w};
 use crate::batch::policy::gear::{Candidate, Gears};
 use crate::error::Result;
@@ -22,7 +21,7 @@ use crate::spec::{Role, SimSpec};
 pub(in crate::batch::policy) type EasyUnderCap = Listed<UnderCap>;
 
 /// The rule.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct UnderCap {
     /// Whether jobs may overtake on the procs that the head leaves free.
     extra_procs: bool,
@@ -39,7 +38,7 @@ struct Reservation {
 }
 
 impl ListRule for UnderCap {
-    fn of(spec: &SimSpec, _: &Machine) -> Option<UnderCap> {
+    fn of(spec: &SimSpec) -> Option<UnderCap> {
         let extra_procs = spec.choice(Role::Backfill).bool("extra_procs");
         is_capped(spec).then(|| UnderCap { extra_procs, releases: Releases::default() })
     }

@@ -9,9 +9,11 @@ use crate::error::Result;
 use crate::spec::SimSpec;
 
 /// A backfilling rule that starts jobs of a [`List`].
-pub(in crate::batch::policy) trait ListRule: Clone {
-    /// The rule of a spec on a machine. `None`: another type of the file is for the spec.
-    fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;
+pub(in crate::batch::policy) trait ListRule: Clone + Default {
+    /// The rule of a spec; by default one without parameters. `None`: another type of the file is for the spec.
+    fn of(_: &SimSpec) -> Option<Self> {
+        Some(Self::default())
+    }
 
     /// A scheduling pass over the list, which is in queue order: [`List::start`] starts jobs, [`List::remove_started`]
     /// ends a sweep.
@@ -29,8 +31,8 @@ pub(in crate::batch::policy) struct Listed<T> {
 }
 
 impl<T: ListRule> Backfill for Listed<T> {
-    fn of(spec: &SimSpec, machine: &Machine) -> Option<Listed<T>> {
-        T::of(spec, machine).map(|rule| Listed { list: List::new(Allowance::ANY), rule })
+    fn of(spec: &SimSpec, _: &Machine) -> Option<Listed<T>> {
+        T::of(spec).map(|rule| Listed { list: List::new(Allowance::ANY), rule })
     }
 
     fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {

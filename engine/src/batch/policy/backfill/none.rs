@@ -64,11 +64,11 @@ impl Backfill for InOrder {
 pub(in crate::batch::policy) type InOrderUnderCap = Listed<UnderCap>;
 
 /// Jobs start in order until one does not fit the procs or the power.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct UnderCap;
 
 impl ListRule for UnderCap {
-    fn of(spec: &SimSpec, _: &Machine) -> Option<UnderCap> {
+    fn of(spec: &SimSpec) -> Option<UnderCap> {
         is_capped(spec).then_some(UnderCap)
     }
 

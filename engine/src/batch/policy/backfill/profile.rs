@@ -93,11 +93,6 @@ impl<A: Amount> Profile<A> {
         self.join(first);
     }
 
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.points.len()
-    }
-
     /// Position of the point at an instant, which is inserted if there is none.
     fn cut(&mut self, at_s: f64) -> usize {
         let at = self.points.partition_point(|p| p.at_s < at_s);
@@ -138,13 +133,13 @@ mod tests {
         let mut profile = Profile::new(0.0, 10);
         profile.add(5.0, 9.0, -3);
         profile.add(7.0, 12.0, -3);
-        assert_eq!(profile.len(), 5);
+        assert_eq!(profile.points.len(), 5);
         profile.add(7.0, 12.0, 3);
         profile.add(5.0, 9.0, 3);
-        assert_eq!(profile.len(), 1);
+        assert_eq!(profile.points.len(), 1);
         profile.add(5.0, 9.0, -3);
         profile.trim(6.0);
         assert_eq!(profile.earliest(6.0, f64::INFINITY, 8, 1.0), Some(9.0));
-        assert_eq!(profile.len(), 2);
+        assert_eq!(profile.points.len(), 2);
     }
 }

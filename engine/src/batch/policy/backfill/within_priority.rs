@@ -1,7 +1,6 @@
 //! The scheduler of TracSim: jobs of one priority start before those of the next.
 use super::list::{List, ListRule, Listed, Waiting};
 use crate::batch::kernel::{Cluster, Recorder};
-use crate::batch::platform::Machine;
 use crate::batch::policy::gear::Gears;
 use crate::error::Result;
 use crate::spec::{Component, Role, SimSpec};
@@ -35,14 +34,10 @@ pub(in crate::batch::policy) type WithinPriority = Listed<Rule>;
 
 /// Jobs of the highest waiting priority may overtake each other; jobs of the next priority wait until all of them have
 /// started.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct Rule;
 
 impl ListRule for Rule {
-    fn of(_: &SimSpec, _: &Machine) -> Option<Rule> {
-        Some(Rule)
-    }
-
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let mut headroom = list.headroom(cluster);
         // Priority of the first job that does not start. While all jobs of a priority start, the next one follows.

@@ -1,7 +1,6 @@
 //! Jobs start only if the power fits; running jobs are left alone.
 use super::rule::{CAP, CapRule};
-use crate::batch::platform::Machine;
-use crate::spec::{Component, SimSpec};
+use crate::spec::Component;
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
@@ -14,11 +13,7 @@ pub const COMPONENT: Component = Component {
 };
 
 /// The rule `admission`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Admission;
 
-impl CapRule for Admission {
-    fn of(_: &SimSpec, _: &Machine) -> Option<Admission> {
-        Some(Admission)
-    }
-}
+impl CapRule for Admission {}

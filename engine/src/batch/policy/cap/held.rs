@@ -24,7 +24,7 @@ enum Step {
 /// The jobs that hold procs, in order of arrival, with their planned gears.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeldJobs {
-    jobs: Vec<Held>,
+    pub(super) jobs: Vec<Held>,
     /// Power of the machine at the planned gears (W).
     power_w: f64,
     /// Greatest power that does not exceed the cap (W).
@@ -47,10 +47,6 @@ impl HeldJobs {
         if let Ok(at) = self.jobs.binary_search_by_key(&job, |held| held.job) {
             self.jobs.remove(at);
         }
-    }
-
-    pub(super) fn jobs(&self) -> &[Held] {
-        &self.jobs
     }
 
     /// Adjusts gears if jobs or the cap have changed, or the power exceeds the limit: lowers gears one by one until the

@@ -128,14 +128,9 @@ impl Cap {
         self.schedule.cap_w()
     }
 
-    /// Before the first pass: sets the timer.
-    pub(super) fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
-        self.schedule.begin(cluster.now_s());
-        self.set_timer(cluster)
-    }
-
-    fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
-        self.schedule.next_s().map_or(Ok(()), |at_s| cluster.set_timer(at_s, TOKEN))
+    /// Sets the timer of the next period.
+    pub(super) fn set_timer<R: Recorder>(&self, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        self.schedule.next_s(cluster.first_submit_s()).map_or(Ok(()), |at_s| cluster.set_timer(at_s, TOKEN))
     }
 
     /// A job has ended.
@@ -196,7 +191,7 @@ impl Cap {
     fn check_starvation<R: Recorder>(&mut self, backfill: &BackfillRule, cluster: &Cluster<'_, R>) -> Result<()> {
         let Some(stalled) = &mut self.stalled else { return Ok(()) };
         let executing = cluster.executing(0).any(|(.., procs)| procs > 0);
-        let first_held = self.held.jobs().first().map(|held| held.job);
+        let first_held = self.held.jobs.first().map(|held| held.job);
         let starved = first_held.or_else(|| backfill.first()).filter(|_| !executing);
         let Some(job) = starved else {
             *stalled = 0;

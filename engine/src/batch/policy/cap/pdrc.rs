@@ -40,7 +40,7 @@ pub const COMPONENT: Component = Component {
 };
 
 /// The rule `pdrc`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, std::default::Default)]
 pub(super) struct Pdrc {
     blind: bool,
 }

@@ -1,8 +1,7 @@
 //! Jobs run at their ceilings, even if the power exceeds the cap.
 use super::allowance::Allowance;
 use super::rule::{CAP, CapRule};
-use crate::batch::platform::Machine;
-use crate::spec::{Component, SimSpec};
+use crate::spec::Component;
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
@@ -14,14 +13,10 @@ pub const COMPONENT: Component = Component {
 };
 
 /// The rule `performance-precedence`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PerformancePrecedence;
 
 impl CapRule for PerformancePrecedence {
-    fn of(_: &SimSpec, _: &Machine) -> Option<PerformancePrecedence> {
-        Some(PerformancePrecedence)
-    }
-
     fn allowance(&self, _: f64) -> Allowance {
         Allowance::ANY
     }

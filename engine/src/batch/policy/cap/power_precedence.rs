@@ -3,9 +3,8 @@ use super::allowance::{Allowance, above_idle_w};
 use super::held::{Held, HeldJobs};
 use super::rule::{CAP, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
-use crate::batch::platform::Machine;
 use crate::error::Result;
-use crate::spec::{Component, SimSpec};
+use crate::spec::Component;
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
@@ -18,14 +17,10 @@ pub const COMPONENT: Component = Component {
 };
 
 /// The rule `power-precedence`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PowerPrecedence;
 
 impl CapRule for PowerPrecedence {
-    fn of(_: &SimSpec, _: &Machine) -> Option<PowerPrecedence> {
-        Some(PowerPrecedence)
-    }
-
     fn allowance(&self, _: f64) -> Allowance {
         Allowance::ANY
     }
@@ -40,10 +35,10 @@ impl CapRule for PowerPrecedence {
         let added_w = |cluster: &Cluster<'_, R>, held: &Held| {
             cluster.gear(held.job).map_or(0.0, |gear| above_idle_w(cluster, held.job, gear))
         };
-        let resumed = held.jobs().iter().filter(|held| !cluster.is_executing(held.job));
+        let resumed = held.jobs.iter().filter(|held| !cluster.is_executing(held.job));
         let mut power_w = cluster.power_w() + resumed.map(|held| added_w(cluster, held)).sum::<f64>();
         let limit_w = held.limit_w;
-        let mut last_first: Vec<Held> = held.jobs().to_vec();
+        let mut last_first: Vec<Held> = held.jobs.clone();
         last_first.sort_unstable_by(|a, b| b.priority.cmp(&a.priority).then(b.job.cmp(&a.job)));
         for held in &last_first {
             cluster.step()?;

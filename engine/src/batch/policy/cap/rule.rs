@@ -37,9 +37,11 @@ fn problems(spec: &SimSpec) -> Vec<String> {
 }
 
 /// A rule that keeps the power below a cap, or measures by how much it is exceeded.
-pub(super) trait CapRule: Clone {
-    /// The rule of a spec on a machine.
-    fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;
+pub(super) trait CapRule: Clone + std::default::Default {
+    /// The rule of a spec on a machine; by default one without parameters.
+    fn of(_: &SimSpec, _: &Machine) -> Option<Self> {
+        Some(Self::default())
+    }
 
     /// How jobs may start while the power must not exceed `limit_w`. By default a job starts at the highest gear up to
     /// the gear rule's choice at which the power fits.

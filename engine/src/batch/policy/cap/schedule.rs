@@ -6,8 +6,6 @@ use crate::spec::Choice;
 pub(super) struct Schedule {
     caps_w: Vec<f64>,
     period_s: f64,
-    /// Begin of the first period (s).
-    begin_s: f64,
     /// Number of periods that have passed.
     passed: u64,
 }
@@ -15,16 +13,12 @@ pub(super) struct Schedule {
 impl Schedule {
     pub(super) fn new(choice: &Choice) -> Schedule {
         let caps_w = choice.reals("caps_w").to_vec();
-        Schedule { caps_w, period_s: choice.real("cap_period_s"), begin_s: 0.0, passed: 0 }
+        Schedule { caps_w, period_s: choice.real("cap_period_s"), passed: 0 }
     }
 
     /// The present cap, for ever.
     pub(super) fn fork(&self) -> Schedule {
         Schedule { caps_w: vec![self.cap_w()], passed: 0, ..*self }
-    }
-
-    pub(super) fn begin(&mut self, now_s: f64) {
-        self.begin_s = now_s;
     }
 
     /// The next period begins.
@@ -42,8 +36,8 @@ impl Schedule {
         self.caps_w.len()
     }
 
-    /// Begin of the next period (s); `None` if the list has one cap.
-    pub(super) fn next_s(&self) -> Option<f64> {
-        (self.caps_w.len() > 1).then(|| self.begin_s + (self.passed + 1) as f64 * self.period_s)
+    /// Begin of the next period (s), with that of the first one; `None` if the list has one cap.
+    pub(super) fn next_s(&self, first_s: f64) -> Option<f64> {
+        (self.caps_w.len() > 1).then(|| first_s + (self.passed + 1) as f64 * self.period_s)
     }
 }

@@ -2,9 +2,8 @@
 use super::held::HeldJobs;
 use super::rule::{CAP, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
-use crate::batch::platform::Machine;
 use crate::error::Result;
-use crate::spec::{Component, SimSpec};
+use crate::spec::Component;
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
@@ -18,14 +17,10 @@ pub const COMPONENT: Component = Component {
 };
 
 /// The rule `uniform`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Uniform;
 
 impl CapRule for Uniform {
-    fn of(_: &SimSpec, _: &Machine) -> Option<Uniform> {
-        Some(Uniform)
-    }
-
     fn before_pass<R: Recorder>(
         &self,
         held: &mut HeldJobs,

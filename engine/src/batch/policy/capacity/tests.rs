@@ -40,7 +40,7 @@ impl Policy for Checked {
         let (mut copy, mut fresh) = (cluster.clone(), self.policy.clone());
         self.policy.pass(cluster)?;
         if self.memoryless {
-            fresh.forget();
+            fresh.batch.procs_changed();
             fresh.pass(&mut copy)?;
             assert!(cluster.running_jobs().eq(copy.running_jobs()), "a pass without earlier results starts other jobs");
             assert_eq!(cluster.active(0), copy.active(0));
@@ -162,7 +162,7 @@ struct Copying {
 
 impl Copying {
     fn copy<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Result<Vec<(JobId, f64, f64)>> {
-        let batch = self.policy.capped_batch();
+        let batch = &self.policy.batch;
         let copied = cluster.copied_jobs(&batch.waiting().jobs(), self.durations);
         let numbered: Vec<(JobId, JobId)> =
             self.arrived.iter().filter_map(|&job| Some((job, copied.number(job)?))).collect();

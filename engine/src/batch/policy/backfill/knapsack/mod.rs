@@ -14,7 +14,6 @@
 use super::list::{List, ListRule, Listed, Start, Waiting};
 use super::within_priority::by_priority;
 use crate::batch::kernel::{Cluster, Recorder};
-use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::{Allowance, above_idle_w};
 use crate::batch::policy::gear::Gears;
 use crate::error::Result;
@@ -89,10 +88,6 @@ pub(in crate::batch::policy) struct Search {
 }
 
 impl ListRule for Search {
-    fn of(_: &SimSpec, _: &Machine) -> Option<Search> {
-        Some(Search::default())
-    }
-
     /// Starts the best set of the highest waiting priority. The next priority follows at a later event, even if all
     /// jobs of the first one have started.
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, _: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
