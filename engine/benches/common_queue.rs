@@ -1,10 +1,11 @@
 //! Speed of the queues: the Common Queue of Do et al. 2013 against a textbook loop, in paired runs.
 //!
-//! Each round runs the textbook loop and the engine one after the other, best of a few repeats each; printed is the median
-//! over the rounds of engine jobs/s over textbook jobs/s. The textbook loop does the same model with what a standard
-//! library offers: a binary heap of events, a deque, logarithms by `f64::ln`, numbers of xoshiro256++, two running sums.
-//! The engine's time is the whole call of `simulate`: arrivals, energy meter, batch means. Times are of the processor
-//! where the system tells them (Linux), so that other programs disturb little. `--test` runs one short round.
+//! Each round runs the textbook loop and the engine one after the other and takes the best of a few repeats of each.
+//! The bench prints the median over the rounds of engine jobs/s over textbook jobs/s. The textbook loop simulates the
+//! same model with the means of a standard library: a binary heap of events, a deque, logarithms by `f64::ln`, numbers
+//! of xoshiro256++, two running sums. The engine's time is the whole call of `simulate`: arrivals, energy meter, batch
+//! means. Times are processor times if the system reports them (Linux), so that other programs have little influence.
+//! `--test` runs one short round.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::cmp::Reverse;
@@ -89,9 +90,9 @@ impl Xoshiro {
     }
 }
 
-/// Mean wait of the Common Queue with energy efficiency first, the obvious way (s).
+/// Mean wait of the Common Queue with energy efficiency first, by a textbook loop (s).
 fn textbook(utilization: f64, jobs: u64) -> f64 {
-    // Positive times order like their bits.
+    // Positive times have the order of their bits.
     let key = |t: f64| t.to_bits();
     let rates: Vec<f64> = [0.43, 0.82, 1.0].into_iter().flat_map(|rate| [rate; 8]).collect();
     let mut random = Xoshiro([1, 2, 3, 4]);

@@ -1,11 +1,11 @@
 //! Speed of EASY against a yardstick in C++, on real logs, in paired runs.
 //!
-//! Each round runs the yardstick and the engine one after the other and takes the best of a few repeats of each; printed
-//! is the median over the rounds of engine jobs/s over yardstick jobs/s. The engine's time is the whole call of
-//! `simulate`: energy meter and summary metrics on, no per-job output. Logs come from `POWERSWEEP_TRACES`, the yardstick's
-//! source from `POWERSWEEP_YARDSTICK` (else `../shared/bench/easy_yardstick.cpp` beside the repository); without them the
-//! bench says so and ends. `--test` runs one short round; `--only-easy` and `--only-bsld` run the engine alone, for profilers.
-//! A name restricts the logs.
+//! Each round runs the yardstick and the engine one after the other and takes the best of a few repeats of each. The
+//! bench prints the median over the rounds of engine jobs/s over yardstick jobs/s. The engine's time is the whole call
+//! of `simulate`, with energy meter and summary metrics and without a table of jobs. Logs come from the folder
+//! `POWERSWEEP_TRACES`, the yardstick's source from `POWERSWEEP_YARDSTICK` (else `../shared/bench/easy_yardstick.cpp`
+//! beside the repository). Without logs the bench is skipped; without the yardstick it prints no ratios. `--test` runs
+//! one short round; `--only-easy` and `--only-bsld` run the engine alone, for profilers. A name restricts the logs.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::io::{Read, Write};
@@ -78,7 +78,7 @@ fn spec(procs: i64) -> SimSpec {
     source.set("log", Value::Text("bench".to_owned())).unwrap();
     spec.choose(source);
     spec.choice_mut(Role::Platform).set("procs", Value::Int(procs)).unwrap();
-    // As the yardstick: records without run time and jobs wider than the machine are dropped.
+    // Like the yardstick, drops records without run time and jobs that are wider than the machine.
     spec.choice_mut(Role::Rules).set("min_run_s", Value::Real(1.0)).unwrap();
     spec.choice_mut(Role::Rules).set("wide_jobs", Value::Text("drop".to_owned())).unwrap();
     spec

@@ -1,4 +1,4 @@
-//! Cost of the summary metrics and of the generators, a job. Run with `cargo bench -p powersweep-engine --bench summary`.
+//! Time of the summary metrics and of a generator for each job: `cargo bench -p powersweep-engine --bench summary`.
 #![allow(missing_docs, reason = "divan's main has no docs")]
 use divan::counter::ItemsCount;
 use powersweep_engine::spec::Value;
@@ -19,7 +19,7 @@ fn generated() -> Vec<GeneratedJob> {
     lublin::generate(&choice, 1)
 }
 
-/// Jobs and outcomes with waits as varied as those of a loaded machine: a third do not wait.
+/// Jobs and outcomes with varied waits, as on a loaded machine: a third of the jobs do not wait.
 fn case() -> (Vec<Job>, Vec<Outcome>) {
     let job = |(i, g): (usize, &GeneratedJob)| Job {
         id: i as i64 + 1,

@@ -1,9 +1,9 @@
-//! How fast logs are read: `cargo bench -p powersweep-engine --bench swf [-- FILE.swf | FILE.swf.gz ...]`.
+//! Speed of reading logs: `cargo bench -p powersweep-engine --bench swf [-- FILE.swf | FILE.swf.gz ...]`.
 //!
-//! Prints MB of text a second on one core for each log (without files: a synthetic one), beside two references in the
-//! same run: counting line ends, which is the speed of touching every byte, and `str::lines` with `parse::<f64>` for
-//! every field. The text is read in pieces of about 1 MB, one after the other; each piece counts with the best of its
-//! turns, so that a busy machine disturbs less.
+//! Prints MB of text a second on one core for each log (without files: for a synthetic log), and for two references in
+//! the same run: counting line ends, the speed of touching every byte, and `str::lines` with `parse::<f64>` for every
+//! field. The text is read in pieces of about 1 MB, one after the other. The best of several turns counts for each
+//! piece, so that a busy machine has less influence.
 use std::hint::black_box;
 use std::io::Read;
 use std::time::Instant;

@@ -58,6 +58,9 @@ pub enum SimError {
 /// The error of the functions of kernels and policies. Boxed, so that a result without an error fits into registers.
 pub type Stop = Box<SimError>;
 
+/// The result of a decision or of a pass.
+pub(crate) type Result<T, E = Stop> = std::result::Result<T, E>;
+
 impl From<Stop> for SimError {
     fn from(stop: Stop) -> SimError {
         *stop

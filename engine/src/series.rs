@@ -7,9 +7,19 @@ pub struct Series {
     pub name: &'static str,
     /// Unit of its values as people write it ("W", "procs"), "" for a ratio or a bare number.
     pub unit: &'static str,
-    /// The meaning of its values, of `x`, and of `level` if it is split; the components that record it; the source.
+    /// What its values are, what `x` is, what `level` counts (if it is split), which components record it, and the
+    /// source.
     pub doc: &'static str,
 }
+
+/// Declares series as constants.
+macro_rules! series {
+    ($($const:ident: $name:literal, $unit:literal, $doc:literal;)*) => {
+        $(pub(crate) const $const: Series = Series { name: $name, unit: $unit, doc: $doc };)*
+    };
+}
+
+pub(crate) use series;
 
 crate::record! {
 /// One point of a series or of a distribution: a row of the `series` table.

@@ -1,8 +1,8 @@
-//! Future alarms of an event loop.
+//! Timers of an event loop.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A time as an integer of the same order. Times are finite, so every key has one time.
+/// A finite time as an integer with the same order. Every key has one time.
 pub(crate) fn time_key(time_s: f64) -> u64 {
     let bits = time_s.to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
@@ -13,7 +13,7 @@ pub(crate) fn key_time(key: u64) -> f64 {
     f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
 }
 
-/// Alarms by instant; those of one instant in the order in which they were set.
+/// Alarms in order of time; those of one instant in the order in which they were set.
 #[derive(Debug, Clone)]
 pub(crate) struct Timers<T> {
     heap: BinaryHeap<Reverse<(u64, u64, T)>>,
@@ -37,7 +37,7 @@ impl<T: Ord + Copy> Timers<T> {
         self.heap.retain(|Reverse((_, _, alarm))| *alarm != unwanted);
     }
 
-    /// Those that `keep` wants, for a copy.
+    /// A copy with only the alarms that `keep` accepts.
     pub(crate) fn only(&self, keep: impl Fn(T) -> bool) -> Timers<T> {
         let heap = self.heap.iter().copied().filter(|Reverse((_, _, alarm))| keep(*alarm)).collect();
         Timers { heap, set_count: self.set_count }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_keep_the_order_of_times_and_give_them_back() {
+    fn keys_have_the_order_of_times_and_convert_back() {
         let times = [-5.5, -1.0, 0.0, 1e-300, 1.0, 1.0 + f64::EPSILON, 3e9];
         for pair in times.windows(2) {
             assert!(time_key(pair[0]) < time_key(pair[1]), "{pair:?}");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_come_by_instant_then_in_the_order_they_were_set() {
+    fn timers_are_popped_by_instant_then_in_the_order_they_were_set() {
         let mut timers = Timers::default();
         for (at_s, token) in [(2.0, 1), (1.0, 2), (2.0, 3), (0.5, 4), (1.0, 5)] {
             timers.push(at_s, token);

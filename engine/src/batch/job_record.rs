@@ -1,4 +1,4 @@
-//! What happened to one job.
+//! The record of one simulated job.
 
 crate::record! {
 /// One simulated job: a row of the `jobs` table.
@@ -16,27 +16,27 @@ pub struct JobRecord {
     pub run_s: f64,
     /// Run time at the top gear (s).
     pub run_top_s: f64,
-    /// The estimate that the scheduler saw, at the top gear (s).
+    /// Estimate that the scheduler saw, at the top gear (s).
     pub requested_s: f64,
     /// Procs held.
     pub procs: u32,
-    /// Numbers of the nodes that it held, from 0, as ranges such as `0-49 60`: the lowest that were free at its start; null
-    /// unless the parameter `node_lists` is set.
+    /// Numbers of the nodes that the job held, from 0, as ranges such as `0-49 60`: the lowest free numbers at its
+    /// start; null unless the parameter `node_lists` is set.
     pub node_list: Option<String>,
     /// Gear at the start; 0 is the slowest.
     pub gear_index: u8,
-    /// Energy of its procs from start to end (J): busy, and idle while it was suspended (Zhang et al. 2014, eq. 1: the sum
-    /// over its nodes).
+    /// Energy of the job's procs from start to end (J): busy, or idle while it was suspended (Zhang et al. 2014, eq. 1:
+    /// the sum over its nodes).
     pub energy_j: f64,
-    /// Whether it overtook the head of the queue.
+    /// Whether the job overtook the head of the queue.
     pub backfilled: bool,
-    /// Whether it was killed at its estimate.
+    /// Whether the job was killed at its estimate.
     pub killed: bool,
-    /// Priority; 1 is the highest, and that of every job without priorities.
+    /// Priority; 1 is the highest, and the priority of all jobs of a workload without priorities.
     pub priority: u8,
     /// Class of the job, from 1.
     pub job_class: u32,
-    /// Time in which it held its procs without executing (s), not part of run_s.
+    /// Time in which the job held its procs without executing (s); run_s does not include it.
     pub suspended_s: f64,
 }
 }

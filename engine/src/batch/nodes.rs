@@ -1,19 +1,20 @@
-//! Which nodes a job held: the kernel counts procs, and node numbers follow from the schedule when they are asked for.
+//! Node numbers of jobs: the kernel counts procs, and the numbers are derived from the schedule if they are wanted.
 //!
-//! First fit: a job takes the lowest numbers that are free when it starts. Numbers that become free at an instant can be
-//! taken at that instant; a job that ends when it starts takes numbers and gives them back at once.
+//! First fit: a job takes the lowest numbers that are free at its start. Numbers that become free at an instant can be
+//! taken at that instant; a job that ends at its start takes numbers and gives them back at once.
 use std::fmt::Write as _;
 
 use crate::summary::Outcome;
 use crate::workload::Job;
 
-/// Free node numbers as half-open ranges, ascending and apart from each other.
+/// Free node numbers as half-open ranges, ascending, with gaps between them.
 struct Free {
     ranges: Vec<(u32, u32)>,
 }
 
 impl Free {
-    /// Takes the lowest `count` numbers, as ranges. There are as many: the schedule never holds more than the machine has.
+    /// Takes the lowest `count` numbers, as ranges. They are free, because the schedule never holds more procs than the
+    /// machine has.
     fn take(&mut self, mut count: u32) -> Vec<(u32, u32)> {
         let mut taken = Vec::new();
         let mut used_up = 0;
@@ -49,15 +50,15 @@ impl Free {
     }
 }
 
-/// The nodes of each job, in workload order: ranges of numbers from 0, such as `0-49 60`.
+/// The node numbers of each job, in workload order: ranges from 0, such as `0-49 60`.
 pub(crate) fn lists(machine_procs: u32, jobs: &[Job], outcomes: &[Outcome]) -> Vec<String> {
-    let lasts = |i: usize| outcomes[i].finish_s > outcomes[i].start_s;
+    let has_length = |i: usize| outcomes[i].finish_s > outcomes[i].start_s;
     let mut starts: Vec<usize> = (0..jobs.len()).collect();
-    // Of one instant those of no length first: others may have started on what they gave back.
+    // Jobs without length come first at an instant: others may have started on the nodes that they gave back.
     starts.sort_unstable_by(|&i, &j| {
-        outcomes[i].start_s.total_cmp(&outcomes[j].start_s).then(lasts(i).cmp(&lasts(j))).then(i.cmp(&j))
+        outcomes[i].start_s.total_cmp(&outcomes[j].start_s).then(has_length(i).cmp(&has_length(j))).then(i.cmp(&j))
     });
-    let mut ends: Vec<usize> = (0..jobs.len()).filter(|&i| lasts(i)).collect();
+    let mut ends: Vec<usize> = (0..jobs.len()).filter(|&i| has_length(i)).collect();
     ends.sort_unstable_by(|&i, &j| outcomes[i].finish_s.total_cmp(&outcomes[j].finish_s).then(i.cmp(&j)));
     let mut ends = ends.into_iter().peekable();
     let mut free = Free { ranges: vec![(0, machine_procs)] };
@@ -68,7 +69,7 @@ pub(crate) fn lists(machine_procs: u32, jobs: &[Job], outcomes: &[Outcome]) -> V
             free.give_back(&held[ended]);
         }
         held[job] = free.take(jobs[job].procs);
-        if !lasts(job) {
+        if !has_length(job) {
             free.give_back(&held[job]);
         }
     }
@@ -119,7 +120,8 @@ mod tests {
 
     #[test]
     fn the_lowest_free_numbers_are_taken() {
-        // 0-1 and 2-4 run; 0-1 ends at 10, when the fourth starts beside the third's 5; the fifth fits into both holes.
+        // The jobs on 0-1 and 2-4 run. At 10 the first one ends and the fourth starts on 0, beside the third on 5. The
+        // fifth fits into both holes.
         let jobs = [(0., 10., 2), (0., 20., 3), (5., 30., 1), (10., 40., 1), (20., 25., 4)];
         assert_eq!(lists_of(8, &jobs), ["0-1", "2-4", "5", "0", "1-4"]);
         let jobs = [(0., 10., 2), (0., 20., 3), (5., 30., 1), (10., 40., 4)];
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_of_no_length_leaves_its_nodes_to_others_of_its_instant() {
+    fn a_job_without_length_leaves_its_nodes_to_others_at_its_instant() {
         assert_eq!(lists_of(4, &[(0., 5., 4), (0., 0., 4), (5., 6., 3), (5., 5., 4)]), ["0-3", "0-3", "0-2", "0-3"]);
     }
 }

@@ -1,4 +1,4 @@
-//! From a spec of batch jobs and a workload to a summary.
+//! Simulates batch jobs: from a spec and a workload to a summary.
 use std::borrow::Cow;
 
 use super::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
@@ -14,7 +14,7 @@ use crate::spec::{Role, SimSpec};
 use crate::summary::{self, Integrals, Outcome, PowerIntegrals, Summary};
 use crate::workload::{Job, Workload, tracsim};
 
-/// Runs a spec without problems to its end.
+/// Simulates a spec without problems to the end.
 ///
 /// # Errors
 /// See [`SimError`].
@@ -64,16 +64,16 @@ pub(crate) fn simulate(
     }
 }
 
-/// What a run integrated, and what was watched of its machine.
+/// Integrals of a run, and of its watched machine.
 type Measures = (Integrals, Option<PowerIntegrals>);
 
-/// Whether the jobs of a spec have priorities that someone gave them.
+/// Whether the jobs of a spec have priorities from the generator or the log.
 fn has_priorities(spec: &SimSpec) -> bool {
     spec.choice(Role::Source).component().name == tracsim::COMPONENT.name
         || spec.choice(Role::Rules).text("priority_from") != "none"
 }
 
-/// A workload on its machine: wide jobs dealt with, everything checked.
+/// A workload on its machine, with checked jobs that fit.
 struct Prepared<'w> {
     machine: Machine,
     /// The workload's own jobs unless `wide_jobs` changed some.
@@ -101,33 +101,22 @@ impl<'w> Prepared<'w> {
     /// Applies `wide_jobs` to the jobs that need more procs than the machine has.
     fn fit_wide_jobs(&mut self, rule: &str) -> Result<(), SimError> {
         let machine_procs = self.machine.procs();
-        let Some(first) = self.jobs.iter().find(|job| job.procs > machine_procs) else {
-            return Ok(());
-        };
-        let jobs = match rule {
-            "clamp" => {
-                let mut jobs = self.jobs.to_vec();
-                for job in jobs.iter_mut().filter(|job| job.procs > machine_procs) {
-                    job.procs = machine_procs;
-                    self.clamped_count += 1;
-                }
-                jobs
+        let wide: Vec<&Job> = self.jobs.iter().filter(|job| job.procs > machine_procs).collect();
+        let count = wide.len() as u64;
+        match (rule, wide.first()) {
+            ("clamp", _) => {
+                self.jobs.to_mut().iter_mut().for_each(|job| job.procs = job.procs.min(machine_procs));
+                self.clamped_count = count;
             }
-            "drop" => {
-                let jobs: Vec<Job> = self.jobs.iter().filter(|job| job.procs <= machine_procs).cloned().collect();
-                self.dropped_wide_count = (self.jobs.len() - jobs.len()) as u64;
-                jobs
+            ("drop", _) => {
+                self.jobs.to_mut().retain(|job| job.procs <= machine_procs);
+                self.dropped_wide_count = count;
             }
-            _ => {
-                return Err(SimError::TooWide {
-                    job_id: first.id,
-                    record: first.record,
-                    procs: first.procs,
-                    machine_procs,
-                });
+            (_, Some(&&Job { id: job_id, record, procs, .. })) => {
+                return Err(SimError::TooWide { job_id, record, procs, machine_procs });
             }
-        };
-        self.jobs = Cow::Owned(jobs);
+            (_, None) => {}
+        }
         Ok(())
     }
 
@@ -138,25 +127,25 @@ impl<'w> Prepared<'w> {
         recorder: R,
         series: &mut Option<Vec<SeriesPoint>>,
     ) -> Result<(R, Measures), SimError> {
+        let order = batch::event_order(spec)?;
         if Composed::is_needed(spec) {
             let policy = Composed::new(spec, &self.machine, series.is_some())?;
-            let (recorder, integrals, policy) = self.run_policy(spec, limits, recorder, policy)?;
+            let (recorder, integrals, policy) = self.run_policy(order, limits, recorder, policy)?;
             Ok((recorder, (integrals, policy.finish(series.as_mut()))))
         } else {
             let policy = Batch::new(spec, &self.machine)?;
-            let (recorder, integrals, _) = self.run_policy(spec, limits, recorder, policy)?;
+            let (recorder, integrals, _) = self.run_policy(order, limits, recorder, policy)?;
             Ok((recorder, (integrals, None)))
         }
     }
 
     fn run_policy<R: Recorder, P: Policy>(
         &self,
-        spec: &SimSpec,
+        order: EventOrder,
         limits: &Limits<'_>,
         recorder: R,
         policy: P,
     ) -> Result<(R, Integrals, P), SimError> {
-        let order = batch::event_order(spec)?;
         let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
         simulation.run()?;
         let integrals = simulation.integrals();
@@ -166,24 +155,21 @@ impl<'w> Prepared<'w> {
 
     /// When each job would start under strict first come, first served at the top gear (s).
     fn strict_fcfs_starts(&self, limits: &Limits<'_>) -> Result<Vec<f64>, SimError> {
-        let policy = Batch::strict_fcfs(&self.machine);
-        let recorder = Outcomes::new(self.jobs.len());
-        let order = EventOrder::Batch;
-        let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
-        simulation.run()?;
-        Ok(simulation.recorder().outcomes().iter().map(|outcome| outcome.start_s).collect())
+        let (recorder, policy) = (Outcomes::new(self.jobs.len()), Batch::strict_fcfs(&self.machine));
+        let (recorder, ..) = self.run_policy(EventOrder::Batch, limits, recorder, policy)?;
+        Ok(recorder.outcomes().iter().map(|outcome| outcome.start_s).collect())
     }
 }
 
-/// What the kernel takes for granted about jobs. `workload::build` gives it; a caller may bring its own.
-/// Returns the procs of the widest job.
+/// Checks the kernel's preconditions on jobs, which `workload::build` meets and other callers may not. Returns the
+/// procs of the widest job.
 fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<u32, SimError> {
     if jobs.len() >= JOBS_MAX {
         return Err(SimError::Invalid(format!("{} jobs are too many for one simulation ({JOBS_MAX})", jobs.len())));
     }
-    // Comparisons with NaN are false. Without branches: nearly every job is valid.
+    // NaN is in no range.
     let time = |t: f64| (0.0..f64::INFINITY).contains(&t);
-    // A machine with one table for all jobs takes any class.
+    // A machine with one table for all jobs accepts every class.
     if machine.classes.iter().any(|class| class.job_classes() > 1)
         && let Some(problem) = jobs.iter().find_map(|job| machine.job_class_problem(job.id, job.class))
     {
@@ -191,6 +177,7 @@ fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<u32, SimError> {
     }
     let valid =
         |job: &Job| (job.submit_s.abs() < f64::INFINITY) & time(job.run_s) & time(job.estimate_s) & (job.procs >= 1);
+    // Without branches, because nearly every job is valid.
     let (mut good, mut widest, mut before_s) = (true, 0, f64::NEG_INFINITY);
     for job in jobs {
         good &= valid(job) & (before_s <= job.submit_s);
@@ -215,5 +202,5 @@ fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<u32, SimError> {
     Ok(widest)
 }
 
-/// Jobs are numbered in 32 bits, with a few numbers set aside.
+/// Greatest number of jobs: their numbers have 32 bits, and a few numbers have other meanings.
 const JOBS_MAX: usize = u32::MAX as usize - 16;

@@ -1,9 +1,8 @@
 //! Series by week (Lawson & Smirni 2005, Figures 1 and 3 to 7), and the number of active procs over time.
 //!
-//! Weeks count from the first submit. A job belongs to the week of its submit as an arrival, and to that of its end for
-//! its slowdown; what it executes is split at the borders of weeks.
-use crate::series::Series;
-use crate::series::SeriesPoint;
+//! Weeks count from the first submit. A job arrives in the week of its submit, and its slowdown belongs to the week of
+//! its end; its processor-seconds are split at the borders of weeks.
+use crate::series::{Series, SeriesPoint, series};
 use crate::summary::{Integrals, Outcome};
 use crate::workload::{Job, Workload};
 
@@ -16,57 +15,35 @@ const DAY_S: f64 = 86_400.0;
 /// Bound of short run times in the slowdown (s).
 const TAU_S: f64 = 10.0;
 
-pub(crate) const ARRIVALS: Series = Series {
-    name: "week_arrivals_count",
-    unit: "count",
-    doc: "Jobs submitted in a week. `x`: begin of the week (s, the log's clock), counted from the first submit. Batch jobs \
-          (Lawson & Smirni 2005, Figure 1).",
-};
-pub(crate) const DEMAND: Series = Series {
-    name: "week_demand_proc_days",
-    unit: "proc days",
-    doc: "Mean of procs * run_top over the jobs submitted in a week; weeks without any are left out. `x`: begin of the week. \
-          Batch jobs (Lawson & Smirni 2005, Figure 1).",
-};
-pub(crate) const UTILIZATION: Series = Series {
-    name: "week_utilization",
-    unit: "",
-    doc: "Processor-seconds of jobs in a week / integral of the active procs in it. `x`: begin of the week; the last one \
-          ends with the last job. Batch jobs (Lawson & Smirni 2005, Figure 4).",
-};
-pub(crate) const LOG_UTILIZATION: Series = Series {
-    name: "week_log_utilization",
-    unit: "",
-    doc: "Utilization in a week of all procs by the log's own schedule, where jobs start at submit + wait as the log has \
-          them; only for logs with waits. `x`: begin of the week, counted from the first submit. Batch jobs (Lawson & \
-          Smirni 2005, Figure 1).",
-};
-pub(crate) const SLOWDOWN: Series = Series {
-    name: "week_slowdown_lawson_tau10s_mean",
-    unit: "",
-    doc: "Mean of 1 + wait/max(10 s, run_top) over the jobs that end in a week; weeks without any are left out. `x`: begin of \
-          the week. Batch jobs (Lawson & Smirni 2005, Figures 3 and 5).",
-};
-pub(crate) const OVER_SLA: Series = Series {
-    name: "week_over_sla_share",
-    unit: "",
-    doc: "Share of the jobs that end in a week which violate the service level, as in `over_sla_share`; weeks without any \
-          are left out. `x`: begin of the week. Batch jobs (Lawson & Smirni 2005, Figure 7).",
-};
-pub(crate) const ACTIVE_MEAN: Series = Series {
-    name: "week_active_procs_mean",
-    unit: "procs",
-    doc: "Time mean of the active procs in a week. `x`: begin of the week; the last one ends with the last job. Batch jobs \
-          (Lawson & Smirni 2005, Figure 6).",
-};
-pub(crate) const ACTIVE: Series = Series {
-    name: "active_procs",
-    unit: "procs",
-    doc: "Active procs, all but those that sleep or switch off: a step function. `x`: instant from which the value holds (s, \
-          the log's clock). Batch jobs (Lawson & Smirni 2005, Figure 6).",
-};
+series! {
+    ARRIVALS: "week_arrivals_count", "count",
+        "Jobs submitted in a week. `x`: begin of the week (s, the log's clock), counted from the first submit. Batch jobs \
+         (Lawson & Smirni 2005, Figure 1).";
+    DEMAND: "week_demand_proc_days", "proc days",
+        "Mean of procs * run_top over the jobs submitted in a week; weeks without any are left out. `x`: begin of the week. \
+         Batch jobs (Lawson & Smirni 2005, Figure 1).";
+    UTILIZATION: "week_utilization", "",
+        "Processor-seconds of jobs in a week / integral of the active procs in it. `x`: begin of the week; the last one \
+         ends with the last job. Batch jobs (Lawson & Smirni 2005, Figure 4).";
+    LOG_UTILIZATION: "week_log_utilization", "",
+        "Utilization in a week of all procs by the log's own schedule, where jobs start at submit + wait as the log has \
+         them; only for logs with waits. `x`: begin of the week, counted from the first submit. Batch jobs (Lawson & \
+         Smirni 2005, Figure 1).";
+    SLOWDOWN: "week_slowdown_lawson_tau10s_mean", "",
+        "Mean of 1 + wait/max(10 s, run_top) over the jobs that end in a week; weeks without any are left out. `x`: begin of \
+         the week. Batch jobs (Lawson & Smirni 2005, Figures 3 and 5).";
+    OVER_SLA: "week_over_sla_share", "",
+        "Share of the jobs that end in a week which violate the service level, as in `over_sla_share`; weeks without any \
+         are left out. `x`: begin of the week. Batch jobs (Lawson & Smirni 2005, Figure 7).";
+    ACTIVE_MEAN: "week_active_procs_mean", "procs",
+        "Time mean of the active procs in a week. `x`: begin of the week; the last one ends with the last job. Batch jobs \
+         (Lawson & Smirni 2005, Figure 6).";
+    ACTIVE: "active_procs", "procs",
+        "Active procs, all but those that sleep or switch off: a step function. `x`: instant from which the value holds (s, \
+         the log's clock). Batch jobs (Lawson & Smirni 2005, Figure 6).";
+}
 
-/// What is summed over a week.
+/// Sums of a week.
 #[derive(Debug, Clone, Copy, Default)]
 struct Week {
     arrivals: u64,
@@ -104,7 +81,7 @@ impl Weeks {
         &mut self.weeks[week.min(last)]
     }
 
-    /// Splits procs from one instant to another among the weeks; what is outside the span does not count.
+    /// Splits the processor-seconds from one instant to another among the weeks, within the span of the run.
     fn spread(&mut self, from_s: f64, until_s: f64, procs: u32, add: impl Fn(&mut Week, f64)) {
         let (mut from_s, until_s) = (from_s.max(self.begin_s), until_s.min(self.end_s));
         let mut week = ((from_s - self.begin_s) / WEEK_S).floor() as usize;
@@ -115,7 +92,7 @@ impl Weeks {
         }
     }
 
-    /// A point a week, where there is a value.
+    /// Appends a point for each week that has a value.
     fn series(&self, points: &mut Vec<SeriesPoint>, series: Series, value: impl Fn(usize, &Week) -> Option<f64>) {
         for (at, week) in self.weeks.iter().enumerate() {
             if let Some(value) = value(at, week) {
@@ -125,7 +102,8 @@ impl Weeks {
     }
 }
 
-/// Adds the series of a run. `jobs`, `outcomes`: as simulated, in the same order; `sla_slowdown`: the service level.
+/// Appends the series of a run. `jobs`, `outcomes`: of the simulated jobs, in the same order; `sla_slowdown`: the
+/// service level.
 pub(crate) fn record(
     points: &mut Vec<SeriesPoint>,
     workload: &Workload,

@@ -236,6 +236,14 @@ impl Choice {
         }
     }
 
+    /// An optional vector.
+    pub fn opt_reals(&self, name: &str) -> Option<&[f64]> {
+        match self.values.get(name)? {
+            Value::Reals(v) => Some(v),
+            _ => None,
+        }
+    }
+
     /// A real that has a default or was required. Panics if the component has no such parameter: a programming error.
     pub fn real(&self, name: &str) -> f64 {
         self.opt_real(name).unwrap_or_else(|| panic!("{} has no real `{name}`", self.component.name))
@@ -253,10 +261,7 @@ impl Choice {
 
     /// A vector that has a default or was required.
     pub fn reals(&self, name: &str) -> &[f64] {
-        match self.values.get(name) {
-            Some(Value::Reals(v)) => v,
-            _ => panic!("{} has no vector `{name}`", self.component.name),
-        }
+        self.opt_reals(name).unwrap_or_else(|| panic!("{} has no vector `{name}`", self.component.name))
     }
 
     /// A truth value that has a default or was required.

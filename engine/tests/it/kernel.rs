@@ -161,12 +161,12 @@ fn impossible_decisions_are_refused() {
         (&[(0., Act::Start(9, 1))], "does not exist"),
         (&[(0., Act::Start(0, 2))], "gear 2 does not exist"),
         (&[(0., Act::StartOn(1, 0, 1))], "class 1, which does not exist"),
-        (&[(0., Act::Gear(0, 0))], "tried to set the gear of job 1"),
+        (&[(0., Act::Gear(0, 0))], "cannot set the gear of job 1, which does not execute"),
         (&[started, (10., Act::Gear(0, 7))], "gear 7"),
-        (&[started, (10., Act::Resume(0))], "tried to resume job 1"),
-        (&[started, (10., Act::Sleep(0, 2))], "2 procs of class 0 put to sleep"),
-        (&[started, (10., Act::Sleep(0, 1)), (15., Act::Wake(0, 2))], "2 procs of class 0 woken"),
-        (&[started, (10., Act::Timer(10.))], "a timer was set for 10 s"),
+        (&[started, (10., Act::Resume(0))], "cannot resume job 1, which is not suspended"),
+        (&[started, (10., Act::Sleep(0, 2))], "cannot put 2 procs of class 0 to sleep"),
+        (&[started, (10., Act::Sleep(0, 1)), (15., Act::Wake(0, 2))], "cannot wake 2 procs of class 0"),
+        (&[started, (10., Act::Timer(10.))], "cannot set a timer for 10 s"),
     ];
     for (acts, expected) in cases {
         match run(machine(), &jobs, acts) {

@@ -1,7 +1,8 @@
-//! The state that the kernel owns, and the read-only view that a policy has of it; the decisions are in `decisions.rs`.
+//! The state of the kernel. A policy reads it through `view.rs` and `fork.rs`, and changes it through `decisions.rs`
+//! and `sleep.rs`.
 //!
-//! Every decision is checked; an impossible one changes nothing and gives [`SimError::Policy`], which ends the run. A
-//! policy never sees the future: true run times and coming arrivals are not in the view.
+//! Every decision is checked: an impossible one changes nothing and returns `SimError::Policy`, which ends the run. The
+//! view has neither true run times nor coming arrivals; only copies (`fork.rs`) can use true run times.
 
 use super::events::{Alarm, End, Ends};
 use super::meter::Meter;
@@ -13,13 +14,13 @@ use crate::summary;
 use crate::timers::{Timers, key_time, time_key};
 use crate::workload::Job;
 
-/// A job by its position in the workload, which is its place in the order of arrival.
+/// A job by its position in the workload, which is in order of arrival.
 pub type JobId = u32;
 
-/// Steps between two looks at the limits.
+/// Number of steps between two checks of the limits.
 pub(super) const STEPS_PER_CHECK: u32 = 1024;
 
-/// `Cluster::phase` of jobs that hold no procs; smaller values are slots of running jobs.
+/// `Cluster::phase` of a job that holds no procs. Smaller values are entries of `Cluster::running`.
 pub(super) const FUTURE: u32 = u32::MAX;
 pub(super) const WAITING: u32 = u32::MAX - 1;
 pub(super) const DONE: u32 = u32::MAX - 2;
@@ -28,7 +29,7 @@ pub(super) const DONE: u32 = u32::MAX - 2;
 #[derive(Debug, Clone)]
 pub(super) struct Running {
     pub(super) job: JobId,
-    /// Place in the order of starts; 0 is the first. Breaks ties of completions.
+    /// Position in the order of starts, from 0. Breaks ties of completions.
     pub(super) seq: u32,
     pub(super) procs: u32,
     pub(super) class: u16,
@@ -36,14 +37,14 @@ pub(super) struct Running {
     pub(super) start_gear: u8,
     pub(super) backfilled: bool,
     pub(super) executing: bool,
-    /// The level of the meter of gear 0 as jobs of its class run at it.
+    /// The meter's level of gear 0 for the job's class.
     pub(super) base: u16,
     pub(super) start_s: f64,
-    /// Instant up to which the fields below are settled.
+    /// Instant up to which work, estimate, suspension and energy are settled (s).
     pub(super) since_s: f64,
-    /// Run time left, in seconds at the top gear.
+    /// Remaining run time at the top gear (s).
     pub(super) run_left_s: f64,
-    /// Estimate left, in seconds at the top gear; below 0 once the job outlives it.
+    /// Remaining estimate at the top gear (s); negative once the job outlives it.
     pub(super) estimate_left_s: f64,
     pub(super) end_s: f64,
     pub(super) suspended_s: f64,
@@ -51,47 +52,48 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Its level in the meter while it executes.
+    /// The meter's level of the job while it executes.
     #[inline]
     pub(super) fn level(&self) -> usize {
         usize::from(self.base) + usize::from(self.gear)
     }
 }
 
-/// A job whose procs have become free, as the policy is told.
+/// A job that has ended, as the policy sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ended {
     /// The job.
     pub job: JobId,
-    /// Procs that it held.
+    /// Procs that the job held.
     pub procs: u32,
-    /// Class of its machines.
+    /// Class of machines that it ran on.
     pub class: usize,
-    /// When it was expected to end (s).
+    /// Estimated end (s).
     pub estimated_end_s: f64,
 }
 
-/// Procs of one class by state, besides those in use.
+/// Procs of a class of machines by state, besides those in use.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClassState {
     pub(super) free: u32,
     pub(super) asleep: u32,
-    /// Of these, `recalled` will wake as soon as they are off.
+    /// `recalled` of these will wake as soon as they are off.
     pub(super) switching_off: u32,
     pub(super) recalled: u32,
     pub(super) waking: u32,
-    /// First of the class's levels in the meter: one a gear for each class of jobs, then idle, suspended, asleep,
-    /// switching off, waking.
+    /// First level of the class in the meter. Its levels are the gears for each class of jobs, then idle, suspended,
+    /// asleep, switching off and waking.
     pub(super) level: usize,
-    /// The level of idle procs, where the levels that are no gears begin.
-    pub(super) rest: usize,
-    /// Gears of the class.
+    /// The level of idle procs, the first level that is no gear.
+    pub(super) after_gears: usize,
+    /// Number of gears of the class.
     pub(super) gears: usize,
-    /// Levels from one class of jobs to the next: the number of gears, or 0 if the class does not matter.
+    /// Number of levels from one class of jobs to the next: the number of gears, or 0 if the class of a job does not
+    /// matter.
     pub(super) stride: usize,
 }
 
-/// Offsets of a class's levels in the meter, from `ClassState::rest`.
+/// Offsets of a class's levels in the meter, from `ClassState::after_gears`.
 pub(super) const IDLE: usize = 0;
 pub(super) const SUSPENDED: usize = 1;
 pub(super) const ASLEEP: usize = 2;
@@ -107,11 +109,11 @@ pub struct Cluster<'w, R> {
     pub(super) now_s: f64,
     pub(super) first_submit_s: f64,
     pub(super) classes: Vec<ClassState>,
-    /// By level of the meter, so that a gear is one look-up away; levels that are no gear have a filler.
+    /// Gears by level of the meter, so that a gear takes one look-up; levels that are no gear have a filler.
     pub(super) gears: Vec<Gear>,
     pub(super) running: Vec<Running>,
-    pub(super) free_slots: Vec<u32>,
-    /// By job: FUTURE, WAITING, DONE or the slot in `running`.
+    pub(super) free_entries: Vec<u32>,
+    /// By job: FUTURE, WAITING, DONE or the entry in `running`.
     pub(super) phase: Vec<u32>,
     pub(super) ends: Ends,
     pub(super) timers: Timers<Alarm>,
@@ -123,18 +125,18 @@ pub struct Cluster<'w, R> {
     pub(super) gear_changes_count: u64,
     pub(super) events_count: u64,
     pub(super) steps: u32,
-    /// How often a job has been given another end than it had: once it has, the queue may hold stale ends.
+    /// Number of changes of a running job's end.
     pub(super) rescheduled_count: u64,
 }
 
 /// Look-ups.
 impl<'w, R: Recorder> Cluster<'w, R> {
-    pub(super) fn slot(&self, job: JobId) -> Option<usize> {
+    pub(super) fn entry(&self, job: JobId) -> Option<usize> {
         let phase = self.phase[job as usize] as usize;
         (phase < self.running.len()).then_some(phase)
     }
 
-    /// The gear of a running job, as jobs of its class run at it.
+    /// The gear of a running job, for its class of jobs.
     #[inline]
     pub(super) fn gear_of(&self, run: &Running) -> Gear {
         self.gears[run.level()]
@@ -150,7 +152,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 }
 
-/// What only the event loop does.
+/// Functions for the event loop.
 impl<'w, R: Recorder> Cluster<'w, R> {
     pub(super) fn new(jobs: &'w [Job], machine: Machine, limits: &'w Limits<'w>, recorder: R) -> Cluster<'w, R> {
         let mut levels = Vec::new();
@@ -164,11 +166,11 @@ impl<'w, R: Recorder> Cluster<'w, R> {
                 levels.extend(gears.iter().map(|gear| (0, gear.busy_w)));
             }
             gear_table.extend([Gear { time_factor: 1.0, busy_w: 0.0 }; WAKING + 1]);
-            let (rest, stride) = (levels.len(), if class.more_job_classes.is_empty() { 0 } else { gears });
-            classes.push(ClassState { free: class.procs, level, rest, gears, stride, ..ClassState::default() });
+            let (after_gears, stride) = (levels.len(), if class.more_job_classes.is_empty() { 0 } else { gears });
+            classes.push(ClassState { free: class.procs, level, after_gears, gears, stride, ..ClassState::default() });
             let sleep = class.sleep;
-            let rest = [class.idle_w, class.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
-            levels.extend(rest.into_iter().enumerate().map(|(i, w)| (if i == IDLE { class.procs } else { 0 }, w)));
+            let states_w = [class.idle_w, class.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
+            levels.extend(states_w.into_iter().enumerate().map(|(i, w)| (if i == IDLE { class.procs } else { 0 }, w)));
         }
         let now_s = jobs.first().map_or(0.0, |job| job.submit_s);
         let sleep = Sleep::new(now_s, machine.procs());
@@ -182,7 +184,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             classes,
             gears: gear_table,
             running: Vec::new(),
-            free_slots: Vec::new(),
+            free_entries: Vec::new(),
             phase: vec![FUTURE; jobs.len()],
             ends: Ends::default(),
             timers: Timers::default(),
@@ -229,19 +231,19 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     #[inline]
     pub(super) fn is_current(&self, end: End) -> bool {
-        let run = &self.running[end.slot()];
+        let run = &self.running[end.entry()];
         run.seq == end.seq() && time_key(run.end_s) == end.key
     }
 
     pub(super) fn estimated_end_of(&self, end: End) -> f64 {
-        self.estimated_end(&self.running[end.slot()])
+        self.estimated_end(&self.running[end.entry()])
     }
 
-    /// Ends the job of a current completion: its procs are free.
+    /// Ends the job of a current completion and frees its procs.
     #[inline(always)]
     pub(super) fn complete(&mut self, end: End) -> Ended {
-        let slot = end.slot();
-        let run = &mut self.running[slot];
+        let entry = end.entry();
+        let run = &mut self.running[entry];
         debug_assert_eq!(key_time(end.key), run.end_s);
         let class = run.class as usize;
         let state = &mut self.classes[class];
@@ -259,21 +261,21 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             backfilled: run.backfilled,
         });
         let (job, procs) = (run.job, run.procs);
-        // No completion that is still in the queue may look current.
+        // A completion of this job that is still queued must not look current.
         run.end_s = f64::NEG_INFINITY;
-        self.meter.shift(busy, state.rest + IDLE, procs);
+        self.meter.shift(busy, state.after_gears + IDLE, procs);
         state.free += procs;
         self.meter.idle_procs += procs;
-        self.free_slots.push(slot as u32);
+        self.free_entries.push(entry as u32);
         self.phase[job as usize] = DONE;
         self.done_count += 1;
         Ended { job, procs, class, estimated_end_s }
     }
 
-    /// Brings a running job's work and energy up to now.
-    pub(super) fn settle(&mut self, slot: usize) {
+    /// Settles a running job's work, estimate, suspension and energy up to now.
+    pub(super) fn settle(&mut self, entry: usize) {
         self.rescheduled_count += 1;
-        let run = &mut self.running[slot];
+        let run = &mut self.running[entry];
         let dt = self.now_s - run.since_s;
         if run.executing {
             let gear = self.gears[run.level()];
@@ -287,15 +289,15 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         run.since_s = self.now_s;
     }
 
-    /// Puts the end of a settled, executing job into the queue.
-    pub(super) fn schedule(&mut self, slot: usize) {
-        let factor = self.gear_of(&self.running[slot]).time_factor;
-        let run = &mut self.running[slot];
+    /// Sets the end of a settled, executing job.
+    pub(super) fn schedule(&mut self, entry: usize) {
+        let factor = self.gear_of(&self.running[entry]).time_factor;
+        let run = &mut self.running[entry];
         run.end_s = run.since_s + run.run_left_s * factor;
-        self.ends.set(End::new(time_key(run.end_s), run.seq, slot as u32));
+        self.ends.set(End::new(time_key(run.end_s), run.seq, entry as u32));
     }
 
-    /// What was measured, at the end of the run.
+    /// The integrals of the run, at its end.
     pub(super) fn integrals(&self) -> summary::Integrals {
         let gears = self.machine.classes.iter().map(|c| c.gears.len()).max().unwrap_or(0);
         let mut out = summary::Integrals {
@@ -315,13 +317,13 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             ..summary::Integrals::default()
         };
         for (class, state) in self.machine.classes.iter().zip(&self.classes) {
-            for at in state.level..state.rest {
+            for at in state.level..state.after_gears {
                 let level = self.meter.level(at);
                 out.busy_proc_s[(at - state.level) % class.gears.len()] += level.proc_s;
                 out.energy_busy_j += level.proc_s * level.watts;
             }
-            let proc_s = |i: usize| self.meter.level(state.rest + i).proc_s;
-            let energy_j = |i: usize| proc_s(i) * self.meter.level(state.rest + i).watts;
+            let proc_s = |i: usize| self.meter.level(state.after_gears + i).proc_s;
+            let energy_j = |i: usize| proc_s(i) * self.meter.level(state.after_gears + i).watts;
             out.idle_proc_s += proc_s(IDLE);
             out.suspended_proc_s += proc_s(SUSPENDED);
             out.energy_suspended_j += energy_j(SUSPENDED);

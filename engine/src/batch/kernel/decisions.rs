@@ -1,4 +1,4 @@
-//! What a policy can decide: each decision is checked, carried out or refused.
+//! Decisions of a policy: each is checked, then carried out or refused.
 use super::cluster::{Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, WAITING};
 use super::events::{Alarm, End};
 use super::recorder::Recorder;
@@ -6,9 +6,9 @@ use crate::error::{SimError, Stop};
 use crate::timers::time_key;
 use crate::workload::Job;
 
-/// What a policy can decide.
+/// Decisions.
 impl<'w, R: Recorder> Cluster<'w, R> {
-    /// Starts a waiting job on the first class of machines. `overtook`: a job ahead of it in the queue still waits.
+    /// Starts a waiting job on the first class of machines. `overtook`: an earlier job of the queue still waits.
     /// Returns its estimated end (s).
     ///
     /// # Errors
@@ -24,16 +24,16 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// As [`Cluster::start`], and if the class does not exist.
     #[inline(always)]
     pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
-        let (Some(entry), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
+        let (Some(waiting), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
             return Err(self.refuse_start(class, job, gear));
         };
-        let &Job { run_s, estimate_s, procs, class: job_class, .. } = entry;
+        let &Job { run_s, estimate_s, procs, class: job_class, .. } = waiting;
         let phase = &mut self.phase[job as usize];
         if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
             return Err(self.refuse_start(class, job, gear));
         }
         let now_s = self.now_s;
-        let idle = state.rest + IDLE;
+        let idle = state.after_gears + IDLE;
         let base = state.level + state.stride * usize::from(job_class);
         let busy = base + usize::from(gear);
         let factor = self.gears[busy].time_factor;
@@ -57,45 +57,47 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             suspended_s: 0.0,
             energy_j: 0.0,
         };
-        let slot = self.free_slots.pop().unwrap_or(self.running.len() as u32);
-        match self.running.get_mut(slot as usize) {
+        let entry = self.free_entries.pop().unwrap_or(self.running.len() as u32);
+        match self.running.get_mut(entry as usize) {
             Some(place) => *place = run,
             None => self.running.push(run),
         }
-        *phase = slot;
+        *phase = entry;
         state.free -= procs;
         self.starts_count += 1;
-        self.ends.set(End::new(time_key(end_s), seq, slot));
+        self.ends.set(End::new(time_key(end_s), seq, entry));
         self.meter.idle_procs -= procs;
         self.meter.shift(idle, busy, procs);
         self.meter.wait_ends(f64::from(procs) * run_s);
-        self.recorder.started(entry, now_s);
+        self.recorder.started(waiting, now_s);
         Ok(now_s + estimate_s * factor)
     }
 
-    /// Changes the gear of a running job; what is left of its run time and estimate scales with the new gear. Returns
-    /// its new estimated end (s).
+    /// Changes the gear of a running job; its remaining run time and estimate scale with the new gear. Returns its new
+    /// estimated end (s).
     ///
     /// # Errors
     /// [`SimError::Policy`] if the job does not execute or the gear does not exist.
     pub fn set_gear(&mut self, job: JobId, gear: u8) -> Result<f64, Stop> {
-        let slot = self.executing_slot(job, true, "set the gear of")?;
-        let class = self.running[slot].class as usize;
+        let entry = self.executing_entry(job, true, "set the gear of")?;
+        let class = self.running[entry].class as usize;
         let gears = self.machine.classes[class].gears.len();
         if usize::from(gear) >= gears {
-            return Err(self.refuse(format!("gear {gear} for job {}: there are {gears} gears", self.name(job))));
+            return Err(
+                self.refuse(format!("job {} cannot run at gear {gear}: there are {gears} gears", self.name(job)))
+            );
         }
-        let old = self.running[slot].gear;
+        let old = self.running[entry].gear;
         if old != gear {
-            self.settle(slot);
+            self.settle(entry);
             self.gear_changes_count += 1;
-            let run = &mut self.running[slot];
+            let run = &mut self.running[entry];
             let from = run.level();
             run.gear = gear;
             self.meter.shift(from, run.level(), run.procs);
-            self.schedule(slot);
+            self.schedule(entry);
         }
-        Ok(self.estimated_end(&self.running[slot]))
+        Ok(self.estimated_end(&self.running[entry]))
     }
 
     /// Suspends a running job: it keeps its procs, which draw idle power, and makes no progress.
@@ -103,46 +105,45 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// # Errors
     /// [`SimError::Policy`] if the job does not execute.
     pub fn suspend(&mut self, job: JobId) -> Result<(), Stop> {
-        let slot = self.executing_slot(job, true, "suspend")?;
-        self.settle(slot);
-        let run = &mut self.running[slot];
+        let entry = self.executing_entry(job, true, "suspend")?;
+        self.settle(entry);
+        let run = &mut self.running[entry];
         run.executing = false;
         run.end_s = f64::INFINITY;
-        self.ends.clear(slot);
+        self.ends.clear(entry);
         let state = &self.classes[run.class as usize];
-        self.meter.shift(run.level(), state.rest + SUSPENDED, run.procs);
+        self.meter.shift(run.level(), state.after_gears + SUSPENDED, run.procs);
         Ok(())
     }
 
-    /// Lets a suspended job go on at its gear. Returns its estimated end (s).
+    /// Resumes a suspended job at its gear. Returns its estimated end (s).
     ///
     /// # Errors
     /// [`SimError::Policy`] if the job is not suspended.
     pub fn resume(&mut self, job: JobId) -> Result<f64, Stop> {
-        let slot = self.executing_slot(job, false, "resume")?;
-        self.settle(slot);
-        let run = &mut self.running[slot];
+        let entry = self.executing_entry(job, false, "resume")?;
+        self.settle(entry);
+        let run = &mut self.running[entry];
         run.executing = true;
         let state = &self.classes[run.class as usize];
-        self.meter.shift(state.rest + SUSPENDED, run.level(), run.procs);
-        self.schedule(slot);
-        Ok(self.estimated_end(&self.running[slot]))
+        self.meter.shift(state.after_gears + SUSPENDED, run.level(), run.procs);
+        self.schedule(entry);
+        Ok(self.estimated_end(&self.running[entry]))
     }
 
-    /// Asks for a call of `Policy::timer` and a pass at a later instant.
+    /// Sets a timer: `Policy::timer` is called at a later instant, and a pass follows.
     ///
     /// # Errors
     /// [`SimError::Policy`] if the instant is not after now or not finite.
     pub fn set_timer(&mut self, at_s: f64, token: u64) -> Result<(), Stop> {
         if !(at_s.is_finite() && at_s > self.now_s) {
-            return Err(self.refuse(format!("a timer was set for {at_s} s, which is not later")));
+            return Err(self.refuse(format!("cannot set a timer for {at_s} s, which is not after now")));
         }
         self.timers.push(at_s, Alarm::Policy(token));
         Ok(())
     }
 
-    /// [`Cluster::set_timer`] in place of all timers with the same token that are still to come; with none at all if the
-    /// instant is infinite.
+    /// Cancels all pending timers with a token and sets one, unless the instant is infinite.
     ///
     /// # Errors
     /// [`SimError::Policy`] if the instant is not after now.
@@ -151,7 +152,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         if at_s == f64::INFINITY { Ok(()) } else { self.set_timer(at_s, token) }
     }
 
-    /// To be called in loops whose length the policy does not bound, once a step: looks at the limits now and then.
+    /// Counts a step of a loop of unbounded length, and checks the limits every 1,024 steps.
     ///
     /// # Errors
     /// [`SimError::Deadline`], [`SimError::EventLimit`], [`SimError::MemoryLimit`].
@@ -179,7 +180,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     fn bytes(&self) -> usize {
         self.running.capacity() * size_of::<Running>()
-            + (self.phase.capacity() + self.free_slots.capacity()) * 4
+            + (self.phase.capacity() + self.free_entries.capacity()) * 4
             + self.ends.bytes()
             + self.timers.bytes()
             + self.meter.bytes()
@@ -191,11 +192,14 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.jobs.get(job as usize).map_or(-1, |j| j.id)
     }
 
-    fn executing_slot(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, Stop> {
-        let slot = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
-        match self.running.get(slot) {
-            Some(run) if run.executing == executing => Ok(slot),
-            _ => Err(self.refuse(format!("tried to {verb} job {}, which is not in that state", self.name(job)))),
+    fn executing_entry(&self, job: JobId, executing: bool, verb: &str) -> Result<usize, Stop> {
+        let entry = self.phase.get(job as usize).map_or(usize::MAX, |&phase| phase as usize);
+        match self.running.get(entry) {
+            Some(run) if run.executing == executing => Ok(entry),
+            _ => {
+                let state = if executing { "does not execute" } else { "is not suspended" };
+                Err(self.refuse(format!("cannot {verb} job {}, which {state}", self.name(job))))
+            }
         }
     }
 
@@ -207,18 +211,18 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     #[cold]
     fn refuse_start(&self, class: usize, job: JobId, gear: u8) -> Stop {
         if self.jobs.get(job as usize).is_none() {
-            return self.refuse(format!("job {job} started, which does not exist"));
+            return self.refuse(format!("job {job} cannot start: it does not exist"));
         }
         let Some(machines) = self.machine.classes.get(class) else {
-            return self.refuse(format!("job {} started on class {class}, which does not exist", self.name(job)));
+            return self.refuse(format!("job {} cannot start on class {class}, which does not exist", self.name(job)));
         };
-        let what = match self.phase[job as usize] {
+        let reason = match self.phase[job as usize] {
             FUTURE => "it has not been submitted".to_owned(),
             DONE => "it has ended".to_owned(),
             WAITING if usize::from(gear) >= machines.gears.len() => format!("gear {gear} does not exist"),
             WAITING => format!("it needs {} procs, {} are free", self.procs(job), self.classes[class].free),
             _ => "it runs already".to_owned(),
         };
-        self.refuse(format!("job {} cannot start: {what}", self.name(job)))
+        self.refuse(format!("job {} cannot start: {reason}", self.name(job)))
     }
 }

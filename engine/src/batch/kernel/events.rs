@@ -1,7 +1,7 @@
-//! Future events: completions, and what timers stand for.
+//! Future events: completions and alarms of timers.
 //!
-//! Completions are packed into 128 bits (time, start sequence, slot), so that one integer comparison gives the total
-//! order time, then start order.
+//! A completion has 128 bits (time, position in the order of starts, entry of the running table), so that integer
+//! comparisons give the total order: time, then start.
 
 use std::hint::select_unpredictable;
 
@@ -9,49 +9,49 @@ use std::hint::select_unpredictable;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) key: u64,
-    /// The place in the order of starts, then the slot in the lower half: one number, as they are compared.
-    seq_and_slot: u64,
+    /// The position in the order of starts, and the entry in the lower half: one number for comparisons.
+    seq_and_entry: u64,
 }
 
 impl End {
     /// The end of a job that does not execute.
-    const NEVER: End = End { key: u64::MAX, seq_and_slot: u64::MAX };
+    const NEVER: End = End { key: u64::MAX, seq_and_entry: u64::MAX };
 
     #[inline(always)]
-    pub(crate) fn new(key: u64, seq: u32, slot: u32) -> End {
-        End { key, seq_and_slot: u64::from(seq) << 32 | u64::from(slot) }
+    pub(crate) fn new(key: u64, seq: u32, entry: u32) -> End {
+        End { key, seq_and_entry: u64::from(seq) << 32 | u64::from(entry) }
     }
 
     #[inline(always)]
     pub(crate) fn seq(self) -> u32 {
-        (self.seq_and_slot >> 32) as u32
+        (self.seq_and_entry >> 32) as u32
     }
 
     #[inline(always)]
-    pub(crate) fn slot(self) -> usize {
-        self.seq_and_slot as u32 as usize
+    pub(crate) fn entry(self) -> usize {
+        self.seq_and_entry as u32 as usize
     }
 
-    /// The earlier of two ends, without a branch: a processor cannot predict which one it is.
+    /// The earlier of two ends, without a branch, because a processor cannot predict which one it is.
     #[inline(always)]
     fn earlier(self, other: End) -> End {
-        let tie = (other.key == self.key) & (other.seq_and_slot < self.seq_and_slot);
+        let tie = (other.key == self.key) & (other.seq_and_entry < self.seq_and_entry);
         let other_first = (other.key < self.key) | tie;
         End {
             key: select_unpredictable(other_first, other.key, self.key),
-            seq_and_slot: select_unpredictable(other_first, other.seq_and_slot, self.seq_and_slot),
+            seq_and_entry: select_unpredictable(other_first, other.seq_and_entry, self.seq_and_entry),
         }
     }
 }
 
-/// Future completions, at most one for each slot, and the first of them: the earliest, of equal times the job that
-/// started first.
+/// Future completions, at most one for each entry of the running table, and the first of them: the earliest, of equal
+/// times that of the job that started first.
 ///
-/// A tournament among the slots: a change of one end replays the path from its leaf to the root.
+/// A tournament tree over the entries: a change of one end replays the path from its leaf to the root.
 #[derive(Debug, Clone)]
 pub(crate) struct Ends {
-    /// The nodes of a complete binary tree, two brothers side by side: the root is node 1, the children of node i are
-    /// 2 i and 2 i + 1, slot j is the leaf `leaves + j`. A leaf is the end of its slot, an inner node the first of its
+    /// The nodes of a complete binary tree in pairs of siblings: the root is node 1, the children of node i are 2 i and
+    /// 2 i + 1, entry j is the leaf `leaves + j`. A leaf has the end of its entry, an inner node the first end of its
     /// children.
     brothers: Vec<[End; 2]>,
     leaves: usize,
@@ -66,19 +66,19 @@ impl Default for Ends {
 }
 
 impl Ends {
-    /// Sets the end of the job in a slot.
+    /// Sets the end of the job in an entry.
     #[inline]
     pub(crate) fn set(&mut self, end: End) {
-        while end.slot() >= self.leaves {
+        while end.entry() >= self.leaves {
             self.grow();
         }
-        self.play(end.slot(), end);
+        self.play(end.entry(), end);
     }
 
-    /// Removes the end of the job in a slot, if it has one.
+    /// Removes the end of the job in an entry, if it has one.
     #[inline]
-    pub(crate) fn clear(&mut self, slot: usize) {
-        self.play(slot, End::NEVER);
+    pub(crate) fn clear(&mut self, entry: usize) {
+        self.play(entry, End::NEVER);
     }
 
     /// Key of the first completion; greater than every key if there is none.
@@ -87,20 +87,20 @@ impl Ends {
         self.first.key
     }
 
-    /// Takes the first completion out if its key is `key`.
+    /// Removes and returns the first completion if its key is `key`.
     #[inline]
     pub(crate) fn take(&mut self, key: u64) -> Option<End> {
         let end = self.first;
         (end.key == key).then(|| {
-            self.clear(end.slot());
+            self.clear(end.entry());
             end
         })
     }
 
     /// Sets a leaf and the nodes above it.
     #[inline(always)]
-    fn play(&mut self, slot: usize, end: End) {
-        let (mut at, mut first) = (self.leaves + slot, end);
+    fn play(&mut self, entry: usize, end: End) {
+        let (mut at, mut first) = (self.leaves + entry, end);
         while at > 1 {
             let brothers = &mut self.brothers[at / 2];
             brothers[at % 2] = first;
@@ -110,19 +110,19 @@ impl Ends {
         self.first = first;
     }
 
-    /// Doubles the slots that there is room for.
+    /// Doubles the number of leaves.
     #[cold]
     fn grow(&mut self) {
-        let ends: Vec<End> = (0..self.leaves).map(|slot| self.leaf(slot)).collect();
+        let ends: Vec<End> = (0..self.leaves).map(|entry| self.leaf(entry)).collect();
         self.leaves *= 2;
         self.brothers = vec![[End::NEVER; 2]; self.leaves];
-        for (slot, end) in ends.into_iter().enumerate() {
-            self.play(slot, end);
+        for (entry, end) in ends.into_iter().enumerate() {
+            self.play(entry, end);
         }
     }
 
-    fn leaf(&self, slot: usize) -> End {
-        let at = self.leaves + slot;
+    fn leaf(&self, entry: usize) -> End {
+        let at = self.leaves + entry;
         if at == 1 { self.first } else { self.brothers[at / 2][at % 2] }
     }
 
@@ -131,14 +131,14 @@ impl Ends {
     }
 }
 
-/// What happens when a timer is due.
+/// The event of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
     /// Procs have finished waking and become idle.
     Woken { class: u16, procs: u32 },
     /// Procs have finished switching off and are asleep.
     Asleep { class: u16, procs: u32 },
-    /// The policy asked for a pass, with its own token.
+    /// A pass that the policy asked for, with the policy's token.
     Policy(u64),
 }
 
@@ -148,12 +148,12 @@ mod tests {
     use crate::timers::time_key;
 
     #[test]
-    fn ends_come_by_time_then_start() {
+    fn ends_are_taken_by_time_then_start() {
         let mut ends = Ends::default();
-        for (slot, (time, seq)) in (0..).zip([(5.0, 3), (5.0, 1), (4.0, 7), (5.0, 2), (9.0, 4), (6.0, 5)]) {
-            ends.set(End::new(time_key(time), seq, slot));
+        for (entry, (time, seq)) in (0..).zip([(5.0, 3), (5.0, 1), (4.0, 7), (5.0, 2), (9.0, 4), (6.0, 5)]) {
+            ends.set(End::new(time_key(time), seq, entry));
         }
-        // Another end for a slot replaces the earlier one.
+        // A second end of an entry replaces the first one.
         ends.set(End::new(time_key(4.5), 5, 5));
         ends.clear(4);
         let mut order = Vec::new();

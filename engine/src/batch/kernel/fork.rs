@@ -1,8 +1,8 @@
-//! Copies of the present state that go on by themselves: what would come if no more jobs arrived?
+//! Copies of the present state: simulations of the future in which no more jobs arrive.
 //!
-//! A copy holds the jobs that run or wait, numbered anew in the order of arrival, so that it costs what they are and not
-//! what the log is. It has the machine with its gears and sleeping procs and all transitions under way; timers of the
-//! policy, what was measured and what was recorded stay behind.
+//! A copy has the running and waiting jobs, with new numbers in order of arrival, so that its cost depends on these
+//! jobs and not on the whole log. It has the machine with its gears, sleeping procs and transitions, and no timers of
+//! the policy, measurements or records.
 use super::cluster::{Cluster, JobId, Running, WAITING};
 use super::events::{Alarm, End, Ends};
 use super::policy::Policy;
@@ -15,46 +15,46 @@ use crate::workload::Job;
 /// How long jobs run in a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durations {
-    /// As long as they will.
+    /// Their true run times.
     Run,
-    /// As long as they are expected to; those that have outlived their estimate end at once.
+    /// Their estimates; jobs that have outlived their estimates end at once.
     Estimate,
 }
 
-/// The jobs of copies: those that run or wait, in the order of arrival.
+/// The jobs of copies: those that run or wait, in order of arrival.
 #[derive(Debug)]
 pub(crate) struct Copied {
     jobs: Vec<Job>,
-    /// The numbers that they have in the original.
+    /// Their numbers in the original.
     numbers: Vec<JobId>,
     durations: Durations,
 }
 
 impl Copied {
-    /// The number that a job has in the copies.
+    /// The number of a job in the copies.
     pub(crate) fn number(&self, original: JobId) -> Option<JobId> {
         self.numbers.binary_search(&original).ok().map(|at| at as JobId)
     }
 
-    /// A job by its number in the original, with the run time that it has in the copies.
+    /// A job by its number in the original, with its run time in the copies.
     pub(crate) fn job(&self, original: JobId) -> Option<&Job> {
         self.number(original).map(|number| &self.jobs[number as usize])
     }
 }
 
 impl<'w, R: Recorder> Cluster<'w, R> {
-    /// Jobs that hold procs, in the order of their starts.
+    /// Jobs that hold procs, in order of start.
     pub fn running_jobs(&self) -> impl Iterator<Item = JobId> {
         self.in_order_of_start().into_iter().map(|run| run.job)
     }
 
-    /// Job, procs, gear and estimated end (s) of each job that holds procs, in no order that matters.
+    /// Job, procs, gear and estimated end (s) of each job that holds procs, in any order.
     pub(crate) fn each_running(&self) -> impl Iterator<Item = (JobId, u32, u8, f64)> {
         self.holding().map(|run| (run.job, run.procs, run.gear, self.estimated_end(run)))
     }
 
     fn holding(&self) -> impl Iterator<Item = &Running> {
-        let holds = |(slot, run): &(usize, &Running)| self.phase[run.job as usize] as usize == *slot;
+        let holds = |(entry, run): &(usize, &Running)| self.phase[run.job as usize] as usize == *entry;
         self.running.iter().enumerate().filter(holds).map(|(_, run)| run)
     }
 
@@ -75,7 +75,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Copied { jobs, numbers, durations }
     }
 
-    /// A copy of this state; completions and arrivals of the present instant have been handled, its pass is to come.
+    /// A copy of this state, after the completions and arrivals of the present instant and before its pass.
     pub(crate) fn fork<'f, S: Recorder>(&self, copied: &'f Copied, recorder: S) -> Cluster<'f, S>
     where
         'w: 'f,
@@ -83,9 +83,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let mut phase = vec![WAITING; copied.jobs.len()];
         let mut ends = Ends::default();
         let mut running = Vec::new();
-        for (slot, run) in (0_u32..).zip(self.in_order_of_start()) {
-            let job = copied.number(run.job).expect("running jobs are among the copied");
-            let mut run = Running { job, seq: slot, ..run.clone() };
+        for (entry, run) in (0_u32..).zip(self.in_order_of_start()) {
+            let job = copied.number(run.job).expect("running jobs are copied");
+            let mut run = Running { job, seq: entry, ..run.clone() };
             if copied.durations == Durations::Estimate {
                 let end_s = self.estimated_end(&run);
                 if end_s < self.now_s {
@@ -96,9 +96,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
                     run.end_s = end_s.max(self.now_s);
                 }
             }
-            phase[job as usize] = slot;
+            phase[job as usize] = entry;
             if run.executing {
-                ends.set(End::new(time_key(run.end_s), slot, slot));
+                ends.set(End::new(time_key(run.end_s), entry, entry));
             }
             running.push(run);
         }
@@ -116,7 +116,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             gears: self.gears.clone(),
             starts_count: running.len() as u32,
             running,
-            free_slots: Vec::new(),
+            free_entries: Vec::new(),
             phase,
             ends,
             timers: self.timers.only(|alarm| !matches!(alarm, Alarm::Policy(_))),
@@ -131,7 +131,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         }
     }
 
-    /// Counts the work of a copy towards the limits.
+    /// Counts the events and steps of a copy towards the limits.
     ///
     /// # Errors
     /// As [`Cluster::step`].
@@ -143,7 +143,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 }
 
 impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
-    /// A copy as a simulation of its own, in which no more jobs arrive, after the pass of the present instant.
+    /// The simulation of a copy, in which no more jobs arrive, after the pass of the present instant.
     ///
     /// # Errors
     /// Those of the pass.

@@ -1,12 +1,13 @@
 //! The energy meter: piecewise constant power, and the time integrals of the run.
 //!
-//! Every proc is at one level (busy at a gear, idle, suspended, asleep, in transition); a level knows how many procs are
-//! at it and what one draws. [`Meter::advance`] integrates an interval over the few levels in use, so an instant costs the
-//! same however many procs the machine has.
+//! Every proc is at one level (busy at a gear, idle, suspended, asleep, in transition); a level has the number of its
+//! procs and the power of one. [`Meter::advance`] integrates an interval over the few levels in use, so the cost of an
+//! instant does not depend on the number of procs.
 
 use std::ops::Range;
 
-/// Bins of the power distribution: exact for machines with up to this many procs and one gear in use.
+/// Greatest number of bins of the power distribution, which is exact for machines with up to this number of procs and
+/// one gear in use.
 const POWER_BINS_MAX: f64 = 16_384.0;
 
 /// Procs that draw the same power.
@@ -16,22 +17,22 @@ pub(crate) struct Level {
     procs: f64,
     /// Power of one proc (W).
     pub(crate) watts: f64,
-    /// Proc-seconds spent here.
+    /// Proc-seconds at this level.
     pub(crate) proc_s: f64,
 }
 
-/// What is integrated over time while the simulation runs.
+/// Integrals over time while the simulation runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     levels: Vec<Level>,
-    /// The levels before these and behind them have never had procs: they need not be looked at.
+    /// The levels that have had procs; those before and behind have no integrals.
     used: Range<usize>,
     now_s: f64,
-    /// Submitted jobs that have not started.
+    /// Number of submitted jobs that have not started.
     pub(crate) waiting_count: u32,
     pub(crate) waiting_max: u32,
     pub(crate) waiting_s: f64,
-    /// Their procs * run time at the top gear.
+    /// Sum of their procs * run time at the top gear.
     pub(crate) backlog_proc_s: f64,
     pub(crate) backlog_max: f64,
     pub(crate) backlog_s: f64,
@@ -43,7 +44,7 @@ pub(crate) struct Meter {
     bins: Bins,
 }
 
-/// Time spent at each power, to read a quantile from.
+/// Time spent at each power, for quantiles.
 #[derive(Debug, Clone)]
 struct Bins {
     low_w: f64,
@@ -66,7 +67,7 @@ impl Level {
 }
 
 impl Meter {
-    /// A meter that starts at `now_s`. `levels`: procs and watts of one proc, in the order that the caller indexes them.
+    /// A meter that starts at `now_s`. `levels`: number of procs and watts of one proc, by the caller's index.
     /// `static_w`: constant power besides (W).
     pub(crate) fn new(
         levels: impl IntoIterator<Item = (u32, f64)>,
@@ -100,7 +101,7 @@ impl Meter {
         }
     }
 
-    /// A meter at the same instant for a copy of the machine, in which no job waits yet. It measures no quantiles.
+    /// A meter at the same instant for a copy of the machine, without waiting jobs and without quantiles.
     pub(crate) fn fork(&self) -> Meter {
         Meter {
             levels: self.levels.clone(),
@@ -119,7 +120,7 @@ impl Meter {
         }
     }
 
-    /// Integrates from the last instant to `now_s`, during which nothing changed.
+    /// Integrates the present values from the last instant to `now_s`.
     #[inline(always)]
     pub(crate) fn advance(&mut self, now_s: f64) {
         let dt = now_s - self.now_s;
@@ -127,7 +128,7 @@ impl Meter {
             return;
         }
         self.now_s = now_s;
-        // The power is summed from the counts, not followed by differences: no drift.
+        // A sum over the counts has no drift; a sum of differences would.
         let mut power_w = self.static_w;
         for level in &mut self.levels[self.used.clone()] {
             level.proc_s += level.procs * dt;
@@ -152,7 +153,7 @@ impl Meter {
         self.used = self.used.start.min(to)..self.used.end.max(to + 1);
     }
 
-    /// A job arrives: it waits with this much work (proc-seconds).
+    /// A job arrives and waits with its work (proc-seconds).
     #[inline]
     pub(crate) fn wait_begins(&mut self, work_proc_s: f64) {
         self.waiting_count += 1;
@@ -163,7 +164,7 @@ impl Meter {
     #[inline]
     pub(crate) fn wait_ends(&mut self, work_proc_s: f64) {
         self.waiting_count -= 1;
-        // An empty queue has no work: what rounding left over must not stay for ever.
+        // An empty queue has no work: this removes rounding errors.
         self.backlog_proc_s = if self.waiting_count == 0 { 0.0 } else { self.backlog_proc_s - work_proc_s };
     }
 
@@ -207,7 +208,8 @@ impl Meter {
 impl Bins {
     #[inline]
     fn add(&mut self, power_w: f64, dt: f64) {
-        // Below 2^52 the sum with it has the nearest integer in its low bits: cheaper than a checked conversion.
+        // The sum of a number below 2^52 and 2^52 has the nearest integer in its low bits: cheaper than a checked
+        // conversion.
         const INTEGERS: f64 = (1_u64 << 52) as f64;
         let at = ((power_w - self.low_w) * self.per_w + INTEGERS).to_bits() as u32 as usize;
         let last = self.bins.len() - 1;
@@ -217,7 +219,7 @@ impl Bins {
     }
 }
 
-/// `f64::max` without its care for NaN, which no power is.
+/// `f64::max` without its handling of NaN, which no power is.
 #[inline(always)]
 fn raise(greatest: &mut f64, value: f64) {
     if value > *greatest {
@@ -230,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integrates_power_queue_and_loss() {
+    fn power_queue_and_lost_procs_are_integrated() {
         // 4 procs: 1 W idle (level 0), 5 W busy (level 1).
         let mut meter = Meter::new([(4, 1.0), (0, 5.0)], 4, 0.0, 0.0);
         meter.shift(0, 1, 3);

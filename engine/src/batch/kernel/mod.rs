@@ -1,24 +1,24 @@
 //! The discrete-event kernel.
 //!
 //! The kernel owns simulated time, machines, running jobs, gears, power states, the energy meter and the recorder
-//! ([`Cluster`]); a [`Policy`] owns the waiting jobs. [`Simulation`] joins them: it takes one instant after the other,
-//! tells the policy what happened and asks it for decisions.
+//! ([`Cluster`]); a [`Policy`] owns the waiting jobs. [`Simulation`] joins them: it handles one instant after the
+//! other, reports the events to the policy and asks it for decisions.
 //!
 //! Invariants: events are handled in the total order time, kind, sequence; times are `f64` seconds compared without a
-//! tolerance; nothing is allocated per event once the buffers have grown; the state is cloneable at every instant, and
-//! a clone continues exactly like the original.
+//! tolerance; an event allocates no memory once the buffers have grown; the state can be cloned at every instant, and a
+//! clone continues exactly like the original.
 //!
-//! **One instant.** With [`EventOrder::Batch`]: all completions in the order of starts, all submissions, timers, then one
-//! pass; a job of run time 0 that the pass started completes at the same instant in a further round (completions, then a
-//! pass), until nothing is due. The two other orders make a pass after every single event:
+//! **One instant.** With [`EventOrder::Batch`]: all completions in the order of starts, all submissions, timers, then
+//! one pass; a job of run time 0 that the pass started completes at the same instant in a further round (completions,
+//! then a pass), until no completion is due. The two other orders make a pass after every single event:
 //!
-//! - [`EventOrder::SubmitFirst`] (the simulators that descend from pyss): submissions first, then completions in the order
-//!   of starts. A job whose completion is due at this instant and whose estimated end has come gives its procs back
-//!   before anything else happens, although its own pass comes later.
+//! - [`EventOrder::SubmitFirst`] (the simulators that descend from pyss): submissions first, then completions in the
+//!   order of starts. A job whose completion is due at this instant and whose estimated end has passed releases its
+//!   procs before all other events, although the pass for its completion comes later.
 //! - [`EventOrder::FinishFirst`] (CQSim): completions first in the order of starts, then submissions.
 //!
-//! **Estimates that have passed.** A job that outlives its estimate (`overrun = "run-on"`) keeps its procs; whoever asks
-//! when it will end takes "now" for an answer, at every pass anew.
+//! **Estimates that have passed.** A job that outlives its estimate (`overrun = "run-on"`) keeps its procs; at every
+//! pass, a policy expects it to end now.
 
 mod cluster;
 mod decisions;
@@ -33,7 +33,7 @@ mod view;
 pub use cluster::{Cluster, Ended, JobId};
 pub(crate) use fork::{Copied, Durations};
 pub use policy::Policy;
-pub use recorder::{Finished, JobRows, Nothing, Outcomes, Recorder};
+pub use recorder::{Finished, JobRows, Outcomes, Recorder};
 
 use std::collections::VecDeque;
 
@@ -62,24 +62,24 @@ fn submit_key(jobs: &[Job], job: usize) -> u64 {
     jobs.get(job).map_or(u64::MAX, |job| time_key(job.submit_s))
 }
 
-/// One simulation under way.
+/// A running simulation.
 #[derive(Clone)]
 pub struct Simulation<'w, P, R> {
     cluster: Cluster<'w, R>,
     policy: P,
     order: EventOrder,
-    /// Jobs submitted so far.
+    /// Number of jobs submitted so far.
     submitted: usize,
     /// Key of the next submit, greater than every key after the last.
     next_submit: u64,
-    /// Completions of the present instant whose pass is still to come; `true`: their procs are free already.
+    /// Completions of the present instant before their pass; `true`: their procs are already free.
     due: VecDeque<(End, bool)>,
 }
 
 impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// A simulation at its first instant, with an empty machine.
     ///
-    /// `jobs`: by submit, at least one, no wider than the machine.
+    /// `jobs`: sorted by submit, at least one, none wider than the machine.
     pub fn new(
         jobs: &'w [Job],
         machine: Machine,
@@ -124,14 +124,14 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         Ok(true)
     }
 
-    /// Key of the next instant; greater than every key if nothing is left to happen.
+    /// Key of the next instant; greater than every key if there is no future event.
     #[inline(always)]
     fn next_key(&mut self) -> u64 {
         let next = self.cluster.ends.first_key();
         next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX))
     }
 
-    /// The next instant (s), unless nothing is left to happen.
+    /// The next instant (s), if there is a future event.
     pub(crate) fn next_instant_s(&mut self) -> Option<f64> {
         let next = self.next_key();
         (next != u64::MAX).then(|| key_time(next))
@@ -142,28 +142,28 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         &self.cluster
     }
 
-    /// The policy, for tests that look into it.
+    /// The policy, for tests.
     #[cfg(test)]
     pub(crate) fn policy(&self) -> &P {
         &self.policy
     }
 
-    /// What was recorded.
+    /// The recorder.
     pub fn recorder(&self) -> &R {
         self.cluster.recorder()
     }
 
-    /// What was recorded, and the policy, at the end.
+    /// The recorder and the policy, at the end.
     pub fn into_parts(self) -> (R, P) {
         (self.cluster.into_recorder(), self.policy)
     }
 
-    /// What was recorded, at the end.
+    /// The recorder, at the end.
     pub fn into_recorder(self) -> R {
         self.cluster.into_recorder()
     }
 
-    /// What was integrated over the run, once it is over.
+    /// The integrals of the run, at the end.
     pub fn integrals(&self) -> summary::Integrals {
         self.cluster.integrals()
     }
@@ -209,8 +209,8 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         }
     }
 
-    /// Takes the completions of this instant out of the queue. `release`: those whose estimated end has come give their
-    /// procs back at once.
+    /// Moves the completions of this instant to `due`. `release`: those whose estimated end has passed release their
+    /// procs at once.
     fn collect_due(&mut self, now: u64, release: bool) -> Result<(), Stop> {
         while let Some(end) = self.cluster.ends.take(now) {
             let released = release && self.cluster.estimated_end_of(end) <= self.cluster.now_s();
@@ -261,7 +261,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         Stop::new(SimError::Policy {
             now_s: self.cluster.now_s(),
             what: format!(
-                "nothing is left to happen, but {waiting} jobs wait and {} jobs hold procs",
+                "no event is left, but {waiting} jobs wait and {} jobs hold procs",
                 self.cluster.running_count()
             ),
         })

@@ -1,27 +1,27 @@
-//! What the kernel asks of a scheduling policy.
+//! The trait of scheduling policies.
 use super::cluster::{Cluster, Ended, JobId};
 use super::recorder::Recorder;
 use crate::error::Stop;
 
-/// A scheduling policy: owns the waiting jobs, is told of events and decides in [`Policy::pass`].
+/// A scheduling policy: owns the waiting jobs, receives events and decides in [`Policy::pass`].
 ///
 /// A policy is a value: it holds no clock, no random source and no reference to the run, so that a clone continues
-/// exactly like the original. It depends on nothing but the calls it gets.
+/// exactly like the original. It depends only on the calls that it receives.
 pub trait Policy: Clone {
-    /// A job has arrived and waits. Jobs of one instant come in workload order.
+    /// A job has arrived and waits. Jobs of one instant arrive in workload order.
     fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId);
 
-    /// A job has ended, its procs are free.
+    /// A job has ended and its procs are free.
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended);
 
-    /// A timer that the policy set has come.
+    /// A timer of the policy is due.
     fn timer<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, token: u64) {
         let _ = (cluster, token);
     }
 
-    /// One scheduling pass: the events of an instant (or one of them, by event order) have been told.
+    /// One scheduling pass, after the events of an instant (or after one of them, by event order).
     ///
     /// # Errors
-    /// Those of the decisions and of [`Cluster::step`], passed on.
+    /// Those of the decisions and of [`Cluster::step`].
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop>;
 }

@@ -1,4 +1,4 @@
-//! Recorders: what is kept of each finished job.
+//! Recorders: the records of finished jobs.
 use crate::batch::job_record::JobRecord;
 use crate::summary::Outcome;
 use crate::workload::Job;
@@ -12,13 +12,13 @@ pub struct Finished {
     pub start_s: f64,
     /// End instant (s).
     pub finish_s: f64,
-    /// Time in which it held procs without executing (s).
+    /// Time in which the job held procs without executing (s).
     pub suspended_s: f64,
-    /// Energy of its procs from start to end (J).
+    /// Energy of the job's procs from start to end (J).
     pub energy_j: f64,
     /// Gear at the start; 0 is the slowest.
     pub gear_index: u8,
-    /// Whether it overtook the head of the queue.
+    /// Whether the job overtook the head of the queue.
     pub backfilled: bool,
 }
 
@@ -36,26 +36,14 @@ pub trait Recorder: Clone {
     fn bytes(&self) -> usize;
 }
 
-/// Keeps nothing: for simulations within a simulation that need the state alone.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Nothing;
-
-impl Recorder for Nothing {
-    fn finished(&mut self, _: &Finished) {}
-
-    fn bytes(&self) -> usize {
-        0
-    }
-}
-
-/// Keeps what the summary needs: one [`Outcome`] a job, in workload order.
+/// Keeps an [`Outcome`] of each job for the summary, in workload order.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
     outcomes: Vec<Outcome>,
 }
 
 impl Outcomes {
-    /// Room for every job of a workload.
+    /// A recorder for a number of jobs.
     pub fn new(jobs: usize) -> Outcomes {
         let none = Outcome { start_s: f64::NAN, finish_s: f64::NAN, energy_j: 0.0, gear_index: 0, backfilled: false };
         Outcomes { outcomes: vec![none; jobs] }
@@ -84,7 +72,7 @@ impl Recorder for Outcomes {
     }
 }
 
-/// Keeps [`Outcomes`] and what a row of the `jobs` table needs besides.
+/// Keeps [`Outcomes`] and the other values of the `jobs` table.
 #[derive(Debug, Clone)]
 pub struct JobRows {
     outcomes: Outcomes,
@@ -92,7 +80,7 @@ pub struct JobRows {
 }
 
 impl JobRows {
-    /// Room for every job of a workload.
+    /// A recorder for a number of jobs.
     pub fn new(jobs: usize) -> JobRows {
         JobRows { outcomes: Outcomes::new(jobs), suspended_s: vec![0.0; jobs] }
     }
@@ -102,7 +90,7 @@ impl JobRows {
         self.outcomes.outcomes()
     }
 
-    /// Fills `rows` with one record a job, in workload order.
+    /// Fills `rows` with a record of each job, in workload order.
     pub fn write(&self, jobs: &[Job], rows: &mut Vec<JobRecord>) {
         rows.clear();
         rows.extend(jobs.iter().zip(self.outcomes()).zip(&self.suspended_s).map(|((job, outcome), suspended_s)| {

@@ -1,8 +1,8 @@
-//! Procs that sleep, and how many are active.
+//! Sleeping procs, and the number of active procs.
 //!
-//! A proc is active unless it sleeps or switches off for good. Procs that are woken count as active at once and are idle
-//! when they have woken; procs that are woken while they still switch off finish that first, then wake. So the active
-//! procs are a step function that only decisions change, never the end of a transition.
+//! A proc is active unless it sleeps, or switches off and is not recalled. Woken procs count as active at once and are
+//! idle at the end of waking; procs that are woken while they switch off (recalled procs) finish switching off, then
+//! wake. So only decisions change the number of active procs, never the end of a transition.
 use super::cluster::{ASLEEP, Cluster, IDLE, SWITCHING_OFF, WAKING};
 use super::events::Alarm;
 use super::recorder::Recorder;
@@ -11,20 +11,20 @@ use crate::error::Stop;
 /// Procs of a class in transition: towards idle or towards sleep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Coming {
-    /// When the transition is over (s).
+    /// End of the transition (s).
     at_s: f64,
     class: usize,
     procs: u32,
 }
 
-/// Transitions under way, and the active procs so far.
+/// Procs in transition, and the number of active procs so far.
 #[derive(Debug, Clone)]
 pub(super) struct Sleep {
-    /// Procs that will be idle, by time.
+    /// Waking procs, by end of the transition.
     waking: Vec<Coming>,
-    /// Procs that will be asleep, by time.
+    /// Procs that switch off, by end of the transition.
     falling: Vec<Coming>,
-    /// Instants (s) from which so many procs are active: each differs from the one before.
+    /// Instants (s) and the number of active procs from each on; consecutive numbers differ.
     steps: Vec<(f64, u32)>,
 }
 
@@ -34,7 +34,7 @@ impl Sleep {
         Sleep { waking: Vec::new(), falling: Vec::new(), steps: vec![(now_s, procs)] }
     }
 
-    /// From now on so many procs are active.
+    /// From now on, `procs` are active.
     fn step(&mut self, now_s: f64, procs: u32) {
         if self.steps.last().is_some_and(|&(at_s, _)| at_s == now_s) {
             self.steps.pop();
@@ -44,7 +44,7 @@ impl Sleep {
         }
     }
 
-    /// The transitions under way, for a copy that begins at `now_s`.
+    /// The procs in transition, for a copy that begins at `now_s`.
     pub(super) fn fork(&self, now_s: f64) -> Sleep {
         let procs = self.steps.last().map_or(0, |step| step.1);
         Sleep { waking: self.waking.clone(), falling: self.falling.clone(), steps: vec![(now_s, procs)] }
@@ -55,13 +55,13 @@ impl Sleep {
     }
 }
 
-/// Puts procs at their place by time.
+/// Inserts procs in order of time.
 fn insert(list: &mut Vec<Coming>, coming: Coming) {
     let at = list.partition_point(|other| other.at_s <= coming.at_s);
     list.insert(at, coming);
 }
 
-/// Takes procs whose time has come out of a list.
+/// Removes procs whose transition has ended.
 fn remove(list: &mut Vec<Coming>, class: usize, at_s: f64, mut procs: u32) {
     list.retain_mut(|coming| {
         if coming.class == class && coming.at_s <= at_s {
@@ -73,7 +73,7 @@ fn remove(list: &mut Vec<Coming>, class: usize, at_s: f64, mut procs: u32) {
     });
 }
 
-/// What a policy can see and decide of sleeping procs.
+/// Sleeping procs in the view and in the decisions of a policy.
 impl<R: Recorder> Cluster<'_, R> {
     /// Procs of a class that are switched off.
     pub fn asleep(&self, class: usize) -> u32 {
@@ -85,25 +85,25 @@ impl<R: Recorder> Cluster<'_, R> {
         self.classes[class].switching_off + self.classes[class].waking
     }
 
-    /// Active procs of a class: all that neither sleep nor are to sleep. Those that wake count already.
+    /// Active procs of a class: all but those that sleep or will sleep. Waking procs count.
     pub fn active(&self, class: usize) -> u32 {
         let state = &self.classes[class];
         self.machine.classes[class].procs - state.asleep - state.switching_off + state.recalled
     }
 
-    /// Instants (s) at which procs of a class that wake will be idle, in order, and how many.
+    /// Waking procs of a class: the instants at which they will be idle (s), in order, and their numbers.
     pub fn coming(&self, class: usize) -> impl Iterator<Item = (f64, u32)> {
         self.sleep.waking.iter().filter(move |c| c.class == class).map(|c| (c.at_s, c.procs))
     }
 
-    /// Whether procs wake, of whatever class.
+    /// Whether procs of any class are waking.
     #[inline]
     pub fn any_coming(&self) -> bool {
         !self.sleep.waking.is_empty()
     }
 
-    /// The instants (s) at which the number of active procs of all classes changed so far, with that number; the first is
-    /// the first submit.
+    /// The instants (s) at which the number of active procs of all classes has changed, with the number; the first
+    /// instant is the first submit.
     pub fn active_steps(&self) -> &[(f64, u32)] {
         &self.sleep.steps
     }
@@ -114,7 +114,7 @@ impl<R: Recorder> Cluster<'_, R> {
     /// [`crate::error::SimError::Policy`] if fewer are idle.
     pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
         if self.classes.get(class).is_none_or(|c| c.free < procs) {
-            return Err(self.refuse(format!("{procs} procs of class {class} put to sleep, which are not idle")));
+            return Err(self.refuse(format!("cannot put {procs} procs of class {class} to sleep: fewer are idle")));
         }
         if procs == 0 {
             return Ok(());
@@ -137,16 +137,15 @@ impl<R: Recorder> Cluster<'_, R> {
         Ok(())
     }
 
-    /// Wakes procs of a class; they draw `wake_w` for `wake_s`, then are idle. They count as active at once. If fewer are
-    /// asleep, the rest are of those that still switch off, earliest first: they cannot be recalled, and wake when they
-    /// are off.
+    /// Wakes procs of a class; they draw `wake_w` for `wake_s`, then are idle. They count as active at once. If fewer
+    /// are asleep, procs that switch off are recalled, earliest first: they finish switching off, then wake.
     ///
     /// # Errors
     /// [`crate::error::SimError::Policy`] if fewer are asleep or switching off.
     pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
         let sleeping = |c: &super::cluster::ClassState| c.asleep + c.switching_off - c.recalled;
         if self.classes.get(class).is_none_or(|c| sleeping(c) < procs) {
-            return Err(self.refuse(format!("{procs} procs of class {class} woken, which are not asleep")));
+            return Err(self.refuse(format!("cannot wake {procs} procs of class {class}: fewer are asleep")));
         }
         if procs == 0 {
             return Ok(());
@@ -162,10 +161,10 @@ impl<R: Recorder> Cluster<'_, R> {
         Ok(())
     }
 
-    /// Marks procs that switch off, to be woken once they are off.
+    /// Recalls procs that switch off: they wake once they are off.
     fn recall(&mut self, class: usize, mut procs: u32) {
         let wake_s = self.machine.classes[class].sleep.wake_s;
-        // The first of them are recalled already.
+        // The first ones are already recalled.
         let mut before = self.classes[class].recalled;
         self.classes[class].recalled += procs;
         for falling in self.sleep.falling.iter().filter(|c| c.class == class) {
@@ -179,7 +178,7 @@ impl<R: Recorder> Cluster<'_, R> {
         }
     }
 
-    /// Procs that are asleep wake; they are in the list already.
+    /// Starts to wake sleeping procs, which are already in the list of waking procs.
     fn begin_waking(&mut self, class: usize, procs: u32) {
         let wake_s = self.machine.classes[class].sleep.wake_s;
         let base = self.after_gears(class);
@@ -196,7 +195,7 @@ impl<R: Recorder> Cluster<'_, R> {
         }
     }
 
-    /// Procs change their state at the end of a transition.
+    /// Changes the state of procs at the end of a transition.
     pub(super) fn transition(&mut self, alarm: Alarm) {
         match alarm {
             Alarm::Woken { class, procs } => {
@@ -227,9 +226,9 @@ impl<R: Recorder> Cluster<'_, R> {
         }
     }
 
-    /// The meter's level behind the gears of a class.
+    /// The first level of a class that is no gear.
     fn after_gears(&self, class: usize) -> usize {
-        self.classes[class].rest
+        self.classes[class].after_gears
     }
 
     fn note_active(&mut self) {

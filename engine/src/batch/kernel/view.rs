@@ -1,9 +1,9 @@
-//! What a policy can see of the machines and of the jobs that have arrived.
+//! The read-only view of a policy: the machine and the jobs that have arrived.
 use super::cluster::{Cluster, JobId, SUSPENDED};
 use super::recorder::Recorder;
 use crate::batch::platform::{Gear, Machine};
 
-/// What a policy can see.
+/// The view.
 impl<'w, R: Recorder> Cluster<'w, R> {
     /// The present instant (s).
     #[inline]
@@ -40,7 +40,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.jobs[job as usize].priority
     }
 
-    /// Submit instant (s) and class of a job that has been submitted: one look at it.
+    /// Submit instant (s) and class of a submitted job, in one access.
     #[inline(always)]
     pub fn submit_and_class(&self, job: JobId) -> (f64, u8) {
         let job = &self.jobs[job as usize];
@@ -58,7 +58,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.jobs[job as usize].id
     }
 
-    /// The gears of a class of machines as a job runs on them.
+    /// The gears of a class of machines for a job.
     #[inline]
     pub fn gears_for(&self, class: usize, job: JobId) -> &[Gear] {
         self.machine.classes[class].gears_of(self.job_class(job))
@@ -66,13 +66,13 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Whether a job that holds procs executes; `false` if it is suspended.
     pub fn is_executing(&self, job: JobId) -> bool {
-        self.slot(job).is_some_and(|slot| self.running[slot].executing)
+        self.entry(job).is_some_and(|entry| self.running[entry].executing)
     }
 
-    /// Procs that execute jobs now, at each gear and for each class of jobs: class of jobs, gear, procs.
+    /// Executing procs by class of jobs and gear: class of jobs, gear, procs.
     pub fn executing(&self, class: usize) -> impl Iterator<Item = (usize, usize, u32)> + '_ {
         let state = self.classes[class];
-        (state.level..state.rest).map(move |at| {
+        (state.level..state.after_gears).map(move |at| {
             let from_first = at - state.level;
             (from_first / state.gears, from_first % state.gears, self.meter.level(at).procs())
         })
@@ -80,10 +80,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Procs of suspended jobs.
     pub fn suspended(&self, class: usize) -> u32 {
-        self.meter.level(self.classes[class].rest + SUSPENDED).procs()
+        self.meter.level(self.classes[class].after_gears + SUSPENDED).procs()
     }
 
-    /// Submit instant of a job that has been submitted (s).
+    /// Submit instant of a submitted job (s).
     #[inline]
     pub fn submit_s(&self, job: JobId) -> f64 {
         self.jobs[job as usize].submit_s
@@ -94,12 +94,12 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.first_submit_s
     }
 
-    /// Jobs that hold procs.
+    /// Number of jobs that hold procs.
     pub fn running_count(&self) -> usize {
-        self.running.len() - self.free_slots.len()
+        self.running.len() - self.free_entries.len()
     }
 
-    /// Jobs that have arrived and not started.
+    /// Number of jobs that have arrived and not started.
     pub fn waiting_count(&self) -> u32 {
         self.meter.waiting_count
     }
@@ -112,17 +112,17 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Gear of a running job.
     pub fn gear(&self, job: JobId) -> Option<u8> {
-        self.slot(job).map(|slot| self.running[slot].gear)
+        self.entry(job).map(|entry| self.running[entry].gear)
     }
 
-    /// When a running job is expected to end if it keeps its gear: now plus the estimate that is left; earlier than now
-    /// once it has outlived its estimate. Suspended jobs count as if they went on at the top gear from now (s).
+    /// Estimated end of a running job if it keeps its gear (s): now plus the remaining estimate; earlier than now once
+    /// it has outlived its estimate. A suspended job counts as if it resumed at the top gear now.
     pub fn estimated_end_s(&self, job: JobId) -> Option<f64> {
-        self.slot(job).map(|slot| self.estimated_end(&self.running[slot]))
+        self.entry(job).map(|entry| self.estimated_end(&self.running[entry]))
     }
 
-    /// How often a running job's expected end has been moved: by another gear, a suspension or its resumption. Who
-    /// remembers expected ends sees by this that they hold no more.
+    /// Number of changes of running jobs' estimated ends: by another gear, a suspension or a resumption. A policy that
+    /// keeps estimated ends compares this number to see whether they still hold.
     pub fn rescheduled_count(&self) -> u64 {
         self.rescheduled_count
     }

@@ -1,6 +1,6 @@
 //! Machines: classes of equal processors and their gears.
 
-/// The machine that a simulation runs on: classes of equal processors.
+/// The machine of a simulation: classes of equal processors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// The classes; a homogeneous machine has one.
@@ -14,10 +14,9 @@ pub struct Machine {
 pub struct MachineClass {
     /// Processors.
     pub procs: u32,
-    /// Gears, slowest first, at least one: as jobs of the first class run on them.
+    /// Gears for jobs of the first class, slowest first, at least one.
     pub gears: Vec<Gear>,
-    /// The same gears as jobs of the second, third, ... class run on them, all of the same number. Without any, the class
-    /// of a job does not matter.
+    /// The same gears for jobs of the second, third, ... class. If empty, the class of a job does not matter.
     pub more_job_classes: Vec<Vec<Gear>>,
     /// Power of an idle processor (W).
     pub idle_w: f64,
@@ -34,26 +33,26 @@ pub struct Gear {
     pub busy_w: f64,
 }
 
-/// Powers and delays of switching processors off and on. All zero: instant and free.
+/// Powers and delays of switching processors off and on. With zeros, transitions take no time and no power.
 #[derive(Debug, Clone, Copy, PartialEq, std::default::Default)]
 pub struct SleepStates {
-    /// Power of a processor asleep (W).
+    /// Power of a sleeping processor (W).
     pub asleep_w: f64,
     /// Power while it switches off (W).
     pub off_w: f64,
-    /// Time that it takes to switch off; it cannot be woken before it is over (s).
+    /// Time of switching off (s); only then can the processor wake.
     pub off_s: f64,
     /// Power while it wakes (W).
     pub wake_w: f64,
-    /// Time that it takes to wake (s).
+    /// Time of waking (s).
     pub wake_s: f64,
 }
 
 impl MachineClass {
-    /// The gears as jobs of a class (from 0) run on them.
+    /// The gears for jobs of a class (from 0).
     ///
     /// # Panics
-    /// If the machine tells classes apart and has fewer: `simulate` checks the jobs before.
+    /// If the machine has several classes of jobs, and fewer than needed: `simulate` checks the jobs first.
     pub fn gears_of(&self, job_class: u8) -> &[Gear] {
         if job_class == 0 || self.more_job_classes.is_empty() {
             &self.gears
@@ -62,14 +61,14 @@ impl MachineClass {
         }
     }
 
-    /// Classes of jobs that it tells apart, at least one.
+    /// Number of classes of jobs with gears of their own, at least one.
     pub fn job_classes(&self) -> usize {
         1 + self.more_job_classes.len()
     }
 }
 
 impl Machine {
-    /// What is wrong with jobs of so many classes (the greatest from 0), if anything.
+    /// The problem of a job whose class (from 0) has no gears, if it has one.
     pub(crate) fn job_class_problem(&self, job_id: i64, job_class: u8) -> Option<String> {
         let classes = self.classes.iter().map(MachineClass::job_classes).min().unwrap_or(1);
         (classes > 1 && usize::from(job_class) >= classes).then(|| {

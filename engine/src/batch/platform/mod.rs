@@ -1,4 +1,4 @@
-//! The platform of batch jobs: which machine a spec describes.
+//! The platform of batch jobs: the machine that a spec describes.
 mod machine;
 
 pub use machine::{Gear, Machine, MachineClass, SleepStates};
@@ -7,10 +7,10 @@ use super::power;
 use crate::error::SimError;
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
-/// Greatest machine: processor counts and their sums stay far from the end of `u32`.
+/// Greatest number of processors, so that processor counts and their sums do not overflow `u32`.
 const PROCS_MAX: u32 = 1 << 30;
 
-/// Most gears: a gear index is one byte, and no processor has more.
+/// Greatest number of gears: a gear index is one byte.
 const GEARS_MAX: usize = 255;
 
 /// Description of a machine of equal processors.
@@ -26,7 +26,7 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1, max: 1 << 30 },
             unit: "procs",
             default: Default::Unset,
-            doc: "Processors of the machine before `size_factor`; if not given, those that the workload states (header \
+            doc: "Processors of the machine before `size_factor`; if not given, those of the workload (header \
                   MaxProcs, else MaxNodes; a generator's machine size).",
         },
         Param {
@@ -58,21 +58,17 @@ pub const COMPONENT: Component = Component {
             doc: "Share of a job's run time that scales with frequency: time at f is (beta*(f_top/f - 1) + 1) times \
                   that at the top gear (Etinski eq. 5).",
         },
-        sleep_param("wake_s", "s", "Time that a processor asleep takes to wake, before it can be used."),
+        sleep_param("wake_s", "s", "Time that a sleeping processor takes to wake, before it can be used."),
         sleep_param("wake_w", "W", "Power of a processor while it wakes."),
-        sleep_param(
-            "off_s",
-            "s",
-            "Time that an idle processor takes to switch off; it cannot be recalled before it is over.",
-        ),
+        sleep_param("off_s", "s", "Time that an idle processor takes to switch off; only then can it wake."),
         sleep_param("off_w", "W", "Power of a processor while it switches off."),
-        sleep_param("asleep_w", "W", "Power of a processor asleep."),
+        sleep_param("asleep_w", "W", "Power of a sleeping processor."),
         Param {
             name: "class_betas",
             ty: Type::Reals { min: 0.0, max: 1.0 },
             unit: "",
             default: Default::Unset,
-            doc: "Such a share for each class of jobs, in place of `beta`.",
+            doc: "`beta` of each class of jobs, in place of one `beta` for all.",
         },
         Param {
             name: "cooling_w",
@@ -87,7 +83,7 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
-/// A parameter of processors that sleep; 0 by default: instant and free.
+/// A parameter of sleeping processors; 0 by default: transitions take no time and no power.
 const fn sleep_param(name: &'static str, unit: &'static str, doc: &'static str) -> Param {
     let ty = Type::Real { min: 0.0, max: 1e9, min_allowed: true, unlimited: false };
     Param { name, ty, unit, default: Default::Real(0.0), doc }
@@ -119,13 +115,13 @@ impl Machine {
                  {PROCS_MAX}"
             )));
         }
-        let tables = tables(spec);
-        let mut classes = tables.gears.into_iter();
+        let (gears, idle_w) = tables(spec);
+        let mut classes = gears.into_iter();
         let class = MachineClass {
             procs: procs as u32,
-            gears: classes.next().expect("there is a table for the first class of jobs"),
+            gears: classes.next().expect("the first class of jobs has a table"),
             more_job_classes: classes.collect(),
-            idle_w: tables.idle_w,
+            idle_w,
             sleep: SleepStates {
                 asleep_w: choice.real("asleep_w"),
                 off_w: choice.real("off_w"),
@@ -138,58 +134,41 @@ impl Machine {
     }
 }
 
-/// Gears by class of jobs, and the power of an idle processor (W).
-struct Tables {
-    gears: Vec<Vec<Gear>>,
-    idle_w: f64,
-}
-
-/// The tables of a spec without problems.
-fn tables(spec: &SimSpec) -> Tables {
+/// The gears of a spec without [`gear_problems`] by class of jobs, and the power of an idle processor (W).
+fn tables(spec: &SimSpec) -> (Vec<Vec<Gear>>, f64) {
     let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
     let ghz = choice.reals("gears_ghz");
     let top_ghz = ghz[ghz.len() - 1];
-    let given;
-    let betas = match choice.get("class_betas") {
-        Some(_) => choice.reals("class_betas"),
-        None => {
-            given = [choice.real("beta")];
-            &given
-        }
-    };
+    let one_beta = [choice.real("beta")];
+    let betas = choice.opt_reals("class_betas").unwrap_or(&one_beta);
     let by_beta = |g: usize, beta: f64| beta * (top_ghz / ghz[g] - 1.0) + 1.0;
-    if power.component().name == power::table::COMPONENT.name {
-        let model = power::table::Model::new(power, ghz);
-        let classes = model.job_classes().max(betas.len());
-        let gear = |class: usize, g: usize| Gear {
-            time_factor: model.time_factor(class, g).unwrap_or_else(|| by_beta(g, betas[class.min(betas.len() - 1)])),
-            busy_w: model.busy_w(class, g),
-        };
-        let gears = (0..classes).map(|class| (0..ghz.len()).map(|g| gear(class, g)).collect()).collect();
-        return Tables { gears, idle_w: model.idle_w };
-    }
-    let model = power::etinski::Model::new(power, ghz, choice.reals("gear_volts"));
-    let gears =
-        |beta: f64| (0..ghz.len()).map(|g| Gear { time_factor: by_beta(g, beta), busy_w: model.busy_w[g] }).collect();
-    Tables { gears: betas.iter().map(|&beta| gears(beta)).collect(), idle_w: model.idle_w }
+    let model = if power.component().name == power::table::COMPONENT.name {
+        power::table::model(power, ghz)
+    } else {
+        power::etinski::model(power, ghz, choice.reals("gear_volts"))
+    };
+    let gear = |class: usize, g: usize| Gear {
+        time_factor: model.time_factor(class, g).unwrap_or_else(|| by_beta(g, betas[class.min(betas.len() - 1)])),
+        busy_w: model.busy_w(class, g),
+    };
+    let classes = model.job_classes().max(betas.len());
+    let gears = (0..classes).map(|class| (0..ghz.len()).map(|g| gear(class, g)).collect()).collect();
+    (gears, model.idle_w)
 }
 
-/// What is wrong with gears and their tables, in sentences that name the parameters.
+/// Problems of gears and their tables, in sentences that name the parameters.
 fn gear_problems(spec: &SimSpec) -> Vec<String> {
     let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
     let by_table = power.component().name == power::table::COMPONENT.name;
     let (ghz, volts) = (choice.reals("gears_ghz"), choice.reals("gear_volts"));
     let mut problems = Vec::new();
     let scales = |name: &str| !choice.is_default(name);
-    if scales("beta") && choice.get("class_betas").is_some() {
+    let betas = choice.opt_reals("class_betas");
+    if scales("beta") && betas.is_some() {
         problems.push("`beta` and `class_betas` both say how run times scale: give one of them".to_owned());
     }
     if by_table {
-        problems.extend(power::table::problems(
-            power,
-            ghz.len(),
-            choice.get("class_betas").map(|_| choice.reals("class_betas").len()),
-        ));
+        problems.extend(power::table::problems(power, ghz.len(), betas.map(<[f64]>::len)));
         for name in ["beta", "class_betas"].into_iter().filter(|name| scales(name)) {
             if power.text("table_time") != "beta" {
                 problems.push(format!(
@@ -200,7 +179,7 @@ fn gear_problems(spec: &SimSpec) -> Vec<String> {
             }
         }
     }
-    // A table of watts has no voltages.
+    // The model `table` uses no voltages.
     if !by_table && ghz.len() != volts.len() {
         problems.push(format!(
             "`gears_ghz` has {} gears and `gear_volts` {}: each gear needs one voltage",

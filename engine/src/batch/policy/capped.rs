@@ -1,18 +1,18 @@
-//! A batch policy with a power cap: what copies of the cluster are simulated under, and [`super::composed`] but for the
-//! capacity rule.
-use super::backfill::Waiting;
+//! A batch policy with a power cap and without a capacity rule: the policy of copies of the cluster, and the core of
+//! [`super::composed`].
+use super::backfill::BackfillRule;
 use super::batch::Batch;
 use super::cap::{self, Cap};
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Policy, Recorder};
 use crate::batch::platform::Machine;
-use crate::error::{SimError, Stop};
+use crate::error::{Result, SimError};
 use crate::spec::SimSpec;
 
-/// [`Batch`] with a power cap, which may be none.
+/// [`Batch`] with a power cap, if the spec has one.
 #[derive(Debug, Clone)]
 pub(crate) struct CappedBatch {
     batch: Batch,
-    cap: Cap,
+    pub(super) cap: Option<Cap>,
 }
 
 impl CappedBatch {
@@ -21,42 +21,34 @@ impl CappedBatch {
         Ok(CappedBatch { batch: Batch::new(spec, machine)?, cap: Cap::new(spec, machine)? })
     }
 
-    /// The waiting jobs and their rule.
-    pub(super) fn waiting(&self) -> &Waiting {
-        self.batch.waiting()
-    }
-
-    /// The present cap (W).
-    pub(super) fn cap_w(&self) -> Option<f64> {
-        self.cap.cap_w()
-    }
-
-    /// Before anything else happens: timers are set here.
-    pub(super) fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        self.cap.begin(cluster)
+    /// The backfilling rule, with the waiting jobs.
+    pub(super) fn waiting(&self) -> &BackfillRule {
+        &self.batch.backfill
     }
 
     /// Procs have been put to sleep or woken since the last pass, or have finished waking.
     pub(super) fn procs_changed(&mut self) {
-        self.batch.procs_changed();
+        self.batch.backfill.procs_changed();
     }
 
-    /// The cap changes if its time has come.
-    pub(super) fn change<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        self.cap.change(cluster)
+    /// The cap changes if its period has ended.
+    pub(super) fn change<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        self.cap.as_mut().map_or(Ok(()), |cap| cap.change(cluster))
     }
 
-    /// Enforcement of the cap on running jobs; one scheduling pass; increments under the cap.
-    pub(super) fn schedule<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        self.cap.enforce(&mut self.batch, cluster)?;
-        self.batch.time_passed();
+    /// The cap is enforced on running jobs; then one scheduling pass; then gears are raised under the cap.
+    pub(super) fn schedule<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        if let Some(cap) = &mut self.cap {
+            cap.enforce(&mut self.batch.backfill, cluster)?;
+        }
+        self.batch.backfill.time_passed(self.batch.order);
         self.batch.pass(cluster)?;
-        self.cap.after_pass(&mut self.batch, cluster)
+        self.cap.as_mut().map_or(Ok(()), |cap| cap.after_pass(&self.batch.backfill, cluster))
     }
 
-    /// The policy for a copy of the cluster, whose active procs only the caller changes.
+    /// The policy for a copy of the cluster, in which only the caller changes the number of active procs.
     pub(super) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> CappedBatch {
-        CappedBatch { batch: self.batch.fork(copied, copy), cap: self.cap.fork(copied) }
+        CappedBatch { batch: self.batch.fork(copied, copy), cap: self.cap.as_ref().map(|cap| cap.fork(copied)) }
     }
 }
 
@@ -67,18 +59,18 @@ impl Policy for CappedBatch {
 
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         self.batch.ended(cluster, ended);
-        self.cap.ended(ended);
-    }
-
-    fn timer<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, token: u64) {
-        if token & cap::TOKEN != 0 {
-            self.cap.timer();
-        } else {
-            self.batch.timer(cluster, token);
+        if let Some(cap) = &mut self.cap {
+            cap.ended(ended);
         }
     }
 
-    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+    fn timer<R: Recorder>(&mut self, _: &Cluster<'_, R>, token: u64) {
+        if let Some(cap) = self.cap.as_mut().filter(|_| token & cap::TOKEN != 0) {
+            cap.timer();
+        }
+    }
+
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         self.change(cluster)?;
         self.schedule(cluster)
     }

@@ -1,15 +1,24 @@
 //! A batch policy with a capacity rule or a power cap.
 //!
-//! One instant, in this order: completions; arrivals, with their raise of active procs; change of the cap; decision of
-//! the capacity rule; enforcement of the cap on running jobs; one scheduling pass; increments under the cap; lowering of
-//! active procs. [`Batch`] alone, without the two rules, is the hot path and knows nothing of them.
+//! One instant, in this order:
+//!
+//! 1. completions and arrivals
+//! 2. change of the cap
+//! 3. raise of active procs for jobs that have arrived, then decision of the capacity rule
+//! 4. enforcement of the cap on running jobs
+//! 5. one scheduling pass
+//! 6. raise of gears under the cap
+//! 7. second decision of the capacity rule, most often fewer active procs
+//!
+//! [`Batch`](super::batch::Batch) alone is the hot path and does not know the two rules.
 use super::backfill::within_priority;
+use super::cap::Cap;
 use super::capacity::{self, Capacity};
 use super::capped::CappedBatch;
 use super::watch::Watch;
 use crate::batch::kernel::{Cluster, Ended, JobId, Policy, Recorder};
 use crate::batch::platform::Machine;
-use crate::error::{SimError, Stop};
+use crate::error::{Result, SimError};
 use crate::series::SeriesPoint;
 use crate::spec::{Role, SimSpec, Value};
 use crate::summary::PowerIntegrals;
@@ -17,20 +26,20 @@ use crate::summary::PowerIntegrals;
 /// [`Batch`](super::batch::Batch) with a capacity rule and a power cap.
 #[derive(Debug, Clone)]
 pub struct Composed {
-    batch: CappedBatch,
+    pub(super) batch: CappedBatch,
     capacity: Capacity,
     watch: Option<Watch>,
     begun: bool,
 }
 
 impl Composed {
-    /// Whether a spec has a capacity rule or a cap.
+    /// Whether a spec has a capacity rule or a cap, or is watched.
     pub fn is_needed(spec: &SimSpec) -> bool {
-        [Role::Capacity, Role::Cap].into_iter().any(|role| spec.choice(role).component().name != "none")
-            || Composed::is_watched(spec)
+        spec.choice(Role::Capacity).component().name != "none" || Composed::is_watched(spec)
     }
 
-    /// Whether power and occupancy are watched over time: under a cap, by priority, and where the spec asks for it.
+    /// Whether power and occupancy are watched over time: under a cap, with `within-priority`, and with
+    /// `watch_machine`.
     fn is_watched(spec: &SimSpec) -> bool {
         let name = |role: Role| spec.choice(role).component().name;
         name(Role::Cap) != "none"
@@ -38,10 +47,10 @@ impl Composed {
             || spec.choice(Role::Statistics).get("watch_machine") == Some(&Value::Bool(true))
     }
 
-    /// The policy of a spec on a machine; `series`: what is watched is kept over time.
+    /// The policy of a spec on a machine; `series`: the watched quantities are recorded over time.
     ///
     /// # Errors
-    /// [`SimError::Invalid`] if a component is not known to the batch policy, or does not fit the machine.
+    /// [`SimError::Invalid`] if the batch policy does not know a component, or a component does not fit the machine.
     pub fn new(spec: &SimSpec, machine: &Machine, series: bool) -> Result<Composed, SimError> {
         Ok(Composed {
             batch: CappedBatch::new(spec, machine)?,
@@ -50,30 +59,10 @@ impl Composed {
             begun: false,
         })
     }
-}
 
-impl Composed {
-    /// What was watched, once the run is over; the series are appended to `points`.
+    /// The integrals of the watched quantities, once the run is over; their series are appended to `points`.
     pub(crate) fn finish(self, points: Option<&mut Vec<SeriesPoint>>) -> Option<PowerIntegrals> {
-        let watch = self.watch?;
-        let integrals = watch.integrals();
-        if let Some(points) = points {
-            watch.write(points);
-        }
-        Some(integrals)
-    }
-}
-
-#[cfg(test)]
-impl Composed {
-    /// Makes the next pass look at everything.
-    pub(crate) fn forget(&mut self) {
-        self.batch.procs_changed();
-    }
-
-    /// What copies are made of.
-    pub(crate) fn capped_batch(&self) -> &CappedBatch {
-        &self.batch
+        self.watch.map(|watch| watch.finish(points))
     }
 }
 
@@ -95,18 +84,17 @@ impl Policy for Composed {
         }
     }
 
-    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if !self.begun {
             self.begun = true;
-            self.batch.begin(cluster)?;
-            self.capacity.begin(cluster)?;
+            self.batch.cap.as_ref().map_or(Ok(()), |cap| cap.set_timer(cluster))?;
         }
         self.batch.change(cluster)?;
         self.capacity.before_pass(&mut self.batch, cluster)?;
         self.batch.schedule(cluster)?;
         self.capacity.after_pass(&self.batch, cluster)?;
         if let Some(watch) = &mut self.watch {
-            watch.look(cluster, self.batch.cap_w());
+            watch.observe(cluster, self.batch.cap.as_ref().map(Cap::cap_w));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Scheduling policies.
 //!
-//! [`batch::Batch`] composes an order, a backfilling rule and a gear rule; each component's file holds its description and
-//! its code.
+//! [`batch::Batch`] composes an order, a backfilling rule and a gear rule; the file of a component has its description
+//! and its code.
 pub mod backfill;
 pub mod batch;
 pub mod cap;

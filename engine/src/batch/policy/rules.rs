@@ -1,10 +1,12 @@
 //! The rules of a folder as one type.
 
-/// Declares the rules of a folder, by file and type: an enum with a variant for each type, the components of the files, and
-/// three macros. `chosen!(component, (ARGUMENTS))` is the rule of the file that describes the component, made by `of`: by the
-/// first type of the file that takes the spec. `each!(rules, rule => EXPRESSION)` evaluates an expression for the rule
-/// that there is, by code compiled for its type; `same!` makes a rule of the same type of it. The first token must be a dollar
-/// sign, which these macros are made of.
+/// Declares the rules of a folder, by file and type: an enum with a variant for each type, the components of the files,
+/// and three macros. The first token must be a dollar sign, which the three macros need.
+///
+/// - `chosen!(component, (ARGUMENTS))` makes the rule of a component: it calls `of` of each type in the component's
+///   file and takes the first rule that is returned.
+/// - `each!(rules, rule => EXPRESSION)` evaluates an expression with the chosen rule, by code compiled for its type.
+/// - `same!(rules, rule => EXPRESSION)` does so, too, and wraps the result, a rule of the same type, in the enum.
 macro_rules! rules {
     ($d:tt $(#[$about:meta])* $vis:vis enum $Any:ident { $($file:ident: $($Rule:ident)|+),* $(,)? }) => {
         $(#[$about])*

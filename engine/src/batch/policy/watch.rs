@@ -1,21 +1,14 @@
-//! What a machine under a cap did over time: power against the cap, use of the nodes, and their series.
+//! A machine over time: power against the cap, use of the nodes, and their series.
 //!
-//! Power and occupancy change only at instants, each of which ends with a scheduling pass: what is read then holds until the
-//! next. So the kernel's own loop knows nothing of this.
-use crate::batch::kernel::{Cluster, Recorder};
-use crate::series::Series;
-use crate::series::SeriesPoint;
-use crate::spec::{Role, SimSpec};
-use crate::summary::PowerIntegrals;
+//! Power and occupancy change only at instants, each of which ends with a scheduling pass: the values after a pass hold
+//! until the next instant. So the loop of the kernel needs no code for this.
+use std::collections::BTreeMap;
 
 use super::cap::allowance::limit_w;
-
-/// The series of a machine over time.
-macro_rules! series {
-    ($($const:ident: $name:literal, $unit:literal, $doc:literal;)*) => {
-        $(pub(crate) const $const: Series = Series { name: $name, unit: $unit, doc: $doc };)*
-    };
-}
+use crate::batch::kernel::{Cluster, Recorder};
+use crate::series::{Series, SeriesPoint, series};
+use crate::spec::{Role, SimSpec};
+use crate::summary::PowerIntegrals;
 
 series! {
     CPU_UTILIZATION: "cpu_utilization", "",
@@ -40,10 +33,10 @@ series! {
     SUSPENDED: "suspended_procs", "procs", "Procs of suspended jobs from `x` (s) on.";
 }
 
-/// Classes of the distribution of CPU utilization: each 0.05 wide, and one for a full machine.
-const UTILIZATION_CLASSES: usize = 21;
+/// Bins of the distribution of CPU utilization: each 0.05 wide, and one for a full machine.
+const UTILIZATION_BINS: usize = 21;
 
-/// A utilization that counts as high (Zhang et al. 2014, Figure 3).
+/// Least utilization that counts as high (Zhang et al. 2014, Figure 3).
 const HIGH_UTILIZATION: f64 = 0.75;
 
 /// The machine at an instant.
@@ -57,35 +50,32 @@ struct Present {
     installed: u32,
 }
 
-/// Watches a run.
+/// Integrals and series of the machine in a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
-    /// Since when `present` holds (s).
+    /// Instant from which `present` holds (s).
     since_s: f64,
     present: Option<Present>,
-    out: PowerIntegrals,
-    series: Option<Points>,
+    integrals: PowerIntegrals,
+    series: Option<Steps>,
 }
 
 impl Watch {
-    /// The watch that a spec needs; `series`: with series.
+    /// The watch of a spec; `series`: with series.
     pub(crate) fn new(spec: &SimSpec, series: bool) -> Watch {
-        let ghz = spec.choice(Role::Platform).reals("gears_ghz").to_vec();
+        let capped = spec.choice(Role::Cap).component().name != "none";
         Watch {
             since_s: 0.0,
             present: None,
-            out: PowerIntegrals {
-                capped: spec.choice(Role::Cap).component().name != "none",
-                ..PowerIntegrals::default()
-            },
-            series: series.then(|| Points::new(ghz)),
+            integrals: PowerIntegrals { capped, ..PowerIntegrals::default() },
+            series: series.then(|| Steps::new(spec.choice(Role::Platform).reals("gears_ghz").to_vec())),
         }
     }
 
-    /// Takes note of the machine at the end of a pass.
-    pub(crate) fn look<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, cap_w: Option<f64>) {
+    /// Observes the machine at the end of a pass.
+    pub(crate) fn observe<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, cap_w: Option<f64>) {
         let now_s = cluster.now_s();
-        if now_s > self.since_s || self.present.is_none() {
+        if now_s > self.since_s {
             self.advance(now_s);
         }
         self.since_s = now_s;
@@ -98,15 +88,15 @@ impl Watch {
             installed: cluster.machine().procs(),
         });
         if let Some(series) = &mut self.series {
-            series.read(cluster);
+            series.count(cluster);
         }
     }
 
-    /// Integrates what has held until now.
+    /// Integrates the present values until now.
     fn advance(&mut self, now_s: f64) {
         let Some(present) = self.present else { return };
         let dt = now_s - self.since_s;
-        let out = &mut self.out;
+        let out = &mut self.integrals;
         let share = |procs: u32| f64::from(procs) / f64::from(present.installed);
         let (cpu, held) = (share(present.executing), share(present.executing + present.suspended));
         out.span_s += dt;
@@ -128,76 +118,48 @@ impl Watch {
         }
     }
 
-    /// What was integrated.
-    pub(crate) fn integrals(&self) -> PowerIntegrals {
-        self.out
-    }
-
-    /// Appends the series, each in order of x.
-    pub(crate) fn write(mut self, points: &mut Vec<SeriesPoint>) {
-        if let (Some(series), Some(present)) = (&mut self.series, self.present) {
-            // What holds at the end, from the last instant on.
+    /// The integrals; the series are appended to `points`, each in order of x.
+    pub(crate) fn finish(self, points: Option<&mut Vec<SeriesPoint>>) -> PowerIntegrals {
+        if let (Some(mut series), Some(present), Some(points)) = (self.series, self.present, points) {
+            // The last values hold from the last instant on.
             series.record(self.since_s, &present, 0.0);
             series.write(points);
         }
+        self.integrals
     }
 }
 
-/// One step function: a point wherever its value changes.
+/// Name and level of a series.
+type SeriesLevel = (&'static str, Option<i64>);
+
+/// The series of a run, as step functions.
 #[derive(Debug, Clone)]
 struct Steps {
-    series: &'static str,
-    level: Option<i64>,
-    points: Vec<(f64, f64)>,
-}
-
-impl Steps {
-    fn new(series: &'static str, level: Option<i64>) -> Steps {
-        Steps { series, level, points: Vec::new() }
-    }
-
-    fn record(&mut self, at_s: f64, value: f64) {
-        if self.points.last().is_none_or(|last| last.1 != value) {
-            self.points.push((at_s, value));
-        }
-    }
-}
-
-/// The series of a run.
-#[derive(Debug, Clone)]
-struct Points {
     ghz: Vec<f64>,
-    /// Procs by gear, by class of jobs and by priority, as they are now.
+    /// Present procs by gear, by class of jobs and by priority.
     gears: Vec<u32>,
     classes: Vec<u32>,
     priorities: Vec<u32>,
-    single: Vec<Steps>,
-    by_gear: Vec<Steps>,
-    by_class: Vec<Steps>,
-    by_priority: Vec<Steps>,
-    /// Time by class of CPU utilization (s).
-    utilization_s: [f64; UTILIZATION_CLASSES],
+    /// An instant (s) and the value from it on, for each change of the value.
+    steps: BTreeMap<SeriesLevel, Vec<(f64, f64)>>,
+    /// Time by bin of CPU utilization (s).
+    utilization_s: [f64; UTILIZATION_BINS],
 }
 
-/// Series that are not split, in the order of their values.
-const SINGLE: [&str; 6] = [CPU_UTILIZATION.name, FREQUENCY.name, IDLE.name, CAP.name, POWER.name, SUSPENDED.name];
-
-impl Points {
-    fn new(ghz: Vec<f64>) -> Points {
-        Points {
+impl Steps {
+    fn new(ghz: Vec<f64>) -> Steps {
+        Steps {
             gears: vec![0; ghz.len()],
             ghz,
             classes: Vec::new(),
             priorities: Vec::new(),
-            single: SINGLE.map(|name| Steps::new(name, None)).to_vec(),
-            by_gear: Vec::new(),
-            by_class: Vec::new(),
-            by_priority: Vec::new(),
-            utilization_s: [0.0; UTILIZATION_CLASSES],
+            steps: BTreeMap::new(),
+            utilization_s: [0.0; UTILIZATION_BINS],
         }
     }
 
-    fn read<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
+    /// Counts the present procs.
+    fn count<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
         for counts in [&mut self.gears, &mut self.classes, &mut self.priorities] {
             counts.fill(0);
         }
@@ -211,6 +173,7 @@ impl Points {
         }
     }
 
+    /// Records the present values, which hold for `dt` seconds from an instant on.
     fn record(&mut self, at_s: f64, present: &Present, dt: f64) {
         let executing = f64::from(present.executing);
         let on = f64::from(present.installed - present.asleep);
@@ -219,62 +182,53 @@ impl Points {
         let ghz = if on > 0.0 { (of_executing + (on - executing) * self.ghz[0]) / on } else { self.ghz[0] };
         let idle = present.installed - present.asleep - present.executing - present.suspended;
         let cpu = executing / f64::from(present.installed);
-        let values = [
-            Some(cpu),
-            Some(ghz),
-            Some(f64::from(idle)),
-            present.cap_w,
-            Some(present.power_w),
-            Some(f64::from(present.suspended)),
-        ];
-        for (steps, value) in self.single.iter_mut().zip(values) {
-            if let Some(value) = value {
-                steps.record(at_s, value);
+        let mut step = |series: Series, level, value| {
+            let steps = self.steps.entry((series.name, level)).or_default();
+            // A level that has always been 0 has no points.
+            let before = steps.last().map(|last| last.1).or(level.and(Some(0.0)));
+            if before != Some(value) {
+                steps.push((at_s, value));
+            }
+        };
+        step(CPU_UTILIZATION, None, cpu);
+        step(FREQUENCY, None, ghz);
+        step(IDLE, None, f64::from(idle));
+        step(POWER, None, present.power_w);
+        step(SUSPENDED, None, f64::from(present.suspended));
+        if let Some(cap_w) = present.cap_w {
+            step(CAP, None, cap_w);
+        }
+        for (series, first, counts) in
+            [(BY_GEAR, 0, &self.gears), (BY_CLASS, 1, &self.classes), (BY_PRIORITY, 0, &self.priorities)]
+        {
+            for (level, &count) in (first..).zip(counts) {
+                step(series, Some(level), f64::from(count));
             }
         }
-        split(&mut self.by_gear, BY_GEAR.name, 0, &self.gears, at_s);
-        split(&mut self.by_class, BY_CLASS.name, 1, &self.classes, at_s);
-        split(&mut self.by_priority, BY_PRIORITY.name, 0, &self.priorities, at_s);
-        let class = (cpu * (UTILIZATION_CLASSES - 1) as f64 + 1e-9) as usize;
-        self.utilization_s[class.min(UTILIZATION_CLASSES - 1)] += dt;
+        let bin = (cpu * (UTILIZATION_BINS - 1) as f64 + 1e-9) as usize;
+        self.utilization_s[bin.min(UTILIZATION_BINS - 1)] += dt;
     }
 
     fn write(&self, points: &mut Vec<SeriesPoint>) {
-        let all = [&self.single, &self.by_gear, &self.by_class, &self.by_priority];
-        for Steps { series, level, points: steps } in all.into_iter().flatten() {
-            points.extend(steps.iter().map(|&(x, value)| SeriesPoint { series, level: *level, x, value }));
+        for (&(series, level), steps) in &self.steps {
+            points.extend(steps.iter().map(|&(x, value)| SeriesPoint { series, level, x, value }));
         }
         let span_s: f64 = self.utilization_s.iter().sum();
         if span_s > 0.0 {
-            points.extend(self.utilization_s.iter().enumerate().map(|(class, time_s)| SeriesPoint {
+            points.extend(self.utilization_s.iter().enumerate().map(|(bin, time_s)| SeriesPoint {
                 series: CPU_UTILIZATION_SHARE.name,
                 level: None,
-                x: class as f64 / (UTILIZATION_CLASSES - 1) as f64,
+                x: bin as f64 / (UTILIZATION_BINS - 1) as f64,
                 value: time_s / span_s,
             }));
         }
     }
 }
 
+/// Adds procs to the count at an index, which may be new.
 fn add(counts: &mut Vec<u32>, at: usize, procs: u32) {
     if at >= counts.len() {
         counts.resize(at + 1, 0);
     }
     counts[at] += procs;
-}
-
-/// Records counts as one step function each, numbered from `first`; those that have always been 0 have none.
-fn split(steps: &mut Vec<Steps>, series: &'static str, first: i64, counts: &[u32], at_s: f64) {
-    for (at, &count) in counts.iter().enumerate() {
-        let level = Some(at as i64 + first);
-        let place = match steps.binary_search_by_key(&level, |steps| steps.level) {
-            Ok(place) => place,
-            Err(_) if count == 0 => continue,
-            Err(place) => {
-                steps.insert(place, Steps::new(series, level));
-                place
-            }
-        };
-        steps[place].record(at_s, f64::from(count));
-    }
 }

@@ -1,4 +1,5 @@
-//! Measured power and run times by gear: tables for classes of jobs.
+//! Measured power and run times by gear, in one table or a table for each class of jobs.
+use super::Model;
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
 const WATTS: Type = Type::Reals { min: 1e-9, max: 1e12 };
@@ -9,7 +10,7 @@ pub const COMPONENT: Component = Component {
     name: "table",
     version: 1,
     source: "Zhang et al. 2014, Table III, eqs. 2 and 3",
-    doc: "Power and run time by gear as measured on a whole machine, for one class of jobs or one table a class.",
+    doc: "Power and run time by gear, measured on a whole machine, in one table or a table for each class of jobs.",
     params: &[
         Param {
             name: "table_power_w",
@@ -17,15 +18,15 @@ pub const COMPONENT: Component = Component {
             unit: "W",
             default: Default::Reals(&[24442.19, 27170.10, 30123.53, 34981.00, 37486.77, 44434.47, 49890.20]),
             doc: "Power of `table_nodes` busy processors at each of `gears_ghz` (Table III: xRAGE at 1.2, 1.5, 1.8, 2.1, \
-                  2.4, 2.7 and 3.0 GHz); for several classes of jobs one table after the other.",
+                  2.4, 2.7 and 3.0 GHz); the tables of several classes of jobs follow each other.",
         },
         Param {
             name: "table_time_s",
             ty: WATTS,
             unit: "s",
             default: Default::Reals(&[1525.61, 1239.06, 1007.50, 867.55, 772.18, 706.77, 640.97]),
-            doc: "Run time at each of `gears_ghz` (Table III); only its ratio to the time at the top gear matters. For \
-                  several classes of jobs one table after the other.",
+            doc: "Run time at each of `gears_ghz` (Table III); only its ratio to the time at the top gear matters. The \
+                  tables of several classes of jobs follow each other.",
         },
         Param {
             name: "table_nodes",
@@ -39,14 +40,14 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["measured", "proportional"]),
             unit: "",
             default: Default::Text("measured"),
-            doc: "Power below the top gear as measured, or f/F of that at the top gear (eq. 2).",
+            doc: "Power below the top gear: measured, or f/F of that at the top gear (eq. 2).",
         },
         Param {
             name: "table_time",
             ty: Type::OneOf(&["measured", "proportional", "beta"]),
             unit: "",
             default: Default::Text("measured"),
-            doc: "Run time below the top gear as measured, F/f times that at the top gear (eq. 3), or by the platform's \
+            doc: "Run time below the top gear: measured, F/f times that at the top gear (eq. 3), or by the platform's \
                   `beta` or `class_betas`.",
         },
         Param {
@@ -61,62 +62,34 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
-/// The tables for one list of gears.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Model {
-    /// Power of a busy processor by class of jobs and gear, slowest first (W).
-    busy_w: Vec<Vec<f64>>,
-    /// Run time over that at the top gear; none if the platform says it.
-    factors: Vec<Vec<f64>>,
-    /// Power of an idle processor (W).
-    pub idle_w: f64,
+/// The model for gears of these frequencies, for a choice without [`problems`].
+pub(crate) fn model(choice: &Choice, ghz: &[f64]) -> Model {
+    let top = ghz.len() - 1;
+    let nodes = choice.int("table_nodes") as f64;
+    let measured = choice.text("table_power") == "measured";
+    let watts = |table: &[f64]| -> Vec<f64> {
+        let power = |g: usize| if measured { table[g] } else { table[top] * (ghz[g] / ghz[top]) };
+        (0..ghz.len()).map(|g| power(g) / nodes).collect()
+    };
+    let busy_w: Vec<Vec<f64>> = choice.reals("table_power_w").chunks(ghz.len()).map(watts).collect();
+    let measured = |table: &[f64]| table.iter().map(|time_s| time_s / table[top]).collect();
+    let time_factors = match choice.text("table_time") {
+        "measured" => choice.reals("table_time_s").chunks(ghz.len()).map(measured).collect(),
+        "proportional" => vec![ghz.iter().map(|ghz_of| ghz[top] / ghz_of).collect()],
+        _ => Vec::new(),
+    };
+    let greatest_w = busy_w.iter().map(|table| table[top]).fold(0.0, f64::max);
+    Model { busy_w, time_factors, idle_w: choice.real("idle_fraction") * greatest_w }
 }
 
-impl Model {
-    /// The model for gears of these frequencies. The component has no [`problems`].
-    pub(crate) fn new(choice: &Choice, ghz: &[f64]) -> Model {
-        let top = ghz.len() - 1;
-        let nodes = choice.int("table_nodes") as f64;
-        let measured = choice.text("table_power") == "measured";
-        let watts = |table: &[f64]| -> Vec<f64> {
-            let power = |g: usize| if measured { table[g] } else { table[top] * (ghz[g] / ghz[top]) };
-            (0..ghz.len()).map(|g| power(g) / nodes).collect()
-        };
-        let busy_w: Vec<Vec<f64>> = choice.reals("table_power_w").chunks(ghz.len()).map(watts).collect();
-        let measured = |table: &[f64]| table.iter().map(|time_s| time_s / table[top]).collect();
-        let factors = match choice.text("table_time") {
-            "measured" => choice.reals("table_time_s").chunks(ghz.len()).map(measured).collect(),
-            "proportional" => vec![ghz.iter().map(|ghz_of| ghz[top] / ghz_of).collect()],
-            _ => Vec::new(),
-        };
-        let greatest_w = busy_w.iter().map(|table| table[top]).fold(0.0, f64::max);
-        Model { busy_w, factors, idle_w: choice.real("idle_fraction") * greatest_w }
-    }
-
-    /// Classes of jobs that the tables tell apart.
-    pub fn job_classes(&self) -> usize {
-        self.busy_w.len().max(self.factors.len())
-    }
-
-    /// Power of a busy processor (W).
-    pub fn busy_w(&self, class: usize, gear: usize) -> f64 {
-        self.busy_w[class.min(self.busy_w.len() - 1)][gear]
-    }
-
-    /// Run time over that at the top gear, unless the platform says it.
-    pub fn time_factor(&self, class: usize, gear: usize) -> Option<f64> {
-        self.factors.get(class.min(self.factors.len().max(1) - 1)).map(|factors| factors[gear])
-    }
-}
-
-/// What is wrong with the tables for so many gears, in sentences that name the parameters. `betas`: how many classes the
-/// platform's `class_betas` has.
+/// Problems of the tables with a number of gears, in sentences that name the parameters. `betas`: number of classes in
+/// the platform's `class_betas`.
 pub(crate) fn problems(choice: &Choice, gears: usize, betas: Option<usize>) -> Vec<String> {
     let mut problems = Vec::new();
-    // A choice of the models leaves a table unused.
+    // Only measured run times use their table.
     let timed = choice.text("table_time") == "measured";
-    let tables = [("table_power_w", true), ("table_time_s", timed)];
-    for (name, _) in tables.into_iter().filter(|(_, used)| *used) {
+    let tables = if timed { &["table_power_w", "table_time_s"][..] } else { &["table_power_w"] };
+    for &name in tables {
         let table = choice.reals(name);
         if !table.len().is_multiple_of(gears) {
             problems.push(format!(
@@ -135,9 +108,7 @@ pub(crate) fn problems(choice: &Choice, gears: usize, betas: Option<usize>) -> V
             }
         }
     }
-    let count = |name: &str| choice.reals(name).len() / gears;
-    let mut counts = vec![("table_power_w", count("table_power_w"))];
-    counts.extend(timed.then(|| ("table_time_s", count("table_time_s"))));
+    let mut counts: Vec<_> = tables.iter().map(|&name| (name, choice.reals(name).len() / gears)).collect();
     counts.extend(betas.map(|betas| ("class_betas", betas)));
     let classes = counts.iter().map(|(_, count)| *count).max().unwrap_or(1);
     for (name, count) in counts {
@@ -177,7 +148,7 @@ mod tests {
     fn the_default_is_table_iii() {
         let choice = choice(&[]);
         assert!(problems(&choice, 7, None).is_empty());
-        let model = Model::new(&choice, &GHZ);
+        let model = model(&choice, &GHZ);
         // The paper's normalised columns, rounded to two digits.
         let time = [2.38, 1.93, 1.57, 1.35, 1.20, 1.10, 1.00];
         let power = [0.49, 0.54, 0.60, 0.70, 0.75, 0.89, 1.00];
@@ -191,9 +162,9 @@ mod tests {
 
     #[test]
     fn proportional_power_and_time_have_the_published_errors() {
-        let measured = Model::new(&choice(&[]), &GHZ);
+        let measured = model(&choice(&[]), &GHZ);
         let text = |name| (name, Value::Text("proportional".to_owned()));
-        let model = Model::new(&choice(&[text("table_power"), text("table_time")]), &GHZ);
+        let model = model(&choice(&[text("table_power"), text("table_time")]), &GHZ);
         let error = |of: &dyn Fn(&Model, usize) -> f64| {
             (0..7).map(|g| (of(&model, g) / of(&measured, g) - 1.0).abs()).sum::<f64>() / 7.0
         };
@@ -212,13 +183,13 @@ mod tests {
             ("idle_fraction", Value::Real(0.5)),
         ]);
         assert!(problems(&two, 2, None).is_empty());
-        let model = Model::new(&two, &[1.0, 2.0]);
+        let model = model(&two, &[1.0, 2.0]);
         assert_eq!((model.job_classes(), model.busy_w(1, 0), model.idle_w), (2, 3.0, 2.0));
         assert_eq!((model.time_factor(0, 0), model.time_factor(1, 0)), (Some(3.0), Some(3.0)));
     }
 
     #[test]
-    fn wrong_tables_are_named() {
+    fn the_problem_names_the_wrong_table() {
         let wrong = |set: &[(&str, Value)], gears, betas| problems(&choice(set), gears, betas).join("; ");
         assert!(wrong(&[], 6, None).contains("`table_power_w` has 7 values for 6 gears"));
         assert!(wrong(&[("table_power_w", Value::Reals(vec![2.0, 1.0]))], 2, None).contains("must not descend"));

@@ -1,37 +1,35 @@
 //! Conservative backfilling: every waiting job has a reservation.
 //!
-//! A job gets its reservation when it arrives, at the earliest hole that running jobs and the reservations before it
-//! leave. Reservations are kept between passes. When a job ends at another instant than its estimate, all are released
-//! and placed anew, one after the other in queue order, while those not yet reached hold their places: so none becomes
-//! later than it was (Mu'alem & Feitelson 2001).
+//! A job gets its reservation when it arrives: the earliest hole that running jobs and earlier reservations leave.
+//! Reservations are kept between passes. When a job ends at another instant than its estimate, all reservations are
+//! compressed: one after the other in queue order, each is released and placed again, while the others hold their
+//! places. So no reservation becomes later (Mu'alem & Feitelson 2001).
 //!
-//! A job that outlives its estimate is expected to end now, at every instant anew. A reservation whose time has passed
-//! while its procs were still held could not be kept: then all are released at once and placed anew in queue order.
-//! This is the only way in which a reservation becomes later, unless procs are put to sleep or woken: then, too, all
-//! are placed anew, on the procs that are active.
+//! A job that outlives its estimate is expected to end now, at every instant. A reservation is missed if its time has
+//! passed while its procs were still held. Then all reservations are released at once and placed again in queue order.
+//! Only this and a change of the active procs make a reservation later: after the change, all are placed again on the
+//! procs that are active.
 //!
-//! A job whose estimate is 0 reserves an instant, which keeps nobody off.
+//! A job whose estimate is 0 reserves an instant, and other jobs may be placed over it.
 //!
-//! A reservation's time need not be the end of a running job, so a timer is set for the earliest one that has not come
-//! yet. It moves when the reservations do. A job whose reservation has come but whose procs are still held does not
-//! keep later reservations from their timer.
+//! A reservation need not begin at the end of a running job. So a timer is set for the earliest reservation after now,
+//! and moved with it. A reservation whose procs are still held does not delay the timer of later ones.
 //!
-//! **Under a power cap** a reservation holds what the cap's rule lets it promise:
+//! **Under a power cap** a reservation holds the resources that the cap's rule counts:
 //!
-//! - Where starts regard watts (`admission`, `uniform`, `pdrc` that starts what fits), these are a second counted
-//!   resource. Free now is what the present cap leaves; a running job gives back at its estimated end what it counts
-//!   for at its gear. A hole must have the procs and the job's counted watts for as long as the job takes at a gear.
-//!   Gears are tried from the ceiling, the gear rule's choice, down to the lowest: the earliest start is taken, of
-//!   equal ones that of the highest gear. The gear rule sees the start that this gives for each ceiling. If there is no
-//!   hole, ever, the job has no reservation, and those behind it are placed as if it were not there.
-//! - Where they do not, only procs are reserved: for the time at the gear at which the job will start, which is the
-//!   lowest where the rule starts jobs blindly.
+//! - If starts are limited by power (`admission`, `uniform`, `pdrc` with `fitting`), watts are a second counted
+//!   resource. The free watts are those below the present cap; a running job releases its counted watts at its
+//!   estimated end. A hole must have the procs and the counted watts of the job for its duration at a gear. Gears are
+//!   tried from the ceiling (the gear rule's choice) down to the lowest: the earliest start is taken, of equal ones
+//!   that of the highest gear. The gear rule sees the resulting start for each ceiling. If there is no hole at any
+//!   time, the job has no reservation, and later jobs are placed as if it did not wait.
+//! - Otherwise only procs are reserved, for the duration at the gear of the start: the lowest one with `blind`.
 //!
-//! When its time has come, a job starts at the highest gear up to the reserved one at which the power fits. If that is
-//! a lower one, it ends later than reserved, so all others are placed anew before the next starts; if there is none, it
-//! waits. All reservations are released and placed anew, too, when the cap changes where watts are counted, and when a
-//! running job's gear has changed, or it was suspended or resumed, or still is suspended: that moves its end. So a
-//! reservation can become later under a cap.
+//! At its reservation, a job starts at the highest gear up to the reserved one at which the power fits. At a lower gear
+//! it ends later than reserved, so all others are placed again before the next start. If the power fits at no gear, the
+//! job waits. All reservations are also released and placed again when the cap changes (if watts are counted), when a
+//! running job's gear has changed, and when a job was suspended or resumed or still is suspended, because that moves
+//! its end. So a reservation can become later under a cap.
 use super::profile::Profile;
 use super::resources::{Place, ProcsAndWatts, Resources, Wanted};
 use super::rule::{Backfill, is_capped};
@@ -40,7 +38,7 @@ use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::Gears;
 use crate::batch::policy::order::Order;
-use crate::error::{SimError, Stop};
+use crate::error::{Result, SimError, Stop};
 use crate::spec::{Component, Role, SimSpec};
 
 /// Description of the rule.
@@ -49,16 +47,16 @@ pub const COMPONENT: Component = Component {
     name: "conservative",
     version: 2,
     source: "Mu'alem & Feitelson 2001",
-    doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept. Under a power cap \
-          that starts regard, watts are reserved, too; all are placed anew when the cap or a running job's gear \
+    doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept. If a power cap \
+          limits starts, watts are reserved, too; all reservations are placed again when the cap or a running job's gear \
           changes.",
     ..Component::BATCH
 };
 
-/// Without a power cap, reservations count procs alone.
+/// The rule without a power cap: reservations count procs.
 pub(in crate::batch::policy) type Conservative = Reservations<i64>;
 
-/// Under a cap, procs and watts.
+/// The rule under a power cap: reservations count procs and watts.
 pub(in crate::batch::policy) type ConservativeUnderCap = Reservations<ProcsAndWatts>;
 
 /// A waiting job's reservation.
@@ -70,23 +68,22 @@ struct Reserved<A> {
     place: Place<A>,
 }
 
-/// Waiting jobs with their reservations, and the profile that they leave.
+/// Waiting jobs with their reservations, and the profile of free resources.
 #[derive(Debug, Clone)]
 pub(in crate::batch::policy) struct Reservations<A> {
-    /// In queue order as of the last sort.
+    /// In the queue order of the last sort.
     queue: Vec<Reserved<A>>,
-    /// Arrived since the last pass.
+    /// Jobs that have arrived since the last pass.
     arrived: Vec<JobId>,
-    /// Absent if it no longer tells what running jobs leave.
+    /// `None` if the resources of running jobs have changed in another way than planned.
     profile: Option<Profile<A>>,
     /// A job has ended at another instant than its estimate.
     surprise: bool,
-    /// The reservations hold no more: procs were put to sleep or woken, or a cap has changed what is free.
+    /// The reservations are not valid: procs were put to sleep or woken, or a cap has changed the free resources.
     outdated: bool,
     /// The earliest reservation (s); infinite if no job waits.
     next_s: f64,
-    /// When the timer is due (s): at the earliest reservation that had not come at the last pass; infinite if there is
-    /// none.
+    /// Instant of the timer (s): the earliest reservation after the last pass; infinite if there is none.
     timer_s: f64,
     /// How jobs may start.
     allowance: Allowance,
@@ -96,25 +93,25 @@ pub(in crate::batch::policy) struct Reservations<A> {
     rescheduled_count: u64,
 }
 
-/// How reservations are placed anew.
+/// How all reservations are placed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Anew {
-    /// Each while the others hold their places, none later than it was.
-    OneByOne,
+enum Replan {
+    /// One by one while the others hold their places: none becomes later.
+    Compress,
     /// After all have been released.
     AllAtOnce,
-    /// On a profile that knows of none.
+    /// On a new profile without reservations.
     OnNewProfile,
 }
 
-/// What came of starting the jobs whose time had come.
+/// Result of starting the jobs whose reservations are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Started {
-    /// Those whose procs were free have started as reserved.
+    /// The jobs whose procs were free have started as reserved.
     AsReserved,
-    /// The power did not fit for one; others may have started.
+    /// The power did not fit for one job; others may have started.
     Refused,
-    /// The last one ends later than reserved.
+    /// The last job ends later than reserved.
     Longer,
 }
 
@@ -132,7 +129,7 @@ impl<A: Resources> Backfill for Reservations<A> {
         let now_s = cluster.now_s();
         if A::CAPPED {
             if now_s != ended.estimated_end_s {
-                // Which watts it gave back is known only from the machine as it is now.
+                // The released watts are known only from the present state of the machine.
                 self.profile = None;
             }
         } else if now_s < ended.estimated_end_s
@@ -143,17 +140,12 @@ impl<A: Resources> Backfill for Reservations<A> {
         self.surprise |= now_s != ended.estimated_end_s;
     }
 
-    fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        order: Order,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    fn pass<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let now_s = cluster.now_s();
         let missed = self.next_s < now_s;
         if A::CAPPED {
             self.started.clear();
-            // A suspended job's end moves on with every instant.
+            // The end of a suspended job moves with every instant.
             let moved = self.rescheduled_count != cluster.rescheduled_count() || cluster.suspended(0) > 0;
             if missed || moved {
                 self.rescheduled_count = cluster.rescheduled_count();
@@ -161,28 +153,28 @@ impl<A: Resources> Backfill for Reservations<A> {
             }
         }
         let (outdated, surprise) = (std::mem::take(&mut self.outdated), std::mem::take(&mut self.surprise));
-        let how = match () {
-            () if outdated => Some(Anew::OnNewProfile),
-            () if missed => Some(Anew::AllAtOnce),
-            () if surprise => Some(Anew::OneByOne),
+        let replan = match () {
+            () if outdated => Some(Replan::OnNewProfile),
+            () if missed => Some(Replan::AllAtOnce),
+            () if surprise => Some(Replan::Compress),
             () => None,
         };
         if self.profile.is_none() {
             self.profile = Some(self.new_profile(!outdated, cluster));
         }
         self.profile.as_mut().expect("it has just been made").trim(now_s);
-        if let Some(how) = how {
-            self.place_anew(how, order, gears, cluster)?;
+        if let Some(replan) = replan {
+            self.place_all(replan, order, gears, cluster)?;
         }
         for i in 0..self.arrived.len() {
-            self.place(i, order, gears, cluster)?;
+            self.place(self.arrived[i], order, gears, cluster)?;
         }
         self.arrived.clear();
         self.start_all_due(outdated, order, gears, cluster)?;
         self.move_timer(cluster)
     }
 
-    /// The waiting jobs, those with a reservation in queue order, then those that have just arrived.
+    /// The waiting jobs: those with a reservation in queue order, then those that have just arrived.
     fn jobs(&self) -> impl Iterator<Item = JobId> {
         self.queue.iter().map(|reserved| reserved.job).chain(self.arrived.iter().copied())
     }
@@ -202,9 +194,9 @@ impl<A: Resources> Backfill for Reservations<A> {
         &self.started
     }
 
-    /// Whether a waiting job has a reservation that was still to come at the last pass. With nothing running, too: jobs
-    /// that moved forward leave a gap before it that is closed at the next surprise only.
-    fn waits_for_reservation(&self) -> bool {
+    /// Also possible while no job runs: jobs that started early leave a gap before a reservation, which only the next
+    /// compression closes.
+    fn has_future_reservation(&self) -> bool {
         self.timer_s.is_finite()
     }
 
@@ -212,7 +204,7 @@ impl<A: Resources> Backfill for Reservations<A> {
         Reservations { allowance: self.allowance, ..Reservations::new() }
     }
 
-    /// In queue order: so the copy places their reservations.
+    /// In queue order, in which the copy places the reservations.
     fn arrivals(&self) -> Vec<JobId> {
         self.jobs().collect()
     }
@@ -234,13 +226,13 @@ impl<A: Resources> Reservations<A> {
         }
     }
 
-    /// Asks for a pass when the next reservation comes, and for none when one would have come that has moved.
-    fn move_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+    /// Moves the timer to the next reservation.
+    fn move_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let now_s = cluster.now_s();
         let timer_s = if self.next_s > now_s {
             self.next_s
         } else {
-            // Reservations that have come could not be kept; the others need not wait for them.
+            // Missed reservations do not delay the later ones.
             let starts = self.queue.iter().map(|reserved| reserved.place.start_s);
             starts.filter(|&start_s| start_s > now_s).fold(f64::INFINITY, f64::min)
         };
@@ -251,134 +243,134 @@ impl<A: Resources> Reservations<A> {
         Ok(())
     }
 
-    /// The reservations hold no more: procs were put to sleep or woken, say.
+    /// Makes all reservations invalid.
     fn forget(&mut self) {
         self.outdated = true;
         self.profile = None;
     }
 
-    /// What running jobs and procs that wake leave; `reserved`: and the reservations.
+    /// The resources that running jobs and waking procs leave; `reserved`: and the reservations.
     fn new_profile<R: Recorder>(&self, reserved: bool, cluster: &Cluster<'_, R>) -> Profile<A> {
         let mut profile = Profile::new(cluster.now_s(), A::free(cluster, &self.allowance));
         for job in cluster.running_jobs() {
-            let end_s = cluster.estimated_end_s(job).expect("it runs");
+            let end_s = cluster.estimated_end_s(job).expect("the job runs");
             profile.raise(end_s, A::held(cluster, &self.allowance, job));
         }
         for (at_s, procs) in cluster.coming(0) {
             profile.raise(at_s, A::procs(procs));
         }
         for Reserved { place, .. } in self.queue.iter().filter(|_| reserved) {
-            profile.add(place.start_s, place.start_s + place.duration_s, -place.taken);
+            profile.take(place);
         }
         profile
     }
 
-    /// What a job has that no hole is wide enough for, if it may wait without a reservation.
-    fn no_place(&self) -> Option<Place<A>> {
-        // Another cap may be wide enough; more procs will never be there.
+    /// Takes the earliest place of a job up to `latest_s`. Without one, takes `fallback`, or leaves the job without a
+    /// reservation if it may wait for another cap.
+    fn take_place<G: Gears, R: Recorder>(
+        &mut self,
+        job: JobId,
+        latest_s: f64,
+        fallback: Option<Place<A>>,
+        gears: &G,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<Place<A>> {
+        let profile = self.profile.as_mut().expect("every pass makes it first");
+        let wanted = Wanted { job, latest_s, gears, allowance: &self.allowance };
+        // Another cap may leave enough watts, but the procs of the machine do not change.
         let waits = self.allowance.limit_w.is_finite();
-        let place = Place { start_s: f64::INFINITY, duration_s: 0.0, taken: A::procs(0), gear: 0, ceiling: 0 };
-        waits.then_some(place)
+        let none = Place { start_s: f64::INFINITY, duration_s: 0.0, taken: A::procs(0), gear: 0, ceiling: 0 };
+        let place = A::place(profile, &wanted, cluster).or(fallback).or(waits.then_some(none))?;
+        profile.take(&place);
+        Some(place)
     }
 
     /// Gives a job that has just arrived its reservation.
     fn place<G: Gears, R: Recorder>(
         &mut self,
-        arrived: usize,
+        job: JobId,
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    ) -> Result<()> {
         cluster.step()?;
-        let job = self.arrived[arrived];
-        let others = self.queue.len() + self.arrived.len() - arrived - 1;
-        let no_place = self.no_place();
-        let profile = self.profile.as_mut().expect("every pass makes it first");
-        let wanted = Wanted { job, others, latest_s: f64::INFINITY, gears, allowance: &self.allowance };
-        let Some(place) = A::place(profile, &wanted, cluster).or(no_place) else {
+        let Some(place) = self.take_place(job, f64::INFINITY, None, gears, cluster) else {
             let what = format!("no hole is ever wide enough for {} procs", cluster.procs(job));
             return Err(Stop::new(SimError::Policy { now_s: cluster.now_s(), what }));
         };
-        profile.add(place.start_s, place.start_s + place.duration_s, -place.taken);
         self.next_s = self.next_s.min(place.start_s);
         self.queue.push(Reserved { key: order.key(cluster, job), job, place });
         Ok(())
     }
 
-    /// Releases all reservations and places them anew, in queue order.
-    fn place_anew<G: Gears, R: Recorder>(
+    /// Places all reservations again, in queue order.
+    fn place_all<G: Gears, R: Recorder>(
         &mut self,
-        how: Anew,
+        replan: Replan,
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    ) -> Result<()> {
         self.sort(order, cluster);
         let now_s = cluster.now_s();
-        let others = self.queue.len() + self.arrived.len() - usize::from(!self.queue.is_empty());
-        let no_place = self.no_place();
-        let profile = self.profile.as_mut().expect("every pass makes it first");
         self.next_s = f64::INFINITY;
-        if how == Anew::AllAtOnce {
-            for Reserved { place, .. } in &self.queue {
-                profile.add(place.start_s, place.start_s + place.duration_s, place.taken);
-            }
+        let profile = self.profile.as_mut().expect("every pass makes it first");
+        if replan == Replan::AllAtOnce {
+            self.queue.iter().for_each(|reserved| profile.give_back(&reserved.place));
         }
-        let one_by_one = how == Anew::OneByOne;
-        for reserved in &mut self.queue {
+        let compress = replan == Replan::Compress;
+        for at in 0..self.queue.len() {
             cluster.step()?;
-            let old = reserved.place;
-            if !one_by_one || old.start_s != now_s {
-                let latest_s = if one_by_one { old.start_s } else { f64::INFINITY };
-                if one_by_one {
-                    profile.add(old.start_s, old.start_s + old.duration_s, old.taken);
+            let Reserved { job, place: old, .. } = self.queue[at];
+            if !compress || old.start_s != now_s {
+                if let Some(profile) = self.profile.as_mut().filter(|_| compress) {
+                    profile.give_back(&old);
                 }
-                let wanted = Wanted { job: reserved.job, others, latest_s, gears, allowance: &self.allowance };
-                let found = A::place(profile, &wanted, cluster);
-                // An instant keeps nobody off: another job may have been placed over it.
+                let latest_s = if compress { old.start_s } else { f64::INFINITY };
+                // A reserved instant remains: another job may have been placed over it.
                 let instant = (old.duration_s == 0.0).then_some(old);
-                let Some(place) = found.or(instant).or(no_place) else {
-                    let what = format!("the reservation of job {} (by arrival) has no place any more", reserved.job);
+                let Some(place) = self.take_place(job, latest_s, instant, gears, cluster) else {
+                    let what = format!("the reservation of job {job} (by arrival) has no place any more");
                     return Err(Stop::new(SimError::Policy { now_s, what }));
                 };
-                profile.add(place.start_s, place.start_s + place.duration_s, -place.taken);
-                reserved.place = place;
+                self.queue[at].place = place;
             }
-            self.next_s = self.next_s.min(reserved.place.start_s);
+            self.next_s = self.next_s.min(self.queue[at].place.start_s);
         }
         Ok(())
     }
 
-    /// Starts the jobs whose reservation has come; where one is not kept because of watts, all are placed anew and the
-    /// rest is tried again. `anew`: the profile has been made in this pass and knows of no other reservations.
+    /// Starts the jobs whose reservation is due. If the power prevents a start as reserved, all reservations are placed
+    /// again, and the remaining jobs are tried again. `fresh`: the profile was made in this pass, without the
+    /// reservations of earlier passes.
     fn start_all_due<G: Gears, R: Recorder>(
         &mut self,
-        mut anew: bool,
+        mut fresh: bool,
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        // Under a cap the first of the queue is asked for after the pass.
+    ) -> Result<()> {
+        // Under a cap, the first job of the queue is asked for after the pass.
         if A::CAPPED || self.next_s <= cluster.now_s() {
             self.sort(order, cluster);
         }
         while self.next_s <= cluster.now_s() {
             match self.start_due(cluster)? {
                 Started::AsReserved => break,
-                // On a new profile only a job that outlives its estimate keeps watts that were promised.
-                Started::Refused if anew => break,
+                // On a fresh profile, the missing watts are those of a job that outlives its estimate.
+                Started::Refused if fresh => break,
                 Started::Refused | Started::Longer => {
                     self.profile = Some(self.new_profile(false, cluster));
-                    self.place_anew(Anew::OnNewProfile, order, gears, cluster)?;
-                    anew = true;
+                    self.place_all(Replan::OnNewProfile, order, gears, cluster)?;
+                    fresh = true;
                 }
             }
         }
         Ok(())
     }
 
-    /// Starts the jobs whose reservation has come and whose procs are free, up to one that ends later than reserved.
-    fn start_due<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<Started, Stop> {
+    /// Starts the jobs whose reservation is due and whose procs are free, up to one that ends later than reserved.
+    fn start_due<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<Started> {
         let now_s = cluster.now_s();
         self.next_s = f64::INFINITY;
         let mut kept = 0;
@@ -406,7 +398,7 @@ impl<A: Resources> Reservations<A> {
         Ok(outcome)
     }
 
-    /// Establishes the queue order. Arrivals are appended, so FCFS needs nothing.
+    /// Sorts the queue. Arrivals are appended, which is the order of FCFS.
     fn sort<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
         if order.is_fcfs() {
             return;

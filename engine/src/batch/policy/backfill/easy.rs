@@ -1,14 +1,14 @@
-//! FCFS and EASY backfilling: one pass over a [`Queue`].
+//! EASY backfilling: one pass over a [`Queue`].
 //!
-//! A pass skips what provably cannot start. Between two completions nothing improves for a waiting job: free procs and
-//! the extra procs only shrink, the shadow time stays (jobs started since end by it or run on extra procs), and the
-//! clock moves towards it. So after arrivals alone only the new jobs are looked at, with the shadow of the last sweep;
-//! it is computed when the first candidate needs it.
+//! A pass skips jobs that provably cannot start. Between two completions, no waiting job gets a better chance: free
+//! procs and extra procs only decrease, the shadow time stays (jobs that have started since end by it or run on extra
+//! procs), and the clock moves towards it. So after arrivals alone, only the new jobs are considered, with the shadow
+//! of the last sweep. The shadow is computed when the first candidate needs it.
 //!
-//! A completion gives procs back, but no job more time: the shadow can only come nearer, and the clock has moved on. A
-//! job that was refused although there were procs enough stays refused, unless extra procs take it; only jobs that need
-//! more procs than were free then are looked at. What was found is worth nothing under a head with a later shadow, or
-//! once the shadow has passed (jobs that outlive their estimates).
+//! A completion releases procs, but gives no job more time: the shadow time can only become earlier, and the clock has
+//! advanced. A job that was refused although enough procs were free stays refused, unless extra procs admit it. So only
+//! jobs are considered that need more procs than were free then. These results do not hold under a head with a later
+//! shadow time, or once the shadow time has passed (jobs that outlive their estimates).
 
 pub(in crate::batch::policy) use super::easy_under_cap::EasyUnderCap;
 use super::queue::{Queue, Reach};
@@ -75,7 +75,7 @@ impl Backfill for EasyQueue {
         gears: &G,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<(), Stop> {
-        // The hot one: the order is a constant, so that its branches fold away.
+        // The hot path: a constant order, so that the compiler removes its branches.
         if order.is_fcfs() {
             self.easy.pass(&mut self.queue, Order::Fcfs, gears, cluster)
         } else {
@@ -108,27 +108,27 @@ struct Easy {
     /// Whether jobs may overtake on procs that the head leaves free.
     extra_procs: bool,
     releases: Releases,
-    /// The reservation of the head, if it was needed since the last completion.
+    /// The reservation of the head, if a pass has needed it since the last completion.
     shadow: Option<Shadow>,
-    /// The head itself and everything behind it have to be looked at again.
+    /// The head and all jobs behind it must be considered again.
     stale: bool,
-    /// Positions of the queue before this have been looked at.
+    /// Positions of the queue before this one have been considered.
     swept: usize,
-    /// Why those of them that wait behind the head could not start.
+    /// Why the considered jobs behind the head could not start.
     refused: Refused,
-    /// Procs of jobs that have ended since, though they were expected to outlive the reservation: by so many the extra
-    /// procs can have grown, since a reservation that comes nearer has no more of them.
+    /// Procs of jobs that have ended since then, but were expected to outlive the reservation. The extra procs can have
+    /// grown by this number at most, because an earlier reservation has no more of them.
     gained: u32,
     /// Free procs after the last pass.
     free: u32,
-    /// The reserved head with the gear chosen for it, unless its gear is renewed.
+    /// The reserved head with its chosen gear, unless the gear is chosen at each pass.
     reserved: Option<(JobId, u8)>,
     /// A job has ended before its estimate since the last pass.
     early_end: bool,
 }
 
-/// What the last look at the waiting jobs found: each that needs at most `free` procs needs more than `extra`, and would
-/// end too late for a head that is to start at `until_s`.
+/// Result of the last sweep over the waiting jobs: each job that needs at most `free` procs needs more than `extra`,
+/// and would end too late for a head with a reservation at `until_s`.
 #[derive(Debug, Clone, Copy)]
 struct Refused {
     free: u32,
@@ -141,11 +141,11 @@ struct Refused {
 const NO_JOB: JobId = JobId::MAX;
 
 impl Refused {
-    /// No look has been taken, or the one that was says nothing any more.
+    /// There was no sweep, or its result is invalid.
     const NOTHING: Refused = Refused { free: 0, extra: 0, until_s: f64::NEG_INFINITY, head: NO_JOB };
 
     /// No waiting job behind the head needs at most `free` procs.
-    fn nobody(free: u32) -> Refused {
+    fn no_jobs(free: u32) -> Refused {
         Refused { free, extra: free, until_s: f64::INFINITY, head: NO_JOB }
     }
 
@@ -154,8 +154,7 @@ impl Refused {
         self.until_s > f64::NEG_INFINITY
     }
 
-    /// Whether the head cannot have to start later than at `until_s`: its own reservation only moves forward, unless it
-    /// has passed.
+    /// Whether the reservation of the head is not later than `until_s`: it only becomes earlier, unless it has passed.
     #[inline]
     fn holds(&self, head: JobId, now_s: f64) -> bool {
         self.until_s == f64::INFINITY || (self.head == head && now_s <= self.until_s)
@@ -173,7 +172,7 @@ impl Easy {
         Easy { extra_procs, stale: true, ..Easy::default() }
     }
 
-    /// Procs have been put to sleep or woken, or have finished waking: what was found says nothing any more.
+    /// Procs have been put to sleep or woken, or have finished waking: results of earlier passes are invalid.
     fn procs_changed(&mut self) {
         self.stale = true;
         self.shadow = None;
@@ -185,11 +184,11 @@ impl Easy {
         self.stale = true;
     }
 
-    /// The rule for a copy of the cluster, as if nothing had been looked at yet.
+    /// The rule for a copy of the cluster, without results of earlier passes.
     fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Easy {
         let mut easy = Easy::new(self.extra_procs);
         for job in copy.running_jobs() {
-            let end_s = copy.estimated_end_s(job).expect("it runs");
+            let end_s = copy.estimated_end_s(job).expect("the job runs");
             easy.releases.add(job, copy.procs(job), end_s, |_| true);
         }
         easy.reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
@@ -216,7 +215,7 @@ impl Easy {
         self.early_end |= now_s < ended.estimated_end_s;
     }
 
-    /// Whether a pass could do no more than note that new jobs do not fit; then it is done.
+    /// Whether no new job can start, and no other has to be considered. If so, the new jobs are marked as considered.
     #[inline]
     fn refuses_all<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> bool {
         let same = !self.stale & (queue.head() < self.swept) & (cluster.free(0) == self.free);
@@ -243,7 +242,8 @@ impl Easy {
         let again = self.stale || queue.head() >= self.swept || free != self.free;
         if again {
             if order.changes() || free < self.free {
-                // Other places, or procs that went away: what was found says nothing.
+                // The places in the queue have changed, or there are fewer procs: results of earlier passes are
+                // invalid.
                 self.refused = Refused::NOTHING;
             }
             queue.sort(order, cluster);
@@ -258,7 +258,7 @@ impl Easy {
             self.reserve_head(queue, gears, cluster)?;
         }
         if queue.len() <= 1 {
-            self.refused = Refused::nobody(cluster.free(0));
+            self.refused = Refused::no_jobs(cluster.free(0));
             self.gained = 0;
         } else if again || queue.end() > self.swept || !self.refused.is_known() {
             self.sweep(queue, gears, cluster, again)?;
@@ -290,13 +290,13 @@ impl Easy {
             let end_s = cluster.start(job, gear, false)?;
             self.releases.add(job, procs, end_s, |job| cluster.is_running(job));
             queue.pop_head();
-            // It started without regard to the reservation of a head that it came before.
+            // The job started without regard to the reservation of an earlier head.
             self.refused.head = NO_JOB;
         }
         Ok(())
     }
 
-    /// Chooses the gear of a head that has to wait, for its reservation, unless it has one.
+    /// Chooses the gear of a waiting head for its reservation, unless it has a gear.
     fn reserve_head<G: Gears, R: Recorder>(
         &mut self,
         queue: &Queue,
@@ -317,7 +317,8 @@ impl Easy {
         Ok(())
     }
 
-    /// Looks once, in order, at the jobs behind the head that may start; `again`: at those that were refused, too.
+    /// Considers each job behind the head that may start, once and in queue order; `again`: also those that were
+    /// refused.
     #[inline]
     fn sweep<G: Gears, R: Recorder>(
         &mut self,
@@ -330,12 +331,12 @@ impl Easy {
         let (behind, end) = (queue.head() + 1, queue.end());
         let head = queue.job(queue.head());
         let refused = self.refused;
-        // Positions before `fresh` have been looked at, and are again from `behind` on.
+        // Positions before `fresh` have been considered.
         let fresh = if refused.is_known() { self.swept.max(behind) } else { behind };
         let mut first = if again { behind } else { fresh };
-        // Where there are new jobs, what is known of the others cannot spare them a look.
+        // With new jobs, the result of the last sweep excludes no job.
         let known = fresh == end;
-        // The shadow is worth computing only for someone.
+        // The shadow is computed only if there is a candidate.
         if self.shadow.is_none() {
             let reach = if refused.holds(head, now_s) {
                 let extra = refused.extra.saturating_add(self.gained);
@@ -364,20 +365,20 @@ impl Easy {
         Ok(())
     }
 
-    /// What a job must be like to have a chance while the last reservation bounds the next.
+    /// Conditions of a candidate while the last reservation bounds the next one.
     #[inline]
     fn reach<R: Recorder>(&self, floor: u32, cluster: &Cluster<'_, R>) -> Reach {
         let extra = if self.extra_procs { self.refused.extra.saturating_add(self.gained) } else { 0 };
         Reach { floor, free: cluster.free(0), extra, now_s: cluster.now_s(), until_s: self.refused.until_s }
     }
 
-    /// Refused jobs that need no more procs than this cannot start with at most so many extra procs.
+    /// Procs up to which refused jobs cannot start with at most `extra` extra procs.
     #[inline]
     fn floor(&self, refused: Refused, extra: u32) -> u32 {
         if self.extra_procs && extra > refused.extra { refused.free.min(refused.extra) } else { refused.free }
     }
 
-    /// Starts the jobs from a position on that may overtake; those that need at most `floor` procs may not.
+    /// Starts the jobs from a position on that may overtake; jobs of at most `floor` procs may not.
     #[inline]
     fn overtake<G: Gears, R: Recorder>(
         &mut self,

@@ -1,28 +1,26 @@
-//! Waiting jobs in a list, for rules written for clarity, not for speed: under a power cap, and rules that have no fast code.
+//! Waiting jobs in a list, for rules that are written for clarity instead of speed, such as rules under a power cap.
 use super::rule::Backfill;
 use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::{Candidate, Gears};
 use crate::batch::policy::order::Order;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::SimSpec;
 
 /// A backfilling rule that starts jobs of a [`List`].
-pub(in crate::batch::policy) trait ListRule: Clone {
-    /// The rule of a spec on a machine. None: another type of the file is for the spec.
-    fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;
+pub(in crate::batch::policy) trait ListRule: Clone + Default {
+    /// The rule of a spec; by default one without parameters. `None`: another type of the file is for the spec.
+    fn of(_: &SimSpec) -> Option<Self> {
+        Some(Self::default())
+    }
 
-    /// A scheduling pass over the list, which is in order: [`List::start`] starts jobs, [`List::leave`] ends a sweep.
+    /// A scheduling pass over the list, which is in queue order: [`List::start`] starts jobs, [`List::remove_started`]
+    /// ends a sweep.
     ///
     /// # Errors
-    /// Those of the decisions and of [`Cluster::step`], passed on.
-    fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        list: &mut List,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop>;
+    /// Those of the decisions and of [`Cluster::step`].
+    fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()>;
 }
 
 /// A list with its rule.
@@ -33,8 +31,8 @@ pub(in crate::batch::policy) struct Listed<T> {
 }
 
 impl<T: ListRule> Backfill for Listed<T> {
-    fn of(spec: &SimSpec, machine: &Machine) -> Option<Listed<T>> {
-        T::of(spec, machine).map(|rule| Listed { list: List::new(Allowance::ANY), rule })
+    fn of(spec: &SimSpec, _: &Machine) -> Option<Listed<T>> {
+        T::of(spec).map(|rule| Listed { list: List::new(Allowance::ANY), rule })
     }
 
     fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
@@ -43,12 +41,7 @@ impl<T: ListRule> Backfill for Listed<T> {
         self.list.waiting.insert(at, Waiting { key, job, procs: cluster.procs(job) });
     }
 
-    fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        order: Order,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    fn pass<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         self.list.started.clear();
         if order.changes() {
             self.list.sort(order, cluster);
@@ -76,30 +69,30 @@ impl<T: ListRule> Backfill for Listed<T> {
 /// A waiting job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
-    /// Its key in the order.
+    /// Sort key of the queue order.
     key: f64,
     pub(super) job: JobId,
     pub(super) procs: u32,
 }
 
-/// Waiting jobs, simply kept.
+/// The waiting jobs.
 #[derive(Debug, Clone)]
 pub(in crate::batch::policy) struct List {
-    /// In order.
+    /// In queue order.
     waiting: Vec<Waiting>,
     allowance: Allowance,
-    /// Started in the last pass, with their ceilings.
+    /// Jobs that the last pass started, with their ceilings.
     started: Vec<(JobId, u8)>,
-    /// Positions of the jobs that a sweep of the list has started: they leave it together.
-    gone: Vec<usize>,
+    /// Positions of the jobs that the present sweep has started; they are removed together.
+    started_at: Vec<usize>,
 }
 
-/// What starting jobs must fit in now.
+/// Power and procs that starting jobs may take now.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
-    /// Power that they may add (W).
+pub(super) struct Headroom {
+    /// Power that starting jobs may add (W).
     pub(super) left_w: f64,
-    /// No wider job can start, whatever its gear.
+    /// Procs: no wider job can start at any gear.
     pub(super) widest: u32,
 }
 
@@ -113,10 +106,10 @@ pub(super) struct Start {
 
 impl List {
     fn new(allowance: Allowance) -> List {
-        List { waiting: Vec::new(), allowance, started: Vec::new(), gone: Vec::new() }
+        List { waiting: Vec::new(), allowance, started: Vec::new(), started_at: Vec::new() }
     }
 
-    /// The waiting jobs in order, those with them that have started and not left.
+    /// The waiting jobs in queue order, with those that have started and not been removed.
     pub(super) fn waiting(&self) -> &[Waiting] {
         &self.waiting
     }
@@ -133,80 +126,79 @@ impl List {
         self.waiting.sort_unstable_by(|a, b| a.key.total_cmp(&b.key).then(a.job.cmp(&b.job)));
     }
 
-    /// Starts the job at a position, which it keeps until [`List::leave`].
+    /// Starts the job at a position. Positions stay the same until [`List::remove_started`].
     pub(super) fn start<R: Recorder>(
         &mut self,
         at: usize,
         start: Start,
         overtook: bool,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    ) -> Result<()> {
         let job = self.waiting[at].job;
         cluster.start(job, start.gear, overtook)?;
         self.started.push((job, start.ceiling));
-        self.gone.push(at);
+        self.started_at.push(at);
         Ok(())
     }
 
-    /// The jobs that have started leave the list.
-    pub(super) fn leave(&mut self) {
-        if self.gone.is_empty() {
+    /// Removes the jobs that have started from the list.
+    pub(super) fn remove_started(&mut self) {
+        if self.started_at.is_empty() {
             return;
         }
-        self.gone.sort_unstable();
-        let (mut gone, mut at) = (self.gone.iter().peekable(), 0);
+        self.started_at.sort_unstable();
+        let (mut started_at, mut at) = (self.started_at.iter().peekable(), 0);
         self.waiting.retain(|_| {
-            let stays = gone.next_if(|&&gone| gone == at).is_none();
+            let waits = started_at.next_if(|&&started| started == at).is_none();
             at += 1;
-            stays
+            waits
         });
-        self.gone.clear();
+        self.started_at.clear();
     }
 
-    /// Waiting jobs without the one that is looked at.
+    /// Number of waiting jobs besides the one that a rule considers.
     pub(super) fn others(&self) -> usize {
-        self.waiting.len() - self.gone.len() - 1
+        self.waiting.len() - self.started_at.len() - 1
     }
 
-    pub(super) fn room<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Room {
+    pub(super) fn headroom<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Headroom {
         let left_w = self.allowance.left_w(cluster);
         let class = &cluster.machine().classes[0];
         let gears = std::iter::once(&class.gears).chain(&class.more_job_classes).flatten();
         let least_w = gears.map(|gear| gear.busy_w - class.idle_w).fold(f64::INFINITY, f64::min);
-        // One more than the quotient: its rounding must not keep anybody out. The conversion keeps to the range.
+        // One more than the quotient, so that its rounding excludes no job. The conversion saturates.
         let carried = if least_w > 0.0 { (left_w / least_w + 1.0) as u32 } else { u32::MAX };
-        Room { left_w, widest: cluster.free(0).min(carried) }
+        Headroom { left_w, widest: cluster.free(0).min(carried) }
     }
 
-    /// How a job can start now, whatever it delays.
+    /// How a job can start now, without regard to reservations.
     pub(super) fn fitting<G: Gears, R: Recorder>(
         &self,
         job: JobId,
-        room: &Room,
+        headroom: &Headroom,
         gears: &G,
         cluster: &Cluster<'_, R>,
     ) -> Option<Start> {
         let ceiling = gears.at(Candidate::new(cluster, job), cluster.now_s(), self.others());
-        let gear = self.allowance.gear(cluster, job, ceiling, room.left_w)?;
+        let gear = self.allowance.gear(cluster, job, ceiling, headroom.left_w)?;
         Some(Start { gear, ceiling })
     }
 
-    /// Starts jobs in order until one does not fit.
+    /// Starts jobs in queue order until one does not fit.
     pub(super) fn start_in_order<G: Gears, R: Recorder>(
         &mut self,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    ) -> Result<()> {
         let mut at = 0;
         while let Some(&Waiting { job, procs, .. }) = self.waiting.get(at)
             && procs <= cluster.free(0)
-            && let room = self.room(cluster)
-            && let Some(start) = self.fitting(job, &room, gears, cluster)
+            && let Some(start) = self.fitting(job, &self.headroom(cluster), gears, cluster)
         {
             self.start(at, start, false, cluster)?;
             at += 1;
         }
-        self.leave();
+        self.remove_started();
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
-//! Which waiting jobs may overtake the head of the queue.
+//! Backfilling rules: which waiting jobs may overtake the head of the queue.
 //!
-//! A backfilling rule is a file with its description and a [`Backfill`], or a [`ListRule`](list::ListRule) where speed does
-//! not matter; the list below registers it. A file may have a second type for the same rule under a power cap.
+//! A backfilling rule is a file with its description and a [`Backfill`], or a [`ListRule`](list::ListRule) if speed
+//! does not matter; the list below registers it. A file may have a second type for the same rule under a power cap.
 pub mod conservative;
 pub mod easy;
 mod easy_under_cap;
@@ -21,13 +21,13 @@ use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::Gears;
 use crate::batch::policy::order::Order;
 use crate::batch::policy::rules::rules;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::{Role, SimSpec};
 use rule::Backfill;
 
 rules! { $
-    /// Waiting jobs under the chosen backfilling rule.
-    pub(super) enum Waiting {
+    /// The chosen backfilling rule, with the waiting jobs.
+    pub(super) enum BackfillRule {
         none: InOrder | InOrderUnderCap,
         easy: EasyQueue | EasyUnderCap,
         within_priority: WithinPriority,
@@ -36,21 +36,21 @@ rules! { $
     }
 }
 
-impl Waiting {
-    /// The rule of a spec on a machine, with nobody waiting; none if this folder does not have it.
-    pub(super) fn of(spec: &SimSpec, machine: &Machine) -> Option<Waiting> {
+impl BackfillRule {
+    /// The rule of a spec on a machine, without waiting jobs; `None` if this folder does not have it.
+    pub(super) fn of(spec: &SimSpec, machine: &Machine) -> Option<BackfillRule> {
         chosen!(spec.choice(Role::Backfill).component(), (spec, machine))
     }
 
     /// No backfilling.
-    pub(super) fn in_order(machine: &Machine) -> Waiting {
-        Waiting::InOrder(none::InOrder::new(machine))
+    pub(super) fn in_order(machine: &Machine) -> BackfillRule {
+        BackfillRule::InOrder(none::InOrder::new(machine))
     }
 
     #[inline(always)]
     pub(super) fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
-        // A branch of its own, here and below: the most common rule is not reached through a table of jumps.
-        if let Waiting::EasyQueue(easy) = self {
+        // Here and below, the most common rule has a branch of its own and needs no jump table.
+        if let BackfillRule::EasyQueue(easy) = self {
             return easy.submitted(order, cluster, job);
         }
         each!(self, rule => rule.submitted(order, cluster, job));
@@ -58,7 +58,7 @@ impl Waiting {
 
     #[inline(always)]
     pub(super) fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
-        if let Waiting::EasyQueue(easy) = self {
+        if let BackfillRule::EasyQueue(easy) = self {
             return easy.ended(cluster, ended);
         }
         each!(self, rule => rule.ended(cluster, ended));
@@ -75,14 +75,14 @@ impl Waiting {
         order: Order,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        if let Waiting::EasyQueue(easy) = self {
+    ) -> Result<()> {
+        if let BackfillRule::EasyQueue(easy) = self {
             return easy.pass(order, gears, cluster);
         }
         each!(self, rule => rule.pass(order, gears, cluster))
     }
 
-    /// The waiting jobs, in no order that matters.
+    /// The waiting jobs, in any order.
     pub(super) fn jobs(&self) -> Vec<JobId> {
         each!(self, rule => rule.jobs().collect())
     }
@@ -113,12 +113,12 @@ impl Waiting {
         each!(self, rule => rule.started())
     }
 
-    pub(super) fn waits_for_reservation(&self) -> bool {
-        each!(self, rule => rule.waits_for_reservation())
+    pub(super) fn has_future_reservation(&self) -> bool {
+        each!(self, rule => rule.has_future_reservation())
     }
 
     /// The rule for a copy of the cluster, with the same jobs waiting.
-    pub(super) fn fork<R: Recorder>(&self, order: Order, copied: &Copied, copy: &Cluster<'_, R>) -> Waiting {
+    pub(super) fn fork<R: Recorder>(&self, order: Order, copied: &Copied, copy: &Cluster<'_, R>) -> BackfillRule {
         let mut fork = same!(self, rule => rule.fork(copied, copy));
         let jobs = each!(self, rule => rule.arrivals());
         for job in jobs.into_iter().filter_map(|job| copied.number(job)) {

@@ -6,7 +6,7 @@ use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::gear::{Candidate, Gears};
 use crate::batch::policy::order::Order;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::{Component, Role, SimSpec};
 
 /// Description of the rule.
@@ -38,12 +38,7 @@ impl Backfill for InOrder {
         self.0.insert(order, cluster, job);
     }
 
-    fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        order: Order,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    fn pass<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let queue = &mut self.0;
         queue.sort(order, cluster);
         while queue.len() > 0 && queue.procs(queue.head()) <= cluster.free(0) {
@@ -65,24 +60,19 @@ impl Backfill for InOrder {
     }
 }
 
-/// The same under a power cap.
+/// [`InOrder`] under a power cap.
 pub(in crate::batch::policy) type InOrderUnderCap = Listed<UnderCap>;
 
 /// Jobs start in order until one does not fit the procs or the power.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct UnderCap;
 
 impl ListRule for UnderCap {
-    fn of(spec: &SimSpec, _: &Machine) -> Option<UnderCap> {
+    fn of(spec: &SimSpec) -> Option<UnderCap> {
         is_capped(spec).then_some(UnderCap)
     }
 
-    fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        list: &mut List,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         list.start_in_order(gears, cluster)
     }
 }

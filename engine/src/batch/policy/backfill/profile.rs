@@ -1,10 +1,10 @@
-//! What is free over future time, as running jobs and reservations leave it.
+//! Free resources over future time: those that running jobs and reservations leave.
 use std::fmt::Debug;
 use std::ops::{AddAssign, Neg};
 
-/// An amount of what is counted: procs, or procs and watts.
+/// An amount of counted resources: procs, or procs and watts.
 pub(crate) trait Amount: Copy + Debug + PartialEq + AddAssign + Neg<Output = Self> {
-    /// Whether so much is enough for a need.
+    /// Whether the amount is enough for a need.
     fn covers(self, need: Self) -> bool;
 }
 
@@ -16,7 +16,7 @@ impl Amount for i64 {
     }
 }
 
-/// From this instant on, so much is free.
+/// The free amount from an instant on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Point<A> {
     at_s: f64,
@@ -26,7 +26,7 @@ struct Point<A> {
 /// A step function from the present to infinity.
 #[derive(Debug, Clone)]
 pub(crate) struct Profile<A> {
-    /// Ascending; the first is at or before the present, the last holds for ever.
+    /// Ascending by time; the first is at or before the present, the last holds for ever.
     points: Vec<Point<A>>,
 }
 
@@ -35,7 +35,7 @@ impl<A: Amount> Profile<A> {
         Profile { points: vec![Point { at_s: now_s, free }] }
     }
 
-    /// Forgets the past.
+    /// Removes the points that have passed.
     pub(crate) fn trim(&mut self, now_s: f64) {
         let past = self.points.partition_point(|p| p.at_s <= now_s);
         if past > 1 {
@@ -43,11 +43,11 @@ impl<A: Amount> Profile<A> {
         }
     }
 
-    /// The earliest start in `[now_s, latest_s]` from which `need` is free for `duration_s`. A duration of 0 needs it
-    /// at its instant.
+    /// The earliest start in `[now_s, latest_s]` from which `need` is free for `duration_s`. With a duration of 0,
+    /// `need` must be free at the start.
     pub(crate) fn earliest(&self, now_s: f64, latest_s: f64, need: A, duration_s: f64) -> Option<f64> {
         let mut start_s = now_s;
-        // Whether everything from `start_s` to the present point is free.
+        // Whether `need` is free from `start_s` to the point of the iteration.
         let mut open = false;
         for (i, point) in self.points.iter().enumerate() {
             if !point.free.covers(need) {
@@ -69,7 +69,7 @@ impl<A: Amount> Profile<A> {
         None
     }
 
-    /// So much more is free from an instant on.
+    /// `more` becomes free from an instant on.
     pub(crate) fn raise(&mut self, from_s: f64, more: A) {
         let from = self.cut(from_s.max(self.points[0].at_s));
         for point in &mut self.points[from..] {
@@ -77,7 +77,7 @@ impl<A: Amount> Profile<A> {
         }
     }
 
-    /// So much more (or less) is free in `[from_s, until_s)`.
+    /// Adds to the free amount in `[from_s, until_s)`.
     pub(crate) fn add(&mut self, from_s: f64, until_s: f64, delta: A) {
         let from_s = from_s.max(self.points[0].at_s);
         if until_s <= from_s {
@@ -88,17 +88,12 @@ impl<A: Amount> Profile<A> {
         for point in &mut self.points[first..last] {
             point.free += delta;
         }
-        // The ends may have become no steps at all.
+        // The amounts on both sides of an end may have become equal.
         self.join(last);
         self.join(first);
     }
 
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.points.len()
-    }
-
-    /// Position of the point at an instant, made if there is none.
+    /// Position of the point at an instant, which is inserted if there is none.
     fn cut(&mut self, at_s: f64) -> usize {
         let at = self.points.partition_point(|p| p.at_s < at_s);
         if self.points.get(at).is_none_or(|p| p.at_s != at_s) {
@@ -108,6 +103,7 @@ impl<A: Amount> Profile<A> {
         at
     }
 
+    /// Removes a point that is no step.
     fn join(&mut self, at: usize) {
         if at > 0 && at < self.points.len() && self.points[at - 1].free == self.points[at].free {
             self.points.remove(at);
@@ -120,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_earliest_hole() {
+    fn the_earliest_hole_is_found() {
         let mut profile = Profile::new(0.0, 10);
         profile.add(0.0, 100.0, -6); // 4 free until 100
         profile.add(50.0, 80.0, -4); // none free from 50 to 80
@@ -133,17 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn adding_and_taking_back_leaves_no_steps() {
+    fn adding_and_subtracting_the_same_amount_leaves_no_steps() {
         let mut profile = Profile::new(0.0, 10);
         profile.add(5.0, 9.0, -3);
         profile.add(7.0, 12.0, -3);
-        assert_eq!(profile.len(), 5);
+        assert_eq!(profile.points.len(), 5);
         profile.add(7.0, 12.0, 3);
         profile.add(5.0, 9.0, 3);
-        assert_eq!(profile.len(), 1);
+        assert_eq!(profile.points.len(), 1);
         profile.add(5.0, 9.0, -3);
         profile.trim(6.0);
         assert_eq!(profile.earliest(6.0, f64::INFINITY, 8, 1.0), Some(9.0));
-        assert_eq!(profile.len(), 2);
+        assert_eq!(profile.points.len(), 2);
     }
 }

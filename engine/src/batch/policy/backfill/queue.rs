@@ -1,13 +1,13 @@
-//! The waiting queue of FCFS and EASY: positions in the order of the policy.
+//! The waiting queue of `none` and `easy`: jobs at positions, in queue order.
 //!
-//! The sweep of EASY looks at many jobs and starts few. It reads narrow copies of processor counts and estimates, four
+//! The sweep of EASY considers many jobs and starts few. It reads narrow copies of processor counts and estimates, four
 //! at a time, and the exact values only of jobs that may start by the narrow ones. Ties of every order are broken by
 //! arrival, which is the job's index.
 
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::policy::order::Order;
 
-/// A job that waits, or has waited ([`GONE`]).
+/// A job that waits, or has started ([`STARTED`]).
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     job: JobId,
@@ -15,11 +15,11 @@ struct Waiting {
     estimate_s: f64,
 }
 
-/// Jobs that are looked at at a time: so many numbers of 16 bits are in one word.
+/// Jobs that are compared at a time: a word has this number of 16-bit numbers.
 const LANES: usize = 4;
 
-/// Narrow copies of the procs and estimates of [`LANES`] consecutive jobs, the first in the lowest bits. The highest bit
-/// of every number is free, so that one subtraction of words compares all of them.
+/// Narrow copies of the procs and estimates of [`LANES`] consecutive jobs, the first in the lowest bits. The highest
+/// bit of every number is free, so that one subtraction of words compares all of them.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     procs: u64,
@@ -29,13 +29,13 @@ struct Block {
 /// The highest bit of each lane.
 const TOPS: u64 = 0x8000_8000_8000_8000;
 
-/// A number in every lane.
+/// A word with a number in every lane.
 #[inline]
 fn broadcast(number: u16) -> u64 {
     u64::from(number) * 0x0001_0001_0001_0001
 }
 
-/// A number in one lane, those of the others kept.
+/// Sets the number in one lane.
 #[inline]
 fn set(word: &mut u64, at: usize, number: u16) {
     let shift = at % LANES * 16;
@@ -47,17 +47,17 @@ fn get(word: u64, at: usize) -> u16 {
     (word >> (at % LANES * 16)) as u16
 }
 
-/// Narrow procs of nobody: more than can ever be free.
-const NOBODY: u16 = 0x7fff;
+/// Narrow procs of no job: more than can be free.
+const NO_JOB: u16 = 0x7fff;
 
-/// In place of the procs of a job that has started: fits nowhere.
-const GONE: u32 = u32::MAX;
+/// Procs in place of a started job's: more than can be free.
+const STARTED: u32 = u32::MAX;
 
 /// Waiting jobs in the order of the policy.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
     waiting: Vec<Waiting>,
-    /// Narrow copies of `waiting`; behind its end, [`NOBODY`].
+    /// Narrow copies of `waiting`; behind its end, [`NO_JOB`].
     blocks: Vec<Block>,
     /// Bits that processor counts lose in their narrow copies.
     procs_shift: u32,
@@ -65,36 +65,36 @@ pub(crate) struct Queue {
     keys: Vec<f64>,
     /// Position of the first waiting job; those before it have started.
     head: usize,
-    /// Positions behind the head whose job has started: their procs are [`GONE`].
-    gone: usize,
-    /// Used while sorting.
+    /// Number of positions behind the head whose job has started.
+    started: usize,
+    /// Buffer for sorting.
     scratch: Vec<(f64, Waiting)>,
 }
 
 impl Queue {
-    /// An empty queue of jobs that need at most so many procs.
+    /// An empty queue for jobs of at most `procs_max` procs.
     pub(crate) fn new(procs_max: u32) -> Queue {
         let bits = u32::BITS - procs_max.leading_zeros();
         Queue {
             waiting: Vec::new(),
             blocks: Vec::new(),
-            // 14 bits are left, so that every narrow count is less than that of NOBODY.
+            // 14 bits remain, so that every narrow count is less than NO_JOB.
             procs_shift: bits.saturating_sub(14),
             keys: Vec::new(),
             head: 0,
-            gone: 0,
+            started: 0,
             scratch: Vec::new(),
         }
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.waiting.len() - self.head - self.gone
+        self.waiting.len() - self.head - self.started
     }
 
-    /// The jobs in order.
+    /// The jobs in queue order.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = JobId> {
-        self.waiting[self.head..].iter().filter(|waiting| waiting.procs != GONE).map(|waiting| waiting.job)
+        self.waiting[self.head..].iter().filter(|waiting| waiting.procs != STARTED).map(|waiting| waiting.job)
     }
 
     /// Position of the first job; there is one only if [`Queue::len`] is not 0.
@@ -118,13 +118,13 @@ impl Queue {
         self.waiting[at].estimate_s
     }
 
-    /// Puts an arriving job at its place and returns its position.
+    /// Inserts an arriving job and returns its position.
     #[inline(always)]
     pub(crate) fn insert<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) -> usize {
         let waiting = Waiting { job, procs: cluster.procs(job), estimate_s: cluster.estimate_s(job) };
         let end = self.waiting.len();
         if end == self.blocks.len() * LANES {
-            self.blocks.push(Block { procs: broadcast(NOBODY), seconds: 0 });
+            self.blocks.push(Block { procs: broadcast(NO_JOB), seconds: 0 });
         }
         if order.is_fcfs() {
             self.waiting.push(waiting);
@@ -139,7 +139,7 @@ impl Queue {
         at
     }
 
-    /// Sorts anew, for orders whose keys change with time.
+    /// Sorts the queue if the keys of the order change with time.
     #[inline]
     pub(crate) fn sort<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
         if order.changes() {
@@ -162,9 +162,9 @@ impl Queue {
     #[inline]
     pub(crate) fn pop_head(&mut self) {
         self.head += 1;
-        while self.gone > 0 && self.waiting[self.head].procs == GONE {
+        while self.started > 0 && self.waiting[self.head].procs == STARTED {
             self.head += 1;
-            self.gone -= 1;
+            self.started -= 1;
         }
         if self.head == self.waiting.len() {
             self.truncate(0);
@@ -178,14 +178,14 @@ impl Queue {
         self.waiting.len()
     }
 
-    /// Whether the job at a position may overtake by `reach`.
+    /// Whether the job at a position may overtake within `reach`.
     #[inline]
     pub(crate) fn reaches(&self, at: usize, reach: &Reach) -> bool {
         let Waiting { procs, estimate_s, .. } = self.waiting[at];
         (procs <= reach.free) & ((reach.now_s + estimate_s <= reach.until_s) | (procs <= reach.extra))
     }
 
-    /// What [`Queue::next_candidate`] compares with.
+    /// The bounds of [`Queue::next_candidate`].
     #[inline]
     pub(crate) fn bounds(&self, reach: Reach) -> Bounds {
         let mut bounds = Bounds {
@@ -193,7 +193,7 @@ impl Queue {
             least: 0,
             free: 0,
             extra: 0,
-            // A second more than is left: what is longer is too long in exact arithmetic, too.
+            // A second more than is left: longer jobs are also too long in exact arithmetic.
             left_s: broadcast(narrow_s(reach.until_s - reach.now_s + 1.0)) | TOPS,
         };
         self.tighten(&mut bounds, reach.free, reach.extra);
@@ -205,8 +205,8 @@ impl Queue {
     pub(crate) fn tighten(&self, bounds: &mut Bounds, free: u32, extra: u32) {
         (bounds.reach.free, bounds.reach.extra) = (free, extra);
         let narrow = |procs: u32| broadcast((procs >> self.procs_shift) as u16);
-        // Nothing fits if the floor reaches up to the free procs. Extra procs beyond those that are free would not help;
-        // so no narrow number overflows.
+        // No job fits if the floor is not less than the free procs. Extra procs above the free procs have no effect. So
+        // no narrow number overflows.
         bounds.least = narrow(bounds.reach.floor.min(free) + 1);
         bounds.free = narrow(free) | TOPS;
         bounds.extra = narrow(extra.min(free)) | TOPS;
@@ -218,11 +218,11 @@ impl Queue {
         if bounds.reach.floor >= bounds.reach.free {
             return None;
         }
-        // Positions of the first block that are before `from` do not count.
+        // Excludes the positions of the first block that are before `from`.
         let mut wanted = TOPS << (from % LANES * 16);
         let mut at = from - from % LANES;
         for &Block { procs, seconds } in self.blocks.get(from / LANES..)? {
-            // Without branches: each condition alone says little about whether a job may start.
+            // Without branches, because a single condition predicts badly whether a job may start.
             let fits = ((procs | TOPS) - bounds.least) & (bounds.free - procs);
             let mut some = fits & ((bounds.left_s - seconds) | (bounds.extra - procs)) & wanted;
             wanted = TOPS;
@@ -238,18 +238,18 @@ impl Queue {
         None
     }
 
-    /// Removes a job behind the head that has started. Positions stay as they are.
+    /// Removes a started job behind the head. Positions stay the same.
     #[inline]
     pub(crate) fn take(&mut self, at: usize) {
-        self.waiting[at].procs = GONE;
-        set(&mut self.blocks[at / LANES].procs, at, NOBODY);
-        self.gone += 1;
+        self.waiting[at].procs = STARTED;
+        set(&mut self.blocks[at / LANES].procs, at, NO_JOB);
+        self.started += 1;
     }
 
-    /// Makes room if many positions are of jobs that have started. Positions change.
+    /// Removes the positions of started jobs if there are many. Positions change.
     #[inline]
     pub(crate) fn tidy(&mut self) {
-        if self.gone + self.head > 16 + self.len() {
+        if self.started + self.head > 16 + self.len() {
             self.drop_started();
         }
     }
@@ -257,12 +257,12 @@ impl Queue {
     #[inline]
     fn narrow(&mut self, at: usize, waiting: Waiting) {
         let block = &mut self.blocks[at / LANES];
-        let procs = if waiting.procs == GONE { NOBODY } else { (waiting.procs >> self.procs_shift) as u16 };
+        let procs = if waiting.procs == STARTED { NO_JOB } else { (waiting.procs >> self.procs_shift) as u16 };
         set(&mut block.procs, at, procs);
         set(&mut block.seconds, at, narrow_s(waiting.estimate_s));
     }
 
-    /// Makes the narrow copies from a position on.
+    /// Writes the narrow copies from a position on.
     fn narrow_from(&mut self, at: usize) {
         for at in at..self.waiting.len() {
             let waiting = self.waiting[at];
@@ -279,7 +279,7 @@ impl Queue {
         if let Some(last) = self.blocks.last_mut()
             && !len.is_multiple_of(LANES)
         {
-            last.procs |= broadcast(NOBODY) << (len % LANES * 16);
+            last.procs |= broadcast(NO_JOB) << (len % LANES * 16);
         }
     }
 
@@ -288,7 +288,7 @@ impl Queue {
         let mut to = 0;
         for from in self.head..self.waiting.len() {
             let waiting = self.waiting[from];
-            if waiting.procs == GONE {
+            if waiting.procs == STARTED {
                 continue;
             }
             self.waiting[to] = waiting;
@@ -302,38 +302,38 @@ impl Queue {
             to += 1;
         }
         self.truncate(to);
-        (self.head, self.gone) = (0, 0);
+        (self.head, self.started) = (0, 0);
     }
 }
 
-/// A duration in 16 bits: of two durations, the longer has no less here. Durations below 0 count as 0, those over a
-/// century as a century.
+/// A duration in 16 bits, monotonic: a longer duration has no smaller number. Durations below 0 count as 0, those above
+/// a century as a century.
 #[inline]
 fn narrow_s(duration_s: f64) -> u16 {
-    /// Seconds beyond which all durations are alike.
+    /// Seconds above which all durations have the same number.
     const LONG_S: f64 = 4e9;
     let bounded = if duration_s < LONG_S { duration_s } else { LONG_S };
     let positive = if bounded > 0.0 { bounded } else { 0.0 };
-    // A float from 1 on: of its bits, 5 of the exponent and the first 10 of the fraction.
+    // A float from 1 on: 5 bits of its exponent and the first 10 bits of its fraction.
     let bits = (positive as f32 + 1.0).to_bits();
     ((bits - 1.0_f32.to_bits()) >> 13) as u16
 }
 
-/// What a job must be like to overtake at the top gear.
+/// Conditions for overtaking at the top gear.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reach {
-    /// Jobs that need no more procs than this may be left out.
+    /// Jobs of at most this number of procs may be skipped.
     pub(crate) floor: u32,
-    /// Procs that are free.
+    /// Free procs.
     pub(crate) free: u32,
-    /// Of these, procs that it may keep beyond `until_s`.
+    /// Procs that a job may hold beyond `until_s`.
     pub(crate) extra: u32,
     pub(crate) now_s: f64,
-    /// Otherwise its estimated end must not be later (s).
+    /// Latest estimated end of a job that needs more than `extra` procs (s).
     pub(crate) until_s: f64,
 }
 
-/// A [`Reach`] in narrow numbers, a copy in every lane; the highest bit of each is set where it is subtracted from.
+/// A [`Reach`] in narrow numbers, with a copy in every lane. The highest bit of each minuend is set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     reach: Reach,

@@ -1,36 +1,37 @@
-//! Running jobs by estimated end: what EASY walks to find the head's reservation.
+//! Running jobs by estimated end, from which EASY finds the head's reservation.
 use crate::batch::kernel::JobId;
 
 /// The head's reservation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Shadow {
-    /// When the head is expected to start: the shadow time (s).
+    /// The shadow time: expected start of the head (s).
     pub(crate) at_s: f64,
-    /// Procs that it leaves free then.
+    /// Procs that the head leaves free at this instant.
     pub(crate) extra: u32,
 }
 
-/// Up to so many, moving some one by one is quicker than halving and than leaving ended ones among them.
+/// Number of jobs up to which insertion and removal one by one are faster than binary search with lazy removal.
 const FEW: usize = 56;
 
-/// Up to so many, comparing with all is quicker than halving, where each step waits for the one before.
+/// Number of jobs up to which a comparison with all is faster than binary search, in which each step waits for the one
+/// before.
 const MANY: usize = 256;
 
-/// Running jobs, sorted by estimated end. Where there are many, jobs that have ended stay among them for a
-/// while: whoever walks asks which still run.
+/// Running jobs, sorted by estimated end. If there are many, ended jobs are removed later: a caller says which jobs
+/// still run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Releases {
-    /// When the jobs are expected to give their procs back (s).
+    /// Estimated ends of the jobs (s).
     ends_s: Vec<f64>,
-    /// In the same order.
+    /// The jobs, in the same order.
     holders: Vec<Holder>,
-    /// Places at the front that are of no job any more.
+    /// Number of unused places at the front.
     front: usize,
-    /// How many have ended.
+    /// Number of ended jobs that have not been removed.
     ended: usize,
 }
 
-/// A job and its procs, in one number: it is moved about as one.
+/// A job and its procs, in one number that is moved as one.
 #[derive(Debug, Clone, Copy, Default)]
 struct Holder(u64);
 
@@ -65,10 +66,10 @@ impl Releases {
             self.add_to_many(holder, end_s, runs);
             return;
         }
-        // From the back: most jobs that start are expected to end after most that run.
+        // From the back: most starting jobs are expected to end after most running jobs.
         self.ends_s.push(end_s);
         self.holders.push(holder);
-        // Slices of one length, so that no index needs a check.
+        // Slices of equal length, so that no index needs a check.
         let ends_s = &mut self.ends_s[self.front..];
         let holders = &mut self.holders[self.front..][..ends_s.len()];
         let mut at = ends_s.len() - 1;
@@ -110,8 +111,8 @@ impl Releases {
             self.ended += 1;
             return;
         }
-        // Each moves one place backward, from the first up to the one that takes the place of the job: most jobs that end
-        // were expected to end before most that run. A loop is quicker here than two calls that move memory.
+        // Moves the jobs before the ended one back by one place. They are few: most ending jobs were expected to end
+        // before most running jobs. A loop is faster here than two calls that move memory.
         let mut places = self.ends_s[self.front..].iter_mut().zip(&mut self.holders[self.front..]);
         let Some((&mut mut end_s, &mut mut holder)) = places.next() else {
             debug_assert!(false, "job {job} was not added");
@@ -125,7 +126,7 @@ impl Releases {
             (end_s, *place_s) = (*place_s, end_s);
             (holder, *place) = (*place, holder);
         }
-        debug_assert_eq!(holder.job(), job, "it was added");
+        debug_assert_eq!(holder.job(), job, "the job was not added");
     }
 
     #[inline]
@@ -133,9 +134,9 @@ impl Releases {
         self.ends_s.len() - self.front
     }
 
-    /// The first estimated end at which `need` procs are free, with all jobs that are expected to have ended by then
-    /// counted. A job whose estimate has passed is expected to end now. `None` if no release is enough. `runs`: whether a job
-    /// still holds its procs.
+    /// The first estimated end at which `need` procs are free, and the extra procs after all releases up to that
+    /// instant. A job whose estimate has passed is expected to end now. `None` if all releases are too few. `runs`:
+    /// whether a job still holds its procs.
     #[inline]
     pub(crate) fn shadow(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
         if self.ended == 0 {
@@ -144,8 +145,8 @@ impl Releases {
         self.walk(now_s, free, need, runs)
     }
 
-    /// [`Releases::shadow`] where procs wake besides: `coming` gives the instants at which they will be free (s), ascending,
-    /// and how many.
+    /// [`Releases::shadow`] while procs wake. `coming`: the instants at which they will be free (s), ascending, and
+    /// their numbers.
     #[cold]
     pub(crate) fn shadow_with(
         &self,
@@ -173,7 +174,7 @@ impl Releases {
     fn walk(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
         let mut available = free;
         let mut ends = self.ends_s[self.front..].iter().zip(&self.holders[self.front..]);
-        // Multiplied, not branched: whether a job still runs is hard to predict.
+        // A product instead of a branch, because it is hard to predict whether a job still runs.
         let given = |holder: &Holder| holder.procs() * u32::from(runs(holder.job()));
         let at_s = loop {
             let (&end_s, holder) = ends.next()?;
@@ -200,11 +201,11 @@ mod tests {
         releases.add(0, 4, 30.0, all);
         releases.add(1, 2, 10.0, all);
         releases.add(2, 3, 10.0, all);
-        // 1 free: the first end at 10 gives 3, both give 6, which leaves 3 beside a head of 3.
+        // 1 is free. With one release at 10, 3 are free; with both releases 6, which leaves 3 beside a head of 3.
         assert_eq!(releases.shadow(0.0, 1, 3, all), Some(Shadow { at_s: 10.0, extra: 3 }));
         assert_eq!(releases.shadow(0.0, 1, 7, all), Some(Shadow { at_s: 30.0, extra: 3 }));
         assert_eq!(releases.shadow(0.0, 1, 11, all), None);
-        // At 40 all estimates have passed: all are expected to end now.
+        // At 40 all estimates have passed: all jobs are expected to end now.
         assert_eq!(releases.shadow(40.0, 1, 3, all), Some(Shadow { at_s: 40.0, extra: 7 }));
         releases.remove(2);
         assert_eq!(releases.shadow(0.0, 1, 3, all), Some(Shadow { at_s: 10.0, extra: 0 }));

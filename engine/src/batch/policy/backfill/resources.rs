@@ -1,7 +1,7 @@
-//! What reservations count: procs, or under a power cap procs and watts.
+//! Resources that reservations count: procs, or under a power cap procs and watts.
 //!
-//! Watts are those of [`Allowance`]: what a job draws above as many idle procs, at the gear at which it counts for
-//! others. Where starts regard no cap, infinitely many are free.
+//! Watts are those of [`Allowance`]: the power of a job's procs above their idle power, at the gear with which the job
+//! counts for other jobs. If starts ignore the cap, infinitely many watts are free.
 use std::ops::{AddAssign, Neg};
 
 use super::profile::{Amount, Profile};
@@ -9,43 +9,53 @@ use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::{Candidate, Gears};
 
-/// Where a job is reserved.
+/// A reserved place of a job in a profile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<A> {
-    /// Infinite if there is no place at all.
+    /// Infinite if there is no place.
     pub(crate) start_s: f64,
     pub(crate) duration_s: f64,
-    /// What it takes for so long.
+    /// Resources that the job takes for this duration.
     pub(crate) taken: A,
     pub(crate) gear: u8,
-    /// The gear rule's choice; a cap may have it start below.
+    /// The gear rule's choice; under a cap the job may start at a lower gear.
     pub(crate) ceiling: u8,
 }
 
-/// Which place is looked for.
+impl<A: Amount> Profile<A> {
+    /// Subtracts the resources of a place.
+    pub(crate) fn take(&mut self, place: &Place<A>) {
+        self.add(place.start_s, place.start_s + place.duration_s, -place.taken);
+    }
+
+    /// Adds the resources of a place.
+    pub(crate) fn give_back(&mut self, place: &Place<A>) {
+        self.add(place.start_s, place.start_s + place.duration_s, place.taken);
+    }
+}
+
+/// A search for a place.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a, G> {
     pub(crate) job: JobId,
-    /// Waiting jobs without the job itself.
-    pub(crate) others: usize,
-    /// It must start by then (s).
+    /// Latest start (s).
     pub(crate) latest_s: f64,
     pub(crate) gears: &'a G,
     pub(crate) allowance: &'a Allowance,
 }
 
-/// What is counted.
+/// The counted resources.
 pub(crate) trait Resources: Amount {
-    /// Whether there is a power cap, of whatever rule.
+    /// Whether the spec has a power cap.
     const CAPPED: bool;
 
-    /// Procs alone.
+    /// An amount of procs without watts.
     fn procs(procs: u32) -> Self;
 
-    /// What is free now.
+    /// The free resources now.
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> Self;
 
-    /// What a running job takes.
+    /// The resources of a running job.
     fn held<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId) -> Self;
 
     /// The earliest place for a job, if there is one.
@@ -59,7 +69,7 @@ pub(crate) trait Resources: Amount {
     fn start_gear<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: u8) -> Option<u8>;
 }
 
-/// Without a cap: procs alone.
+/// Resources without a cap: procs.
 impl Resources for i64 {
     const CAPPED: bool = false;
 
@@ -82,9 +92,10 @@ impl Resources for i64 {
     ) -> Option<Place<i64>> {
         let (now_s, taken) = (cluster.now_s(), i64::from(cluster.procs(wanted.job)));
         let candidate = Candidate::new(cluster, wanted.job);
-        let (gear, start_s, duration_s) = wanted.gears.reserve(candidate, wanted.others, |_, duration_s| {
-            profile.earliest(now_s, wanted.latest_s, taken, duration_s)
-        })?;
+        let others = cluster.waiting_count() as usize - 1;
+        let (gear, start_s, duration_s) = wanted
+            .gears
+            .reserve(candidate, others, |_, duration_s| profile.earliest(now_s, wanted.latest_s, taken, duration_s))?;
         Some(Place { start_s, duration_s, taken, gear, ceiling: gear })
     }
 
@@ -94,7 +105,7 @@ impl Resources for i64 {
     }
 }
 
-/// Under a cap.
+/// Resources under a cap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ProcsAndWatts {
     procs: i64,
@@ -123,7 +134,7 @@ impl Amount for ProcsAndWatts {
 }
 
 impl ProcsAndWatts {
-    /// What a job takes at a gear.
+    /// The resources of a job at a gear.
     fn taken<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: u8) -> ProcsAndWatts {
         ProcsAndWatts { procs: i64::from(cluster.procs(job)), watts: allowance.counted_w(cluster, job, gear) }
     }
@@ -165,7 +176,7 @@ impl Resources for ProcsAndWatts {
     }
 
     fn held<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId) -> ProcsAndWatts {
-        ProcsAndWatts::taken(cluster, allowance, job, cluster.gear(job).expect("it runs"))
+        ProcsAndWatts::taken(cluster, allowance, job, cluster.gear(job).expect("the job runs"))
     }
 
     fn place<G: Gears, R: Recorder>(
@@ -173,8 +184,8 @@ impl Resources for ProcsAndWatts {
         wanted: &Wanted<'_, G>,
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<ProcsAndWatts>> {
-        let mut place = None;
-        wanted.gears.reserve(Candidate::new(cluster, wanted.job), wanted.others, |ceiling, _| {
+        let (mut place, others) = (None, cluster.waiting_count() as usize - 1);
+        wanted.gears.reserve(Candidate::new(cluster, wanted.job), others, |ceiling, _| {
             place = ProcsAndWatts::below(ceiling, profile, wanted, cluster);
             place.map(|place| place.start_s)
         })?;

@@ -1,9 +1,8 @@
-//! The scheduler of TracSim: one priority after the other.
+//! The scheduler of TracSim: jobs of one priority start before those of the next.
 use super::list::{List, ListRule, Listed, Waiting};
 use crate::batch::kernel::{Cluster, Recorder};
-use crate::batch::platform::Machine;
 use crate::batch::policy::gear::Gears;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::{Component, Role, SimSpec};
 
 /// Description of the rule.
@@ -12,13 +11,13 @@ pub const COMPONENT: Component = Component {
     name: "within-priority",
     version: 1,
     source: "Zhang et al. 2014, Algorithm 1",
-    doc: "Any job of the highest waiting priority that fits starts, in list order; free procs wait for these until all of \
-          them have started, then the next priority follows. For `queue_order` = \"priority\".",
+    doc: "Any job of the highest waiting priority that fits starts, in order of arrival; the next priority follows once \
+          all of them have started. For `queue_order` = \"priority\".",
     problems: |spec| by_priority(spec).into_iter().collect(),
     ..Component::BATCH
 };
 
-/// What is wrong with a rule that takes one priority after the other.
+/// The problem of a rule that takes one priority after the other, if the queue order is another one.
 pub(super) fn by_priority(spec: &SimSpec) -> Option<String> {
     let name = |role: Role| spec.choice(role).component().name;
     (name(Role::Order) != "priority").then(|| {
@@ -33,40 +32,32 @@ pub(super) fn by_priority(spec: &SimSpec) -> Option<String> {
 /// A list under the rule.
 pub(in crate::batch::policy) type WithinPriority = Listed<Rule>;
 
-/// Jobs of the highest priority that waits may overtake each other; the others wait until all of it have started.
-#[derive(Debug, Clone)]
+/// Jobs of the highest waiting priority may overtake each other; jobs of the next priority wait until all of them have
+/// started.
+#[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct Rule;
 
 impl ListRule for Rule {
-    fn of(_: &SimSpec, _: &Machine) -> Option<Rule> {
-        Some(Rule)
-    }
-
-    fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        list: &mut List,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        let mut room = list.room(cluster);
-        // That of the first job that stays: once the last of a priority has started, the next is first.
+    fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        let mut headroom = list.headroom(cluster);
+        // Priority of the first job that does not start. While all jobs of a priority start, the next one follows.
         let mut priority = None;
         for at in 0..list.waiting().len() {
             let Waiting { job, procs, .. } = list.waiting()[at];
             let own = Some(cluster.priority(job));
-            if room.widest == 0 || (priority.is_some() && priority != own) {
+            if headroom.widest == 0 || (priority.is_some() && priority != own) {
                 break;
             }
             cluster.step()?;
-            let start = if procs <= room.widest { list.fitting(job, &room, gears, cluster) } else { None };
+            let start = if procs <= headroom.widest { list.fitting(job, &headroom, gears, cluster) } else { None };
             let Some(start) = start else {
                 priority = own;
                 continue;
             };
             list.start(at, start, priority.is_some(), cluster)?;
-            room = list.room(cluster);
+            headroom = list.headroom(cluster);
         }
-        list.leave();
+        list.remove_started();
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
-//! What a starting job must fit in besides the procs.
+//! The power that starting jobs must fit in.
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 
-/// Relative excess over a cap that is taken for rounding.
+/// Relative excess over a cap that counts as rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// The greatest power that does not exceed a cap (W).
+/// Greatest power that does not exceed a cap (W).
 pub(crate) fn limit_w(cap_w: f64) -> f64 {
     cap_w * (1.0 + ROUNDING)
 }
@@ -12,16 +12,16 @@ pub(crate) fn limit_w(cap_w: f64) -> f64 {
 /// How jobs may start while a power cap holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Allowance {
-    /// Greatest power (W); infinite if starts regard no cap.
+    /// Greatest power (W); infinite if starts ignore the cap.
     pub(crate) limit_w: f64,
-    /// Running jobs count as at their lowest gears: the cap rule may lower them.
+    /// Running jobs count with the power of their lowest gears: the cap rule may lower them.
     pub(crate) lowered: bool,
-    /// Jobs start at the lowest gear and are raised later.
+    /// Jobs start at the lowest gear; the cap rule raises them later.
     pub(crate) lowest: bool,
 }
 
 impl Allowance {
-    /// Every job starts at its ceiling, whatever the power.
+    /// Every job starts at its ceiling, at any power.
     pub(crate) const ANY: Allowance = Allowance { limit_w: f64::INFINITY, lowered: false, lowest: false };
 
     /// Power that starting jobs may add (W); negative if the cap is exceeded.
@@ -32,19 +32,18 @@ impl Allowance {
         self.limit_w - if self.lowered { lowest_w(cluster) } else { cluster.power_w() }
     }
 
-    /// Power that a job adds while it runs at a gear, as it counts for others (W).
+    /// Power that a job at a gear takes from that of other jobs (W).
     pub(crate) fn counted_w<R: Recorder>(&self, cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
         above_idle_w(cluster, job, if self.lowered { 0 } else { gear })
     }
 
-    /// The gears at which a job may start, the best first.
+    /// The gears at which a job may start, the highest first.
     pub(crate) fn gears(&self, ceiling: u8) -> impl Iterator<Item = u8> + use<> {
-        let (lowest, top) = (if self.limit_w == f64::INFINITY { ceiling } else { 0 }, ceiling);
-        let range = if self.lowest { 0..=0 } else { lowest..=top };
-        range.rev()
+        let lowest = if self.limit_w == f64::INFINITY { ceiling } else { 0 };
+        (if self.lowest { 0..=0 } else { lowest..=ceiling }).rev()
     }
 
-    /// The gear at which a job starts where so many watts are left, if it may.
+    /// The highest gear at which a job that adds at most `left_w` (W) may start.
     pub(crate) fn gear<R: Recorder>(
         &self,
         cluster: &Cluster<'_, R>,
@@ -66,7 +65,7 @@ pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
     cluster.power_w() - cluster.executing(0).map(saved_w).sum::<f64>()
 }
 
-/// Power of a job's procs at a gear over that of as many idle ones (W).
+/// Power of a job's procs at a gear above the power of the same procs when idle (W).
 pub(crate) fn above_idle_w<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
     let idle_w = cluster.machine().classes[0].idle_w;
     f64::from(cluster.procs(job)) * (cluster.gears_for(0, job)[usize::from(gear)].busy_w - idle_w)

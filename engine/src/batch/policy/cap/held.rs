@@ -1,44 +1,46 @@
-//! The jobs that hold procs under a cap, and steps of their gears.
+//! The jobs that hold procs under a cap, and plans of their gears.
 use super::allowance::above_idle_w;
 use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
-use crate::error::Stop;
+use crate::error::Result;
 
 /// A job that holds procs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) job: JobId,
     pub(super) priority: u8,
-    /// The gear rule's choice: the cap may lower the job and raise it back, never above.
+    /// The gear rule's choice, the highest gear of the job.
     ceiling: u8,
-    /// The gear that it is to have at the end of the pass.
+    /// Planned gear.
     gear: u8,
 }
 
-/// Which way gears go.
+/// Direction of a change of gears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+enum Step {
     Down,
     Up,
 }
 
-/// The jobs that hold procs, in list order, with the power that they would draw at their new gears.
+/// The jobs that hold procs, in order of arrival, with their planned gears.
 #[derive(Debug, Clone, Default)]
-pub(super) struct AllHeld {
-    jobs: Vec<Held>,
-    /// Power of the machine at the new gears (W).
+pub(super) struct HeldJobs {
+    pub(super) jobs: Vec<Held>,
+    /// Power of the machine at the planned gears (W).
     power_w: f64,
+    /// Greatest power that does not exceed the cap (W).
+    pub(super) limit_w: f64,
 }
 
-impl AllHeld {
+impl HeldJobs {
     pub(super) fn add<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, ceiling: u8) {
         let at = self.jobs.partition_point(|held| held.job < job);
         self.jobs.insert(at, Held { job, priority: cluster.priority(job), ceiling, gear: ceiling });
     }
 
-    /// The same jobs by the numbers that they have in copies.
-    pub(super) fn fork(&self, copied: &Copied) -> AllHeld {
+    /// The same jobs, by their numbers in copies of the cluster.
+    pub(super) fn fork(&self, copied: &Copied) -> HeldJobs {
         let known = |held: &Held| copied.number(held.job).map(|job| Held { job, ..*held });
-        AllHeld { jobs: self.jobs.iter().filter_map(known).collect(), power_w: self.power_w }
+        HeldJobs { jobs: self.jobs.iter().filter_map(known).collect(), ..*self }
     }
 
     pub(super) fn remove(&mut self, job: JobId) {
@@ -47,44 +49,56 @@ impl AllHeld {
         }
     }
 
-    pub(super) fn jobs(&self) -> &[Held] {
-        &self.jobs
-    }
-
-    /// Begins to plan: gears and power as they are.
-    pub(super) fn plan<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
+    /// Adjusts gears if jobs or the cap have changed, or the power exceeds the limit: lowers gears one by one until the
+    /// power keeps to the limit, or raises them while it does. `by_priority`: lowers the lowest priority first and raises
+    /// the highest first, instead of all jobs together.
+    pub(super) fn adjust<R: Recorder>(
+        &mut self,
+        by_priority: bool,
+        changed: bool,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<()> {
         self.power_w = cluster.power_w();
+        if !changed && self.power_w <= self.limit_w {
+            return Ok(());
+        }
         for held in &mut self.jobs {
             held.gear = cluster.gear(held.job).unwrap_or(held.gear);
         }
+        let groups = if by_priority { self.priorities() } else { vec![None] };
+        if self.power_w > self.limit_w {
+            for &group in groups.iter().rev() {
+                while self.power_w > self.limit_w && self.step(cluster, group, Step::Down)? {}
+            }
+        } else {
+            for &group in &groups {
+                while self.step(cluster, group, Step::Up)? {}
+            }
+        }
+        for held in &self.jobs {
+            if cluster.gear(held.job) != Some(held.gear) {
+                cluster.set_gear(held.job, held.gear)?;
+            }
+        }
+        Ok(())
     }
 
-    /// The priorities of the jobs, the highest (1) first.
-    pub(super) fn priorities(&self) -> Vec<u8> {
-        let mut priorities: Vec<u8> = self.jobs.iter().map(|held| held.priority).collect();
+    /// The priorities of the jobs, ascending: the highest (1) first.
+    fn priorities(&self) -> Vec<Option<u8>> {
+        let mut priorities: Vec<Option<u8>> = self.jobs.iter().map(|held| Some(held.priority)).collect();
         priorities.sort_unstable();
         priorities.dedup();
         priorities
     }
 
-    /// Power at the planned gears (W).
-    pub(super) fn power_w(&self) -> f64 {
-        self.power_w
-    }
-
-    /// Plans one level down, or up if that keeps to the limit, for all jobs of a priority (of every one without) that are
-    /// not at the lowest gear, or their ceilings. `false`: nothing has changed.
-    pub(super) fn step<R: Recorder>(
-        &mut self,
-        cluster: &mut Cluster<'_, R>,
-        priority: Option<u8>,
-        step: Step,
-        limit_w: f64,
-    ) -> Result<bool, Stop> {
+    /// Plans one gear down for all jobs of a priority above the lowest gear, or one gear up for all jobs below their
+    /// ceilings if the power then keeps to the limit. Without a priority, for jobs of all priorities. `false`: the plan
+    /// has not changed.
+    fn step<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>, priority: Option<u8>, step: Step) -> Result<bool> {
         cluster.step()?;
         let moves = |held: &Held| {
-            let room = if step == Step::Down { held.gear > 0 } else { held.gear < held.ceiling };
-            room && priority.is_none_or(|priority| held.priority == priority)
+            let can_move = if step == Step::Down { held.gear > 0 } else { held.gear < held.ceiling };
+            can_move && priority.is_none_or(|priority| held.priority == priority)
         };
         let to = |held: &Held| if step == Step::Down { held.gear - 1 } else { held.gear + 1 };
         let (mut any, mut power_w) = (false, self.power_w);
@@ -92,7 +106,7 @@ impl AllHeld {
             any = true;
             power_w += above_idle_w(cluster, held.job, to(held)) - above_idle_w(cluster, held.job, held.gear);
         }
-        if !any || (step == Step::Up && power_w > limit_w) {
+        if !any || (step == Step::Up && power_w > self.limit_w) {
             return Ok(false);
         }
         self.power_w = power_w;
@@ -100,15 +114,5 @@ impl AllHeld {
             held.gear = to(held);
         }
         Ok(true)
-    }
-
-    /// Carries the plan out.
-    pub(super) fn carry_out<R: Recorder>(&self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        for held in &self.jobs {
-            if cluster.gear(held.job) != Some(held.gear) {
-                cluster.set_gear(held.job, held.gear)?;
-            }
-        }
-        Ok(())
     }
 }

@@ -1,18 +1,18 @@
-//! Power caps: what keeps the machine's power below a limit that may change in time.
+//! Power caps: rules that keep the machine's power below a limit, which may change in time.
 //!
-//! A rule is told of timers (changes of the cap), enforces the cap on running jobs before the scheduling pass, says what a
-//! starting job must fit, and adjusts running jobs after the pass; see [`super::composed`] for the order. The gear rule's
-//! choice is a job's ceiling: a cap may lower the job below it and raise it back, never above.
+//! A rule enforces the cap on running jobs before the scheduling pass, limits how jobs may start in the pass, and
+//! adjusts running jobs after it; see [`super::composed`] for the order. The gear rule's choice is a job's ceiling: a
+//! cap may lower the job below it and raise it back, never above.
 //!
-//! "Exceeds the cap" means by more than rounding: power > cap * (1 + 1e-9). If the power with all jobs at their lowest gears
-//! exceeds the cap and the rule does not suspend, the violation is measured. If nothing runs, and no cap of the list lets the
-//! first waiting job start, the simulation ends with [`SimError::Starved`].
+//! "Exceeds the cap" means by more than rounding: power > cap * (1 + 1e-9). If the power with all jobs at their lowest
+//! gears exceeds the cap and the rule does not suspend, the violation is measured. If nothing executes, and no cap of
+//! the list lets a suspended job or the first waiting job execute, the simulation ends with [`SimError::Starved`].
 //!
 //! A rule is a file with its description and a [`CapRule`]; the list below registers it.
 //!
 //! # TracSim's components here
 //!
-//! Tables I and II of Zhang et al. 2014 list what a user of TracSim sets and reads. Their places:
+//! Tables I and II of Zhang et al. 2014 list the properties that a user of TracSim sets and reads. Here they are:
 //!
 //! | TracSim | here |
 //! |---|---|
@@ -32,7 +32,7 @@
 //! | Node.Task | one task a node: counted procs |
 //! | Node.Power, getPower | [`Cluster::gears_for`], `idle_fraction`; [`Cluster::power_w`] |
 //! | Cluster.DirtyNodes, IdleNodes | [`Cluster::free`], [`Cluster::executing`], [`Cluster::suspended`] |
-//! | Cluster.JobList | [`Cluster::running_jobs`]; waiting jobs are the policy's |
+//! | Cluster.JobList | [`Cluster::running_jobs`]; the policy owns the waiting jobs |
 //! | Cluster.PowerCap, setPowerCap | `caps_w`, `cap_period_s`; series `power_cap_w` |
 //! | Cluster.setTracManager | `power_cap` |
 //! | Cluster.setJobScheduler | `queue_order`, `backfill` |
@@ -49,14 +49,14 @@ mod schedule;
 mod tests;
 pub mod uniform;
 
-use super::batch::Batch;
+use super::backfill::BackfillRule;
 use super::rules::rules;
 use crate::batch::kernel::{Cluster, Copied, Ended, Recorder};
 use crate::batch::platform::Machine;
-use crate::error::{SimError, Stop};
+use crate::error::{Result, SimError, Stop};
 use crate::spec::{Component, Role, SimSpec};
 use allowance::limit_w;
-use held::AllHeld;
+use held::HeldJobs;
 use rule::CapRule;
 use schedule::Schedule;
 
@@ -65,7 +65,7 @@ pub const NONE: Component =
     Component { role: Role::Cap, name: "none", version: 1, doc: "No power cap.", ..Component::BATCH };
 
 rules! { $
-    /// What is done for the cap's sake.
+    /// The chosen rule.
     enum Rule {
         admission: Admission,
         uniform: Uniform,
@@ -75,143 +75,77 @@ rules! { $
     }
 }
 
-/// The token of the timer at which the cap changes. The timers of capacity rules and of scheduling have lower ones.
+/// Token of the timer at which the cap changes. Timers of capacity rules and of backfilling rules have lower tokens.
 pub(super) const TOKEN: u64 = 1 << 63;
 
-/// The chosen cap rule.
+/// The chosen cap, its rule and the jobs that hold procs under it.
 #[derive(Debug, Clone)]
-pub(crate) enum Cap {
-    /// No cap.
-    None,
-    /// A cap.
-    Capped(Box<Capped>),
-}
-
-/// A cap and its rule under way.
-#[derive(Debug, Clone)]
-pub(crate) struct Capped {
+pub(crate) struct Cap {
     rule: Rule,
     schedule: Schedule,
-    held: AllHeld,
+    held: HeldJobs,
     /// A period has ended.
     due: bool,
     /// The cap has changed, and the pass of that instant is not over.
     cap_changed: bool,
     /// The cap has changed, or jobs have started or ended, since gears were adjusted.
     changed: bool,
-    /// Caps in a row under which nothing could execute; not counted in copies.
+    /// Consecutive caps under which nothing could execute; not counted in copies.
     stalled: Option<usize>,
 }
 
 impl Cap {
-    /// The cap of a spec on a machine.
-    pub(crate) fn new(spec: &SimSpec, machine: &Machine) -> Result<Cap, SimError> {
+    /// The cap of a spec on a machine, if the spec has one.
+    pub(super) fn new(spec: &SimSpec, machine: &Machine) -> Result<Option<Cap>, SimError> {
         let choice = spec.choice(Role::Cap);
         if *choice.component() == NONE {
-            return Ok(Cap::None);
+            return Ok(None);
         }
         let rule = chosen!(choice.component(), (spec, machine)).ok_or_else(|| {
             let name = choice.component().name;
             SimError::Invalid(format!("the batch policy does not know the power_cap `{name}`"))
         })?;
-        Ok(Cap::Capped(Box::new(Capped {
-            rule,
-            schedule: Schedule::new(choice),
-            held: AllHeld::default(),
-            due: false,
-            cap_changed: false,
-            changed: false,
-            stalled: Some(0),
-        })))
+        let (schedule, held) = (Schedule::new(choice), HeldJobs::default());
+        Ok(Some(Cap { rule, schedule, held, due: false, cap_changed: false, changed: false, stalled: Some(0) }))
     }
 
-    /// The rule for a copy of the cluster, with the present cap for ever: a copy has none of the rule's timers. It is made
-    /// after the cap's change and before its enforcement, which the first pass of the copy catches up on. A copy in which
-    /// nothing can go on just ends.
-    pub(crate) fn fork(&self, copied: &Copied) -> Cap {
-        match self {
-            Cap::None => Cap::None,
-            Cap::Capped(capped) => Cap::Capped(Box::new(Capped {
-                rule: capped.rule.clone(),
-                schedule: capped.schedule.fork(),
-                held: capped.held.fork(copied),
-                due: false,
-                cap_changed: capped.cap_changed,
-                changed: capped.changed,
-                stalled: None,
-            })),
+    /// The rule for a copy of the cluster, under the present cap for ever: a copy has none of the rule's timers. The
+    /// copy is made after the change of the cap and before its enforcement, which the first pass of the copy does. A
+    /// copy in which no job can start or go on ends without an error.
+    pub(super) fn fork(&self, copied: &Copied) -> Cap {
+        Cap {
+            rule: self.rule.clone(),
+            schedule: self.schedule.fork(),
+            held: self.held.fork(copied),
+            due: false,
+            stalled: None,
+            ..*self
         }
     }
 
     /// The present cap (W).
-    pub(crate) fn cap_w(&self) -> Option<f64> {
-        match self {
-            Cap::None => None,
-            Cap::Capped(capped) => Some(capped.schedule.cap_w()),
-        }
+    pub(super) fn cap_w(&self) -> f64 {
+        self.schedule.cap_w()
     }
 
-    /// Before anything else happens: timers are set here.
-    pub(crate) fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        let Cap::Capped(capped) = self else { return Ok(()) };
-        capped.schedule.begin(cluster.now_s());
-        capped.set_timer(cluster)
+    /// Sets the timer of the next period.
+    pub(super) fn set_timer<R: Recorder>(&self, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        self.schedule.next_s(cluster.first_submit_s()).map_or(Ok(()), |at_s| cluster.set_timer(at_s, TOKEN))
     }
 
     /// A job has ended.
-    pub(crate) fn ended(&mut self, ended: &Ended) {
-        if let Cap::Capped(capped) = self {
-            capped.held.remove(ended.job);
-            capped.changed = true;
-        }
+    pub(super) fn ended(&mut self, ended: &Ended) {
+        self.held.remove(ended.job);
+        self.changed = true;
     }
 
-    /// A timer of the rule has come: the cap changes.
-    pub(crate) fn timer(&mut self) {
-        if let Cap::Capped(capped) = self {
-            capped.due = true;
-        }
+    /// The timer is due: a period has ended.
+    pub(super) fn timer(&mut self) {
+        self.due = true;
     }
 
-    /// Before the capacity rule decides: the cap changes if its time has come.
-    pub(crate) fn change<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        match self {
-            Cap::None => Ok(()),
-            Cap::Capped(capped) => capped.change(cluster),
-        }
-    }
-
-    /// Before the scheduling pass: enforces the cap on running jobs.
-    pub(crate) fn enforce<R: Recorder>(&mut self, batch: &mut Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        match self {
-            Cap::None => Ok(()),
-            Cap::Capped(capped) => capped.enforce(batch, cluster),
-        }
-    }
-
-    /// After the scheduling pass: raises gears.
-    pub(crate) fn after_pass<R: Recorder>(
-        &mut self,
-        batch: &mut Batch,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        match self {
-            Cap::None => Ok(()),
-            Cap::Capped(capped) => capped.after_pass(batch, cluster),
-        }
-    }
-}
-
-impl Capped {
-    fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        self.schedule.next_s().map_or(Ok(()), |at_s| cluster.set_timer(at_s, TOKEN))
-    }
-
-    fn limit_w(&self) -> f64 {
-        limit_w(self.schedule.cap_w())
-    }
-
-    fn change<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+    /// Before the capacity rule decides: the cap changes if a period has ended.
+    pub(super) fn change<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if std::mem::take(&mut self.due) {
             self.schedule.next();
             self.set_timer(cluster)?;
@@ -220,42 +154,53 @@ impl Capped {
         Ok(())
     }
 
-    fn enforce<R: Recorder>(&mut self, batch: &mut Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        let limit_w = self.limit_w();
+    /// Before the scheduling pass: enforces the cap on running jobs.
+    pub(super) fn enforce<R: Recorder>(
+        &mut self,
+        backfill: &mut BackfillRule,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<()> {
+        let limit_w = limit_w(self.cap_w());
+        self.held.limit_w = limit_w;
         let (held, cap_changed) = (&mut self.held, self.cap_changed);
-        each!(&self.rule, rule => rule.before_pass(held, limit_w, cap_changed, cluster))?;
-        batch.allow(each!(&self.rule, rule => rule.allowance(limit_w)));
+        each!(&self.rule, rule => rule.before_pass(held, cap_changed, cluster))?;
+        backfill.allow(each!(&self.rule, rule => rule.allowance(limit_w)));
         Ok(())
     }
 
-    fn after_pass<R: Recorder>(&mut self, batch: &Batch, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        for &(job, ceiling) in batch.waiting().started() {
+    /// After the scheduling pass: adjusts gears, or suspends and resumes jobs.
+    pub(super) fn after_pass<R: Recorder>(
+        &mut self,
+        backfill: &BackfillRule,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<()> {
+        for &(job, ceiling) in backfill.started() {
             self.changed = true;
-            // A job of run time 0 ends in a later round of this instant.
+            // Jobs of run time 0 are added, too: they end in a later round of this instant.
             self.held.add(cluster, job, ceiling);
         }
-        let limit_w = self.limit_w();
-        let changed = std::mem::take(&mut self.changed);
-        let held = &mut self.held;
-        each!(&self.rule, rule => rule.after_pass(held, limit_w, changed, cluster))?;
-        self.check_starvation(batch, cluster)?;
+        let (held, changed) = (&mut self.held, std::mem::take(&mut self.changed));
+        each!(&self.rule, rule => rule.after_pass(held, changed, cluster))?;
+        self.check_starvation(backfill, cluster)?;
         self.cap_changed = false;
         Ok(())
     }
 
-    /// Ends the run if nothing executes, and has not under any cap of the list, though a job could take its procs.
-    fn check_starvation<R: Recorder>(&mut self, batch: &Batch, cluster: &Cluster<'_, R>) -> Result<(), Stop> {
+    /// Ends the run if nothing has executed under any cap of the list, although a job holds its procs or could take
+    /// them.
+    fn check_starvation<R: Recorder>(&mut self, backfill: &BackfillRule, cluster: &Cluster<'_, R>) -> Result<()> {
         let Some(stalled) = &mut self.stalled else { return Ok(()) };
         let executing = cluster.executing(0).any(|(.., procs)| procs > 0);
-        let starved = self.held.jobs().first().map(|held| held.job).or_else(|| batch.waiting().first());
-        let Some(job) = starved.filter(|_| !executing) else {
+        let first_held = self.held.jobs.first().map(|held| held.job);
+        let starved = first_held.or_else(|| backfill.first()).filter(|_| !executing);
+        let Some(job) = starved else {
             *stalled = 0;
             return Ok(());
         };
         let in_transition = cluster.any_coming() || cluster.switching(0) > 0;
-        let room = cluster.procs(job) <= cluster.free(0) && !batch.waiting().waits_for_reservation();
-        if in_transition || (self.held.jobs().is_empty() && !room) {
-            // It waits for procs that wake, for the watts of those that switch off, or for its reservation.
+        let could_start = cluster.procs(job) <= cluster.free(0) && !backfill.has_future_reservation();
+        if in_transition || (first_held.is_none() && !could_start) {
+            // The job waits for procs that wake, for the watts of procs that switch off, or for its reservation.
             *stalled = 0;
             return Ok(());
         }

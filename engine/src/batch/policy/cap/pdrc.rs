@@ -1,16 +1,18 @@
 //! Power-aware dynamic resource configuration: gears by priority.
 //!
-//! After jobs have started or ended, or the cap has changed: if the power exceeds the cap, power-level decrement lowers all
-//! jobs of the lowest priority by one level, again and again until the power fits or all are at the lowest gear, then
-//! those of the next priority; else power-level increment raises all jobs of the highest priority by one level at a time
-//! while the power fits, then those of the next. The printed increment loop never ends once a step exceeds the cap: here
-//! that step is not taken, and ends its priority.
+//! After jobs have started or ended, or the cap has changed:
+//!
+//! - If the power exceeds the cap, power-level decrement lowers all jobs of the lowest priority by one gear at a time,
+//!   until the power fits or all of them are at the lowest gear; then the jobs of the next priority.
+//! - Otherwise power-level increment raises all jobs of the highest priority by one gear at a time while the power
+//!   fits; then the jobs of the next priority. The printed loop never ends once a step exceeds the cap. Here that step
+//!   is not taken, and the next priority follows.
 use super::allowance::Allowance;
-use super::held::{AllHeld, Step};
+use super::held::HeldJobs;
 use super::rule::{CAP, CAP_PERIOD_S, CAPS_W, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the rule.
@@ -28,15 +30,16 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["fitting", "blind"]),
             unit: "",
             default: Default::Text("fitting"),
-            doc: "`fitting`: a job starts at the highest gear at which the power fits once all others are lowered, else not \
-                  at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap (the paper).",
+            doc: "`fitting`: a job starts at the highest gear at which the power fits with all others at the lowest \
+                  gear, else not at all; `blind`: jobs start at the lowest gear even if the power then exceeds the cap \
+                  (the paper).",
         },
     ],
     ..CAP
 };
 
 /// The rule `pdrc`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, std::default::Default)]
 pub(super) struct Pdrc {
     blind: bool,
 }
@@ -54,28 +57,7 @@ impl CapRule for Pdrc {
         }
     }
 
-    /// Decrement or increment.
-    fn after_pass<R: Recorder>(
-        &self,
-        held: &mut AllHeld,
-        limit_w: f64,
-        changed: bool,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        if !changed && cluster.power_w() <= limit_w {
-            return Ok(());
-        }
-        held.plan(cluster);
-        let priorities = held.priorities();
-        if held.power_w() > limit_w {
-            for &priority in priorities.iter().rev() {
-                while held.power_w() > limit_w && held.step(cluster, Some(priority), Step::Down, limit_w)? {}
-            }
-        } else {
-            for &priority in &priorities {
-                while held.step(cluster, Some(priority), Step::Up, limit_w)? {}
-            }
-        }
-        held.carry_out(cluster)
+    fn after_pass<R: Recorder>(&self, held: &mut HeldJobs, changed: bool, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        held.adjust(true, changed, cluster)
     }
 }

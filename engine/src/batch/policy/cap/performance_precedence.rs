@@ -1,27 +1,22 @@
-//! Jobs run at their ceilings, and the cap is exceeded.
+//! Jobs run at their ceilings, even if the power exceeds the cap.
 use super::allowance::Allowance;
 use super::rule::{CAP, CapRule};
-use crate::batch::platform::Machine;
-use crate::spec::{Component, SimSpec};
+use crate::spec::Component;
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     name: "performance-precedence",
     version: 1,
     source: "Zhang et al. 2014, section V.B",
-    doc: "Jobs run as if there were no cap; by how much they exceed it is measured.",
+    doc: "Jobs run as if there were no cap; the violation is measured.",
     ..CAP
 };
 
 /// The rule `performance-precedence`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PerformancePrecedence;
 
 impl CapRule for PerformancePrecedence {
-    fn of(_: &SimSpec, _: &Machine) -> Option<PerformancePrecedence> {
-        Some(PerformancePrecedence)
-    }
-
     fn allowance(&self, _: f64) -> Allowance {
         Allowance::ANY
     }

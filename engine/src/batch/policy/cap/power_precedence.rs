@@ -1,31 +1,26 @@
-//! Jobs run at their ceilings, and are suspended for the cap's sake.
+//! Jobs run at their ceilings, and are suspended while the power exceeds the cap.
 use super::allowance::{Allowance, above_idle_w};
-use super::held::{AllHeld, Held};
+use super::held::{Held, HeldJobs};
 use super::rule::{CAP, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
-use crate::batch::platform::Machine;
-use crate::error::Stop;
-use crate::spec::{Component, SimSpec};
+use crate::error::Result;
+use crate::spec::Component;
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     name: "power-precedence",
     version: 2,
     source: "Zhang et al. 2014, section V.B",
-    doc: "Jobs start whatever the power. After each event all are resumed, then suspended until the power fits, the lowest \
-          priority first, in it the last of the list first. Suspended jobs keep their procs, which draw idle power.",
+    doc: "Jobs start at any power. After each event all are resumed, then suspended until the power fits, the lowest \
+          priority first, of equal ones the last to arrive first. Suspended jobs keep their procs, which draw idle power.",
     ..CAP
 };
 
 /// The rule `power-precedence`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PowerPrecedence;
 
 impl CapRule for PowerPrecedence {
-    fn of(_: &SimSpec, _: &Machine) -> Option<PowerPrecedence> {
-        Some(PowerPrecedence)
-    }
-
     fn allowance(&self, _: f64) -> Allowance {
         Allowance::ANY
     }
@@ -34,21 +29,16 @@ impl CapRule for PowerPrecedence {
         "the gear of `gear_rule`"
     }
 
-    /// Suspends as few as it must, and resumes the others: at every event, because procs that sleep or have woken leave
-    /// other watts, too.
-    fn after_pass<R: Recorder>(
-        &self,
-        held: &mut AllHeld,
-        limit_w: f64,
-        _: bool,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    /// Suspends jobs until the power fits, and resumes the others. It does so at every event, because procs that fall
+    /// asleep or wake change the power, too.
+    fn after_pass<R: Recorder>(&self, held: &mut HeldJobs, _: bool, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let added_w = |cluster: &Cluster<'_, R>, held: &Held| {
             cluster.gear(held.job).map_or(0.0, |gear| above_idle_w(cluster, held.job, gear))
         };
-        let resumed = held.jobs().iter().filter(|held| !cluster.is_executing(held.job));
+        let resumed = held.jobs.iter().filter(|held| !cluster.is_executing(held.job));
         let mut power_w = cluster.power_w() + resumed.map(|held| added_w(cluster, held)).sum::<f64>();
-        let mut last_first: Vec<Held> = held.jobs().to_vec();
+        let limit_w = held.limit_w;
+        let mut last_first: Vec<Held> = held.jobs.clone();
         last_first.sort_unstable_by(|a, b| b.priority.cmp(&a.priority).then(b.job.cmp(&a.job)));
         for held in &last_first {
             cluster.step()?;

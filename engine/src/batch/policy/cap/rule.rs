@@ -1,21 +1,21 @@
-//! What a power cap's rule is asked.
+//! The trait of power caps, and their common parameters.
 use super::allowance::Allowance;
-use super::held::AllHeld;
+use super::held::HeldJobs;
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
-use crate::error::Stop;
-use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
+use crate::error::Result;
+use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
-/// The caps.
+/// Parameter: the caps.
 pub(super) const CAPS_W: Param = Param {
     name: "caps_w",
     ty: Type::Reals { min: 0.0, max: 1e15 },
     unit: "W",
     default: Default::Required,
-    doc: "Greatest powers of the machine, each for `cap_period_s`, from the first submit on, over and over.",
+    doc: "Greatest powers of the machine, each for `cap_period_s`, from the first submit on; the list repeats.",
 };
 
-/// How long each holds.
+/// Parameter: the period of each cap.
 pub(super) const CAP_PERIOD_S: Param = Param {
     name: "cap_period_s",
     ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
@@ -24,58 +24,48 @@ pub(super) const CAP_PERIOD_S: Param = Param {
     doc: "How long each of `caps_w` holds (Zhang et al. 2014: 3000 s).",
 };
 
-/// What power caps have in common: their parameters, which a rule with more of them repeats, and what is wrong with them.
+/// Common part of the components of power caps. A rule with more parameters repeats the two.
 pub(super) const CAP: Component =
     Component { role: Role::Cap, params: &[CAPS_W, CAP_PERIOD_S], problems, ..Component::BATCH };
 
 fn problems(spec: &SimSpec) -> Vec<String> {
-    let wrong = caps_w(spec.choice(Role::Cap)).iter().find(|cap_w| **cap_w <= 0.0);
+    let caps_w = spec.choice(Role::Cap).opt_reals(CAPS_W.name).unwrap_or_default();
+    let wrong = caps_w.iter().find(|cap_w| **cap_w <= 0.0);
     wrong.map(|cap_w| format!("`caps_w` must be above 0 W, not {cap_w}")).into_iter().collect()
 }
 
-/// The caps, none while they are missing.
-fn caps_w(choice: &Choice) -> &[f64] {
-    if choice.get(CAPS_W.name).is_some() { choice.reals(CAPS_W.name) } else { &[] }
-}
-
 /// A rule that keeps the power below a cap, or measures by how much it is exceeded.
-pub(super) trait CapRule: Clone {
-    /// The rule of a spec on a machine.
-    fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;
+pub(super) trait CapRule: Clone + std::default::Default {
+    /// The rule of a spec on a machine; by default one without parameters.
+    fn of(_: &SimSpec, _: &Machine) -> Option<Self> {
+        Some(Self::default())
+    }
 
-    /// How jobs may start while the power may be `limit_w`. By default a job starts at the highest gear up to the gear
-    /// rule's choice at which the power fits.
+    /// How jobs may start while the power must not exceed `limit_w`. By default a job starts at the highest gear up to
+    /// the gear rule's choice at which the power fits.
     fn allowance(&self, limit_w: f64) -> Allowance {
         Allowance { limit_w, ..Allowance::ANY }
     }
 
-    /// The gear at which the rule leaves a waiting or suspended job the least power, in words.
+    /// The gear of least power at which the rule starts or resumes a job, in words for an error.
     fn lowest_start(&self) -> &'static str {
         "the lowest gear"
     }
 
-    /// Before a scheduling pass; `cap_changed`: the cap has changed since the pass before.
+    /// Before a scheduling pass: enforces the cap on running jobs. `cap_changed`: since the pass before.
     ///
     /// # Errors
-    /// Those of the decisions, passed on; so below.
-    fn before_pass<R: Recorder>(
-        &self,
-        _held: &mut AllHeld,
-        _limit_w: f64,
-        _cap_changed: bool,
-        _: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    /// Those of the decisions.
+    fn before_pass<R: Recorder>(&self, _: &mut HeldJobs, _cap_changed: bool, _: &mut Cluster<'_, R>) -> Result<()> {
         Ok(())
     }
 
-    /// After a scheduling pass; `changed`: the cap has changed, or jobs have started or ended, since the pass before.
-    fn after_pass<R: Recorder>(
-        &self,
-        _held: &mut AllHeld,
-        _limit_w: f64,
-        _changed: bool,
-        _: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    /// After a scheduling pass: adjusts running jobs. `changed`: the cap has changed, or jobs have started or ended, since
+    /// the pass before.
+    ///
+    /// # Errors
+    /// Those of the decisions.
+    fn after_pass<R: Recorder>(&self, _: &mut HeldJobs, _changed: bool, _: &mut Cluster<'_, R>) -> Result<()> {
         Ok(())
     }
 }

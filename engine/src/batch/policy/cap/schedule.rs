@@ -1,4 +1,4 @@
-//! A cap that changes in time: a list of watts, each for one period, over and over.
+//! A cap that changes in time: a list of caps, each for one period; the list repeats.
 use crate::spec::Choice;
 
 /// The caps of a spec, from the first submit on.
@@ -6,25 +6,19 @@ use crate::spec::Choice;
 pub(super) struct Schedule {
     caps_w: Vec<f64>,
     period_s: f64,
-    /// When the first cap began (s).
-    begin_s: f64,
-    /// Periods that have passed.
+    /// Number of periods that have passed.
     passed: u64,
 }
 
 impl Schedule {
     pub(super) fn new(choice: &Choice) -> Schedule {
         let caps_w = choice.reals("caps_w").to_vec();
-        Schedule { caps_w, period_s: choice.real("cap_period_s"), begin_s: 0.0, passed: 0 }
+        Schedule { caps_w, period_s: choice.real("cap_period_s"), passed: 0 }
     }
 
     /// The present cap, for ever.
     pub(super) fn fork(&self) -> Schedule {
         Schedule { caps_w: vec![self.cap_w()], passed: 0, ..*self }
-    }
-
-    pub(super) fn begin(&mut self, now_s: f64) {
-        self.begin_s = now_s;
     }
 
     /// The next period begins.
@@ -42,8 +36,8 @@ impl Schedule {
         self.caps_w.len()
     }
 
-    /// When the next period begins, if that matters (s).
-    pub(super) fn next_s(&self) -> Option<f64> {
-        (self.caps_w.len() > 1).then(|| self.begin_s + (self.passed + 1) as f64 * self.period_s)
+    /// Begin of the next period (s), with that of the first one; `None` if the list has one cap.
+    pub(super) fn next_s(&self, first_s: f64) -> Option<f64> {
+        (self.caps_w.len() > 1).then(|| first_s + (self.passed + 1) as f64 * self.period_s)
     }
 }

@@ -1,4 +1,4 @@
-//! A clone of a run under a cap goes on like the original.
+//! A clone of a run under a cap continues like the original.
 use crate::batch::kernel::{EventOrder, JobRows, Simulation};
 use crate::batch::platform::Machine;
 use crate::batch::policy::composed::Composed;

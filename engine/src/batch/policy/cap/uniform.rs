@@ -1,48 +1,32 @@
-//! All running jobs step together: the frequency adjustment of the knapsack policy.
-use super::held::{AllHeld, Step};
+//! All running jobs change their gears together: the frequency adjustment of the knapsack policy.
+use super::held::HeldJobs;
 use super::rule::{CAP, CapRule};
 use crate::batch::kernel::{Cluster, Recorder};
-use crate::batch::platform::Machine;
-use crate::error::Stop;
-use crate::spec::{Component, SimSpec};
+use crate::error::Result;
+use crate::spec::Component;
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     name: "uniform",
     version: 2,
     source: "Zhang et al. 2014, section IV.C",
-    doc: "Jobs start at the highest gear at which the power fits, else not at all, and keep it until the cap changes: then \
-          all running jobs step down together until the power fits, or up together while it does. With `backfill` = \
-          \"knapsack\" the knapsack chooses jobs and gear.",
+    doc: "Jobs start at the highest gear at which the power fits, else not at all, and keep that gear until the cap \
+          changes: then all running jobs step down together until the power fits, or up together while it does. With \
+          `backfill` = \"knapsack\" the knapsack chooses jobs and gear.",
     ..CAP
 };
 
 /// The rule `uniform`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Uniform;
 
 impl CapRule for Uniform {
-    fn of(_: &SimSpec, _: &Machine) -> Option<Uniform> {
-        Some(Uniform)
-    }
-
-    /// Steps down while the power exceeds the cap; else up, if the cap has changed.
     fn before_pass<R: Recorder>(
         &self,
-        held: &mut AllHeld,
-        limit_w: f64,
+        held: &mut HeldJobs,
         cap_changed: bool,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        if !cap_changed && cluster.power_w() <= limit_w {
-            return Ok(());
-        }
-        held.plan(cluster);
-        if held.power_w() > limit_w {
-            while held.power_w() > limit_w && held.step(cluster, None, Step::Down, limit_w)? {}
-        } else if cap_changed {
-            while held.step(cluster, None, Step::Up, limit_w)? {}
-        }
-        held.carry_out(cluster)
+    ) -> Result<()> {
+        held.adjust(false, cap_changed, cluster)
     }
 }

@@ -1,9 +1,9 @@
 //! Capacity rules: how many procs are active.
 //!
-//! Procs that are not active sleep. A rule raises the active procs for arriving jobs that are wider, decides before the
-//! scheduling pass (online simulation) and may lower them after it (two-level policy); see [`super::composed`] for the
-//! order. Two numbers bound what it may do: at every pass at least as many procs are active as the widest waiting job
-//! needs, and only idle procs are put to sleep.
+//! Procs that are not active sleep. A rule raises the number of active procs when a wider job arrives, decides before
+//! the scheduling pass (online simulation) and may lower the number after it (two-level policy); see
+//! [`super::composed`] for the order. Two bounds hold: at every pass at least as many procs are active as the widest
+//! waiting job needs, and only idle procs are put to sleep.
 //!
 //! A rule is a file with its description and a [`CapacityRule`]; the list below registers it.
 pub mod ols;
@@ -16,7 +16,7 @@ use super::capped::CappedBatch;
 use super::rules::rules;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::platform::Machine;
-use crate::error::{SimError, Stop};
+use crate::error::{Result, SimError};
 use crate::spec::{Choice, Component, Role, SimSpec};
 use rule::{CapacityRule, set_active};
 
@@ -42,12 +42,12 @@ pub const NONE: Component = Component {
 /// The chosen capacity rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Capacity {
-    /// None: all procs are always active.
+    /// `None`: all procs are always active.
     rule: Option<Rule>,
-    /// Most procs that a job needs which has arrived since the last pass.
+    /// Procs of the widest job that has arrived since the last pass.
     arrived_procs: u32,
-    /// Active and switching procs when the scheduling rule was last told of a change.
-    told: (u32, u32),
+    /// Active and switching procs that the backfilling rule knows.
+    reported: (u32, u32),
 }
 
 impl Capacity {
@@ -56,19 +56,14 @@ impl Capacity {
         let choice = spec.choice(Role::Capacity);
         let rule = chosen!(choice.component(), (spec, machine));
         if let Some(rule) = &rule {
-            // Some problems are known only with the workload's machine.
+            // Some problems show only with the machine of the workload.
             let problems = each!(rule, rule => problems_of(rule, choice, machine));
             problems.into_iter().next().map_or(Ok(()), |problem| Err(SimError::Invalid(problem)))?;
         } else if *choice.component() != NONE {
             let name = choice.component().name;
             return Err(SimError::Invalid(format!("the batch policy does not know the capacity_rule `{name}`")));
         }
-        Ok(Capacity { rule, arrived_procs: 0, told: (machine.procs(), 0) })
-    }
-
-    /// Before anything else happens: timers are set here.
-    pub(crate) fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        self.rule.as_mut().map_or(Ok(()), |rule| each!(rule, rule => rule.begin(cluster)))
+        Ok(Capacity { rule, arrived_procs: 0, reported: (machine.procs(), 0) })
     }
 
     /// A job has arrived.
@@ -76,19 +71,19 @@ impl Capacity {
         self.arrived_procs = self.arrived_procs.max(cluster.procs(job));
     }
 
-    /// A timer of the rule has come.
+    /// A timer of the rule is due.
     pub(crate) fn timer(&mut self) {
         if let Some(rule) = &mut self.rule {
             each!(rule, rule => rule.timer());
         }
     }
 
-    /// Before the scheduling pass: raises for wide jobs, then does what the rule decides.
+    /// Before the scheduling pass: wakes procs for wide jobs, then applies the decision of the rule.
     pub(crate) fn before_pass<R: Recorder>(
         &mut self,
         batch: &mut CappedBatch,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    ) -> Result<()> {
         let wanted = std::mem::take(&mut self.arrived_procs);
         let Some(rule) = &mut self.rule else { return Ok(()) };
         if wanted > cluster.active(0) {
@@ -97,33 +92,28 @@ impl Capacity {
         if let Some(active) = each!(rule, rule => rule.before_pass(batch, cluster))? {
             set_active(cluster, active)?;
         }
+        let active = cluster.active(0);
         debug_assert!(
-            batch.waiting().all_need_at_most(cluster.active(0), cluster),
-            "wide enough for every waiting job"
+            batch.waiting().all_need_at_most(active, cluster),
+            "a waiting job needs more than the active procs"
         );
-        let now = (cluster.active(0), cluster.switching(0));
-        if now != self.told {
-            self.told = now;
+        let present = (active, cluster.switching(0));
+        if present != self.reported {
+            self.reported = present;
             batch.procs_changed();
         }
         Ok(())
     }
 
-    /// After the scheduling pass: what the rule decides, most often to lower.
-    pub(crate) fn after_pass<R: Recorder>(
-        &mut self,
-        batch: &CappedBatch,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    /// After the scheduling pass: applies the decision of the rule.
+    pub(crate) fn after_pass<R: Recorder>(&mut self, batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let Some(rule) = &mut self.rule else { return Ok(()) };
-        match each!(rule, rule => rule.after_pass(batch, cluster))? {
-            Some(active) => set_active(cluster, active),
-            None => Ok(()),
-        }
+        let active = each!(rule, rule => rule.after_pass(batch, cluster))?;
+        active.map_or(Ok(()), |active| set_active(cluster, active))
     }
 }
 
-/// What is wrong with a rule's parameters on a machine.
+/// Problems of a rule's parameters on a machine.
 fn problems_of<T: CapacityRule>(_: &T, choice: &Choice, machine: &Machine) -> Vec<String> {
     T::problems(choice, Some(f64::from(machine.procs())))
 }

@@ -1,16 +1,16 @@
-//! Online simulation (OLS): how few procs would serve the jobs that are there?
+//! Online simulation (OLS): the least number of active procs that meets a service level.
 //!
-//! Every period the rule simulates the queue and the running jobs on fewer active procs, with no further arrivals, and
-//! takes the first number whose mean slowdown of the waiting jobs meets the service level. A simulation is a copy of the
-//! cluster under the same scheduling rules, without a capacity rule. It ends when the last waiting job has started, or as
-//! soon as the mean cannot be met any more.
+//! Every period the rule simulates the queue and the running jobs on fewer active procs, without further arrivals, and
+//! takes the first number with which the mean slowdown of the waiting jobs meets the service level. A simulation is a
+//! copy of the cluster under the same scheduling rules, without a capacity rule. It ends when the last waiting job has
+//! started, or as soon as the mean must miss the service level.
 use super::rule::{CapacityRule, TOKEN, problems, set_active, too_many};
-use crate::batch::kernel::{Cluster, Copied, Durations, EventOrder, Recorder, Simulation};
+use crate::batch::kernel::{Cluster, Copied, Durations, EventOrder, Finished, Recorder, Simulation};
 use crate::batch::platform::Machine;
 use crate::batch::policy::batch::event_order;
 use crate::batch::policy::capped::CappedBatch;
-use crate::error::Stop;
-use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type, Value};
+use crate::error::Result;
+use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
 use crate::summary::SLA_SLOWDOWN;
 use crate::workload::Job;
 
@@ -24,17 +24,17 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Lawson & Smirni 2005, section 3.3",
     doc: "Online simulation: every `ols_period_s` the queue and the running jobs are simulated without further arrivals, \
-          first on as many procs as the widest waiting job and the jobs in execution need, then each time on half of \
-          what is missing to all procs more, until the mean slowdown of the waiting jobs is at most `ols_sla_slowdown`: \
-          so many procs are active from then on. A job that arrives and needs more raises them to what it needs. All \
-          are active at the start.",
+          first on as many procs as the widest waiting job and the running jobs need, then with half of the remaining \
+          procs added each time, until the mean slowdown of the waiting jobs is at most `ols_sla_slowdown`: this number \
+          of procs is active from then on. An arriving job that needs more raises the number to its procs. All are \
+          active at the start.",
     params: &[
         Param {
             name: "ols_period_s",
             ty: Type::Real { min: 1.0, max: 1e12, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(604_800.0),
-            doc: "Time between two decisions (k); the first is so long after the first submit.",
+            doc: "Time between two decisions (k), and from the first submit to the first decision.",
         },
         Param {
             name: "ols_sla_slowdown",
@@ -49,24 +49,24 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["run", "estimate"]),
             unit: "",
             default: Default::Text("run"),
-            doc: "How long jobs run in the simulations: as long as they will, or as long as they are expected to, which \
-                  is what a real system could know. Reservations use estimates in either case.",
+            doc: "How long jobs run in the simulations: their true run times, or their estimates, which a real system \
+                  knows. Reservations use estimates in either case.",
         },
         Param {
             name: "ols_min_active_procs",
             ty: Type::Int { min: 0, max: 1 << 30 },
             unit: "procs",
             default: Default::Int(0),
-            doc: "A decision leaves at least so many procs active, against dramatic drops; at most those of the machine.",
+            doc: "Least number of active procs of a decision, against dramatic drops; at most those of the machine.",
         },
         Param {
             name: "ols_levels_procs",
             ty: Type::Reals { min: 1.0, max: 1_073_741_824.0 },
             unit: "procs",
             default: Default::Unset,
-            doc: "The numbers of active procs to simulate, ascending whole numbers; those that are too few for the jobs \
-                  there, or no fewer than the machine has, are passed over. If not given, they follow from halving what \
-                  is missing to all procs.",
+            doc: "The numbers of active procs to simulate, ascending whole numbers; a number is skipped if it is too \
+                  small for the present jobs, or not smaller than the machine. If not given, half of the remaining procs \
+                  are added each time.",
         },
     ],
     problems: problems::<Ols>,
@@ -82,9 +82,9 @@ pub(crate) struct Ols {
     min_active: u32,
     levels: Option<Vec<u32>>,
     order: EventOrder,
-    /// A period is over: a decision is due.
+    /// A period has ended: a decision is due.
     due: bool,
-    /// The timer that was set last has not come.
+    /// A timer is set and not yet due.
     armed: bool,
 }
 
@@ -96,7 +96,9 @@ impl CapacityRule for Ols {
             sla: choice.real("ols_sla_slowdown"),
             durations: if choice.text("ols_durations") == "run" { Durations::Run } else { Durations::Estimate },
             min_active: choice.int("ols_min_active_procs") as u32,
-            levels: levels(choice).map(|levels| levels.iter().map(|&level| level as u32).collect()),
+            levels: choice
+                .opt_reals("ols_levels_procs")
+                .map(|levels| levels.iter().map(|&level| level as u32).collect()),
             order: event_order(spec).ok()?,
             due: false,
             armed: false,
@@ -108,20 +110,12 @@ impl CapacityRule for Ols {
         above.into_iter().chain(level_problems(choice)).collect()
     }
 
-    fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        self.set_timer(cluster)
-    }
-
     fn timer(&mut self) {
         (self.due, self.armed) = (true, false);
     }
 
     /// The number of active procs, if a decision is due.
-    fn before_pass<R: Recorder>(
-        &mut self,
-        batch: &CappedBatch,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<Option<u32>, Stop> {
+    fn before_pass<R: Recorder>(&mut self, batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>> {
         if !std::mem::take(&mut self.due) {
             return Ok(None);
         }
@@ -147,16 +141,16 @@ impl CapacityRule for Ols {
         Ok(Some(level))
     }
 
-    fn after_pass<R: Recorder>(&mut self, _: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+    fn after_pass<R: Recorder>(&mut self, _: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>> {
         self.set_timer(cluster)?;
         Ok(None)
     }
 }
 
 impl Ols {
-    /// Asks to be called at the next multiple of the period. If nothing runs or wakes while jobs wait, something else has
-    /// to happen first: without that the timers alone would keep a simulation alive for ever.
-    fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+    /// Sets a timer for the next multiple of the period. No timer is set if jobs wait and no procs are in use or
+    /// waking: no job could start, and the timers alone would keep a simulation alive for ever.
+    fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if self.armed || (cluster.running_count() == 0 && cluster.waiting_count() > 0 && !cluster.any_coming()) {
             return Ok(());
         }
@@ -169,32 +163,25 @@ impl Ols {
         cluster.set_timer(begin_s + times * self.period_s, TOKEN)
     }
 
-    /// The first number of procs to simulate, at least `least`.
+    /// The first number of active procs to simulate, at least `least`.
     fn first(&self, least: u32, procs: u32) -> u32 {
-        match &self.levels {
-            None => least,
-            Some(levels) => {
-                levels.iter().copied().find(|&level| level >= least).map_or(procs, |level| level.min(procs))
-            }
-        }
+        let Some(levels) = &self.levels else { return least };
+        levels.iter().copied().find(|&level| level >= least).map_or(procs, |level| level.min(procs))
     }
 
-    /// The number after one that did not do.
+    /// The number after one that missed the service level.
     fn next(&self, level: u32, procs: u32) -> u32 {
-        match &self.levels {
-            None => (level + procs).div_ceil(2),
-            Some(_) => self.first(level + 1, procs),
-        }
+        if self.levels.is_some() { self.first(level + 1, procs) } else { (level + procs).div_ceil(2) }
     }
 
-    /// Whether the jobs that wait would have a mean slowdown within the service level on so many active procs.
+    /// Whether the mean slowdown of the waiting jobs meets the service level with `active` procs.
     fn meets_the_sla<R: Recorder>(
         &self,
         cluster: &mut Cluster<'_, R>,
         mut copy: Cluster<'_, Slowdowns>,
         policy: CappedBatch,
         active: u32,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool> {
         set_active(&mut copy, active)?;
         let mut simulation = Simulation::of_copy(copy, policy, self.order)?;
         let met = loop {
@@ -202,10 +189,10 @@ impl Ols {
                 break met;
             }
             match simulation.next_instant_s() {
-                // No job starts before it: nothing is gained by simulating further.
+                // No job starts before the next instant, and then the service level is missed.
                 Some(next_s) if !simulation.recorder().can_be_met(next_s) => break false,
                 Some(_) => simulation.advance()?,
-                // A stall: the waiting jobs would wait for ever.
+                // The waiting jobs would wait for ever.
                 None => break self.sla == f64::INFINITY,
             };
         };
@@ -214,18 +201,10 @@ impl Ols {
     }
 }
 
-/// The levels of a component, if it has any.
-fn levels(choice: &Choice) -> Option<&[f64]> {
-    match choice.get("ols_levels_procs") {
-        Some(Value::Reals(levels)) => Some(levels),
-        _ => None,
-    }
-}
-
-/// What is wrong with the levels of a component.
+/// Problems of the levels of a choice.
 fn level_problems(choice: &Choice) -> Vec<String> {
     let mut problems = Vec::new();
-    let levels = levels(choice).unwrap_or_default();
+    let levels = choice.opt_reals("ols_levels_procs").unwrap_or_default();
     if let Some(level) = levels.iter().find(|level| level.fract() != 0.0) {
         problems.push(format!("`ols_levels_procs` must be whole numbers of procs, not {level}"));
     }
@@ -235,23 +214,23 @@ fn level_problems(choice: &Choice) -> Vec<String> {
     problems
 }
 
-/// Sums the slowdowns of a copy's waiting jobs as they start, with a lower bound of what the others will have.
+/// Sum of the slowdowns of a copy's waiting jobs that have started, with a lower bound for those that still wait.
 #[derive(Debug, Clone)]
 struct Slowdowns {
-    /// Jobs that still wait.
-    left: u32,
-    /// Greatest sum that is within the service level.
+    /// Number of jobs that still wait.
+    waiting: u32,
+    /// Greatest sum that meets the service level.
     sla_sum: f64,
     /// Sum over the jobs that have started.
     started: f64,
     /// The instant of the decision (s).
     begin_s: f64,
-    /// Over the jobs that wait, the slowdown if they had started at `begin_s`, and its growth in a second.
+    /// Sum over the waiting jobs of the slowdown for a start at `begin_s`, and growth of this sum in a second.
     at_begin: f64,
     growth: f64,
 }
 
-/// Bound of a job's run time (s).
+/// Run time of a job, bounded from below (s).
 fn bounded_s(job: &Job) -> f64 {
     job.run_s.max(TAU_S)
 }
@@ -260,7 +239,7 @@ impl Slowdowns {
     fn new<R: Recorder>(cluster: &Cluster<'_, R>, copied: &Copied, waiting: &[u32], sla: f64) -> Slowdowns {
         let begin_s = cluster.now_s();
         let mut sums = Slowdowns {
-            left: waiting.len() as u32,
+            waiting: waiting.len() as u32,
             sla_sum: sla * waiting.len() as f64,
             started: 0.0,
             begin_s,
@@ -274,13 +253,13 @@ impl Slowdowns {
         sums
     }
 
-    /// Whether the mean is within the service level, once no job waits.
+    /// Whether the mean meets the service level, once no job waits.
     fn verdict(&self) -> Option<bool> {
-        (self.left == 0).then_some(self.started <= self.sla_sum)
+        (self.waiting == 0).then_some(self.started <= self.sla_sum)
     }
 
-    /// Whether it still can be if no job starts before an instant (s). The rounding of the sums must not decide, so the
-    /// bound is generous.
+    /// Whether the mean can still meet the service level if no job starts before an instant (s). The bound has a
+    /// margin, so that rounding of the sums does not decide.
     fn can_be_met(&self, from_s: f64) -> bool {
         let bound = self.started + self.at_begin + self.growth * (from_s - self.begin_s);
         bound * (1.0 - 1e-9) <= self.sla_sum
@@ -289,13 +268,13 @@ impl Slowdowns {
 
 impl Recorder for Slowdowns {
     fn started(&mut self, job: &Job, now_s: f64) {
-        self.left -= 1;
+        self.waiting -= 1;
         self.started += 1.0 + (now_s - job.submit_s) / bounded_s(job);
         self.at_begin -= 1.0 + (self.begin_s - job.submit_s) / bounded_s(job);
         self.growth -= 1.0 / bounded_s(job);
     }
 
-    fn finished(&mut self, _: &crate::batch::kernel::Finished) {}
+    fn finished(&mut self, _: &Finished) {}
 
     fn bytes(&self) -> usize {
         0

@@ -1,55 +1,50 @@
-//! What a capacity rule is asked.
+//! The trait of capacity rules, and their common functions.
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::capped::CappedBatch;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::{Choice, Role, SimSpec};
 
-/// The token of a capacity rule's timers. The timers of scheduling have lower ones.
+/// Token of a capacity rule's timers. Timers of backfilling rules have lower tokens.
 pub(in crate::batch::policy) const TOKEN: u64 = 1 << 62;
 
-/// A rule for active procs. It may set timers with [`TOKEN`]. The numbers that it gives are at
-/// least those in use, and at least what the widest waiting job needs; `procs` is the whole machine.
+/// A rule for the number of active procs. It may set timers with [`TOKEN`]. The numbers that it returns are at least
+/// the procs in use, and at least the procs of the widest waiting job.
 pub(super) trait CapacityRule: Clone {
     /// The rule of a spec on a machine.
     fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;
 
-    /// What is wrong with the parameters, in sentences that name them; the machine's procs, once they are known.
+    /// Problems of the parameters, in sentences that name them; with the machine's procs, once they are known.
     fn problems(_: &Choice, _machine_procs: Option<f64>) -> Vec<String> {
         Vec::new()
     }
 
-    /// Before anything else happens.
-    fn begin<R: Recorder>(&mut self, _: &mut Cluster<'_, R>) -> Result<(), Stop> {
-        Ok(())
-    }
-
-    /// A timer of the rule has come.
+    /// A timer of the rule is due.
     fn timer(&mut self) {}
 
-    /// Active procs once a job has arrived that needs `wanted`, more than are active.
+    /// Active procs once a job has arrived that needs `wanted` procs, more than are active. `procs`: of the machine.
     fn raised(&self, wanted: u32, _procs: u32) -> u32 {
         wanted
     }
 
-    /// Before the scheduling pass, with jobs waiting that have arrived: active procs from now on, if they change.
-    fn before_pass<R: Recorder>(&mut self, _: &CappedBatch, _: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+    /// Before the scheduling pass, with the arrived jobs waiting: active procs from now on, if the number changes.
+    fn before_pass<R: Recorder>(&mut self, _: &CappedBatch, _: &mut Cluster<'_, R>) -> Result<Option<u32>> {
         Ok(None)
     }
 
-    /// After the scheduling pass: active procs from now on, if they change.
-    fn after_pass<R: Recorder>(&mut self, _: &CappedBatch, _: &mut Cluster<'_, R>) -> Result<Option<u32>, Stop> {
+    /// After the scheduling pass: active procs from now on, if the number changes.
+    fn after_pass<R: Recorder>(&mut self, _: &CappedBatch, _: &mut Cluster<'_, R>) -> Result<Option<u32>> {
         Ok(None)
     }
 }
 
-/// Wakes procs, or puts idle ones to sleep, so that so many are active.
-pub(super) fn set_active<R: Recorder>(cluster: &mut Cluster<'_, R>, procs: u32) -> Result<(), Stop> {
+/// Wakes procs or puts idle procs to sleep, so that `procs` are active.
+pub(super) fn set_active<R: Recorder>(cluster: &mut Cluster<'_, R>, procs: u32) -> Result<()> {
     let active = cluster.active(0);
     if procs > active { cluster.wake(0, procs - active) } else { cluster.sleep(0, active - procs) }
 }
 
-/// The machine's procs, if the spec says.
+/// The machine's procs, if the spec has them.
 fn machine_procs(spec: &SimSpec) -> Option<f64> {
     let known = |role, name| spec.choice(role).opt_int(name);
     let procs = known(Role::Platform, "procs")
@@ -59,13 +54,13 @@ fn machine_procs(spec: &SimSpec) -> Option<f64> {
     procs.map(|procs| (procs as f64 * factor + 0.5).floor())
 }
 
-/// A sentence if a number of procs is greater than the machine.
+/// A problem if a number of procs is greater than the machine.
 pub(super) fn too_many(name: &str, procs: Option<i64>, machine_procs: Option<f64>) -> Option<String> {
     let (procs, machine_procs) = (procs?, machine_procs?);
     (procs as f64 > machine_procs).then(|| format!("`{name}` is {procs}, but the machine has {machine_procs} procs"))
 }
 
-/// What is wrong with a spec that has chosen a rule, for the rule's component.
+/// Problems of a spec that has chosen a rule, for the rule's component.
 pub(super) fn problems<T: CapacityRule>(spec: &SimSpec) -> Vec<String> {
     T::problems(spec.choice(Role::Capacity), machine_procs(spec))
 }

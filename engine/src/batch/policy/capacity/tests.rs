@@ -1,4 +1,4 @@
-//! What must hold at every pass, on random workloads, with procs that take their time to wake and to switch off.
+//! Invariants of every pass, on random workloads, with delays of waking and switching off.
 use proptest::prelude::*;
 
 use super::*;
@@ -12,12 +12,13 @@ use crate::spec::{Choice, SimSpec, Value};
 use crate::summary::Outcome;
 use crate::workload::Job;
 
-/// Checks its policy at every pass.
+/// A policy whose invariants are checked at every pass.
 #[derive(Debug, Clone)]
 struct Checked {
     policy: Composed,
-    /// Whether a pass that remembers nothing must decide the same: not so where reservations are remembered.
-    forgets: bool,
+    /// Whether a pass without the results of earlier passes must decide the same: false for rules that keep
+    /// reservations.
+    memoryless: bool,
     waiting: Vec<JobId>,
 }
 
@@ -35,13 +36,13 @@ impl Policy for Checked {
         self.policy.timer(cluster, token);
     }
 
-    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let (mut copy, mut fresh) = (cluster.clone(), self.policy.clone());
         self.policy.pass(cluster)?;
-        if self.forgets {
-            fresh.forget();
+        if self.memoryless {
+            fresh.batch.procs_changed();
             fresh.pass(&mut copy)?;
-            assert!(cluster.running_jobs().eq(copy.running_jobs()), "a pass that remembers nothing starts other jobs");
+            assert!(cluster.running_jobs().eq(copy.running_jobs()), "a pass without earlier results starts other jobs");
             assert_eq!(cluster.active(0), copy.active(0));
         }
         self.waiting.retain(|&job| !cluster.is_running(job));
@@ -67,7 +68,7 @@ fn choose(spec: &mut SimSpec, role: Role, name: &str, params: &[(&str, Value)]) 
 /// Procs of the machine of all tests.
 const PROCS: i64 = 16;
 
-/// A spec by numbers drawn at random.
+/// A spec by random numbers.
 fn spec(rule: usize, backfill: usize, order: usize, events: usize, delays: (f64, f64)) -> SimSpec {
     let mut spec = SimSpec::new();
     let platform = [("procs", Value::Int(PROCS)), ("wake_s", Value::Real(delays.0)), ("off_s", Value::Real(delays.1))];
@@ -95,7 +96,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
         let jobs = (1..).zip(list).map(|(id, (gap, run, over, procs))| {
             submit_s += f64::from(gap);
             let (run_s, estimate_s) = (f64::from(run), f64::from((run as i32 + over).max(0)));
-            // Narrow jobs are most.
+            // Most jobs are narrow.
             let procs = if procs > 6 && id % 5 != 0 { procs % 6 + 1 } else { procs };
             Job { id, submit_s, run_s, estimate_s, procs, record: id as u64, killed: false, priority: 1, class: 0 }
         });
@@ -103,12 +104,12 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
     })
 }
 
-/// Runs to the end; after some instants a clone runs on by itself and must end alike.
+/// Runs to the end; a clone that is made after some instants must end alike.
 fn run(spec: &SimSpec, jobs: &[Job], instants: usize) -> Vec<Outcome> {
     let machine = Machine::new(spec, None).expect("is valid");
     let policy = Checked {
         policy: Composed::new(spec, &machine, false).expect("is valid"),
-        forgets: spec.choice(Role::Backfill).component().name != "conservative",
+        memoryless: spec.choice(Role::Backfill).component().name != "conservative",
         waiting: Vec::new(),
     };
     let order: EventOrder = event_order(spec).expect("is valid");
@@ -131,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn enough_procs_are_active_and_nothing_is_remembered_wrongly(
+    fn enough_procs_are_active_and_results_of_earlier_passes_stay_valid(
         jobs in jobs(),
         rule in 0..3usize,
         backfill in 0..3usize,
@@ -148,7 +149,7 @@ proptest! {
     }
 }
 
-/// Makes a copy at its first pass after the last arrival, and runs it to the end.
+/// A policy that copies the cluster at its first pass after the last arrival, and runs the copy to the end.
 #[derive(Debug, Clone)]
 struct Copying {
     policy: Composed,
@@ -160,8 +161,8 @@ struct Copying {
 }
 
 impl Copying {
-    fn copy<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Result<Vec<(JobId, f64, f64)>, Stop> {
-        let batch = self.policy.capped_batch();
+    fn copy<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Result<Vec<(JobId, f64, f64)>> {
+        let batch = &self.policy.batch;
         let copied = cluster.copied_jobs(&batch.waiting().jobs(), self.durations);
         let numbered: Vec<(JobId, JobId)> =
             self.arrived.iter().filter_map(|&job| Some((job, copied.number(job)?))).collect();
@@ -188,7 +189,7 @@ impl Policy for Copying {
         self.policy.ended(cluster, ended);
     }
 
-    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+    fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if self.arrived.len() == self.jobs && self.copied.is_none() {
             self.copied = Some(self.copy(cluster)?);
         }
@@ -200,7 +201,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_copy_goes_on_like_the_original_if_no_more_jobs_arrive(
+    fn a_copy_continues_like_the_original_if_no_more_jobs_arrive(
         jobs in jobs(),
         backfill in 0..2usize,
         order in 0..3usize,
@@ -208,7 +209,7 @@ proptest! {
         exact in any::<bool>(),
     ) {
         let mut jobs = jobs;
-        // Where estimates are exact, both durations are the same.
+        // With exact estimates, both durations are the same.
         let durations = if exact { Durations::Estimate } else { Durations::Run };
         if exact {
             jobs.iter_mut().for_each(|job| job.estimate_s = job.run_s);
@@ -239,7 +240,7 @@ proptest! {
 }
 
 #[test]
-fn wrong_numbers_of_procs_are_named() {
+fn the_problem_names_the_parameter_with_a_wrong_number_of_procs() {
     let mut wrong = spec(0, 0, 0, 0, (0.0, 0.0));
     wrong.choice_mut(Role::Capacity).set("two_level_procs", Value::Int(17)).expect("is in range");
     assert_eq!(wrong.problems(), ["`two_level_procs` is 17, but the machine has 16 procs"]);
@@ -248,7 +249,7 @@ fn wrong_numbers_of_procs_are_named() {
     wrong.choice_mut(Role::Capacity).set("ols_levels_procs", levels).expect("is in range");
     wrong.choice_mut(Role::Capacity).set("ols_min_active_procs", Value::Int(40)).expect("is in range");
     assert_eq!(wrong.problems().len(), 3, "{:?}", wrong.problems());
-    // Known only with the workload.
+    // This problem shows only with the workload's machine.
     wrong.choice_mut(Role::Capacity).set("ols_levels_procs", Value::Reals(vec![2.0, 4.0])).expect("is in range");
     let machine = Machine::new(&wrong, None).expect("is valid");
     assert!(Capacity::new(&wrong, &machine).is_err());

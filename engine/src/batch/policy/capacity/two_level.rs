@@ -1,9 +1,9 @@
-//! The two-level policy: all procs, or as few as a given number.
+//! The two-level policy: all procs are active, or a given number.
 use super::rule::{CapacityRule, problems, too_many};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::capped::CappedBatch;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the two-level policy.
@@ -44,14 +44,10 @@ impl CapacityRule for TwoLevel {
         procs
     }
 
-    /// The lower level, if the procs in use and the waiting jobs allow it and all procs are active.
-    fn after_pass<R: Recorder>(
-        &mut self,
-        batch: &CappedBatch,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<Option<u32>, Stop> {
+    /// The lower level, if all procs are active and neither the procs in use nor a waiting job exceed the lower level.
+    fn after_pass<R: Recorder>(&mut self, batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>> {
         let (active, procs) = (cluster.active(0), cluster.machine().procs());
-        // Procs that wake are in use as well: only idle ones go to sleep.
+        // Waking procs count as in use: only idle procs can be put to sleep.
         let in_use = active - cluster.free(0);
         let lower = active == procs && self.low < procs && in_use <= self.low;
         Ok((lower && batch.waiting().all_need_at_most(self.low, cluster)).then_some(self.low))

@@ -45,15 +45,15 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["renew", "until-early-end", "fixed"]),
             unit: "",
             default: Default::Text("renew"),
-            doc: "The gear of the reserved head: chosen anew at each pass, kept until a job ends early, or fixed when \
-                  the reservation is first made.",
+            doc: "The gear of the reserved head: chosen again at each pass, kept until a job ends early, or fixed with \
+                  the first reservation.",
         },
     ],
     problems,
     ..Component::BATCH
 };
 
-/// A gear that was chosen for the head before cannot be kept under a power cap.
+/// The problem of a kept gear of the head under a power cap.
 fn problems(spec: &SimSpec) -> Vec<String> {
     let head_gear = spec.choice(Role::GearRule).text("head_gear");
     let capped = spec.choice(Role::Cap).component().name != "none";
@@ -64,9 +64,9 @@ fn problems(spec: &SimSpec) -> Vec<String> {
     (capped && head_gear != "renew").then_some(problem).into_iter().collect()
 }
 
-/// The rule `bsld` (Etinski et al. 2010, Figures 1 and 2). Departures from the paper's text, which its numbers demand: a
-/// job that overtakes at the top gear need not meet the threshold, and a head that no gear satisfies starts at the top
-/// gear.
+/// The rule `bsld` (Etinski et al. 2010, Figures 1 and 2). It departs from the paper's text where the paper's numbers
+/// require it: a job that overtakes at the top gear need not meet the threshold, and a head for which no gear meets the
+/// threshold starts at the top gear.
 #[derive(Debug, Clone)]
 pub(crate) struct Bsld {
     factors: TimeFactors,
@@ -75,21 +75,21 @@ pub(crate) struct Bsld {
     threshold: f64,
     threshold_inclusive: bool,
     reservation_inclusive: bool,
-    /// Others that may wait at most for gears to be lowered.
+    /// Greatest number of other waiting jobs at which gears are lowered.
     others_max: f64,
     tau_s: f64,
     head_gear: HeadGear,
 }
 
 impl Bsld {
-    /// The gears to try, lowest first.
+    /// The gears to try, in this order.
     #[inline]
     fn choice(&self, others: usize) -> std::ops::RangeInclusive<usize> {
         if others as f64 > self.others_max { self.top..=self.top } else { 0..=self.top }
     }
 
-    /// Whether the bounded slowdown predicted for a start at `start_s` stays below the threshold (eq. 2) if the job takes
-    /// `scaled_s` at the gear.
+    /// Whether the predicted bounded slowdown (eq. 2) stays below the threshold for a start at `start_s` and a run time
+    /// of `scaled_s` at the gear.
     #[inline]
     fn satisfies(&self, job: Candidate, start_s: f64, scaled_s: f64) -> bool {
         let bsld = (((start_s - job.submit_s) + scaled_s) / self.tau_s.max(job.estimate_s)).max(1.0);
@@ -133,7 +133,7 @@ impl Gears for Bsld {
         on_extra: bool,
     ) -> Option<(u8, bool)> {
         let (top, factors) = (self.top, self.factors.of(job));
-        // The top gear is the shortest: if it is too long, all are.
+        // The job is shortest at the top gear: if it ends too late there, no gear is in time.
         if !on_extra && !self.in_time(now_s + job.estimate_s * factors[top], until_s) {
             return None;
         }

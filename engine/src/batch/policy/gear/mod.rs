@@ -19,24 +19,12 @@ rules! { $
     }
 }
 
-/// Something that is done under a gear rule of any type.
-pub(super) trait UnderGears {
-    /// What comes of it.
-    type Output;
-
-    /// Does it.
-    fn run<G: Gears>(self, gears: &G) -> Self::Output;
-}
+/// `each_gear_rule!(rule, gears => EXPRESSION)` evaluates an expression with the chosen rule, by code compiled for its type.
+pub(super) use each as each_gear_rule;
 
 impl GearRule {
-    /// The rule of a spec on a machine; none if this folder does not have it.
+    /// The rule of a spec on a machine; `None` if this folder does not have it.
     pub(super) fn of(spec: &SimSpec, machine: &Machine) -> Option<GearRule> {
         chosen!(spec.choice(Role::GearRule).component(), (spec, machine))
-    }
-
-    /// Does something under the rule, by code compiled for it.
-    #[inline(always)]
-    pub(super) fn under<U: UnderGears>(&self, user: U) -> U::Output {
-        each!(self, gears => user.run(gears))
     }
 }

@@ -1,4 +1,4 @@
-//! What a gear rule is asked.
+//! The trait of gear rules.
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::platform::{Gear, Machine, MachineClass};
 use crate::spec::{Default, Param, SimSpec, Type};
@@ -15,20 +15,20 @@ pub(super) const RESERVATION_INCLUSIVE: Param = Param {
 /// When the gear of the reserved head is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeadGear {
-    /// Anew at each pass: in effect when it starts.
+    /// At each pass, so that the choice at the start of the job counts.
     Renew,
-    /// With the reservation; again once a job has ended before its estimate.
+    /// With the reservation, and again once a job has ended before its estimate.
     UntilEarlyEnd,
-    /// With the first reservation.
+    /// With the first reservation only.
     Fixed,
 }
 
-/// What a gear rule knows of a job.
+/// A waiting job, as a gear rule sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
-    /// Its submit (s).
+    /// Submit instant (s).
     pub(crate) submit_s: f64,
-    /// Its estimated run time at the top gear (s).
+    /// Estimated run time at the top gear (s).
     pub(crate) estimate_s: f64,
     /// Class of the job, from 0.
     pub(crate) class: u8,
@@ -39,7 +39,7 @@ impl Candidate {
         Candidate::estimated(cluster, job, cluster.estimate_s(job))
     }
 
-    /// The same where the job's estimate (s) is at hand.
+    /// [`Candidate::new`] with the known estimate of the job (s).
     #[inline]
     pub(crate) fn estimated<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, estimate_s: f64) -> Candidate {
         let (submit_s, class) = cluster.submit_and_class(job);
@@ -47,13 +47,13 @@ impl Candidate {
     }
 }
 
-/// Run time at each gear over that at the top gear: the factors of [`MachineClass::gears_of`] by themselves, close together
-/// for what asks for every candidate (some 0.2% of the instructions of a run under `bsld`).
+/// Run time at each gear over that at the top gear: the factors of [`MachineClass::gears_of`] without the powers,
+/// because every candidate reads them (some 0.2% of the instructions of a run under `bsld`).
 #[derive(Debug, Clone)]
 pub(crate) struct TimeFactors {
-    /// Of the first class of jobs.
+    /// Factors of the first class of jobs.
     first: Vec<f64>,
-    /// Of the other classes, if they differ.
+    /// Factors of the other classes, if they differ.
     more: Vec<Vec<f64>>,
 }
 
@@ -66,7 +66,7 @@ impl TimeFactors {
         }
     }
 
-    /// Those of a job, lowest gear first.
+    /// Factors of a job, lowest gear first.
     #[inline(always)]
     pub(crate) fn of(&self, job: Candidate) -> &[f64] {
         if self.more.is_empty() || job.class == 0 {
@@ -76,20 +76,20 @@ impl TimeFactors {
     }
 }
 
-/// Chooses the gears of starting jobs. `others`: waiting jobs without the job itself.
+/// A rule that chooses the gears of starting jobs. `others`: number of waiting jobs besides the job.
 pub(crate) trait Gears: Clone {
-    /// The rule of a spec on a machine, whose gears go from the lowest to the top one, the fastest.
+    /// The rule of a spec on a machine, whose gears ascend from the slowest to the top gear.
     fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;
 
-    /// The gear of a job that starts at `start_s`, whatever it delays.
+    /// The gear of a job that starts at `start_s`, without regard to reservations.
     fn at(&self, job: Candidate, start_s: f64, others: usize) -> u8;
 
-    /// The gear of a job that would overtake now and must end by `until_s`, unless `on_extra` (it fits beside the
-    /// reservation however long it runs). With it, whether it ends later than `until_s`. `None`: it may not overtake.
+    /// The gear of a job that would overtake now, and whether it ends later than `until_s`. The job must end by
+    /// `until_s` unless `on_extra`: it fits beside the reservation for any run time. `None`: it may not overtake.
     fn overtaking(&self, job: Candidate, now_s: f64, others: usize, until_s: f64, on_extra: bool)
     -> Option<(u8, bool)>;
 
-    /// Whether an end that equals the head's reservation is in time.
+    /// Whether an end at the instant of the head's reservation is in time.
     #[inline]
     fn reservation_inclusive(&self) -> bool {
         true
@@ -101,8 +101,8 @@ pub(crate) trait Gears: Clone {
         end_s < until_s || (end_s == until_s && self.reservation_inclusive())
     }
 
-    /// Chooses among reservations: `earliest` gives the earliest start at a gear, at which the job is expected to take
-    /// so long (s), if there is one. What is chosen is what was asked for last.
+    /// Chooses among reservations: gear, start and duration. `earliest` returns the earliest start for a gear and the
+    /// expected duration at it (s), if there is one. The chosen reservation is that of the last call of `earliest`.
     fn reserve(
         &self,
         job: Candidate,

@@ -1,5 +1,5 @@
 //! F1.
-use super::{Keyed, Waiting};
+use super::Keyed;
 use crate::spec::{Component, Role};
 
 /// F1.
@@ -13,10 +13,8 @@ pub static ORDER: Keyed = Keyed {
         ..Component::BATCH
     },
     changes: false,
-    key,
+    key: |waiting| {
+        let since_first_s = waiting.submit_s - waiting.first_submit_s;
+        libm::log10(waiting.estimate_s.max(1.0)) * waiting.procs + 870.0 * libm::log10(since_first_s.max(1.0))
+    },
 };
-
-fn key(waiting: &Waiting) -> f64 {
-    let since_first_s = waiting.submit_s - waiting.first_submit_s;
-    libm::log10(waiting.estimate_s.max(1.0)) * waiting.procs + 870.0 * libm::log10(since_first_s.max(1.0))
-}

@@ -1,7 +1,7 @@
 //! Orders of the waiting queue.
 //!
-//! An order but [`FCFS`] is a file with a [`Keyed`]: its description and the key of a waiting job; the list
-//! [`KEYED`] registers it.
+//! Every order but [`FCFS`] is a file with a [`Keyed`], which has its description and the key of a waiting job. The
+//! list [`KEYED`] registers it.
 pub mod f1;
 pub mod priority;
 pub mod sjf;
@@ -13,7 +13,7 @@ use crate::spec::{Component, Role};
 
 /// Every order but first come, first served.
 pub static KEYED: &[&Keyed] = &[
-    // A new one goes to the end: this is the order of columns.
+    // A new order goes to the end: the columns of the results have the order of this list.
     &priority::ORDER,
     &sjf::ORDER,
     &widest::ORDER,
@@ -33,42 +33,42 @@ pub const FCFS: Component = Component {
 /// An order of the waiting queue.
 #[derive(Debug, Clone, Copy)]
 pub enum Order {
-    /// First come, first served. Known by name, because the hot path needs no keys for it.
+    /// First come, first served: a variant of its own, because the hot path needs no keys for it.
     Fcfs,
-    /// By key.
+    /// By the key of each job.
     Keyed(&'static Keyed),
 }
 
 /// An order by a key of each waiting job.
 #[derive(Debug)]
 pub struct Keyed {
-    /// Its description.
+    /// Description of the order.
     pub component: Component,
-    /// Whether the key of a waiting job changes with time: the queue is then sorted anew at every pass.
+    /// Whether the key of a waiting job changes with time: the queue is then sorted at every pass.
     pub changes: bool,
-    /// The key of a waiting job: the least is first, ties by arrival. Never NaN.
+    /// The key of a waiting job: the job with the least key is first, ties by arrival. Never NaN.
     pub key: fn(&Waiting) -> f64,
 }
 
-/// What an order knows of a waiting job.
+/// A waiting job, as an order sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting {
     /// The present instant (s).
     pub now_s: f64,
-    /// The first submit of the workload (s).
+    /// First submit instant of the workload (s).
     pub first_submit_s: f64,
-    /// The job's submit (s).
+    /// Submit instant of the job (s).
     pub submit_s: f64,
-    /// Its estimated run time at the top gear (s).
+    /// Estimated run time of the job at the top gear (s).
     pub estimate_s: f64,
-    /// The procs that it asks for.
+    /// Procs that the job asks for.
     pub procs: f64,
-    /// Its priority; 1 is the highest.
+    /// Priority of the job; 1 is the highest.
     pub priority: f64,
 }
 
 impl Order {
-    /// The order of a registered name.
+    /// The order with a registered name.
     pub fn of(name: &str) -> Option<Order> {
         if name == FCFS.name {
             return Some(Order::Fcfs);
@@ -87,7 +87,7 @@ impl Order {
         matches!(self, Order::Keyed(keyed) if keyed.changes)
     }
 
-    /// The job with the least key is first; ties by arrival.
+    /// Sort key of a waiting job: the job with the least key is first, ties by arrival.
     pub(crate) fn key<R: Recorder>(self, cluster: &Cluster<'_, R>, job: JobId) -> f64 {
         match self {
             Order::Fcfs => f64::from(job),

@@ -1,5 +1,5 @@
 //! Highest priority first.
-use super::{Keyed, Waiting};
+use super::Keyed;
 use crate::spec::{Component, Role};
 
 /// Highest priority first.
@@ -9,13 +9,9 @@ pub static ORDER: Keyed = Keyed {
         name: "priority",
         version: 1,
         source: "Zhang et al. 2014, Algorithm 1",
-        doc: "Priority 1 first, then 2, and so on; ties by arrival, which is the order of the list.",
+        doc: "Priority 1 first, then 2, and so on; ties by arrival.",
         ..Component::BATCH
     },
     changes: false,
-    key,
+    key: |waiting| waiting.priority,
 };
-
-fn key(waiting: &Waiting) -> f64 {
-    waiting.priority
-}

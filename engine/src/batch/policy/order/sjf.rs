@@ -1,5 +1,5 @@
 //! Shortest job first.
-use super::{Keyed, Waiting};
+use super::Keyed;
 use crate::spec::{Component, Role};
 
 /// Shortest job first.
@@ -8,13 +8,9 @@ pub static ORDER: Keyed = Keyed {
         role: Role::Order,
         name: "sjf",
         version: 1,
-        doc: "Least estimated run time first, ties by arrival; sorted anew at each pass.",
+        doc: "Least estimated run time first, ties by arrival.",
         ..Component::BATCH
     },
     changes: false,
-    key,
+    key: |waiting| waiting.estimate_s,
 };
-
-fn key(waiting: &Waiting) -> f64 {
-    waiting.estimate_s
-}

@@ -1,5 +1,5 @@
 //! WFP3.
-use super::{Keyed, Waiting};
+use super::Keyed;
 use crate::spec::{Component, Role};
 
 /// WFP3.
@@ -9,14 +9,12 @@ pub static ORDER: Keyed = Keyed {
         name: "wfp3",
         version: 1,
         source: "Tang et al. 2009",
-        doc: "Largest (wait/max(estimate, 1 s))^3 * procs first, ties by arrival; sorted anew at each pass.",
+        doc: "Largest (wait/max(estimate, 1 s))^3 * procs first, ties by arrival; sorted again at each pass.",
         ..Component::BATCH
     },
     changes: true,
-    key,
+    key: |waiting| {
+        let ratio = (waiting.now_s - waiting.submit_s) / waiting.estimate_s.max(1.0);
+        -(ratio * ratio * ratio * waiting.procs)
+    },
 };
-
-fn key(waiting: &Waiting) -> f64 {
-    let ratio = (waiting.now_s - waiting.submit_s) / waiting.estimate_s.max(1.0);
-    -(ratio * ratio * ratio * waiting.procs)
-}

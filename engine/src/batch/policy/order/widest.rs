@@ -1,5 +1,5 @@
 //! Widest job first.
-use super::{Keyed, Waiting};
+use super::Keyed;
 use crate::spec::{Component, Role};
 
 /// Widest job first.
@@ -8,13 +8,9 @@ pub static ORDER: Keyed = Keyed {
         role: Role::Order,
         name: "widest",
         version: 1,
-        doc: "Most procs first, ties by arrival; sorted anew at each pass.",
+        doc: "Most procs first, ties by arrival.",
         ..Component::BATCH
     },
     changes: false,
-    key,
+    key: |waiting| -waiting.procs,
 };
-
-fn key(waiting: &Waiting) -> f64 {
-    -waiting.procs
-}

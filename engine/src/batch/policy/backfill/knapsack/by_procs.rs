@@ -1,20 +1,20 @@
-//! The search where all jobs add the same power a proc.
-use super::{Best, Room};
-use crate::error::Stop;
+//! The search if all jobs add the same power a proc.
+use super::{Best, Width};
+use crate::error::Result;
 
-/// No job.
-const NOBODY: u32 = u32::MAX;
+/// The number of no job.
+const NO_JOB: u32 = u32::MAX;
 
-/// Sums of procs that sets of the jobs looked at have.
+/// Sums of procs of all sets of the jobs so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
-    /// One bit a sum, from 0 on.
+    /// One bit for each sum, from 0 on.
     words: Vec<u64>,
     greatest: usize,
 }
 
 impl Sums {
-    /// That of no job, with room for sums up to `most`.
+    /// The sum of the empty set, with memory for sums up to `most`.
     fn begin(&mut self, most: usize) {
         self.words.clear();
         self.words.resize(most / 64 + 1, 0);
@@ -35,14 +35,14 @@ impl Sums {
         })
     }
 
-    /// Adds all sums with `n` procs more that are at most `most`, and tells of each new one.
+    /// Adds all sums that a job of `n` procs makes possible, up to `most`, and calls `new` with each new sum.
     fn add(&mut self, n: usize, most: usize, mut new: impl FnMut(usize)) {
         let end = most.min(self.greatest + n);
         if end < n {
             return;
         }
         let (words, bits) = (n / 64, n % 64);
-        // From the greatest on, so that no sum has the job twice.
+        // Descending, so that no sum has the job twice.
         for at in (words..=end / 64).rev() {
             let carried = if bits > 0 && at > words { self.words[at - words - 1] >> (64 - bits) } else { 0 };
             let mut more = (self.words[at - words] << bits | carried) & !self.words[at];
@@ -60,43 +60,43 @@ impl Sums {
     }
 }
 
-/// The search and its memory.
+/// The search, with its buffers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Search {
     sums: Sums,
-    /// By sum: the last job, and its procs, of the first set found that has it.
+    /// By sum: the last job of the first set found for the sum, and its procs.
     last: Vec<(u32, u32)>,
 }
 
 impl Search {
-    /// The best set of jobs of at most `carried` procs.
+    /// The best set of jobs of at most `powered` procs.
     pub(super) fn run(
         &mut self,
         procs: impl Iterator<Item = u32>,
-        carried: u64,
-        room: Room,
-        mut step: impl FnMut() -> Result<(), Stop>,
-    ) -> Result<Best, Stop> {
-        let free = room.free as usize;
-        let carried = usize::try_from(carried).unwrap_or(usize::MAX);
-        let most = free.min(carried);
-        let beyond = room.wider_wins && carried > free;
+        powered: u64,
+        width: Width,
+        mut step: impl FnMut() -> Result<()>,
+    ) -> Result<Best> {
+        let free = width.free as usize;
+        let powered = usize::try_from(powered).unwrap_or(usize::MAX);
+        let most = free.min(powered);
+        let beyond = width.wider_wins && powered > free;
         self.sums.begin(most);
-        self.last.resize(self.last.len().max(most + 1), (NOBODY, 0));
+        self.last.resize(self.last.len().max(most + 1), (NO_JOB, 0));
         if most == 0 {
             return Ok(Best::Set(Vec::new()));
         }
         for (at, n) in procs.enumerate() {
             step()?;
-            let width = n as usize;
-            if width > carried {
+            let wide = n as usize;
+            if wide > powered {
                 continue;
             }
-            if beyond && self.sums.any((free + 1).saturating_sub(width), carried - width) {
+            if beyond && self.sums.any((free + 1).saturating_sub(wide), powered - wide) {
                 return Ok(Best::TooWide);
             }
             let last = &mut self.last;
-            self.sums.add(width, most, |sum| last[sum] = (at as u32, n));
+            self.sums.add(wide, most, |sum| last[sum] = (at as u32, n));
             if self.sums.greatest == most && !beyond {
                 break;
             }

@@ -1,15 +1,15 @@
-//! The search where jobs add different power a proc.
-use super::{Best, Room};
-use crate::error::Stop;
+//! The search if jobs add different power a proc.
+use super::{Best, Width};
+use crate::error::Result;
 
-/// The search and its memory.
+/// The search, with its buffers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Search {
-    /// By sum of procs: weight of the lightest set found (W); infinite without one.
+    /// By sum of procs: weight of the lightest set found (W); infinite without a set.
     weights: Vec<f64>,
-    /// Jobs that improved a sum; for each as many words in `improved`.
+    /// Jobs that fit; each has an equal number of words in `improved`.
     jobs: Vec<u32>,
-    /// One bit a sum: the job made the lightest set for it, as far as jobs were looked at.
+    /// One bit for each sum: the job made a lighter set for the sum than the jobs before it.
     improved: Vec<u64>,
 }
 
@@ -20,19 +20,19 @@ impl Search {
         procs: &[u32],
         added_w: &[f64],
         limit_w: f64,
-        room: Room,
-        mut step: impl FnMut() -> Result<(), Stop>,
-    ) -> Result<Best, Stop> {
+        width: Width,
+        mut step: impl FnMut() -> Result<()>,
+    ) -> Result<Best> {
         let total: u64 = procs.iter().map(|&n| u64::from(n)).sum();
         let all_fit = added_w.iter().sum::<f64>() <= limit_w;
-        // All at once, the usual case of a short list.
-        if all_fit && total <= u64::from(room.free) {
+        // All jobs fit: the usual case of a short list.
+        if all_fit && total <= u64::from(width.free) {
             return Ok(Best::Set((0..procs.len()).collect()));
         }
-        if all_fit && room.wider_wins {
+        if all_fit && width.wider_wins {
             return Ok(Best::TooWide);
         }
-        let most = total.min(u64::from(room.free)) as usize;
+        let most = total.min(u64::from(width.free)) as usize;
         let words = most / 64 + 1;
         self.weights.clear();
         self.weights.resize(most + 1, f64::INFINITY);
@@ -46,9 +46,9 @@ impl Search {
                 continue;
             }
             let n = n as usize;
-            let beyond = (room.free as usize + 1).saturating_sub(n)..=greatest;
+            let beyond = (width.free as usize + 1).saturating_sub(n)..=greatest;
             let fits = |from: &f64| *from < f64::INFINITY && from + weight <= limit_w;
-            if room.wider_wins && !beyond.is_empty() && self.weights[beyond].iter().any(fits) {
+            if width.wider_wins && !beyond.is_empty() && self.weights[beyond].iter().any(fits) {
                 return Ok(Best::TooWide);
             }
             if n > most {
@@ -57,7 +57,7 @@ impl Search {
             let row = self.improved.len();
             self.improved.resize(row + words, 0);
             self.jobs.push(at as u32);
-            // From the greatest on, so that no sum has the job twice.
+            // Descending, so that no sum has the job twice.
             for sum in (n..=most.min(greatest + n)).rev() {
                 let with = self.weights[sum - n] + weight;
                 if with < self.weights[sum] && with <= limit_w {
@@ -71,7 +71,7 @@ impl Search {
         Ok(Best::Set(self.set(greatest, procs, words)))
     }
 
-    /// The set of a sum: its last job is the last that improved the sum.
+    /// The set of a sum: its last job is the last one that improved the sum.
     fn set(&self, greatest: usize, procs: &[u32], words: usize) -> Vec<usize> {
         let (mut set, mut sum) = (Vec::new(), greatest);
         for (&job, row) in self.jobs.iter().zip(self.improved.chunks(words)).rev() {

@@ -1,23 +1,22 @@
-//! Which jobs to start, and at which gear, so that most nodes work under a power cap (Zhou et al. 2013; Zhang et al.
-//! 2014, Algorithm 4).
+//! Knapsack: the jobs and the gear that use most procs under a power cap (Zhou et al. 2013; Zhang et al. 2014,
+//! Algorithm 4).
 //!
-//! A 0-1 knapsack: the gain of a job is its procs, its weight the power that it adds. Gears are tried from the lowest: the
-//! lower the gear, the more jobs the power carries, until they need more procs than are free. So the gear is the lowest at
-//! which the best set fits the free procs. The printed search ends with nothing if, between two gears, the set changes from
-//! too wide to empty; at an empty machine it would wait for ever, so there the best set that fits is taken, at the highest
-//! gear that has one.
+//! A 0-1 knapsack: the gain of a job is its procs, its weight the power that it adds. Gears are tried from the lowest:
+//! the lower the gear, the more jobs fit the power, until they need more procs than are free. So the gear is the lowest
+//! at which the best set fits the free procs. The printed search ends with no set if, between two gears, the set
+//! changes from too wide to empty; on an empty machine it would wait for ever. There the best set that fits is taken,
+//! at the highest gear that has one.
 //!
-//! The search looks at sums of procs up to the free ones only: a set that needs more has, in list order, a first job
-//! that takes it beyond them, and that such a job exists is all that matters of wider sets. Where all jobs add the same
-//! power a proc, the weight of a set is its procs: the first set found for a sum stays the best one, sums are bits, and
-//! the search ends with the first set that nothing can beat.
+//! The search considers only sums of procs up to the free procs. A wider set has, in order of arrival, a first job that
+//! exceeds them, and for wider sets only the existence of such a job matters. If all jobs add the same power a proc,
+//! the weight of a set is its procs: the first set found for a sum stays the best one, sums are bits, and the search
+//! ends with the first set that cannot be improved.
 use super::list::{List, ListRule, Listed, Start, Waiting};
 use super::within_priority::by_priority;
 use crate::batch::kernel::{Cluster, Recorder};
-use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::{Allowance, above_idle_w};
 use crate::batch::policy::gear::Gears;
-use crate::error::Stop;
+use crate::error::Result;
 use crate::spec::{Component, Role, SimSpec};
 
 mod by_procs;
@@ -32,14 +31,14 @@ pub const COMPONENT: Component = Component {
     version: 2,
     source: "Zhou et al. 2013; Zhang et al. 2014, Algorithm 4",
     doc: "At each event one set of jobs starts, all of the highest waiting priority: the one that uses most procs within \
-          the watts under the cap, at the lowest gear at which it fits the free procs. Where it leaves none of this \
-          priority, the next has its turn at the next event. For `queue_order` = \"priority\" and `power_cap` = \
+          the watts under the cap, at the lowest gear at which it fits the free procs. If no job of this priority is \
+          left, the next priority follows at the next event. For `queue_order` = \"priority\" and `power_cap` = \
           \"uniform\".",
     problems,
     ..Component::BATCH
 };
 
-/// What a knapsack needs beside it.
+/// Problems of a knapsack with other components.
 fn problems(spec: &SimSpec) -> Vec<String> {
     let name = |role: Role| spec.choice(role).component().name;
     let (cap, gears) = (name(Role::Cap), name(Role::GearRule));
@@ -61,25 +60,25 @@ fn problems(spec: &SimSpec) -> Vec<String> {
 /// A list under the rule.
 pub(in crate::batch::policy) type Knapsack = Listed<Search>;
 
-/// What a search finds at one gear.
+/// Result of a search at one gear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Best {
     /// The set with most procs whose power fits needs more procs than are free.
     TooWide,
-    /// The positions of its jobs, ascending; none if no job fits.
+    /// Positions of the jobs of the best set, ascending; empty if no job fits.
     Set(Vec<usize>),
 }
 
-/// What a set must keep to, besides its power.
+/// The bound of a set's procs.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct Width {
     /// Free procs.
     free: u32,
-    /// Whether a better set that needs more than the free procs rules the others out.
+    /// Whether a better set that needs more than the free procs excludes the others.
     wider_wins: bool,
 }
 
-/// The search, with the memory that it uses again and again.
+/// The search, with its buffers.
 #[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct Search {
     by_procs: by_procs::Search,
@@ -89,18 +88,9 @@ pub(in crate::batch::policy) struct Search {
 }
 
 impl ListRule for Search {
-    fn of(_: &SimSpec, _: &Machine) -> Option<Search> {
-        Some(Search::default())
-    }
-
-    /// Starts the best set of the highest priority that waits. The next priority has its turn at a later event, even if
-    /// this set leaves none of the first.
-    fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        list: &mut List,
-        _: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
+    /// Starts the best set of the highest waiting priority. The next priority follows at a later event, even if all
+    /// jobs of the first one have started.
+    fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, _: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let top = (cluster.machine().classes[0].gears.len() - 1) as u8;
         let Some(first) = list.waiting().first() else { return Ok(()) };
         let priority = cluster.priority(first.job);
@@ -108,23 +98,23 @@ impl ListRule for Search {
         let Some((gear, chosen)) = self.choose(&list.waiting()[..window], list.allowance(), cluster)? else {
             return Ok(());
         };
-        // From the back: the order of the starts decides which of several ends of one instant is first.
+        // From the back: the order of starts decides the order of ends at one instant.
         for at in chosen.into_iter().rev() {
             list.start(at, Start { gear, ceiling: top }, at > 0, cluster)?;
         }
-        list.leave();
+        list.remove_started();
         Ok(())
     }
 }
 
 impl Search {
-    /// The gear, and the positions among `jobs` (in list order) to start at it. `None`: nothing can start.
+    /// The gear, and the positions in `jobs` (in order of arrival) to start at it. `None`: no job can start.
     fn choose<R: Recorder>(
         &mut self,
         jobs: &[Waiting],
         allowance: &Allowance,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<Option<(u8, Vec<usize>)>, Stop> {
+    ) -> Result<Option<(u8, Vec<usize>)>> {
         let free = cluster.free(0);
         if free == 0 || jobs.is_empty() {
             return Ok(None);
@@ -132,16 +122,16 @@ impl Search {
         let left_w = allowance.left_w(cluster);
         let gears = cluster.machine().classes[0].gears.len() as u8;
         let empty_machine = cluster.running_count() == 0;
-        // At an empty machine the search must not end with nothing while some set fits.
+        // On an empty machine the search must find a set if one fits.
         let mut fallback = None;
         for gear in 0..gears {
             let wider_wins = gear + 1 < gears;
-            match self.best(jobs, gear, left_w, Room { free, wider_wins }, cluster)? {
+            match self.best(jobs, gear, left_w, Width { free, wider_wins }, cluster)? {
                 Best::Set(set) if set.is_empty() => return Ok(fallback),
                 Best::Set(set) => return Ok(Some((gear, set))),
                 Best::TooWide if empty_machine => {
-                    let room = Room { free, wider_wins: false };
-                    if let Best::Set(set) = self.best(jobs, gear, left_w, room, cluster)?
+                    let width = Width { free, wider_wins: false };
+                    if let Best::Set(set) = self.best(jobs, gear, left_w, width, cluster)?
                         && !set.is_empty()
                     {
                         fallback = Some((gear, set));
@@ -153,52 +143,52 @@ impl Search {
         Ok(None)
     }
 
-    /// The set with most procs whose jobs add at most `left_w` (W) at a gear; of several the first found when the jobs
-    /// are taken in list order.
+    /// The set with most procs whose jobs add at most `left_w` (W) at a gear; of several the first that is found in
+    /// order of arrival.
     fn best<R: Recorder>(
         &mut self,
         jobs: &[Waiting],
         gear: u8,
         left_w: f64,
-        room: Room,
+        width: Width,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<Best, Stop> {
+    ) -> Result<Best> {
         let one_table = cluster.machine().classes[0].more_job_classes.is_empty();
         if left_w >= 0.0 && one_table {
             let each_w = above_idle_w(cluster, jobs[0].job, gear) / f64::from(jobs[0].procs);
-            let carried = carried(left_w, each_w);
-            return self.by_procs.run(jobs.iter().map(|job| job.procs), carried, room, || cluster.step());
+            let procs = jobs.iter().map(|job| job.procs);
+            return self.by_procs.run(procs, powered(left_w, each_w), width, || cluster.step());
         }
         self.procs.clear();
         self.procs.extend(jobs.iter().map(|job| job.procs));
         self.added_w.clear();
         self.added_w.extend(jobs.iter().map(|job| above_idle_w(cluster, job.job, gear)));
-        self.best_of(left_w, room, || cluster.step())
+        self.best_of(left_w, width, || cluster.step())
     }
 
-    /// The same for jobs of `self.procs` procs that add `self.added_w` (W).
-    fn best_of(&mut self, left_w: f64, room: Room, step: impl FnMut() -> Result<(), Stop>) -> Result<Best, Stop> {
+    /// [`Search::best`] for jobs of `self.procs` procs that add `self.added_w` (W).
+    fn best_of(&mut self, left_w: f64, width: Width, step: impl FnMut() -> Result<()>) -> Result<Best> {
         let Search { procs, added_w, by_procs, by_watts } = self;
-        // A cap that is exceeded leaves room for nothing that adds power.
+        // If the cap is exceeded, no job that adds power fits.
         if left_w < 0.0 {
-            return by_watts.run(procs, added_w, -1.0, room, step);
+            return by_watts.run(procs, added_w, -1.0, width, step);
         }
         if !alike(procs, added_w) {
-            return by_watts.run(procs, added_w, left_w, room, step);
+            return by_watts.run(procs, added_w, left_w, width, step);
         }
         let each_w = added_w[0] / f64::from(procs[0]);
-        by_procs.run(procs.iter().copied(), carried(left_w, each_w), room, step)
+        by_procs.run(procs.iter().copied(), powered(left_w, each_w), width, step)
     }
 }
 
-/// Whether all jobs add the same power a proc: then weights are procs, and sums of them exact.
+/// Whether all jobs add the same power a proc. Then weights are procs, with exact sums.
 fn alike(procs: &[u32], added_w: &[f64]) -> bool {
     let each = |at: usize| added_w[at] / f64::from(procs[at]);
     (1..procs.len()).all(|at| (each(at) - each(0)).abs() <= 1e-12 * each(0).abs())
 }
 
-/// The procs that some power (W) carries.
-fn carried(left_w: f64, each_w: f64) -> u64 {
-    // The conversion keeps to the greatest number.
+/// The number of procs for which the power suffices, at `each_w` (W) a proc.
+fn powered(left_w: f64, each_w: f64) -> u64 {
+    // The conversion saturates.
     if each_w > 0.0 { (left_w / each_w).floor() as u64 } else { u64::MAX }
 }

@@ -1,13 +1,13 @@
-//! The search finds what trying every sum of procs finds.
+//! The search finds the same set as a plain search over every sum of procs.
 use proptest::prelude::*;
 
-use super::{Best, Room, Search, alike};
+use super::{Best, Search, Width, alike};
 
 /// A set: its weight, and the positions of its jobs.
 type Set = (f64, Vec<usize>);
 
-/// The lightest set for every sum of procs up to `most`, one job after the other: of the heaviest sum that has one, its
-/// set.
+/// The set of the greatest sum of procs up to `most` that has one: the lightest set of the sum, with one job after the
+/// other.
 fn by_every_sum(procs: &[u32], weights: &[f64], limit: f64, most: usize) -> Vec<usize> {
     let total: usize = procs.iter().map(|&n| n as usize).sum();
     if total <= most && weights.iter().sum::<f64>() <= limit {
@@ -27,9 +27,9 @@ fn by_every_sum(procs: &[u32], weights: &[f64], limit: f64, most: usize) -> Vec<
     best.into_iter().flatten().last().map_or(Vec::new(), |(_, set)| set)
 }
 
-/// What the search must find: weights are procs where all jobs add the same power a proc.
-fn expected(procs: &[u32], added_w: &[f64], left_w: f64, room: Room) -> Best {
-    let most = if room.wider_wins { usize::MAX } else { room.free as usize };
+/// The expected result: weights are procs if all jobs add the same power a proc.
+fn expected(procs: &[u32], added_w: &[f64], left_w: f64, width: Width) -> Best {
+    let most = if width.wider_wins { usize::MAX } else { width.free as usize };
     let set = if left_w < 0.0 {
         by_every_sum(procs, added_w, -1.0, most)
     } else if alike(procs, added_w) {
@@ -40,15 +40,15 @@ fn expected(procs: &[u32], added_w: &[f64], left_w: f64, room: Room) -> Best {
         by_every_sum(procs, added_w, left_w, most)
     };
     let wide: u32 = set.iter().map(|&at| procs[at]).sum();
-    if wide > room.free { Best::TooWide } else { Best::Set(set) }
+    if wide > width.free { Best::TooWide } else { Best::Set(set) }
 }
 
-/// Procs of the jobs, and their watts a proc: equal, or by class.
+/// Procs and watts a proc of the jobs; the watts are equal or differ by class.
 fn jobs() -> impl Strategy<Value = Vec<(u32, f64)>> {
-    // Tenths are no binary fractions: sums differ by the order of their terms.
+    // Tenths are not binary fractions: sums depend on the order of their terms.
     let watts = || prop_oneof![1 => Just(0.0), 8 => (1u32..40).prop_map(|tenths| f64::from(tenths) / 10.0)];
-    let width = prop_oneof![3 => 1u32..=9, 1 => 1u32..=90, 1 => (1u32..=20).prop_map(|n| 4 * n)];
-    let list = prop::collection::vec((width, 0usize..3), 1..14);
+    let procs = prop_oneof![3 => 1u32..=9, 1 => 1u32..=90, 1 => (1u32..=20).prop_map(|n| 4 * n)];
+    let list = prop::collection::vec((procs, 0usize..3), 1..14);
     (list, watts(), watts(), watts(), any::<bool>()).prop_map(|(list, a, b, c, equal)| {
         let classes = if equal { [a; 3] } else { [a, b, c] };
         list.into_iter().map(|(n, class)| (n, classes[class])).collect()
@@ -59,31 +59,31 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn finds_what_trying_every_sum_finds(
+    fn the_search_finds_the_set_of_the_plain_search(
         lists in prop::collection::vec(jobs(), 2),
         free in 1u32..180,
         tenths in -10i32..1500,
     ) {
         let left_w = f64::from(tenths) / 10.0;
-        // One after the other: nothing of an earlier search may be left.
+        // Two searches with the same buffers: the first must not affect the second.
         let mut knapsack = Search::default();
         for list in lists {
             for wider_wins in [true, false] {
-                let room = Room { free, wider_wins };
+                let width = Width { free, wider_wins };
                 knapsack.procs = list.iter().map(|&(n, _)| n).collect();
                 knapsack.added_w = list.iter().map(|&(n, each_w)| f64::from(n) * each_w).collect();
-                let expected = expected(&knapsack.procs, &knapsack.added_w, left_w, room);
-                let found = knapsack.best_of(left_w, room, || Ok(())).expect("there are no limits");
-                prop_assert_eq!(found, expected, "{:?} {:?} {}", list, room, left_w);
+                let expected = expected(&knapsack.procs, &knapsack.added_w, left_w, width);
+                let found = knapsack.best_of(left_w, width, || Ok(())).expect("there are no limits");
+                prop_assert_eq!(found, expected, "{:?} {:?} {}", list, width, left_w);
             }
         }
     }
 }
 
 #[test]
-fn wide_machines_take_no_longer_than_their_jobs() {
-    // 40,000 jobs that ask for 10^9 procs in all, where power carries 10^8 and 10^6 are free: the first 40 fill the
-    // machine.
+fn the_search_takes_steps_by_jobs_and_not_by_procs() {
+    // 40,000 jobs ask for 10^9 procs together; there is power for 10^8 procs, and 10^6 are free: the first 40 jobs fill
+    // the machine.
     let mut knapsack = Search { procs: vec![25_000; 40_000], added_w: vec![25_000.0; 40_000], ..Search::default() };
     let mut steps = 0;
     let mut run = |left_w, wider_wins| {
@@ -91,10 +91,10 @@ fn wide_machines_take_no_longer_than_their_jobs() {
             steps += 1;
             Ok(())
         };
-        knapsack.best_of(left_w, Room { free: 1_000_000, wider_wins }, step).expect("there are no limits")
+        knapsack.best_of(left_w, Width { free: 1_000_000, wider_wins }, step).expect("there are no limits")
     };
     assert_eq!(run(1e8, true), Best::TooWide);
     assert_eq!(run(1e8, false), Best::Set((0..40).collect()));
     assert_eq!(run(1e6, true), Best::Set((0..40).collect()));
-    assert_eq!(steps, 41 + 40 + 40, "jobs looked at");
+    assert_eq!(steps, 41 + 40 + 40, "number of jobs considered");
 }
