@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use powersweep_coordinator::store::Location;
 use powersweep_experiments::Digest;
 use powersweep_proto::v1::FailureKind;
 
 use crate::examples;
+use crate::exit::{Exit, Failure, OrExit};
 use crate::quantities::bytes;
-pub use crate::worker_args::{TaskLimitArgs, WorkerArgs, WorkloadMemoryArgs};
+pub use crate::worker_args::{SlotsArgs, TaskLimitArgs, WorkerArgs};
 
 mod tables;
 
@@ -142,6 +144,13 @@ pub struct DataArgs {
     pub data: String,
 }
 
+impl DataArgs {
+    /// The folder or object store.
+    pub fn location(&self) -> Result<Location, Failure> {
+        Location::parse(&self.data).or_exit(Exit::Usage)
+    }
+}
+
 /// How to reach a coordinator.
 #[derive(Debug, Clone, Args)]
 pub struct CoordinatorArgs {
@@ -168,21 +177,27 @@ pub enum Format {
     Json,
 }
 
-/// `powersweep run`
+/// How `run` and `check` run a sweep on this machine.
+#[derive(Debug, Clone, Args)]
+pub struct LocalArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    #[command(flatten)]
+    pub slots: SlotsArgs,
+    /// No progress bar.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// A manifest file, or the name of a shipped one (quickstart, etinski2010, lawson2005, ...).
     #[arg(default_value = "quickstart")]
     pub manifest: String,
     #[command(flatten)]
-    pub data: DataArgs,
-    #[command(flatten)]
-    pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one per processor.
-    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub slots: u16,
-    #[command(flatten)]
-    pub memory: WorkloadMemoryArgs,
+    pub local: LocalArgs,
     /// If the experiment's rows were made by other versions of components, logs or columns: rename it, with its rows,
     /// to NAME@N, and start with no rows. No effect if the versions are the same.
     #[arg(long)]
@@ -196,12 +211,8 @@ pub struct RunArgs {
     /// Rows shown at the end; 0 for none.
     #[arg(long, default_value_t = 24)]
     pub show: usize,
-    /// No progress bar.
-    #[arg(long)]
-    pub quiet: bool,
 }
 
-/// `powersweep check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// A paper, or a file with claims (.toml).
@@ -211,26 +222,15 @@ pub struct CheckArgs {
     #[arg(long, conflicts_with = "paper")]
     pub list: bool,
     #[command(flatten)]
-    pub data: DataArgs,
-    #[command(flatten)]
-    pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one per processor.
-    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub slots: u16,
-    #[command(flatten)]
-    pub memory: WorkloadMemoryArgs,
+    pub local: LocalArgs,
     /// Check only demanded claims, and run only the sweeps that they need.
     #[arg(long)]
     pub demanded: bool,
-    /// No progress bar.
-    #[arg(long)]
-    pub quiet: bool,
     /// Table or JSON.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
 }
 
-/// `powersweep plan`
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     /// A manifest file, or the name of a shipped one.
@@ -250,7 +250,6 @@ pub struct PlanArgs {
     pub format: Format,
 }
 
-/// `powersweep simulate`
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
     /// Take the task from this manifest (with --index).
@@ -283,7 +282,6 @@ pub struct SimulateArgs {
     pub format: Format,
 }
 
-/// `powersweep lp`
 #[derive(Debug, Args)]
 pub struct LpArgs {
     /// A manifest file, or the name of a shipped one, with systems that have a rate for each class on each server. A
@@ -298,7 +296,6 @@ pub struct LpArgs {
     pub format: Format,
 }
 
-/// `powersweep serve`
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     #[command(flatten)]
@@ -327,7 +324,6 @@ pub struct ServeArgs {
     pub take_over: bool,
 }
 
-/// `powersweep submit`
 #[derive(Debug, Args)]
 pub struct SubmitArgs {
     /// A manifest file, or the name of a shipped one.
@@ -362,7 +358,6 @@ pub struct ControlArgs {
     pub data: DataArgs,
 }
 
-/// `powersweep retry`
 #[derive(Debug, Args)]
 pub struct RetryArgs {
     #[command(flatten)]
@@ -381,21 +376,15 @@ fn failure_kinds() -> impl TypedValueParser<Value = FailureKind> {
         .map(|word| FailureKind::all().find(|kind| kind.word() == word).expect("a possible value"))
 }
 
-/// `powersweep priority`
 #[derive(Debug, Args)]
 pub struct PriorityArgs {
-    /// The experiment.
-    pub experiment: String,
+    #[command(flatten)]
+    pub control: ControlArgs,
     /// Higher is served first, from -1000 to 1000. Experiments of one priority share the slots.
     #[arg(allow_negative_numbers = true)]
     pub priority: i32,
-    #[command(flatten)]
-    pub coordinator: CoordinatorArgs,
-    #[command(flatten)]
-    pub data: DataArgs,
 }
 
-/// `powersweep delete`
 #[derive(Debug, Args)]
 pub struct DeleteArgs {
     #[command(flatten)]
@@ -408,7 +397,6 @@ pub struct DeleteArgs {
     pub force: bool,
 }
 
-/// `powersweep status`
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// One experiment; all by default.
@@ -431,7 +419,6 @@ pub struct StatusArgs {
     pub format: Format,
 }
 
-/// `powersweep policies`
 #[derive(Debug, Args)]
 pub struct PoliciesArgs {
     /// Only this component.
@@ -441,7 +428,6 @@ pub struct PoliciesArgs {
     pub format: Format,
 }
 
-/// `powersweep columns`
 #[derive(Debug, Args)]
 pub struct ColumnsArgs {
     /// Only this table (tasks, jobs, series, failures).
@@ -451,7 +437,6 @@ pub struct ColumnsArgs {
     pub format: Format,
 }
 
-/// `powersweep trace`
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     #[command(after_help = examples::TRACE_INFO)]

@@ -32,7 +32,7 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
 
 /// The address that the command line describes.
 pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
-    let tls = args.ca.as_ref().map(|path| Ok(Tls { ca_pem: inputs::pem(path, "CERTIFICATE")?, domain: None }));
+    let tls = args.ca.as_ref().map(|path| Ok(Tls { ca_pem: inputs::pem(path, "CERTIFICATE")? }));
     Ok(Address {
         url: args.coordinator.clone().unwrap_or_else(|| DEFAULT_URL.to_owned()),
         token: inputs::token(args.token_file.as_deref())?,

@@ -1,106 +1,82 @@
 //! Examples at the end of each command's `--help`: a command, at least two spaces, its effect.
 
-/// `powersweep run`
 pub const RUN: &str = "Examples:
   powersweep run                               the shipped quickstart, synthetic jobs
   powersweep run sweep.toml --data /big/disk   your own manifest, results elsewhere
   powersweep run etinski2010 --traces ~/logs   a paper's sweep, with the folder of the logs";
-/// `powersweep check`
 pub const CHECK: &str = "Examples:
   powersweep check --list                              the papers, with their numbers of claims
   powersweep check etinski2010 --traces ~/logs         every published number beside ours
   powersweep check etinski2010 --demanded --format json  demanded claims, for programs";
-/// `powersweep plan`
 pub const PLAN: &str = "Examples:
   powersweep plan sweep.toml             axes, and the number of done tasks
   powersweep plan sweep.toml --index 12  one task: its parameters, and why it would or would not run";
-/// `powersweep simulate`
 pub const SIMULATE: &str = "Examples:
   powersweep simulate -s gear_rule=bsld -s bsld_threshold=2        synthetic jobs, other components
   powersweep simulate --log KTH-SP2-1996-2.1-cln --traces ~/logs   a real log
   powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, with one row per job
   powersweep simulate -s capacity_rule=two-level -s two_level_procs=64 --series series.csv  active procs over time";
-/// `powersweep lp`
 pub const LP: &str = "Examples:
   powersweep lp aldaoud2011                 lambda*, theta*, delta* and loads of every system of a paper
   powersweep lp sweep.toml --format json    your own systems, for programs";
-/// `powersweep serve`
 pub const SERVE: &str = "Examples:
   powersweep serve                                               for workers on this machine
   powersweep serve --listen 0.0.0.0:7450 --token-file token --tls-cert cert.pem --tls-key key.pem";
-/// `powersweep worker`
 pub const WORKER: &str = "Examples:
   powersweep worker                                              for a coordinator on this machine
   powersweep worker --coordinator https://head:7450 --token-file token --ca cert.pem --slots 8
   powersweep worker --time-limit 3:55:00 --idle-limit 10m        in a batch job of four hours
   powersweep worker --task-deadline 1h --task-max-memory 4GiB    give up longer or larger tasks";
-/// `powersweep submit`
 pub const SUBMIT: &str = "Examples:
   powersweep submit sweep.toml --dry-run  only show the tasks that would run
   powersweep submit sweep.toml --wait     submit it and wait for its end
   powersweep submit sweep.toml --priority 5  before the others
   powersweep submit sweep.toml --restart  after a change of versions: old rows go to NAME@N";
-/// `powersweep status`
 pub const STATUS: &str = "Examples:
   powersweep status                                     the state in ./results/data, or its coordinator
   powersweep status my-sweep --json                     one experiment, for programs
   powersweep status --watch                             until interrupted
   powersweep status --coordinator http://head:7450      a coordinator elsewhere";
-/// `powersweep pause`
 pub const PAUSE: &str = "Examples:
   powersweep pause my-sweep                                    of the coordinator that serves ./results/data
   powersweep pause my-sweep --coordinator http://head:7450     of a coordinator elsewhere";
-/// `powersweep resume`
 pub const RESUME: &str = "Example:
   powersweep resume my-sweep";
-/// `powersweep cancel`
 pub const CANCEL: &str = "Example:
   powersweep cancel my-sweep";
-/// `powersweep retry`
 pub const RETRY: &str = "Examples:
   powersweep retry my-sweep                         every task that failed for good
   powersweep retry my-sweep --index 12 --index 40   two of them
   powersweep retry my-sweep --kind memory           tasks that exceeded memory, after starting larger workers";
-/// `powersweep priority`
 pub const PRIORITY: &str = "Examples:
   powersweep priority my-sweep 10   before experiments of lower priority
   powersweep priority my-sweep -1   only when no other experiment has tasks";
-/// `powersweep flush`
 pub const FLUSH: &str = "Example:
   powersweep flush my-sweep   before reading the rows of a running sweep";
-/// `powersweep delete`
 pub const DELETE: &str = "Examples:
   powersweep delete my-sweep              its state; the rows stay
   powersweep delete my-sweep --data-too   also the rows";
-/// `powersweep results`
 pub const RESULTS: &str = "Examples:
   powersweep results my-sweep                                       the first tasks, with the columns that vary
   powersweep results my-sweep --columns task_index,policy,wait_s_mean --format csv
   powersweep results my-sweep --table failures                      every failed attempt
   powersweep results my-sweep --format parquet --output tasks.parquet  all rows in one file";
-/// `powersweep export`
 pub const EXPORT: &str = "Examples:
   powersweep export my-sweep --output my-sweep-2026                 one file per table, in a new folder
   powersweep export my-sweep --table tasks --output tasks.parquet   one table";
-/// `powersweep adopt`
 pub const ADOPT: &str = "Example:
   powersweep adopt sweep.toml --data ./results/data && powersweep run sweep.toml";
-/// `powersweep schema`
 pub const SCHEMA: &str = "Example:
   powersweep schema > powersweep.schema.json";
-/// `powersweep policies`
 pub const POLICIES: &str = "Examples:
   powersweep policies       every component with its parameters
   powersweep policies bsld  one component";
-/// `powersweep columns`
 pub const COLUMNS: &str = "Examples:
   powersweep columns tasks          the columns of a task's row
   powersweep columns --format json  every table, for programs";
-/// `powersweep trace info`
 pub const TRACE_INFO: &str = "Examples:
   powersweep trace info ./my-log.swf.gz                        a file
   powersweep trace info KTH-SP2-1996-2.1-cln --traces ~/logs   a log by name";
-/// `powersweep health`
 pub const HEALTH: &str = "Example:
   powersweep health --coordinator http://127.0.0.1:7450 && echo well";
 

@@ -4,34 +4,21 @@ use std::process::ExitCode;
 
 use powersweep_proto::client::chain;
 
-/// How a command ended.
+/// How a command ended; [`TABLE`] explains each code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything asked for was done.
     Done = 0,
-    /// An error that fits no other code.
     Failure = 1,
-    /// Wrong arguments, or a manifest or parameter that cannot be.
     Usage = 2,
-    /// The sweep ended, but some tasks failed for good.
     TasksFailed = 3,
-    /// A log could not be found, fetched, decompressed or read.
     Workload = 4,
-    /// The data folder or object store cannot be written or read.
     Storage = 5,
-    /// Another live coordinator owns the data.
     Owned = 6,
-    /// A port is taken, or nobody answers at an address.
     Network = 7,
-    /// The coordinator refused the request (for instance an edit that changes a pin).
     Refused = 8,
-    /// A newer coordinator took the data over; do not restart this one.
     Fenced = 9,
-    /// A claim that must hold does not.
     ClaimFails = 10,
-    /// The experiment was cancelled or deleted while this command waited for it.
     Cancelled = 11,
-    /// Interrupted; what was finished is kept, and the same command goes on.
     Interrupted = 130,
 }
 

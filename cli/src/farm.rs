@@ -37,6 +37,21 @@ pub struct FarmOptions {
     pub local: Option<Local>,
 }
 
+impl FarmOptions {
+    /// A coordinator for this machine: a free port of the loopback interface, no tokens, no TLS.
+    pub fn on_loopback(data: &str) -> FarmOptions {
+        FarmOptions {
+            data: data.to_owned(),
+            listen: ([127, 0, 0, 1], 0).into(),
+            tokens: Tokens::default(),
+            tls: None,
+            insecure: false,
+            take_over: false,
+            local: None,
+        }
+    }
+}
+
 /// A farm for one sweep: it drops leases found in the state and does not continue the state's other sweeps.
 pub struct Local {
     /// The experiment.

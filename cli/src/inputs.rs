@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use powersweep_engine::workload::LogFormat;
 use powersweep_engine::workload::swf::SwfLog;
-use powersweep_experiments::{Digest, Manifest, ManifestErrors, Sweep, manifests};
+use powersweep_experiments::{Digest, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
 use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
 use crate::args::LogArgs;
@@ -137,6 +137,18 @@ fn read_logs(
 /// The sweep of a manifest whose logs are known.
 pub fn sweep(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> Result<Sweep, Failure> {
     Sweep::new(manifest.clone(), digests.clone()).or_exit(Exit::Usage)
+}
+
+/// The task of an index, or why there is none.
+pub fn task(sweep: &Sweep, index: u64) -> Result<TaskSpec, Failure> {
+    sweep.task(index).ok_or_else(|| {
+        let reason = if index < sweep.index_count() {
+            "an [[exclude]] or zip of the manifest leaves this combination out".to_owned()
+        } else {
+            format!("indices end at {}", sweep.index_count().saturating_sub(1))
+        };
+        Failure::new(Exit::Usage, format!("{} has no task {index}: {reason}", sweep.manifest().name()))
+    })
 }
 
 /// A PEM file with at least one object of this kind.

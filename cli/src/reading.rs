@@ -1,11 +1,12 @@
 //! The rows of one table, batch by batch: of its parts, and of the state where they are in no part yet.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::{Schema, SchemaRef};
+use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -15,6 +16,7 @@ use powersweep_coordinator::publish::{live_batches, stored_schema};
 use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::Location;
 use powersweep_coordinator::view::{self, View, ViewError};
+use powersweep_proto::client::chain;
 use powersweep_results::{failures, jobs, series, tasks};
 
 use crate::exit::{Exit, Failure, OrExit};
@@ -49,7 +51,7 @@ impl Reading {
         }
         let view = view::look(location, experiment, table).await.map_err(|error| match &error {
             ViewError::Restless { .. } => Failure::new(Exit::Failure, error.to_string()),
-            _ => Failure::new(Exit::Storage, powersweep_proto::client::chain(&error)),
+            _ => Failure::new(Exit::Storage, chain(&error)),
         })?;
         let reading = Reading {
             store: location.object_store().or_exit(Exit::Storage)?,
@@ -91,19 +93,12 @@ impl Reading {
         for (path, bytes) in parts.chain(staged) {
             let bytes = match bytes {
                 Some(bytes) => bytes.clone(),
-                None => self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)?,
+                None => object(&*self.store, path).await?,
             };
-            let damaged = |what: &dyn std::error::Error| {
-                Failure::new(Exit::Storage, format!("{path} cannot be read: {}", powersweep_proto::client::chain(what)))
-            };
-            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(&error))?;
-            self.note_unknown(path, reader.schema());
-            let names = schema.fields().iter().map(|field| field.name().as_str());
-            let mask = ProjectionMask::columns(reader.parquet_schema(), names);
-            let reader = reader.with_projection(mask).with_batch_size(BATCH_ROWS).build();
-            for batch in reader.map_err(|error| damaged(&error))? {
-                let batch = batch.map_err(|error| damaged(&error))?;
-                if !each(fitted(&batch, schema, path)?)? {
+            let part = parquet(path, bytes)?;
+            self.note_unknown(path, part.schema());
+            for batch in columns(path, part, schema.fields().iter().map(|field| field.name().as_str()))? {
+                if !each(fitted(&batch?, schema, path)?)? {
                     return Ok(());
                 }
             }
@@ -112,10 +107,7 @@ impl Reading {
         for batch in live_batches(&self.view.rows, &stored) {
             let batch = batch.map_err(|(seq, error)| {
                 let place = format!("rows {seq} of {}/{} in the state", self.experiment, self.table);
-                Failure::new(
-                    Exit::Storage,
-                    format!("{place} cannot be read: {}", powersweep_proto::client::chain(&error)),
-                )
+                unreadable(&place, &error)
             })?;
             let batch = batch.unfold().or_exit(Exit::Storage)?;
             if !each(fitted(&batch, schema, &Path::from("the state"))?)? {
@@ -129,9 +121,8 @@ impl Reading {
     pub async fn lacks_columns(&self) -> Result<bool, Failure> {
         let known = schema_of(self.table);
         for path in &self.view.parts {
-            let bytes = self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)?;
-            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).or_exit(Exit::Storage)?;
-            if known.fields().iter().any(|field| reader.schema().column_with_name(field.name()).is_none()) {
+            let part = parquet(path, object(&*self.store, path).await?)?;
+            if known.fields().iter().any(|field| part.schema().column_with_name(field.name()).is_none()) {
                 return Ok(true);
             }
         }
@@ -152,6 +143,32 @@ impl Reading {
             screen::note(&format!("powersweep: {path} has columns that this version does not know: {columns}"));
         }
     }
+}
+
+/// The bytes of an object.
+pub async fn object(store: &dyn ObjectStore, path: &Path) -> Result<Bytes, Failure> {
+    store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)
+}
+
+/// A Parquet object, before its rows are read.
+pub fn parquet(path: &Path, bytes: Bytes) -> Result<ParquetRecordBatchReaderBuilder<Bytes>, Failure> {
+    ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| unreadable(path, &error))
+}
+
+/// The rows of a Parquet object with these of its columns.
+pub fn columns<'a>(
+    path: &'a Path,
+    object: ParquetRecordBatchReaderBuilder<Bytes>,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<impl Iterator<Item = Result<RecordBatch, Failure>>, Failure> {
+    let mask = ProjectionMask::columns(object.parquet_schema(), names);
+    let batches = object.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+    let batches = batches.map_err(|error| unreadable(path, &error))?;
+    Ok(batches.map(|batch| batch.map_err(|error| unreadable(path, &error))))
+}
+
+fn unreadable(place: &dyn Display, error: &dyn std::error::Error) -> Failure {
+    Failure::new(Exit::Storage, format!("{place} cannot be read: {}", chain(error)))
 }
 
 /// A batch with exactly these columns; one that it lacks is null.
@@ -193,10 +210,4 @@ async fn known_experiments(location: &Location) -> Result<Vec<String>, Failure> 
     names.sort();
     names.dedup();
     Ok(names)
-}
-
-/// Where a command writes a file; the folder must exist.
-pub fn partial_beside(path: &std::path::Path) -> PathBuf {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!("{name}.partial-{}", std::process::id()))
 }

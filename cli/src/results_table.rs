@@ -3,17 +3,15 @@
 use std::collections::BTreeSet;
 
 use arrow::array::RecordBatch;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use futures::TryStreamExt;
-use object_store::{ObjectStore, ObjectStoreExt};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use object_store::ObjectStore;
 use powersweep_coordinator::store::Location;
 use powersweep_results::{layout, tasks};
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, OrExit};
-use crate::rows;
+use crate::{reading, rows, screen};
 
 /// Metrics shown of queueing models, with the heading that they get.
 const QUEUE_METRICS: &[(&str, &str)] = &[
@@ -48,7 +46,7 @@ pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> R
     if rows_shown == 0 {
         return Ok(None);
     }
-    let batches = read(location, experiment).await?;
+    let batches = columns(location, experiment, "tasks", &wanted(), ROWS_MAX).await?;
     let found: Vec<Vec<(String, Json)>> =
         batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|row| rows::pairs(batch, row))).collect();
     Ok(table(found, rows_shown))
@@ -82,20 +80,13 @@ fn metrics(found: &[Vec<(String, Json)>]) -> &'static [(&'static str, &'static s
 
 fn render(found: &[Vec<(String, Json)>], rows_shown: usize) -> String {
     let (axes, metrics) = (axes(found), metrics(found));
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let mut header: Vec<String> = axes.iter().map(|name| (*name).to_owned()).collect();
-    header.extend(metrics.iter().map(|(_, heading)| (*heading).to_owned()));
-    table.set_header(header);
+    let mut table = screen::table();
+    table.set_header(axes.iter().copied().chain(metrics.iter().map(|(_, heading)| *heading)));
     for row in found.iter().take(rows_shown) {
         let shown = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name));
         table.add_row(shown.map(|name| value(row, name).map(rows::text).unwrap_or_default()));
     }
-    for (i, column) in table.column_iter_mut().enumerate() {
-        if i >= axes.len() {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    table.column_iter_mut().skip(axes.len()).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     let more = found.len().saturating_sub(rows_shown);
     if more > 0 { format!("{table}\n… and {more} rows more") } else { table.to_string() }
 }
@@ -121,10 +112,6 @@ fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
         .collect()
 }
 
-async fn read(location: &Location, experiment: &str) -> Result<Vec<RecordBatch>, Failure> {
-    Ok(batches(location, experiment, "tasks", &wanted(), ROWS_MAX).await?.unwrap_or_default())
-}
-
 /// The columns of `tasks` that the table on the screen is made from: all axes, and the metrics shown.
 pub fn wanted() -> BTreeSet<String> {
     let axes = tasks::axes().into_iter().map(|column| column.name);
@@ -133,40 +120,28 @@ pub fn wanted() -> BTreeSet<String> {
     axes.chain(others.chain(metrics).map(str::to_owned)).collect()
 }
 
-/// Some columns of all rows of a table.
+/// Some columns of all rows of a table; no rows if there are more than `rows_max`.
 pub async fn columns(
     location: &Location,
     experiment: &str,
     table: &str,
     wanted: &BTreeSet<String>,
-) -> Result<Vec<RecordBatch>, Failure> {
-    Ok(batches(location, experiment, table, wanted, u64::MAX).await?.unwrap_or_default())
-}
-
-/// Some columns of all rows; `None` if there are more rows than `rows_max`.
-async fn batches(
-    location: &Location,
-    experiment: &str,
-    table: &str,
-    wanted: &BTreeSet<String>,
     rows_max: u64,
-) -> Result<Option<Vec<RecordBatch>>, Failure> {
+) -> Result<Vec<RecordBatch>, Failure> {
     let store = location.object_store().or_exit(Exit::Storage)?;
     let folder = layout::table_dir(experiment, table);
     let parts: Vec<_> = store.list(Some(&folder)).try_collect().await.or_exit(Exit::Storage)?;
     let mut batches = Vec::new();
     let mut rows = 0;
     for part in parts {
-        let bytes = store.get(&part.location).await.or_exit(Exit::Storage)?;
-        let bytes = bytes.bytes().await.or_exit(Exit::Storage)?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).or_exit(Exit::Storage)?;
-        rows += reader.metadata().file_metadata().num_rows().unsigned_abs();
+        let path = &part.location;
+        let part = reading::parquet(path, reading::object(&*store, path).await?)?;
+        rows += part.metadata().file_metadata().num_rows().unsigned_abs();
         if rows > rows_max {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let mask = ProjectionMask::columns(reader.parquet_schema(), wanted.iter().map(String::as_str));
-        let reader = reader.with_projection(mask).build().or_exit(Exit::Storage)?;
-        batches.extend(reader.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?);
+        let columns = reading::columns(path, part, wanted.iter().map(String::as_str))?;
+        batches.extend(columns.collect::<Result<Vec<_>, _>>()?);
     }
-    Ok(Some(batches))
+    Ok(batches)
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use comfy_table::{Table, presets};
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -29,6 +30,13 @@ pub fn note(text: &str) {
 /// Prints indented JSON.
 pub fn print_json(value: &Json) -> Outcome {
     print(&serde_json::to_string_pretty(value).expect("JSON values always serialise"))
+}
+
+/// An empty table without lines.
+pub fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
 }
 
 /// Names suggested for an unknown one.

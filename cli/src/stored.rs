@@ -3,8 +3,10 @@
 use powersweep_coordinator::owner::{self, OwnerError};
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::{Location, ReadOnly};
-use powersweep_proto::client::chain;
+use powersweep_proto::client::{Client, chain};
 
+use crate::args::{CoordinatorArgs, DataArgs};
+use crate::client;
 use crate::exit::{Exit, Failure, OrExit};
 
 /// The stored state; empty where there is none yet. Writes nothing.
@@ -30,4 +32,24 @@ pub async fn owner_endpoint(location: &Location) -> Result<Option<String>, Failu
     })?;
     let live = owner.filter(|o| o.alive != Some(false)).and_then(|o| o.record);
     Ok(live.map(|record| record.endpoint).filter(|endpoint| !endpoint.is_empty()))
+}
+
+/// The coordinator that a command asks.
+pub enum Coordinator {
+    Running(Client),
+    /// No coordinator was named, and none serves this data.
+    None(Location),
+}
+
+/// Connects to the coordinator at --coordinator, else to the one that serves --data.
+pub async fn coordinator(args: &CoordinatorArgs, data: &DataArgs) -> Result<Coordinator, Failure> {
+    let mut address = client::address(args)?;
+    if args.coordinator.is_none() {
+        let location = data.location()?;
+        match owner_endpoint(&location).await? {
+            Some(endpoint) => address.url = endpoint,
+            None => return Ok(Coordinator::None(location)),
+        }
+    }
+    Ok(Coordinator::Running(client::connect(&address).await?))
 }

@@ -7,16 +7,14 @@ use clap::Args;
 use crate::args::{CoordinatorArgs, LogArgs};
 use crate::quantities::{memory, positive_time, time};
 
-/// `powersweep worker`
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one per processor.
-    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub slots: u16,
+    #[command(flatten)]
+    pub slots: SlotsArgs,
     /// Name in the results' `worker` column; host name and process id by default.
     #[arg(long)]
     pub name: Option<String>,
@@ -34,8 +32,6 @@ pub struct WorkerArgs {
     pub connect_limit: Option<Duration>,
     #[command(flatten)]
     pub limits: TaskLimitArgs,
-    #[command(flatten)]
-    pub memory: WorkloadMemoryArgs,
     /// Part of the time limit that was used before this process restarted itself.
     #[arg(long, hide = true, env = "POWERSWEEP_TIME_USED", value_parser = time)]
     pub time_used: Option<Duration>,
@@ -55,10 +51,20 @@ pub struct TaskLimitArgs {
     pub task_max_memory: Option<usize>,
 }
 
-/// Memory for logs of a process that simulates.
+/// Threads and memory of a process that simulates.
 #[derive(Debug, Clone, Args)]
-pub struct WorkloadMemoryArgs {
+pub struct SlotsArgs {
+    /// Tasks simulated at once; 0 for one per processor.
+    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub slots: u16,
     /// Memory for parsed logs and workloads, which tasks share. A task whose workload alone may exceed it fails.
     #[arg(long, value_name = "SIZE", env = "POWERSWEEP_WORKLOAD_MEMORY", default_value = "1GiB", value_parser = memory)]
     pub workload_memory: usize,
+}
+
+impl SlotsArgs {
+    /// The number of slots.
+    pub fn count(&self) -> usize {
+        if self.slots > 0 { self.slots.into() } else { std::thread::available_parallelism().map_or(1, usize::from) }
+    }
 }

@@ -16,7 +16,6 @@ use serde::Serializer;
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure};
-use crate::reading::partial_beside;
 use crate::rows;
 
 /// How rows are written.
@@ -172,16 +171,14 @@ impl Drop for Writing {
     }
 }
 
-/// Writes a file that appears whole or not at all.
-pub fn whole_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let partial = partial_beside(path);
-    std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        cannot_write(path, &error)
-    })
+/// The name of a file or folder while it grows; its folder must exist.
+pub fn partial_beside(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(format!("{name}.partial-{}", std::process::id()))
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+/// A file or folder of the user that cannot be written.
+pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
 }
 

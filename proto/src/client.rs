@@ -40,8 +40,6 @@ impl Interceptor for Token {
 pub struct Tls {
     /// Certificates to trust, PEM.
     pub ca_pem: Vec<u8>,
-    /// Name to expect in the coordinator's certificate when it is not the address's host.
-    pub domain: Option<String>,
 }
 
 /// Where a coordinator is and how to speak to it.
@@ -132,10 +130,7 @@ fn endpoint(address: &Address) -> Result<Endpoint, ConnectError> {
         Some("https") => {
             let tls = address.tls.as_ref();
             let tls = tls.ok_or_else(|| wrong("needs the certificates to trust: a PEM file, with --ca".into()))?;
-            let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca_pem));
-            if let Some(domain) = &tls.domain {
-                config = config.domain_name(domain);
-            }
+            let config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca_pem));
             endpoint = endpoint.tls_config(config).map_err(|e| wrong(format!("has unusable TLS settings: {e}")))?;
         }
         Some("http") => {

@@ -2,34 +2,19 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use powersweep_coordinator::records::Table;
+use powersweep_results::columns::TABLES;
 
 use super::{DataArgs, LogArgs};
 
-/// A table of the dataset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TableName {
-    /// One row a finished task.
-    Tasks,
-    /// One row a simulated job, where the manifest asks for it.
-    Jobs,
-    /// One row a point of a series, where the manifest asks for it.
-    Series,
-    /// One row a failed attempt.
-    Failures,
-}
-
-impl TableName {
-    /// The table as it is stored.
-    pub fn table(self) -> Table {
-        match self {
-            TableName::Tasks => Table::Tasks,
-            TableName::Jobs => Table::Jobs,
-            TableName::Series => Table::Series,
-            TableName::Failures => Table::Failures,
-        }
-    }
+/// The tables by name, with what a row is.
+fn tables() -> impl TypedValueParser<Value = Table> {
+    PossibleValuesParser::new(
+        TABLES.map(|table| PossibleValue::new(table.name).help(format!("A row is {}", table.row))),
+    )
+    .map(|name| Table::from_name(&name).expect("a possible value"))
 }
 
 /// How rows are written.
@@ -47,7 +32,6 @@ pub enum RowFormat {
     Arrow,
 }
 
-/// `powersweep results`
 #[derive(Debug, Args)]
 pub struct ResultsArgs {
     /// Name of the experiment.
@@ -55,8 +39,8 @@ pub struct ResultsArgs {
     #[command(flatten)]
     pub data: DataArgs,
     /// Which table.
-    #[arg(long, value_enum, default_value = "tasks")]
-    pub table: TableName,
+    #[arg(long, value_parser = tables(), default_value = "tasks")]
+    pub table: Table,
     /// Only these columns, in this order (see `powersweep columns`).
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub columns: Vec<String>,
@@ -71,7 +55,6 @@ pub struct ResultsArgs {
     pub output: Option<PathBuf>,
 }
 
-/// `powersweep export`
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Name of the experiment.
@@ -79,8 +62,8 @@ pub struct ExportArgs {
     #[command(flatten)]
     pub data: DataArgs,
     /// Only this table.
-    #[arg(long, value_enum)]
-    pub table: Option<TableName>,
+    #[arg(long, value_parser = tables())]
+    pub table: Option<Table>,
     /// Give each row of `jobs`, `series` and `failures` the components and parameters of its task, which `tasks` has.
     #[arg(long)]
     pub wide: bool,
@@ -89,7 +72,6 @@ pub struct ExportArgs {
     pub output: PathBuf,
 }
 
-/// `powersweep adopt`
 #[derive(Debug, Args)]
 pub struct AdoptArgs {
     /// The manifest that the rows were made from.

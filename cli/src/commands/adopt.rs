@@ -8,10 +8,8 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, Schema};
 use bytes::Bytes;
 use futures::TryStreamExt;
+use object_store::ObjectStore;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_coordinator::farm::{Adoption, Row};
 use powersweep_coordinator::owner::Ownership;
 use powersweep_coordinator::probe::probe;
@@ -24,7 +22,7 @@ use uuid::Uuid;
 
 use crate::args::AdoptArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::{client, farm, inputs, screen, stored};
+use crate::{client, farm, inputs, reading, screen, stored};
 
 /// A state that cannot be read within this time counts as unreadable.
 const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -36,7 +34,7 @@ pub fn run(args: &AdoptArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let digests = inputs::digests(&manifest, &inputs::library(&args.logs))?;
     let sweep = inputs::sweep(&manifest, &digests)?;
-    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+    let location = args.data.location()?;
     if location.path().is_some_and(|path| !path.exists()) {
         return Err(Failure::new(Exit::Usage, format!("there is no {location}: name the data with --data")));
     }
@@ -180,14 +178,10 @@ impl Scan {
         Ok(paths)
     }
 
-    async fn get(&self, path: &Path) -> Result<Bytes, Failure> {
-        self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)
-    }
-
     /// Reads the published parts of a table, one after the other.
     async fn table(&mut self, table: Table) -> Result<(), Failure> {
         for path in self.list(&layout::table_dir(&self.experiment, table.name())).await? {
-            let bytes = self.get(&path).await?;
+            let bytes = reading::object(&*self.store, &path).await?;
             let footer = match part::read_footer(&bytes) {
                 Ok(footer) if footer.experiment == self.experiment => footer,
                 Ok(footer) => {
@@ -227,7 +221,7 @@ impl Scan {
     async fn uploads(&mut self, table: Table) -> Result<(), Failure> {
         let folder = Path::from_iter([PRIVATE_DIR, "staging", "upload", self.experiment.as_str(), table.name()]);
         for path in self.list(&folder).await? {
-            let bytes = self.get(&path).await?;
+            let bytes = reading::object(&*self.store, &path).await?;
             // An incomplete upload, or another file.
             let Ok(footer) = part::read_footer(&bytes) else { continue };
             let mut tasks: Vec<Row> = Vec::new();
@@ -246,16 +240,18 @@ impl Scan {
 
 /// Calls `each` with the identity and index of every row of a Parquet object.
 fn rows(path: &Path, bytes: Bytes, mut each: impl FnMut(Row)) -> Result<(), Failure> {
-    let damaged = |what: String| Failure::new(Exit::Storage, format!("{path} cannot be read: {what}"));
-    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(chain(&error)))?;
+    let damaged = |reason: String| Failure::new(Exit::Storage, format!("{path} cannot be read: {reason}"));
+    let object = reading::parquet(path, bytes)?;
     let of_tasks = path.parts().nth(1).is_some_and(|folder| folder.as_ref() == Table::Tasks.name());
-    if of_tasks && columns::fingerprint(&plain(reader.schema())) != columns::fingerprint(&tasks::schema()) {
+    if of_tasks
+        && columns::fingerprint(&Schema::new(object.schema().fields().clone()))
+            != columns::fingerprint(&tasks::schema())
+    {
         let hint = "adopt and go on with the version that made it, or give the experiment a new name";
         return Err(Failure::new(Exit::Refused, format!("{path} has the columns of another version: {hint}")));
     }
-    let mask = ProjectionMask::columns(reader.parquet_schema(), ["task_id", "task_index"]);
-    for batch in reader.with_projection(mask).build().map_err(|error| damaged(chain(&error)))? {
-        let batch = batch.map_err(|error| damaged(chain(&error)))?;
+    for batch in reading::columns(path, object, ["task_id", "task_index"])? {
+        let batch = batch?;
         let ids = batch.column_by_name("task_id").and_then(|column| column.as_string_opt::<i32>());
         let ids = ids.ok_or_else(|| damaged("it has no column `task_id`".to_owned()))?;
         let indices = batch.column_by_name("task_index").and_then(|column| column.as_primitive_opt::<Int64Type>());
@@ -268,8 +264,4 @@ fn rows(path: &Path, bytes: Bytes, mut each: impl FnMut(Row)) -> Result<(), Fail
         }
     }
     Ok(())
-}
-
-fn plain(schema: &Schema) -> Schema {
-    Schema::new(schema.fields().clone())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::Schema;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use powersweep_claims::{Claims, Finding, Rows, Verdict, papers};
 use powersweep_coordinator::store::Location;
 use powersweep_experiments::Sweep;
@@ -69,12 +69,12 @@ fn rows(claims: &Claims, args: &CheckArgs) -> Result<Rows, Failure> {
     let manifests = claims.manifests(args.demanded);
     let mut sweeps = Vec::new();
     for name in &manifests {
-        if !args.quiet {
+        if !args.local.quiet {
             screen::note(&format!("{}: running the missing tasks of {name}", claims.paper()));
         }
         sweeps.push(run::to_its_end(&run_args(name, args))?);
     }
-    let location = Location::parse(&args.data.data).or_exit(Exit::Storage)?;
+    let location = args.local.data.location()?;
     let mut rows = Rows::new();
     for ((manifest, table), columns) in claims.needed(args.demanded) {
         let sweep = manifests.iter().zip(&sweeps).find(|(name, _)| **name == manifest);
@@ -93,7 +93,7 @@ fn read(
 ) -> Result<Vec<RecordBatch>, Failure> {
     let batches = |table: &str, mut columns: BTreeSet<String>| {
         columns.insert("task_id".to_owned());
-        client::block_on(results_table::columns(location, sweep.manifest().name(), table, &columns))?
+        client::block_on(results_table::columns(location, sweep.manifest().name(), table, &columns, u64::MAX))?
     };
     let known = TABLES.iter().filter(|known| known.name == table).flat_map(|known| (known.columns)());
     let known: BTreeSet<String> = known.map(|column| column.name).collect();
@@ -118,15 +118,11 @@ fn task_ids(sweep: &Sweep) -> BTreeSet<String> {
 fn run_args(manifest: &str, args: &CheckArgs) -> RunArgs {
     RunArgs {
         manifest: manifest.to_owned(),
-        data: args.data.clone(),
-        logs: args.logs.clone(),
-        slots: args.slots,
-        memory: args.memory.clone(),
-        listen: std::net::SocketAddr::from(([127, 0, 0, 1], 0)),
+        local: args.local.clone(),
+        listen: ([127, 0, 0, 1], 0).into(),
         take_over: false,
         restart: false,
         show: 0,
-        quiet: args.quiet,
     }
 }
 
@@ -144,8 +140,7 @@ fn list(format: Format) -> Outcome {
         };
         return screen::print_json(&parsed.iter().map(one).collect());
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.set_header(["paper", "claims", "demanded", "manifests", "title"]);
     for claims in &parsed {
         table.add_row([
@@ -173,8 +168,7 @@ fn verdict(finding: &Finding) -> &'static str {
 }
 
 fn text(claims: &Claims, findings: &[Finding]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.set_header(["claim", "published", "ours", "verdict", "source", "from"]);
     for finding in findings {
         table.add_row([

@@ -3,18 +3,18 @@
 //! The request goes to the coordinator at --coordinator, else to the one that serves --data. If none runs, the command
 //! is a coordinator itself for this one request.
 
-use std::path::Path;
-
-use powersweep_coordinator::Tokens;
 use powersweep_coordinator::store::{Location, PRIVATE_DIR};
+use powersweep_proto::client::{Address, Client};
 use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
 use tokio_util::sync::CancellationToken;
+use tonic::{Response, Status};
 
-use crate::args::{ControlArgs, CoordinatorArgs, DataArgs, DeleteArgs, PriorityArgs, RetryArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::args::{ControlArgs, DataArgs, DeleteArgs, PriorityArgs, RetryArgs};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, LocalFarm};
-use crate::{client, screen, stored};
+use crate::stored::{self, Coordinator};
+use crate::{client, screen};
 
 /// Lets running tasks finish and starts no other tasks.
 pub fn pause(args: &ControlArgs) -> Outcome {
@@ -22,10 +22,10 @@ pub fn pause(args: &ControlArgs) -> Outcome {
     let reply = control(args, Action::Pause(v1::Pause {}))?;
     screen::print(&match (reply.changed, reply.running) {
         (false, _) => format!("{name} is paused already"),
-        (true, 0) => format!("{name} is paused, {} to run; `powersweep resume {name}` goes on", left(&reply)),
+        (true, 0) => format!("{name} is paused, {} to run; `powersweep resume {name}` goes on", to_run(&reply)),
         (true, leased) => format!(
             "{name} is paused, {} to run; of {leased} handed out those that run are finished, the others come back",
-            left(&reply)
+            to_run(&reply)
         ),
     })
 }
@@ -35,8 +35,8 @@ pub fn resume(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
     let reply = control(args, Action::Resume(v1::Resume {}))?;
     screen::print(&match reply.changed {
-        true => format!("{name} goes on, {} to run", left(&reply)),
-        false => format!("{name} is not paused, {} to run", left(&reply)),
+        true => format!("{name} goes on, {} to run", to_run(&reply)),
+        false => format!("{name} is not paused, {} to run", to_run(&reply)),
     })
 }
 
@@ -45,7 +45,7 @@ pub fn cancel(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
     let reply = control(args, Action::Cancel(v1::Cancel {}))?;
     screen::print(&match reply.changed {
-        true => format!("{name} is cancelled, {} not run; finished rows are kept", left(&reply)),
+        true => format!("{name} is cancelled, {} not run; finished rows are kept", to_run(&reply)),
         false => format!("{name} is cancelled already"),
     })
 }
@@ -71,9 +71,8 @@ pub fn retry(args: &RetryArgs) -> Outcome {
 
 /// Sets the priority.
 pub fn priority(args: &PriorityArgs) -> Outcome {
-    let name = &args.experiment;
-    let control = Controlled { experiment: name, coordinator: &args.coordinator, data: &args.data };
-    let reply = ask(&control, Action::SetPriority(v1::SetPriority { priority: args.priority }))?;
+    let name = &args.control.experiment;
+    let reply = control(&args.control, Action::SetPriority(v1::SetPriority { priority: args.priority }))?;
     let already = if reply.changed { "" } else { " already" };
     screen::print(&format!("{name} has priority {}{already}", args.priority))
 }
@@ -91,16 +90,7 @@ pub fn delete(args: &DeleteArgs) -> Outcome {
 /// Publishes finished rows.
 pub fn flush(args: &ControlArgs) -> Outcome {
     let request = v1::FlushRequest { experiment: args.experiment.clone() };
-    let reply = client::block_on(async {
-        match place(&args.coordinator, &args.data).await? {
-            Place::Remote(mut farm) => Ok(farm.flush(request).await.map_err(|s| client::refused(&s))?.into_inner()),
-            Place::Here(farm) => {
-                let reply = farm.handle().requests().flush(request).await.map_err(|status| client::refused(&status));
-                farm.end().await?;
-                reply
-            }
-        }
-    })??;
+    let reply = ask(args, async |client| client.flush(request).await)?;
     screen::print(&match reply.rows {
         0 => format!("{}: every finished row is in a part already", args.experiment),
         rows => {
@@ -109,67 +99,43 @@ pub fn flush(args: &ControlArgs) -> Outcome {
     })
 }
 
-fn left(reply: &v1::ControlReply) -> String {
+fn to_run(reply: &v1::ControlReply) -> String {
     screen::count(reply.to_run, "task")
 }
 
-struct Controlled<'a> {
-    experiment: &'a str,
-    coordinator: &'a CoordinatorArgs,
-    data: &'a DataArgs,
-}
-
 fn control(args: &ControlArgs, action: Action) -> Result<v1::ControlReply, Failure> {
-    let control = Controlled { experiment: &args.experiment, coordinator: &args.coordinator, data: &args.data };
-    ask(&control, action)
+    let request = v1::ControlRequest { experiment: args.experiment.clone(), action: Some(action) };
+    ask(args, async |client| client.control(request).await)
 }
 
-fn ask(control: &Controlled<'_>, action: Action) -> Result<v1::ControlReply, Failure> {
-    let request = v1::ControlRequest { experiment: control.experiment.to_owned(), action: Some(action) };
+/// Sends a request to the coordinator, or to one that this process runs for this request.
+fn ask<T>(
+    args: &ControlArgs,
+    request: impl AsyncFnOnce(&mut Client) -> Result<Response<T>, Status>,
+) -> Result<T, Failure> {
     client::block_on(async {
-        match place(control.coordinator, control.data).await? {
-            Place::Remote(mut farm) => Ok(farm.control(request).await.map_err(|s| client::refused(&s))?.into_inner()),
-            Place::Here(farm) => {
-                let reply = farm.handle().requests().control(request).await.map_err(|status| client::refused(&status));
-                farm.end().await?;
-                reply
+        let (mut client, own) = match stored::coordinator(&args.coordinator, &args.data).await? {
+            Coordinator::Running(client) => (client, None),
+            Coordinator::None(location) => {
+                let farm = own_coordinator(&location, &args.data).await?;
+                let url = format!("http://{}", farm.handle().local_addr());
+                (client::connect(&Address { url, ..Address::default() }).await?, Some(farm))
             }
+        };
+        let reply = request(&mut client).await.map_err(|status| client::refused(&status));
+        drop(client);
+        if let Some(farm) = own {
+            farm.end().await?;
         }
+        Ok(reply?.into_inner())
     })?
 }
 
-/// The coordinator that carries out a request.
-enum Place {
-    Remote(Box<powersweep_proto::client::Client>),
-    Here(Box<LocalFarm>),
-}
-
-async fn place(coordinator: &CoordinatorArgs, data: &DataArgs) -> Result<Place, Failure> {
-    let mut address = client::address(coordinator)?;
-    if coordinator.coordinator.is_none() {
-        let location = Location::parse(&data.data).or_exit(Exit::Usage)?;
-        match stored::owner_endpoint(&location).await? {
-            Some(endpoint) => address.url = endpoint,
-            None => return here(&location, data).await,
-        }
-    }
-    Ok(Place::Remote(Box::new(client::connect(&address).await?)))
-}
-
 /// A coordinator in this process. A folder without state is refused, so that a typing error creates no state there.
-async fn here(location: &Location, data: &DataArgs) -> Result<Place, Failure> {
-    if location.path().is_some_and(|path: &Path| !path.join(PRIVATE_DIR).is_dir()) {
+async fn own_coordinator(location: &Location, data: &DataArgs) -> Result<LocalFarm, Failure> {
+    if location.path().is_some_and(|path| !path.join(PRIVATE_DIR).is_dir()) {
         let hint = "name the folder that `run` or `serve` was given with --data, or a coordinator with --coordinator";
         return Err(Failure::new(Exit::Usage, format!("there are no experiments in {location}\n{hint}")));
     }
-    let options = FarmOptions {
-        data: data.data.clone(),
-        listen: ([127, 0, 0, 1], 0).into(),
-        tokens: Tokens::default(),
-        tls: None,
-        insecure: false,
-        take_over: false,
-        local: None,
-    };
-    Ok(Place::Here(Box::new(LocalFarm::start(options, &CancellationToken::new()).await?)))
+    LocalFarm::start(FarmOptions::on_loopback(&data.data), &CancellationToken::new()).await
 }

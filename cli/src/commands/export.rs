@@ -18,7 +18,8 @@ use powersweep_results::{part, tasks};
 
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::reading::{Reading, narrowed, partial_beside, relaxed, schema_of};
+use crate::reading::{Reading, narrowed, relaxed, schema_of};
+use crate::writing::{cannot_write, partial_beside};
 use crate::{client, screen};
 
 /// Rows that are sorted in memory at once: about 100 MB of the widest table.
@@ -32,7 +33,7 @@ const SAMPLE_MAX: usize = 1 << 20;
 
 /// Copies one table or all of them.
 pub fn run(args: &ExportArgs) -> Outcome {
-    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+    let location = args.data.location()?;
     let is_file = args.output.extension().is_some_and(|extension| extension == "parquet");
     if is_file && args.table.is_none() {
         let hint = "name a folder for all tables, or choose one with --table";
@@ -43,7 +44,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
     std::fs::create_dir_all(&partial).map_err(|error| cannot_write(&args.output, &error))?;
     // Whatever happens, nothing but a whole export stays.
     let scratch = Scratch(partial.clone());
-    let tables = args.table.map_or(Table::ALL.to_vec(), |table| vec![table.table()]);
+    let tables = args.table.map_or(Table::ALL.to_vec(), |table| vec![table]);
     let mut copied = Vec::new();
     for table in tables {
         let target = partial.join(format!("{table}.parquet"));
@@ -92,10 +93,6 @@ fn publish(partial: &Path, output: &Path, file: Option<Table>) -> Result<(), Fai
         None => refuse_existing(output).map(|()| std::fs::rename(partial, output))?,
     };
     named.map_err(|error| cannot_write(output, &error))
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
 }
 
 /// The export of one table.

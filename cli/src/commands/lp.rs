@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use powersweep_engine::lp::structured::Decomposition;
 use powersweep_engine::lp::{self, Allocation, Capacity, System};
 use powersweep_engine::queues::policies::classes::system::{self, Groups};
@@ -73,7 +73,7 @@ fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
     let mut next = index.or_else(|| sweep.next_included(0));
     for _ in 0..TASKS_MAX {
         let Some(at) = next else { break };
-        let task = sweep.task(at).ok_or_else(|| Failure::new(Exit::Usage, format!("the sweep has no task {at}")))?;
+        let task = inputs::task(sweep, at)?;
         next = if index.is_some() { None } else { sweep.next_included(at + 1) };
         if !system::describes(&task.sim) {
             continue;
@@ -214,8 +214,7 @@ impl Found {
 
     /// A matrix of shares with the loads below it.
     fn matrix(&self, name: &str, shares: &[f64]) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
+        let mut table = screen::table();
         let heads = self.groups.servers.iter().zip(1..).map(|(count, group)| match count {
             1 => format!("group {group}"),
             _ => format!("group {group} ({count})"),

@@ -1,6 +1,6 @@
 //! `powersweep plan`: the tasks that a sweep would run, and why.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::ContentArrangement;
 use powersweep_coordinator::plan;
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::Location;
@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::submit;
 use crate::args::{Format, PlanArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::{client, inputs, results_table, screen, stored};
 
 /// Values of an axis shown in a row.
@@ -31,7 +31,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
         })??;
         return overview(&sweep, &reply, None, args.format);
     }
-    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+    let location = args.data.location()?;
     let (loaded, live, lost) = client::block_on(async {
         let live = stored::owner_endpoint(&location).await?.is_some();
         let loaded = stored::read(&location).await?;
@@ -62,8 +62,8 @@ fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: Option<&Location>, for
     if format == Format::Json {
         return screen::print_json(&overview_json(sweep, &axes, reply, live.is_some()));
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = screen::table();
+    table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["section", "axis", "values (tasks)"]);
     for axis in &axes {
         let place =
@@ -122,21 +122,13 @@ fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, l
 }
 
 fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, format: Format) -> Outcome {
-    let Some(task) = sweep.task(index) else {
-        let why = if index < sweep.index_count() {
-            "an [[exclude]] or zip of the manifest leaves this combination out, so it would not run".to_owned()
-        } else {
-            format!("indices end at {}", sweep.index_count().saturating_sub(1))
-        };
-        return Err(Failure::new(Exit::Usage, format!("{} has no task {index}: {why}", sweep.manifest().name())));
-    };
+    let task = inputs::task(sweep, index)?;
     let state = plan::task_state(loaded, &task);
     let (verdict, reason) = verdict(&state, location);
     if format == Format::Json {
         return screen::print_json(&task_json(&task, verdict, &reason));
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.add_row(["task", &index.to_string()]);
     table.add_row(["task_id", &task.task_id.to_string()]);
     for (name, label) in [("workload", &task.workload), ("platform", &task.platform), ("policy", &task.policy)] {

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use comfy_table::{Table as Shown, presets};
 use powersweep_coordinator::records::Table;
-use powersweep_coordinator::store::Location;
 use powersweep_results::tasks;
 use serde_json::Value as Json;
 
 use crate::args::{ResultsArgs, RowFormat};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::reading::{Reading, narrowed, relaxed, schema_of};
 use crate::writing::{Encoding, Writing};
 use crate::{client, results_table, rows, screen};
@@ -26,8 +24,8 @@ const SHOWN: &[(Table, &[&str])] = &[
 
 /// Shows the first rows, or writes all of them.
 pub fn run(args: &ResultsArgs) -> Outcome {
-    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
-    let table = args.table.table();
+    let location = args.data.location()?;
+    let table = args.table;
     let all = relaxed(&schema_of(table));
     let chosen = chosen(&all, &args.columns, table)?;
     let encoding = match args.format {
@@ -90,7 +88,7 @@ fn chosen(all: &SchemaRef, columns: &[String], table: Table) -> Result<Option<Sc
 }
 
 async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, args: &ResultsArgs) -> Outcome {
-    let table = args.table.table();
+    let table = args.table;
     if chosen.is_none() && table == Table::Tasks {
         let (mut found, mut read) = (Vec::new(), 0);
         let schema = narrowed(all, &results_table::wanted());
@@ -110,8 +108,7 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
             default.iter().filter_map(|c| all.column_with_name(c)).map(|(_, f)| f.clone()).collect::<Vec<_>>(),
         ))
     });
-    let mut text = Shown::new();
-    text.load_style(presets::NOTHING);
+    let mut text = screen::table();
     text.set_header(schema.fields().iter().map(|field| field.name().clone()));
     let (mut count, mut more) = (0, false);
     reading

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use powersweep_coordinator::store::Location;
-use powersweep_coordinator::{LogSource, Tokens};
+use powersweep_coordinator::LogSource;
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1;
@@ -42,18 +41,23 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     }
     let began = Instant::now();
     let manifest = inputs::manifest(&args.manifest)?;
-    let library = inputs::library(&args.logs);
+    let library = inputs::library(&args.local.logs);
     let reading = Instant::now();
-    let memory = args.memory.workload_memory;
+    let memory = args.local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
     let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
     let reading_s = reading.elapsed().as_secs_f64();
     let sweep = inputs::sweep(&manifest, &digests)?;
     let source = LogFiles { manifest: manifest.clone(), digests: digests.clone(), library };
-    let local = Local { experiment: manifest.name().to_owned(), logs: Arc::new(source) };
+    let options = FarmOptions {
+        listen: args.listen,
+        take_over: args.take_over,
+        local: Some(Local { experiment: manifest.name().to_owned(), logs: Arc::new(source) }),
+        ..FarmOptions::on_loopback(&args.local.data.data)
+    };
     client::block_on(async {
         let stop = interrupt::token();
-        let farm = match LocalFarm::start(farm_options(args, local), &stop).await {
+        let farm = match LocalFarm::start(options, &stop).await {
             Ok(farm) => farm,
             Err(failure) => return Err(offer_submit(failure, args).await),
         };
@@ -90,22 +94,10 @@ impl LogSource for LogFiles {
     }
 }
 
-fn farm_options(args: &RunArgs, local: Local) -> FarmOptions {
-    FarmOptions {
-        data: args.data.data.clone(),
-        listen: args.listen,
-        tokens: Tokens::default(),
-        tls: None,
-        insecure: false,
-        take_over: args.take_over,
-        local: Some(local),
-    }
-}
-
 /// Adds the command that submits the manifest to a live owner.
 async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
     if failure.exit == Exit::Owned
-        && let Ok(location) = Location::parse(&args.data.data)
+        && let Ok(location) = args.local.data.location()
         && let Ok(Some(endpoint)) = stored::owner_endpoint(&location).await
     {
         let manifest = quoted(&args.manifest);
@@ -166,13 +158,13 @@ impl Run {
             let resumed = self.farm.handle().requests().control(resume).await;
             reply.state = resumed.map_err(|status| client::refused(&status))?.state;
         }
-        if !args.quiet {
+        if !args.local.quiet {
             screen::note(&submit::describe(&reply, false));
         }
         let endpoint = format!("http://{}", self.farm.handle().local_addr());
-        let slots = worker::slots_or_all(args.slots);
-        let mut options = WorkerOptions::new(endpoint, slots, format!("local-{}", std::process::id()));
-        options.search_path = args.logs.traces.clone();
+        let name = format!("local-{}", std::process::id());
+        let mut options = WorkerOptions::new(endpoint, args.local.slots.count(), name);
+        options.search_path = args.local.logs.traces.clone();
         options.parsed = Some(logs);
         let stop = CancellationToken::new();
         self.worker = Some((tokio::spawn(working(options, stop.clone())), stop));
@@ -181,7 +173,18 @@ impl Run {
 
     /// Shows the progress until no task is left to run.
     async fn follow(&mut self, args: &RunArgs, experiment: &str, stop: &CancellationToken) -> Result<Ended, Failure> {
-        let bar = progress_bar(args.quiet);
+        let bar = progress_bar(args.local.quiet);
+        let ended = self.show_progress(&bar, experiment, stop).await;
+        bar.finish_and_clear();
+        ended
+    }
+
+    async fn show_progress(
+        &mut self,
+        bar: &ProgressBar,
+        experiment: &str,
+        stop: &CancellationToken,
+    ) -> Result<Ended, Failure> {
         let mut stalled = false;
         let mut paused = false;
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
@@ -205,9 +208,8 @@ impl Run {
                 });
             }
             stalled = reply.storage_stalled;
-            draw(&bar, &found, reply.storage_stalled.then_some(reply.storage_reason.as_str()));
+            draw(bar, &found, reply.storage_stalled.then_some(reply.storage_reason.as_str()));
             if let Some(failure) = submit::stopped_by_someone(&found) {
-                bar.finish_and_clear();
                 return Err(failure);
             }
             if !std::mem::replace(&mut paused, found.state() == v1::ExperimentState::Paused) && paused {
@@ -215,17 +217,15 @@ impl Run {
                 bar.suspend(|| screen::note(&note));
             }
             if matches!(found.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
-                bar.finish_and_clear();
                 return Ok(Ended::Finished(Box::new(found)));
             }
             if let Some((worker, _)) = self.worker.take_if(|(worker, _)| worker.is_finished()) {
-                bar.finish_and_clear();
                 return Err(worker_ended(worker.await));
             }
             tokio::select! {
                 () = tokio::time::sleep(PROGRESS_INTERVAL) => {}
-                () = stop.cancelled() => { bar.finish_and_clear(); return Ok(Ended::Interrupted); }
-                () = self.farm.lost() => { bar.finish_and_clear(); return Ok(Ended::Lost); }
+                () = stop.cancelled() => return Ok(Ended::Interrupted),
+                () = self.farm.lost() => return Ok(Ended::Lost),
             }
         }
     }
@@ -272,7 +272,7 @@ impl Run {
         if let Some(table) = results_table::show(&location, manifest.name(), args.show).await? {
             screen::print(&format!("{table}\n"))?;
         }
-        if !args.quiet {
+        if !args.local.quiet {
             screen::note(&closing(&finished, seconds, &location.to_string(), args));
         }
         if finished.failed + finished.quarantined > 0 {

@@ -6,21 +6,20 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
-use comfy_table::{Table, presets};
 use powersweep_engine::components;
 use powersweep_engine::spec::{Param, Type};
 use powersweep_engine::workload::{self, LogFormat, Workload};
 use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value};
 use powersweep_experiments::{TaskSpec, identity};
 use powersweep_results::identity::RunFacts;
-use powersweep_results::{jobs, part, series, tasks};
+use powersweep_results::{jobs, series, tasks};
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
 use crate::args::{Format, SimulateArgs};
 use crate::commands::worker;
 use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::writing::{self, Encoding, Writing};
+use crate::writing::{Encoding, Writing};
 use crate::{inputs, rows, screen};
 
 /// Most memory of one workload's jobs (bytes): beyond it a parameter is a slip of the pen.
@@ -125,14 +124,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
 fn task_of_manifest(name: &str, index: u64, library: &Library) -> Result<TaskSpec, Failure> {
     let manifest = inputs::manifest(name)?;
     let sweep = inputs::sweep(&manifest, &inputs::digests(&manifest, library)?)?;
-    sweep.task(index).ok_or_else(|| {
-        let why = if index >= sweep.index_count() {
-            format!("indices end at {}", sweep.index_count().saturating_sub(1))
-        } else {
-            "the manifest excludes it".to_owned()
-        };
-        Failure::new(Exit::Usage, format!("{name} has no task {index}: {why}"))
-    })
+    inputs::task(&sweep, index)
 }
 
 /// Applies `--log` and `--set`: first the components, then the parameters, so that their order does not matter.
@@ -215,8 +207,7 @@ fn value_of(param: &Param, text: &str) -> Value {
 
 /// Every column that has a value, one a line.
 fn row_text(batch: &RecordBatch) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     for (name, value) in rows::pairs(batch, 0) {
         if !value.is_null() {
             table.add_row([name, rows::text(&value)]);
@@ -227,18 +218,15 @@ fn row_text(batch: &RecordBatch) -> String {
 
 /// Writes the rows of an optional table. The file appears whole or not at all.
 fn write(option: &str, path: &Path, task: &TaskSpec, batch: &RecordBatch) -> Result<(), Failure> {
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("csv") => {
-            let mut out = Writing::begin(Some(path), Encoding::Csv, batch.schema_ref(), &task.experiment)?;
-            out.write(batch)?;
-            out.finish()
+    let encoding = match path.extension().and_then(|e| e.to_str()) {
+        Some("csv") => Encoding::Csv,
+        Some("parquet") => Encoding::Parquet,
+        _ => {
+            let reason = format!("{option} {}: the name must end in .parquet or .csv", path.display());
+            return Err(Failure::new(Exit::Usage, reason));
         }
-        Some("parquet") => {
-            let experiment = task.experiment.to_string();
-            let footer = part::Footer { experiment, part_id: uuid::Uuid::now_v7(), rows: batch.num_rows() as u64 };
-            let bytes = part::encode(batch.schema_ref(), std::slice::from_ref(batch), &footer);
-            writing::whole_file(path, &bytes.or_exit(Exit::Failure)?)
-        }
-        _ => Err(Failure::new(Exit::Usage, format!("{option} {}: end it in .parquet or .csv", path.display()))),
-    }
+    };
+    let mut out = Writing::begin(Some(path), encoding, batch.schema_ref(), &task.experiment)?;
+    out.write(batch)?;
+    out.finish()
 }

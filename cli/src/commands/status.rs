@@ -3,15 +3,14 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use comfy_table::{Table, presets};
 use powersweep_coordinator::plan;
-use powersweep_coordinator::store::Location;
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
 
 use crate::args::{Format, StatusArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::{client, interrupt, screen, stored};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::stored::{self, Coordinator};
+use crate::{client, interrupt, screen};
 
 /// Interval of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
@@ -22,26 +21,20 @@ pub fn run(args: &StatusArgs) -> Outcome {
 }
 
 async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
-    let mut address = client::address(&args.coordinator)?;
     let name = args.experiment.clone().unwrap_or_default();
     let request = v1::StatusRequest { experiment: name.clone(), max_failures: args.failures };
-    if args.coordinator.coordinator.is_none() {
-        let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
-        match stored::owner_endpoint(&location).await? {
-            Some(endpoint) => address.url = endpoint,
-            None => {
-                let status = plan::status(stored::read(&location).await?, &request, &location.to_string());
-                if !name.is_empty() && status.experiments.is_empty() {
-                    let message = format!("there is no experiment {name} in {}", status.data);
-                    return Err(Failure::new(Exit::Usage, message));
-                }
-                return Ok(status);
-            }
+    let location = match stored::coordinator(&args.coordinator, &args.data).await? {
+        Coordinator::Running(mut client) => {
+            let status = client.status(request).await.map_err(|status| client::refused(&status))?;
+            return Ok(status.into_inner());
         }
+        Coordinator::None(location) => location,
+    };
+    let status = plan::status(stored::read(&location).await?, &request, &location.to_string());
+    if !name.is_empty() && status.experiments.is_empty() {
+        return Err(Failure::new(Exit::Usage, format!("there is no experiment {name} in {}", status.data)));
     }
-    let mut farm = client::connect(&address).await?;
-    let status = farm.status(request).await.map_err(|status| client::refused(&status))?;
-    Ok(status.into_inner())
+    Ok(status)
 }
 
 fn show(args: &StatusArgs, status: &v1::StatusReply) -> Outcome {
@@ -123,8 +116,7 @@ fn to_text(status: &v1::StatusReply) -> String {
     if status.storage_stalled {
         text.push_str(&format!("STORAGE STALLED: {}\n", status.storage_reason));
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.set_header(["experiment", "state", "priority", "tasks", "done", "running", "failed", "tasks/s", "ETA"]);
     for e in &status.experiments {
         table.add_row([
@@ -146,8 +138,7 @@ fn to_text(status: &v1::StatusReply) -> String {
     for e in status.experiments.iter().filter(|e| !e.reason.is_empty()) {
         text.push_str(&format!("{}: {}\n", e.name, e.reason));
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.set_header(["worker", "slots", "busy", "leased", "done", "seen"]);
     for w in &status.workers {
         table.add_row([

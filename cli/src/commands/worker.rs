@@ -13,16 +13,11 @@ use crate::{client, interrupt, screen};
 /// A worker with less time left does not restart.
 const RESTART_WORTH: Duration = Duration::from_secs(10);
 
-/// Number of slots; by default one per processor.
-pub fn slots_or_all(slots: u16) -> usize {
-    if slots > 0 { slots.into() } else { std::thread::available_parallelism().map_or(1, usize::from) }
-}
-
 /// Runs until drained, interrupted, or refused for good.
 pub fn run(args: &WorkerArgs) -> Outcome {
     let address = client::address(&args.coordinator)?;
     let name = args.name.clone().unwrap_or_else(default_name);
-    let mut options = WorkerOptions::new(address.url, slots_or_all(args.slots), name);
+    let mut options = WorkerOptions::new(address.url, args.slots.count(), name);
     options.token = address.token;
     options.insecure = address.insecure;
     options.tls = address.tls;
@@ -30,7 +25,7 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     options.cache_dir = args.logs.cache.clone();
     options.cache_bytes_max = args.logs.cache_size;
     options.limits = limits(&args.limits);
-    options.memory_bytes = args.memory.workload_memory;
+    options.memory_bytes = args.slots.workload_memory;
     options.drain_limit = args.drain_limit;
     options.time_limit = args.time_limit.map(|limit| limit.saturating_sub(args.time_used.unwrap_or_default()));
     options.idle_limit = args.idle_limit;

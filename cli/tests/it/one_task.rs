@@ -57,7 +57,7 @@ fn simulate_writes_one_row_a_point_of_the_series() {
     let csv = std::fs::read_to_string(sandbox.path("series.csv")).expect("it was written");
     assert!(csv.lines().next().expect("a head").ends_with("series,level,x,value"), "{csv}");
     assert!(csv.contains("active_procs,,"), "{csv}");
-    sandbox.run(&["simulate", "--series", "series.txt"]).exits(2).says(&["end it in .parquet or .csv"]);
+    sandbox.run(&["simulate", "--series", "series.txt"]).exits(2).says(&["must end in .parquet or .csv"]);
 }
 
 #[test]

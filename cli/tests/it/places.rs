@@ -35,7 +35,7 @@ fn job_rows_that_cannot_be_written() {
     let sandbox = Sandbox::new();
     let jobs = |file: &str| sandbox.run(&["simulate", "-s", "synthetic_jobs_count=10", "--jobs", file]);
     refused(jobs("/proc/powersweep.csv"), 5).says(&["cannot write /proc/powersweep.csv"]);
-    refused(jobs("jobs.xlsx"), 2).says(&["--jobs jobs.xlsx: end it in .parquet or .csv"]);
+    refused(jobs("jobs.xlsx"), 2).says(&["--jobs jobs.xlsx: the name must end in .parquet or .csv"]);
     assert!(contents(&sandbox.path("")).is_empty());
 }
 
