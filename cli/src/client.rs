@@ -21,13 +21,13 @@ const CHUNK_BYTES: usize = 1 << 20;
 const DEFAULT_URL: &str = "http://127.0.0.1:7450";
 
 /// Runs a command's asynchronous part.
-pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Failure, format!("cannot start threads: {error}")))?;
     let result = runtime.block_on(work);
     // A background task (a watchdog, a reader) must not keep the program from ending.
     runtime.shutdown_background();
-    Ok(result)
+    result
 }
 
 /// The address that the command line describes.

@@ -91,34 +91,23 @@ pub fn parsed(bytes: &LogBytes) -> Result<(&'static LogFormat, SwfLog), Failure>
     Ok((format, (format.parse)(&bytes.bytes, &file).or_exit(Exit::Workload)?))
 }
 
-/// Digests of every log that a manifest needs; the texts are not kept. Each log is also parsed: a damaged log is
-/// refused before an experiment is pinned to its bytes.
-pub fn digests(manifest: &Manifest, library: &Library) -> Result<BTreeMap<String, Digest>, Failure> {
-    read_logs(manifest, library, |_, _, _| {})
-}
-
-/// The same, and keeps the parsed logs in `memory`, so that a worker of this process need not read them again.
-pub fn digests_and_logs(
+/// The digest of every log that a manifest needs. Each log is also parsed, so that a damaged log is refused before an
+/// experiment is pinned to its bytes. `memory` keeps the parsed logs: a worker of this process then reads no log again.
+pub fn digests(
     manifest: &Manifest,
     library: &Library,
-    memory: &ParsedLogs,
-) -> Result<BTreeMap<String, Digest>, Failure> {
-    read_logs(manifest, library, |digest, format, log| memory.insert(digest, format, log))
-}
-
-fn read_logs(
-    manifest: &Manifest,
-    library: &Library,
-    keep: impl Fn(Digest, &LogFormat, SwfLog) + Sync,
+    memory: Option<&ParsedLogs>,
 ) -> Result<BTreeMap<String, Digest>, Failure> {
     let logs = manifest.logs();
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
-    let look = || {
+    let read_logs = || {
         while let Some(needed) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let digest = log(library, &needed.log, needed.sha256).and_then(|bytes| {
                 let (format, log) = parsed(&bytes)?;
-                keep(bytes.digest, format, log);
+                if let Some(memory) = memory {
+                    memory.insert(bytes.digest, format, log);
+                }
                 Ok(bytes.digest)
             });
             found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.log, digest);
@@ -126,9 +115,9 @@ fn read_logs(
     };
     std::thread::scope(|scope| {
         for _ in 1..std::thread::available_parallelism().map_or(1, usize::from).min(logs.len()) {
-            scope.spawn(look);
+            scope.spawn(read_logs);
         }
-        look();
+        read_logs();
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.into_iter().map(|(log, digest)| Ok((log.clone(), digest?))).collect()

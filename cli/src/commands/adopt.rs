@@ -32,7 +32,7 @@ const NAMED: usize = 5;
 /// Rebuilds the state; an error changes nothing.
 pub fn run(args: &AdoptArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let digests = inputs::digests(&manifest, &inputs::library(&args.logs))?;
+    let digests = inputs::digests(&manifest, &inputs::library(&args.logs), None)?;
     let sweep = inputs::sweep(&manifest, &digests)?;
     let location = args.data.location()?;
     if location.path().is_some_and(|path| !path.exists()) {
@@ -45,7 +45,7 @@ pub fn run(args: &AdoptArgs) -> Outcome {
         let adopted = adopt(args, &location, &sweep, &digests).await;
         owner.release().await;
         adopted
-    })?
+    })
 }
 
 async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &BTreeMap<String, Digest>) -> Outcome {

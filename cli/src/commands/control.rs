@@ -128,7 +128,7 @@ fn ask<T>(
             farm.end().await?;
         }
         Ok(reply?.into_inner())
-    })?
+    })
 }
 
 /// A coordinator in this process. A folder without state is refused, so that a typing error creates no state there.

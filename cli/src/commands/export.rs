@@ -49,7 +49,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
     for table in tables {
         let target = partial.join(format!("{table}.parquet"));
         let export = Export { location: &location, args, table, target: &target, spill: partial.join("spill") };
-        let rows = client::block_on(export.copy())??;
+        let rows = client::block_on(export.copy())?;
         if rows > 0 || args.table.is_some() {
             copied.push((table, rows));
         }

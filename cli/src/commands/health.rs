@@ -16,5 +16,5 @@ pub fn run(args: &CoordinatorArgs) -> Outcome {
             return Err(Failure::new(Exit::Storage, format!("storage is stalled: {}", status.storage_reason)));
         }
         Ok(Exit::Done)
-    })?
+    })
 }

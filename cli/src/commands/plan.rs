@@ -20,7 +20,7 @@ const VALUES_SHOWN: usize = 12;
 /// Shows the plan of a manifest, or of one task.
 pub fn run(args: &PlanArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let digests = inputs::digests(&manifest, &inputs::library(&args.logs))?;
+    let digests = inputs::digests(&manifest, &inputs::library(&args.logs), None)?;
     let sweep = inputs::sweep(&manifest, &digests)?;
     if args.coordinator.coordinator.is_some() && args.index.is_none() {
         let address = client::address(&args.coordinator)?;
@@ -28,7 +28,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
             let mut farm = client::connect(&address).await?;
             let request = v1::SubmitRequest { dry_run: true, ..client::submission(&manifest, &digests) };
             Ok(farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner())
-        })??;
+        })?;
         return overview(&sweep, &reply, None, args.format);
     }
     let location = args.data.location()?;
@@ -39,7 +39,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
         let lost = !known && location.path().is_none_or(|path| path.exists());
         let lost = lost && !results_table::is_empty(&location, manifest.name()).await?;
         Ok((loaded, live, lost))
-    })??;
+    })?;
     if lost {
         screen::note(&format!(
             "powersweep: {location} has rows of {} that no state knows: `powersweep adopt` takes them in first",

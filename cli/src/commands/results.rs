@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use powersweep_coordinator::records::Table;
 use powersweep_results::tasks;
-use serde_json::Value as Json;
 
 use crate::args::{ResultsArgs, RowFormat};
 use crate::exit::{Exit, Failure, Outcome};
@@ -27,7 +25,12 @@ pub fn run(args: &ResultsArgs) -> Outcome {
     let location = args.data.location()?;
     let table = args.table;
     let all = relaxed(&schema_of(table));
-    let chosen = chosen(&all, &args.columns, table)?;
+    let default = SHOWN.iter().find(|(shown, _)| *shown == table && args.format == RowFormat::Table);
+    let names = match args.columns.is_empty() {
+        true => default.map_or(Vec::new(), |(_, names)| names.to_vec()),
+        false => args.columns.iter().map(|name| name.trim()).collect(),
+    };
+    let chosen = chosen(&all, &names, table)?;
     let encoding = match args.format {
         RowFormat::Table => None,
         RowFormat::Csv => Some(Encoding::Csv),
@@ -56,18 +59,18 @@ pub fn run(args: &ResultsArgs) -> Outcome {
                 Ok(Exit::Done)
             }
         }
-    })?
+    })
 }
 
 /// The columns asked for, in their order; `None` if none were.
-fn chosen(all: &SchemaRef, columns: &[String], table: Table) -> Result<Option<SchemaRef>, Failure> {
-    if columns.is_empty() {
+fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<SchemaRef>, Failure> {
+    if names.is_empty() {
         return Ok(None);
     }
     let known: Vec<&str> = all.fields().iter().map(|field| field.name().as_str()).collect();
     let mut seen = BTreeSet::new();
     let mut fields = Vec::new();
-    for name in columns.iter().map(|name| name.trim()) {
+    for &name in names {
         let Some((_, field)) = all.column_with_name(name) else {
             let near = screen::nearest(name, &known);
             let hint = match near.is_empty() {
@@ -88,8 +91,7 @@ fn chosen(all: &SchemaRef, columns: &[String], table: Table) -> Result<Option<Sc
 }
 
 async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, args: &ResultsArgs) -> Outcome {
-    let table = args.table;
-    if chosen.is_none() && table == Table::Tasks {
+    let Some(schema) = chosen else {
         let (mut found, mut read) = (Vec::new(), 0);
         let schema = narrowed(all, &results_table::wanted());
         reading
@@ -101,13 +103,7 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
             .await?;
         let text = results_table::table(found, args.rows);
         return screen::print(text.as_deref().unwrap_or("no rows yet"));
-    }
-    let default = SHOWN.iter().find(|(t, _)| *t == table).map_or(&[][..], |(_, columns)| columns);
-    let schema = chosen.unwrap_or_else(|| {
-        Arc::new(Schema::new(
-            default.iter().filter_map(|c| all.column_with_name(c)).map(|(_, f)| f.clone()).collect::<Vec<_>>(),
-        ))
-    });
+    };
     let mut text = screen::table();
     text.set_header(schema.fields().iter().map(|field| field.name().clone()));
     let (mut count, mut more) = (0, false);
@@ -119,7 +115,7 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
                     return Ok(false);
                 }
                 count += 1;
-                text.add_row(cells(&batch, row));
+                text.add_row(rows::cells(&batch, row).map(|(_, value)| rows::text(&value)));
             }
             Ok(true)
         })
@@ -129,8 +125,4 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
         (_, false) => screen::print(&text.to_string()),
         (_, true) => screen::print(&format!("{text}\n… and more: --rows, or --format csv for all")),
     }
-}
-
-fn cells(batch: &RecordBatch, row: usize) -> Vec<String> {
-    rows::pairs(batch, row).into_iter().map(|(_, value): (String, Json)| rows::text(&value)).collect()
 }

@@ -45,7 +45,7 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     let reading = Instant::now();
     let memory = args.local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
-    let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
+    let digests = inputs::digests(&manifest, &library, Some(&logs))?;
     let reading_s = reading.elapsed().as_secs_f64();
     let sweep = inputs::sweep(&manifest, &digests)?;
     let source = LogFiles { manifest: manifest.clone(), digests: digests.clone(), library };
@@ -68,7 +68,7 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
             Err(failure) => Err(failure),
         };
         run.end(args, &manifest, ended).await.map(|()| sweep)
-    })?
+    })
 }
 
 /// The logs of a manifest, for workers of other machines that ask this coordinator.
@@ -133,13 +133,6 @@ async fn working(options: WorkerOptions, stop: CancellationToken) -> Result<Work
     }
 }
 
-/// How following a sweep ended.
-enum Ended {
-    Finished(Box<v1::ExperimentStatus>),
-    Interrupted,
-    Lost,
-}
-
 impl Run {
     /// Submits the manifest to the coordinator and starts the worker.
     async fn submit(
@@ -172,7 +165,12 @@ impl Run {
     }
 
     /// Shows the progress until no task is left to run.
-    async fn follow(&mut self, args: &RunArgs, experiment: &str, stop: &CancellationToken) -> Result<Ended, Failure> {
+    async fn follow(
+        &mut self,
+        args: &RunArgs,
+        experiment: &str,
+        stop: &CancellationToken,
+    ) -> Result<v1::ExperimentStatus, Failure> {
         let bar = progress_bar(args.local.quiet);
         let ended = self.show_progress(&bar, experiment, stop).await;
         bar.finish_and_clear();
@@ -184,7 +182,7 @@ impl Run {
         bar: &ProgressBar,
         experiment: &str,
         stop: &CancellationToken,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<v1::ExperimentStatus, Failure> {
         let mut stalled = false;
         let mut paused = false;
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
@@ -217,21 +215,32 @@ impl Run {
                 bar.suspend(|| screen::note(&note));
             }
             if matches!(found.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
-                return Ok(Ended::Finished(Box::new(found)));
+                return Ok(found);
             }
             if let Some((worker, _)) = self.worker.take_if(|(worker, _)| worker.is_finished()) {
                 return Err(worker_ended(worker.await));
             }
             tokio::select! {
                 () = tokio::time::sleep(PROGRESS_INTERVAL) => {}
-                () = stop.cancelled() => return Ok(Ended::Interrupted),
-                () = self.farm.lost() => return Ok(Ended::Lost),
+                () = stop.cancelled() => {
+                    let message = "interrupted; finished tasks are kept. Run the same command to continue";
+                    return Err(Failure::new(Exit::Interrupted, message));
+                }
+                () = self.farm.lost() => {
+                    let message = "another coordinator has taken the data over; this run has stopped";
+                    return Err(Failure::new(Exit::Fenced, message));
+                }
             }
         }
     }
 
     /// Ends worker and coordinator, then shows the results.
-    async fn end(self, args: &RunArgs, manifest: &Manifest, ended: Result<Ended, Failure>) -> Result<(), Failure> {
+    async fn end(
+        self,
+        args: &RunArgs,
+        manifest: &Manifest,
+        ended: Result<v1::ExperimentStatus, Failure>,
+    ) -> Result<(), Failure> {
         let Run { farm, worker, .. } = self;
         let location = farm.location.clone();
         let closing_all = async {
@@ -244,22 +253,12 @@ impl Run {
         };
         let closed = farm::explained(closing_all).await;
         let seconds = self.began.elapsed().as_secs_f64();
-        let finished = match ended? {
-            Ended::Finished(mut finished) => {
-                finished.spent.get_or_insert_default().parse_s += self.reading_s;
-                finished
-            }
-            Ended::Interrupted => {
-                closed?;
-                let message = "interrupted; what was finished is kept. Run the same command to go on";
-                return Err(Failure::new(Exit::Interrupted, message));
-            }
-            Ended::Lost => {
-                let message = "another coordinator has taken the data over; this run has stopped";
-                return Err(Failure::new(Exit::Fenced, message));
-            }
+        // An error that ended the sweep comes before one of the end itself.
+        let mut finished = match ended {
+            Err(failure) if failure.exit != Exit::Interrupted => return Err(failure),
+            ended => closed.and(ended)?,
         };
-        closed?;
+        finished.spent.get_or_insert_default().parse_s += self.reading_s;
         if finished.rows_in_parts > 0 && results_table::is_empty(&location, manifest.name()).await? {
             let message = format!(
                 "the files of {0} are gone from {location}, where its state still counts {1} as done. To compute them \

@@ -43,7 +43,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
             return Err(Failure::new(Exit::Fenced, message));
         }
         ended.map(|()| Exit::Done)
-    })?
+    })
 }
 
 /// Each worker is an open file. Most systems allow 1,024 unless a program raises its limit to the maximum.

@@ -123,7 +123,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
 
 fn task_of_manifest(name: &str, index: u64, library: &Library) -> Result<TaskSpec, Failure> {
     let manifest = inputs::manifest(name)?;
-    let sweep = inputs::sweep(&manifest, &inputs::digests(&manifest, library)?)?;
+    let sweep = inputs::sweep(&manifest, &inputs::digests(&manifest, library, None)?)?;
     inputs::task(&sweep, index)
 }
 

@@ -17,7 +17,7 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Shows the status from the coordinator at an address, or from the owner of the data folder, or from the stored state.
 pub fn run(args: &StatusArgs) -> Outcome {
-    client::block_on(async { if args.watch { watch(args).await } else { show(args, &look(args).await?) } })?
+    client::block_on(async { if args.watch { watch(args).await } else { show(args, &look(args).await?) } })
 }
 
 async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {

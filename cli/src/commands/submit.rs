@@ -20,7 +20,7 @@ const FAILURES_SHOWN: u32 = 10;
 pub fn run(args: &SubmitArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library(&args.logs);
-    let digests = inputs::digests(&manifest, &library)?;
+    let digests = inputs::digests(&manifest, &library, None)?;
     inputs::sweep(&manifest, &digests)?;
     let address = client::address(&args.coordinator)?;
     client::block_on(async {
@@ -36,7 +36,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
         }
         client::upload_missing(&mut farm, &manifest, &digests, &reply.missing_logs, &library).await?;
         if args.wait { wait(&mut farm, &reply.experiment).await } else { Ok(Exit::Done) }
-    })?
+    })
 }
 
 /// The effect of a submit, as text.

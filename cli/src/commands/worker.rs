@@ -34,7 +34,7 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     let (report, stopped) = client::block_on(async {
         let stop = interrupt::token();
         let report = powersweep_worker::run(options, stop.clone()).await;
-        (report, stop.is_cancelled())
+        Ok((report, stop.is_cancelled()))
     })?;
     let used = args.time_used.unwrap_or_default() + started.elapsed();
     let time_is_up = args.time_limit.is_some_and(|limit| used + args.drain_limit + RESTART_WORTH >= limit);

@@ -71,7 +71,7 @@ fn interrupted_and_run_again() {
         assert!(run.runs());
     }
     run.signal("INT");
-    run.wait().exits(130).says(&["interrupted; what was finished is kept. Run the same command to go on"]);
+    run.wait().exits(130).says(&["interrupted; finished tasks are kept. Run the same command to continue"]);
     // Another sweep of the same folder does not wait for it, and does not go on with it.
     let before = rows::tasks(&sandbox.path("results/data"), "sweep").len();
     sandbox.write("other.toml", synthetic("other", 2));
