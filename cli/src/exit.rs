@@ -1,4 +1,4 @@
-//! Exit codes: what a script may rely on. One table, also printed by `powersweep --help`.
+//! Exit codes, on which scripts may rely. `powersweep --help` prints their table.
 
 use std::process::ExitCode;
 
@@ -24,19 +24,19 @@ pub enum Exit {
 
 /// Every code with its meaning, in order.
 pub const TABLE: &[(Exit, &str)] = &[
-    (Exit::Done, "everything asked for was done"),
-    (Exit::Failure, "an error that fits no other code"),
+    (Exit::Done, "success"),
+    (Exit::Failure, "an error without an exit code of its own"),
     (Exit::Usage, "wrong arguments, manifest or parameter"),
     (Exit::TasksFailed, "the sweep ended, but some tasks failed for good (see `powersweep status`)"),
     (Exit::Workload, "a log could not be found, fetched, decompressed or read"),
     (Exit::Storage, "the data folder or object store cannot be written or read"),
-    (Exit::Owned, "another live coordinator owns the data"),
-    (Exit::Network, "a port is taken, or nobody answers at an address"),
+    (Exit::Owned, "another running coordinator owns the data"),
+    (Exit::Network, "a port is taken, or no coordinator answers at an address"),
     (Exit::Refused, "the coordinator refused the request"),
     (Exit::Fenced, "a newer coordinator took the data over; do not restart this one"),
     (Exit::ClaimFails, "a demanded claim of a paper does not hold"),
-    (Exit::Cancelled, "the experiment was cancelled or deleted by someone else"),
-    (Exit::Interrupted, "interrupted; finished tasks are kept, the same command goes on"),
+    (Exit::Cancelled, "the experiment was cancelled or deleted while this command waited"),
+    (Exit::Interrupted, "interrupted; finished tasks are kept, and the same command continues"),
 ];
 
 impl From<Exit> for ExitCode {
@@ -45,17 +45,16 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error with the exit code that it ends the program with.
+/// An error that ends the program with an exit code.
 #[derive(Debug)]
 pub struct Failure {
-    /// The code.
     pub exit: Exit,
-    /// What to print on standard error.
+    /// Printed on standard error.
     pub message: String,
 }
 
 impl Failure {
-    /// An error to print and end with.
+    /// An error with this message.
     pub fn new(exit: Exit, message: impl Into<String>) -> Failure {
         Failure { exit, message: message.into() }
     }

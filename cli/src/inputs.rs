@@ -1,4 +1,4 @@
-//! Inputs of commands: manifests by file or shipped name, logs by name, tokens by file.
+//! Inputs of commands: manifests, logs, certificates, tokens.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -15,10 +15,10 @@ use crate::args::LogArgs;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::screen;
 
-/// Greatest size of a manifest or claims file that is read (bytes); the reader itself refuses larger texts.
+/// Maximum size of a manifest or a file of claims (bytes). The parser refuses larger texts, too.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 
-/// A manifest: a file if there is one of this name, else a shipped one.
+/// The manifest in the file of this name; if no such file exists, the shipped manifest of this name.
 pub fn manifest(name: &str) -> Result<Manifest, Failure> {
     if Path::new(name).is_file() {
         return parse(name, &text(name, "manifest")?);
@@ -27,29 +27,29 @@ pub fn manifest(name: &str) -> Result<Manifest, Failure> {
         return parse(&format!("{name} (shipped)"), text);
     }
     let shipped: Vec<&str> = manifests::builtin().iter().map(|(name, _)| *name).collect();
-    let looked = if name.ends_with(".toml") || name.contains(std::path::is_separator) {
-        format!("there is no manifest file {name}; shipped manifests are {}", shipped.join(", "))
+    let reason = if name.ends_with(".toml") || name.contains(std::path::is_separator) {
+        format!("there is no manifest file {name}; the shipped manifests are {}", shipped.join(", "))
     } else {
-        screen::unknown("manifest (no such file, and not a shipped one)", name, &shipped)
+        screen::unknown("manifest (neither a file nor a shipped one)", name, &shipped)
     };
-    Err(Failure::new(Exit::Usage, looked))
+    Err(Failure::new(Exit::Usage, reason))
 }
 
 fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
     Manifest::parse(file, text).map_err(|errors| problems(file, &errors))
 }
 
-/// The text of an input file of a `kind`, such as a manifest.
+/// The text of an input file; `kind` names its content, such as "manifest".
 pub fn text(name: &str, kind: &str) -> Result<String, Failure> {
     let size = std::fs::metadata(name).map(|m| m.len()).unwrap_or(0);
     if size > TEXT_BYTES_MAX {
-        return Err(Failure::new(Exit::Usage, format!("{name} has {size} bytes: that is no {kind}")));
+        return Err(Failure::new(Exit::Usage, format!("{name} is too large to be a {kind}: it has {size} bytes")));
     }
     std::fs::read_to_string(name)
         .map_err(|error| Failure::new(Exit::Usage, format!("cannot read the {kind} {name}: {error}")))
 }
 
-/// All problems of a file: drawn for a terminal, as text elsewhere.
+/// All problems of a file. A terminal gets a drawing of each problem's place.
 pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
     let count = errors.problems().len();
     let shown = if std::io::stderr().is_terminal() { errors.drawn() } else { errors.to_string() };
@@ -62,7 +62,7 @@ pub fn library(args: &LogArgs) -> Library {
     Library::new(folders, args.cache.clone().or_else(default_cache)).with_cache_limit(args.cache_size)
 }
 
-/// `$XDG_CACHE_HOME/powersweep` or `~/.cache/powersweep`; none without a home.
+/// `$XDG_CACHE_HOME/powersweep` or `~/.cache/powersweep`; none if neither variable has an absolute path.
 fn default_cache() -> Option<std::path::PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(std::path::PathBuf::from).filter(|p| p.is_absolute());
     absolute("XDG_CACHE_HOME")
@@ -74,9 +74,9 @@ fn default_cache() -> Option<std::path::PathBuf> {
 pub fn log(library: &Library, name: &str, sha256: Option<Digest>) -> Result<LogBytes, Failure> {
     library.load(name, sha256).map_err(|error| {
         let hint = match &error {
-            // Without a search path the error has a hint of its own. A path is not searched for.
+            // Without a search path, the error has its own hint. A path is not searched for.
             LoadError::NotFound { log, places, .. } if !places.is_empty() && !log.contains(std::path::is_separator) => {
-                "\nset POWERSWEEP_TRACES (or --traces) to the folder that holds the logs"
+                "\nset POWERSWEEP_TRACES or --traces to the folder with the logs"
             }
             _ => "",
         };
@@ -84,7 +84,7 @@ pub fn log(library: &Library, name: &str, sha256: Option<Digest>) -> Result<LogB
     })
 }
 
-/// Reads a log's records, in the format that its file's name says.
+/// Parses a log in the format that its file's name implies.
 pub fn parsed(bytes: &LogBytes) -> Result<(&'static LogFormat, SwfLog), Failure> {
     let file = bytes.origin.to_string();
     let format = LogFormat::of_file(&file);
@@ -140,7 +140,7 @@ pub fn task(sweep: &Sweep, index: u64) -> Result<TaskSpec, Failure> {
     })
 }
 
-/// A PEM file with at least one object of this kind.
+/// The content of a PEM file, which must have an object of this kind.
 pub fn pem(path: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
     let wrong = |reason: String| Failure::new(Exit::Usage, format!("{}: {reason}", path.display()));
     let text = std::fs::read(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
@@ -148,11 +148,11 @@ pub fn pem(path: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
     let begins = |line: &[u8]| line.starts_with(b"-----BEGIN ") && line.trim_ascii_end().ends_with(end.as_bytes());
     match text.split(|byte| *byte == b'\n').any(begins) {
         true => Ok(text),
-        false => Err(wrong(format!("there is no {} in PEM form in it", kind.to_lowercase()))),
+        false => Err(wrong(format!("the file has no {} in PEM form", kind.to_lowercase()))),
     }
 }
 
-/// A token: from a file if one is named, else from POWERSWEEP_TOKEN; white space around it is cut.
+/// The token in this file, else in POWERSWEEP_TOKEN, without surrounding white space.
 pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let text = match file {
         Some(path) => std::fs::read_to_string(path).map_err(|error| {

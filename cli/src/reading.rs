@@ -1,4 +1,4 @@
-//! The rows of one table, batch by batch: of its parts, and of the state where they are in no part yet.
+//! The rows of one table, batch by batch: published rows from parts, unpublished rows from state and staging folder.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -22,10 +22,10 @@ use powersweep_results::{failures, jobs, series, tasks};
 use crate::exit::{Exit, Failure, OrExit};
 use crate::screen;
 
-/// Rows of a batch: enough to share the fixed costs, few enough to hold.
+/// Rows of a batch: the fixed costs are small, and so is the memory.
 const BATCH_ROWS: usize = 8_192;
 
-/// One table of one experiment at present.
+/// One table of an experiment at one moment.
 pub struct Reading {
     store: Arc<dyn ObjectStore>,
     view: View,
@@ -33,7 +33,7 @@ pub struct Reading {
     table: Table,
 }
 
-/// The columns of a table in this build.
+/// The columns of a table in this version.
 pub fn schema_of(table: Table) -> SchemaRef {
     match table {
         Table::Tasks => tasks::schema(),
@@ -44,10 +44,14 @@ pub fn schema_of(table: Table) -> SchemaRef {
 }
 
 impl Reading {
-    /// Looks at a table. An experiment of which nothing is known is an error; a table without rows is not.
+    /// Lists the parts of a table and reads its unpublished rows. An unknown experiment is an error; a table without
+    /// rows is not.
     pub async fn open(location: &Location, experiment: &str, table: Table) -> Result<Reading, Failure> {
         if location.path().is_some_and(|path| !path.exists()) {
-            return Err(Failure::new(Exit::Usage, format!("there is no {location}: name the data with --data")));
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("there is no {location}: give the folder of the results with --data"),
+            ));
         }
         let view = view::look(location, experiment, table).await.map_err(|error| match &error {
             ViewError::Restless { .. } => Failure::new(Exit::Failure, error.to_string()),
@@ -63,7 +67,7 @@ impl Reading {
             let found = known_experiments(location).await?;
             let known: Vec<&str> = found.iter().map(String::as_str).collect();
             let reason = match known.is_empty() {
-                true => format!("there is no experiment in {location}"),
+                true => format!("there are no experiments in {location}"),
                 false => format!("{location}: {}", screen::unknown("experiment", experiment, &known)),
             };
             return Err(Failure::new(Exit::Usage, reason));
@@ -71,18 +75,17 @@ impl Reading {
         Ok(reading)
     }
 
-    /// Whether anything is there to read.
+    /// Whether the table has rows.
     pub fn has_rows(&self) -> bool {
         !(self.view.parts.is_empty() && self.view.staged.is_empty() && self.view.rows.is_empty())
     }
 
-    /// Whether only parts could be seen, as the state is lost.
+    /// Whether the state does not know the experiment: only published rows are read.
     pub fn is_without_state(&self) -> bool {
         !self.view.known
     }
 
-    /// Hands every batch to `each`, with the columns of `schema`: those of [`schema_of`] or some of them. `each` says
-    /// whether it wants more.
+    /// Calls `each` with every batch, until `each` returns false. `schema` has columns of [`schema_of`].
     pub async fn each(
         &self,
         schema: &SchemaRef,
@@ -117,7 +120,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Whether a part has fewer columns than this version.
+    /// Whether a part lacks a column of this version.
     pub async fn lacks_columns(&self) -> Result<bool, Failure> {
         let known = schema_of(self.table);
         for path in &self.view.parts {
@@ -129,7 +132,7 @@ impl Reading {
         Ok(false)
     }
 
-    /// Columns that this build has no name for are left out, but not silently.
+    /// Prints the columns of a part that this version does not know; they are not read.
     fn note_unknown(&self, path: &Path, found: &Schema) {
         let known = schema_of(self.table);
         let unknown: Vec<&str> = found
@@ -140,7 +143,9 @@ impl Reading {
             .collect();
         if !unknown.is_empty() {
             let columns = unknown.join(", ");
-            screen::note(&format!("powersweep: {path} has columns that this version does not know: {columns}"));
+            screen::note(&format!(
+                "powersweep: {path} has columns that this version does not know and omits: {columns}"
+            ));
         }
     }
 }
@@ -171,7 +176,7 @@ fn unreadable(place: &dyn Display, error: &dyn std::error::Error) -> Failure {
     Failure::new(Exit::Storage, format!("{place} cannot be read: {}", chain(error)))
 }
 
-/// A batch with exactly these columns; one that it lacks is null.
+/// A batch with exactly these columns; a missing column is null.
 fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<RecordBatch, Failure> {
     let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
         Some(column) => Arc::clone(column),
@@ -183,25 +188,25 @@ fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<Recor
     })
 }
 
-/// The same columns, null allowed in each: a part of an earlier version may lack some.
+/// The same columns, all nullable: a part of an earlier version may lack some.
 pub fn relaxed(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// Those columns that are wanted.
+/// The columns of these names, in the order of the schema.
 pub fn narrowed(schema: &Schema, wanted: &BTreeSet<String>) -> SchemaRef {
     let fields = schema.fields().iter().filter(|field| wanted.contains(field.name()));
     Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
 }
 
-/// Experiments that the state knows or that have a folder with something in it.
+/// The experiments that the state knows or that have files.
 async fn known_experiments(location: &Location) -> Result<Vec<String>, Failure> {
     let loaded = crate::stored::read(location).await?;
     let mut names: Vec<String> = loaded.experiments.into_iter().map(|record| record.name).collect();
     let store = location.object_store().or_exit(Exit::Storage)?;
     for folder in store.list_with_delimiter(None).await.or_exit(Exit::Storage)?.common_prefixes {
-        // The state's folder starts with a dot. A directory keeps folders whose files are gone.
+        // The name of the state's folder begins with a dot. An experiment's folder may outlive its files.
         let Some(name) = folder.filename().filter(|name| !name.starts_with('.')) else { continue };
         if store.list(Some(&folder)).try_next().await.or_exit(Exit::Storage)?.is_some() {
             names.push(name.to_owned());

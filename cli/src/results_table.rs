@@ -1,4 +1,4 @@
-//! The rows of an experiment on the screen: what varies, and the metrics that people look at first.
+//! The first rows of `tasks` on the screen: columns that vary, and the usual metrics.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::{reading, rows, screen};
 
-/// Metrics shown of queueing models, with the heading that they get.
+/// Metrics of queueing models, with their headings.
 const QUEUE_METRICS: &[(&str, &str)] = &[
     ("measured_jobs_count", "jobs"),
     ("wait_s_mean", "mean wait (s)"),
@@ -22,7 +22,7 @@ const QUEUE_METRICS: &[(&str, &str)] = &[
     ("energy_total_j", "energy (J)"),
 ];
 
-/// Metrics shown of everything else.
+/// Metrics of batch simulations, with their headings.
 const METRICS: &[(&str, &str)] = &[
     ("jobs_count", "jobs"),
     ("wait_s_mean", "mean wait (s)"),
@@ -32,16 +32,16 @@ const METRICS: &[(&str, &str)] = &[
     ("energy_total_j", "energy (J)"),
 ];
 
-/// Columns that are no choice of a manifest.
+/// Columns that no manifest chooses.
 const NOT_AXES: &[&str] = &["task_index", "kernel_version", "log_digest", "log_sha256"];
 
-/// Labels of the manifest's blocks.
+/// Columns with the names of a manifest's blocks.
 const LABELS: &[&str] = &["workload", "platform", "policy"];
 
-/// Rows above this are not read for the screen: that is what query tools are for.
+/// Maximum number of rows that are read for the screen.
 pub const ROWS_MAX: u64 = 100_000;
 
-/// The first rows of an experiment by task index, as a table. `None` if there are none, or too many to read.
+/// The first published rows of an experiment by task index. `None` if it has no rows, or more than [`ROWS_MAX`].
 pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> Result<Option<String>, Failure> {
     if rows_shown == 0 {
         return Ok(None);
@@ -52,7 +52,7 @@ pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> R
     Ok(table(found, rows_shown))
 }
 
-/// Rows with the columns of [`wanted`], by task index; `None` if there are none.
+/// A table of rows with the columns of [`wanted`], by task index; `None` without rows.
 pub fn table(mut found: Vec<Vec<(String, Json)>>, rows_shown: usize) -> Option<String> {
     if found.is_empty() {
         return None;
@@ -61,7 +61,7 @@ pub fn table(mut found: Vec<Vec<(String, Json)>>, rows_shown: usize) -> Option<S
     Some(render(&found, rows_shown))
 }
 
-/// Whether an experiment's folder of tasks has no file at all.
+/// Whether an experiment has no part of `tasks`.
 pub async fn is_empty(location: &Location, experiment: &str) -> Result<bool, Failure> {
     let store = location.object_store().or_exit(Exit::Storage)?;
     let first = store.list(Some(&layout::tasks_dir(experiment))).try_next().await;
@@ -72,7 +72,7 @@ fn value<'a>(row: &'a [(String, Json)], name: &str) -> Option<&'a Json> {
     row.iter().find(|(column, _)| column == name).map(|(_, value)| value)
 }
 
-/// The metrics to show: those of jobs, unless all rows are of queueing models.
+/// [`QUEUE_METRICS`] if all rows are of queueing models.
 fn metrics(found: &[Vec<(String, Json)>]) -> &'static [(&'static str, &'static str)] {
     let of_queues = |row: &Vec<(String, Json)>| value(row, "kind").is_some_and(|kind| kind != "batch");
     if found.iter().all(of_queues) { QUEUE_METRICS } else { METRICS }
@@ -88,10 +88,10 @@ fn render(found: &[Vec<(String, Json)>], rows_shown: usize) -> String {
     }
     table.column_iter_mut().skip(axes.len()).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     let more = found.len().saturating_sub(rows_shown);
-    if more > 0 { format!("{table}\n… and {more} rows more") } else { table.to_string() }
+    if more > 0 { format!("{table}\n… and {more} more rows") } else { table.to_string() }
 }
 
-/// What tells the rows apart: labels of blocks, and parameters that vary beyond what the labels say.
+/// The columns that distinguish the rows: labels that vary, and parameters that vary among rows of equal labels.
 fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
     let text = |row: &[(String, Json)], name: &str| value(row, name).map(rows::text).unwrap_or_default();
     let values = |name: &str| -> BTreeSet<String> {
@@ -112,7 +112,7 @@ fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
         .collect()
 }
 
-/// The columns of `tasks` that the table on the screen is made from: all axes, and the metrics shown.
+/// The columns of `tasks` that the table on the screen needs: possible axes, labels, metrics.
 pub fn wanted() -> BTreeSet<String> {
     let axes = tasks::axes().into_iter().map(|column| column.name);
     let others = LABELS.iter().chain(&["task_index", "seed"]).copied();
@@ -120,7 +120,7 @@ pub fn wanted() -> BTreeSet<String> {
     axes.chain(others.chain(metrics).map(str::to_owned)).collect()
 }
 
-/// Some columns of all rows of a table; no rows if there are more than `rows_max`.
+/// Some columns of all published rows of a table; no rows if there are more than `rows_max`.
 pub async fn columns(
     location: &Location,
     experiment: &str,

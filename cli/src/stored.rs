@@ -1,4 +1,4 @@
-//! Reads DATA without owning it.
+//! The data as seen by a command that does not own it: its state, and the coordinator that serves it.
 
 use powersweep_coordinator::owner::{self, OwnerError};
 use powersweep_coordinator::records::Loaded;
@@ -9,7 +9,7 @@ use crate::args::{CoordinatorArgs, DataArgs};
 use crate::client;
 use crate::exit::{Exit, Failure, OrExit};
 
-/// The stored state; empty where there is none yet. Writes nothing.
+/// The stored state; empty if the data does not exist yet. Writes nothing.
 pub async fn read(location: &Location) -> Result<Loaded, Failure> {
     if location.path().is_some_and(|path| !path.exists()) {
         return Ok(Loaded::default());
@@ -23,10 +23,10 @@ pub async fn read(location: &Location) -> Result<Loaded, Failure> {
 /// The address of the coordinator that serves this data; `None` if none runs.
 pub async fn owner_endpoint(location: &Location) -> Result<Option<String>, Failure> {
     let owner = owner::look(location).await.map_err(|error| match &error {
-        // The error's own message is about taking ownership, which does not happen here.
+        // The error's own message says that ownership could not be taken, which was not tried here.
         OwnerError::Storage { data, op, source } => {
-            let hint = "name the folder that `run` or `serve` was given with --data";
-            Failure::new(Exit::Storage, format!("cannot look at {data}: {op}: {}\n{hint}", chain(&**source)))
+            let hint = "give the folder of `run` or `serve` with --data";
+            Failure::new(Exit::Storage, format!("cannot read {data}: {op}: {}\n{hint}", chain(&**source)))
         }
         _ => Failure::new(Exit::Storage, chain(&error)),
     })?;

@@ -1,5 +1,5 @@
-//! Rows for other tools: CSV, JSON lines, Parquet or an Arrow stream, to standard output or to a file that appears whole
-//! or not at all.
+//! Rows for other tools as CSV, JSON lines, Parquet or an Arrow stream, to standard output or to a file. A file gets
+//! its name when it is complete.
 
 use std::error::Error;
 use std::fs::File;
@@ -22,9 +22,9 @@ use crate::rows;
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// RFC 4180 with a header; null is nothing.
+    /// RFC 4180 with a header; null is an empty field.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object for each line.
     Json,
     /// One Parquet file.
     Parquet,
@@ -72,7 +72,7 @@ impl Stdout {
     }
 }
 
-/// Where bytes of any encoding go.
+/// Standard output or a file.
 type Out = Box<dyn Write + Send>;
 
 enum Encoder {
@@ -82,7 +82,7 @@ enum Encoder {
     Arrow(Box<StreamWriter<Out>>),
 }
 
-/// Rows on their way out.
+/// A writer of rows.
 pub struct Writing {
     encoder: Encoder,
     /// Without one, rows go to standard output.
@@ -145,13 +145,13 @@ fn failure(file: Option<&Unfinished>, error: &dyn Error) -> Failure {
     }
 }
 
-/// The name of a file or folder while it grows; its folder must exist.
+/// The temporary name of a file or folder that is being written, in the same folder.
 pub fn partial_beside(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     path.with_file_name(format!("{name}.partial-{}", std::process::id()))
 }
 
-/// A file or folder of the user that cannot be written.
+/// An error about a file or folder of the user.
 pub fn cannot_write(path: &Path, error: &dyn Error) -> Failure {
     Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
 }
@@ -203,7 +203,7 @@ impl Encoder {
     }
 }
 
-/// A value as CSV readers know it: null is nothing, infinity is `inf`, a list is JSON.
+/// A value in CSV: null is empty, infinity is `inf`, a list is JSON.
 fn csv_field(column: &dyn Array, row: usize) -> String {
     match rows::cell(column, row) {
         Json::Null => String::new(),

@@ -17,14 +17,14 @@ fn tables() -> impl TypedValueParser<Value = Table> {
     .map(|name| Table::from_name(&name).expect("a possible value"))
 }
 
-/// How rows are written.
+/// How rows are shown or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RowFormat {
-    /// The first rows, for people.
+    /// The first rows, as a table for people.
     Table,
-    /// CSV with a header; null is nothing.
+    /// CSV with a header; null is an empty field.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object for each line.
     Json,
     /// One Parquet file.
     Parquet,
@@ -38,19 +38,19 @@ pub struct ResultsArgs {
     pub experiment: String,
     #[command(flatten)]
     pub data: DataArgs,
-    /// Which table.
+    /// The table to read.
     #[arg(long, value_parser = tables(), default_value = "tasks")]
     pub table: Table,
-    /// Only these columns, in this order (see `powersweep columns`).
+    /// Only these columns, in this order; `powersweep columns` lists them.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Rows of the table on the screen; the other formats give all.
+    /// Number of rows shown; the formats other than `table` have all rows.
     #[arg(long, default_value_t = 24)]
     pub rows: usize,
-    /// Table, or all rows for other tools.
+    /// The first rows for people, or all rows for programs.
     #[arg(long, value_enum, default_value = "table")]
     pub format: RowFormat,
-    /// Write to this file, which appears whole or not at all, instead of standard output.
+    /// Write to this file instead of standard output. An incomplete file is never left behind.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -61,32 +61,32 @@ pub struct ExportArgs {
     pub experiment: String,
     #[command(flatten)]
     pub data: DataArgs,
-    /// Only this table.
+    /// Copy only this table.
     #[arg(long, value_parser = tables())]
     pub table: Option<Table>,
-    /// Give each row of `jobs`, `series` and `failures` the components and parameters of its task, which `tasks` has.
+    /// Add the components and parameters of the task to each row of `jobs`, `series` and `failures`.
     #[arg(long)]
     pub wide: bool,
-    /// New folder, or with --table a new file that ends in .parquet. Nothing is overwritten.
+    /// A new folder; with --table also a new file whose name ends in .parquet. Nothing is overwritten.
     #[arg(long, short, value_name = "DIR|FILE")]
     pub output: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub struct AdoptArgs {
-    /// The manifest that the rows were made from.
+    /// The manifest of the rows: a file, or the name of a shipped one.
     pub manifest: String,
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Go on although some rows are there twice, or are of no task of this manifest.
+    /// Continue although some rows occur twice, or belong to no task of this manifest.
     #[arg(long)]
     pub accept: bool,
-    /// Move a state that cannot be read out of the way first.
+    /// First rename a state that cannot be read.
     #[arg(long)]
     pub set_aside: bool,
-    /// Take the data over from a coordinator that seems alive.
+    /// Take the data over from a coordinator that still seems to run.
     #[arg(long)]
     pub take_over: bool,
 }

@@ -1,4 +1,4 @@
-//! `powersweep check`: a paper's claims beside the sweeps' results.
+//! `powersweep check`: compares a paper's claims with the results of its sweeps.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::args::{CheckArgs, Format, RunArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::{client, inputs, results_table, screen};
 
-/// Runs the missing tasks of the manifests that the claims need, then compares.
+/// Runs the missing tasks of the claims' manifests, then compares.
 pub fn run(args: &CheckArgs) -> Outcome {
     let Some(name) = &args.paper else { return list(args.format) };
     let claims = claims(name)?;
@@ -44,7 +44,7 @@ pub fn run(args: &CheckArgs) -> Outcome {
     Err(Failure::new(Exit::ClaimFails, message))
 }
 
-/// The claims of a paper: from a file of this name, else the shipped ones.
+/// The claims in the file of this name; if no such file exists, the shipped claims of this paper.
 fn claims(name: &str) -> Result<Claims, Failure> {
     let path = Path::new(name);
     let (file, text) = if path.is_file() {
@@ -53,7 +53,7 @@ fn claims(name: &str) -> Result<Claims, Failure> {
         (format!("{name} (shipped)"), text.to_owned())
     } else {
         let known: Vec<&str> = papers::builtin().iter().map(|(name, _)| *name).collect();
-        let kind = "paper (no such file, and no shipped claims)";
+        let kind = "paper (neither a file nor shipped claims)";
         let unknown = match screen::nearest(name, &known).is_empty() {
             true => format!("unknown {kind} `{name}`"),
             false => screen::unknown(kind, name, &known),
@@ -64,7 +64,7 @@ fn claims(name: &str) -> Result<Claims, Failure> {
     Claims::parse(&file, &text).map_err(|errors| inputs::problems(&file, &errors))
 }
 
-/// Runs every needed manifest and reads the needed columns.
+/// Runs the manifests of the claims, and reads the columns of the claims.
 fn rows(claims: &Claims, args: &CheckArgs) -> Result<Rows, Failure> {
     let manifests = claims.manifests(args.demanded);
     let mut sweeps = Vec::new();
@@ -84,7 +84,7 @@ fn rows(claims: &Claims, args: &CheckArgs) -> Result<Rows, Failure> {
     Ok(rows)
 }
 
-/// The rows of a table with these columns. Those that the table does not have are columns of `tasks`.
+/// The rows of a table with these columns. Columns that the table does not have come from `tasks`.
 fn read(
     location: &Location,
     sweep: &Sweep,
@@ -110,7 +110,7 @@ fn read(
     rows.iter().map(|batch| tasks.join(batch)).collect::<Result<_, _>>().or_exit(Exit::Storage)
 }
 
-/// An experiment keeps the rows of tasks that its manifest no longer has.
+/// The tasks of the present manifest: the dataset can also have rows of tasks that left the manifest.
 fn task_ids(sweep: &Sweep) -> BTreeSet<String> {
     (0..sweep.index_count()).filter_map(|index| sweep.task(index)).map(|task| task.task_id.to_string()).collect()
 }
@@ -154,7 +154,7 @@ fn list(format: Format) -> Outcome {
     screen::print(&table.to_string())
 }
 
-/// The verdict as text. A claim that is not demanded is reported.
+/// The verdict as text. A claim that is not demanded is only reported.
 fn verdict(finding: &Finding) -> &'static str {
     match (finding.verdict, finding.demanded) {
         (Verdict::Holds, true) => "holds",

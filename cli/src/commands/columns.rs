@@ -8,7 +8,7 @@ use crate::args::{ColumnsArgs, Format};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::screen;
 
-/// Lists the columns of one table or of all.
+/// Lists the columns of one table or of all tables.
 pub fn run(args: &ColumnsArgs) -> Outcome {
     let chosen: Vec<_> = TABLES.iter().filter(|t| args.table.as_deref().is_none_or(|name| name == t.name)).collect();
     if chosen.is_empty() {

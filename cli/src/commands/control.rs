@@ -1,7 +1,7 @@
 //! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `delete`: control of a submitted experiment.
 //!
 //! The request goes to the coordinator at --coordinator, else to the one that serves --data. If none runs, the command
-//! is a coordinator itself for this one request.
+//! itself runs one for this request.
 
 use powersweep_coordinator::store::{Location, PRIVATE_DIR};
 use powersweep_proto::client::{Address, Client};
@@ -16,16 +16,17 @@ use crate::farm::{FarmOptions, LocalFarm};
 use crate::stored::{self, Coordinator};
 use crate::{client, screen};
 
-/// Lets running tasks finish and starts no other tasks.
+/// Pauses an experiment: running tasks finish, no other task starts.
 pub fn pause(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
     let reply = control(args, Action::Pause(v1::Pause {}))?;
     screen::print(&match (reply.changed, reply.running) {
         (false, _) => format!("{name} is paused already"),
-        (true, 0) => format!("{name} is paused, {} to run; `powersweep resume {name}` goes on", to_run(&reply)),
+        (true, 0) => format!("{name} is paused, {} to run; `powersweep resume {name}` continues it", to_run(&reply)),
         (true, leased) => format!(
-            "{name} is paused, {} to run; of {leased} handed out those that run are finished, the others come back",
-            to_run(&reply)
+            "{name} is paused, {} to run; {} leased: running tasks finish, the other tasks are handed back",
+            to_run(&reply),
+            screen::count(leased, "task")
         ),
     })
 }
@@ -35,12 +36,12 @@ pub fn resume(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
     let reply = control(args, Action::Resume(v1::Resume {}))?;
     screen::print(&match reply.changed {
-        true => format!("{name} goes on, {} to run", to_run(&reply)),
+        true => format!("{name} continues, {} to run", to_run(&reply)),
         false => format!("{name} is not paused, {} to run", to_run(&reply)),
     })
 }
 
-/// Stops an experiment at once.
+/// Cancels an experiment: running tasks stop.
 pub fn cancel(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
     let reply = control(args, Action::Cancel(v1::Cancel {}))?;
@@ -59,12 +60,14 @@ pub fn retry(args: &RetryArgs) -> Outcome {
     let mut named = args.index.clone();
     named.sort_unstable();
     named.dedup();
-    let others = (named.len() as u64).saturating_sub(reply.tasks);
-    if others > 0 {
-        text.push_str(&format!("; {others} of those named had not failed for good, or otherwise"));
+    let not_retried = (named.len() as u64).saturating_sub(reply.tasks);
+    if not_retried > 0 {
+        let reason = if args.kind.is_empty() { "" } else { ", or with another kind of failure" };
+        let tasks = screen::count(not_retried, "named task");
+        text.push_str(&format!("; {tasks} had not failed for good{reason}"));
     }
     if matches!(reply.state(), v1::ExperimentState::Paused | v1::ExperimentState::Cancelled) {
-        text.push_str(&format!("; nothing runs before `powersweep resume {name}`"));
+        text.push_str(&format!("; no task runs before `powersweep resume {name}`"));
     }
     screen::print(&text)
 }
@@ -77,22 +80,22 @@ pub fn priority(args: &PriorityArgs) -> Outcome {
     screen::print(&format!("{name} has priority {}{already}", args.priority))
 }
 
-/// Deletes an experiment.
+/// Deletes an experiment's state, and its rows if asked to.
 pub fn delete(args: &DeleteArgs) -> Outcome {
     let name = &args.control.experiment;
     control(&args.control, Action::Delete(v1::Delete { force: args.force, data_too: args.data_too }))?;
     screen::print(&match args.data_too {
-        true => format!("{name} is deleted, its rows too"),
-        false => format!("{name} is deleted; its rows stay where they are"),
+        true => format!("{name} and its rows are deleted"),
+        false => format!("{name} is deleted; its rows are kept"),
     })
 }
 
-/// Publishes finished rows.
+/// Publishes acknowledged rows.
 pub fn flush(args: &ControlArgs) -> Outcome {
     let request = v1::FlushRequest { experiment: args.experiment.clone() };
     let reply = ask(args, async |client| client.flush(request).await)?;
     screen::print(&match reply.rows {
-        0 => format!("{}: every finished row is in a part already", args.experiment),
+        0 => format!("{}: all acknowledged rows are published already", args.experiment),
         rows => {
             format!("{}: {} in {}", args.experiment, screen::count(rows, "row"), screen::count(reply.parts, "part"))
         }
@@ -131,10 +134,10 @@ fn ask<T>(
     })
 }
 
-/// A coordinator in this process. A folder without state is refused, so that a typing error creates no state there.
+/// A coordinator in this process. A folder without state is refused, so that a typing error does not create one.
 async fn own_coordinator(location: &Location, data: &DataArgs) -> Result<LocalFarm, Failure> {
     if location.path().is_some_and(|path| !path.join(PRIVATE_DIR).is_dir()) {
-        let hint = "name the folder that `run` or `serve` was given with --data, or a coordinator with --coordinator";
+        let hint = "give the folder of `run` or `serve` with --data, or a coordinator with --coordinator";
         return Err(Failure::new(Exit::Usage, format!("there are no experiments in {location}\n{hint}")));
     }
     LocalFarm::start(FarmOptions::on_loopback(&data.data), &CancellationToken::new()).await

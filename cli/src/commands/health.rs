@@ -1,4 +1,4 @@
-//! `powersweep health`: for health checks of containers without a shell.
+//! `powersweep health`: a health check for containers without a shell.
 
 use crate::args::CoordinatorArgs;
 use crate::client;
@@ -13,7 +13,7 @@ pub fn run(args: &CoordinatorArgs) -> Outcome {
         let request = v1::StatusRequest { experiment: String::new(), max_failures: 0 };
         let status = farm.status(request).await.map_err(|status| client::refused(&status))?.into_inner();
         if status.storage_stalled {
-            return Err(Failure::new(Exit::Storage, format!("storage is stalled: {}", status.storage_reason)));
+            return Err(Failure::new(Exit::Storage, format!("storage stalled: {}", status.storage_reason)));
         }
         Ok(Exit::Done)
     })

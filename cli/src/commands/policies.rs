@@ -1,4 +1,6 @@
-//! `powersweep policies`: the list of components, as a table or JSON.
+//! `powersweep policies`: the components.
+
+use std::collections::BTreeSet;
 
 use comfy_table::ContentArrangement;
 use powersweep_engine::components;
@@ -9,14 +11,16 @@ use crate::args::{Format, PoliciesArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::screen;
 
-/// Lists every component, or the named one with its parameters in full.
+/// Lists every component, or those of one name.
 pub fn run(args: &PoliciesArgs) -> Outcome {
     let chosen: Vec<&Component> = match &args.name {
         None => components::COMPONENTS.to_vec(),
         Some(name) => components::COMPONENTS.iter().copied().filter(|e| e.name == *name).collect(),
     };
     if chosen.is_empty() {
-        let names: Vec<&str> = components::COMPONENTS.iter().map(|e| e.name).collect();
+        // Several roles have a component `none`.
+        let names: BTreeSet<&str> = components::COMPONENTS.iter().map(|e| e.name).collect();
+        let names: Vec<&str> = names.into_iter().collect();
         let name = args.name.as_deref().unwrap_or_default();
         return Err(Failure::new(Exit::Usage, screen::unknown("component", name, &names)));
     }

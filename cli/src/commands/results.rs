@@ -1,4 +1,4 @@
-//! `powersweep results`: the rows of an experiment, those in no part yet included.
+//! `powersweep results`: the rows of an experiment, including unpublished rows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::reading::{Reading, narrowed, relaxed, schema_of};
 use crate::writing::{Encoding, Writing};
 use crate::{client, results_table, rows, screen};
 
-/// Columns shown of tables other than `tasks` where none are chosen.
+/// Columns of tables other than `tasks` that are shown by default.
 const SHOWN: &[(Table, &[&str])] = &[
     (Table::Failures, &["task_index", "task_id", "attempt", "worker", "failed_at", "failure_kind", "message"]),
     (Table::Jobs, &["task_index", "job_id", "submit_s", "start_s", "finish_s", "wait_s", "run_s", "procs", "energy_j"]),
     (Table::Series, &["task_index", "series", "level", "x", "value"]),
 ];
 
-/// Shows the first rows, or writes all of them.
+/// Shows the first rows, or writes all rows.
 pub fn run(args: &ResultsArgs) -> Outcome {
     let location = args.data.location()?;
     let table = args.table;
@@ -45,7 +45,7 @@ pub fn run(args: &ResultsArgs) -> Outcome {
         let reading = Reading::open(&location, &args.experiment, table).await?;
         if reading.is_without_state() {
             screen::note(&format!(
-                "powersweep: {location} has no state of {}: only rows in parts are seen; `powersweep adopt` rebuilds it",
+                "powersweep: {location} has no state of {}: only published rows are read; `powersweep adopt` rebuilds the state",
                 args.experiment
             ));
         }
@@ -62,7 +62,7 @@ pub fn run(args: &ResultsArgs) -> Outcome {
     })
 }
 
-/// The columns asked for, in their order; `None` if none were.
+/// The columns of these names, in this order; `None` without names.
 fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<SchemaRef>, Failure> {
     if names.is_empty() {
         return Ok(None);
@@ -75,7 +75,7 @@ fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<Schema
             let near = screen::nearest(name, &known);
             let hint = match near.is_empty() {
                 _ if tasks::schema().column_with_name(name).is_some() => {
-                    "`tasks` has it: join on `task_id`, as `powersweep export --wide` does".to_owned()
+                    "`tasks` has it: join the tables on `task_id`, or use `powersweep export --wide`".to_owned()
                 }
                 false => format!("did you mean {}?", near.join(" or ")),
                 true => format!("`powersweep columns {table}` lists them"),
@@ -123,6 +123,6 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
     match (count, more) {
         (0, false) => screen::print("no rows yet"),
         (_, false) => screen::print(&text.to_string()),
-        (_, true) => screen::print(&format!("{text}\n… and more: --rows, or --format csv for all")),
+        (_, true) => screen::print(&format!("{text}\n… and more rows: --rows N shows more, --format csv writes all")),
     }
 }

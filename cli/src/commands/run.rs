@@ -1,4 +1,4 @@
-//! `powersweep run`: the whole farm in one process, with the same coordinator, worker and protocol as on many machines.
+//! `powersweep run`: coordinator and worker in one process, with the same protocol as on many machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::farm::{FarmOptions, Local, LocalFarm};
 use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
 
-/// Interval of progress checks.
+/// Interval of the status requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
 /// Failures shown at the end.
 const FAILURES_SHOWN: u32 = 10;
 
-/// Runs a sweep to its end.
+/// Runs a sweep until every task has its row.
 pub fn run(args: &RunArgs) -> Outcome {
     to_its_end(args).map(|_| Exit::Done)
 }
@@ -34,7 +34,7 @@ pub fn run(args: &RunArgs) -> Outcome {
 pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     if !args.listen.ip().is_loopback() {
         let message = format!(
-            "{} is open to other machines, and `run` has no tokens: use `powersweep serve` for them",
+            "{} is open to other machines, but `run` has no tokens: use `powersweep serve` instead",
             args.listen
         );
         return Err(Failure::new(Exit::Usage, message));
@@ -71,7 +71,7 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     })
 }
 
-/// The logs of a manifest, for workers of other machines that ask this coordinator.
+/// The logs of a manifest, for more workers that connect to this coordinator.
 struct LogFiles {
     manifest: Manifest,
     digests: BTreeMap<String, Digest>,
@@ -94,7 +94,7 @@ impl LogSource for LogFiles {
     }
 }
 
-/// Adds the command that submits the manifest to a live owner.
+/// Adds the command that submits the manifest to the running coordinator.
 async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
     if failure.exit == Exit::Owned
         && let Ok(location) = args.local.data.location()
@@ -103,7 +103,7 @@ async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
         let manifest = quoted(&args.manifest);
         failure
             .message
-            .push_str(&format!("\nto hand it this sweep: powersweep submit {manifest} --coordinator {endpoint}"));
+            .push_str(&format!("\nto run this sweep there: powersweep submit {manifest} --coordinator {endpoint}"));
     }
     failure
 }
@@ -116,11 +116,11 @@ struct Run {
     reading_s: f64,
 }
 
-/// Stuck threads that `run` leaves behind before it gives up: each takes a core.
+/// Maximum number of stuck threads: each occupies a core.
 const STUCK_TASKS_MAX: usize = 16;
 
-/// Runs a worker. A task that ignores its deadline ends the worker, and another worker starts beside the stuck thread:
-/// the sweep has no other process to continue in, and the thread ends with this process.
+/// Runs a worker. A task that ignores its deadline ends the worker; another worker then starts beside the stuck thread,
+/// which ends with this process.
 async fn working(options: WorkerOptions, stop: CancellationToken) -> Result<WorkerReport, WorkerError> {
     let mut stuck = 0;
     loop {
@@ -129,7 +129,7 @@ async fn working(options: WorkerOptions, stop: CancellationToken) -> Result<Work
         if report.stuck_tasks == 0 || stop.is_cancelled() || stuck > STUCK_TASKS_MAX {
             return Ok(report);
         }
-        tracing::warn!("a task ignores its deadline: its thread is left behind, another worker takes over");
+        tracing::warn!("a task ignores its deadline: its thread stays stuck, and another worker starts");
     }
 }
 
@@ -145,7 +145,7 @@ impl Run {
         let request = v1::SubmitRequest { restart: args.restart, ..client::submission(manifest, digests) };
         let mut reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
         if reply.state() == v1::ExperimentState::Paused {
-            // `run` means that it shall continue; no other coordinator served this data.
+            // `run` also resumes a paused experiment: no other coordinator serves this data.
             let resume = v1::control_request::Action::Resume(v1::Resume {});
             let resume = v1::ControlRequest { experiment: reply.experiment.clone(), action: Some(resume) };
             let resumed = self.farm.handle().requests().control(resume).await;
@@ -164,7 +164,7 @@ impl Run {
         Ok(())
     }
 
-    /// Shows the progress until no task is left to run.
+    /// Shows the progress until no task is left to run; returns the last status.
     async fn follow(
         &mut self,
         args: &RunArgs,
@@ -189,29 +189,29 @@ impl Run {
         loop {
             let reply = self.farm.handle().status(request.clone()).await.map_err(|status| match status.code() {
                 tonic::Code::NotFound => {
-                    Failure::new(Exit::Cancelled, format!("{experiment} was deleted by someone else"))
+                    Failure::new(Exit::Cancelled, format!("{experiment} was deleted by another command"))
                 }
                 _ => client::refused(&status),
             })?;
             let Some(found) = reply.experiments.into_iter().next() else {
                 return Err(Failure::new(
                     Exit::Failure,
-                    format!("the coordinator lost {experiment}: please report it"),
+                    format!("the coordinator lost {experiment}: please report this bug"),
                 ));
             };
             if reply.storage_stalled != stalled && bar.is_hidden() {
                 screen::note(&match reply.storage_stalled {
-                    true => format!("powersweep: storage stalled, waiting: {}", reply.storage_reason),
+                    true => format!("powersweep: waiting: storage stalled: {}", reply.storage_reason),
                     false => "powersweep: storage works again".to_owned(),
                 });
             }
             stalled = reply.storage_stalled;
             draw(bar, &found, reply.storage_stalled.then_some(reply.storage_reason.as_str()));
-            if let Some(failure) = submit::stopped_by_someone(&found) {
+            if let Some(failure) = submit::stopped(&found) {
                 return Err(failure);
             }
             if !std::mem::replace(&mut paused, found.state() == v1::ExperimentState::Paused) && paused {
-                let note = format!("powersweep: waiting: {}; Ctrl-C ends", submit::why_waiting(&found));
+                let note = format!("powersweep: waiting: {}; Ctrl-C ends the wait", submit::why_waiting(&found));
                 bar.suspend(|| screen::note(&note));
             }
             if matches!(found.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
@@ -261,8 +261,8 @@ impl Run {
         finished.spent.get_or_insert_default().parse_s += self.reading_s;
         if finished.rows_in_parts > 0 && results_table::is_empty(&location, manifest.name()).await? {
             let message = format!(
-                "the files of {0} are gone from {location}, where its state still counts {1} as done. To compute them \
-                 again, give the experiment a new name or choose another place with --data",
+                "the files of {0} are missing in {location}, whose state counts {1} as done. To run these tasks again, \
+                 give the experiment a new name, or choose another place with --data",
                 finished.name,
                 screen::count(finished.rows_in_parts, "task"),
             );
@@ -310,7 +310,7 @@ fn draw(bar: &ProgressBar, found: &v1::ExperimentStatus, stalled: Option<&str>) 
     bar.set_message(message);
 }
 
-/// The summary: done tasks, times, the place of the rows, next commands.
+/// The summary: done tasks, times, the place of the rows; after the quickstart also the next commands.
 fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, args: &RunArgs) -> String {
     let spent = finished.spent.unwrap_or_default();
     let folder = format!("{data}/{}/tasks", finished.name);
@@ -326,10 +326,10 @@ fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, args: &Run
     );
     if args.manifest == "quickstart" {
         text.push_str(&format!(
-            "\n\nNext:\n  duckdb -c \"FROM '{folder}/*.parquet'\"      query the rows; `powersweep columns` explains them\n  \
-             powersweep trace info LOG.swf.gz     look at a real log\n  \
-             powersweep run etinski2010           a paper's sweep (POWERSWEEP_TRACES: folder of the logs)\n  \
-             powersweep serve, then powersweep worker on each machine"
+            "\n\nNext:\n  duckdb -c \"FROM '{folder}/*.parquet'\"      query the rows; `powersweep columns` explains the columns\n  \
+             powersweep trace info LOG.swf.gz     show facts about a real log\n  \
+             powersweep run etinski2010           run a paper's sweep (set POWERSWEEP_TRACES to the folder of its logs)\n  \
+             powersweep serve                     start a coordinator; then `powersweep worker` on each machine"
         ));
     }
     text

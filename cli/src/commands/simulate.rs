@@ -1,4 +1,4 @@
-//! `powersweep simulate`: one task, from flags or from a manifest, here and now. Nothing is stored.
+//! `powersweep simulate`: one task, from options or from a manifest, in this process. Nothing is stored.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,10 +22,10 @@ use crate::exit::{Exit, Failure, OrExit, Outcome};
 use crate::writing::{Encoding, Writing};
 use crate::{inputs, rows, screen};
 
-/// Most memory of one workload's jobs (bytes): beyond it a parameter is a slip of the pen.
+/// Maximum memory of one workload's jobs (bytes). A parameter that needs more is a typing error.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
 
-/// Simulates and prints the row.
+/// Simulates the task and prints its row.
 pub fn run(args: &SimulateArgs) -> Outcome {
     let library = inputs::library(&args.logs);
     let mut timing = RunFacts {
@@ -114,7 +114,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
         }
     };
     task.task_id = identity::task_id(&task.sim, task.digest);
-    // What a generator cannot make is a matter of its parameters.
+    // A generator fails because of its parameters.
     let exit = if log.is_some() { Exit::Workload } else { Exit::Usage };
     let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_exit(exit)?;
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
@@ -135,7 +135,7 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
         pairs.extend([("source", LogFormat::of_file(log).component.name), ("log", log.as_str())]);
     }
     for setting in &args.set {
-        let pair = setting.split_once('=').ok_or_else(|| usage(format!("--set {setting}: write KEY=VALUE")))?;
+        let pair = setting.split_once('=').ok_or_else(|| usage(format!("--set {setting}: give KEY=VALUE")))?;
         pairs.push((pair.0.trim(), pair.1.trim()));
     }
     let role_of = |key: &str| Role::ALL.into_iter().find(|role| role.key() == key);
@@ -160,7 +160,7 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says to which component a parameter belongs if not to a chosen one, else the nearest name.
+/// Names the component that has this parameter but is not chosen, else similar names.
 fn unknown_parameter(key: &str) -> String {
     let owner = components::COMPONENTS.iter().find(|e| e.params.iter().any(|p| p.name == key));
     match owner {
@@ -188,8 +188,8 @@ fn missing(sim: &SimSpec) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// A value from the command line, read as its parameter's type; what does not fit stays text and is refused with the
-/// expectation by [`Choice::set`].
+/// A value from the command line, parsed as its parameter's type. Unparsable text stays text, which [`Choice::set`]
+/// refuses with the expected type.
 fn value_of(param: &Param, text: &str) -> Value {
     let as_text = || Value::Text(text.to_owned());
     match param.ty {
@@ -205,7 +205,7 @@ fn value_of(param: &Param, text: &str) -> Value {
     }
 }
 
-/// Every column that has a value, one a line.
+/// One line for each column that has a value.
 fn row_text(batch: &RecordBatch) -> String {
     let mut table = screen::table();
     for (name, value) in rows::pairs(batch, 0) {
@@ -216,7 +216,7 @@ fn row_text(batch: &RecordBatch) -> String {
     table.to_string()
 }
 
-/// Writes the rows of an optional table. The file appears whole or not at all.
+/// Writes the rows of an optional table.
 fn write(option: &str, path: &Path, task: &TaskSpec, batch: &RecordBatch) -> Result<(), Failure> {
     let encoding = match path.extension().and_then(|e| e.to_str()) {
         Some("csv") => Encoding::Csv,

@@ -1,4 +1,4 @@
-//! `powersweep trace info`: facts about a log before any rule is applied.
+//! `powersweep trace info`: facts about a log before the workload's rules change its jobs.
 
 use powersweep_engine::facts::Datum;
 use powersweep_engine::workload::log_facts::{LogFacts, LogTotals, Spread};
@@ -9,7 +9,7 @@ use crate::args::{Format, LogArgs};
 use crate::exit::Outcome;
 use crate::{inputs, rows, screen};
 
-/// Loads the log and prints its facts.
+/// Prints the facts about a log.
 pub fn info(name: &str, sha256: Option<Digest>, args: &LogArgs, format: Format) -> Outcome {
     let bytes = inputs::log(&inputs::library(args), name, sha256)?;
     let facts = LogFacts::of(&inputs::parsed(&bytes)?.1);

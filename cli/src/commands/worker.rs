@@ -1,4 +1,4 @@
-//! `powersweep worker`: runs tasks for a coordinator until it is told to stop.
+//! `powersweep worker`: runs tasks for a coordinator until a signal, a limit or the coordinator ends it.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -10,10 +10,10 @@ use crate::args::{TaskLimitArgs, WorkerArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{client, interrupt, screen};
 
-/// A worker with less time left does not restart.
+/// A worker restarts only if more than this part of its time limit is left.
 const RESTART_WORTH: Duration = Duration::from_secs(10);
 
-/// Runs until drained, interrupted, or refused for good.
+/// Runs the worker to its end.
 pub fn run(args: &WorkerArgs) -> Outcome {
     let address = client::address(&args.coordinator)?;
     let name = args.name.clone().unwrap_or_else(default_name);
@@ -60,20 +60,23 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     }
 }
 
-/// The limits of one task that the command line sets.
+/// The limits of one task from the command line.
 pub fn limits(args: &TaskLimitArgs) -> TaskLimits {
     let TaskLimitArgs { task_deadline, task_max_events, task_max_memory } = *args;
     TaskLimits { deadline: task_deadline, max_events: task_max_events, max_bytes: task_max_memory }
 }
 
-/// Executes the same command in this process: the only way to end a thread whose task does not return. Returns the
-/// failure if that is impossible.
+/// Replaces this process by the same command: no other way ends a thread whose task does not return. Returns only if
+/// that fails.
 fn restart(used: Duration) -> Failure {
     screen::note("powersweep: a task ignores its deadline: this worker restarts");
     let mut command = match std::env::current_exe() {
         Ok(program) => Command::new(program),
         Err(error) => {
-            return Failure::new(Exit::Failure, format!("cannot find this program to restart it: {error}"));
+            return Failure::new(
+                Exit::Failure,
+                format!("cannot restart this worker, whose program is not found: {error}"),
+            );
         }
     };
     command.args(std::env::args_os().skip(1));
@@ -88,7 +91,7 @@ fn default_name() -> String {
     format!("{}-{}", host.filter(|h| !h.is_empty()).as_deref().unwrap_or("worker"), std::process::id())
 }
 
-/// The exit code of a worker's error.
+/// The exit code for a worker's error.
 pub fn exit_of(error: &WorkerError) -> Exit {
     match error {
         WorkerError::Options(_) => Exit::Usage,

@@ -43,7 +43,7 @@ fn two_workers_do_a_sweep_on_a_log() {
         terminate(worker);
     }
     terminate(served);
-    sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["no coordinator at work", "finished"]);
+    sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["no coordinator runs", "finished"]);
     assert_eq!(rows::tasks(&sandbox.path("data"), "jobs").len(), 4);
     assert_eq!(rows::read(&sandbox.path("data"), "jobs", "jobs").len(), 4 * 3);
 }

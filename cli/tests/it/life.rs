@@ -27,21 +27,21 @@ fn paused_by_someone_else_then_resumed_then_deleted() {
     sandbox.run(&["pause", "sweep", "--coordinator", &url]).exits(0).prints(&["sweep is paused already"]);
     sandbox.run(&["submit", "sweep.toml", "--coordinator", &url]).exits(0).prints(&["it is paused"]);
     let mut waiting = sandbox.start(&["submit", "sweep.toml", "--wait", "--coordinator", &url]);
-    waiting.says("waiting: sweep was paused by someone else; `powersweep resume sweep` goes on");
+    waiting.says("waiting: sweep was paused by another command; `powersweep resume sweep` continues it");
     let worker = worker(&sandbox, &url);
     let status = sandbox.run(&["status", "sweep", "--json"]).exits(0).json();
     let found = &status["experiments"][0];
     assert_eq!((found["state"].as_str(), found["priority"].as_i64()), (Some("paused"), Some(7)), "{status}");
     sandbox.run(&["plan", "sweep.toml", "--coordinator", &url]).exits(0).prints(&["40 would run"]);
     sandbox.run(&["delete", "sweep", "--data-too"]).exits(0);
-    waiting.wait().exits(11).says(&["sweep was deleted by someone else"]);
+    waiting.wait().exits(11).says(&["sweep was deleted by another command"]);
 
     sandbox.run(&submit).exits(0).prints(&["0 done already, 40 to run"]);
     sandbox.run(&["submit", "sweep.toml", "--wait", "--coordinator", &url]).exits(0);
     sandbox.run(&["pause", "sweep"]).exits(8).says(&["sweep has ended"]);
     sandbox.run(&["priority", "sweep", "-3"]).exits(0).prints(&["sweep has priority -3"]);
     sandbox.run(&["priority", "sweep", "5000"]).exits(2).says(&["from -1000 to 1000"]);
-    sandbox.run(&["flush", "sweep"]).exits(0).prints(&["in a part already"]);
+    sandbox.run(&["flush", "sweep"]).exits(0).prints(&["published already"]);
     sandbox.run(&["flush", "nosuch"]).exits(8).says(&["there is no experiment nosuch"]);
     // Edited: what is missing runs, and `plan` says so before, from the state beside a live coordinator too.
     sandbox.write("sweep.toml", synthetic("sweep", 25));
@@ -56,7 +56,7 @@ fn paused_by_someone_else_then_resumed_then_deleted() {
         rows::read(&data, "sweep", "tasks").iter().map(|row| row["task_id"].to_string()).collect()
     };
     assert_eq!((ids().len(), rows::read(&data, "sweep", "tasks").len()), (50, 50));
-    sandbox.run(&["delete", "sweep"]).exits(0).prints(&["its rows stay"]);
+    sandbox.run(&["delete", "sweep"]).exits(0).prints(&["its rows are kept"]);
     assert_eq!(ids().len(), 50);
     sandbox.run(&["status"]).exits(0).prints(&["no experiment yet"]);
     terminate(worker);
@@ -73,7 +73,7 @@ fn a_cancelled_wait_ends_with_its_own_code() {
     waiting.says("no worker is connected");
     sandbox.run(&["delete", "sweep"]).exits(8).says(&["cancel it first"]);
     sandbox.run(&["cancel", "sweep"]).exits(0).prints(&["sweep is cancelled, 8 tasks not run"]);
-    waiting.wait().exits(11).says(&["sweep was cancelled by someone else; 0 tasks done and kept"]);
+    waiting.wait().exits(11).says(&["sweep was cancelled by another command; 0 tasks done and kept"]);
     sandbox.run(&["status"]).exits(0).prints(&["cancelled"]);
     // Submitting again is going on.
     sandbox.run(&["submit", "sweep.toml", "--coordinator", &url]).exits(0);
@@ -103,7 +103,7 @@ fn a_finished_sweep_without_a_coordinator() {
     assert_eq!(rows::read(&data, "wide", "failures").len(), 4, "each attempt is a row");
     sandbox.run(&["pause", "wide"]).exits(8).says(&["wide has ended"]);
     sandbox.write("results/data/wide/notes.txt", "mine");
-    sandbox.run(&["delete", "wide", "--data-too"]).exits(0).prints(&["its rows too"]);
+    sandbox.run(&["delete", "wide", "--data-too"]).exits(0).prints(&["wide and its rows are deleted"]);
     assert_eq!(rows::tasks(&data, "wide").len(), 0);
     assert!(data.join("wide/notes.txt").exists(), "only parts are deleted");
     sandbox.run(&run).exits(3);

@@ -116,7 +116,7 @@ fn a_second_coordinator_on_the_same_data() {
     ended.says(&["another coordinator owns", &owner, &format!("powersweep submit sweep.toml --coordinator {address}")]);
     // The first coordinator did not notice; the command in the message works.
     sandbox.run(&["submit", "sweep.toml", "--coordinator", &address]).exits(0).prints(&["4 to run"]);
-    sandbox.run(&["plan", "sweep.toml"]).exits(0).prints(&["a coordinator is at work on this data"]);
+    sandbox.run(&["plan", "sweep.toml"]).exits(0).prints(&["a coordinator serves this data"]);
     sandbox.run(&["status"]).exits(0).prints(&["coordinator ", "sweep", "waiting", "no worker is connected"]);
     served.signal("TERM");
     served.wait().exits(0);

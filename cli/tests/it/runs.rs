@@ -22,12 +22,12 @@ fn the_quickstart() {
         24,
         "{first}"
     );
-    assert!(lines.any(|line| line == "… and 64 rows more"), "{first}");
+    assert!(lines.any(|line| line == "… and 64 more rows"), "{first}");
     let rows = rows::tasks(&sandbox.path("results/data"), "quickstart");
     assert_eq!(rows.len(), 88);
 
     let again = sandbox.run(&["run", "--show", "2"]).exits(0);
-    again.says(&["quickstart: 88 tasks, 88 done already, 0 to run"]).prints(&["… and 86 rows more"]);
+    again.says(&["quickstart: 88 tasks, 88 done already, 0 to run"]).prints(&["… and 86 more rows"]);
     assert_eq!(rows::tasks(&sandbox.path("results/data"), "quickstart"), rows);
     let quiet = sandbox.run(&["run", "--quiet", "--show", "0"]).exits(0);
     assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty(), "{quiet}");
@@ -119,7 +119,7 @@ fn deleted_files() {
     sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
     std::fs::remove_dir_all(sandbox.path("results/data/sweep")).expect("it can be deleted");
     let ended = sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(5);
-    ended.says(&["the files of sweep are gone", "counts 4 tasks as done", "a new name", "--data"]);
+    ended.says(&["the files of sweep are missing", "counts 4 tasks as done", "a new name", "--data"]);
 }
 
 /// Nobody reads the output any more: the run is none the worse.

@@ -96,7 +96,7 @@ fn rows_in_no_part_are_shown_too() {
     assert_eq!(stored.len() as u64, done(&sandbox));
     let (live, stored): (BTreeSet<_>, BTreeSet<_>) = (live.into_iter().collect(), stored.into_iter().collect());
     assert!(live.is_subset(&stored), "rows were seen and went");
-    sandbox.run(&["results", "slow", "--data", "data", "--rows", "3"]).exits(0).prints(&["mean wait (s)", "rows more"]);
+    sandbox.run(&["results", "slow", "--data", "data", "--rows", "3"]).exits(0).prints(&["mean wait (s)", "more rows"]);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn doubled_rows_and_unreadable_states_are_reported() {
     let part = contents(&tasks).into_iter().next().expect("a part");
     std::fs::write(tasks.join("copy.parquet"), &part.1).expect("it is writable");
     sandbox.write("results/data/s/tasks/other.parquet", "no part");
-    let complaints = ["6 rows of tasks that have a row already", "other.parquet is no part"];
+    let complaints = ["6 rows of tasks that already have a row", "other.parquet is not a part"];
     sandbox.run(&["adopt", "s.toml", "--set-aside"]).exits(8).says(&complaints);
     assert!(state.join("manifest").exists(), "nothing was changed");
     sandbox
@@ -316,7 +316,7 @@ fn tasks_done_before_a_table_was_asked_for_are_named() {
     sandbox.write("s.toml", synthetic("s", 2));
     sandbox.run(&["run", "s.toml", "--quiet", "--show", "0"]).exits(0);
     sandbox.write("s.toml", synthetic("s", 3).replace("version = 1\n", "version = 1\ntables = [\"jobs\"]\n"));
-    let gap = "4 tasks with a row have nothing in `jobs`";
+    let gap = "4 tasks with a row have no rows in `jobs`";
     sandbox.run(&["plan", "s.toml"]).exits(0).prints(&["4 done already, 2 would run", gap]);
     sandbox.run(&["run", "s.toml", "--show", "0"]).exits(0).says(&[gap]);
     let plan = sandbox.run(&["plan", "s.toml", "--format", "json"]).exits(0).json();

@@ -31,7 +31,7 @@ fn a_sweep_over_tls() {
 
     let status = |url: &str, more: &[&str]| sandbox.run(&[&["status", "--coordinator", url], more].concat());
     status(&url, &[]).exits(2).says(&["needs the certificates to trust", "--ca"]);
-    status(&url, &["--ca", "none.pem"]).exits(2).says(&["none.pem: there is no certificate in PEM form in it"]);
+    status(&url, &["--ca", "none.pem"]).exits(2).says(&["none.pem: the file has no certificate in PEM form"]);
     status(&url, &["--ca", "other.pem"]).exits(7).says(&["invalid peer certificate", "--ca", "subjectAltName"]);
     status(&url.replace("https", "http"), &[]).exits(7).says(&["the connection failed"]);
 
@@ -48,7 +48,7 @@ fn a_sweep_over_tls() {
     let serve = |certificate: &str, key: &str| {
         sandbox.run(&["serve", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key])
     };
-    serve("none.pem", "own.key").exits(2).says(&["none.pem: there is no certificate"]);
-    serve("own.pem", "own.pem").exits(2).says(&["own.pem: there is no private key"]);
+    serve("none.pem", "own.key").exits(2).says(&["none.pem: the file has no certificate"]);
+    serve("own.pem", "own.pem").exits(2).says(&["own.pem: the file has no private key"]);
     serve("own.pem", "other.key").exits(2).says(&["the TLS certificate or key cannot be used"]);
 }
