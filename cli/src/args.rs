@@ -62,10 +62,10 @@ pub enum Command {
     /// Solve the linear programs of a manifest's heterogeneous systems: capacity, shares with the least power, loads.
     #[command(after_help = examples::LP)]
     Lp(LpArgs),
-    /// Run a coordinator for workers on other machines.
+    /// Run a coordinator, which leases tasks to workers on this machine or others.
     #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
-    /// Run a worker for a coordinator.
+    /// Run a worker, which runs tasks for a coordinator.
     #[command(after_help = examples::WORKER)]
     Worker(WorkerArgs),
     /// Submit a manifest, and the logs that it needs, to a running coordinator.
@@ -154,7 +154,8 @@ impl DataArgs {
 /// How to reach a coordinator.
 #[derive(Debug, Clone, Args)]
 pub struct CoordinatorArgs {
-    /// Address of the coordinator; http://127.0.0.1:7450 by default.
+    /// Address of the coordinator. By default, commands with --data use the data itself or the coordinator that serves
+    /// it; other commands use http://127.0.0.1:7450.
     #[arg(long, value_name = "URL", env = "POWERSWEEP_COORDINATOR")]
     pub coordinator: Option<String>,
     /// File with the token that the coordinator requires; POWERSWEEP_TOKEN can hold the token instead.
@@ -272,10 +273,10 @@ pub struct SimulateArgs {
     pub limits: TaskLimitArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Write one row per job to this file (.parquet or .csv).
+    /// Write one row for each job to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub jobs: Option<PathBuf>,
-    /// Write one row per point of the recorded series to this file (.parquet or .csv).
+    /// Write one row for each point of the recorded series to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
     /// Output for people or for programs.

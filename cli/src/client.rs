@@ -11,7 +11,7 @@ use powersweep_workloads::Library;
 use tonic::{Code, Status};
 
 use crate::args::CoordinatorArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failure};
 use crate::inputs;
 
 /// Size of the pieces in which a log is uploaded.
@@ -23,7 +23,7 @@ const DEFAULT_URL: &str = "http://127.0.0.1:7450";
 /// Runs a command's asynchronous part.
 pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(Exit::Failure, format!("cannot start threads: {error}")))?;
+    let runtime = runtime.map_err(|error| failure!(Failure, "cannot start threads: {error}"))?;
     let result = runtime.block_on(work);
     // Background tasks must not delay the end of the program.
     runtime.shutdown_background();
@@ -44,7 +44,7 @@ pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
 /// Connects once, without retries.
 pub async fn connect(address: &Address) -> Result<Client, Failure> {
     let failure = |error: ConnectError| match error {
-        ConnectError::Address { .. } => Failure::new(Exit::Usage, error.to_string()),
+        ConnectError::Address { .. } => failure!(Usage, "{error}"),
         ConnectError::Unreachable { ref reason, .. } => {
             let hint = if reason.contains("certificate") {
                 "the certificates of --ca do not confirm the server's certificate; a self-signed one needs the server's \
@@ -52,7 +52,7 @@ pub async fn connect(address: &Address) -> Result<Client, Failure> {
             } else {
                 "start one with `powersweep serve`, or give the address of a running one with --coordinator"
             };
-            Failure::new(Exit::Network, format!("{error}\n{hint}"))
+            failure!(Network, "{error}\n{hint}")
         }
     };
     Target::new(address).map_err(failure)?.connect().await.map_err(failure)
@@ -91,7 +91,7 @@ pub async fn upload_missing(
         }
         let log = inputs::log(library, &needed.log, needed.sha256)?;
         if log.digest != *digest {
-            return Err(Failure::new(Exit::Workload, format!("the log {} changed during the submit", needed.log)));
+            return Err(failure!(Workload, "the log {} changed during the submit", needed.log));
         }
         let text = Bytes::from(log.bytes);
         let digest = Bytes::copy_from_slice(digest.as_bytes());

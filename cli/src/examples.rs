@@ -14,7 +14,7 @@ pub const PLAN: &str = "Examples:
 pub const SIMULATE: &str = "Examples:
   powersweep simulate -s gear_rule=bsld -s bsld_threshold=2        synthetic jobs under another gear rule
   powersweep simulate --log KTH-SP2-1996-2.1-cln --traces ~/logs   a real log
-  powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, with one row for each job
+  powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, and its jobs
   powersweep simulate -s capacity_rule=two-level -s two_level_procs=64 --series series.csv  active procs";
 pub const LP: &str = "Examples:
   powersweep lp aldaoud2011                 capacity, allocations and loads of a paper's systems
@@ -47,7 +47,7 @@ pub const CANCEL: &str = "Example:
 pub const RETRY: &str = "Examples:
   powersweep retry my-sweep                         every task that failed for good
   powersweep retry my-sweep --index 12 --index 40   two tasks
-  powersweep retry my-sweep --kind memory           tasks that needed too much memory, for larger workers";
+  powersweep retry my-sweep --kind memory           tasks that needed too much memory";
 pub const PRIORITY: &str = "Examples:
   powersweep priority my-sweep 10   run before experiments of lower priority
   powersweep priority my-sweep -1   run only when no experiment of higher priority has tasks";
@@ -78,7 +78,7 @@ pub const TRACE_INFO: &str = "Examples:
   powersweep trace info ./my-log.swf.gz                        a file
   powersweep trace info KTH-SP2-1996-2.1-cln --traces ~/logs   a log by name";
 pub const HEALTH: &str = "Example:
-  powersweep health --coordinator http://127.0.0.1:7450 && echo well";
+  powersweep health --coordinator http://127.0.0.1:7450 && echo healthy";
 
 #[cfg(test)]
 mod tests {

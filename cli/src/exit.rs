@@ -60,6 +60,14 @@ impl Failure {
     }
 }
 
+/// An error with a formatted message: `failure!(Usage, "{name} is unknown")`.
+macro_rules! failure {
+    ($exit:ident, $($message:tt)+) => {
+        $crate::exit::Failure::new($crate::exit::Exit::$exit, format!($($message)+))
+    };
+}
+pub(crate) use failure;
+
 /// Result of a command.
 pub type Outcome = Result<Exit, Failure>;
 

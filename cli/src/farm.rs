@@ -10,7 +10,7 @@ use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions
 use powersweep_proto::client::chain;
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::screen;
 
 /// A start that takes longer prints an explanation.
@@ -88,7 +88,7 @@ impl LocalFarm {
                     ));
                 }
                 () = interrupt.cancelled() => {
-                    return Err(Failure::new(Exit::Interrupted, format!("interrupted while opening {data}")));
+                    return Err(failure!(Interrupted, "interrupted while opening {data}"));
                 }
             }
         }

@@ -12,7 +12,7 @@ use powersweep_experiments::{Digest, Manifest, ManifestErrors, Sweep, TaskSpec, 
 use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
 use crate::args::LogArgs;
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::screen;
 
 /// Maximum size of a manifest or a file of claims (bytes). The parser refuses larger texts, too.
@@ -32,7 +32,7 @@ pub fn manifest(name: &str) -> Result<Manifest, Failure> {
     } else {
         screen::unknown("manifest (neither a file nor a shipped one)", name, &shipped)
     };
-    Err(Failure::new(Exit::Usage, reason))
+    Err(failure!(Usage, "{reason}"))
 }
 
 fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
@@ -43,17 +43,16 @@ fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
 pub fn text(name: &str, kind: &str) -> Result<String, Failure> {
     let size = std::fs::metadata(name).map(|m| m.len()).unwrap_or(0);
     if size > TEXT_BYTES_MAX {
-        return Err(Failure::new(Exit::Usage, format!("{name} is too large to be a {kind}: it has {size} bytes")));
+        return Err(failure!(Usage, "{name} is too large to be a {kind}: it has {size} bytes"));
     }
-    std::fs::read_to_string(name)
-        .map_err(|error| Failure::new(Exit::Usage, format!("cannot read the {kind} {name}: {error}")))
+    std::fs::read_to_string(name).map_err(|error| failure!(Usage, "cannot read the {kind} {name}: {error}"))
 }
 
 /// All problems of a file. A terminal gets a drawing of each problem's place.
 pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
     let count = errors.problems().len();
     let shown = if std::io::stderr().is_terminal() { errors.drawn() } else { errors.to_string() };
-    Failure::new(Exit::Usage, format!("{} in {file}\n{shown}", screen::count(count as u64, "problem")))
+    failure!(Usage, "{} in {file}\n{shown}", screen::count(count as u64, "problem"))
 }
 
 /// The log library of the command line.
@@ -80,7 +79,7 @@ pub fn log(library: &Library, name: &str, sha256: Option<Digest>) -> Result<LogB
             }
             _ => "",
         };
-        Failure::new(Exit::Workload, format!("{error}{hint}"))
+        failure!(Workload, "{error}{hint}")
     })
 }
 
@@ -136,13 +135,13 @@ pub fn task(sweep: &Sweep, index: u64) -> Result<TaskSpec, Failure> {
         } else {
             format!("indices end at {}", sweep.index_count().saturating_sub(1))
         };
-        Failure::new(Exit::Usage, format!("{} has no task {index}: {reason}", sweep.manifest().name()))
+        failure!(Usage, "{} has no task {index}: {reason}", sweep.manifest().name())
     })
 }
 
 /// The content of a PEM file, which must have an object of this kind.
 pub fn pem(path: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
-    let wrong = |reason: String| Failure::new(Exit::Usage, format!("{}: {reason}", path.display()));
+    let wrong = |reason: String| failure!(Usage, "{}: {reason}", path.display());
     let text = std::fs::read(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let end = format!("{kind}-----");
     let begins = |line: &[u8]| line.starts_with(b"-----BEGIN ") && line.trim_ascii_end().ends_with(end.as_bytes());
@@ -155,14 +154,13 @@ pub fn pem(path: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
 /// The token in this file, else in POWERSWEEP_TOKEN, without surrounding white space.
 pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let text = match file {
-        Some(path) => std::fs::read_to_string(path).map_err(|error| {
-            Failure::new(Exit::Usage, format!("cannot read the token file {}: {error}", path.display()))
-        })?,
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|error| failure!(Usage, "cannot read the token file {}: {error}", path.display()))?,
         None => std::env::var("POWERSWEEP_TOKEN").unwrap_or_default(),
     };
     let token = text.trim().to_owned();
     match (token.is_empty(), file) {
-        (true, Some(path)) => Err(Failure::new(Exit::Usage, format!("the token file {} is empty", path.display()))),
+        (true, Some(path)) => Err(failure!(Usage, "the token file {} is empty", path.display())),
         (true, None) => Ok(None),
         (false, _) => Ok(Some(token)),
     }

@@ -19,7 +19,7 @@ use powersweep_coordinator::view::{self, View, ViewError};
 use powersweep_proto::client::chain;
 use powersweep_results::{failures, jobs, series, tasks};
 
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::screen;
 
 /// Rows of a batch: the fixed costs are small, and so is the memory.
@@ -48,14 +48,11 @@ impl Reading {
     /// rows is not.
     pub async fn open(location: &Location, experiment: &str, table: Table) -> Result<Reading, Failure> {
         if location.path().is_some_and(|path| !path.exists()) {
-            return Err(Failure::new(
-                Exit::Usage,
-                format!("there is no {location}: give the folder of the results with --data"),
-            ));
+            return Err(failure!(Usage, "there is no {location}: give the folder of the results with --data"));
         }
         let view = view::look(location, experiment, table).await.map_err(|error| match &error {
-            ViewError::Restless { .. } => Failure::new(Exit::Failure, error.to_string()),
-            _ => Failure::new(Exit::Storage, chain(&error)),
+            ViewError::Restless { .. } => failure!(Failure, "{error}"),
+            _ => failure!(Storage, "{}", chain(&error)),
         })?;
         let reading = Reading {
             store: location.object_store().or_exit(Exit::Storage)?,
@@ -70,7 +67,7 @@ impl Reading {
                 true => format!("there are no experiments in {location}"),
                 false => format!("{location}: {}", screen::unknown("experiment", experiment, &known)),
             };
-            return Err(Failure::new(Exit::Usage, reason));
+            return Err(failure!(Usage, "{reason}"));
         }
         Ok(reading)
     }
@@ -173,7 +170,7 @@ pub fn columns<'a>(
 }
 
 fn unreadable(place: &dyn Display, error: &dyn std::error::Error) -> Failure {
-    Failure::new(Exit::Storage, format!("{place} cannot be read: {}", chain(error)))
+    failure!(Storage, "{place} cannot be read: {}", chain(error))
 }
 
 /// A batch with exactly these columns; a missing column is null.
@@ -183,9 +180,8 @@ fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<Recor
         None => new_null_array(field.data_type(), batch.num_rows()),
     });
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect(), &options).map_err(|error| {
-        Failure::new(Exit::Storage, format!("{place} does not have the columns of this version: {error}"))
-    })
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect(), &options)
+        .map_err(|error| failure!(Storage, "{place} does not have the columns of this version: {error}"))
 }
 
 /// The same columns, all nullable: a part of an earlier version may lack some.

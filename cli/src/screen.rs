@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{Table, presets};
 use serde_json::Value as Json;
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 
 /// Prints text to standard output. A closed pipe does not change the command's result.
 pub fn print(text: &str) -> Outcome {
@@ -18,7 +18,7 @@ pub fn write(text: &str) -> Result<bool, Failure> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::new(Exit::Failure, format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(failure!(Failure, "cannot write to standard output: {error}")),
     }
 }
 

@@ -7,7 +7,7 @@ use powersweep_proto::client::{Client, chain};
 
 use crate::args::{CoordinatorArgs, DataArgs};
 use crate::client;
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Exit, Failure, OrExit, failure};
 
 /// The stored state; empty if the data does not exist yet. Writes nothing.
 pub async fn read(location: &Location) -> Result<Loaded, Failure> {
@@ -26,9 +26,9 @@ pub async fn owner_endpoint(location: &Location) -> Result<Option<String>, Failu
         // The error's own message says that ownership could not be taken, which was not tried here.
         OwnerError::Storage { data, op, source } => {
             let hint = "give the folder of `run` or `serve` with --data";
-            Failure::new(Exit::Storage, format!("cannot read {data}: {op}: {}\n{hint}", chain(&**source)))
+            failure!(Storage, "cannot read {data}: {op}: {}\n{hint}", chain(&**source))
         }
-        _ => Failure::new(Exit::Storage, chain(&error)),
+        _ => failure!(Storage, "{}", chain(&error)),
     })?;
     let live = owner.filter(|o| o.alive != Some(false)).and_then(|o| o.record);
     Ok(live.map(|record| record.endpoint).filter(|endpoint| !endpoint.is_empty()))

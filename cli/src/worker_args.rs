@@ -41,8 +41,8 @@ pub struct WorkerArgs {
 /// Limits of one task. The lower of the worker's limit and the manifest's limit applies.
 #[derive(Debug, Clone, Args)]
 pub struct TaskLimitArgs {
-    /// Maximum time to simulate one task, without fetching its log. A worker restarts if its task runs for twice this
-    /// time.
+    /// Maximum time to simulate one task; fetching its log does not count. A worker restarts if its task runs for twice
+    /// this time.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub task_deadline: Option<Duration>,
     /// Maximum number of simulated events of one task.

@@ -16,7 +16,7 @@ use powersweep_results::part;
 use serde::Serializer;
 use serde_json::Value as Json;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Failure, failure};
 use crate::rows;
 
 /// How rows are written.
@@ -106,14 +106,14 @@ impl Writing {
             }
             Some(path) => {
                 let partial = partial_beside(path);
-                let failed = |error: io::Error| cannot_write(path, &error);
-                let file = File::create(&partial).map_err(failed)?;
-                let unfinished = Unfinished { path: path.to_owned(), partial, file: file.try_clone().map_err(failed)? };
+                let error = |error: io::Error| cannot_write(path, &error);
+                let file = File::create(&partial).map_err(error)?;
+                let unfinished = Unfinished { path: path.to_owned(), partial, file: file.try_clone().map_err(error)? };
                 (Some(unfinished), Box::new(BufWriter::new(file)))
             }
         };
         let encoder = Encoder::new(encoding, schema, experiment, out);
-        let encoder = encoder.map_err(|error| failure(file.as_ref(), &*error))?;
+        let encoder = encoder.map_err(|error| failed(file.as_ref(), &*error))?;
         Ok(Writing { encoder, file, closed })
     }
 
@@ -122,7 +122,7 @@ impl Writing {
         match self.encoder.write(batch) {
             Ok(()) => Ok(true),
             Err(_) if self.closed.load(Ordering::Relaxed) => Ok(false),
-            Err(error) => Err(failure(self.file.as_ref(), &*error)),
+            Err(error) => Err(failed(self.file.as_ref(), &*error)),
         }
     }
 
@@ -132,15 +132,15 @@ impl Writing {
         if self.closed.load(Ordering::Relaxed) {
             return Ok(());
         }
-        ended.map_err(|error| failure(self.file.as_ref(), &*error))?;
+        ended.map_err(|error| failed(self.file.as_ref(), &*error))?;
         let Some(Unfinished { path, partial, file }) = &self.file else { return Ok(()) };
         file.sync_all().and_then(|()| std::fs::rename(partial, path)).map_err(|error| cannot_write(path, &error))
     }
 }
 
-fn failure(file: Option<&Unfinished>, error: &dyn Error) -> Failure {
+fn failed(file: Option<&Unfinished>, error: &dyn Error) -> Failure {
     match file {
-        None => Failure::new(Exit::Failure, format!("cannot write to standard output: {error}")),
+        None => failure!(Failure, "cannot write to standard output: {error}"),
         Some(file) => cannot_write(&file.path, error),
     }
 }
@@ -153,7 +153,7 @@ pub fn partial_beside(path: &Path) -> PathBuf {
 
 /// An error about a file or folder of the user.
 pub fn cannot_write(path: &Path, error: &dyn Error) -> Failure {
-    Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
+    failure!(Storage, "cannot write {}: {error}", path.display())
 }
 
 /// The errors of the encodings have no common type.

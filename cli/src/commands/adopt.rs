@@ -21,7 +21,7 @@ use powersweep_results::{columns, layout, part, tasks};
 use uuid::Uuid;
 
 use crate::args::AdoptArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::{client, farm, inputs, reading, screen, stored};
 
 /// A state that cannot be read within this time counts as unreadable.
@@ -36,10 +36,7 @@ pub fn run(args: &AdoptArgs) -> Outcome {
     let sweep = inputs::sweep(&manifest, &digests)?;
     let location = args.data.location()?;
     if location.path().is_some_and(|path| !path.exists()) {
-        return Err(Failure::new(
-            Exit::Usage,
-            format!("there is no {location}: give the folder of the results with --data"),
-        ));
+        return Err(failure!(Usage, "there is no {location}: give the folder of the results with --data"));
     }
     client::block_on(async {
         probe(&location).await.or_exit(Exit::Storage)?;
@@ -59,12 +56,10 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
     let Scan { adoption, problems, left_uploads, .. } = scan;
     if !problems.is_empty() && !args.accept {
         let reason = problems.join("\n");
-        return Err(Failure::new(
-            Exit::Refused,
-            format!(
-                "{reason}\nnothing was changed. With --accept the rows are adopted nevertheless: rows of values that left \
+        return Err(failure!(
+            Refused,
+            "{reason}\nnothing was changed. With --accept the rows are adopted nevertheless: rows of values that left \
                  the manifest do no harm, but readers see duplicate rows twice"
-            ),
         ));
     }
     problems.iter().for_each(|problem| screen::note(&format!("powersweep: {problem}")));
@@ -80,7 +75,7 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
     if loaded.experiments.iter().any(|record| record.name == name) {
         let _ = store.close().await;
         let hint = "it needs no adoption, use `powersweep run` or `powersweep submit`";
-        return Err(Failure::new(Exit::Refused, format!("the state in {location} has {name}: {hint}")));
+        return Err(failure!(Refused, "the state in {location} has {name}: {hint}"));
     }
     let (done, tasks, uploads) = (adoption.done(), adoption.tasks(), adoption.uploads());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -106,11 +101,11 @@ async fn unreadable(args: &AdoptArgs, location: &Location) -> Result<Option<Path
     let unreadable = format!("the state in {location} cannot be read: {reason}");
     let Some(data) = location.path() else {
         let hint = format!("move the objects below {PRIVATE_DIR}/state elsewhere, then adopt again");
-        return Err(Failure::new(Exit::Storage, format!("{unreadable}\n{hint}")));
+        return Err(failure!(Storage, "{unreadable}\n{hint}"));
     };
     if !args.set_aside {
         let hint = "--set-aside renames the state; then every experiment of this data must be adopted";
-        return Err(Failure::new(Exit::Storage, format!("{unreadable}\n{hint}")));
+        return Err(failure!(Storage, "{unreadable}\n{hint}"));
     }
     Ok(Some(data.to_owned()))
 }
@@ -118,8 +113,7 @@ async fn unreadable(args: &AdoptArgs, location: &Location) -> Result<Option<Path
 fn set_aside(data: &std::path::Path) -> Result<(), Failure> {
     let state = data.join(PRIVATE_DIR).join("state");
     let aside = data.join(PRIVATE_DIR).join(format!("state-unreadable-{}", Uuid::now_v7().simple()));
-    std::fs::rename(&state, &aside)
-        .map_err(|error| Failure::new(Exit::Storage, format!("cannot move {}: {error}", state.display())))?;
+    std::fs::rename(&state, &aside).map_err(|error| failure!(Storage, "cannot move {}: {error}", state.display()))?;
     screen::note(&format!("powersweep: the unreadable state is now in {}", aside.display()));
     Ok(())
 }
@@ -239,7 +233,7 @@ impl Scan {
 
 /// Calls `each` with the identity and index of every row of a Parquet object.
 fn rows(path: &Path, bytes: Bytes, mut each: impl FnMut(Row)) -> Result<(), Failure> {
-    let damaged = |reason: String| Failure::new(Exit::Storage, format!("{path} cannot be read: {reason}"));
+    let damaged = |reason: String| failure!(Storage, "{path} cannot be read: {reason}");
     let object = reading::parquet(path, bytes)?;
     let of_tasks = path.parts().nth(1).is_some_and(|folder| folder.as_ref() == Table::Tasks.name());
     if of_tasks
@@ -247,7 +241,7 @@ fn rows(path: &Path, bytes: Bytes, mut each: impl FnMut(Row)) -> Result<(), Fail
             != columns::fingerprint(&tasks::schema())
     {
         let hint = "adopt and continue with the version that wrote it, or give the experiment a new name";
-        return Err(Failure::new(Exit::Refused, format!("{path} has the columns of another version: {hint}")));
+        return Err(failure!(Refused, "{path} has the columns of another version: {hint}"));
     }
     for batch in reading::columns(path, object, ["task_id", "task_index"])? {
         let batch = batch?;

@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 
 use super::run;
 use crate::args::{CheckArgs, Format, RunArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::{client, inputs, results_table, screen};
 
 /// Runs the missing tasks of the claims' manifests, then compares.
@@ -40,8 +40,7 @@ pub fn run(args: &CheckArgs) -> Outcome {
         ));
         return Ok(Exit::Done);
     }
-    let message = format!("{} of {demanded} demanded claims fail: {}", failed.len(), failed.join(", "));
-    Err(Failure::new(Exit::ClaimFails, message))
+    Err(failure!(ClaimFails, "{} of {demanded} demanded claims fail: {}", failed.len(), failed.join(", ")))
 }
 
 /// The claims in the file of this name; if no such file exists, the shipped claims of this paper.
@@ -58,8 +57,7 @@ fn claims(name: &str) -> Result<Claims, Failure> {
             true => format!("unknown {kind} `{name}`"),
             false => screen::unknown(kind, name, &known),
         };
-        let message = format!("{unknown}\npapers: {}", known.join(", "));
-        return Err(Failure::new(Exit::Usage, message));
+        return Err(failure!(Usage, "{unknown}\npapers: {}", known.join(", ")));
     };
     Claims::parse(&file, &text).map_err(|errors| inputs::problems(&file, &errors))
 }

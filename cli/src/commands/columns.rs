@@ -5,7 +5,7 @@ use powersweep_results::columns::{Column, TABLES};
 use serde_json::{Value as Json, json};
 
 use crate::args::{ColumnsArgs, Format};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome, failure};
 use crate::screen;
 
 /// Lists the columns of one table or of all tables.
@@ -14,7 +14,7 @@ pub fn run(args: &ColumnsArgs) -> Outcome {
     if chosen.is_empty() {
         let names: Vec<&str> = TABLES.iter().map(|t| t.name).collect();
         let name = args.table.as_deref().unwrap_or_default();
-        return Err(Failure::new(Exit::Usage, screen::unknown("table", name, &names)));
+        return Err(failure!(Usage, "{}", screen::unknown("table", name, &names)));
     }
     if args.format == Format::Json {
         let all = chosen.iter().flat_map(|t| (t.columns)().into_iter().map(|c| column_json(t.name, &c))).collect();

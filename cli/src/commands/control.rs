@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Response, Status};
 
 use crate::args::{ControlArgs, DataArgs, DeleteArgs, PriorityArgs, RetryArgs};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome, failure};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::stored::{self, Coordinator};
 use crate::{client, screen};
@@ -138,7 +138,7 @@ fn ask<T>(
 async fn own_coordinator(location: &Location, data: &DataArgs) -> Result<LocalFarm, Failure> {
     if location.path().is_some_and(|path| !path.join(PRIVATE_DIR).is_dir()) {
         let hint = "give the folder of `run` or `serve` with --data, or a coordinator with --coordinator";
-        return Err(Failure::new(Exit::Usage, format!("there are no experiments in {location}\n{hint}")));
+        return Err(failure!(Usage, "there are no experiments in {location}\n{hint}"));
     }
     LocalFarm::start(FarmOptions::on_loopback(&data.data), &CancellationToken::new()).await
 }

@@ -17,7 +17,7 @@ use powersweep_results::join::{self, TasksById};
 use powersweep_results::{part, tasks};
 
 use crate::args::ExportArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::reading::{Reading, narrowed, relaxed, schema_of};
 use crate::writing::{cannot_write, partial_beside};
 use crate::{client, screen};
@@ -37,7 +37,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
     let is_file = args.output.extension().is_some_and(|extension| extension == "parquet");
     if is_file && args.table.is_none() {
         let hint = "name a folder for all tables, or choose one table with --table";
-        return Err(Failure::new(Exit::Usage, format!("{} is the name of one file; {hint}", args.output.display())));
+        return Err(failure!(Usage, "{} is the name of one file; {hint}", args.output.display()));
     }
     refuse_existing(&args.output)?;
     let partial = partial_beside(&args.output);
@@ -55,7 +55,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
         }
     }
     if copied.iter().all(|(_, rows)| *rows == 0) {
-        return Err(Failure::new(Exit::Usage, format!("{} has no rows to export", args.experiment)));
+        return Err(failure!(Usage, "{} has no rows to export", args.experiment));
     }
     publish(&partial, &args.output, is_file.then_some(copied[0].0))?;
     drop(scratch);
@@ -78,10 +78,7 @@ fn refuse_existing(output: &Path) -> Result<(), Failure> {
     match output.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(cannot_write(output, &error)),
-        Ok(_) => {
-            let reason = format!("{} exists already, and an export overwrites nothing", output.display());
-            Err(Failure::new(Exit::Refused, reason))
-        }
+        Ok(_) => Err(failure!(Refused, "{} exists already, and an export overwrites nothing", output.display())),
     }
 }
 
@@ -254,7 +251,7 @@ impl Buckets {
 
 fn index_column(batch: &RecordBatch) -> Result<&arrow::array::Int64Array, Failure> {
     let column = batch.column_by_name("task_index").and_then(|column| column.as_primitive_opt::<Int64Type>());
-    column.ok_or_else(|| Failure::new(Exit::Storage, "a part has no column `task_index`"))
+    column.ok_or_else(|| failure!(Storage, "a part has no column `task_index`"))
 }
 
 fn sorted(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, Failure> {

@@ -12,7 +12,7 @@ use powersweep_experiments::{Digest, Sweep, TaskSpec};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Format, LpArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::{inputs, screen};
 
 /// Maximum number of systems shown; a sweep can have millions.
@@ -53,7 +53,7 @@ pub fn run(args: &LpArgs) -> Outcome {
     if found.is_empty() {
         let reason = "no task has a system with a rate for each class: choose source = \"poisson-classes\" and machine = \
                     \"rate-matrix\" or \"structured\"";
-        return Err(Failure::new(Exit::Usage, format!("{}: {reason}", args.manifest)));
+        return Err(failure!(Usage, "{}: {reason}", args.manifest));
     }
     match args.format {
         Format::Json => {
@@ -78,7 +78,7 @@ fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
         if !system::describes(&task.sim) {
             continue;
         }
-        let systems = classes::systems(&task.sim).map_err(|problem| Failure::new(Exit::Usage, problem))?;
+        let systems = classes::systems(&task.sim).map_err(|problem| failure!(Usage, "{problem}"))?;
         let place = match found.iter().position(|known| known.is_of(&systems)) {
             Some(place) => place,
             None if found.len() == SYSTEMS_MAX => break,
@@ -103,7 +103,7 @@ fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
 impl Found {
     fn new(task: TaskSpec, systems: Vec<(f64, System)>) -> Result<Found, Failure> {
         let groups = Groups::of(task.sim.choice(Role::Platform), systems[0].1.classes());
-        let groups = groups.map_err(|problem| Failure::new(Exit::Usage, problem))?;
+        let groups = groups.map_err(|problem| failure!(Usage, "{problem}"))?;
         let phase = |(at_s, system)| {
             let capacity = lp::capacity(&system).or_exit(Exit::Failure)?;
             Ok(Phase { at_s, system, capacity })

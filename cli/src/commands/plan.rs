@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::submit;
 use crate::args::{Format, PlanArgs};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Outcome, failure};
 use crate::{client, inputs, results_table, screen, stored};
 
 /// Maximum number of values shown for an axis.
@@ -50,7 +50,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
         Some(index) => explain(&sweep, index, &loaded, &location, args.format),
         None => {
             let reply = plan::submission(loaded, &sweep, &digests);
-            let reply = reply.map_err(|reason| Failure::new(Exit::Refused, reason))?;
+            let reply = reply.map_err(|reason| failure!(Refused, "{reason}"))?;
             overview(&sweep, &reply, served.then_some(&location), args.format)
         }
     }

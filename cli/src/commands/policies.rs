@@ -8,7 +8,7 @@ use powersweep_engine::spec::{Component, Default, Param, Role, Section};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Format, PoliciesArgs};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Outcome, failure};
 use crate::screen;
 
 /// Lists every component, or those of one name.
@@ -22,7 +22,7 @@ pub fn run(args: &PoliciesArgs) -> Outcome {
         let names: BTreeSet<&str> = components::COMPONENTS.iter().map(|e| e.name).collect();
         let names: Vec<&str> = names.into_iter().collect();
         let name = args.name.as_deref().unwrap_or_default();
-        return Err(Failure::new(Exit::Usage, screen::unknown("component", name, &names)));
+        return Err(failure!(Usage, "{}", screen::unknown("component", name, &names)));
     }
     match args.format {
         Format::Json => screen::print_json(&Json::Array(chosen.iter().map(|e| component_json(e)).collect())),

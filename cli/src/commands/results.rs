@@ -8,7 +8,7 @@ use powersweep_coordinator::records::Table;
 use powersweep_results::tasks;
 
 use crate::args::{ResultsArgs, RowFormat};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::reading::{Reading, narrowed, relaxed, schema_of};
 use crate::writing::{Encoding, Writing};
 use crate::{client, results_table, rows, screen};
@@ -39,7 +39,7 @@ pub fn run(args: &ResultsArgs) -> Outcome {
         RowFormat::Arrow => Some(Encoding::Arrow),
     };
     if encoding.is_none() && args.output.is_some() {
-        return Err(Failure::new(Exit::Usage, "--output needs --format csv, json, parquet or arrow"));
+        return Err(failure!(Usage, "--output needs --format csv, json, parquet or arrow"));
     }
     client::block_on(async {
         let reading = Reading::open(&location, &args.experiment, table).await?;
@@ -80,10 +80,10 @@ fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<Schema
                 false => format!("did you mean {}?", near.join(" or ")),
                 true => format!("`powersweep columns {table}` lists them"),
             };
-            return Err(Failure::new(Exit::Usage, format!("{table} has no column `{name}`; {hint}")));
+            return Err(failure!(Usage, "{table} has no column `{name}`; {hint}"));
         };
         if !seen.insert(name) {
-            return Err(Failure::new(Exit::Usage, format!("--columns names `{name}` twice")));
+            return Err(failure!(Usage, "--columns names `{name}` twice"));
         }
         fields.push(field.clone());
     }

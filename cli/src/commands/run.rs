@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{status, submit, worker};
 use crate::args::RunArgs;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::farm::{FarmOptions, Local, LocalFarm};
 use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
 
@@ -33,11 +33,11 @@ pub fn run(args: &RunArgs) -> Outcome {
 /// Runs a sweep until every task has its row, and returns the sweep.
 pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     if !args.listen.ip().is_loopback() {
-        let message = format!(
+        return Err(failure!(
+            Usage,
             "{} is open to other machines, but `run` has no tokens: use `powersweep serve` instead",
             args.listen
-        );
-        return Err(Failure::new(Exit::Usage, message));
+        ));
     }
     let began = Instant::now();
     let manifest = inputs::manifest(&args.manifest)?;
@@ -189,15 +189,12 @@ impl Run {
         loop {
             let reply = self.farm.handle().status(request.clone()).await.map_err(|status| match status.code() {
                 tonic::Code::NotFound => {
-                    Failure::new(Exit::Cancelled, format!("{experiment} was deleted by another command"))
+                    failure!(Cancelled, "{experiment} was deleted by another command")
                 }
                 _ => client::refused(&status),
             })?;
             let Some(found) = reply.experiments.into_iter().next() else {
-                return Err(Failure::new(
-                    Exit::Failure,
-                    format!("the coordinator lost {experiment}: please report this bug"),
-                ));
+                return Err(failure!(Failure, "the coordinator lost {experiment}: please report this bug"));
             };
             if reply.storage_stalled != stalled && bar.is_hidden() {
                 screen::note(&match reply.storage_stalled {
@@ -223,12 +220,10 @@ impl Run {
             tokio::select! {
                 () = tokio::time::sleep(PROGRESS_INTERVAL) => {}
                 () = stop.cancelled() => {
-                    let message = "interrupted; finished tasks are kept. Run the same command to continue";
-                    return Err(Failure::new(Exit::Interrupted, message));
+                    return Err(failure!(Interrupted, "interrupted; finished tasks are kept. Run the same command to continue"));
                 }
                 () = self.farm.lost() => {
-                    let message = "another coordinator has taken the data over; this run has stopped";
-                    return Err(Failure::new(Exit::Fenced, message));
+                    return Err(failure!(Fenced, "another coordinator has taken the data over; this run has stopped"));
                 }
             }
         }
@@ -260,13 +255,13 @@ impl Run {
         };
         finished.spent.get_or_insert_default().parse_s += self.reading_s;
         if finished.rows_in_parts > 0 && results_table::is_empty(&location, manifest.name()).await? {
-            let message = format!(
+            return Err(failure!(
+                Storage,
                 "the files of {0} are missing in {location}, whose state counts {1} as done. To run these tasks again, \
                  give the experiment a new name, or choose another place with --data",
                 finished.name,
-                screen::count(finished.rows_in_parts, "task"),
-            );
-            return Err(Failure::new(Exit::Storage, message));
+                screen::count(finished.rows_in_parts, "task")
+            ));
         }
         if let Some(table) = results_table::show(&location, manifest.name(), args.show).await? {
             screen::print(&format!("{table}\n"))?;
@@ -275,7 +270,7 @@ impl Run {
             screen::note(&closing(&finished, seconds, &location.to_string(), args));
         }
         if finished.failed + finished.quarantined > 0 {
-            return Err(Failure::new(Exit::TasksFailed, status::failures_text(&finished)));
+            return Err(failure!(TasksFailed, "{}", status::failures_text(&finished)));
         }
         Ok(())
     }
@@ -283,9 +278,9 @@ impl Run {
 
 fn worker_ended(result: Result<Result<WorkerReport, WorkerError>, tokio::task::JoinError>) -> Failure {
     match result {
-        Ok(Ok(report)) => Failure::new(Exit::Failure, format!("the worker ended early: {}", report.reason)),
+        Ok(Ok(report)) => failure!(Failure, "the worker ended early: {}", report.reason),
         Ok(Err(error)) => Failure::new(worker::exit_of(&error), error.to_string()),
-        Err(error) => Failure::new(Exit::Failure, format!("the worker ended early: {error}")),
+        Err(error) => failure!(Failure, "the worker ended early: {error}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use powersweep_coordinator::{Tls, Tokens};
 
 use crate::args::ServeArgs;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, farm, inputs, interrupt, screen};
 
@@ -39,8 +39,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         };
         let ended = farm::explained(farm.end()).await;
         if lost {
-            let message = "another coordinator has taken the data over; this one has stopped";
-            return Err(Failure::new(Exit::Fenced, message));
+            return Err(failure!(Fenced, "another coordinator has taken the data over; this one has stopped"));
         }
         ended.map(|()| Exit::Done)
     })

@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 
 use crate::args::{Format, SimulateArgs};
 use crate::commands::worker;
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::writing::{Encoding, Writing};
 use crate::{inputs, rows, screen};
 
@@ -38,8 +38,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     };
     let (task, workload) = prepare(args, &library, &mut timing)?;
     let limits = worker::limits(&args.limits);
-    let failure = |message: String| Failure::new(Exit::Failure, message);
-    let max_bytes = limits.bytes_left(&workload).map_err(failure)?;
+    let max_bytes = limits.bytes_left(&workload).map_err(|reason| failure!(Failure, "{reason}"))?;
     let started = Instant::now();
     let within = Limits {
         max_events: limits.max_events.unwrap_or(u64::MAX),
@@ -98,7 +97,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
     }
     let problems: Vec<String> = missing(&task.sim).chain(task.sim.problems()).collect();
     if !problems.is_empty() {
-        return Err(Failure::new(Exit::Usage, problems.join("\n")));
+        return Err(failure!(Usage, "{}", problems.join("\n")));
     }
     let started = Instant::now();
     let source = task.sim.choice(Role::Source);
@@ -106,7 +105,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
         None => None,
         Some(name) => {
             let sha256 = source.opt_text("log_sha256").map(str::parse).transpose();
-            let sha256 = sha256.map_err(|error| Failure::new(Exit::Usage, format!("log_sha256: {error}")))?;
+            let sha256 = sha256.map_err(|error| failure!(Usage, "log_sha256: {error}"))?;
             let bytes = inputs::log(library, name, sha256)?;
             task.digest = Some(bytes.digest);
             task.log = Some(Arc::from(name));
@@ -129,13 +128,12 @@ fn task_of_manifest(name: &str, index: u64, library: &Library) -> Result<TaskSpe
 
 /// Applies `--log` and `--set`: first the components, then the parameters, so that their order does not matter.
 fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut pairs = Vec::new();
     if let Some(log) = &args.log {
         pairs.extend([("source", LogFormat::of_file(log).component.name), ("log", log.as_str())]);
     }
     for setting in &args.set {
-        let pair = setting.split_once('=').ok_or_else(|| usage(format!("--set {setting}: give KEY=VALUE")))?;
+        let pair = setting.split_once('=').ok_or_else(|| failure!(Usage, "--set {setting}: give KEY=VALUE"))?;
         pairs.push((pair.0.trim(), pair.1.trim()));
     }
     let role_of = |key: &str| Role::ALL.into_iter().find(|role| role.key() == key);
@@ -143,7 +141,7 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
         let Some(role) = role_of(key) else { continue };
         let component = components::find(role, name).ok_or_else(|| {
             let names: Vec<&str> = components::of(role).map(|e| e.name).collect();
-            usage(screen::unknown(key, name, &names))
+            failure!(Usage, "{}", screen::unknown(key, name, &names))
         })?;
         if sim.choice(role).component() != component {
             sim.choose(Choice::new(component));
@@ -154,7 +152,7 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
             let param = choice.component().params.iter().find(|p| p.name == *key)?;
             Some((choice.component().role, param))
         });
-        let (role, param) = chosen.ok_or_else(|| usage(unknown_parameter(key)))?;
+        let (role, param) = chosen.ok_or_else(|| failure!(Usage, "{}", unknown_parameter(key)))?;
         sim.choice_mut(role).set(key, value_of(param, text)).or_exit(Exit::Usage)?;
     }
     Ok(())
@@ -222,8 +220,7 @@ fn write(option: &str, path: &Path, task: &TaskSpec, batch: &RecordBatch) -> Res
         Some("csv") => Encoding::Csv,
         Some("parquet") => Encoding::Parquet,
         _ => {
-            let reason = format!("{option} {}: the name must end in .parquet or .csv", path.display());
-            return Err(Failure::new(Exit::Usage, reason));
+            return Err(failure!(Usage, "{option} {}: the name must end in .parquet or .csv", path.display()));
         }
     };
     let mut out = Writing::begin(Some(path), encoding, batch.schema_ref(), &task.experiment)?;

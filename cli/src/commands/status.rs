@@ -8,7 +8,7 @@ use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
 
 use crate::args::{Format, StatusArgs};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::stored::{self, Coordinator};
 use crate::{client, interrupt, screen};
 
@@ -32,7 +32,7 @@ async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
     };
     let status = plan::status(stored::read(&location).await?, &request, &location.to_string());
     if !name.is_empty() && status.experiments.is_empty() {
-        return Err(Failure::new(Exit::Usage, format!("there is no experiment {name} in {}", status.data)));
+        return Err(failure!(Usage, "there is no experiment {name} in {}", status.data));
     }
     Ok(status)
 }

@@ -7,7 +7,7 @@ use powersweep_proto::v1;
 
 use super::status::failures_text;
 use crate::args::SubmitArgs;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::{client, inputs, screen};
 
 /// Interval of the status requests of `--wait`.
@@ -88,7 +88,7 @@ pub fn stopped(found: &v1::ExperimentStatus) -> Option<Failure> {
         v1::ExperimentState::Leaving => format!("{name} was deleted or renamed by another command: {}", found.reason),
         _ => return None,
     };
-    Some(Failure::new(Exit::Cancelled, message))
+    Some(failure!(Cancelled, "{message}"))
 }
 
 /// Why no task runs; empty if tasks run.
@@ -109,17 +109,16 @@ async fn wait(farm: &mut Client, experiment: &str) -> Outcome {
         let status = match farm.status(request).await {
             Ok(status) => status.into_inner(),
             Err(status) if status.code() == tonic::Code::NotFound => {
-                let message = format!("{experiment} was deleted by another command");
-                return Err(Failure::new(Exit::Cancelled, message));
+                return Err(failure!(Cancelled, "{experiment} was deleted by another command"));
             }
             Err(status) => return Err(client::refused(&status)),
         };
         let Some(found) = status.experiments.first() else {
-            return Err(Failure::new(Exit::Refused, format!("the coordinator does not know {experiment}")));
+            return Err(failure!(Refused, "the coordinator does not know {experiment}"));
         };
         match found.state() {
             v1::ExperimentState::Finished => return Ok(Exit::Done),
-            v1::ExperimentState::Failed => return Err(Failure::new(Exit::TasksFailed, failures_text(found))),
+            v1::ExperimentState::Failed => return Err(failure!(TasksFailed, "{}", failures_text(found))),
             _ => {}
         }
         if let Some(failure) = stopped(found) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions};
 
 use crate::args::{TaskLimitArgs, WorkerArgs};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::{client, interrupt, screen};
 
 /// A worker restarts only if more than this part of its time limit is left.
@@ -73,16 +73,13 @@ fn restart(used: Duration) -> Failure {
     let mut command = match std::env::current_exe() {
         Ok(program) => Command::new(program),
         Err(error) => {
-            return Failure::new(
-                Exit::Failure,
-                format!("cannot restart this worker, whose program is not found: {error}"),
-            );
+            return failure!(Failure, "cannot restart this worker, whose program is not found: {error}");
         }
     };
     command.args(std::env::args_os().skip(1));
     command.env("POWERSWEEP_TIME_USED", format!("{}s", used.as_secs()));
     let error = command.exec();
-    Failure::new(Exit::Failure, format!("cannot restart this worker: {error}; start it again"))
+    failure!(Failure, "cannot restart this worker: {error}; start it again")
 }
 
 fn default_name() -> String {
