@@ -3,7 +3,7 @@
 use crate::sandbox::Sandbox;
 use crate::sweeps::synthetic;
 
-/// A certificate and its key, `NAME.pem` and `NAME.key`; whether there is an `openssl` to make them.
+/// Makes a certificate and its key, `NAME.pem` and `NAME.key`; false without `openssl`.
 fn certificate(sandbox: &Sandbox, name: &str) -> bool {
     let mut openssl = sandbox.command("openssl");
     openssl.args(["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=powersweep", "-newkey", "ec"]);
@@ -15,10 +15,10 @@ fn certificate(sandbox: &Sandbox, name: &str) -> bool {
 }
 
 #[test]
-fn a_sweep_over_tls() {
+fn tls_needs_a_trusted_certificate_and_its_key() {
     let sandbox = Sandbox::new();
     if !certificate(&sandbox, "own") {
-        println!("skipped: there is no openssl to make certificates with");
+        println!("skipped: openssl is not installed");
         return;
     }
     assert!(certificate(&sandbox, "other"));
