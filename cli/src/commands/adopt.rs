@@ -59,7 +59,7 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
         return Err(failure!(
             Refused,
             "{reason}\nnothing was changed. With --accept the rows are adopted nevertheless: rows of values that left \
-                 the manifest do no harm, but readers see duplicate rows twice"
+             the manifest do no harm, but readers see both copies of a duplicate row"
         ));
     }
     problems.iter().for_each(|problem| screen::note(&format!("powersweep: {problem}")));
@@ -74,8 +74,8 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
     let loaded = store.load().await.or_exit(Exit::Storage)?;
     if loaded.experiments.iter().any(|record| record.name == name) {
         let _ = store.close().await;
-        let hint = "it needs no adoption, use `powersweep run` or `powersweep submit`";
-        return Err(failure!(Refused, "the state in {location} has {name}: {hint}"));
+        let hint = "needs no adoption: use `powersweep run` or `powersweep submit`";
+        return Err(failure!(Refused, "{name} is in the state of {location} and {hint}"));
     }
     let (done, tasks, uploads) = (adoption.done(), adoption.tasks(), adoption.uploads());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -29,7 +29,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
             let request = v1::SubmitRequest { dry_run: true, ..client::submission(&manifest, &digests) };
             Ok(farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner())
         })?;
-        return overview(&sweep, &reply, None, args.format);
+        return overview(&sweep, &reply, None, args);
     }
     let location = args.data.location()?;
     let (loaded, served, lost) = client::block_on(async {
@@ -51,15 +51,15 @@ pub fn run(args: &PlanArgs) -> Outcome {
         None => {
             let reply = plan::submission(loaded, &sweep, &digests);
             let reply = reply.map_err(|reason| failure!(Refused, "{reason}"))?;
-            overview(&sweep, &reply, served.then_some(&location), args.format)
+            overview(&sweep, &reply, served.then_some(&location), args)
         }
     }
 }
 
 /// `served`: the data, if a coordinator serves it.
-fn overview(sweep: &Sweep, reply: &v1::SubmitReply, served: Option<&Location>, format: Format) -> Outcome {
+fn overview(sweep: &Sweep, reply: &v1::SubmitReply, served: Option<&Location>, args: &PlanArgs) -> Outcome {
     let axes = sweep.axes();
-    if format == Format::Json {
+    if args.format == Format::Json {
         return screen::print_json(&overview_json(sweep, &axes, reply, served.is_some()));
     }
     let mut table = screen::table();
@@ -89,7 +89,7 @@ fn overview(sweep: &Sweep, reply: &v1::SubmitReply, served: Option<&Location>, f
             "\na coordinator serves this data: `powersweep status --data {data}` shows its progress"
         ));
     }
-    text.push_str("\n`powersweep plan --index N` explains one task");
+    text.push_str(&format!("\n`powersweep plan {} --index N` explains one task", quoted(&args.manifest)));
     screen::print(&text)
 }
 

@@ -188,9 +188,7 @@ impl Run {
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
         loop {
             let reply = self.farm.handle().status(request.clone()).await.map_err(|status| match status.code() {
-                tonic::Code::NotFound => {
-                    failure!(Cancelled, "{experiment} was deleted by another command")
-                }
+                tonic::Code::NotFound => failure!(Cancelled, "{experiment} was deleted by another command"),
                 _ => client::refused(&status),
             })?;
             let Some(found) = reply.experiments.into_iter().next() else {

@@ -78,7 +78,11 @@ pub fn run(args: &SimulateArgs) -> Outcome {
 
 fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Result<(TaskSpec, Workload), Failure> {
     let mut task = match (&args.manifest, args.index) {
-        (Some(name), Some(index)) => task_of_manifest(name, index, library)?,
+        (Some(name), Some(index)) => {
+            let manifest = inputs::manifest(name)?;
+            let digests = inputs::digests(&manifest, library, None)?;
+            inputs::task(&inputs::sweep(&manifest, &digests)?, index)?
+        }
         _ => TaskSpec {
             experiment: Arc::from("simulate"),
             index: 0,
@@ -118,12 +122,6 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
     let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_exit(exit)?;
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok((task, workload))
-}
-
-fn task_of_manifest(name: &str, index: u64, library: &Library) -> Result<TaskSpec, Failure> {
-    let manifest = inputs::manifest(name)?;
-    let sweep = inputs::sweep(&manifest, &inputs::digests(&manifest, library, None)?)?;
-    inputs::task(&sweep, index)
 }
 
 /// Applies `--log` and `--set`: first the components, then the parameters, so that their order does not matter.
