@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use powersweep_coordinator::store::Location;
 use powersweep_experiments::Digest;
 use powersweep_proto::v1::FailureKind;
 
 use crate::examples;
+use crate::exit::{Exit, Failure, OrExit};
 use crate::quantities::bytes;
-pub use crate::worker_args::{TaskLimitArgs, WorkerArgs, WorkloadMemoryArgs};
+pub use crate::worker_args::{SlotsArgs, TaskLimitArgs, WorkerArgs};
 
 mod tables;
 
@@ -24,7 +26,7 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// Print log messages of the program; twice for more (also POWERSWEEP_LOG, a list such as powersweep=debug,warn).
+    /// Print log messages; -vv prints more. POWERSWEEP_LOG sets the levels by target, such as powersweep=debug,warn.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
@@ -33,9 +35,9 @@ fn after_help() -> String {
     let codes: Vec<String> =
         crate::exit::TABLE.iter().map(|(exit, text)| format!("  {:>3}  {text}", *exit as u8)).collect();
     format!(
-        "Start here:\n  powersweep run                 a synthetic sweep in seconds, results on the screen\n  \
+        "Start here:\n  powersweep run                 a synthetic sweep in seconds, with its results\n  \
          powersweep run etinski2010     a paper's whole sweep on real logs (needs POWERSWEEP_TRACES)\n  \
-         powersweep check etinski2010   the paper's numbers beside ours\n  \
+         powersweep check etinski2010   the paper's numbers beside the results\n  \
          powersweep plan etinski2010    the tasks that would run, and why\n\nExit codes:\n{}",
         codes.join("\n")
     )
@@ -48,56 +50,56 @@ pub enum Command {
     /// continue.
     #[command(after_help = examples::RUN)]
     Run(RunArgs),
-    /// Compare a paper's published numbers and claims with ours, after running the missing tasks of its sweeps.
+    /// Run the missing tasks of a paper's sweeps, then compare the published numbers and claims with the results.
     #[command(after_help = examples::CHECK)]
     Check(CheckArgs),
-    /// Show the tasks that a sweep would run: tasks per axis, done tasks, why one task would or would not run.
+    /// Show the tasks that a sweep would run: values of each axis, done tasks; with --index, why one task would run.
     #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
-    /// Simulate one task and print its row; nothing is stored.
+    /// Simulate one task and print its row, without storing it.
     #[command(after_help = examples::SIMULATE)]
     Simulate(SimulateArgs),
-    /// Solve the linear programs of a manifest's heterogeneous systems: capacity, shares of least power, loads.
+    /// Solve the linear programs of a manifest's heterogeneous systems: capacity, shares with the least power, loads.
     #[command(after_help = examples::LP)]
     Lp(LpArgs),
-    /// Run a coordinator for workers on other machines.
+    /// Run a coordinator, which leases tasks to workers on this machine or others.
     #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
-    /// Run a worker for a coordinator.
+    /// Run a worker, which runs tasks for a coordinator.
     #[command(after_help = examples::WORKER)]
     Worker(WorkerArgs),
     /// Submit a manifest, and the logs that it needs, to a running coordinator.
     #[command(after_help = examples::SUBMIT)]
     Submit(SubmitArgs),
-    /// Show experiments, workers and failures: of the coordinator at --coordinator, else of the one that serves --data,
-    /// else as stored in --data.
+    /// Show experiments, workers and failures. Asks the coordinator at --coordinator, else the one that serves --data.
+    /// If none runs, reads the stored state in --data.
     #[command(after_help = examples::STATUS)]
     Status(StatusArgs),
-    /// Let the running tasks of an experiment finish and start no other tasks, until `resume`.
+    /// Pause an experiment until `resume`: running tasks finish, no other task starts.
     #[command(after_help = examples::PAUSE)]
     Pause(ControlArgs),
     /// Continue a paused or cancelled experiment.
     #[command(after_help = examples::RESUME)]
     Resume(ControlArgs),
-    /// Stop an experiment and its running tasks, until `resume` or the next submit. Finished rows are kept.
+    /// Stop an experiment and its running tasks until `resume` or the next submit. Rows of finished tasks are kept.
     #[command(after_help = examples::CANCEL)]
     Cancel(ControlArgs),
-    /// Retry tasks that failed for good: all, or some.
+    /// Run tasks again that failed for good: all of them, or those of an index or a kind of failure.
     #[command(after_help = examples::RETRY)]
     Retry(RetryArgs),
     /// Set the priority of an experiment.
     #[command(after_help = examples::PRIORITY)]
     Priority(PriorityArgs),
-    /// Publish all finished rows of an experiment as Parquet parts now.
+    /// Publish all acknowledged rows of an experiment as Parquet files now.
     #[command(after_help = examples::FLUSH)]
     Flush(ControlArgs),
-    /// Delete an experiment's state. Its rows stay in DATA, unless --data-too.
+    /// Delete an experiment's state. Its rows stay as Parquet files, unless --data-too is given.
     #[command(after_help = examples::DELETE)]
     Delete(DeleteArgs),
-    /// Show or write the rows of an experiment, also unpublished rows.
+    /// Show or write the rows of an experiment, including unpublished rows.
     #[command(after_help = examples::RESULTS)]
     Results(ResultsArgs),
-    /// Copy an experiment's tables into one sorted Parquet file each.
+    /// Copy each table of an experiment into one Parquet file, sorted by task.
     #[command(after_help = examples::EXPORT)]
     Export(ExportArgs),
     /// Rebuild the lost state of an experiment from its published rows.
@@ -115,7 +117,7 @@ pub enum Command {
     /// Show facts about a workload log.
     #[command(subcommand, after_help = examples::TRACE_INFO)]
     Trace(TraceCommand),
-    /// Check whether a coordinator is healthy; for container health checks.
+    /// Check that a coordinator answers and that its storage works; for health checks of containers.
     #[command(after_help = examples::HEALTH)]
     Health(CoordinatorArgs),
 }
@@ -123,13 +125,13 @@ pub enum Command {
 /// Where logs are found and cached.
 #[derive(Debug, Clone, Args)]
 pub struct LogArgs {
-    /// Folder with workload logs; may be repeated. Logs are found by name, with or without .swf, .swf.gz, .swf.zst.
+    /// Folder with workload logs; may be repeated. A log's name may omit .swf, .swf.gz or .swf.zst.
     #[arg(long = "traces", value_name = "DIR", env = "POWERSWEEP_TRACES", value_delimiter = ':')]
     pub traces: Vec<PathBuf>,
-    /// Folder that keeps downloaded logs.
+    /// Folder that caches downloaded logs; by default ~/.cache/powersweep, for a worker none.
     #[arg(long, value_name = "DIR", env = "POWERSWEEP_CACHE")]
     pub cache: Option<PathBuf>,
-    /// Most bytes of this folder, such as 20GiB: beyond it the least recently used logs are deleted.
+    /// Maximum size of the cache, such as 20GiB: the least recently used logs are deleted first; no limit by default.
     #[arg(long, value_name = "SIZE", env = "POWERSWEEP_CACHE_SIZE", value_parser = bytes)]
     pub cache_size: Option<u64>,
 }
@@ -137,29 +139,37 @@ pub struct LogArgs {
 /// Where results and state are stored.
 #[derive(Debug, Clone, Args)]
 pub struct DataArgs {
-    /// Folder or object store (s3://, gs://, az://, with the cargo feature `cloud`) of results and state.
+    /// Folder, or object store (s3://, gs://, az://; needs the cargo feature `cloud`), of results and state.
     #[arg(long, value_name = "URL", env = "POWERSWEEP_DATA", default_value = "./results/data")]
     pub data: String,
+}
+
+impl DataArgs {
+    /// The folder or object store.
+    pub fn location(&self) -> Result<Location, Failure> {
+        Location::parse(&self.data).or_exit(Exit::Usage)
+    }
 }
 
 /// How to reach a coordinator.
 #[derive(Debug, Clone, Args)]
 pub struct CoordinatorArgs {
-    /// Address of the coordinator; http://127.0.0.1:7450 by default.
+    /// Address of the coordinator. By default, commands with --data use the data itself or the coordinator that serves
+    /// it; other commands use http://127.0.0.1:7450.
     #[arg(long, value_name = "URL", env = "POWERSWEEP_COORDINATOR")]
     pub coordinator: Option<String>,
-    /// File with the token that the coordinator requires.
+    /// File with the token that the coordinator requires; POWERSWEEP_TOKEN can hold the token instead.
     #[arg(long, value_name = "FILE", env = "POWERSWEEP_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
-    /// Send the token unencrypted to another machine; only in a trusted network.
+    /// Send the token unencrypted to another machine; only for trusted networks.
     #[arg(long, env = "POWERSWEEP_INSECURE")]
     pub insecure: bool,
-    /// File with the certificates to trust (PEM), for an https address.
+    /// PEM file with the certificates to trust; required for an https address.
     #[arg(long, value_name = "FILE", env = "POWERSWEEP_CA")]
     pub ca: Option<PathBuf>,
 }
 
-/// Output format.
+/// The form of a command's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A table for people.
@@ -168,69 +178,60 @@ pub enum Format {
     Json,
 }
 
-/// `powersweep run`
+/// How `run` and `check` run a sweep on this machine.
+#[derive(Debug, Clone, Args)]
+pub struct LocalArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    #[command(flatten)]
+    pub slots: SlotsArgs,
+    /// Show no progress and no summary.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// A manifest file, or the name of a shipped one (quickstart, etinski2010, lawson2005, ...).
     #[arg(default_value = "quickstart")]
     pub manifest: String,
     #[command(flatten)]
-    pub data: DataArgs,
-    #[command(flatten)]
-    pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one per processor.
-    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub slots: u16,
-    #[command(flatten)]
-    pub memory: WorkloadMemoryArgs,
-    /// If the experiment's rows were made by other versions of components, logs or columns: rename it, with its rows,
-    /// to NAME@N, and start with no rows. No effect if the versions are the same.
+    pub local: LocalArgs,
+    /// If the experiment's rows were made with other versions of components, logs or columns: rename the experiment and
+    /// its rows to NAME@N, and start without rows. No effect if the versions are equal.
     #[arg(long)]
     pub restart: bool,
-    /// Address for other workers and `status`; a free port by default.
+    /// Address to listen on, for `status` and more workers; a free port by default.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
-    /// Take the data over from a coordinator that seems to run.
+    /// Take the data over from a coordinator that still seems to run.
     #[arg(long)]
     pub take_over: bool,
-    /// Rows shown at the end; 0 for none.
+    /// Number of rows shown at the end.
     #[arg(long, default_value_t = 24)]
     pub show: usize,
-    /// No progress bar.
-    #[arg(long)]
-    pub quiet: bool,
 }
 
-/// `powersweep check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// A paper, or a file with claims (.toml).
+    /// The name of a paper (see --list), or a file with claims (.toml).
     #[arg(required_unless_present = "list")]
     pub paper: Option<String>,
-    /// List the papers instead.
+    /// List the papers.
     #[arg(long, conflicts_with = "paper")]
     pub list: bool,
     #[command(flatten)]
-    pub data: DataArgs,
-    #[command(flatten)]
-    pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one per processor.
-    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub slots: u16,
-    #[command(flatten)]
-    pub memory: WorkloadMemoryArgs,
-    /// Check only demanded claims, and run only the sweeps that they need.
+    pub local: LocalArgs,
+    /// Check only demanded claims, and run only the sweeps that these claims need.
     #[arg(long)]
     pub demanded: bool,
-    /// No progress bar.
-    #[arg(long)]
-    pub quiet: bool,
-    /// Table or JSON.
+    /// Output for people or for programs.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
 }
 
-/// `powersweep plan`
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     /// A manifest file, or the name of a shipped one.
@@ -242,92 +243,89 @@ pub struct PlanArgs {
     pub logs: LogArgs,
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
-    /// Explain one task: its components, parameters, identity, and whether it would run. Reads --data.
+    /// Explain one task: its components, parameters and identity, and why it would or would not run. Reads --data, not
+    /// --coordinator.
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
-    /// Table or JSON.
+    /// Output for people or for programs.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
 }
 
-/// `powersweep simulate`
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// Take the task from this manifest (with --index).
+    /// A manifest file, or the name of a shipped one; needs --index.
     #[arg(requires = "index")]
     pub manifest: Option<String>,
     /// Index of the task in the manifest's sweep.
     #[arg(long, requires = "manifest")]
     pub index: Option<u64>,
-    /// Set a component or a parameter, such as queue_order=sjf, gear_rule=bsld, bsld_threshold=2; may be repeated.
+    /// Set a component or a parameter, such as queue_order=sjf or bsld_threshold=2; may be repeated.
     #[arg(long = "set", short = 's', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Simulate this log (name, path or URL) instead of the synthetic workload; the same as -s source=swf -s log=LOG.
+    /// Simulate this log (name, path or URL) instead of synthetic jobs; short for -s source=swf -s log=LOG.
     #[arg(long)]
     pub log: Option<String>,
-    /// Seed of generators.
+    /// Seed of the random numbers; by default 1, or the seed of the manifest's task.
     #[arg(long)]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub limits: TaskLimitArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Write one row per job to this file (.parquet or .csv).
+    /// Write one row for each job to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub jobs: Option<PathBuf>,
-    /// Write one row per point of the recorded series to this file (.parquet or .csv).
+    /// Write one row for each point of the recorded series to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
-    /// Table or JSON.
+    /// Output for people or for programs.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
 }
 
-/// `powersweep lp`
 #[derive(Debug, Args)]
 pub struct LpArgs {
-    /// A manifest file, or the name of a shipped one, with systems that have a rate for each class on each server. A
-    /// system that changes is also solved at each change.
+    /// A manifest file, or the name of a shipped one, whose systems have a rate for each class on each server. A system
+    /// that changes over time is solved at the start and at each change.
     #[arg(default_value = "aldaoud2011")]
     pub manifest: String,
-    /// Only the system of this task.
+    /// Solve only the system of this task.
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
-    /// Table or JSON.
+    /// Output for people or for programs.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
 }
 
-/// `powersweep serve`
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     #[command(flatten)]
     pub data: DataArgs,
-    /// Address to listen at. An address other than loopback needs --token-file, and TLS or --insecure.
+    /// Address to listen on. An address other than loopback needs tokens and TLS, or --insecure.
     #[arg(long, default_value = "127.0.0.1:7450", env = "POWERSWEEP_LISTEN")]
     pub listen: SocketAddr,
-    /// File with the token that clients must send, and workers unless --worker-token-file is given. POWERSWEEP_TOKEN
-    /// can have the token instead.
+    /// File with the token that clients must send; workers too, unless --worker-token-file is given. POWERSWEEP_TOKEN
+    /// can hold the token instead.
     #[arg(long, value_name = "FILE", env = "POWERSWEEP_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
-    /// File with the token that workers must send.
+    /// File with a separate token for workers.
     #[arg(long, value_name = "FILE", env = "POWERSWEEP_WORKER_TOKEN_FILE")]
     pub worker_token_file: Option<PathBuf>,
-    /// Certificate chain (PEM) to serve with TLS.
+    /// PEM file with the certificate chain; turns TLS on.
     #[arg(long, value_name = "FILE", requires = "tls_key", env = "POWERSWEEP_TLS_CERT")]
     pub tls_cert: Option<PathBuf>,
-    /// Private key (PEM) of the certificate.
+    /// PEM file with the private key of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", env = "POWERSWEEP_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
-    /// Serve other machines without TLS; only in a trusted network.
+    /// Serve other machines without tokens or TLS; only for trusted networks.
     #[arg(long, env = "POWERSWEEP_INSECURE")]
     pub insecure: bool,
-    /// Take the data over from a coordinator that seems to run.
+    /// Take the data over from a coordinator that still seems to run.
     #[arg(long)]
     pub take_over: bool,
 }
 
-/// `powersweep submit`
 #[derive(Debug, Args)]
 pub struct SubmitArgs {
     /// A manifest file, or the name of a shipped one.
@@ -336,17 +334,17 @@ pub struct SubmitArgs {
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Only show the tasks that would run.
+    /// Show the tasks that would run, and submit nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Wait until the sweep has ended, also during a pause. A cancellation or deletion ends the wait with code 11.
+    /// Wait until the sweep has ended, also during a pause. A cancellation or deletion ends the wait with exit code 11.
     #[arg(long)]
     pub wait: bool,
-    /// Priority from -1000 to 1000, higher is served first; by default 0 for a new experiment, else unchanged.
+    /// Priority from -1000 to 1000; a higher one is served first. By default 0 for a new experiment, else unchanged.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub priority: Option<i32>,
-    /// If the experiment's rows were made by other versions of components, logs or columns: rename it, with its rows,
-    /// to NAME@N, and start with no rows. No effect if the versions are the same.
+    /// If the experiment's rows were made with other versions of components, logs or columns: rename the experiment and
+    /// its rows to NAME@N, and start without rows. No effect if the versions are equal.
     #[arg(long)]
     pub restart: bool,
 }
@@ -354,7 +352,7 @@ pub struct SubmitArgs {
 /// An experiment and its coordinator.
 #[derive(Debug, Args)]
 pub struct ControlArgs {
-    /// The experiment.
+    /// Name of the experiment.
     pub experiment: String,
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
@@ -362,109 +360,98 @@ pub struct ControlArgs {
     pub data: DataArgs,
 }
 
-/// `powersweep retry`
 #[derive(Debug, Args)]
 pub struct RetryArgs {
     #[command(flatten)]
     pub control: ControlArgs,
-    /// Only this task; may be repeated.
+    /// Retry only this task; may be repeated.
     #[arg(long, value_name = "INDEX")]
     pub index: Vec<u64>,
-    /// Only failures of this kind; may be repeated.
+    /// Retry only failures of this kind; may be repeated.
     #[arg(long, value_name = "KIND", value_parser = failure_kinds())]
     pub kind: Vec<FailureKind>,
 }
 
-/// Why a task failed, in the words of the `failures` table.
+/// The kinds of failures, named as in the `failures` table.
 fn failure_kinds() -> impl TypedValueParser<Value = FailureKind> {
     PossibleValuesParser::new(FailureKind::all().map(FailureKind::word))
         .map(|word| FailureKind::all().find(|kind| kind.word() == word).expect("a possible value"))
 }
 
-/// `powersweep priority`
 #[derive(Debug, Args)]
 pub struct PriorityArgs {
-    /// The experiment.
-    pub experiment: String,
-    /// Higher is served first, from -1000 to 1000. Experiments of one priority share the slots.
+    #[command(flatten)]
+    pub control: ControlArgs,
+    /// From -1000 to 1000; a higher priority is served first. Experiments of equal priority share the slots.
     #[arg(allow_negative_numbers = true)]
     pub priority: i32,
-    #[command(flatten)]
-    pub coordinator: CoordinatorArgs,
-    #[command(flatten)]
-    pub data: DataArgs,
 }
 
-/// `powersweep delete`
 #[derive(Debug, Args)]
 pub struct DeleteArgs {
     #[command(flatten)]
     pub control: ControlArgs,
-    /// Also delete its rows (the parts of every table) for ever.
+    /// Also delete its rows, in all tables.
     #[arg(long)]
     pub data_too: bool,
-    /// Delete it although it has tasks to run: they are stopped first.
+    /// Delete the experiment although it has tasks to run; running tasks are stopped first.
     #[arg(long)]
     pub force: bool,
 }
 
-/// `powersweep status`
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// One experiment; all by default.
+    /// Show one experiment; all by default.
     pub experiment: Option<String>,
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub data: DataArgs,
-    /// Refresh until interrupted: redrawn on a terminal, elsewhere one line for each change.
+    /// Refresh until interrupted: redraws a terminal, elsewhere writes one line for each change.
     #[arg(long)]
     pub watch: bool,
-    /// Failures listed for each experiment.
+    /// Number of failures listed for each experiment.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub failures: u32,
-    /// The same as --format json.
+    /// Short for --format json.
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Table or JSON.
+    /// Output for people or for programs.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
 }
 
-/// `powersweep policies`
 #[derive(Debug, Args)]
 pub struct PoliciesArgs {
-    /// Only this component.
+    /// List only the components of this name.
     pub name: Option<String>,
-    /// Table or JSON.
+    /// Output for people or for programs.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
 }
 
-/// `powersweep columns`
 #[derive(Debug, Args)]
 pub struct ColumnsArgs {
-    /// Only this table (tasks, jobs, series, failures).
+    /// List only the columns of this table: tasks, jobs, series or failures.
     pub table: Option<String>,
-    /// Table or JSON.
+    /// Output for people or for programs.
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
 }
 
-/// `powersweep trace`
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     #[command(after_help = examples::TRACE_INFO)]
-    /// Show a log's header, jobs, time span, sizes, run times and missing values.
+    /// Show a log's header, number of jobs, time span, job sizes, run times and missing values.
     Info {
         /// Name, path or URL of the log.
         log: String,
-        /// SHA-256 of the file; needed for a URL.
+        /// SHA-256 of the file as downloaded; required for a URL.
         #[arg(long)]
         sha256: Option<Digest>,
         #[command(flatten)]
         logs: LogArgs,
-        /// Table or JSON.
+        /// Output for people or for programs.
         #[arg(long, value_enum, default_value = "table")]
         format: Format,
     },

@@ -1,4 +1,4 @@
-//! Requests of commands to a coordinator.
+//! Connections and requests of commands to a coordinator.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -11,28 +11,28 @@ use powersweep_workloads::Library;
 use tonic::{Code, Status};
 
 use crate::args::CoordinatorArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failure};
 use crate::inputs;
 
-/// Payload of one message of an upload.
+/// Size of the pieces in which a log is uploaded.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Where `serve` listens by default.
+/// The default address of `serve`.
 const DEFAULT_URL: &str = "http://127.0.0.1:7450";
 
 /// Runs a command's asynchronous part.
-pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(Exit::Failure, format!("cannot start threads: {error}")))?;
+    let runtime = runtime.map_err(|error| failure!(Failure, "cannot start threads: {error}"))?;
     let result = runtime.block_on(work);
-    // A background task (a watchdog, a reader) must not keep the program from ending.
+    // Background tasks must not delay the end of the program.
     runtime.shutdown_background();
-    Ok(result)
+    result
 }
 
-/// The address that the command line describes.
+/// The coordinator's address, token and TLS settings from the command line.
 pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
-    let tls = args.ca.as_ref().map(|path| Ok(Tls { ca_pem: inputs::pem(path, "CERTIFICATE")?, domain: None }));
+    let tls = args.ca.as_ref().map(|path| Ok(Tls { ca_pem: inputs::pem(path, "CERTIFICATE")? }));
     Ok(Address {
         url: args.coordinator.clone().unwrap_or_else(|| DEFAULT_URL.to_owned()),
         token: inputs::token(args.token_file.as_deref())?,
@@ -41,28 +41,28 @@ pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
     })
 }
 
-/// Connects once; an unreachable coordinator is an error with its own exit code.
+/// Connects once, without retries.
 pub async fn connect(address: &Address) -> Result<Client, Failure> {
     let failure = |error: ConnectError| match error {
-        ConnectError::Address { .. } => Failure::new(Exit::Usage, error.to_string()),
+        ConnectError::Address { .. } => failure!(Usage, "{error}"),
         ConnectError::Unreachable { ref reason, .. } => {
             let hint = if reason.contains("certificate") {
-                "--ca does not vouch for what answers there: a server's own certificate needs its address in \
-                 subjectAltName, and basicConstraints CA:FALSE"
+                "the certificates of --ca do not confirm the server's certificate; a self-signed one needs the server's \
+                 address in subjectAltName, and basicConstraints CA:FALSE"
             } else {
-                "start one with `powersweep serve`, or say where it is with --coordinator"
+                "start one with `powersweep serve`, or give the address of a running one with --coordinator"
             };
-            Failure::new(Exit::Network, format!("{error}\n{hint}"))
+            failure!(Network, "{error}\n{hint}")
         }
     };
     Target::new(address).map_err(failure)?.connect().await.map_err(failure)
 }
 
-/// A refused call as an error.
+/// A failed or refused request as an error.
 pub fn refused(status: &Status) -> Failure {
     let exit = match status.code() {
         Code::Unavailable | Code::DeadlineExceeded => Exit::Network,
-        // A status with a cause comes from the connection, not from a coordinator.
+        // A status with a cause comes from the connection, not from the coordinator.
         _ if std::error::Error::source(status).is_some() => Exit::Network,
         Code::InvalidArgument => Exit::Usage,
         _ => Exit::Refused,
@@ -91,7 +91,7 @@ pub async fn upload_missing(
         }
         let log = inputs::log(library, &needed.log, needed.sha256)?;
         if log.digest != *digest {
-            return Err(Failure::new(Exit::Workload, format!("{} changed while it was being submitted", needed.log)));
+            return Err(failure!(Workload, "the log {} changed during the submit", needed.log));
         }
         let text = Bytes::from(log.bytes);
         let digest = Bytes::copy_from_slice(digest.as_bytes());

@@ -1,108 +1,84 @@
-//! Examples at the end of each command's `--help`: a command, at least two spaces, its effect.
+//! The examples of each command's `--help`. Each line is a command, at least two spaces, and the effect.
 
-/// `powersweep run`
 pub const RUN: &str = "Examples:
-  powersweep run                               the shipped quickstart, synthetic jobs
-  powersweep run sweep.toml --data /big/disk   your own manifest, results elsewhere
-  powersweep run etinski2010 --traces ~/logs   a paper's sweep, with the folder of the logs";
-/// `powersweep check`
+  powersweep run                               the shipped quickstart, on synthetic jobs
+  powersweep run sweep.toml --data /big/disk   your own manifest; results in another folder
+  powersweep run etinski2010 --traces ~/logs   a paper's sweep, on the logs of this folder";
 pub const CHECK: &str = "Examples:
-  powersweep check --list                              the papers, with their numbers of claims
-  powersweep check etinski2010 --traces ~/logs         every published number beside ours
-  powersweep check etinski2010 --demanded --format json  demanded claims, for programs";
-/// `powersweep plan`
+  powersweep check --list                              the papers and their number of claims
+  powersweep check etinski2010 --traces ~/logs         every published number beside the result
+  powersweep check etinski2010 --demanded --format json  demanded claims, as JSON";
 pub const PLAN: &str = "Examples:
-  powersweep plan sweep.toml             axes, and the number of done tasks
-  powersweep plan sweep.toml --index 12  one task: its parameters, and why it would or would not run";
-/// `powersweep simulate`
+  powersweep plan sweep.toml             the axes and the number of done tasks
+  powersweep plan sweep.toml --index 12  one task: its parameters, and why it would run";
 pub const SIMULATE: &str = "Examples:
-  powersweep simulate -s gear_rule=bsld -s bsld_threshold=2        synthetic jobs, other components
+  powersweep simulate -s gear_rule=bsld -s bsld_threshold=2        synthetic jobs under another gear rule
   powersweep simulate --log KTH-SP2-1996-2.1-cln --traces ~/logs   a real log
-  powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, with one row per job
-  powersweep simulate -s capacity_rule=two-level -s two_level_procs=64 --series series.csv  active procs over time";
-/// `powersweep lp`
+  powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, and its jobs
+  powersweep simulate -s capacity_rule=two-level -s two_level_procs=64 --series series.csv  active procs";
 pub const LP: &str = "Examples:
-  powersweep lp aldaoud2011                 lambda*, theta*, delta* and loads of every system of a paper
-  powersweep lp sweep.toml --format json    your own systems, for programs";
-/// `powersweep serve`
+  powersweep lp aldaoud2011                 capacity, allocations and loads of a paper's systems
+  powersweep lp sweep.toml --format json    your own systems, as JSON";
 pub const SERVE: &str = "Examples:
   powersweep serve                                               for workers on this machine
   powersweep serve --listen 0.0.0.0:7450 --token-file token --tls-cert cert.pem --tls-key key.pem";
-/// `powersweep worker`
 pub const WORKER: &str = "Examples:
   powersweep worker                                              for a coordinator on this machine
   powersweep worker --coordinator https://head:7450 --token-file token --ca cert.pem --slots 8
   powersweep worker --time-limit 3:55:00 --idle-limit 10m        in a batch job of four hours
-  powersweep worker --task-deadline 1h --task-max-memory 4GiB    give up longer or larger tasks";
-/// `powersweep submit`
+  powersweep worker --task-deadline 1h --task-max-memory 4GiB    with limits for each task";
 pub const SUBMIT: &str = "Examples:
-  powersweep submit sweep.toml --dry-run  only show the tasks that would run
-  powersweep submit sweep.toml --wait     submit it and wait for its end
-  powersweep submit sweep.toml --priority 5  before the others
-  powersweep submit sweep.toml --restart  after a change of versions: old rows go to NAME@N";
-/// `powersweep status`
+  powersweep submit sweep.toml --dry-run  show the tasks that would run, and submit nothing
+  powersweep submit sweep.toml --wait     submit it and wait until it has ended
+  powersweep submit sweep.toml --priority 5  run it before experiments of lower priority
+  powersweep submit sweep.toml --restart  after a change of versions: move the old rows to NAME@N";
 pub const STATUS: &str = "Examples:
-  powersweep status                                     the state in ./results/data, or its coordinator
-  powersweep status my-sweep --json                     one experiment, for programs
-  powersweep status --watch                             until interrupted
-  powersweep status --coordinator http://head:7450      a coordinator elsewhere";
-/// `powersweep pause`
+  powersweep status                                     experiments in ./results/data
+  powersweep status my-sweep --json                     one experiment, as JSON
+  powersweep status --watch                             refresh until interrupted
+  powersweep status --coordinator http://head:7450      a coordinator on another machine";
 pub const PAUSE: &str = "Examples:
-  powersweep pause my-sweep                                    of the coordinator that serves ./results/data
-  powersweep pause my-sweep --coordinator http://head:7450     of a coordinator elsewhere";
-/// `powersweep resume`
+  powersweep pause my-sweep                                    an experiment in ./results/data
+  powersweep pause my-sweep --coordinator http://head:7450     at a coordinator on another machine";
 pub const RESUME: &str = "Example:
   powersweep resume my-sweep";
-/// `powersweep cancel`
 pub const CANCEL: &str = "Example:
   powersweep cancel my-sweep";
-/// `powersweep retry`
 pub const RETRY: &str = "Examples:
   powersweep retry my-sweep                         every task that failed for good
-  powersweep retry my-sweep --index 12 --index 40   two of them
-  powersweep retry my-sweep --kind memory           tasks that exceeded memory, after starting larger workers";
-/// `powersweep priority`
+  powersweep retry my-sweep --index 12 --index 40   two tasks
+  powersweep retry my-sweep --kind memory           tasks that needed too much memory";
 pub const PRIORITY: &str = "Examples:
-  powersweep priority my-sweep 10   before experiments of lower priority
-  powersweep priority my-sweep -1   only when no other experiment has tasks";
-/// `powersweep flush`
+  powersweep priority my-sweep 10   run before experiments of lower priority
+  powersweep priority my-sweep -1   run only when no experiment of higher priority has tasks";
 pub const FLUSH: &str = "Example:
-  powersweep flush my-sweep   before reading the rows of a running sweep";
-/// `powersweep delete`
+  powersweep flush my-sweep   before other tools read a running sweep";
 pub const DELETE: &str = "Examples:
-  powersweep delete my-sweep              its state; the rows stay
-  powersweep delete my-sweep --data-too   also the rows";
-/// `powersweep results`
+  powersweep delete my-sweep              delete the state, keep the rows
+  powersweep delete my-sweep --data-too   delete the rows, too";
 pub const RESULTS: &str = "Examples:
-  powersweep results my-sweep                                       the first tasks, with the columns that vary
+  powersweep results my-sweep                                       the first rows, with the columns that vary
   powersweep results my-sweep --columns task_index,policy,wait_s_mean --format csv
   powersweep results my-sweep --table failures                      every failed attempt
   powersweep results my-sweep --format parquet --output tasks.parquet  all rows in one file";
-/// `powersweep export`
 pub const EXPORT: &str = "Examples:
-  powersweep export my-sweep --output my-sweep-2026                 one file per table, in a new folder
+  powersweep export my-sweep --output my-sweep-2026                 one file for each table, in a new folder
   powersweep export my-sweep --table tasks --output tasks.parquet   one table";
-/// `powersweep adopt`
 pub const ADOPT: &str = "Example:
   powersweep adopt sweep.toml --data ./results/data && powersweep run sweep.toml";
-/// `powersweep schema`
 pub const SCHEMA: &str = "Example:
   powersweep schema > powersweep.schema.json";
-/// `powersweep policies`
 pub const POLICIES: &str = "Examples:
   powersweep policies       every component with its parameters
   powersweep policies bsld  one component";
-/// `powersweep columns`
 pub const COLUMNS: &str = "Examples:
   powersweep columns tasks          the columns of a task's row
-  powersweep columns --format json  every table, for programs";
-/// `powersweep trace info`
+  powersweep columns --format json  every table, as JSON";
 pub const TRACE_INFO: &str = "Examples:
   powersweep trace info ./my-log.swf.gz                        a file
   powersweep trace info KTH-SP2-1996-2.1-cln --traces ~/logs   a log by name";
-/// `powersweep health`
 pub const HEALTH: &str = "Example:
-  powersweep health --coordinator http://127.0.0.1:7450 && echo well";
+  powersweep health --coordinator http://127.0.0.1:7450 && echo healthy";
 
 #[cfg(test)]
 mod tests {

@@ -1,55 +1,42 @@
-//! Exit codes: what a script may rely on. One table, also printed by `powersweep --help`.
+//! Exit codes, on which scripts may rely. `powersweep --help` prints their table.
 
 use std::process::ExitCode;
 
 use powersweep_proto::client::chain;
 
-/// How a command ended.
+/// How a command ended; [`TABLE`] explains each code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything asked for was done.
     Done = 0,
-    /// An error that fits no other code.
     Failure = 1,
-    /// Wrong arguments, or a manifest or parameter that cannot be.
     Usage = 2,
-    /// The sweep ended, but some tasks failed for good.
     TasksFailed = 3,
-    /// A log could not be found, fetched, decompressed or read.
     Workload = 4,
-    /// The data folder or object store cannot be written or read.
     Storage = 5,
-    /// Another live coordinator owns the data.
     Owned = 6,
-    /// A port is taken, or nobody answers at an address.
     Network = 7,
-    /// The coordinator refused the request (for instance an edit that changes a pin).
     Refused = 8,
-    /// A newer coordinator took the data over; do not restart this one.
     Fenced = 9,
-    /// A claim that must hold does not.
     ClaimFails = 10,
-    /// The experiment was cancelled or deleted while this command waited for it.
     Cancelled = 11,
-    /// Interrupted; what was finished is kept, and the same command goes on.
     Interrupted = 130,
 }
 
 /// Every code with its meaning, in order.
 pub const TABLE: &[(Exit, &str)] = &[
-    (Exit::Done, "everything asked for was done"),
-    (Exit::Failure, "an error that fits no other code"),
+    (Exit::Done, "success"),
+    (Exit::Failure, "an error without an exit code of its own"),
     (Exit::Usage, "wrong arguments, manifest or parameter"),
     (Exit::TasksFailed, "the sweep ended, but some tasks failed for good (see `powersweep status`)"),
     (Exit::Workload, "a log could not be found, fetched, decompressed or read"),
     (Exit::Storage, "the data folder or object store cannot be written or read"),
-    (Exit::Owned, "another live coordinator owns the data"),
-    (Exit::Network, "a port is taken, or nobody answers at an address"),
+    (Exit::Owned, "another running coordinator owns the data"),
+    (Exit::Network, "a port is taken, or no coordinator answers at an address"),
     (Exit::Refused, "the coordinator refused the request"),
     (Exit::Fenced, "a newer coordinator took the data over; do not restart this one"),
     (Exit::ClaimFails, "a demanded claim of a paper does not hold"),
-    (Exit::Cancelled, "the experiment was cancelled or deleted by someone else"),
-    (Exit::Interrupted, "interrupted; finished tasks are kept, the same command goes on"),
+    (Exit::Cancelled, "the experiment was cancelled or deleted while this command waited"),
+    (Exit::Interrupted, "interrupted; finished tasks are kept, and the same command continues"),
 ];
 
 impl From<Exit> for ExitCode {
@@ -58,21 +45,28 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error with the exit code that it ends the program with.
+/// An error that ends the program with an exit code.
 #[derive(Debug)]
 pub struct Failure {
-    /// The code.
     pub exit: Exit,
-    /// What to print on standard error.
+    /// Printed on standard error.
     pub message: String,
 }
 
 impl Failure {
-    /// An error to print and end with.
+    /// An error with this message.
     pub fn new(exit: Exit, message: impl Into<String>) -> Failure {
         Failure { exit, message: message.into() }
     }
 }
+
+/// An error with a formatted message: `failure!(Usage, "{name} is unknown")`.
+macro_rules! failure {
+    ($exit:ident, $($message:tt)+) => {
+        $crate::exit::Failure::new($crate::exit::Exit::$exit, format!($($message)+))
+    };
+}
+pub(crate) use failure;
 
 /// Result of a command.
 pub type Outcome = Result<Exit, Failure>;

@@ -1,4 +1,4 @@
-//! A coordinator in this process, for `run` and `serve`: open the data, serve, end.
+//! A coordinator in this process: opens the data, serves, ends.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,36 +10,51 @@ use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions
 use powersweep_proto::client::chain;
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::screen;
 
-/// A start that takes longer than this is explained.
+/// A start that takes longer prints an explanation.
 const OPENING_PATIENCE: Duration = Duration::from_secs(30);
 
-/// An end that takes longer than this is explained: workers may be finishing long tasks, or the storage is full.
+/// An end that takes longer prints an explanation: workers may be finishing long tasks, or the storage is full.
 const ENDING_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Options of a command's coordinator.
+/// How a command's coordinator runs.
 pub struct FarmOptions {
-    /// DATA as named by the user.
+    /// The value of --data.
     pub data: String,
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: SocketAddr,
-    /// Tokens of clients and workers.
+    /// Tokens that clients and workers must send.
     pub tokens: Tokens,
-    /// Encryption.
+    /// Certificate and key; unencrypted without them.
     pub tls: Option<Tls>,
-    /// Listen to other machines without protection.
+    /// Serve other machines without tokens or TLS.
     pub insecure: bool,
-    /// Override a live owner.
+    /// Take the data over from a live owner.
     pub take_over: bool,
-    /// Workers live in this process.
+    /// Set if workers of this process run one sweep.
     pub local: Option<Local>,
 }
 
-/// A farm for one sweep: it drops leases found in the state and does not continue the state's other sweeps.
+impl FarmOptions {
+    /// A coordinator for this machine: a free port of the loopback interface, no tokens, no TLS.
+    pub fn on_loopback(data: &str) -> FarmOptions {
+        FarmOptions {
+            data: data.to_owned(),
+            listen: ([127, 0, 0, 1], 0).into(),
+            tokens: Tokens::default(),
+            tls: None,
+            insecure: false,
+            take_over: false,
+            local: None,
+        }
+    }
+}
+
+/// The one sweep of a coordinator. Leases in the state are dropped, and its other sweeps are not continued.
 pub struct Local {
-    /// The experiment.
+    /// Name of the experiment.
     pub experiment: String,
     /// Its logs, read from their files.
     pub logs: Arc<dyn LogSource>,
@@ -47,7 +62,7 @@ pub struct Local {
 
 /// A coordinator that runs in this process.
 pub struct LocalFarm {
-    /// DATA.
+    /// The data folder or object store.
     pub location: Location,
     handle: Handle,
     ownership: Ownership,
@@ -55,8 +70,8 @@ pub struct LocalFarm {
 }
 
 impl LocalFarm {
-    /// Takes ownership of DATA and starts serving; the error names another owner. `interrupt` ends a start that hangs
-    /// on damaged or slow storage.
+    /// Takes ownership of the data and starts serving. If another coordinator owns the data, the error names it.
+    /// `interrupt` ends a start that hangs on damaged or slow storage.
     pub async fn start(options: FarmOptions, interrupt: &CancellationToken) -> Result<LocalFarm, Failure> {
         let data = options.data.clone();
         let opening = LocalFarm::open(options);
@@ -69,11 +84,11 @@ impl LocalFarm {
                 () = &mut patience, if !patience.is_elapsed() => {
                     let limit = OPEN_TIME.as_secs();
                     screen::note(&format!(
-                        "powersweep: still opening {data}: its storage is slow, or its state is damaged; given up after {limit} s"
+                        "powersweep: still opening {data}: its storage is slow, or its state is damaged; the limit is {limit} s"
                     ));
                 }
                 () = interrupt.cancelled() => {
-                    return Err(Failure::new(Exit::Interrupted, format!("interrupted while opening {data}")));
+                    return Err(failure!(Interrupted, "interrupted while opening {data}"));
                 }
             }
         }
@@ -81,7 +96,7 @@ impl LocalFarm {
 
     async fn open(options: FarmOptions) -> Result<LocalFarm, Failure> {
         let location = Location::parse(&options.data).or_exit(Exit::Usage)?;
-        // Checked before DATA is touched.
+        // `serve` checks this too, but only after the data was opened.
         let unprotected = options.tls.is_none() || !options.tokens.are_complete();
         if !options.listen.ip().is_loopback() && !options.insecure && unprotected {
             return Err(serving_failed(&ServeError::Unprotected { address: options.listen }));
@@ -119,12 +134,12 @@ impl LocalFarm {
         }
     }
 
-    /// The coordinator's requests in this process, and its address.
+    /// The coordinator's address and requests.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Resolves when another coordinator has taken DATA.
+    /// Resolves when another coordinator has taken the data over.
     pub async fn lost(&self) {
         let mut lost = self.ownership.lost();
         if lost.wait_for(Option::is_some).await.is_err() {
@@ -132,7 +147,7 @@ impl LocalFarm {
         }
     }
 
-    /// Ends orderly: publishes finished rows, closes the state, releases the ownership.
+    /// Publishes finished rows, closes the state and releases the ownership.
     pub async fn end(self) -> Result<(), Failure> {
         self.stop.cancel();
         let result = self.handle.wait().await;
@@ -141,22 +156,22 @@ impl LocalFarm {
     }
 }
 
-/// Waits for an end, with an explanation if it takes long.
+/// Waits for an end, and explains one that takes long.
 pub async fn explained<T>(ending: impl Future<Output = T>) -> T {
     tokio::pin!(ending);
     tokio::select! {
         result = &mut ending => result,
         () = tokio::time::sleep(ENDING_PATIENCE) => {
             screen::note(
-                "powersweep: still ending: finished rows are handed in and written. Ctrl-C again ends at once; rows \
-                 that are not written by then are computed again",
+                "powersweep: still ending: finished rows are being written. A second Ctrl-C ends at once; tasks whose rows \
+                 are not written by then run again",
             );
             ending.await
         }
     }
 }
 
-/// Finds a taken port before DATA is touched. If another program takes the port later, serving fails with the same
+/// Reports a taken port before the data is opened. If another program takes the port later, `serve` fails with the same
 /// error.
 fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
     match std::net::TcpListener::bind(listen) {
@@ -165,7 +180,7 @@ fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
     }
 }
 
-/// Why DATA could not be opened, with its exit code.
+/// Why the data could not be opened.
 pub fn opening(error: OpenError) -> Failure {
     let exit = match &error {
         OpenError::Owner(OwnerError::Held { .. }) => Exit::Owned,
@@ -174,7 +189,7 @@ pub fn opening(error: OpenError) -> Failure {
     };
     let mut message = chain(&error);
     if exit == Exit::Storage && !message.contains("--data") {
-        message.push_str("\nchoose another place with --data if this one cannot be put right");
+        message.push_str("\nif this cannot be repaired, choose another place with --data");
     }
     Failure::new(exit, message)
 }
@@ -188,7 +203,7 @@ fn serving_failed(error: &ServeError) -> Failure {
         _ => Exit::Failure,
     };
     let hint = if exit == Exit::Network { "; choose another address with --listen" } else { "" };
-    // Its message lacks the causes.
-    let more = if let ServeError::Tls(cause) = error { format!(": {}", chain(cause)) } else { String::new() };
-    Failure::new(exit, format!("{}{more}{hint}", chain(error)))
+    // The message of a TLS error lacks its causes.
+    let causes = if let ServeError::Tls(cause) = error { format!(": {}", chain(cause)) } else { String::new() };
+    Failure::new(exit, format!("{}{causes}{hint}", chain(error)))
 }

@@ -1,4 +1,4 @@
-//! Inputs of commands: manifests by file or shipped name, logs by name, tokens by file.
+//! Inputs of commands: manifests, logs, certificates, tokens.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -8,17 +8,17 @@ use std::sync::{Mutex, PoisonError};
 
 use powersweep_engine::workload::LogFormat;
 use powersweep_engine::workload::swf::SwfLog;
-use powersweep_experiments::{Digest, Manifest, ManifestErrors, Sweep, manifests};
+use powersweep_experiments::{Digest, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
 use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
 use crate::args::LogArgs;
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::screen;
 
-/// Greatest size of a manifest or claims file that is read (bytes); the reader itself refuses larger texts.
+/// Maximum size of a manifest or a file of claims (bytes). The parser refuses larger texts, too.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 
-/// A manifest: a file if there is one of this name, else a shipped one.
+/// The manifest in the file of this name; if no such file exists, the shipped manifest of this name.
 pub fn manifest(name: &str) -> Result<Manifest, Failure> {
     if Path::new(name).is_file() {
         return parse(name, &text(name, "manifest")?);
@@ -27,33 +27,32 @@ pub fn manifest(name: &str) -> Result<Manifest, Failure> {
         return parse(&format!("{name} (shipped)"), text);
     }
     let shipped: Vec<&str> = manifests::builtin().iter().map(|(name, _)| *name).collect();
-    let looked = if name.ends_with(".toml") || name.contains(std::path::is_separator) {
-        format!("there is no manifest file {name}; shipped manifests are {}", shipped.join(", "))
+    let reason = if name.ends_with(".toml") || name.contains(std::path::is_separator) {
+        format!("there is no manifest file {name}; the shipped manifests are {}", shipped.join(", "))
     } else {
-        screen::unknown("manifest (no such file, and not a shipped one)", name, &shipped)
+        screen::unknown("manifest (neither a file nor a shipped one)", name, &shipped)
     };
-    Err(Failure::new(Exit::Usage, looked))
+    Err(failure!(Usage, "{reason}"))
 }
 
 fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
     Manifest::parse(file, text).map_err(|errors| problems(file, &errors))
 }
 
-/// The text of an input file of a `kind`, such as a manifest.
+/// The text of an input file; `kind` names its content, such as "manifest".
 pub fn text(name: &str, kind: &str) -> Result<String, Failure> {
     let size = std::fs::metadata(name).map(|m| m.len()).unwrap_or(0);
     if size > TEXT_BYTES_MAX {
-        return Err(Failure::new(Exit::Usage, format!("{name} has {size} bytes: that is no {kind}")));
+        return Err(failure!(Usage, "{name} is too large to be a {kind}: it has {size} bytes"));
     }
-    std::fs::read_to_string(name)
-        .map_err(|error| Failure::new(Exit::Usage, format!("cannot read the {kind} {name}: {error}")))
+    std::fs::read_to_string(name).map_err(|error| failure!(Usage, "cannot read the {kind} {name}: {error}"))
 }
 
-/// All problems of a file: drawn for a terminal, as text elsewhere.
+/// All problems of a file. A terminal gets a drawing of each problem's place.
 pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
     let count = errors.problems().len();
     let shown = if std::io::stderr().is_terminal() { errors.drawn() } else { errors.to_string() };
-    Failure::new(Exit::Usage, format!("{} in {file}\n{shown}", screen::count(count as u64, "problem")))
+    failure!(Usage, "{} in {file}\n{shown}", screen::count(count as u64, "problem"))
 }
 
 /// The log library of the command line.
@@ -62,7 +61,7 @@ pub fn library(args: &LogArgs) -> Library {
     Library::new(folders, args.cache.clone().or_else(default_cache)).with_cache_limit(args.cache_size)
 }
 
-/// `$XDG_CACHE_HOME/powersweep` or `~/.cache/powersweep`; none without a home.
+/// `$XDG_CACHE_HOME/powersweep` or `~/.cache/powersweep`; none if neither variable has an absolute path.
 fn default_cache() -> Option<std::path::PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(std::path::PathBuf::from).filter(|p| p.is_absolute());
     absolute("XDG_CACHE_HOME")
@@ -74,51 +73,40 @@ fn default_cache() -> Option<std::path::PathBuf> {
 pub fn log(library: &Library, name: &str, sha256: Option<Digest>) -> Result<LogBytes, Failure> {
     library.load(name, sha256).map_err(|error| {
         let hint = match &error {
-            // Without a search path the error has a hint of its own. A path is not searched for.
+            // Without a search path, the error has its own hint. A path is not searched for.
             LoadError::NotFound { log, places, .. } if !places.is_empty() && !log.contains(std::path::is_separator) => {
-                "\nset POWERSWEEP_TRACES (or --traces) to the folder that holds the logs"
+                "\nset POWERSWEEP_TRACES or --traces to the folder with the logs"
             }
             _ => "",
         };
-        Failure::new(Exit::Workload, format!("{error}{hint}"))
+        failure!(Workload, "{error}{hint}")
     })
 }
 
-/// Reads a log's records, in the format that its file's name says.
+/// Parses a log in the format that its file's name implies.
 pub fn parsed(bytes: &LogBytes) -> Result<(&'static LogFormat, SwfLog), Failure> {
     let file = bytes.origin.to_string();
     let format = LogFormat::of_file(&file);
     Ok((format, (format.parse)(&bytes.bytes, &file).or_exit(Exit::Workload)?))
 }
 
-/// Digests of every log that a manifest needs; the texts are not kept. Each log is also parsed: a damaged log is
-/// refused before an experiment is pinned to its bytes.
-pub fn digests(manifest: &Manifest, library: &Library) -> Result<BTreeMap<String, Digest>, Failure> {
-    read_logs(manifest, library, |_, _, _| {})
-}
-
-/// The same, and keeps the parsed logs in `memory`, so that a worker of this process need not read them again.
-pub fn digests_and_logs(
+/// The digest of every log that a manifest needs. Each log is also parsed, so that a damaged log is refused before an
+/// experiment is pinned to its bytes. `memory` keeps the parsed logs: a worker of this process then reads no log again.
+pub fn digests(
     manifest: &Manifest,
     library: &Library,
-    memory: &ParsedLogs,
-) -> Result<BTreeMap<String, Digest>, Failure> {
-    read_logs(manifest, library, |digest, format, log| memory.insert(digest, format, log))
-}
-
-fn read_logs(
-    manifest: &Manifest,
-    library: &Library,
-    keep: impl Fn(Digest, &LogFormat, SwfLog) + Sync,
+    memory: Option<&ParsedLogs>,
 ) -> Result<BTreeMap<String, Digest>, Failure> {
     let logs = manifest.logs();
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
-    let look = || {
+    let read_logs = || {
         while let Some(needed) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let digest = log(library, &needed.log, needed.sha256).and_then(|bytes| {
                 let (format, log) = parsed(&bytes)?;
-                keep(bytes.digest, format, log);
+                if let Some(memory) = memory {
+                    memory.insert(bytes.digest, format, log);
+                }
                 Ok(bytes.digest)
             });
             found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.log, digest);
@@ -126,9 +114,9 @@ fn read_logs(
     };
     std::thread::scope(|scope| {
         for _ in 1..std::thread::available_parallelism().map_or(1, usize::from).min(logs.len()) {
-            scope.spawn(look);
+            scope.spawn(read_logs);
         }
-        look();
+        read_logs();
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.into_iter().map(|(log, digest)| Ok((log.clone(), digest?))).collect()
@@ -139,29 +127,40 @@ pub fn sweep(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> Result<
     Sweep::new(manifest.clone(), digests.clone()).or_exit(Exit::Usage)
 }
 
-/// A PEM file with at least one object of this kind.
+/// The task of an index, or why there is none.
+pub fn task(sweep: &Sweep, index: u64) -> Result<TaskSpec, Failure> {
+    sweep.task(index).ok_or_else(|| {
+        let reason = if index < sweep.index_count() {
+            "an [[exclude]] or zip of the manifest leaves this combination out".to_owned()
+        } else {
+            format!("indices end at {}", sweep.index_count().saturating_sub(1))
+        };
+        failure!(Usage, "{} has no task {index}: {reason}", sweep.manifest().name())
+    })
+}
+
+/// The content of a PEM file, which must have an object of this kind.
 pub fn pem(path: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
-    let wrong = |reason: String| Failure::new(Exit::Usage, format!("{}: {reason}", path.display()));
+    let wrong = |reason: String| failure!(Usage, "{}: {reason}", path.display());
     let text = std::fs::read(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let end = format!("{kind}-----");
     let begins = |line: &[u8]| line.starts_with(b"-----BEGIN ") && line.trim_ascii_end().ends_with(end.as_bytes());
     match text.split(|byte| *byte == b'\n').any(begins) {
         true => Ok(text),
-        false => Err(wrong(format!("there is no {} in PEM form in it", kind.to_lowercase()))),
+        false => Err(wrong(format!("the file has no {} in PEM form", kind.to_lowercase()))),
     }
 }
 
-/// A token: from a file if one is named, else from POWERSWEEP_TOKEN; white space around it is cut.
+/// The token in this file, else in POWERSWEEP_TOKEN, without surrounding white space.
 pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let text = match file {
-        Some(path) => std::fs::read_to_string(path).map_err(|error| {
-            Failure::new(Exit::Usage, format!("cannot read the token file {}: {error}", path.display()))
-        })?,
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|error| failure!(Usage, "cannot read the token file {}: {error}", path.display()))?,
         None => std::env::var("POWERSWEEP_TOKEN").unwrap_or_default(),
     };
     let token = text.trim().to_owned();
     match (token.is_empty(), file) {
-        (true, Some(path)) => Err(Failure::new(Exit::Usage, format!("the token file {} is empty", path.display()))),
+        (true, Some(path)) => Err(failure!(Usage, "the token file {} is empty", path.display())),
         (true, None) => Ok(None),
         (false, _) => Ok(Some(token)),
     }

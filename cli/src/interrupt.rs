@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks for an orderly end, a second one ends at once.
+//! Ctrl-C and SIGTERM: the first signal asks the program to end, the second ends it at once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -7,17 +7,16 @@ use tokio_util::sync::CancellationToken;
 pub fn token() -> CancellationToken {
     let token = CancellationToken::new();
     let cancelled = token.clone();
-    // Both signals are registered now, so that a second signal during the first is counted.
+    // Both are registered now, so that a signal of the other kind counts as the second signal.
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
-        tracing::warn!("signals cannot be handled here: they end this program at once");
+        tracing::warn!("no handler of signals: Ctrl-C and SIGTERM end this program at once");
         return token;
     };
     tokio::spawn(async move {
         either(&mut interrupt, &mut terminate).await;
         cancelled.cancel();
         either(&mut interrupt, &mut terminate).await;
-        // Durable rows stay; the next run continues from them.
         std::process::exit(crate::exit::Exit::Interrupted as i32);
     });
     token

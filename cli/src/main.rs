@@ -31,7 +31,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::args::{Cli, Command, TraceCommand};
 use crate::exit::Outcome;
 
-/// Rows arrive and leave in large pieces on many threads; this allocator returns free memory to the system.
+/// Many threads allocate and free large batches of rows; jemalloc returns the free memory to the system.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -80,8 +80,8 @@ fn dispatch(command: &Command) -> Outcome {
     }
 }
 
-/// Log messages go to standard error: warnings by default, more from `serve` and `worker`. `run` shows failed tasks at
-/// its end, not across its progress bar.
+/// Log messages go to standard error: warnings by default, also information from `serve` and `worker`. Warnings about
+/// failed tasks would break the progress bar of `run` and `check`, which list these tasks at their end.
 fn start_log(cli: &Cli) {
     let default = match (cli.verbose, &cli.command) {
         (0, Command::Serve(_) | Command::Worker(_)) | (1, _) => "powersweep=info,warn",
@@ -90,7 +90,7 @@ fn start_log(cli: &Cli) {
         _ => "debug",
     };
     let wanted = std::env::var("POWERSWEEP_LOG").unwrap_or_else(|_| default.to_owned());
-    // A filter by target and level alone: one by spans and fields brings a regular expression engine.
+    // This filter has targets and levels only. A filter with spans and fields would need a regular expression engine.
     let filter: Targets = wanted.parse().unwrap_or_else(|_| default.parse().expect("the defaults are filters"));
     let log = tracing_subscriber::fmt::layer().with_ansi(std::io::stderr().is_terminal());
     tracing_subscriber::registry().with(log.with_writer(std::io::stderr)).with(filter).init();

@@ -4,27 +4,27 @@ use std::time::Duration;
 
 use powersweep_experiments::limits;
 
-/// A time: `90`, `90s`, `1.5m`, `2h`, `1d`, or as Slurm writes its limits: `MM:SS`, `HH:MM:SS`, `D-HH:MM:SS`.
+/// A time: `90`, `90s`, `1.5m`, `2h`, `1d`, or as in Slurm: `MM:SS`, `HH:MM:SS`, `D-HH:MM:SS`.
 pub fn time(text: &str) -> Result<Duration, String> {
-    let expected = || format!("`{text}` is no time; expected such as 90s, 15m, 2h, 1d or D-HH:MM:SS");
+    let expected = || format!("`{text}` is not a time such as 90s, 15m, 2h, 1d or D-HH:MM:SS");
     let seconds = if text.contains(':') { clock(text) } else { with_unit(text) };
     let seconds = seconds.filter(|seconds| (0.0..=limits::DEADLINE_MAX_S).contains(seconds)).ok_or_else(expected)?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// The same, above 0.
+/// A time above 0.
 pub fn positive_time(text: &str) -> Result<Duration, String> {
-    time(text).and_then(|time| if time.is_zero() { Err("expected more than 0".to_owned()) } else { Ok(time) })
+    time(text).and_then(|time| if time.is_zero() { Err("the time must be above 0".to_owned()) } else { Ok(time) })
 }
 
-/// Bytes: `4096`, `512MiB`, `1.5GB`.
+/// A number of bytes: `4096`, `512MiB`, `1.5GB`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     limits::bytes(text).map_err(|expected| format!("expected {expected}"))
 }
 
-/// Bytes that this machine can address.
+/// A number of bytes that this machine can address.
 pub fn memory(text: &str) -> Result<usize, String> {
-    usize::try_from(bytes(text)?).map_err(|_| "expected less: it is beyond what this machine can address".to_owned())
+    usize::try_from(bytes(text)?).map_err(|_| "this machine cannot address that much memory".to_owned())
 }
 
 fn digits(text: &str) -> Option<f64> {
@@ -40,11 +40,11 @@ fn with_unit(text: &str) -> Option<f64> {
 }
 
 fn clock(text: &str) -> Option<f64> {
-    let (days, rest) = match text.split_once('-') {
-        Some((days, rest)) => (digits(days)?, rest),
+    let (days, clock) = match text.split_once('-') {
+        Some((days, clock)) => (digits(days)?, clock),
         None => (0.0, text),
     };
-    let fields: Vec<f64> = rest.split(':').map(digits).collect::<Option<_>>()?;
+    let fields: Vec<f64> = clock.split(':').map(digits).collect::<Option<_>>()?;
     let seconds = match fields[..] {
         [m, s] => 60.0 * m + s,
         [h, m, s] => 3600.0 * h + 60.0 * m + s,
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_units() {
+    fn times_have_units_or_colons() {
         let good = [
             ("90", 90.0),
             ("90s", 90.0),

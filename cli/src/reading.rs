@@ -1,11 +1,12 @@
-//! The rows of one table, batch by batch: of its parts, and of the state where they are in no part yet.
+//! The rows of one table, batch by batch: published rows from parts, unpublished rows from state and staging folder.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::{Schema, SchemaRef};
+use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -15,15 +16,16 @@ use powersweep_coordinator::publish::{live_batches, stored_schema};
 use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::Location;
 use powersweep_coordinator::view::{self, View, ViewError};
+use powersweep_proto::client::chain;
 use powersweep_results::{failures, jobs, series, tasks};
 
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::screen;
 
-/// Rows of a batch: enough to share the fixed costs, few enough to hold.
+/// Rows of a batch: the fixed costs are small, and so is the memory.
 const BATCH_ROWS: usize = 8_192;
 
-/// One table of one experiment at present.
+/// One table of an experiment at one moment.
 pub struct Reading {
     store: Arc<dyn ObjectStore>,
     view: View,
@@ -31,7 +33,7 @@ pub struct Reading {
     table: Table,
 }
 
-/// The columns of a table in this build.
+/// The columns of a table in this version.
 pub fn schema_of(table: Table) -> SchemaRef {
     match table {
         Table::Tasks => tasks::schema(),
@@ -42,14 +44,15 @@ pub fn schema_of(table: Table) -> SchemaRef {
 }
 
 impl Reading {
-    /// Looks at a table. An experiment of which nothing is known is an error; a table without rows is not.
+    /// Lists the parts of a table and reads its unpublished rows. An unknown experiment is an error; a table without
+    /// rows is not.
     pub async fn open(location: &Location, experiment: &str, table: Table) -> Result<Reading, Failure> {
         if location.path().is_some_and(|path| !path.exists()) {
-            return Err(Failure::new(Exit::Usage, format!("there is no {location}: name the data with --data")));
+            return Err(failure!(Usage, "there is no {location}: give the folder of the results with --data"));
         }
         let view = view::look(location, experiment, table).await.map_err(|error| match &error {
-            ViewError::Restless { .. } => Failure::new(Exit::Failure, error.to_string()),
-            _ => Failure::new(Exit::Storage, powersweep_proto::client::chain(&error)),
+            ViewError::Restless { .. } => failure!(Failure, "{error}"),
+            _ => failure!(Storage, "{}", chain(&error)),
         })?;
         let reading = Reading {
             store: location.object_store().or_exit(Exit::Storage)?,
@@ -61,26 +64,25 @@ impl Reading {
             let found = known_experiments(location).await?;
             let known: Vec<&str> = found.iter().map(String::as_str).collect();
             let reason = match known.is_empty() {
-                true => format!("there is no experiment in {location}"),
+                true => format!("there are no experiments in {location}"),
                 false => format!("{location}: {}", screen::unknown("experiment", experiment, &known)),
             };
-            return Err(Failure::new(Exit::Usage, reason));
+            return Err(failure!(Usage, "{reason}"));
         }
         Ok(reading)
     }
 
-    /// Whether anything is there to read.
+    /// Whether the table has rows.
     pub fn has_rows(&self) -> bool {
         !(self.view.parts.is_empty() && self.view.staged.is_empty() && self.view.rows.is_empty())
     }
 
-    /// Whether only parts could be seen, as the state is lost.
+    /// Whether the state does not know the experiment: only published rows are read.
     pub fn is_without_state(&self) -> bool {
         !self.view.known
     }
 
-    /// Hands every batch to `each`, with the columns of `schema`: those of [`schema_of`] or some of them. `each` says
-    /// whether it wants more.
+    /// Calls `each` with every batch, until `each` returns false. `schema` has columns of [`schema_of`].
     pub async fn each(
         &self,
         schema: &SchemaRef,
@@ -91,19 +93,12 @@ impl Reading {
         for (path, bytes) in parts.chain(staged) {
             let bytes = match bytes {
                 Some(bytes) => bytes.clone(),
-                None => self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)?,
+                None => object(&*self.store, path).await?,
             };
-            let damaged = |what: &dyn std::error::Error| {
-                Failure::new(Exit::Storage, format!("{path} cannot be read: {}", powersweep_proto::client::chain(what)))
-            };
-            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(&error))?;
-            self.note_unknown(path, reader.schema());
-            let names = schema.fields().iter().map(|field| field.name().as_str());
-            let mask = ProjectionMask::columns(reader.parquet_schema(), names);
-            let reader = reader.with_projection(mask).with_batch_size(BATCH_ROWS).build();
-            for batch in reader.map_err(|error| damaged(&error))? {
-                let batch = batch.map_err(|error| damaged(&error))?;
-                if !each(fitted(&batch, schema, path)?)? {
+            let part = parquet(path, bytes)?;
+            self.note_unknown(path, part.schema());
+            for batch in columns(path, part, schema.fields().iter().map(|field| field.name().as_str()))? {
+                if !each(fitted(&batch?, schema, path)?)? {
                     return Ok(());
                 }
             }
@@ -112,10 +107,7 @@ impl Reading {
         for batch in live_batches(&self.view.rows, &stored) {
             let batch = batch.map_err(|(seq, error)| {
                 let place = format!("rows {seq} of {}/{} in the state", self.experiment, self.table);
-                Failure::new(
-                    Exit::Storage,
-                    format!("{place} cannot be read: {}", powersweep_proto::client::chain(&error)),
-                )
+                unreadable(&place, &error)
             })?;
             let batch = batch.unfold().or_exit(Exit::Storage)?;
             if !each(fitted(&batch, schema, &Path::from("the state"))?)? {
@@ -125,20 +117,19 @@ impl Reading {
         Ok(())
     }
 
-    /// Whether a part has fewer columns than this version.
+    /// Whether a part lacks a column of this version.
     pub async fn lacks_columns(&self) -> Result<bool, Failure> {
         let known = schema_of(self.table);
         for path in &self.view.parts {
-            let bytes = self.store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)?;
-            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).or_exit(Exit::Storage)?;
-            if known.fields().iter().any(|field| reader.schema().column_with_name(field.name()).is_none()) {
+            let part = parquet(path, object(&*self.store, path).await?)?;
+            if known.fields().iter().any(|field| part.schema().column_with_name(field.name()).is_none()) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Columns that this build has no name for are left out, but not silently.
+    /// Prints the columns of a part that this version does not know; they are not read.
     fn note_unknown(&self, path: &Path, found: &Schema) {
         let known = schema_of(self.table);
         let unknown: Vec<&str> = found
@@ -149,42 +140,69 @@ impl Reading {
             .collect();
         if !unknown.is_empty() {
             let columns = unknown.join(", ");
-            screen::note(&format!("powersweep: {path} has columns that this version does not know: {columns}"));
+            screen::note(&format!(
+                "powersweep: {path} has columns that this version does not know and omits: {columns}"
+            ));
         }
     }
 }
 
-/// A batch with exactly these columns; one that it lacks is null.
+/// The bytes of an object.
+pub async fn object(store: &dyn ObjectStore, path: &Path) -> Result<Bytes, Failure> {
+    store.get(path).await.or_exit(Exit::Storage)?.bytes().await.or_exit(Exit::Storage)
+}
+
+/// A Parquet object, before its rows are read.
+pub fn parquet(path: &Path, bytes: Bytes) -> Result<ParquetRecordBatchReaderBuilder<Bytes>, Failure> {
+    ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| unreadable(path, &error))
+}
+
+/// The rows of a Parquet object with these of its columns.
+pub fn columns<'a>(
+    path: &'a Path,
+    object: ParquetRecordBatchReaderBuilder<Bytes>,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<impl Iterator<Item = Result<RecordBatch, Failure>>, Failure> {
+    let mask = ProjectionMask::columns(object.parquet_schema(), names);
+    let batches = object.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+    let batches = batches.map_err(|error| unreadable(path, &error))?;
+    Ok(batches.map(|batch| batch.map_err(|error| unreadable(path, &error))))
+}
+
+fn unreadable(place: &dyn Display, error: &dyn std::error::Error) -> Failure {
+    failure!(Storage, "{place} cannot be read: {}", chain(error))
+}
+
+/// A batch with exactly these columns; a missing column is null.
 fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<RecordBatch, Failure> {
     let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
         Some(column) => Arc::clone(column),
         None => new_null_array(field.data_type(), batch.num_rows()),
     });
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect(), &options).map_err(|error| {
-        Failure::new(Exit::Storage, format!("{place} does not have the columns of this version: {error}"))
-    })
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect(), &options)
+        .map_err(|error| failure!(Storage, "{place} does not have the columns of this version: {error}"))
 }
 
-/// The same columns, null allowed in each: a part of an earlier version may lack some.
+/// The same columns, all nullable: a part of an earlier version may lack some.
 pub fn relaxed(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// Those columns that are wanted.
+/// The columns of these names, in the order of the schema.
 pub fn narrowed(schema: &Schema, wanted: &BTreeSet<String>) -> SchemaRef {
     let fields = schema.fields().iter().filter(|field| wanted.contains(field.name()));
     Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
 }
 
-/// Experiments that the state knows or that have a folder with something in it.
+/// The experiments that the state knows or that have files.
 async fn known_experiments(location: &Location) -> Result<Vec<String>, Failure> {
     let loaded = crate::stored::read(location).await?;
     let mut names: Vec<String> = loaded.experiments.into_iter().map(|record| record.name).collect();
     let store = location.object_store().or_exit(Exit::Storage)?;
     for folder in store.list_with_delimiter(None).await.or_exit(Exit::Storage)?.common_prefixes {
-        // The state's folder starts with a dot. A directory keeps folders whose files are gone.
+        // The name of the state's folder begins with a dot. An experiment's folder may outlive its files.
         let Some(name) = folder.filename().filter(|name| !name.starts_with('.')) else { continue };
         if store.list(Some(&folder)).try_next().await.or_exit(Exit::Storage)?.is_some() {
             names.push(name.to_owned());
@@ -193,10 +211,4 @@ async fn known_experiments(location: &Location) -> Result<Vec<String>, Failure> 
     names.sort();
     names.dedup();
     Ok(names)
-}
-
-/// Where a command writes a file; the folder must exist.
-pub fn partial_beside(path: &std::path::Path) -> PathBuf {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!("{name}.partial-{}", std::process::id()))
 }

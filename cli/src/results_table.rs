@@ -1,21 +1,19 @@
-//! The rows of an experiment on the screen: what varies, and the metrics that people look at first.
+//! The first rows of `tasks` on the screen: columns that vary, and the usual metrics.
 
 use std::collections::BTreeSet;
 
 use arrow::array::RecordBatch;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use futures::TryStreamExt;
-use object_store::{ObjectStore, ObjectStoreExt};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use object_store::ObjectStore;
 use powersweep_coordinator::store::Location;
 use powersweep_results::{layout, tasks};
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, OrExit};
-use crate::rows;
+use crate::{reading, rows, screen};
 
-/// Metrics shown of queueing models, with the heading that they get.
+/// Metrics of queueing models, with their headings.
 const QUEUE_METRICS: &[(&str, &str)] = &[
     ("measured_jobs_count", "jobs"),
     ("wait_s_mean", "mean wait (s)"),
@@ -24,7 +22,7 @@ const QUEUE_METRICS: &[(&str, &str)] = &[
     ("energy_total_j", "energy (J)"),
 ];
 
-/// Metrics shown of everything else.
+/// Metrics of batch simulations, with their headings.
 const METRICS: &[(&str, &str)] = &[
     ("jobs_count", "jobs"),
     ("wait_s_mean", "mean wait (s)"),
@@ -34,27 +32,27 @@ const METRICS: &[(&str, &str)] = &[
     ("energy_total_j", "energy (J)"),
 ];
 
-/// Columns that are no choice of a manifest.
+/// Columns that no manifest chooses.
 const NOT_AXES: &[&str] = &["task_index", "kernel_version", "log_digest", "log_sha256"];
 
-/// Labels of the manifest's blocks.
+/// Columns with the names of a manifest's blocks.
 const LABELS: &[&str] = &["workload", "platform", "policy"];
 
-/// Rows above this are not read for the screen: that is what query tools are for.
+/// Maximum number of rows that are read for the screen.
 pub const ROWS_MAX: u64 = 100_000;
 
-/// The first rows of an experiment by task index, as a table. `None` if there are none, or too many to read.
+/// The first published rows of an experiment by task index. `None` if it has no rows, or more than [`ROWS_MAX`].
 pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> Result<Option<String>, Failure> {
     if rows_shown == 0 {
         return Ok(None);
     }
-    let batches = read(location, experiment).await?;
+    let batches = columns(location, experiment, "tasks", &wanted(), ROWS_MAX).await?;
     let found: Vec<Vec<(String, Json)>> =
         batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|row| rows::pairs(batch, row))).collect();
     Ok(table(found, rows_shown))
 }
 
-/// Rows with the columns of [`wanted`], by task index; `None` if there are none.
+/// A table of rows with the columns of [`wanted`], by task index; `None` without rows.
 pub fn table(mut found: Vec<Vec<(String, Json)>>, rows_shown: usize) -> Option<String> {
     if found.is_empty() {
         return None;
@@ -63,7 +61,7 @@ pub fn table(mut found: Vec<Vec<(String, Json)>>, rows_shown: usize) -> Option<S
     Some(render(&found, rows_shown))
 }
 
-/// Whether an experiment's folder of tasks has no file at all.
+/// Whether an experiment has no part of `tasks`.
 pub async fn is_empty(location: &Location, experiment: &str) -> Result<bool, Failure> {
     let store = location.object_store().or_exit(Exit::Storage)?;
     let first = store.list(Some(&layout::tasks_dir(experiment))).try_next().await;
@@ -74,7 +72,7 @@ fn value<'a>(row: &'a [(String, Json)], name: &str) -> Option<&'a Json> {
     row.iter().find(|(column, _)| column == name).map(|(_, value)| value)
 }
 
-/// The metrics to show: those of jobs, unless all rows are of queueing models.
+/// [`QUEUE_METRICS`] if all rows are of queueing models.
 fn metrics(found: &[Vec<(String, Json)>]) -> &'static [(&'static str, &'static str)] {
     let of_queues = |row: &Vec<(String, Json)>| value(row, "kind").is_some_and(|kind| kind != "batch");
     if found.iter().all(of_queues) { QUEUE_METRICS } else { METRICS }
@@ -82,25 +80,18 @@ fn metrics(found: &[Vec<(String, Json)>]) -> &'static [(&'static str, &'static s
 
 fn render(found: &[Vec<(String, Json)>], rows_shown: usize) -> String {
     let (axes, metrics) = (axes(found), metrics(found));
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let mut header: Vec<String> = axes.iter().map(|name| (*name).to_owned()).collect();
-    header.extend(metrics.iter().map(|(_, heading)| (*heading).to_owned()));
-    table.set_header(header);
+    let mut table = screen::table();
+    table.set_header(axes.iter().copied().chain(metrics.iter().map(|(_, heading)| *heading)));
     for row in found.iter().take(rows_shown) {
         let shown = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name));
         table.add_row(shown.map(|name| value(row, name).map(rows::text).unwrap_or_default()));
     }
-    for (i, column) in table.column_iter_mut().enumerate() {
-        if i >= axes.len() {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    table.column_iter_mut().skip(axes.len()).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     let more = found.len().saturating_sub(rows_shown);
-    if more > 0 { format!("{table}\n… and {more} rows more") } else { table.to_string() }
+    if more > 0 { format!("{table}\n… and {more} more rows") } else { table.to_string() }
 }
 
-/// What tells the rows apart: labels of blocks, and parameters that vary beyond what the labels say.
+/// The columns that distinguish the rows: labels that vary, and parameters that vary among rows of equal labels.
 fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
     let text = |row: &[(String, Json)], name: &str| value(row, name).map(rows::text).unwrap_or_default();
     let values = |name: &str| -> BTreeSet<String> {
@@ -121,11 +112,7 @@ fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
         .collect()
 }
 
-async fn read(location: &Location, experiment: &str) -> Result<Vec<RecordBatch>, Failure> {
-    Ok(batches(location, experiment, "tasks", &wanted(), ROWS_MAX).await?.unwrap_or_default())
-}
-
-/// The columns of `tasks` that the table on the screen is made from: all axes, and the metrics shown.
+/// The columns of `tasks` that the table on the screen needs: possible axes, labels, metrics.
 pub fn wanted() -> BTreeSet<String> {
     let axes = tasks::axes().into_iter().map(|column| column.name);
     let others = LABELS.iter().chain(&["task_index", "seed"]).copied();
@@ -133,40 +120,28 @@ pub fn wanted() -> BTreeSet<String> {
     axes.chain(others.chain(metrics).map(str::to_owned)).collect()
 }
 
-/// Some columns of all rows of a table.
+/// Some columns of all published rows of a table; no rows if there are more than `rows_max`.
 pub async fn columns(
     location: &Location,
     experiment: &str,
     table: &str,
     wanted: &BTreeSet<String>,
-) -> Result<Vec<RecordBatch>, Failure> {
-    Ok(batches(location, experiment, table, wanted, u64::MAX).await?.unwrap_or_default())
-}
-
-/// Some columns of all rows; `None` if there are more rows than `rows_max`.
-async fn batches(
-    location: &Location,
-    experiment: &str,
-    table: &str,
-    wanted: &BTreeSet<String>,
     rows_max: u64,
-) -> Result<Option<Vec<RecordBatch>>, Failure> {
+) -> Result<Vec<RecordBatch>, Failure> {
     let store = location.object_store().or_exit(Exit::Storage)?;
     let folder = layout::table_dir(experiment, table);
     let parts: Vec<_> = store.list(Some(&folder)).try_collect().await.or_exit(Exit::Storage)?;
     let mut batches = Vec::new();
     let mut rows = 0;
     for part in parts {
-        let bytes = store.get(&part.location).await.or_exit(Exit::Storage)?;
-        let bytes = bytes.bytes().await.or_exit(Exit::Storage)?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).or_exit(Exit::Storage)?;
-        rows += reader.metadata().file_metadata().num_rows().unsigned_abs();
+        let path = &part.location;
+        let part = reading::parquet(path, reading::object(&*store, path).await?)?;
+        rows += part.metadata().file_metadata().num_rows().unsigned_abs();
         if rows > rows_max {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let mask = ProjectionMask::columns(reader.parquet_schema(), wanted.iter().map(String::as_str));
-        let reader = reader.with_projection(mask).build().or_exit(Exit::Storage)?;
-        batches.extend(reader.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?);
+        let columns = reading::columns(path, part, wanted.iter().map(String::as_str))?;
+        batches.extend(columns.collect::<Result<Vec<_>, _>>()?);
     }
-    Ok(Some(batches))
+    Ok(batches)
 }

@@ -1,12 +1,11 @@
-//! Cells of a record batch as JSON values: the one form that CSV, JSON lines and the screen are made from.
+//! Cells of a record batch as JSON values, from which CSV, JSON lines and tables on the screen are made.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
 use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value as Json, json};
 
-/// One value; null stays null, an infinite real becomes "unlimited" because JSON has no such number, an instant becomes
-/// RFC 3339 in UTC.
+/// One value. Infinity is "unlimited", because JSON has no infinity; an instant is RFC 3339 in UTC.
 pub fn cell(column: &dyn Array, row: usize) -> Json {
     if column.is_null(row) {
         return Json::Null;
@@ -29,7 +28,7 @@ fn real(value: f64) -> Json {
     if value == f64::INFINITY { json!("unlimited") } else { json!(value) }
 }
 
-/// Microseconds since 1970 as RFC 3339. Chrono has no name for years beyond 262,000.
+/// Microseconds since 1970 as RFC 3339; `None` beyond the year 262,000, where chrono ends.
 fn instant(us: i64) -> Option<String> {
     Some(DateTime::from_timestamp_micros(us)?.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
@@ -40,12 +39,12 @@ pub fn cells(batch: &RecordBatch, row: usize) -> impl Iterator<Item = (&str, Jso
     fields.zip(batch.columns()).map(move |(field, column)| (field.name().as_str(), cell(column, row)))
 }
 
-/// The same with names of its own.
+/// The same, with owned names.
 pub fn pairs(batch: &RecordBatch, row: usize) -> Vec<(String, Json)> {
     cells(batch, row).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A value as a person reads it; empty for null.
+/// A value for people; empty for null.
 pub fn text(value: &Json) -> String {
     match value {
         Json::Null => String::new(),
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_read_well() {
+    fn instants_are_rfc_3339_in_utc() {
         for (us, text) in [
             (0, "1970-01-01T00:00:00.000000Z"),
             (-1, "1969-12-31T23:59:59.999999Z"),

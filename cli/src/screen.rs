@@ -1,10 +1,11 @@
-//! Output of commands: tables for people, JSON for programs. A closed pipe is not an error.
+//! Output of commands: text and tables for people, JSON for programs. A closed pipe is not an error.
 
 use std::io::{self, Write};
 
+use comfy_table::{Table, presets};
 use serde_json::Value as Json;
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 
 /// Prints text to standard output. A closed pipe does not change the command's result.
 pub fn print(text: &str) -> Outcome {
@@ -17,11 +18,11 @@ pub fn write(text: &str) -> Result<bool, Failure> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::new(Exit::Failure, format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(failure!(Failure, "cannot write to standard output: {error}")),
     }
 }
 
-/// Prints a line to standard error; `eprintln!` would panic if the pipe is closed.
+/// Prints a line to standard error; `eprintln!` would panic on a closed pipe.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
@@ -31,10 +32,17 @@ pub fn print_json(value: &Json) -> Outcome {
     print(&serde_json::to_string_pretty(value).expect("JSON values always serialise"))
 }
 
-/// Names suggested for an unknown one.
+/// An empty table without borders.
+pub fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+/// Maximum number of names suggested for an unknown name.
 const SUGGESTED: usize = 3;
 
-/// "unknown X, did you mean Y?", or the whole list if no name is near.
+/// An error about an unknown name, with the most similar names, or with all names if none is similar.
 pub fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
     let near = nearest(name, known);
     match near.is_empty() {
@@ -43,9 +51,9 @@ pub fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known names nearest to a name, the nearest first, in back quotes; empty if no name is near.
+/// The known names that are similar to a name, the most similar first, in back quotes.
 pub fn nearest(name: &str, known: &[&str]) -> Vec<String> {
-    // Beyond this length a name is no typing error, and the comparison is quadratic.
+    // The comparison is quadratic, and no known name is that long.
     if name.len() > 100 {
         return Vec::new();
     }
@@ -66,7 +74,7 @@ pub fn count(n: u64, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A number as people read it: whole numbers with separators, reals with four significant digits.
+/// A number for people: four significant digits, more for whole numbers.
 pub fn number(value: f64) -> String {
     if value == f64::INFINITY {
         "unlimited".to_owned()
@@ -83,7 +91,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Seconds as people say them: "0.4 s", "3 min 20 s", "2 h 5 min".
+/// A duration for people: "0.4 s", "3 min 20 s", "2 h 5 min".
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
@@ -99,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_have_four_significant_digits() {
         for (value, text) in
             [(0.0, "0"), (5.0, "5"), (7786.753, "7787"), (4.520238, "4.52"), (0.80156, "0.8016"), (12345.6, "12346")]
         {
@@ -110,19 +118,19 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_get_the_nearest() {
-        assert_eq!(unknown("part", "easey", &["easy", "fcfs"]), "unknown part `easey`; did you mean `easy`?");
-        assert!(unknown("part", "zzz", &["easy", "fcfs"]).contains("there are easy, fcfs"));
+    fn unknown_names_get_similar_names() {
+        assert_eq!(unknown("component", "easey", &["easy", "fcfs"]), "unknown component `easey`; did you mean `easy`?");
+        assert!(unknown("component", "zzz", &["easy", "fcfs"]).contains("there are easy, fcfs"));
         assert_eq!(nearest("jobs_count", &["synthetic_jobs_count", "procs"]), ["`synthetic_jobs_count`"]);
     }
 
     #[test]
-    fn one_thing_is_not_many() {
+    fn only_one_thing_is_singular() {
         assert_eq!((count(1, "task"), count(0, "task")), ("1 task".to_owned(), "0 tasks".to_owned()));
     }
 
     #[test]
-    fn durations_read_well() {
+    fn durations_have_one_or_two_units() {
         assert_eq!(duration(0.42), "0.4 s");
         assert_eq!(duration(200.0), "3 min 20 s");
         assert_eq!(duration(7500.0), "2 h 5 min");

@@ -7,36 +7,33 @@ use clap::Args;
 use crate::args::{CoordinatorArgs, LogArgs};
 use crate::quantities::{memory, positive_time, time};
 
-/// `powersweep worker`
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Tasks simulated at once; 0 for one per processor.
-    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
-    pub slots: u16,
-    /// Name in the results' `worker` column; host name and process id by default.
+    #[command(flatten)]
+    pub slots: SlotsArgs,
+    /// Name of the worker, in `status` and in the column `worker`; host name and process id by default.
     #[arg(long)]
     pub name: Option<String>,
-    /// After SIGTERM or Ctrl-C, how long running tasks may continue; unfinished tasks are then handed back.
+    /// How long running tasks may continue after SIGTERM or Ctrl-C; unfinished tasks are then handed back.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub drain_limit: Duration,
-    /// End after this time, such as 3:55:00 in a batch job of four hours; takes no task that cannot finish in time.
+    /// End after this time, such as 3:55:00 in a batch job of four hours. The worker takes no task that cannot finish
+    /// before.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub time_limit: Option<Duration>,
-    /// End after this time without a task; no limit by default.
+    /// End after this time without tasks; no limit by default.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub idle_limit: Option<Duration>,
-    /// End (exit code 7) if no coordinator has answered for this time; no limit by default.
+    /// End with exit code 7 after this time without a coordinator; no limit by default.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub connect_limit: Option<Duration>,
     #[command(flatten)]
     pub limits: TaskLimitArgs,
-    #[command(flatten)]
-    pub memory: WorkloadMemoryArgs,
-    /// Part of the time limit that was used before this process restarted itself.
+    /// The part of the time limit that passed before this worker restarted itself.
     #[arg(long, hide = true, env = "POWERSWEEP_TIME_USED", value_parser = time)]
     pub time_used: Option<Duration>,
 }
@@ -44,21 +41,32 @@ pub struct WorkerArgs {
 /// Limits of one task. The lower of the worker's limit and the manifest's limit applies.
 #[derive(Debug, Clone, Args)]
 pub struct TaskLimitArgs {
-    /// Longest simulation of one task, without fetching its log. A worker whose task runs for twice this time restarts.
+    /// Maximum time to simulate one task; fetching its log does not count. A worker restarts if its task runs for twice
+    /// this time.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub task_deadline: Option<Duration>,
-    /// Most simulated events of one task.
+    /// Maximum number of simulated events of one task.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub task_max_events: Option<u64>,
-    /// Most memory of one task's workload and simulation, such as 2GiB.
+    /// Maximum memory of one task's workload and simulation, such as 2GiB.
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub task_max_memory: Option<usize>,
 }
 
-/// Memory for logs of a process that simulates.
+/// Threads and memory of a process that simulates.
 #[derive(Debug, Clone, Args)]
-pub struct WorkloadMemoryArgs {
-    /// Memory for parsed logs and workloads, which tasks share. A task whose workload alone may exceed it fails.
+pub struct SlotsArgs {
+    /// Number of tasks simulated at once; 0 for one per processor.
+    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub slots: u16,
+    /// Memory for parsed logs and workloads, which tasks share. A task fails if its workload alone may need more.
     #[arg(long, value_name = "SIZE", env = "POWERSWEEP_WORKLOAD_MEMORY", default_value = "1GiB", value_parser = memory)]
     pub workload_memory: usize,
+}
+
+impl SlotsArgs {
+    /// The number of slots.
+    pub fn count(&self) -> usize {
+        if self.slots > 0 { self.slots.into() } else { std::thread::available_parallelism().map_or(1, usize::from) }
+    }
 }

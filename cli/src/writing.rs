@@ -1,6 +1,7 @@
-//! Rows for other tools: CSV, JSON lines, Parquet or an Arrow stream, to standard output or to a file that appears whole
-//! or not at all.
+//! Rows for other tools as CSV, JSON lines, Parquet or an Arrow stream, to standard output or to a file. A file gets
+//! its name when it is complete.
 
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,16 +16,15 @@ use powersweep_results::part;
 use serde::Serializer;
 use serde_json::Value as Json;
 
-use crate::exit::{Exit, Failure};
-use crate::reading::partial_beside;
+use crate::exit::{Failure, failure};
 use crate::rows;
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// RFC 4180 with a header; null is nothing.
+    /// RFC 4180 with a header; null is an empty field.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object for each line.
     Json,
     /// One Parquet file.
     Parquet,
@@ -32,22 +32,24 @@ pub enum Encoding {
     Arrow,
 }
 
-/// Where rows go.
-enum Place {
-    Stdout {
-        gone: Arc<AtomicBool>,
-    },
-    /// The file and its name while it grows; removed unless it is finished.
-    File {
-        path: PathBuf,
-        partial: PathBuf,
-    },
+/// A file while it grows; deleted unless it is finished.
+struct Unfinished {
+    path: PathBuf,
+    partial: PathBuf,
+    file: File,
 }
 
-/// Standard output that remembers that nobody reads it any more.
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // A finished file was renamed.
+        let _ = std::fs::remove_file(&self.partial);
+    }
+}
+
+/// Standard output that records that its reader has closed the pipe.
 struct Stdout {
     out: io::Stdout,
-    gone: Arc<AtomicBool>,
+    closed: Arc<AtomicBool>,
 }
 
 impl Write for Stdout {
@@ -64,13 +66,13 @@ impl Stdout {
     fn note<T>(&mut self, work: impl FnOnce(&mut io::Stdout) -> io::Result<T>) -> io::Result<T> {
         let result = work(&mut self.out);
         if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-            self.gone.store(true, Ordering::Relaxed);
+            self.closed.store(true, Ordering::Relaxed);
         }
         result
     }
 }
 
-/// Where bytes of any encoding go.
+/// Standard output or a file.
 type Out = Box<dyn Write + Send>;
 
 enum Encoder {
@@ -80,142 +82,128 @@ enum Encoder {
     Arrow(Box<StreamWriter<Out>>),
 }
 
-/// Rows on their way out.
+/// A writer of rows.
 pub struct Writing {
-    encoder: Option<Encoder>,
-    place: Place,
-    sync: Option<File>,
+    encoder: Encoder,
+    /// Without one, rows go to standard output.
+    file: Option<Unfinished>,
+    closed: Arc<AtomicBool>,
 }
 
 impl Writing {
-    /// Begins with the columns. Without `path` it is standard output.
+    /// Begins with the columns. Without `path`, rows go to standard output.
     pub fn begin(
         path: Option<&Path>,
         encoding: Encoding,
         schema: &SchemaRef,
         experiment: &str,
     ) -> Result<Writing, Failure> {
-        let (place, out, sync): (Place, Out, Option<File>) = match path {
+        let closed = Arc::new(AtomicBool::new(false));
+        let (file, out): (Option<Unfinished>, Out) = match path {
             None => {
-                let gone = Arc::new(AtomicBool::new(false));
-                let out = Stdout { out: io::stdout(), gone: Arc::clone(&gone) };
-                (Place::Stdout { gone }, Box::new(BufWriter::new(out)), None)
+                let out = Stdout { out: io::stdout(), closed: Arc::clone(&closed) };
+                (None, Box::new(BufWriter::new(out)))
             }
             Some(path) => {
                 let partial = partial_beside(path);
-                let failed = |error: io::Error| cannot_write(path, &error);
-                let file = File::create(&partial).map_err(failed)?;
-                let sync = file.try_clone().map_err(failed)?;
-                (Place::File { path: path.to_owned(), partial }, Box::new(BufWriter::new(file)), Some(sync))
+                let error = |error: io::Error| cannot_write(path, &error);
+                let file = File::create(&partial).map_err(error)?;
+                let unfinished = Unfinished { path: path.to_owned(), partial, file: file.try_clone().map_err(error)? };
+                (Some(unfinished), Box::new(BufWriter::new(file)))
             }
         };
-        let mut writing = Writing { encoder: None, place, sync };
-        let begun = encoder(encoding, schema, experiment, out);
-        writing.encoder = Some(writing.checked(begun)?);
-        Ok(writing)
+        let encoder = Encoder::new(encoding, schema, experiment, out);
+        let encoder = encoder.map_err(|error| failed(file.as_ref(), &*error))?;
+        Ok(Writing { encoder, file, closed })
     }
 
-    /// Adds rows. False: nobody reads them any more.
+    /// Adds rows. False: the reader of standard output has closed the pipe.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, Failure> {
-        let Some(encoder) = &mut self.encoder else { return Ok(false) };
-        let written = match encoder {
-            Encoder::Csv(out) => write_csv(out, batch),
-            Encoder::Json(out) => write_json(out, batch),
-            Encoder::Parquet(writer) => writer.write(batch).map_err(|error| error.to_string()),
-            Encoder::Arrow(writer) => writer.write(batch).map_err(|error| error.to_string()),
-        };
-        if written.is_err() && self.is_gone() {
-            return Ok(false);
+        match self.encoder.write(batch) {
+            Ok(()) => Ok(true),
+            Err(_) if self.closed.load(Ordering::Relaxed) => Ok(false),
+            Err(error) => Err(failed(self.file.as_ref(), &*error)),
         }
-        self.checked(written)?;
-        Ok(true)
     }
 
-    /// Ends: a file gets its name now.
-    pub fn finish(mut self) -> Result<(), Failure> {
-        let Some(encoder) = self.encoder.take() else { return Ok(()) };
-        let ended = match encoder {
-            Encoder::Csv(mut out) => out.flush().map_err(|error| error.to_string()),
-            Encoder::Json(mut out) => out.flush().map_err(|error| error.to_string()),
-            Encoder::Parquet(writer) => finished(writer.into_inner()),
-            Encoder::Arrow(writer) => finished(writer.into_inner()),
-        };
-        if self.is_gone() {
+    /// Writes the end of the format. A file gets its name now.
+    pub fn finish(self) -> Result<(), Failure> {
+        let ended = self.encoder.finish();
+        if self.closed.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.checked(ended)?;
-        let Place::File { path, partial } = &self.place else { return Ok(()) };
-        let synced = self.sync.as_ref().map_or(Ok(()), File::sync_all);
-        synced.and_then(|()| std::fs::rename(partial, path)).map_err(|error| cannot_write(path, &error))
+        ended.map_err(|error| failed(self.file.as_ref(), &*error))?;
+        let Some(Unfinished { path, partial, file }) = &self.file else { return Ok(()) };
+        file.sync_all().and_then(|()| std::fs::rename(partial, path)).map_err(|error| cannot_write(path, &error))
     }
+}
 
-    fn is_gone(&self) -> bool {
-        matches!(&self.place, Place::Stdout { gone } if gone.load(Ordering::Relaxed))
+fn failed(file: Option<&Unfinished>, error: &dyn Error) -> Failure {
+    match file {
+        None => failure!(Failure, "cannot write to standard output: {error}"),
+        Some(file) => cannot_write(&file.path, error),
     }
+}
 
-    fn checked<T>(&self, result: Result<T, String>) -> Result<T, Failure> {
-        result.map_err(|error| match &self.place {
-            Place::Stdout { .. } => Failure::new(Exit::Failure, format!("cannot write to standard output: {error}")),
-            Place::File { path, .. } => {
-                Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
+/// The temporary name of a file or folder that is being written, in the same folder.
+pub fn partial_beside(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(format!("{name}.partial-{}", std::process::id()))
+}
+
+/// An error about a file or folder of the user.
+pub fn cannot_write(path: &Path, error: &dyn Error) -> Failure {
+    failure!(Storage, "cannot write {}: {error}", path.display())
+}
+
+/// The errors of the encodings have no common type.
+type Encoded<T> = Result<T, Box<dyn Error>>;
+
+impl Encoder {
+    fn new(encoding: Encoding, schema: &SchemaRef, experiment: &str, out: Out) -> Encoded<Encoder> {
+        Ok(match encoding {
+            Encoding::Csv => {
+                let mut out = csv::Writer::from_writer(out);
+                out.write_record(schema.fields().iter().map(|field| field.name()))?;
+                Encoder::Csv(Box::new(out))
             }
+            Encoding::Json => Encoder::Json(out),
+            Encoding::Parquet => Encoder::Parquet(Box::new(part::export_writer(schema, experiment, out)?)),
+            Encoding::Arrow => Encoder::Arrow(Box::new(StreamWriter::try_new(out, schema)?)),
         })
     }
-}
 
-impl Drop for Writing {
-    fn drop(&mut self) {
-        if let Place::File { partial, .. } = &self.place {
-            // Finished, it has its name and nothing is left here.
-            let _ = std::fs::remove_file(partial);
+    fn write(&mut self, batch: &RecordBatch) -> Encoded<()> {
+        let rows = 0..batch.num_rows();
+        match self {
+            Encoder::Csv(out) => {
+                for row in rows {
+                    out.write_record(batch.columns().iter().map(|column| csv_field(column, row)))?;
+                }
+            }
+            Encoder::Json(out) => {
+                for row in rows {
+                    serde_json::Serializer::new(&mut *out).collect_map(rows::cells(batch, row))?;
+                    out.write_all(b"\n")?;
+                }
+            }
+            Encoder::Parquet(writer) => writer.write(batch)?,
+            Encoder::Arrow(writer) => writer.write(batch)?,
         }
+        Ok(())
+    }
+
+    fn finish(self) -> Encoded<()> {
+        Ok(match self {
+            Encoder::Csv(mut out) => out.flush(),
+            Encoder::Json(mut out) => out.flush(),
+            Encoder::Parquet(writer) => writer.into_inner()?.flush(),
+            Encoder::Arrow(writer) => writer.into_inner()?.flush(),
+        }?)
     }
 }
 
-/// Writes a file that appears whole or not at all.
-pub fn whole_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let partial = partial_beside(path);
-    std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        cannot_write(path, &error)
-    })
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
-}
-
-fn finished<E: std::error::Error>(out: Result<Out, E>) -> Result<(), String> {
-    out.map_err(|error| error.to_string())?.flush().map_err(|error| error.to_string())
-}
-
-fn encoder(encoding: Encoding, schema: &SchemaRef, experiment: &str, out: Out) -> Result<Encoder, String> {
-    Ok(match encoding {
-        Encoding::Csv => {
-            let mut out = csv::Writer::from_writer(out);
-            let header = schema.fields().iter().map(|field| field.name());
-            out.write_record(header).map_err(|error| error.to_string())?;
-            Encoder::Csv(Box::new(out))
-        }
-        Encoding::Json => Encoder::Json(out),
-        Encoding::Parquet => {
-            Encoder::Parquet(Box::new(part::export_writer(schema, experiment, out).map_err(|error| error.to_string())?))
-        }
-        Encoding::Arrow => {
-            Encoder::Arrow(Box::new(StreamWriter::try_new(out, schema).map_err(|error| error.to_string())?))
-        }
-    })
-}
-
-fn write_csv(out: &mut csv::Writer<Out>, batch: &RecordBatch) -> Result<(), String> {
-    for row in 0..batch.num_rows() {
-        let fields = batch.columns().iter().map(|column| csv_field(column, row));
-        out.write_record(fields).map_err(|error| error.to_string())?;
-    }
-    Ok(())
-}
-
-/// A value as CSV readers know it: null is nothing, infinity is `inf`, a list is JSON.
+/// A value in CSV: null is empty, infinity is `inf`, a list is JSON.
 fn csv_field(column: &dyn Array, row: usize) -> String {
     match rows::cell(column, row) {
         Json::Null => String::new(),
@@ -223,13 +211,4 @@ fn csv_field(column: &dyn Array, row: usize) -> String {
         Json::String(text) => text,
         other => other.to_string(),
     }
-}
-
-fn write_json(out: &mut Out, batch: &RecordBatch) -> Result<(), String> {
-    for row in 0..batch.num_rows() {
-        let object = serde_json::Serializer::new(&mut *out).collect_map(rows::cells(batch, row));
-        object.map_err(|error| error.to_string())?;
-        out.write_all(b"\n").map_err(|error| error.to_string())?;
-    }
-    Ok(())
 }

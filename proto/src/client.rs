@@ -1,4 +1,4 @@
-//! Connecting to a coordinator: address, TLS, token, limits. Shared by workers and commands.
+//! Connections of workers and commands to a coordinator: address, TLS, token, limits.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use tonic::{Code, Request, Status};
 
 use crate::v1::farm_client::FarmClient;
 
-/// Greatest message taken from the coordinator: manifests are the large ones.
+/// Maximum size of a message; the largest messages carry a manifest.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
-/// Name look-up, connection and handshakes together.
+/// Limit for name look-up, connection and handshakes together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A silent network is noticed after interval + timeout, so that another connection can be tried.
+/// A silent network is noticed after interval + timeout; then the worker connects again.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -35,29 +35,27 @@ impl Interceptor for Token {
     }
 }
 
-/// TLS towards the coordinator.
+/// TLS settings of a client.
 #[derive(Debug, Clone, Default)]
 pub struct Tls {
     /// Certificates to trust, PEM.
     pub ca_pem: Vec<u8>,
-    /// Name to expect in the coordinator's certificate when it is not the address's host.
-    pub domain: Option<String>,
 }
 
-/// Where a coordinator is and how to speak to it.
+/// A coordinator's address, and the settings of the connection.
 #[derive(Debug, Clone, Default)]
 pub struct Address {
     /// `http://host:port` or `https://host:port`.
     pub url: String,
-    /// Sent with every call when the coordinator wants one.
+    /// Sent with every call; needed if the coordinator requires tokens.
     pub token: Option<String>,
-    /// Lets the token go unencrypted to an address that is not this machine's.
+    /// Allows to send the token unencrypted to another machine.
     pub insecure: bool,
-    /// TLS towards an `https` address.
+    /// Required for an `https` address.
     pub tls: Option<Tls>,
 }
 
-/// Why there is no connection.
+/// Why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The address, token or TLS settings cannot be used. Final.
@@ -68,17 +66,17 @@ pub enum ConnectError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Nobody answered. Retryable.
+    /// No coordinator answered. Retryable.
     #[error("no coordinator answers at {url}: {reason}")]
     Unreachable {
         /// The address.
         url: String,
-        /// The transport's words.
+        /// The error of the transport.
         reason: String,
     },
 }
 
-/// A checked address, to connect to any number of times.
+/// A checked address, for any number of connections.
 #[derive(Clone)]
 pub struct Target {
     url: String,
@@ -97,7 +95,7 @@ impl Target {
             })
         });
         let token =
-            token.transpose().map_err(|_| wrong("has a token with characters that no header can carry".into()))?;
+            token.transpose().map_err(|_| wrong("has a token with characters that a header cannot carry".into()))?;
         Ok(Target { url: address.url.clone(), endpoint: endpoint(address)?, token: Token(token) })
     }
 
@@ -109,7 +107,7 @@ impl Target {
     /// Opens a connection. Needs a tokio runtime with time and IO.
     pub async fn connect(&self) -> Result<Client, ConnectError> {
         let unreachable = |reason: String| ConnectError::Unreachable { url: self.url.clone(), reason };
-        // The transport's own limit counts neither the name look-up nor the handshakes.
+        // The transport's own limit includes neither the name look-up nor the handshakes.
         let channel = tokio::time::timeout(CONNECT_TIMEOUT, self.endpoint.connect()).await;
         let channel =
             channel.map_err(|_| unreachable(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs())))?;
@@ -132,10 +130,7 @@ fn endpoint(address: &Address) -> Result<Endpoint, ConnectError> {
         Some("https") => {
             let tls = address.tls.as_ref();
             let tls = tls.ok_or_else(|| wrong("needs the certificates to trust: a PEM file, with --ca".into()))?;
-            let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca_pem));
-            if let Some(domain) = &tls.domain {
-                config = config.domain_name(domain);
-            }
+            let config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca_pem));
             endpoint = endpoint.tls_config(config).map_err(|e| wrong(format!("has unusable TLS settings: {e}")))?;
         }
         Some("http") => {
@@ -143,7 +138,7 @@ fn endpoint(address: &Address) -> Result<Endpoint, ConnectError> {
             let loopback = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
             if address.token.is_some() && !loopback && !address.insecure {
                 return Err(wrong(
-                    "would carry the token unencrypted: use https, or --insecure if that is wanted".into(),
+                    "would receive the token unencrypted: use https, or --insecure in a trusted network".into(),
                 ));
             }
         }
@@ -152,13 +147,13 @@ fn endpoint(address: &Address) -> Result<Endpoint, ConnectError> {
     Ok(endpoint)
 }
 
-/// An error with its causes, since transport errors say little themselves.
+/// An error with its causes: the message of a transport error alone says little.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut said: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let words = error.to_string();
-        // Some errors repeat what they wrap.
+        // Some errors repeat the text of their cause.
         match said.last_mut() {
             Some(last) if last.contains(&words) => {}
             Some(last) if words.starts_with(last.as_str()) => *last = words,
@@ -169,17 +164,17 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     said.join(": ")
 }
 
-/// Whether a status means that trying again is of no use.
+/// Whether another attempt would fail in the same way.
 pub fn is_final(status: &Status) -> bool {
     matches!(status.code(), Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented)
 }
 
-/// A status in words.
+/// A status as text.
 pub fn words(status: &Status) -> String {
     match status.code() {
-        Code::Unimplemented => "what answers there is no powersweep coordinator, or one of another version".to_owned(),
+        Code::Unimplemented => "the server there is not a powersweep coordinator, or one of another version".to_owned(),
         code if status.message().is_empty() => format!("{code:?}"),
-        // The status's own words repeat everything twice.
+        // The status's own message repeats its causes.
         Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal => {
             match std::error::Error::source(status) {
                 Some(cause) => format!("the connection failed: {}", chain(cause)),

@@ -1,4 +1,4 @@
-//! The wire: protobuf messages, generated code, connecting. Ids and kinds of failures are defined here for all crates.
+//! The protocol: protobuf messages, generated code, connections. All crates share its lease ids and kinds of failures.
 
 use std::fmt;
 
@@ -39,14 +39,14 @@ impl v1::FailureKind {
         (1..).map_while(|number| v1::FailureKind::try_from(number).ok())
     }
 
-    /// Whether another attempt cannot change it.
+    /// Whether another attempt would fail in the same way.
     pub fn is_final(self) -> bool {
         matches!(self, v1::FailureKind::Spec | v1::FailureKind::Policy)
     }
 }
 
 impl v1::ExperimentState {
-    /// The state as users read it.
+    /// The state in `status`.
     pub fn word(self) -> &'static str {
         match self {
             v1::ExperimentState::Unspecified => "unknown",
@@ -64,8 +64,8 @@ impl v1::ExperimentState {
 /// Version of the protocol: raised when an older peer could misunderstand a message.
 pub const PROTOCOL: u32 = 3;
 
-/// What this build would compute: the versions that a worker says in `Hello` and the coordinator compares with an
-/// experiment's pins. `tasks_schema` is the fingerprint of the `tasks` table's schema.
+/// The versions of this build: a worker sends them in `Hello`, and the coordinator compares them with an experiment's
+/// pins. `tasks_schema` is the fingerprint of the `tasks` table's schema.
 pub fn versions(build: &str, tasks_schema: u64) -> v1::Versions {
     let parts = powersweep_engine::components::COMPONENTS
         .iter()

@@ -2,44 +2,29 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use powersweep_coordinator::records::Table;
+use powersweep_results::columns::TABLES;
 
 use super::{DataArgs, LogArgs};
 
-/// A table of the dataset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TableName {
-    /// One row a finished task.
-    Tasks,
-    /// One row a simulated job, where the manifest asks for it.
-    Jobs,
-    /// One row a point of a series, where the manifest asks for it.
-    Series,
-    /// One row a failed attempt.
-    Failures,
+/// The tables by name, with what a row is.
+fn tables() -> impl TypedValueParser<Value = Table> {
+    PossibleValuesParser::new(
+        TABLES.map(|table| PossibleValue::new(table.name).help(format!("A row is {}", table.row))),
+    )
+    .map(|name| Table::from_name(&name).expect("a possible value"))
 }
 
-impl TableName {
-    /// The table as it is stored.
-    pub fn table(self) -> Table {
-        match self {
-            TableName::Tasks => Table::Tasks,
-            TableName::Jobs => Table::Jobs,
-            TableName::Series => Table::Series,
-            TableName::Failures => Table::Failures,
-        }
-    }
-}
-
-/// How rows are written.
+/// How rows are shown or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RowFormat {
-    /// The first rows, for people.
+    /// The first rows, as a table for people.
     Table,
-    /// CSV with a header; null is nothing.
+    /// CSV with a header; null is an empty field.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object for each line.
     Json,
     /// One Parquet file.
     Parquet,
@@ -47,64 +32,61 @@ pub enum RowFormat {
     Arrow,
 }
 
-/// `powersweep results`
 #[derive(Debug, Args)]
 pub struct ResultsArgs {
     /// Name of the experiment.
     pub experiment: String,
     #[command(flatten)]
     pub data: DataArgs,
-    /// Which table.
-    #[arg(long, value_enum, default_value = "tasks")]
-    pub table: TableName,
-    /// Only these columns, in this order (see `powersweep columns`).
+    /// The table to read.
+    #[arg(long, value_parser = tables(), default_value = "tasks")]
+    pub table: Table,
+    /// Only these columns, in this order; `powersweep columns` lists them.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Rows of the table on the screen; the other formats give all.
+    /// Number of rows shown; the formats other than `table` have all rows.
     #[arg(long, default_value_t = 24)]
     pub rows: usize,
-    /// Table, or all rows for other tools.
+    /// The first rows for people, or all rows for programs.
     #[arg(long, value_enum, default_value = "table")]
     pub format: RowFormat,
-    /// Write to this file, which appears whole or not at all, instead of standard output.
+    /// Write to this file instead of standard output. An incomplete file is never left behind.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// `powersweep export`
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Name of the experiment.
     pub experiment: String,
     #[command(flatten)]
     pub data: DataArgs,
-    /// Only this table.
-    #[arg(long, value_enum)]
-    pub table: Option<TableName>,
-    /// Give each row of `jobs`, `series` and `failures` the components and parameters of its task, which `tasks` has.
+    /// Copy only this table.
+    #[arg(long, value_parser = tables())]
+    pub table: Option<Table>,
+    /// Add the components and parameters of the task to each row of `jobs`, `series` and `failures`.
     #[arg(long)]
     pub wide: bool,
-    /// New folder, or with --table a new file that ends in .parquet. Nothing is overwritten.
+    /// A new folder; with --table also a new file whose name ends in .parquet. Nothing is overwritten.
     #[arg(long, short, value_name = "DIR|FILE")]
     pub output: PathBuf,
 }
 
-/// `powersweep adopt`
 #[derive(Debug, Args)]
 pub struct AdoptArgs {
-    /// The manifest that the rows were made from.
+    /// The manifest of the rows: a file, or the name of a shipped one.
     pub manifest: String,
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Go on although some rows are there twice, or are of no task of this manifest.
+    /// Continue although some rows occur twice, or belong to no task of this manifest.
     #[arg(long)]
     pub accept: bool,
-    /// Move a state that cannot be read out of the way first.
+    /// First rename a state that cannot be read.
     #[arg(long)]
     pub set_aside: bool,
-    /// Take the data over from a coordinator that seems alive.
+    /// Take the data over from a coordinator that still seems to run.
     #[arg(long)]
     pub take_over: bool,
 }

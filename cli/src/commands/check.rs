@@ -1,4 +1,4 @@
-//! `powersweep check`: a paper's claims beside the sweeps' results.
+//! `powersweep check`: compares a paper's claims with the results of its sweeps.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::Schema;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use powersweep_claims::{Claims, Finding, Rows, Verdict, papers};
 use powersweep_coordinator::store::Location;
 use powersweep_experiments::Sweep;
@@ -17,10 +17,10 @@ use serde_json::{Value as Json, json};
 
 use super::run;
 use crate::args::{CheckArgs, Format, RunArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::{client, inputs, results_table, screen};
 
-/// Runs the missing tasks of the manifests that the claims need, then compares.
+/// Runs the missing tasks of the claims' manifests, then compares.
 pub fn run(args: &CheckArgs) -> Outcome {
     let Some(name) = &args.paper else { return list(args.format) };
     let claims = claims(name)?;
@@ -40,11 +40,10 @@ pub fn run(args: &CheckArgs) -> Outcome {
         ));
         return Ok(Exit::Done);
     }
-    let message = format!("{} of {demanded} demanded claims fail: {}", failed.len(), failed.join(", "));
-    Err(Failure::new(Exit::ClaimFails, message))
+    Err(failure!(ClaimFails, "{} of {demanded} demanded claims fail: {}", failed.len(), failed.join(", ")))
 }
 
-/// The claims of a paper: from a file of this name, else the shipped ones.
+/// The claims in the file of this name; if no such file exists, the shipped claims of this paper.
 fn claims(name: &str) -> Result<Claims, Failure> {
     let path = Path::new(name);
     let (file, text) = if path.is_file() {
@@ -53,28 +52,27 @@ fn claims(name: &str) -> Result<Claims, Failure> {
         (format!("{name} (shipped)"), text.to_owned())
     } else {
         let known: Vec<&str> = papers::builtin().iter().map(|(name, _)| *name).collect();
-        let kind = "paper (no such file, and no shipped claims)";
+        let kind = "paper (neither a file nor shipped claims)";
         let unknown = match screen::nearest(name, &known).is_empty() {
             true => format!("unknown {kind} `{name}`"),
             false => screen::unknown(kind, name, &known),
         };
-        let message = format!("{unknown}\npapers: {}", known.join(", "));
-        return Err(Failure::new(Exit::Usage, message));
+        return Err(failure!(Usage, "{unknown}\npapers: {}", known.join(", ")));
     };
     Claims::parse(&file, &text).map_err(|errors| inputs::problems(&file, &errors))
 }
 
-/// Runs every needed manifest and reads the needed columns.
+/// Runs the manifests of the claims, and reads the columns of the claims.
 fn rows(claims: &Claims, args: &CheckArgs) -> Result<Rows, Failure> {
     let manifests = claims.manifests(args.demanded);
     let mut sweeps = Vec::new();
     for name in &manifests {
-        if !args.quiet {
+        if !args.local.quiet {
             screen::note(&format!("{}: running the missing tasks of {name}", claims.paper()));
         }
         sweeps.push(run::to_its_end(&run_args(name, args))?);
     }
-    let location = Location::parse(&args.data.data).or_exit(Exit::Storage)?;
+    let location = args.local.data.location()?;
     let mut rows = Rows::new();
     for ((manifest, table), columns) in claims.needed(args.demanded) {
         let sweep = manifests.iter().zip(&sweeps).find(|(name, _)| **name == manifest);
@@ -84,7 +82,7 @@ fn rows(claims: &Claims, args: &CheckArgs) -> Result<Rows, Failure> {
     Ok(rows)
 }
 
-/// The rows of a table with these columns. Those that the table does not have are columns of `tasks`.
+/// The rows of a table with these columns. Columns that the table does not have come from `tasks`.
 fn read(
     location: &Location,
     sweep: &Sweep,
@@ -93,7 +91,7 @@ fn read(
 ) -> Result<Vec<RecordBatch>, Failure> {
     let batches = |table: &str, mut columns: BTreeSet<String>| {
         columns.insert("task_id".to_owned());
-        client::block_on(results_table::columns(location, sweep.manifest().name(), table, &columns))?
+        client::block_on(results_table::columns(location, sweep.manifest().name(), table, &columns, u64::MAX))
     };
     let known = TABLES.iter().filter(|known| known.name == table).flat_map(|known| (known.columns)());
     let known: BTreeSet<String> = known.map(|column| column.name).collect();
@@ -110,7 +108,7 @@ fn read(
     rows.iter().map(|batch| tasks.join(batch)).collect::<Result<_, _>>().or_exit(Exit::Storage)
 }
 
-/// An experiment keeps the rows of tasks that its manifest no longer has.
+/// The tasks of the present manifest: the dataset can also have rows of tasks that left the manifest.
 fn task_ids(sweep: &Sweep) -> BTreeSet<String> {
     (0..sweep.index_count()).filter_map(|index| sweep.task(index)).map(|task| task.task_id.to_string()).collect()
 }
@@ -118,15 +116,11 @@ fn task_ids(sweep: &Sweep) -> BTreeSet<String> {
 fn run_args(manifest: &str, args: &CheckArgs) -> RunArgs {
     RunArgs {
         manifest: manifest.to_owned(),
-        data: args.data.clone(),
-        logs: args.logs.clone(),
-        slots: args.slots,
-        memory: args.memory.clone(),
-        listen: std::net::SocketAddr::from(([127, 0, 0, 1], 0)),
+        local: args.local.clone(),
+        listen: ([127, 0, 0, 1], 0).into(),
         take_over: false,
         restart: false,
         show: 0,
-        quiet: args.quiet,
     }
 }
 
@@ -144,8 +138,7 @@ fn list(format: Format) -> Outcome {
         };
         return screen::print_json(&parsed.iter().map(one).collect());
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.set_header(["paper", "claims", "demanded", "manifests", "title"]);
     for claims in &parsed {
         table.add_row([
@@ -159,7 +152,7 @@ fn list(format: Format) -> Outcome {
     screen::print(&table.to_string())
 }
 
-/// The verdict as text. A claim that is not demanded is reported.
+/// The verdict as text. A claim that is not demanded is only reported.
 fn verdict(finding: &Finding) -> &'static str {
     match (finding.verdict, finding.demanded) {
         (Verdict::Holds, true) => "holds",
@@ -173,8 +166,7 @@ fn verdict(finding: &Finding) -> &'static str {
 }
 
 fn text(claims: &Claims, findings: &[Finding]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.set_header(["claim", "published", "ours", "verdict", "source", "from"]);
     for finding in findings {
         table.add_row([

@@ -1,30 +1,28 @@
 //! `powersweep columns`: the columns of the result tables.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::ContentArrangement;
 use powersweep_results::columns::{Column, TABLES};
 use serde_json::{Value as Json, json};
 
 use crate::args::{ColumnsArgs, Format};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome, failure};
 use crate::screen;
 
-/// Lists the columns of one table or of all.
+/// Lists the columns of one table or of all tables.
 pub fn run(args: &ColumnsArgs) -> Outcome {
     let chosen: Vec<_> = TABLES.iter().filter(|t| args.table.as_deref().is_none_or(|name| name == t.name)).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = TABLES.iter().map(|t| t.name).collect();
-        return Err(Failure::new(
-            Exit::Usage,
-            screen::unknown("table", args.table.as_deref().unwrap_or_default(), &names),
-        ));
+        let name = args.table.as_deref().unwrap_or_default();
+        return Err(failure!(Usage, "{}", screen::unknown("table", name, &names)));
     }
     if args.format == Format::Json {
         let all = chosen.iter().flat_map(|t| (t.columns)().into_iter().map(|c| column_json(t.name, &c))).collect();
         return screen::print_json(&Json::Array(all));
     }
     for table in chosen {
-        let mut shown = Table::new();
-        shown.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        let mut shown = screen::table();
+        shown.set_content_arrangement(ContentArrangement::Dynamic);
         for column in (table.columns)() {
             let null = if column.nullable { "or null" } else { "" };
             shown.add_row([format!("  {}", column.name), column.type_name().to_owned(), null.to_owned(), column.doc]);

@@ -1,4 +1,4 @@
-//! `powersweep export`: one compacted copy of an experiment's tables, sorted by task.
+//! `powersweep export`: copies an experiment's tables, each into one file sorted by task.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,44 +17,45 @@ use powersweep_results::join::{self, TasksById};
 use powersweep_results::{part, tasks};
 
 use crate::args::ExportArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::reading::{Reading, narrowed, partial_beside, relaxed, schema_of};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::reading::{Reading, narrowed, relaxed, schema_of};
+use crate::writing::{cannot_write, partial_beside};
 use crate::{client, screen};
 
 /// Rows that are sorted in memory at once: about 100 MB of the widest table.
 const BUCKET_ROWS: u64 = 65_536;
 /// Rows that are joined and written at once.
 const JOINED_ROWS: usize = 8_192;
-/// Most files that rows are spread over before they are sorted: far below a usual limit of open files.
+/// Maximum number of buckets; their open files stay far below a usual limit.
 const BUCKETS_MAX: u64 = 256;
-/// Task indices that are kept to find the borders of buckets.
+/// Maximum number of task indices in the sample that determines the borders of buckets.
 const SAMPLE_MAX: usize = 1 << 20;
 
-/// Copies one table or all of them.
+/// Copies one table or all tables.
 pub fn run(args: &ExportArgs) -> Outcome {
-    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
+    let location = args.data.location()?;
     let is_file = args.output.extension().is_some_and(|extension| extension == "parquet");
     if is_file && args.table.is_none() {
-        let hint = "name a folder for all tables, or choose one with --table";
-        return Err(Failure::new(Exit::Usage, format!("{} is one file; {hint}", args.output.display())));
+        let hint = "name a folder for all tables, or choose one table with --table";
+        return Err(failure!(Usage, "{} is the name of one file; {hint}", args.output.display()));
     }
     refuse_existing(&args.output)?;
     let partial = partial_beside(&args.output);
     std::fs::create_dir_all(&partial).map_err(|error| cannot_write(&args.output, &error))?;
-    // Whatever happens, nothing but a whole export stays.
+    // An error deletes what was written.
     let scratch = Scratch(partial.clone());
-    let tables = args.table.map_or(Table::ALL.to_vec(), |table| vec![table.table()]);
+    let tables = args.table.map_or(Table::ALL.to_vec(), |table| vec![table]);
     let mut copied = Vec::new();
     for table in tables {
         let target = partial.join(format!("{table}.parquet"));
         let export = Export { location: &location, args, table, target: &target, spill: partial.join("spill") };
-        let rows = client::block_on(export.copy())??;
+        let rows = client::block_on(export.copy())?;
         if rows > 0 || args.table.is_some() {
             copied.push((table, rows));
         }
     }
     if copied.iter().all(|(_, rows)| *rows == 0) {
-        return Err(Failure::new(Exit::Usage, format!("{} has no rows to export yet", args.experiment)));
+        return Err(failure!(Usage, "{} has no rows to export", args.experiment));
     }
     publish(&partial, &args.output, is_file.then_some(copied[0].0))?;
     drop(scratch);
@@ -64,7 +65,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// A folder that goes when this does.
+/// A folder that is deleted when this value is dropped.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -77,25 +78,18 @@ fn refuse_existing(output: &Path) -> Result<(), Failure> {
     match output.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(cannot_write(output, &error)),
-        Ok(_) => {
-            let reason = format!("{} exists already: an export overwrites nothing", output.display());
-            Err(Failure::new(Exit::Refused, reason))
-        }
+        Ok(_) => Err(failure!(Refused, "{} exists already, and an export overwrites nothing", output.display())),
     }
 }
 
-/// Gives the finished export its name, which must still be free.
+/// Gives the complete export its name, which must still be free.
 fn publish(partial: &Path, output: &Path, file: Option<Table>) -> Result<(), Failure> {
     let named = match file {
-        // A link never replaces a file, a rename would.
+        // A link never replaces a file; a rename would.
         Some(table) => std::fs::hard_link(partial.join(format!("{table}.parquet")), output),
         None => refuse_existing(output).map(|()| std::fs::rename(partial, output))?,
     };
     named.map_err(|error| cannot_write(output, &error))
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(Exit::Storage, format!("cannot write {}: {error}", path.display()))
 }
 
 /// The export of one table.
@@ -103,16 +97,16 @@ struct Export<'a> {
     location: &'a Location,
     args: &'a ExportArgs,
     table: Table,
-    /// The file.
+    /// The file to write.
     target: &'a Path,
-    /// A folder for files of rows that are not sorted yet.
+    /// A folder for the files of the buckets.
     spill: PathBuf,
 }
 
 impl Export<'_> {
-    /// Copies the table, sorted by task index and identity; rows of one task keep their order. Returns the rows; no file
-    /// is made of a table without any. Rows are spread over files by index first, so that memory does not grow with the
-    /// table.
+    /// Copies the table, sorted by task index and identity; rows of one task keep their order. Returns the number of
+    /// rows; a table without rows gives no file. Rows are first spread over buckets by index, which are sorted one by
+    /// one: memory does not grow with the table.
     async fn copy(&self) -> Result<u64, Failure> {
         let reading = Reading::open(self.location, &self.args.experiment, self.table).await?;
         if !reading.has_rows() {
@@ -153,8 +147,8 @@ impl Export<'_> {
         Ok(rows)
     }
 
-    /// What a wide export adds: rows of `tasks` in the same buckets. They are looked at after those of the table, so that
-    /// no row's task is missed.
+    /// The rows of `tasks` for a wide export, in the same buckets. `tasks` is read after the table, so that it has the
+    /// task of every row.
     async fn tasks(&self, borders: &[i64]) -> Result<Option<Buckets>, Failure> {
         if !self.args.wide || self.table == Table::Tasks {
             return Ok(None);
@@ -171,8 +165,7 @@ impl Export<'_> {
     }
 }
 
-/// Counts rows, finds the task indices at which buckets begin (none if one bucket is enough), and whether a part lacks
-/// a column.
+/// Number of rows, task indices at which the second and later buckets begin, and whether a part lacks a column.
 async fn survey(reading: &Reading, table: Table) -> Result<(u64, Vec<i64>, bool), Failure> {
     let narrow = narrowed(&relaxed(&schema_of(table)), &BTreeSet::from(["task_index".to_owned()]));
     let (mut rows, mut sample, mut step) = (0_u64, Vec::new(), 1_u64);
@@ -184,7 +177,7 @@ async fn survey(reading: &Reading, table: Table) -> Result<(u64, Vec<i64>, bool)
                 }
                 rows += 1;
                 if sample.len() == SAMPLE_MAX {
-                    // Every second stays: they are the multiples of the doubled step.
+                    // Every second index stays: these are the rows at multiples of the doubled step.
                     sample = sample.iter().copied().step_by(2).collect();
                     step *= 2;
                 }
@@ -200,7 +193,7 @@ async fn survey(reading: &Reading, table: Table) -> Result<(u64, Vec<i64>, bool)
     Ok((rows, borders, reading.lacks_columns().await?))
 }
 
-/// Rows of a table, spread over files by task index.
+/// Rows of a table, in one file for each range of task indices.
 struct Buckets {
     schema: SchemaRef,
     files: Vec<PathBuf>,
@@ -272,7 +265,7 @@ impl Buckets {
 
 fn index_column(batch: &RecordBatch) -> Result<&arrow::array::Int64Array, Failure> {
     let column = batch.column_by_name("task_index").and_then(|column| column.as_primitive_opt::<Int64Type>());
-    column.ok_or_else(|| Failure::new(Exit::Storage, "a part has no column `task_index`"))
+    column.ok_or_else(|| failure!(Storage, "a part has no column `task_index`"))
 }
 
 fn sorted(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, Failure> {
@@ -280,7 +273,7 @@ fn sorted(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, Fa
     let index = index_column(&all)?;
     let ids = join::task_ids(&all).or_exit(Exit::Storage)?;
     let mut order: Vec<u32> = (0..all.num_rows() as u32).collect();
-    // Stable: the jobs of a task stay in their order.
+    // The sort is stable, so that the jobs of a task keep their order.
     order.sort_by_key(|&row| (index.value(row as usize), ids.value(row as usize)));
     take_record_batch(&all, &UInt32Array::from(order)).or_exit(Exit::Failure)
 }

@@ -1,8 +1,8 @@
-//! `powersweep health`: for health checks of containers without a shell.
+//! `powersweep health`: a health check for containers without a shell.
 
 use crate::args::CoordinatorArgs;
 use crate::client;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome, failure};
 use powersweep_proto::v1;
 
 /// Succeeds if the coordinator answers and its storage works.
@@ -13,8 +13,8 @@ pub fn run(args: &CoordinatorArgs) -> Outcome {
         let request = v1::StatusRequest { experiment: String::new(), max_failures: 0 };
         let status = farm.status(request).await.map_err(|status| client::refused(&status))?.into_inner();
         if status.storage_stalled {
-            return Err(Failure::new(Exit::Storage, format!("storage is stalled: {}", status.storage_reason)));
+            return Err(failure!(Storage, "storage stalled: {}", status.storage_reason));
         }
         Ok(Exit::Done)
-    })?
+    })
 }

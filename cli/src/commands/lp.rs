@@ -1,8 +1,8 @@
-//! `powersweep lp`: the linear programs of a manifest's systems, without simulating anything.
+//! `powersweep lp`: the linear programs of a manifest's systems, without a simulation.
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use powersweep_engine::lp::structured::Decomposition;
 use powersweep_engine::lp::{self, Allocation, Capacity, System};
 use powersweep_engine::queues::policies::classes::system::{self, Groups};
@@ -12,38 +12,38 @@ use powersweep_experiments::{Digest, Sweep, TaskSpec};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Format, LpArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::{inputs, screen};
 
-/// Most systems shown; a sweep can have millions.
+/// Maximum number of systems shown; a sweep can have millions.
 const SYSTEMS_MAX: usize = 1000;
 
-/// Most tasks decoded, so that a sweep of any size answers at once.
+/// Maximum number of tasks decoded, so that the command is fast for a sweep of any size.
 const TASKS_MAX: u64 = 1_000_000;
 
-/// A span of time in which a system does not change.
+/// A period in which a system does not change.
 struct Phase {
-    /// Its first instant (s).
+    /// Start of the period (s).
     at_s: f64,
     system: System,
     capacity: Capacity,
 }
 
-/// One system with its requested capacities.
+/// One system with the capacities to allocate for.
 struct Found {
     task: TaskSpec,
     groups: Groups,
-    /// The phase of the start, and one for each change of arrivals or servers.
+    /// The phase from the start, and one for each change of arrivals or servers.
     phases: Vec<Phase>,
-    /// Capacities c, one per phase, with the label of the policy that uses them; midpoint and lambda* if no policy
-    /// does.
+    /// Capacities c, one for each phase, with the label of the policy that uses them; lambda* and midpoint without such
+    /// a policy.
     targets: Vec<(String, Vec<f64>)>,
 }
 
 /// Prints lambda*, theta*, delta* and loads of every system of a manifest, or of one task.
 pub fn run(args: &LpArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    // Systems of rates have no logs, so the digests are arbitrary and never shown.
+    // These systems read no logs: the digests are arbitrary and never shown.
     let digests = manifest.logs().into_iter().map(|needed| {
         let digest = Digest::of(needed.log.as_bytes());
         (needed.log, digest)
@@ -51,9 +51,9 @@ pub fn run(args: &LpArgs) -> Outcome {
     let sweep = inputs::sweep(&manifest, &digests.collect())?;
     let found = systems(&sweep, args.index)?;
     if found.is_empty() {
-        let what = "no task has a system with a rate for each class: choose source = \"poisson-classes\" and machine = \
+        let reason = "no task has a system with a rate for each class: choose source = \"poisson-classes\" and machine = \
                     \"rate-matrix\" or \"structured\"";
-        return Err(Failure::new(Exit::Usage, format!("{}: {what}", args.manifest)));
+        return Err(failure!(Usage, "{}: {reason}", args.manifest));
     }
     match args.format {
         Format::Json => {
@@ -67,18 +67,18 @@ pub fn run(args: &LpArgs) -> Outcome {
     }
 }
 
-/// The different systems of a sweep in order of their first task.
+/// The distinct systems of a sweep, in the order of their first tasks.
 fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
     let mut found: Vec<Found> = Vec::new();
     let mut next = index.or_else(|| sweep.next_included(0));
     for _ in 0..TASKS_MAX {
         let Some(at) = next else { break };
-        let task = sweep.task(at).ok_or_else(|| Failure::new(Exit::Usage, format!("the sweep has no task {at}")))?;
+        let task = inputs::task(sweep, at)?;
         next = if index.is_some() { None } else { sweep.next_included(at + 1) };
         if !system::describes(&task.sim) {
             continue;
         }
-        let systems = classes::systems(&task.sim).map_err(|problem| Failure::new(Exit::Usage, problem))?;
+        let systems = classes::systems(&task.sim).map_err(|problem| failure!(Usage, "{problem}"))?;
         let place = match found.iter().position(|known| known.is_of(&systems)) {
             Some(place) => place,
             None if found.len() == SYSTEMS_MAX => break,
@@ -87,7 +87,7 @@ fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
                 found.len() - 1
             }
         };
-        found[place].ask(&task.policy, &task.sim);
+        found[place].add_targets(&task.policy, &task.sim);
     }
     for found in &mut found {
         if found.targets.is_empty() {
@@ -103,7 +103,7 @@ fn systems(sweep: &Sweep, index: Option<u64>) -> Result<Vec<Found>, Failure> {
 impl Found {
     fn new(task: TaskSpec, systems: Vec<(f64, System)>) -> Result<Found, Failure> {
         let groups = Groups::of(task.sim.choice(Role::Platform), systems[0].1.classes());
-        let groups = groups.map_err(|problem| Failure::new(Exit::Usage, problem))?;
+        let groups = groups.map_err(|problem| failure!(Usage, "{problem}"))?;
         let phase = |(at_s, system)| {
             let capacity = lp::capacity(&system).or_exit(Exit::Failure)?;
             Ok(Phase { at_s, system, capacity })
@@ -112,7 +112,7 @@ impl Found {
         Ok(Found { task, groups, phases, targets: Vec::new() })
     }
 
-    /// Whether these are the systems of its phases.
+    /// Whether the phases have these systems.
     fn is_of(&self, systems: &[(f64, System)]) -> bool {
         self.phases
             .iter()
@@ -124,8 +124,8 @@ impl Found {
         self.phases.iter().map(|phase| phase.capacity.lambda)
     }
 
-    /// Adds the capacities that a policy of linear programs uses.
-    fn ask(&mut self, label: &str, spec: &SimSpec) {
+    /// Adds the capacities that the policy uses, if it solves linear programs.
+    fn add_targets(&mut self, label: &str, spec: &SimSpec) {
         let policy = spec.choice(Role::Policy);
         if *policy.component() == lpas::COMPONENT {
             let targets: Vec<f64> = self.lambdas().map(|lambda| lpas::target(policy, lambda)).collect();
@@ -135,19 +135,19 @@ impl Found {
         }
     }
 
-    /// The allocations of a phase, by number, with their labels.
+    /// The allocations of a phase, with their labels.
     fn allocations(&self, phase: usize) -> Result<Vec<(&str, Allocation)>, Failure> {
         let Phase { system, capacity, .. } = &self.phases[phase];
         let solved = |target| lp::allocation(system, capacity, target).or_exit(Exit::Failure);
         self.targets.iter().map(|(label, targets)| Ok((label.as_str(), solved(targets[phase])?))).collect()
     }
 
-    /// Values by server as rows of classes with one value per group: servers of a group are equal and share evenly.
+    /// Values of servers as one row for each class, with one value for each group of equal servers, which share evenly.
     fn by_group(&self, values: &[f64]) -> Vec<Vec<f64>> {
         self.groups.of_firsts(values).chunks(self.groups.servers.len()).map(<[f64]>::to_vec).collect()
     }
 
-    /// The start, with the later phases as its `changes`.
+    /// The first phase, with the later phases in `changes`.
     fn json(&self) -> Result<Json, Failure> {
         let changes = (1..self.phases.len()).map(|phase| self.phase_json(phase)).collect::<Result<Vec<_>, _>>()?;
         let svd = self.decomposition();
@@ -212,10 +212,9 @@ impl Found {
         Ok(())
     }
 
-    /// A matrix of shares with the loads below it.
+    /// A matrix of shares; the last row has the loads.
     fn matrix(&self, name: &str, shares: &[f64]) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
+        let mut table = screen::table();
         let heads = self.groups.servers.iter().zip(1..).map(|(count, group)| match count {
             1 => format!("group {group}"),
             _ => format!("group {group} ({count})"),

@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file for each command.
 
 pub mod adopt;
 pub mod check;

@@ -1,6 +1,6 @@
-//! `powersweep plan`: the tasks that a sweep would run, and why.
+//! `powersweep plan`: the tasks that a sweep would run.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::ContentArrangement;
 use powersweep_coordinator::plan;
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::Location;
@@ -11,16 +11,16 @@ use serde_json::{Value as Json, json};
 
 use super::submit;
 use crate::args::{Format, PlanArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Outcome, failure};
 use crate::{client, inputs, results_table, screen, stored};
 
-/// Values of an axis shown in a row.
+/// Maximum number of values shown for an axis.
 const VALUES_SHOWN: usize = 12;
 
-/// Shows the plan of a manifest, or of one task.
+/// Shows the plan of a manifest, or explains one task.
 pub fn run(args: &PlanArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let digests = inputs::digests(&manifest, &inputs::library(&args.logs))?;
+    let digests = inputs::digests(&manifest, &inputs::library(&args.logs), None)?;
     let sweep = inputs::sweep(&manifest, &digests)?;
     if args.coordinator.coordinator.is_some() && args.index.is_none() {
         let address = client::address(&args.coordinator)?;
@@ -28,21 +28,21 @@ pub fn run(args: &PlanArgs) -> Outcome {
             let mut farm = client::connect(&address).await?;
             let request = v1::SubmitRequest { dry_run: true, ..client::submission(&manifest, &digests) };
             Ok(farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner())
-        })??;
-        return overview(&sweep, &reply, None, args.format);
+        })?;
+        return overview(&sweep, &reply, None, args);
     }
-    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
-    let (loaded, live, lost) = client::block_on(async {
-        let live = stored::owner_endpoint(&location).await?.is_some();
+    let location = args.data.location()?;
+    let (loaded, served, lost) = client::block_on(async {
+        let served = stored::owner_endpoint(&location).await?.is_some();
         let loaded = stored::read(&location).await?;
         let known = loaded.experiments.iter().any(|record| record.name == manifest.name());
         let lost = !known && location.path().is_none_or(|path| path.exists());
         let lost = lost && !results_table::is_empty(&location, manifest.name()).await?;
-        Ok((loaded, live, lost))
-    })??;
+        Ok((loaded, served, lost))
+    })?;
     if lost {
         screen::note(&format!(
-            "powersweep: {location} has rows of {} that no state knows: `powersweep adopt` takes them in first",
+            "powersweep: {location} has rows of {} but no state of it: run `powersweep adopt` first",
             manifest.name()
         ));
     }
@@ -50,20 +50,20 @@ pub fn run(args: &PlanArgs) -> Outcome {
         Some(index) => explain(&sweep, index, &loaded, &location, args.format),
         None => {
             let reply = plan::submission(loaded, &sweep, &digests);
-            let reply = reply.map_err(|reason| Failure::new(Exit::Refused, reason))?;
-            overview(&sweep, &reply, live.then_some(&location), args.format)
+            let reply = reply.map_err(|reason| failure!(Refused, "{reason}"))?;
+            overview(&sweep, &reply, served.then_some(&location), args)
         }
     }
 }
 
-/// `live`: the data, if a coordinator serves it.
-fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: Option<&Location>, format: Format) -> Outcome {
+/// `served`: the data, if a coordinator serves it.
+fn overview(sweep: &Sweep, reply: &v1::SubmitReply, served: Option<&Location>, args: &PlanArgs) -> Outcome {
     let axes = sweep.axes();
-    if format == Format::Json {
-        return screen::print_json(&overview_json(sweep, &axes, reply, live.is_some()));
+    if args.format == Format::Json {
+        return screen::print_json(&overview_json(sweep, &axes, reply, served.is_some()));
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = screen::table();
+    table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["section", "axis", "values (tasks)"]);
     for axis in &axes {
         let place =
@@ -75,7 +75,7 @@ fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: Option<&Location>, for
         text.push_str(&format!(": {}", sweep.manifest().description()));
     }
     match axes.is_empty() {
-        true => text.push_str("\n\nno axis: nothing varies\n\n"),
+        true => text.push_str("\n\nno axis has more than one value\n\n"),
         false => text.push_str(&format!("\n\n{table}\n\n")),
     }
     let excluded = sweep.index_count() - sweep.task_count();
@@ -83,11 +83,13 @@ fn overview(sweep: &Sweep, reply: &v1::SubmitReply, live: Option<&Location>, for
         text.push_str(&format!("{} combinations, {excluded} of them excluded\n", sweep.index_count()));
     }
     text.push_str(&submit::describe(reply, true));
-    if let Some(location) = live {
+    if let Some(location) = served {
         let data = quoted(&location.to_string());
-        text.push_str(&format!("\na coordinator is at work on this data: `powersweep status --data {data}`"));
+        text.push_str(&format!(
+            "\na coordinator serves this data: `powersweep status --data {data}` shows its progress"
+        ));
     }
-    text.push_str("\n`powersweep plan --index N` explains one task");
+    text.push_str(&format!("\n`powersweep plan {} --index N` explains one task", quoted(&args.manifest)));
     screen::print(&text)
 }
 
@@ -104,7 +106,7 @@ fn values_text(axis: &AxisSummary) -> String {
     text
 }
 
-fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, live: bool) -> Json {
+fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, served: bool) -> Json {
     let axes: Vec<Json> = axes
         .iter()
         .map(|axis| {
@@ -118,25 +120,17 @@ fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, l
         reply.lacking.iter().map(|gap| (gap.table.clone(), json!(gap.tasks))).collect();
     json!({ "experiment": reply.experiment, "generation": reply.generation, "indices": sweep.index_count(),
             "tasks": reply.tasks, "done": reply.done, "to_run": reply.to_run, "failed": reply.failed,
-            "extra": reply.extra, "lacking": lacking, "coordinator_at_work": live, "axes": axes })
+            "extra": reply.extra, "lacking": lacking, "coordinator_at_work": served, "axes": axes })
 }
 
 fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, format: Format) -> Outcome {
-    let Some(task) = sweep.task(index) else {
-        let why = if index < sweep.index_count() {
-            "an [[exclude]] or zip of the manifest leaves this combination out, so it would not run".to_owned()
-        } else {
-            format!("indices end at {}", sweep.index_count().saturating_sub(1))
-        };
-        return Err(Failure::new(Exit::Usage, format!("{} has no task {index}: {why}", sweep.manifest().name())));
-    };
+    let task = inputs::task(sweep, index)?;
     let state = plan::task_state(loaded, &task);
     let (verdict, reason) = verdict(&state, location);
     if format == Format::Json {
         return screen::print_json(&task_json(&task, verdict, &reason));
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.add_row(["task", &index.to_string()]);
     table.add_row(["task_id", &task.task_id.to_string()]);
     for (name, label) in [("workload", &task.workload), ("platform", &task.platform), ("policy", &task.policy)] {
@@ -158,8 +152,8 @@ fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, form
 fn verdict(state: &plan::TaskState, location: &Location) -> (&'static str, String) {
     match state {
         plan::TaskState::NewExperiment => ("would run", format!("this experiment has no results in {location} yet")),
-        plan::TaskState::New => ("would run", "the manifest that was run last did not have it".to_owned()),
-        plan::TaskState::Missing => ("would run", "it has no row yet".to_owned()),
+        plan::TaskState::New => ("would run", "the last manifest that was run did not have this task".to_owned()),
+        plan::TaskState::Missing => ("would run", "its row is missing".to_owned()),
         plan::TaskState::Done => ("would not run", format!("its row is in {location}")),
         plan::TaskState::Failed(failure) if failure.quarantined => {
             ("would not run", format!("it failed {}, last: {}", times(failure.attempts), failure.message))

@@ -1,24 +1,28 @@
-//! `powersweep policies`: the list of components, as a table or JSON.
+//! `powersweep policies`: the components.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use std::collections::BTreeSet;
+
+use comfy_table::ContentArrangement;
 use powersweep_engine::components;
-use powersweep_engine::spec::{Component, Default, Param, Role};
+use powersweep_engine::spec::{Component, Default, Param, Role, Section};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Format, PoliciesArgs};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Outcome, failure};
 use crate::screen;
 
-/// Lists every component, or the named one with its parameters in full.
+/// Lists every component, or those of one name.
 pub fn run(args: &PoliciesArgs) -> Outcome {
     let chosen: Vec<&Component> = match &args.name {
         None => components::COMPONENTS.to_vec(),
         Some(name) => components::COMPONENTS.iter().copied().filter(|e| e.name == *name).collect(),
     };
     if chosen.is_empty() {
-        let names: Vec<&str> = components::COMPONENTS.iter().map(|e| e.name).collect();
+        // Several roles have a component `none`.
+        let names: BTreeSet<&str> = components::COMPONENTS.iter().map(|e| e.name).collect();
+        let names: Vec<&str> = names.into_iter().collect();
         let name = args.name.as_deref().unwrap_or_default();
-        return Err(Failure::new(Exit::Usage, screen::unknown("component", name, &names)));
+        return Err(failure!(Usage, "{}", screen::unknown("component", name, &names)));
     }
     match args.format {
         Format::Json => screen::print_json(&Json::Array(chosen.iter().map(|e| component_json(e)).collect())),
@@ -31,15 +35,11 @@ fn component_text(component: &Component) -> String {
     let source = if component.source.is_empty() { String::new() } else { format!("  Source: {}.\n", component.source) };
     let mut text = format!("{} = \"{}\"{default}\n  {}\n{source}", component.role.key(), component.name, component.doc);
     if !component.params.is_empty() {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        let mut table = screen::table();
+        table.set_content_arrangement(ContentArrangement::Dynamic);
         for param in component.params {
-            table.add_row([
-                format!("  {}", param.name),
-                default_text(param),
-                param.expectation(),
-                param.doc.to_owned(),
-            ]);
+            let name = format!("  {}", param.name);
+            table.add_row([name, default_text(param), param.expectation(), param.doc.to_owned()]);
         }
         text.push_str(&format!("{table}\n"));
     }
@@ -51,6 +51,16 @@ fn default_text(param: &Param) -> String {
         Default::Unset => "not set".to_owned(),
         Default::Required => "required".to_owned(),
         other => other.value().map(|v| v.to_string()).unwrap_or_default(),
+    }
+}
+
+/// The section of a manifest in which a component is chosen.
+fn section(role: Role) -> &'static str {
+    match role.section() {
+        Section::Workloads => "workloads",
+        Section::Platforms => "platforms",
+        Section::Policies => "policies",
+        Section::Statistics => "statistics",
     }
 }
 
@@ -77,6 +87,6 @@ fn component_json(component: &Component) -> Json {
         "source": component.source,
         "doc": component.doc,
         "params": params,
-        "section": match component.role { Role::Source | Role::Rules => "workloads", Role::Platform | Role::Power => "platforms", Role::Statistics => "statistics", _ => "policies" },
+        "section": section(component.role),
     })
 }

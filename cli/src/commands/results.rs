@@ -1,35 +1,36 @@
-//! `powersweep results`: the rows of an experiment, those in no part yet included.
+//! `powersweep results`: the rows of an experiment, including unpublished rows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use comfy_table::{Table as Shown, presets};
 use powersweep_coordinator::records::Table;
-use powersweep_coordinator::store::Location;
 use powersweep_results::tasks;
-use serde_json::Value as Json;
 
 use crate::args::{ResultsArgs, RowFormat};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::reading::{Reading, narrowed, relaxed, schema_of};
 use crate::writing::{Encoding, Writing};
 use crate::{client, results_table, rows, screen};
 
-/// Columns shown of tables other than `tasks` where none are chosen.
+/// Columns of tables other than `tasks` that are shown by default.
 const SHOWN: &[(Table, &[&str])] = &[
     (Table::Failures, &["task_index", "task_id", "attempt", "worker", "failed_at", "failure_kind", "message"]),
     (Table::Jobs, &["task_index", "job_id", "submit_s", "start_s", "finish_s", "wait_s", "run_s", "procs", "energy_j"]),
     (Table::Series, &["task_index", "series", "level", "x", "value"]),
 ];
 
-/// Shows the first rows, or writes all of them.
+/// Shows the first rows, or writes all rows.
 pub fn run(args: &ResultsArgs) -> Outcome {
-    let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
-    let table = args.table.table();
+    let location = args.data.location()?;
+    let table = args.table;
     let all = relaxed(&schema_of(table));
-    let chosen = chosen(&all, &args.columns, table)?;
+    let default = SHOWN.iter().find(|(shown, _)| *shown == table && args.format == RowFormat::Table);
+    let names = match args.columns.is_empty() {
+        true => default.map_or(Vec::new(), |(_, names)| names.to_vec()),
+        false => args.columns.iter().map(|name| name.trim()).collect(),
+    };
+    let chosen = chosen(&all, &names, table)?;
     let encoding = match args.format {
         RowFormat::Table => None,
         RowFormat::Csv => Some(Encoding::Csv),
@@ -38,13 +39,13 @@ pub fn run(args: &ResultsArgs) -> Outcome {
         RowFormat::Arrow => Some(Encoding::Arrow),
     };
     if encoding.is_none() && args.output.is_some() {
-        return Err(Failure::new(Exit::Usage, "--output needs --format csv, json, parquet or arrow"));
+        return Err(failure!(Usage, "--output needs --format csv, json, parquet or arrow"));
     }
     client::block_on(async {
         let reading = Reading::open(&location, &args.experiment, table).await?;
         if reading.is_without_state() {
             screen::note(&format!(
-                "powersweep: {location} has no state of {}: only rows in parts are seen; `powersweep adopt` rebuilds it",
+                "powersweep: {location} has no state of {}: only published rows are read; `powersweep adopt` rebuilds the state",
                 args.experiment
             ));
         }
@@ -58,31 +59,31 @@ pub fn run(args: &ResultsArgs) -> Outcome {
                 Ok(Exit::Done)
             }
         }
-    })?
+    })
 }
 
-/// The columns asked for, in their order; `None` if none were.
-fn chosen(all: &SchemaRef, columns: &[String], table: Table) -> Result<Option<SchemaRef>, Failure> {
-    if columns.is_empty() {
+/// The columns of these names, in this order; `None` without names.
+fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<SchemaRef>, Failure> {
+    if names.is_empty() {
         return Ok(None);
     }
     let known: Vec<&str> = all.fields().iter().map(|field| field.name().as_str()).collect();
     let mut seen = BTreeSet::new();
     let mut fields = Vec::new();
-    for name in columns.iter().map(|name| name.trim()) {
+    for &name in names {
         let Some((_, field)) = all.column_with_name(name) else {
             let near = screen::nearest(name, &known);
             let hint = match near.is_empty() {
                 _ if tasks::schema().column_with_name(name).is_some() => {
-                    "`tasks` has it: join on `task_id`, as `powersweep export --wide` does".to_owned()
+                    "`tasks` has it: join the tables on `task_id`, or use `powersweep export --wide`".to_owned()
                 }
                 false => format!("did you mean {}?", near.join(" or ")),
                 true => format!("`powersweep columns {table}` lists them"),
             };
-            return Err(Failure::new(Exit::Usage, format!("{table} has no column `{name}`; {hint}")));
+            return Err(failure!(Usage, "{table} has no column `{name}`; {hint}"));
         };
         if !seen.insert(name) {
-            return Err(Failure::new(Exit::Usage, format!("--columns names `{name}` twice")));
+            return Err(failure!(Usage, "--columns names `{name}` twice"));
         }
         fields.push(field.clone());
     }
@@ -90,8 +91,7 @@ fn chosen(all: &SchemaRef, columns: &[String], table: Table) -> Result<Option<Sc
 }
 
 async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, args: &ResultsArgs) -> Outcome {
-    let table = args.table.table();
-    if chosen.is_none() && table == Table::Tasks {
+    let Some(schema) = chosen else {
         let (mut found, mut read) = (Vec::new(), 0);
         let schema = narrowed(all, &results_table::wanted());
         reading
@@ -103,15 +103,8 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
             .await?;
         let text = results_table::table(found, args.rows);
         return screen::print(text.as_deref().unwrap_or("no rows yet"));
-    }
-    let default = SHOWN.iter().find(|(t, _)| *t == table).map_or(&[][..], |(_, columns)| columns);
-    let schema = chosen.unwrap_or_else(|| {
-        Arc::new(Schema::new(
-            default.iter().filter_map(|c| all.column_with_name(c)).map(|(_, f)| f.clone()).collect::<Vec<_>>(),
-        ))
-    });
-    let mut text = Shown::new();
-    text.load_style(presets::NOTHING);
+    };
+    let mut text = screen::table();
     text.set_header(schema.fields().iter().map(|field| field.name().clone()));
     let (mut count, mut more) = (0, false);
     reading
@@ -122,7 +115,7 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
                     return Ok(false);
                 }
                 count += 1;
-                text.add_row(cells(&batch, row));
+                text.add_row(rows::cells(&batch, row).map(|(_, value)| rows::text(&value)));
             }
             Ok(true)
         })
@@ -130,10 +123,6 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
     match (count, more) {
         (0, false) => screen::print("no rows yet"),
         (_, false) => screen::print(&text.to_string()),
-        (_, true) => screen::print(&format!("{text}\n… and more: --rows, or --format csv for all")),
+        (_, true) => screen::print(&format!("{text}\n… and more rows: --rows N shows more, --format csv writes all")),
     }
-}
-
-fn cells(batch: &RecordBatch, row: usize) -> Vec<String> {
-    rows::pairs(batch, row).into_iter().map(|(_, value): (String, Json)| rows::text(&value)).collect()
 }

@@ -1,12 +1,11 @@
-//! `powersweep run`: the whole farm in one process, with the same coordinator, worker and protocol as on many machines.
+//! `powersweep run`: coordinator and worker in one process, with the same protocol as on many machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use powersweep_coordinator::store::Location;
-use powersweep_coordinator::{LogSource, Tokens};
+use powersweep_coordinator::LogSource;
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1;
@@ -17,16 +16,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{status, submit, worker};
 use crate::args::RunArgs;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::farm::{FarmOptions, Local, LocalFarm};
 use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
 
-/// Interval of progress checks.
+/// Interval of the status requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
 /// Failures shown at the end.
 const FAILURES_SHOWN: u32 = 10;
 
-/// Runs a sweep to its end.
+/// Runs a sweep until every task has its row.
 pub fn run(args: &RunArgs) -> Outcome {
     to_its_end(args).map(|_| Exit::Done)
 }
@@ -34,26 +33,31 @@ pub fn run(args: &RunArgs) -> Outcome {
 /// Runs a sweep until every task has its row, and returns the sweep.
 pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     if !args.listen.ip().is_loopback() {
-        let message = format!(
-            "{} is open to other machines, and `run` has no tokens: use `powersweep serve` for them",
+        return Err(failure!(
+            Usage,
+            "{} is open to other machines, but `run` has no tokens: use `powersweep serve` instead",
             args.listen
-        );
-        return Err(Failure::new(Exit::Usage, message));
+        ));
     }
     let began = Instant::now();
     let manifest = inputs::manifest(&args.manifest)?;
-    let library = inputs::library(&args.logs);
+    let library = inputs::library(&args.local.logs);
     let reading = Instant::now();
-    let memory = args.memory.workload_memory;
+    let memory = args.local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
-    let digests = inputs::digests_and_logs(&manifest, &library, &logs)?;
+    let digests = inputs::digests(&manifest, &library, Some(&logs))?;
     let reading_s = reading.elapsed().as_secs_f64();
     let sweep = inputs::sweep(&manifest, &digests)?;
     let source = LogFiles { manifest: manifest.clone(), digests: digests.clone(), library };
-    let local = Local { experiment: manifest.name().to_owned(), logs: Arc::new(source) };
+    let options = FarmOptions {
+        listen: args.listen,
+        take_over: args.take_over,
+        local: Some(Local { experiment: manifest.name().to_owned(), logs: Arc::new(source) }),
+        ..FarmOptions::on_loopback(&args.local.data.data)
+    };
     client::block_on(async {
         let stop = interrupt::token();
-        let farm = match LocalFarm::start(farm_options(args, local), &stop).await {
+        let farm = match LocalFarm::start(options, &stop).await {
             Ok(farm) => farm,
             Err(failure) => return Err(offer_submit(failure, args).await),
         };
@@ -64,10 +68,10 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
             Err(failure) => Err(failure),
         };
         run.end(args, &manifest, ended).await.map(|()| sweep)
-    })?
+    })
 }
 
-/// The logs of a manifest, for workers of other machines that ask this coordinator.
+/// The logs of a manifest, for more workers that connect to this coordinator.
 struct LogFiles {
     manifest: Manifest,
     digests: BTreeMap<String, Digest>,
@@ -90,28 +94,16 @@ impl LogSource for LogFiles {
     }
 }
 
-fn farm_options(args: &RunArgs, local: Local) -> FarmOptions {
-    FarmOptions {
-        data: args.data.data.clone(),
-        listen: args.listen,
-        tokens: Tokens::default(),
-        tls: None,
-        insecure: false,
-        take_over: args.take_over,
-        local: Some(local),
-    }
-}
-
-/// Adds the command that submits the manifest to a live owner.
+/// Adds the command that submits the manifest to the running coordinator.
 async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
     if failure.exit == Exit::Owned
-        && let Ok(location) = Location::parse(&args.data.data)
+        && let Ok(location) = args.local.data.location()
         && let Ok(Some(endpoint)) = stored::owner_endpoint(&location).await
     {
         let manifest = quoted(&args.manifest);
         failure
             .message
-            .push_str(&format!("\nto hand it this sweep: powersweep submit {manifest} --coordinator {endpoint}"));
+            .push_str(&format!("\nto run this sweep there: powersweep submit {manifest} --coordinator {endpoint}"));
     }
     failure
 }
@@ -124,11 +116,11 @@ struct Run {
     reading_s: f64,
 }
 
-/// Stuck threads that `run` leaves behind before it gives up: each takes a core.
+/// Maximum number of stuck threads: each occupies a core.
 const STUCK_TASKS_MAX: usize = 16;
 
-/// Runs a worker. A task that ignores its deadline ends the worker, and another worker starts beside the stuck thread:
-/// the sweep has no other process to continue in, and the thread ends with this process.
+/// Runs a worker. A task that ignores its deadline ends the worker; another worker then starts beside the stuck thread,
+/// which ends with this process.
 async fn working(options: WorkerOptions, stop: CancellationToken) -> Result<WorkerReport, WorkerError> {
     let mut stuck = 0;
     loop {
@@ -137,15 +129,8 @@ async fn working(options: WorkerOptions, stop: CancellationToken) -> Result<Work
         if report.stuck_tasks == 0 || stop.is_cancelled() || stuck > STUCK_TASKS_MAX {
             return Ok(report);
         }
-        tracing::warn!("a task ignores its deadline: its thread is left behind, another worker takes over");
+        tracing::warn!("a task ignores its deadline: its thread stays stuck, and another worker starts");
     }
-}
-
-/// How following a sweep ended.
-enum Ended {
-    Finished(Box<v1::ExperimentStatus>),
-    Interrupted,
-    Lost,
 }
 
 impl Run {
@@ -160,78 +145,95 @@ impl Run {
         let request = v1::SubmitRequest { restart: args.restart, ..client::submission(manifest, digests) };
         let mut reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
         if reply.state() == v1::ExperimentState::Paused {
-            // `run` means that it shall continue; no other coordinator served this data.
+            // `run` also resumes a paused experiment: no other coordinator serves this data.
             let resume = v1::control_request::Action::Resume(v1::Resume {});
             let resume = v1::ControlRequest { experiment: reply.experiment.clone(), action: Some(resume) };
             let resumed = self.farm.handle().requests().control(resume).await;
             reply.state = resumed.map_err(|status| client::refused(&status))?.state;
         }
-        if !args.quiet {
+        if !args.local.quiet {
             screen::note(&submit::describe(&reply, false));
         }
         let endpoint = format!("http://{}", self.farm.handle().local_addr());
-        let slots = worker::slots_or_all(args.slots);
-        let mut options = WorkerOptions::new(endpoint, slots, format!("local-{}", std::process::id()));
-        options.search_path = args.logs.traces.clone();
+        let name = format!("local-{}", std::process::id());
+        let mut options = WorkerOptions::new(endpoint, args.local.slots.count(), name);
+        options.search_path = args.local.logs.traces.clone();
         options.parsed = Some(logs);
         let stop = CancellationToken::new();
         self.worker = Some((tokio::spawn(working(options, stop.clone())), stop));
         Ok(())
     }
 
-    /// Shows the progress until no task is left to run.
-    async fn follow(&mut self, args: &RunArgs, experiment: &str, stop: &CancellationToken) -> Result<Ended, Failure> {
-        let bar = progress_bar(args.quiet);
+    /// Shows the progress until no task is left to run; returns the last status.
+    async fn follow(
+        &mut self,
+        args: &RunArgs,
+        experiment: &str,
+        stop: &CancellationToken,
+    ) -> Result<v1::ExperimentStatus, Failure> {
+        let bar = progress_bar(args.local.quiet);
+        let ended = self.show_progress(&bar, experiment, stop).await;
+        bar.finish_and_clear();
+        ended
+    }
+
+    async fn show_progress(
+        &mut self,
+        bar: &ProgressBar,
+        experiment: &str,
+        stop: &CancellationToken,
+    ) -> Result<v1::ExperimentStatus, Failure> {
         let mut stalled = false;
         let mut paused = false;
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
         loop {
             let reply = self.farm.handle().status(request.clone()).await.map_err(|status| match status.code() {
-                tonic::Code::NotFound => {
-                    Failure::new(Exit::Cancelled, format!("{experiment} was deleted by someone else"))
-                }
+                tonic::Code::NotFound => failure!(Cancelled, "{experiment} was deleted by another command"),
                 _ => client::refused(&status),
             })?;
             let Some(found) = reply.experiments.into_iter().next() else {
-                return Err(Failure::new(
-                    Exit::Failure,
-                    format!("the coordinator lost {experiment}: please report it"),
-                ));
+                return Err(failure!(Failure, "the coordinator lost {experiment}: please report this bug"));
             };
             if reply.storage_stalled != stalled && bar.is_hidden() {
                 screen::note(&match reply.storage_stalled {
-                    true => format!("powersweep: storage stalled, waiting: {}", reply.storage_reason),
+                    true => format!("powersweep: waiting: storage stalled: {}", reply.storage_reason),
                     false => "powersweep: storage works again".to_owned(),
                 });
             }
             stalled = reply.storage_stalled;
-            draw(&bar, &found, reply.storage_stalled.then_some(reply.storage_reason.as_str()));
-            if let Some(failure) = submit::stopped_by_someone(&found) {
-                bar.finish_and_clear();
+            draw(bar, &found, reply.storage_stalled.then_some(reply.storage_reason.as_str()));
+            if let Some(failure) = submit::stopped(&found) {
                 return Err(failure);
             }
             if !std::mem::replace(&mut paused, found.state() == v1::ExperimentState::Paused) && paused {
-                let note = format!("powersweep: waiting: {}; Ctrl-C ends", submit::why_waiting(&found));
+                let note = format!("powersweep: waiting: {}; Ctrl-C ends the wait", submit::why_waiting(&found));
                 bar.suspend(|| screen::note(&note));
             }
             if matches!(found.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
-                bar.finish_and_clear();
-                return Ok(Ended::Finished(Box::new(found)));
+                return Ok(found);
             }
             if let Some((worker, _)) = self.worker.take_if(|(worker, _)| worker.is_finished()) {
-                bar.finish_and_clear();
                 return Err(worker_ended(worker.await));
             }
             tokio::select! {
                 () = tokio::time::sleep(PROGRESS_INTERVAL) => {}
-                () = stop.cancelled() => { bar.finish_and_clear(); return Ok(Ended::Interrupted); }
-                () = self.farm.lost() => { bar.finish_and_clear(); return Ok(Ended::Lost); }
+                () = stop.cancelled() => {
+                    return Err(failure!(Interrupted, "interrupted; finished tasks are kept. Run the same command to continue"));
+                }
+                () = self.farm.lost() => {
+                    return Err(failure!(Fenced, "another coordinator has taken the data over; this run has stopped"));
+                }
             }
         }
     }
 
     /// Ends worker and coordinator, then shows the results.
-    async fn end(self, args: &RunArgs, manifest: &Manifest, ended: Result<Ended, Failure>) -> Result<(), Failure> {
+    async fn end(
+        self,
+        args: &RunArgs,
+        manifest: &Manifest,
+        ended: Result<v1::ExperimentStatus, Failure>,
+    ) -> Result<(), Failure> {
         let Run { farm, worker, .. } = self;
         let location = farm.location.clone();
         let closing_all = async {
@@ -244,39 +246,29 @@ impl Run {
         };
         let closed = farm::explained(closing_all).await;
         let seconds = self.began.elapsed().as_secs_f64();
-        let finished = match ended? {
-            Ended::Finished(mut finished) => {
-                finished.spent.get_or_insert_default().parse_s += self.reading_s;
-                finished
-            }
-            Ended::Interrupted => {
-                closed?;
-                let message = "interrupted; what was finished is kept. Run the same command to go on";
-                return Err(Failure::new(Exit::Interrupted, message));
-            }
-            Ended::Lost => {
-                let message = "another coordinator has taken the data over; this run has stopped";
-                return Err(Failure::new(Exit::Fenced, message));
-            }
+        // An error that ended the sweep comes before one of the end itself.
+        let mut finished = match ended {
+            Err(failure) if failure.exit != Exit::Interrupted => return Err(failure),
+            ended => closed.and(ended)?,
         };
-        closed?;
+        finished.spent.get_or_insert_default().parse_s += self.reading_s;
         if finished.rows_in_parts > 0 && results_table::is_empty(&location, manifest.name()).await? {
-            let message = format!(
-                "the files of {0} are gone from {location}, where its state still counts {1} as done. To compute them \
-                 again, give the experiment a new name or choose another place with --data",
+            return Err(failure!(
+                Storage,
+                "the files of {0} are missing in {location}, whose state counts {1} as done. To run these tasks again, \
+                 give the experiment a new name, or choose another place with --data",
                 finished.name,
-                screen::count(finished.rows_in_parts, "task"),
-            );
-            return Err(Failure::new(Exit::Storage, message));
+                screen::count(finished.rows_in_parts, "task")
+            ));
         }
         if let Some(table) = results_table::show(&location, manifest.name(), args.show).await? {
             screen::print(&format!("{table}\n"))?;
         }
-        if !args.quiet {
+        if !args.local.quiet {
             screen::note(&closing(&finished, seconds, &location.to_string(), args));
         }
         if finished.failed + finished.quarantined > 0 {
-            return Err(Failure::new(Exit::TasksFailed, status::failures_text(&finished)));
+            return Err(failure!(TasksFailed, "{}", status::failures_text(&finished)));
         }
         Ok(())
     }
@@ -284,9 +276,9 @@ impl Run {
 
 fn worker_ended(result: Result<Result<WorkerReport, WorkerError>, tokio::task::JoinError>) -> Failure {
     match result {
-        Ok(Ok(report)) => Failure::new(Exit::Failure, format!("the worker ended early: {}", report.reason)),
+        Ok(Ok(report)) => failure!(Failure, "the worker ended early: {}", report.reason),
         Ok(Err(error)) => Failure::new(worker::exit_of(&error), error.to_string()),
-        Err(error) => Failure::new(Exit::Failure, format!("the worker ended early: {error}")),
+        Err(error) => failure!(Failure, "the worker ended early: {error}"),
     }
 }
 
@@ -311,7 +303,7 @@ fn draw(bar: &ProgressBar, found: &v1::ExperimentStatus, stalled: Option<&str>) 
     bar.set_message(message);
 }
 
-/// The summary: done tasks, times, the place of the rows, next commands.
+/// The summary: done tasks, times, the place of the rows; after the quickstart also the next commands.
 fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, args: &RunArgs) -> String {
     let spent = finished.spent.unwrap_or_default();
     let folder = format!("{data}/{}/tasks", finished.name);
@@ -327,10 +319,10 @@ fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, args: &Run
     );
     if args.manifest == "quickstart" {
         text.push_str(&format!(
-            "\n\nNext:\n  duckdb -c \"FROM '{folder}/*.parquet'\"      query the rows; `powersweep columns` explains them\n  \
-             powersweep trace info LOG.swf.gz     look at a real log\n  \
-             powersweep run etinski2010           a paper's sweep (POWERSWEEP_TRACES: folder of the logs)\n  \
-             powersweep serve, then powersweep worker on each machine"
+            "\n\nNext:\n  duckdb -c \"FROM '{folder}/*.parquet'\"      query the rows; `powersweep columns` explains the columns\n  \
+             powersweep trace info LOG.swf.gz     show facts about a real log\n  \
+             powersweep run etinski2010           run a paper's sweep (set POWERSWEEP_TRACES to the folder of its logs)\n  \
+             powersweep serve                     start a coordinator; then `powersweep worker` on each machine"
         ));
     }
     text

@@ -1,13 +1,13 @@
-//! `powersweep serve`: a coordinator until it is interrupted.
+//! `powersweep serve`: a coordinator.
 
 use powersweep_coordinator::{Tls, Tokens};
 
 use crate::args::ServeArgs;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, farm, inputs, interrupt, screen};
 
-/// Serves until it is interrupted or loses the data.
+/// Serves until it is interrupted or another coordinator takes the data over.
 pub fn run(args: &ServeArgs) -> Outcome {
     allow_many_connections();
     let token = inputs::token(args.token_file.as_deref())?;
@@ -30,7 +30,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
         let address = farm.handle().local_addr();
         screen::note(&format!(
-            "powersweep: serving {} at {address}; next: powersweep worker --coordinator {scheme}://{address}",
+            "powersweep: serving {} at {address}; to start a worker: powersweep worker --coordinator {scheme}://{address}",
             farm.location
         ));
         let lost = tokio::select! {
@@ -39,14 +39,13 @@ pub fn run(args: &ServeArgs) -> Outcome {
         };
         let ended = farm::explained(farm.end()).await;
         if lost {
-            let message = "another coordinator has taken the data over; this one has stopped";
-            return Err(Failure::new(Exit::Fenced, message));
+            return Err(failure!(Fenced, "another coordinator has taken the data over; this one has stopped"));
         }
         ended.map(|()| Exit::Done)
-    })?
+    })
 }
 
-/// Each worker is an open file. Most systems allow 1,024 unless a program raises its limit to the maximum.
+/// Each connection is an open file. Most systems allow 1,024 open files unless a program raises its limit.
 fn allow_many_connections() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

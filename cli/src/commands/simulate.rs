@@ -1,4 +1,4 @@
-//! `powersweep simulate`: one task, from flags or from a manifest, here and now. Nothing is stored.
+//! `powersweep simulate`: one task, from options or from a manifest, in this process. Nothing is stored.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,27 +6,26 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
-use comfy_table::{Table, presets};
 use powersweep_engine::components;
 use powersweep_engine::spec::{Param, Type};
 use powersweep_engine::workload::{self, LogFormat, Workload};
 use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value};
 use powersweep_experiments::{TaskSpec, identity};
 use powersweep_results::identity::{Micros, RunFacts};
-use powersweep_results::{jobs, part, series, tasks};
+use powersweep_results::{jobs, series, tasks};
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
 use crate::args::{Format, SimulateArgs};
 use crate::commands::worker;
-use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::writing::{self, Encoding, Writing};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::writing::{Encoding, Writing};
 use crate::{inputs, rows, screen};
 
-/// Most memory of one workload's jobs (bytes): beyond it a parameter is a slip of the pen.
+/// Maximum memory of one workload's jobs (bytes). A parameter that needs more is a typing error.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
 
-/// Simulates and prints the row.
+/// Simulates the task and prints its row.
 pub fn run(args: &SimulateArgs) -> Outcome {
     let library = inputs::library(&args.logs);
     let mut timing = RunFacts {
@@ -39,8 +38,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     };
     let (task, workload) = prepare(args, &library, &mut timing)?;
     let limits = worker::limits(&args.limits);
-    let failure = |message: String| Failure::new(Exit::Failure, message);
-    let max_bytes = limits.bytes_left(&workload).map_err(failure)?;
+    let max_bytes = limits.bytes_left(&workload).map_err(|reason| failure!(Failure, "{reason}"))?;
     let started = Instant::now();
     let within = Limits {
         max_events: limits.max_events.unwrap_or(u64::MAX),
@@ -80,7 +78,11 @@ pub fn run(args: &SimulateArgs) -> Outcome {
 
 fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Result<(TaskSpec, Workload), Failure> {
     let mut task = match (&args.manifest, args.index) {
-        (Some(name), Some(index)) => task_of_manifest(name, index, library)?,
+        (Some(name), Some(index)) => {
+            let manifest = inputs::manifest(name)?;
+            let digests = inputs::digests(&manifest, library, None)?;
+            inputs::task(&inputs::sweep(&manifest, &digests)?, index)?
+        }
         _ => TaskSpec {
             experiment: Arc::from("simulate"),
             index: 0,
@@ -99,7 +101,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
     }
     let problems: Vec<String> = missing(&task.sim).chain(task.sim.problems()).collect();
     if !problems.is_empty() {
-        return Err(Failure::new(Exit::Usage, problems.join("\n")));
+        return Err(failure!(Usage, "{}", problems.join("\n")));
     }
     let started = Instant::now();
     let source = task.sim.choice(Role::Source);
@@ -107,7 +109,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
         None => None,
         Some(name) => {
             let sha256 = source.opt_text("log_sha256").map(str::parse).transpose();
-            let sha256 = sha256.map_err(|error| Failure::new(Exit::Usage, format!("log_sha256: {error}")))?;
+            let sha256 = sha256.map_err(|error| failure!(Usage, "log_sha256: {error}"))?;
             let bytes = inputs::log(library, name, sha256)?;
             task.digest = Some(bytes.digest);
             task.log = Some(Arc::from(name));
@@ -115,35 +117,21 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
         }
     };
     task.task_id = identity::task_id(&task.sim, task.digest);
-    // What a generator cannot make is a matter of its parameters.
+    // A generator fails because of its parameters.
     let exit = if log.is_some() { Exit::Workload } else { Exit::Usage };
     let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_exit(exit)?;
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok((task, workload))
 }
 
-fn task_of_manifest(name: &str, index: u64, library: &Library) -> Result<TaskSpec, Failure> {
-    let manifest = inputs::manifest(name)?;
-    let sweep = inputs::sweep(&manifest, &inputs::digests(&manifest, library)?)?;
-    sweep.task(index).ok_or_else(|| {
-        let why = if index >= sweep.index_count() {
-            format!("indices end at {}", sweep.index_count().saturating_sub(1))
-        } else {
-            "the manifest excludes it".to_owned()
-        };
-        Failure::new(Exit::Usage, format!("{name} has no task {index}: {why}"))
-    })
-}
-
 /// Applies `--log` and `--set`: first the components, then the parameters, so that their order does not matter.
 fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut pairs = Vec::new();
     if let Some(log) = &args.log {
         pairs.extend([("source", LogFormat::of_file(log).component.name), ("log", log.as_str())]);
     }
     for setting in &args.set {
-        let pair = setting.split_once('=').ok_or_else(|| usage(format!("--set {setting}: write KEY=VALUE")))?;
+        let pair = setting.split_once('=').ok_or_else(|| failure!(Usage, "--set {setting}: give KEY=VALUE"))?;
         pairs.push((pair.0.trim(), pair.1.trim()));
     }
     let role_of = |key: &str| Role::ALL.into_iter().find(|role| role.key() == key);
@@ -151,7 +139,7 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
         let Some(role) = role_of(key) else { continue };
         let component = components::find(role, name).ok_or_else(|| {
             let names: Vec<&str> = components::of(role).map(|e| e.name).collect();
-            usage(screen::unknown(key, name, &names))
+            failure!(Usage, "{}", screen::unknown(key, name, &names))
         })?;
         if sim.choice(role).component() != component {
             sim.choose(Choice::new(component));
@@ -162,13 +150,13 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
             let param = choice.component().params.iter().find(|p| p.name == *key)?;
             Some((choice.component().role, param))
         });
-        let (role, param) = chosen.ok_or_else(|| usage(unknown_parameter(key)))?;
+        let (role, param) = chosen.ok_or_else(|| failure!(Usage, "{}", unknown_parameter(key)))?;
         sim.choice_mut(role).set(key, value_of(param, text)).or_exit(Exit::Usage)?;
     }
     Ok(())
 }
 
-/// Says to which component a parameter belongs if not to a chosen one, else the nearest name.
+/// Names the component that has this parameter but is not chosen, else similar names.
 fn unknown_parameter(key: &str) -> String {
     let owner = components::COMPONENTS.iter().find(|e| e.params.iter().any(|p| p.name == key));
     match owner {
@@ -196,8 +184,8 @@ fn missing(sim: &SimSpec) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// A value from the command line, read as its parameter's type; what does not fit stays text and is refused with the
-/// expectation by [`Choice::set`].
+/// A value from the command line, parsed as its parameter's type. Unparsable text stays text, which [`Choice::set`]
+/// refuses with the expected type.
 fn value_of(param: &Param, text: &str) -> Value {
     let as_text = || Value::Text(text.to_owned());
     match param.ty {
@@ -213,10 +201,9 @@ fn value_of(param: &Param, text: &str) -> Value {
     }
 }
 
-/// Every column that has a value, one a line.
+/// One line for each column that has a value.
 fn row_text(batch: &RecordBatch) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     for (name, value) in rows::pairs(batch, 0) {
         if !value.is_null() {
             table.add_row([name, rows::text(&value)]);
@@ -225,20 +212,16 @@ fn row_text(batch: &RecordBatch) -> String {
     table.to_string()
 }
 
-/// Writes the rows of an optional table. The file appears whole or not at all.
+/// Writes the rows of an optional table.
 fn write(option: &str, path: &Path, task: &TaskSpec, batch: &RecordBatch) -> Result<(), Failure> {
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("csv") => {
-            let mut out = Writing::begin(Some(path), Encoding::Csv, batch.schema_ref(), &task.experiment)?;
-            out.write(batch)?;
-            out.finish()
+    let encoding = match path.extension().and_then(|e| e.to_str()) {
+        Some("csv") => Encoding::Csv,
+        Some("parquet") => Encoding::Parquet,
+        _ => {
+            return Err(failure!(Usage, "{option} {}: the name must end in .parquet or .csv", path.display()));
         }
-        Some("parquet") => {
-            let experiment = task.experiment.to_string();
-            let footer = part::Footer { experiment, part_id: uuid::Uuid::now_v7(), rows: batch.num_rows() as u64 };
-            let bytes = part::encode(batch.schema_ref(), std::slice::from_ref(batch), &footer);
-            writing::whole_file(path, &bytes.or_exit(Exit::Failure)?)
-        }
-        _ => Err(Failure::new(Exit::Usage, format!("{option} {}: end it in .parquet or .csv", path.display()))),
-    }
+    };
+    let mut out = Writing::begin(Some(path), encoding, batch.schema_ref(), &task.experiment)?;
+    out.write(batch)?;
+    out.finish()
 }

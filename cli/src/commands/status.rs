@@ -3,45 +3,38 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use comfy_table::{Table, presets};
 use powersweep_coordinator::plan;
-use powersweep_coordinator::store::Location;
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
 
 use crate::args::{Format, StatusArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome};
-use crate::{client, interrupt, screen, stored};
+use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::stored::{self, Coordinator};
+use crate::{client, interrupt, screen};
 
-/// Interval of `--watch`.
+/// Refresh interval of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Shows the status from the coordinator at an address, or from the owner of the data folder, or from the stored state.
+/// Shows the status of a running coordinator, else the stored state.
 pub fn run(args: &StatusArgs) -> Outcome {
-    client::block_on(async { if args.watch { watch(args).await } else { show(args, &look(args).await?) } })?
+    client::block_on(async { if args.watch { watch(args).await } else { show(args, &look(args).await?) } })
 }
 
 async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
-    let mut address = client::address(&args.coordinator)?;
     let name = args.experiment.clone().unwrap_or_default();
     let request = v1::StatusRequest { experiment: name.clone(), max_failures: args.failures };
-    if args.coordinator.coordinator.is_none() {
-        let location = Location::parse(&args.data.data).or_exit(Exit::Usage)?;
-        match stored::owner_endpoint(&location).await? {
-            Some(endpoint) => address.url = endpoint,
-            None => {
-                let status = plan::status(stored::read(&location).await?, &request, &location.to_string());
-                if !name.is_empty() && status.experiments.is_empty() {
-                    let message = format!("there is no experiment {name} in {}", status.data);
-                    return Err(Failure::new(Exit::Usage, message));
-                }
-                return Ok(status);
-            }
+    let location = match stored::coordinator(&args.coordinator, &args.data).await? {
+        Coordinator::Running(mut client) => {
+            let status = client.status(request).await.map_err(|status| client::refused(&status))?;
+            return Ok(status.into_inner());
         }
+        Coordinator::None(location) => location,
+    };
+    let status = plan::status(stored::read(&location).await?, &request, &location.to_string());
+    if !name.is_empty() && status.experiments.is_empty() {
+        return Err(failure!(Usage, "there is no experiment {name} in {}", status.data));
     }
-    let mut farm = client::connect(&address).await?;
-    let status = farm.status(request).await.map_err(|status| client::refused(&status))?;
-    Ok(status.into_inner())
+    Ok(status)
 }
 
 fn show(args: &StatusArgs, status: &v1::StatusReply) -> Outcome {
@@ -55,8 +48,8 @@ fn is_json(args: &StatusArgs) -> bool {
     args.json || args.format == Format::Json
 }
 
-/// Refreshes the status: redraws a terminal, and elsewhere writes a line for each change. Continues when a coordinator
-/// does not answer for a moment; ends when its output is closed.
+/// Redraws a terminal; elsewhere writes a line for each change. Continues while a known coordinator does not answer.
+/// Ends when the reader closes the pipe.
 async fn watch(args: &StatusArgs) -> Outcome {
     let stop = interrupt::token();
     let terminal = std::io::stdout().is_terminal() && !is_json(args);
@@ -79,7 +72,7 @@ async fn watch(args: &StatusArgs) -> Outcome {
             Err(failure) => return Err(failure),
         };
         let written = match terminal {
-            // Cursor home, the new text with the rest of each line cleared, then clear the lines below.
+            // Moves the cursor home, clears the end of each line, then the lines below.
             true => screen::write(&format!("\x1b[H{}\x1b[K\n\x1b[J", text.replace('\n', "\x1b[K\n"))),
             false if text != last && !text.is_empty() => screen::write(&format!("{text}\n")),
             false => Ok(true),
@@ -95,7 +88,7 @@ async fn watch(args: &StatusArgs) -> Outcome {
     }
 }
 
-/// One line for each experiment, without values that change at every refresh.
+/// One line for each experiment, without times and speeds, which change at every refresh.
 fn to_lines(status: &v1::StatusReply) -> String {
     let stalled =
         if status.storage_stalled { format!("; storage stalled: {}", status.storage_reason) } else { String::new() };
@@ -116,15 +109,14 @@ fn to_lines(status: &v1::StatusReply) -> String {
 
 fn to_text(status: &v1::StatusReply) -> String {
     let mut text = if status.workers.is_empty() && status.build.is_empty() {
-        format!("no coordinator at work; as stored in {}\n", status.data)
+        format!("no coordinator runs; stored state in {}\n", status.data)
     } else {
         format!("coordinator {}, data {}\n", status.build, status.data)
     };
     if status.storage_stalled {
         text.push_str(&format!("STORAGE STALLED: {}\n", status.storage_reason));
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.set_header(["experiment", "state", "priority", "tasks", "done", "running", "failed", "tasks/s", "ETA"]);
     for e in &status.experiments {
         table.add_row([
@@ -140,14 +132,13 @@ fn to_text(status: &v1::StatusReply) -> String {
         ]);
     }
     match status.experiments.is_empty() {
-        true => text.push_str("no experiment yet: `powersweep run` or `powersweep submit` makes one\n"),
+        true => text.push_str("no experiment yet: `powersweep run` or `powersweep submit` starts one\n"),
         false => text.push_str(&format!("\n{table}\n")),
     }
     for e in status.experiments.iter().filter(|e| !e.reason.is_empty()) {
         text.push_str(&format!("{}: {}\n", e.name, e.reason));
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.set_header(["worker", "slots", "busy", "leased", "done", "seen"]);
     for w in &status.workers {
         table.add_row([
@@ -168,7 +159,7 @@ fn to_text(status: &v1::StatusReply) -> String {
     text.trim_end().to_owned()
 }
 
-/// The failures of an experiment, each with the command that reproduces it; empty if there are none.
+/// The failures of an experiment, each with the command that reproduces it; empty without failures.
 pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
     if experiment.failures.is_empty() {
         return String::new();
@@ -184,7 +175,10 @@ pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
     }
     let more = (experiment.failed + experiment.quarantined).saturating_sub(experiment.failures.len() as u64);
     if more > 0 {
-        text.push_str(&format!("  … and {more} more: failures/*.parquet has them all\n"));
+        text.push_str(&format!(
+            "  … and {more} more: `powersweep results {} --table failures` lists all\n",
+            experiment.name
+        ));
     }
     text
 }

@@ -7,20 +7,20 @@ use powersweep_proto::v1;
 
 use super::status::failures_text;
 use crate::args::SubmitArgs;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::{client, inputs, screen};
 
-/// Interval of `--wait`.
+/// Interval of the status requests of `--wait`.
 const WAIT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Failures shown at the end of `--wait`.
 const FAILURES_SHOWN: u32 = 10;
 
-/// Checks the manifest in this process, then submits it.
+/// Checks the manifest in this process, submits it and uploads its logs.
 pub fn run(args: &SubmitArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library(&args.logs);
-    let digests = inputs::digests(&manifest, &library)?;
+    let digests = inputs::digests(&manifest, &library, None)?;
     inputs::sweep(&manifest, &digests)?;
     let address = client::address(&args.coordinator)?;
     client::block_on(async {
@@ -36,10 +36,10 @@ pub fn run(args: &SubmitArgs) -> Outcome {
         }
         client::upload_missing(&mut farm, &manifest, &digests, &reply.missing_logs, &library).await?;
         if args.wait { wait(&mut farm, &reply.experiment).await } else { Ok(Exit::Done) }
-    })?
+    })
 }
 
-/// The effect of a submit, as text.
+/// The effect of a submit.
 pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
     let verb = if dry_run { "would run" } else { "to run" };
     let mut text = format!(
@@ -56,11 +56,11 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
         text.push_str(&format!("; {} of values that left the manifest kept", screen::count(reply.extra, "row")));
     }
     if !reply.set_aside.is_empty() {
-        let verb = if dry_run { "would become" } else { "is" };
-        text.push_str(&format!("; the experiment of other versions {verb} {}", reply.set_aside));
+        let verb = if dry_run { "would be renamed to" } else { "was renamed to" };
+        text.push_str(&format!("; the experiment of the other versions {verb} {}", reply.set_aside));
     }
     if reply.state() == v1::ExperimentState::Paused {
-        text.push_str(&format!("; it is paused: `powersweep resume {}` goes on", reply.experiment));
+        text.push_str(&format!("; it is paused: `powersweep resume {}` continues it", reply.experiment));
     }
     for gap in &reply.lacking {
         let tasks = if gap.tasks == 1 {
@@ -69,67 +69,66 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
             format!("{} tasks with a row have", gap.tasks)
         };
         text.push_str(&format!(
-            "\n{tasks} nothing in `{}`: they ran before the manifest asked for it. To get them, give the experiment a new \
-             name, or submit it with --restart, which computes everything again",
+            "\n{tasks} no rows in `{}`: they ran before the manifest had this table. To get these rows, give the experiment \
+             a new name: all its tasks run again",
             gap.table
         ));
     }
     text
 }
 
-/// Why waiting makes no sense: someone else stopped the experiment. `None` otherwise.
-pub fn stopped_by_someone(found: &v1::ExperimentStatus) -> Option<Failure> {
+/// The failure of a wait if another command stopped the experiment.
+pub fn stopped(found: &v1::ExperimentStatus) -> Option<Failure> {
     let name = &found.name;
     let message = match found.state() {
         v1::ExperimentState::Cancelled => format!(
-            "{name} was cancelled by someone else; {} done and kept. `powersweep resume {name}` goes on",
+            "{name} was cancelled by another command; {} done and kept. `powersweep resume {name}` continues it",
             screen::count(found.done, "task")
         ),
-        v1::ExperimentState::Leaving => format!("{name} was deleted or set aside by someone else: {}", found.reason),
+        v1::ExperimentState::Leaving => format!("{name} was deleted or renamed by another command: {}", found.reason),
         _ => return None,
     };
-    Some(Failure::new(Exit::Cancelled, message))
+    Some(failure!(Cancelled, "{message}"))
 }
 
 /// Why no task runs; empty if tasks run.
 pub fn why_waiting(found: &v1::ExperimentStatus) -> String {
     match found.state() {
         v1::ExperimentState::Paused => {
-            format!("{0} was paused by someone else; `powersweep resume {0}` goes on", found.name)
+            format!("{0} was paused by another command; `powersweep resume {0}` continues it", found.name)
         }
         _ => found.reason.clone(),
     }
 }
 
-/// Waits for the end; tells why no task runs meanwhile, and which tasks failed.
+/// Waits for the end. Prints why no task runs meanwhile, and which tasks failed.
 async fn wait(farm: &mut Client, experiment: &str) -> Outcome {
-    let mut said = String::new();
+    let mut printed = String::new();
     loop {
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
         let status = match farm.status(request).await {
             Ok(status) => status.into_inner(),
             Err(status) if status.code() == tonic::Code::NotFound => {
-                let message = format!("{experiment} was deleted by someone else");
-                return Err(Failure::new(Exit::Cancelled, message));
+                return Err(failure!(Cancelled, "{experiment} was deleted by another command"));
             }
             Err(status) => return Err(client::refused(&status)),
         };
         let Some(found) = status.experiments.first() else {
-            return Err(Failure::new(Exit::Refused, format!("the coordinator does not know {experiment}")));
+            return Err(failure!(Refused, "the coordinator does not know {experiment}"));
         };
         match found.state() {
             v1::ExperimentState::Finished => return Ok(Exit::Done),
-            v1::ExperimentState::Failed => return Err(Failure::new(Exit::TasksFailed, failures_text(found))),
+            v1::ExperimentState::Failed => return Err(failure!(TasksFailed, "{}", failures_text(found))),
             _ => {}
         }
-        if let Some(failure) = stopped_by_someone(found) {
+        if let Some(failure) = stopped(found) {
             return Err(failure);
         }
         let reason = if status.storage_stalled { status.storage_reason.clone() } else { why_waiting(found) };
-        if !reason.is_empty() && reason != said {
+        if !reason.is_empty() && reason != printed {
             screen::note(&format!("powersweep: waiting: {reason}"));
         }
-        said = reason;
+        printed = reason;
         tokio::time::sleep(WAIT_INTERVAL).await;
     }
 }

@@ -1,6 +1,5 @@
-//! `powersweep trace info`: facts about a log before any rule is applied.
+//! `powersweep trace info`: facts about a log before the workload's rules change its jobs.
 
-use comfy_table::{Table, presets};
 use powersweep_engine::facts::Datum;
 use powersweep_engine::workload::log_facts::{LogFacts, LogTotals, Spread};
 use powersweep_experiments::Digest;
@@ -10,7 +9,7 @@ use crate::args::{Format, LogArgs};
 use crate::exit::Outcome;
 use crate::{inputs, rows, screen};
 
-/// Loads the log and prints its facts.
+/// Prints the facts about a log.
 pub fn info(name: &str, sha256: Option<Digest>, args: &LogArgs, format: Format) -> Outcome {
     let bytes = inputs::log(&inputs::library(args), name, sha256)?;
     let facts = LogFacts::of(&inputs::parsed(&bytes)?.1);
@@ -49,8 +48,7 @@ fn to_json(facts: &LogFacts, digest: &str) -> Json {
 }
 
 fn to_text(facts: &LogFacts, digest: &str) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::table();
     table.add_row(["file", facts.file.as_str()]);
     table.add_row(["sha256 of the text", digest]);
     for key in ["Computer", "Installation", "Note"] {
@@ -61,15 +59,11 @@ fn to_text(facts: &LogFacts, digest: &str) -> String {
     for (name, value) in totals(facts).filter(|(_, value)| !value.is_null()) {
         table.add_row([name.to_owned(), rows::text(&value)]);
     }
-    let mut spreads = Table::new();
-    spreads.load_style(presets::NOTHING);
-    let mut header = vec!["".to_owned()];
-    header.extend(Spread::FIELDS.iter().map(|field| field.name.to_owned()));
-    spreads.set_header(header);
+    let mut spreads = screen::table();
+    spreads.set_header([""].into_iter().chain(Spread::FIELDS.iter().map(|field| field.name)));
     for (name, spread) in &facts.spreads {
-        let mut row = vec![(*name).to_owned()];
-        row.extend(Spread::FIELDS.iter().map(|field| rows::text(&value((field.get)(spread)))));
-        spreads.add_row(row);
+        let values = Spread::FIELDS.iter().map(|field| rows::text(&value((field.get)(spread))));
+        spreads.add_row([(*name).to_owned()].into_iter().chain(values));
     }
     format!("{table}\n\n{spreads}")
 }

@@ -1,4 +1,4 @@
-//! `powersweep worker`: runs tasks for a coordinator until it is told to stop.
+//! `powersweep worker`: runs tasks for a coordinator until a signal, a limit or the coordinator ends it.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -7,22 +7,17 @@ use std::time::{Duration, Instant};
 use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions};
 
 use crate::args::{TaskLimitArgs, WorkerArgs};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::{client, interrupt, screen};
 
-/// A worker with less time left does not restart.
+/// A worker restarts only if more than this part of its time limit is left.
 const RESTART_WORTH: Duration = Duration::from_secs(10);
 
-/// Number of slots; by default one per processor.
-pub fn slots_or_all(slots: u16) -> usize {
-    if slots > 0 { slots.into() } else { std::thread::available_parallelism().map_or(1, usize::from) }
-}
-
-/// Runs until drained, interrupted, or refused for good.
+/// Runs the worker to its end.
 pub fn run(args: &WorkerArgs) -> Outcome {
     let address = client::address(&args.coordinator)?;
     let name = args.name.clone().unwrap_or_else(default_name);
-    let mut options = WorkerOptions::new(address.url, slots_or_all(args.slots), name);
+    let mut options = WorkerOptions::new(address.url, args.slots.count(), name);
     options.token = address.token;
     options.insecure = address.insecure;
     options.tls = address.tls;
@@ -30,7 +25,7 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     options.cache_dir = args.logs.cache.clone();
     options.cache_bytes_max = args.logs.cache_size;
     options.limits = limits(&args.limits);
-    options.memory_bytes = args.memory.workload_memory;
+    options.memory_bytes = args.slots.workload_memory;
     options.drain_limit = args.drain_limit;
     options.time_limit = args.time_limit.map(|limit| limit.saturating_sub(args.time_used.unwrap_or_default()));
     options.idle_limit = args.idle_limit;
@@ -39,7 +34,7 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     let (report, stopped) = client::block_on(async {
         let stop = interrupt::token();
         let report = powersweep_worker::run(options, stop.clone()).await;
-        (report, stop.is_cancelled())
+        Ok((report, stop.is_cancelled()))
     })?;
     let used = args.time_used.unwrap_or_default() + started.elapsed();
     let time_is_up = args.time_limit.is_some_and(|limit| used + args.drain_limit + RESTART_WORTH >= limit);
@@ -65,26 +60,26 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     }
 }
 
-/// The limits of one task that the command line sets.
+/// The limits of one task from the command line.
 pub fn limits(args: &TaskLimitArgs) -> TaskLimits {
     let TaskLimitArgs { task_deadline, task_max_events, task_max_memory } = *args;
     TaskLimits { deadline: task_deadline, max_events: task_max_events, max_bytes: task_max_memory }
 }
 
-/// Executes the same command in this process: the only way to end a thread whose task does not return. Returns the
-/// failure if that is impossible.
+/// Replaces this process by the same command: no other way ends a thread whose task does not return. Returns only if
+/// that fails.
 fn restart(used: Duration) -> Failure {
     screen::note("powersweep: a task ignores its deadline: this worker restarts");
     let mut command = match std::env::current_exe() {
         Ok(program) => Command::new(program),
         Err(error) => {
-            return Failure::new(Exit::Failure, format!("cannot find this program to restart it: {error}"));
+            return failure!(Failure, "cannot restart this worker, whose program is not found: {error}");
         }
     };
     command.args(std::env::args_os().skip(1));
     command.env("POWERSWEEP_TIME_USED", format!("{}s", used.as_secs()));
     let error = command.exec();
-    Failure::new(Exit::Failure, format!("cannot restart this worker: {error}; start it again"))
+    failure!(Failure, "cannot restart this worker: {error}; start it again")
 }
 
 fn default_name() -> String {
@@ -93,7 +88,7 @@ fn default_name() -> String {
     format!("{}-{}", host.filter(|h| !h.is_empty()).as_deref().unwrap_or("worker"), std::process::id())
 }
 
-/// The exit code of a worker's error.
+/// The exit code for a worker's error.
 pub fn exit_of(error: &WorkerError) -> Exit {
     match error {
         WorkerError::Options(_) => Exit::Usage,

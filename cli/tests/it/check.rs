@@ -1,4 +1,4 @@
-//! `powersweep check`: claims beside what sweeps give.
+//! `powersweep check`: claims beside the results of sweeps.
 
 use crate::sandbox::Sandbox;
 use crate::sweeps::synthetic;
@@ -44,7 +44,7 @@ fn every_demanded_claim_must_hold() {
     let good = good.prints(&["A paper of our own", "jobs of the sweep, sjf", "120 ± 0", "two.toml.tasks.wait_s_mean"]);
     let good = good.says(&["3 demanded claims hold"]);
     assert_eq!(good.stdout.matches(" holds ").count(), 3, "{good}");
-    assert!(sandbox.path("results/data/two/tasks").exists(), "what was missing has been run");
+    assert!(sandbox.path("results/data/two/tasks").exists(), "missing tasks have been run");
     sandbox.run(&["check", "bad.toml"]).exits(10).prints(&["FAILS"]).says(&["1 of 3 demanded claims fail: order"]);
     let lenient = sandbox.run(&["check", "lenient.toml"]).exits(0);
     lenient.prints(&["reported, differs", "order is not demanded: a test"]).says(&["2 demanded claims hold"]);
@@ -67,7 +67,7 @@ fn programs_get_every_claim_with_its_numbers() {
     assert_eq!(claims[2]["verdict"], "FAILS");
 }
 
-/// Rows of tasks that the manifest no longer has lie in the same folder; they are none of the claim's.
+/// The dataset also has rows of tasks that left the manifest.
 #[test]
 fn rows_of_an_earlier_manifest_do_not_count() {
     let sandbox = Sandbox::new();
@@ -78,7 +78,7 @@ fn rows_of_an_earlier_manifest_do_not_count() {
     sandbox.run(&["check", "good.toml"]).exits(0).prints(&["120 ± 0"]);
 }
 
-/// `queue_order` is a column of `tasks`; jobs of tasks that left the manifest are none of the claim's.
+/// `queue_order` is a column of `tasks`. Jobs of tasks that left the manifest do not count.
 #[test]
 fn claims_on_jobs_may_name_parameters() {
     let sandbox = Sandbox::new();
@@ -94,7 +94,7 @@ fn claims_on_jobs_may_name_parameters() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_said() {
+fn wrong_papers_and_claims_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.run(&["check", "etinski2011"]).exits(2).says(&["did you mean `etinski2010`?", "papers: "]);
     sandbox.run(&["check", "none.toml"]).exits(2).says(&["papers: "]);
@@ -113,7 +113,7 @@ fn what_cannot_be_checked_is_said() {
 }
 
 #[test]
-fn the_papers_are_listed() {
+fn list_shows_every_paper() {
     let sandbox = Sandbox::new();
     sandbox.run(&["check", "--list"]).exits(0).prints(&["etinski2010", "BSLD Threshold Driven"]);
     let found = sandbox.run(&["check", "--list", "--format", "json"]).exits(0).json();
@@ -121,7 +121,7 @@ fn the_papers_are_listed() {
     assert!(etinski.is_some_and(|paper| paper["demanded"].as_u64() > Some(40)), "{found}");
 }
 
-/// Everything that is demanded of the papers whose sweeps take seconds.
+/// The demanded claims of the papers whose sweeps take seconds.
 #[test]
 fn the_claims_of_the_papers_hold() {
     for paper in ["lawson2005", "etinski2010"] {

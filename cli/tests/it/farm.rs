@@ -1,4 +1,4 @@
-//! Coordinator, workers and clients as processes of their own.
+//! Coordinator, workers and clients as separate processes.
 
 use crate::rows;
 use crate::sandbox::{Running, Sandbox};
@@ -17,9 +17,9 @@ fn terminate(running: Running) -> crate::sandbox::Ended {
     running.wait().exits(0)
 }
 
-/// Logs travel by themselves: the workers have no folder of logs.
+/// The workers have no folder of logs.
 #[test]
-fn two_workers_do_a_sweep_on_a_log() {
+fn workers_get_logs_from_the_coordinator() {
     let sandbox = Sandbox::new();
     sandbox.write("jobs.toml", JOBS);
     sandbox.write("logs/tiny.swf", TINY_LOG);
@@ -43,14 +43,14 @@ fn two_workers_do_a_sweep_on_a_log() {
         terminate(worker);
     }
     terminate(served);
-    sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["no coordinator at work", "finished"]);
+    sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["no coordinator runs", "finished"]);
     assert_eq!(rows::tasks(&sandbox.path("data"), "jobs").len(), 4);
     assert_eq!(rows::read(&sandbox.path("data"), "jobs", "jobs").len(), 4 * 3);
 }
 
 /// `--wait` says what it waits for, and what failed in the end.
 #[test]
-fn a_wait_that_ends_with_failures() {
+fn a_wait_reports_failed_tasks_and_their_exit_code() {
     let sandbox = Sandbox::new();
     sandbox.write("wide.toml", WIDE);
     sandbox.write("logs/tiny.swf", TINY_LOG);
@@ -66,9 +66,10 @@ fn a_wait_that_ends_with_failures() {
     assert_eq!(rows::tasks(&sandbox.path("results/data"), "wide").len(), 6);
 }
 
-/// SIGTERM in the middle of a sweep: both end well, what was finished stays, and another worker does the rest.
+/// SIGTERM during a sweep: coordinator and worker end with code 0, finished rows are kept, another worker runs the other
+/// tasks.
 #[test]
-fn terminated_in_the_middle() {
+fn a_terminated_farm_continues_with_its_rows() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 200).replace("= 60", "= 2000"));
     let (served, url) = sandbox.serve(&[]);
@@ -95,7 +96,7 @@ fn terminated_in_the_middle() {
 }
 
 #[test]
-fn tokens() {
+fn requests_without_the_right_token_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 2));
     sandbox.write("token", "right\n");

@@ -1,11 +1,11 @@
-//! Wrong manifests, logs and parameters: exit code, place, and the way out. Nothing is written.
+//! Wrong manifests, logs and parameters: each error has its exit code, the place and a hint. No file is written.
 
 use std::io::Write;
 
 use crate::sandbox::{Ended, Sandbox, contents};
 use crate::sweeps::{TINY_LOG, WIDE, WRONG, synthetic};
 
-/// Runs a command that must be refused and leave no trace in the folder.
+/// Runs a command that must be refused and change no file.
 #[track_caller]
 fn refused(sandbox: &Sandbox, args: &[&str], code: i32) -> Ended {
     let before = contents(&sandbox.path(""));
@@ -41,9 +41,9 @@ fn a_wrong_manifest_shows_every_problem_with_its_place() {
     refused(&sandbox, &["simulate", "wrong.toml", "--index", "0"], 2).says(&["7 problems in wrong.toml"]);
 }
 
-/// On a terminal the problems are drawn; the head must not come twice.
+/// The drawing of the problems on a terminal has their head only once.
 #[test]
-fn a_wrong_manifest_on_a_terminal() {
+fn a_terminal_shows_each_problem_once() {
     let sandbox = Sandbox::new();
     sandbox.write("wrong.toml", WRONG);
     let mut script = sandbox.command("script");
@@ -62,7 +62,7 @@ fn a_wrong_manifest_on_a_terminal() {
 }
 
 #[test]
-fn a_manifest_that_is_no_toml_or_not_there() {
+fn a_missing_manifest_or_wrong_toml_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("broken.toml", "version = 1\nname = \n");
     refused(&sandbox, &["plan", "broken.toml"], 2).says(&["1 problem in broken.toml", "broken.toml:2:8"]);
@@ -73,7 +73,7 @@ fn a_manifest_that_is_no_toml_or_not_there() {
 }
 
 #[test]
-fn unknown_parts_and_parameters_of_simulate() {
+fn wrong_settings_are_refused_with_the_expectation() {
     let sandbox = Sandbox::new();
     let simulate = |setting: &str| refused(&sandbox, &["simulate", "--set", setting], 2);
     simulate("queue_order=sjff").says(&["unknown queue_order `sjff`; did you mean `sjf`?"]);
@@ -88,7 +88,7 @@ fn unknown_parts_and_parameters_of_simulate() {
     simulate("gears_ghz=[1, -2]")
         .says(&["`gears_ghz` must be a list of numbers, each of at least 1e-6", "not -2 (value 2 of 2)"]);
     simulate("gears_ghz=[]").says(&["not an empty list"]);
-    simulate("queue_order").says(&["--set queue_order: write KEY=VALUE"]);
+    simulate("queue_order").says(&["--set queue_order: give KEY=VALUE"]);
     refused(&sandbox, &["policies", "easey"], 2).says(&["unknown component `easey`; did you mean `easy`?"]);
     refused(&sandbox, &["columns", "task"], 2).says(&["unknown table `task`; did you mean `tasks`?"]);
     refused(&sandbox, &["status", "nope"], 2).says(&["there is no experiment nope"]);
@@ -98,7 +98,7 @@ fn unknown_parts_and_parameters_of_simulate() {
 }
 
 #[test]
-fn an_index_that_the_sweep_does_not_have() {
+fn an_index_without_a_task_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("small.toml", synthetic("small", 2) + "[[exclude]]\nseed = 2\nqueue_order = \"sjf\"\n");
     for command in ["plan", "simulate"] {
@@ -108,7 +108,7 @@ fn an_index_that_the_sweep_does_not_have() {
 }
 
 #[test]
-fn a_job_wider_than_the_machine() {
+fn a_job_wider_than_the_machine_is_refused_or_clamped() {
     let sandbox = Sandbox::new();
     sandbox.write("tiny.swf", TINY_LOG);
     let args = ["simulate", "--log", "./tiny.swf", "--set", "procs=3"];
@@ -117,7 +117,7 @@ fn a_job_wider_than_the_machine() {
     assert_eq!(ended.json()["clamped_count"], 1);
 }
 
-/// `TINY_LOG` as gzip makes it.
+/// `TINY_LOG` many times, compressed by gzip.
 fn gzipped(sandbox: &Sandbox) -> Vec<u8> {
     let mut gzip = sandbox.command("gzip");
     gzip.arg("--stdout").stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
@@ -127,7 +127,7 @@ fn gzipped(sandbox: &Sandbox) -> Vec<u8> {
 }
 
 #[test]
-fn damaged_logs() {
+fn a_damaged_log_is_refused_with_its_place() {
     let sandbox = Sandbox::new();
     let whole = gzipped(&sandbox);
     assert!(whole.len() > 60);
@@ -135,7 +135,7 @@ fn damaged_logs() {
     flipped[40] ^= 0xFF;
     sandbox.write("cut.swf.gz", &whole[..whole.len() / 2]);
     sandbox.write("flipped.swf.gz", flipped);
-    sandbox.write("not.swf.gz", "this is no gzip\n");
+    sandbox.write("not.swf.gz", "not gzip\n");
     sandbox.write("cut.swf", &TINY_LOG[..TINY_LOG.len() - 20]);
     sandbox.write("words.swf", "; MaxProcs: 4\nhello\n");
     for (name, place, hint) in [
@@ -151,9 +151,9 @@ fn damaged_logs() {
     }
 }
 
-/// A sweep reads the text of its logs first: a damaged archive ends it before anything is stored.
+/// A sweep reads its logs before it stores anything.
 #[test]
-fn a_sweep_on_a_damaged_log() {
+fn a_sweep_on_a_damaged_log_stores_nothing() {
     let sandbox = Sandbox::new();
     let whole = gzipped(&sandbox);
     sandbox.write("wide.toml", WIDE);
@@ -163,7 +163,7 @@ fn a_sweep_on_a_damaged_log() {
 }
 
 #[test]
-fn a_log_that_is_not_there() {
+fn a_missing_log_is_refused_with_a_hint() {
     let sandbox = Sandbox::new();
     sandbox.write("wide.toml", WIDE);
     sandbox.write("logs/tiny2.swf", TINY_LOG);

@@ -21,12 +21,12 @@ use crate::sandbox::{Running, Sandbox};
 
 /// Kills of a running sweep.
 const KILLS: u32 = 10;
-/// A start that makes no progress within this time hangs.
+/// A run without progress for this time hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Interval of checks of a run.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A folder with a manifest, and a dataset that is killed and one that is not.
+/// A folder with a manifest; two datasets of it, one from killed runs and one from an undisturbed run.
 struct Scene {
     sandbox: Sandbox,
     runtime: Runtime,
@@ -48,7 +48,7 @@ impl Scene {
         std::fs::read_to_string(self.sandbox.path(data).join(".powersweep/owner.json")).unwrap_or_default()
     }
 
-    /// A connection to a run that was started when the owner's record was `before`.
+    /// A connection to a run that was started when the owner record was `before`.
     fn connect(&self, data: &str, before: &str, running: &mut Running) -> Client {
         let begun = Instant::now();
         loop {
@@ -67,18 +67,18 @@ impl Scene {
         }
     }
 
-    /// Finished tasks; `None` once the run does not answer, or before it has the experiment.
+    /// Number of done tasks; `None` if the run does not answer or has no experiment yet.
     fn done(&self, client: &mut Client) -> Option<u64> {
         let reply = self.runtime.block_on(client.status(StatusRequest::default())).ok()?.into_inner();
         Some(reply.experiments.first()?.done)
     }
 
-    /// Starts a run and waits until it has finished `more` tasks. Returns how many were done at first and at last.
+    /// Starts a run and waits until it has finished `more` tasks. Returns the numbers of done tasks at the start and now.
     fn start_and_wait(&self, data: &str, more: u64) -> (Running, u64, u64) {
         self.start_and_follow(data, more).expect("the sweep was over before the kill")
     }
 
-    /// The same; `None` if the run ends before it is seen to have finished them.
+    /// The same; `None` if the run ends before.
     fn start_and_follow(&self, data: &str, more: u64) -> Option<(Running, u64, u64)> {
         let before = self.owner_record(data);
         let mut running = self.start(data);
@@ -100,8 +100,7 @@ impl Scene {
         }
     }
 
-    /// Waits until the number of files in a folder and its subfolders has changed this number of times; false if the
-    /// run ends before.
+    /// Waits until the number of files below a folder has changed this number of times; false if the run ends before.
     fn wait_for_changes(&self, folder: &Path, changes: u64, running: &mut Running) -> bool {
         let begun = Instant::now();
         for _ in 0..changes {
@@ -117,7 +116,7 @@ impl Scene {
         true
     }
 
-    /// Both datasets hold the same rows, each once; returns how many.
+    /// Asserts that both datasets have the same rows, each once; returns the number of rows.
     fn assert_same(&self, table: &str) -> usize {
         let [killed, undisturbed] = ["killed", "undisturbed"].map(|data| self.sandbox.path(data));
         assert_undisturbed(&killed, &undisturbed, "kill", table)
@@ -156,7 +155,7 @@ impl Watcher {
         Watcher { stop, thread }
     }
 
-    /// Every listed name ended in `.parquet`, and there was at least one.
+    /// Asserts that every listed file was Parquet, and that at least one was listed.
     fn end(self) {
         self.stop.store(true, Ordering::Relaxed);
         let (listed, strange) = self.thread.join().expect("the watcher does not panic");
@@ -175,7 +174,7 @@ fn ten_kills_leave_the_rows_of_an_undisturbed_run() {
     let watcher = Watcher::start(scene.sandbox.path("killed/kill"));
     let mut kills = 0;
     while kills < KILLS {
-        // Some more before anything is done: while the state is opened, loaded, or taken over.
+        // Some kills follow the start at once: while the state is opened, loaded or taken over.
         if random.below(3) == 0 {
             let running = scene.start("killed");
             std::thread::sleep(random.ms_below(300));
@@ -190,9 +189,9 @@ fn ten_kills_leave_the_rows_of_an_undisturbed_run() {
         kills += 1;
         println!("kill {kills}: at {done} tasks, {first} when it started");
     }
-    // Once more while the last rows become a part; the run may be faster than this look at it.
-    let left = TASKS - scene.start_and_wait("killed", 0).1;
-    let ending = scene.start_and_follow("killed", left).is_some();
+    // One more kill while the last rows are published. The run may end before.
+    let missing = TASKS - scene.start_and_wait("killed", 0).1;
+    let ending = scene.start_and_follow("killed", missing).is_some();
     println!("{} at the end", if ending { "killed" } else { "not killed" });
     scene.start("killed").wait().exits(0);
     watcher.end();
@@ -210,10 +209,9 @@ fn kills_while_optional_parts_are_published_leave_each_row_once() {
 
     let watcher = Watcher::start(scene.sandbox.path("killed/kill"));
     let mut kills = 0;
-    // The first hand-ins of a run have few tasks, so that the first kills hit an unfinished run; later hand-ins are
-    // large.
+    // The first hand-ins have few tasks, so that the first kills hit an unfinished run.
     let uploads = [1, 1, 2, 2, 4].map(|changes| (changes, "killed/.powersweep/staging"));
-    // Uploads become parts at the end only.
+    // Uploads are published at the end only.
     for (changes, folder) in uploads.into_iter().chain([(1, "killed/kill/jobs")]) {
         let (mut running, first, _) = scene.start_and_wait("killed", 0);
         let hit = scene.wait_for_changes(&scene.sandbox.path(folder), changes, &mut running);

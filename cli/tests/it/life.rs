@@ -16,34 +16,34 @@ fn terminate(running: Running) {
 }
 
 #[test]
-fn paused_by_someone_else_then_resumed_then_deleted() {
+fn an_experiment_is_paused_edited_and_deleted() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 20));
     let (served, url) = sandbox.serve(&[]);
-    // Without --coordinator, --data says who is asked.
+    // Without --coordinator, the coordinator of --data is asked.
     let submit = ["submit", "sweep.toml", "--priority", "7", "--coordinator", url.as_str()];
     sandbox.run(&submit).exits(0).prints(&["sweep: 40 tasks, 0 done already, 40 to run"]);
     sandbox.run(&["pause", "sweep"]).exits(0).prints(&["sweep is paused, 40 tasks to run"]);
     sandbox.run(&["pause", "sweep", "--coordinator", &url]).exits(0).prints(&["sweep is paused already"]);
     sandbox.run(&["submit", "sweep.toml", "--coordinator", &url]).exits(0).prints(&["it is paused"]);
     let mut waiting = sandbox.start(&["submit", "sweep.toml", "--wait", "--coordinator", &url]);
-    waiting.says("waiting: sweep was paused by someone else; `powersweep resume sweep` goes on");
+    waiting.says("waiting: sweep was paused by another command; `powersweep resume sweep` continues it");
     let worker = worker(&sandbox, &url);
     let status = sandbox.run(&["status", "sweep", "--json"]).exits(0).json();
     let found = &status["experiments"][0];
     assert_eq!((found["state"].as_str(), found["priority"].as_i64()), (Some("paused"), Some(7)), "{status}");
     sandbox.run(&["plan", "sweep.toml", "--coordinator", &url]).exits(0).prints(&["40 would run"]);
     sandbox.run(&["delete", "sweep", "--data-too"]).exits(0);
-    waiting.wait().exits(11).says(&["sweep was deleted by someone else"]);
+    waiting.wait().exits(11).says(&["sweep was deleted by another command"]);
 
     sandbox.run(&submit).exits(0).prints(&["0 done already, 40 to run"]);
     sandbox.run(&["submit", "sweep.toml", "--wait", "--coordinator", &url]).exits(0);
     sandbox.run(&["pause", "sweep"]).exits(8).says(&["sweep has ended"]);
     sandbox.run(&["priority", "sweep", "-3"]).exits(0).prints(&["sweep has priority -3"]);
     sandbox.run(&["priority", "sweep", "5000"]).exits(2).says(&["from -1000 to 1000"]);
-    sandbox.run(&["flush", "sweep"]).exits(0).prints(&["in a part already"]);
+    sandbox.run(&["flush", "sweep"]).exits(0).prints(&["published already"]);
     sandbox.run(&["flush", "nosuch"]).exits(8).says(&["there is no experiment nosuch"]);
-    // Edited: what is missing runs, and `plan` says so before, from the state beside a live coordinator too.
+    // After an edit only missing tasks run. `plan` counts them before, also from the state of a running coordinator.
     sandbox.write("sweep.toml", synthetic("sweep", 25));
     for place in [["--data", "results/data"], ["--coordinator", url.as_str()]] {
         let plan = [&["plan", "sweep.toml"][..], &place].concat();
@@ -51,12 +51,12 @@ fn paused_by_someone_else_then_resumed_then_deleted() {
     }
     sandbox.run(&["submit", "sweep.toml", "--wait", "--coordinator", &url]).exits(0);
     let data = sandbox.path("results/data");
-    // An index means something within its generation of the manifest, an id always.
+    // An index belongs to one generation of the manifest, an id to a task.
     let ids = || -> std::collections::BTreeSet<String> {
         rows::read(&data, "sweep", "tasks").iter().map(|row| row["task_id"].to_string()).collect()
     };
     assert_eq!((ids().len(), rows::read(&data, "sweep", "tasks").len()), (50, 50));
-    sandbox.run(&["delete", "sweep"]).exits(0).prints(&["its rows stay"]);
+    sandbox.run(&["delete", "sweep"]).exits(0).prints(&["its rows are kept"]);
     assert_eq!(ids().len(), 50);
     sandbox.run(&["status"]).exits(0).prints(&["no experiment yet"]);
     terminate(worker);
@@ -73,9 +73,9 @@ fn a_cancelled_wait_ends_with_its_own_code() {
     waiting.says("no worker is connected");
     sandbox.run(&["delete", "sweep"]).exits(8).says(&["cancel it first"]);
     sandbox.run(&["cancel", "sweep"]).exits(0).prints(&["sweep is cancelled, 8 tasks not run"]);
-    waiting.wait().exits(11).says(&["sweep was cancelled by someone else; 0 tasks done and kept"]);
+    waiting.wait().exits(11).says(&["sweep was cancelled by another command; 0 tasks done and kept"]);
     sandbox.run(&["status"]).exits(0).prints(&["cancelled"]);
-    // Submitting again is going on.
+    // Another submit continues the experiment.
     sandbox.run(&["submit", "sweep.toml", "--coordinator", &url]).exits(0);
     let worker = worker(&sandbox, &url);
     sandbox.run(&["submit", "sweep.toml", "--wait", "--coordinator", &url]).exits(0);
@@ -83,9 +83,9 @@ fn a_cancelled_wait_ends_with_its_own_code() {
     terminate(served);
 }
 
-/// Without a coordinator at work the commands open the data themselves.
+/// Without a running coordinator, the commands open the data themselves.
 #[test]
-fn a_finished_sweep_without_a_coordinator() {
+fn commands_work_without_a_coordinator() {
     let sandbox = Sandbox::new();
     sandbox.write("wide.toml", WIDE);
     sandbox.write("logs/tiny.swf", TINY_LOG);
@@ -103,7 +103,7 @@ fn a_finished_sweep_without_a_coordinator() {
     assert_eq!(rows::read(&data, "wide", "failures").len(), 4, "each attempt is a row");
     sandbox.run(&["pause", "wide"]).exits(8).says(&["wide has ended"]);
     sandbox.write("results/data/wide/notes.txt", "mine");
-    sandbox.run(&["delete", "wide", "--data-too"]).exits(0).prints(&["its rows too"]);
+    sandbox.run(&["delete", "wide", "--data-too"]).exits(0).prints(&["wide and its rows are deleted"]);
     assert_eq!(rows::tasks(&data, "wide").len(), 0);
     assert!(data.join("wide/notes.txt").exists(), "only parts are deleted");
     sandbox.run(&run).exits(3);
@@ -111,7 +111,7 @@ fn a_finished_sweep_without_a_coordinator() {
 }
 
 #[test]
-fn a_restart_keeps_the_rows_of_the_log_as_it_was() {
+fn a_restart_renames_the_rows_of_the_old_log() {
     let sandbox = Sandbox::new();
     sandbox.write("wide.toml", WIDE.replace("[\"error\", \"clamp\"]", "\"clamp\""));
     sandbox.write("logs/tiny.swf", TINY_LOG);
@@ -129,7 +129,7 @@ fn a_restart_keeps_the_rows_of_the_log_as_it_was() {
     assert!(ids(&old).iter().all(|id| !ids(&new).contains(id)), "the content of a log belongs to a task's identity");
     sandbox.run(&["status"]).exits(0).prints(&["wide@1", "finished"]);
     sandbox.run(&["resume", "wide@1"]).exits(8).says(&["was set aside"]);
-    // The same pins: nothing to set aside.
+    // With equal pins --restart has no effect.
     sandbox.run(&[&run[..], &["--restart"]].concat()).exits(0);
     assert!(!data.join("wide@2").exists());
     sandbox.run(&["delete", "wide@1", "--data-too"]).exits(0);

@@ -1,4 +1,4 @@
-//! Limits of tasks and of workers, with processes of their own.
+//! Limits of tasks and of workers, in real processes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::sandbox::{BINARY, Sandbox};
 use crate::sweeps::synthetic;
 
 #[test]
-fn a_task_beyond_a_limit_is_given_up_with_the_reason() {
+fn a_task_beyond_a_limit_fails_with_the_reason() {
     let sandbox = Sandbox::new();
     let task = |name: &str| synthetic(name, 1).replace("= 60", "= 3000");
     let limited = |name: &str, limit: &str| {
@@ -20,11 +20,13 @@ fn a_task_beyond_a_limit_is_given_up_with_the_reason() {
         let ended = sandbox.run(&["run", &format!("{name}.toml"), "--data", "data", "--quiet"]).exits(3);
         assert!(ended.stderr.contains(said), "{ended}");
         assert!(ended.stderr.contains("attempt 3"), "{ended}");
-        // What reproduces it is stopped by the same limit.
+        // The command that reproduces the failure has the same limit.
         let status = sandbox.run(&["status", name, "--data", "data", "--format", "json"]).exits(0).json();
         let line = status["experiments"][0]["failures"][0]["reproduce"].as_str().expect("a command").to_owned();
         let mut shell = sandbox.command("sh");
-        shell.args(["-c", &line]).env("PATH", path_with(Path::new(BINARY).parent().expect("it is in a folder")));
+        shell
+            .args(["-c", &line])
+            .env("PATH", path_with(Path::new(BINARY).parent().expect("the binary is in a folder")));
         sandbox.spawn(shell).wait().exits(1).says(&[said]);
     }
     let late = sandbox.run(&["simulate", "--set", "synthetic_jobs_count=200000", "--task-deadline", "1ms"]);
@@ -32,7 +34,7 @@ fn a_task_beyond_a_limit_is_given_up_with_the_reason() {
 }
 
 #[test]
-fn a_workload_beyond_the_memory_names_the_option_that_gives_more() {
+fn a_too_large_workload_fails_with_the_option_that_helps() {
     let sandbox = Sandbox::new();
     sandbox.write("large.toml", synthetic("large", 1).replace("= 60", "= 3000"));
     let run = |memory: &str| sandbox.run(&["run", "large.toml", "--quiet", "--workload-memory", memory]);
@@ -48,7 +50,7 @@ fn worker<'a>(url: &'a str, args: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_worker_ends_when_its_own_limits_say_so() {
+fn a_worker_ends_at_its_limits() {
     let sandbox = Sandbox::new();
     sandbox.run(&["worker", "--time-limit", "5s"]).exits(2).says(&["leaves no time to work"]);
     for wrong in [["--time-limit", "5 parsecs"], ["--task-max-memory", "much"], ["--idle-limit", "0"]] {
@@ -60,7 +62,7 @@ fn a_worker_ends_when_its_own_limits_say_so() {
     sandbox.run(&worker(&url, &["--idle-limit", "300ms"])).exits(0).prints(&["nothing to do for its idle limit"]);
     let short = worker(&url, &["--time-limit", "2500ms", "--drain-limit", "0"]);
     sandbox.run(&short).exits(0).prints(&["its time limit is near"]);
-    // Tasks that no drain waits for, and a second signal.
+    // Long tasks: a second signal ends the worker, and a drain limit of 0 hands the tasks back.
     sandbox.write("long.toml", synthetic("long", 50).replace("= 60", "= 200000"));
     sandbox.run(&["submit", "long.toml", "--coordinator", &url]).exits(0);
     let mut busy = sandbox.start(&worker(&url, &["--drain-limit", "1h"]));
@@ -76,5 +78,5 @@ fn a_worker_ends_when_its_own_limits_say_so() {
     let ended = handed_back.wait().exits(0).prints(&["worker ended (asked to stop)"]);
     assert!(!ended.stdout.contains("run again"), "{ended}");
     let status = sandbox.run(&["status", "long", "--format", "json", "--coordinator", &url]).exits(0).json();
-    assert_eq!(status["experiments"][0]["failed"], 0, "nobody is blamed: {status}");
+    assert_eq!(status["experiments"][0]["failed"], 0, "no attempt has failed: {status}");
 }

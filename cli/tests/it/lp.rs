@@ -29,12 +29,12 @@ statistics_kind = "horizon"
 "#;
 
 #[test]
-fn the_worked_example_as_table_and_json() {
+fn the_worked_example_of_the_paper_is_solved() {
     let sandbox = Sandbox::new();
     sandbox.write("worked.toml", WORKED);
     let table = sandbox.run(&["lp", "worked.toml"]).exits(0);
     table.prints(&["lambda* 1.764706, load 0.566667", "0.3529", "0.6471", "c 1.000000 (lpas): 0.975000 W", "0.1111"]);
-    // The system once, whatever the seeds and policies; 9 counts as lambda*.
+    // One system for all seeds and policies. The capacity 9 is above lambda*, which replaces it.
     let json = sandbox.run(&["lp", "worked.toml", "--format", "json"]).exits(0).json();
     assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
     let system = &json[0];
@@ -49,17 +49,17 @@ fn the_worked_example_as_table_and_json() {
     near(&system["allocations"][0]["loads"][0], 0.75 + 1.0 / 9.0);
     near(&system["allocations"][1]["capacity"], 30.0 / 17.0);
     near(&system["allocations"][1]["power_w"], 21.0);
-    // Equal machines are a group, and share evenly.
+    // Equal machines form a group and share its load evenly.
     sandbox.write("twice.toml", WORKED.replace("group_idle_w", "group_servers = [2, 1]\ngroup_idle_w"));
     let json = sandbox.run(&["lp", "twice.toml", "--index", "0", "--format", "json"]).exits(0).json();
     assert_eq!(json[0]["group_servers"], serde_json::json!([2, 1]));
-    // Group 1 serves class 2 alone: 5 v = lambda, 2 * 2 + (1 - v) = 1.5 lambda.
+    // Group 1 serves only class 2: 5 v = lambda, 2 * 2 + (1 - v) = 1.5 lambda.
     near(&json[0]["lambda"], 50.0 / 17.0);
 }
 
 /// Group 1 leaves and group 2 slows down at 10 s; arrivals double at 20 s.
 #[test]
-fn every_phase_of_a_system_that_changes() {
+fn every_phase_of_a_changing_system_is_solved() {
     let sandbox = Sandbox::new();
     let changes =
         "[0.1, 0.1]\nspeed_change_at_s = [10, 10]\nspeed_change_groups = [1, 2]\nspeed_change_factors = [0, 0.5]";
@@ -79,12 +79,12 @@ fn every_phase_of_a_system_that_changes() {
     near(&changes[0]["theta"][1][1], 15.0 / 17.0);
     near(&changes[1]["lambda"], 2.5 / 17.0);
     near(&changes[1]["arrivals_per_s"][0], 2.0);
-    // What each phase can reach is served there.
+    // Each phase allocates at most its own capacity.
     near(&changes[1]["allocations"][0]["capacity"], 2.5 / 17.0);
     let table = sandbox.run(&["lp", "changing.toml"]).exits(0);
     table.prints(&["lambda* 1.764706", "from 10 s on, arrivals a second 1, 1.5", "lambda* 0.294118", "from 20 s on"]);
 
-    // Systems that differ in a change alone are two.
+    // Two systems differ only in a change.
     let changes =
         "[0.1, 0.1]\nspeed_change_at_s = [10]\nspeed_change_groups = [2]\nspeed_change_factors = [[0.5], [2]]";
     sandbox.write("two.toml", WORKED.replace("[0.1, 0.1]", changes));
@@ -93,12 +93,12 @@ fn every_phase_of_a_system_that_changes() {
 }
 
 #[test]
-fn what_has_no_such_system_is_refused() {
+fn a_manifest_without_such_a_system_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("worked.toml", WORKED);
     let batch = sandbox.run(&["lp", "quickstart"]).exits(2);
     batch.says(&["no task has a system with a rate for each class", "poisson-classes"]);
-    // Nor are its logs asked for.
+    // The manifest's logs are not needed.
     sandbox.run(&["lp", "etinski2010"]).exits(2).says(&["no task has a system with a rate for each class"]);
     sandbox.run(&["lp", "worked.toml", "--index", "999"]).exits(2).says(&["no task 999"]);
     sandbox.write("wrong.toml", WORKED.replace("[9, 5, 2, 1]", "[9, 5, 2]"));

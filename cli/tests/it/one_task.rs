@@ -1,10 +1,10 @@
-//! Commands that look at one task, one log, or at what there is.
+//! Commands about one task, one log, or the components and columns.
 
 use crate::rows;
 use crate::sandbox::Sandbox;
 use crate::sweeps::{JOBS, TINY_LOG, synthetic};
 
-/// `simulate MANIFEST --index N` is the farm's row of that index, in every column but the run's own facts.
+/// `simulate MANIFEST --index N` gives the farm's row of that index, except for the facts of the run.
 #[test]
 fn simulate_gives_the_rows_of_the_farm() {
     let sandbox = Sandbox::new();
@@ -28,7 +28,7 @@ fn simulate_gives_the_rows_of_the_farm() {
 }
 
 #[test]
-fn simulate_writes_one_row_a_job() {
+fn simulate_writes_one_row_for_each_job() {
     let sandbox = Sandbox::new();
     let simulate = |file: &str| {
         let args = ["simulate", "--seed", "3", "-s", "synthetic_jobs_count=70", "-s", "backfill=conservative"];
@@ -38,10 +38,10 @@ fn simulate_writes_one_row_a_job() {
     let csv = std::fs::read_to_string(sandbox.path("jobs.csv")).expect("it was written");
     assert_eq!(csv.lines().count(), 1 + 70);
     let columns = csv.lines().next().expect("a head").split(',').count();
-    // Only lists of gears have commas of their own, in quotes.
+    // Lists of gears have commas, in quotes.
     let outside_quotes = |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
     assert!(csv.lines().all(|line| outside_quotes(line) == columns - 1));
-    // Where a run would have put it, so that it is read in the same way.
+    // In the folder of a dataset, so that the same function reads it.
     std::fs::create_dir_all(sandbox.path("data/simulate/jobs")).expect("it can be made");
     simulate("data/simulate/jobs/jobs.parquet");
     let rows = rows::read(&sandbox.path("data"), "simulate", "jobs");
@@ -50,18 +50,18 @@ fn simulate_writes_one_row_a_job() {
 }
 
 #[test]
-fn simulate_writes_one_row_a_point_of_the_series() {
+fn simulate_writes_one_row_for_each_point_of_the_series() {
     let sandbox = Sandbox::new();
     let args = ["simulate", "-s", "synthetic_jobs_count=70", "--series", "series.csv"];
     sandbox.run(&args).exits(0).prints(&["bsld_mean"]);
     let csv = std::fs::read_to_string(sandbox.path("series.csv")).expect("it was written");
     assert!(csv.lines().next().expect("a head").ends_with("series,level,x,value"), "{csv}");
     assert!(csv.contains("active_procs,,"), "{csv}");
-    sandbox.run(&["simulate", "--series", "series.txt"]).exits(2).says(&["end it in .parquet or .csv"]);
+    sandbox.run(&["simulate", "--series", "series.txt"]).exits(2).says(&["must end in .parquet or .csv"]);
 }
 
 #[test]
-fn plan_counts_what_is_there_and_what_is_not() {
+fn plan_counts_done_missing_and_extra_tasks() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 3) + "[[exclude]]\nseed = 3\nqueue_order = \"sjf\"\n");
     let plan = |args: &[&str]| sandbox.run(&[&["plan", "sweep.toml"], args].concat()).exits(0);
@@ -76,11 +76,11 @@ fn plan_counts_what_is_there_and_what_is_not() {
         "synthetic_jobs_count = 60",
         "would run: this experiment has",
     ]);
-    assert!(!sandbox.path("results").exists(), "plan writes nothing");
+    assert!(!sandbox.path("results").exists(), "plan writes no file");
     sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
     plan(&[]).prints(&["sweep: 5 tasks, 5 done already, 0 would run"]);
     plan(&["--index", "1"]).prints(&["would not run: its row is in"]);
-    // An edit: the seeds 2, 3 and 4 now, so that the rows of seed 1 have left the manifest.
+    // After an edit the seeds are 2, 3 and 4: the rows of seed 1 left the manifest.
     sandbox.write("sweep.toml", synthetic("sweep", 3).replace("from = 1", "from = 2"));
     let plan = |args: &[&str]| sandbox.run(&[&["plan", "sweep.toml", "--format", "json"], args].concat()).exits(0);
     let counts = plan(&[]).json();
@@ -95,7 +95,7 @@ fn plan_counts_what_is_there_and_what_is_not() {
 }
 
 #[test]
-fn schema_policies_and_columns() {
+fn schema_policies_and_columns_list_the_components() {
     let sandbox = Sandbox::new();
     let schema = sandbox.run(&["schema"]).exits(0).json();
     assert!(schema["$schema"].is_string() && schema["properties"]["workloads"].is_object());
@@ -117,7 +117,7 @@ fn schema_policies_and_columns() {
 }
 
 #[test]
-fn trace_info_of_a_file() {
+fn trace_info_counts_the_records() {
     let sandbox = Sandbox::new();
     sandbox.write("tiny.swf", TINY_LOG);
     let facts = sandbox.run(&["trace", "info", "tiny.swf", "--format", "json"]).exits(0).json();

@@ -1,4 +1,4 @@
-//! Unusable data folders, ports, owners and coordinators: each is refused without a partial change.
+//! Unusable data folders, ports, owners and coordinators: each is refused, and no file is changed.
 
 use std::net::TcpListener;
 
@@ -14,7 +14,7 @@ fn refused(ended: Ended, code: i32) -> Ended {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_written() {
+fn an_unusable_data_folder_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 1));
     sandbox.write("file", "not a folder");
@@ -31,16 +31,16 @@ fn a_data_folder_that_cannot_be_written() {
 }
 
 #[test]
-fn job_rows_that_cannot_be_written() {
+fn an_unwritable_file_of_job_rows_is_refused() {
     let sandbox = Sandbox::new();
     let jobs = |file: &str| sandbox.run(&["simulate", "-s", "synthetic_jobs_count=10", "--jobs", file]);
     refused(jobs("/proc/powersweep.csv"), 5).says(&["cannot write /proc/powersweep.csv"]);
-    refused(jobs("jobs.xlsx"), 2).says(&["--jobs jobs.xlsx: end it in .parquet or .csv"]);
+    refused(jobs("jobs.xlsx"), 2).says(&["--jobs jobs.xlsx: the name must end in .parquet or .csv"]);
     assert!(contents(&sandbox.path("")).is_empty());
 }
 
 #[test]
-fn a_busy_port() {
+fn a_busy_port_is_reported_before_the_data_is_opened() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 1));
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -68,7 +68,7 @@ fn other_machines_are_not_served_without_protection() {
 }
 
 #[test]
-fn nobody_answers() {
+fn an_unreachable_coordinator_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 1));
     let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port");
@@ -87,9 +87,8 @@ fn nobody_answers() {
     worker.wait().exits(0);
 }
 
-/// Another server than a coordinator answers.
 #[test]
-fn something_else_answers() {
+fn another_server_is_not_taken_for_a_coordinator() {
     let sandbox = Sandbox::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("it has one"));
@@ -105,7 +104,7 @@ fn something_else_answers() {
 }
 
 #[test]
-fn a_second_coordinator_on_the_same_data() {
+fn a_second_coordinator_on_the_same_data_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 2));
     let (served, address) = sandbox.serve(&[]);
@@ -114,18 +113,17 @@ fn a_second_coordinator_on_the_same_data() {
     ended.says(&["another coordinator owns", &owner, "--take-over"]);
     let ended = refused(sandbox.run(&["run", "sweep.toml"]), 6);
     ended.says(&["another coordinator owns", &owner, &format!("powersweep submit sweep.toml --coordinator {address}")]);
-    // The first coordinator did not notice; the command in the message works.
+    // The first coordinator still serves, and the command in the message works.
     sandbox.run(&["submit", "sweep.toml", "--coordinator", &address]).exits(0).prints(&["4 to run"]);
-    sandbox.run(&["plan", "sweep.toml"]).exits(0).prints(&["a coordinator is at work on this data"]);
+    sandbox.run(&["plan", "sweep.toml"]).exits(0).prints(&["a coordinator serves this data"]);
     sandbox.run(&["status"]).exits(0).prints(&["coordinator ", "sweep", "waiting", "no worker is connected"]);
     served.signal("TERM");
     served.wait().exits(0);
     sandbox.run(&["run", "sweep.toml"]).exits(0).says(&["0 done already, 4 to run"]);
 }
 
-/// The newer coordinator takes over; the older one reports it and stops.
 #[test]
-fn a_take_over() {
+fn a_take_over_ends_the_older_coordinator() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 1));
     let (older, _) = sandbox.serve(&[]);
@@ -137,7 +135,7 @@ fn a_take_over() {
     sandbox.run(&["status"]).exits(0).prints(&["sweep"]);
 }
 
-/// A manifest whose log changed since its rows were made: refused, and the rows stay.
+/// The log of a manifest has changed since its rows were made. The rows are kept.
 #[test]
 fn changed_pins_are_refused() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,4 @@
-//! Random moments that a seed repeats.
+//! Random numbers that a seed repeats.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Rows of the Parquet files that a run has written.
+//! Rows of the Parquet files of a dataset.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,10 +10,10 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_farmtest::dataset::OF_THE_RUN;
 use serde_json::{Value as Json, json};
 
-/// A row by column name; infinity is "unlimited", as the command line prints it.
+/// The values of a row by column; infinity is "unlimited", as in the commands' JSON.
 pub(crate) type Row = BTreeMap<String, Json>;
 
-/// Every row of a table's folder; none if there is no folder. Anything in it that is no Parquet file is an error.
+/// Every row of a table; none without its folder. A file that is not Parquet fails the test.
 pub(crate) fn read(data: &Path, experiment: &str, table: &str) -> Vec<Row> {
     let folder = data.join(experiment).join(table);
     let mut rows = Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn read(data: &Path, experiment: &str, table: &str) -> Vec<Row> {
                 let schema = batch.schema();
                 let names = schema.fields().iter().map(|field| field.name().clone());
                 let row: Row = names.zip(batch.columns().iter().map(|column| cell(column, row))).collect();
-                // Through text, as the rows that the command line prints: reading JSON may round the last digit.
+                // Like the rows of a command, through text: parsing JSON may round the last digit.
                 let text = serde_json::to_string(&row).expect("it is JSON");
                 rows.push(serde_json::from_str(&text).expect("it is JSON"));
             }
@@ -47,7 +47,7 @@ pub(crate) fn tasks(data: &Path, experiment: &str) -> BTreeMap<u64, Row> {
     by_index
 }
 
-/// A row without what differs between two runs of the same task.
+/// A row without the columns that differ between two runs of a task.
 pub(crate) fn without_run_facts(row: &Row) -> Row {
     row.iter().filter(|(name, _)| !OF_THE_RUN.contains(&name.as_str())).map(|(n, v)| (n.clone(), v.clone())).collect()
 }

@@ -1,4 +1,4 @@
-//! `powersweep run`: to the end, again, after an edit, after an interruption, with failures.
+//! `powersweep run`: complete, repeated, edited and interrupted sweeps, and sweeps with failures.
 
 use std::fs::File;
 
@@ -7,7 +7,7 @@ use crate::sandbox::{BINARY, Sandbox, contents};
 use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
 
 #[test]
-fn the_quickstart() {
+fn the_quickstart_runs_each_task_once() {
     let sandbox = Sandbox::new();
     let first = sandbox.run(&["run"]).exits(0);
     let first = first.says(&["quickstart: 88 tasks, 0 done already, 88 to run", "88 of 88 tasks done in", "Next:"]);
@@ -22,19 +22,19 @@ fn the_quickstart() {
         24,
         "{first}"
     );
-    assert!(lines.any(|line| line == "… and 64 rows more"), "{first}");
+    assert!(lines.any(|line| line == "… and 64 more rows"), "{first}");
     let rows = rows::tasks(&sandbox.path("results/data"), "quickstart");
     assert_eq!(rows.len(), 88);
 
     let again = sandbox.run(&["run", "--show", "2"]).exits(0);
-    again.says(&["quickstart: 88 tasks, 88 done already, 0 to run"]).prints(&["… and 86 rows more"]);
+    again.says(&["quickstart: 88 tasks, 88 done already, 0 to run"]).prints(&["… and 86 more rows"]);
     assert_eq!(rows::tasks(&sandbox.path("results/data"), "quickstart"), rows);
     let quiet = sandbox.run(&["run", "--quiet", "--show", "0"]).exits(0);
     assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty(), "{quiet}");
 }
 
 #[test]
-fn an_edited_manifest_runs_only_what_is_new() {
+fn an_edited_manifest_runs_only_new_tasks() {
     let sandbox = Sandbox::new();
     let data = sandbox.path("data");
     let run = || sandbox.run(&["run", "sweep.toml", "--data", "data"]).exits(0);
@@ -47,17 +47,17 @@ fn an_edited_manifest_runs_only_what_is_new() {
         rows.map(|row| row["task_id"].to_string()).collect()
     };
     let after = rows::read(&data, "sweep", "tasks");
-    assert_eq!(after.len(), 9, "nothing ran twice");
+    assert_eq!(after.len(), 9, "no task ran twice");
     assert_eq!(ids(&mut after.iter()).len(), 9);
     assert!(ids(&mut after.iter()).is_superset(&ids(&mut before.values())));
-    // Values that leave the manifest leave their rows behind.
+    // Rows of values that left the manifest are kept.
     sandbox.write("sweep.toml", synthetic("sweep", 1));
     run().says(&["sweep: 2 tasks, 2 done already, 0 to run; 7 rows of values that left the manifest kept"]);
     assert_eq!(rows::read(&data, "sweep", "tasks").len(), 9);
 }
 
 #[test]
-fn interrupted_and_run_again() {
+fn an_interrupted_run_continues() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 200).replace("= 60", "= 2000"));
     let args = ["run", "sweep.toml", "--slots", "1", "--show", "0"];
@@ -71,8 +71,8 @@ fn interrupted_and_run_again() {
         assert!(run.runs());
     }
     run.signal("INT");
-    run.wait().exits(130).says(&["interrupted; what was finished is kept. Run the same command to go on"]);
-    // Another sweep of the same folder does not wait for it, and does not go on with it.
+    run.wait().exits(130).says(&["interrupted; finished tasks are kept. Run the same command to continue"]);
+    // Another sweep in the same folder neither waits for the interrupted one nor continues it.
     let before = rows::tasks(&sandbox.path("results/data"), "sweep").len();
     sandbox.write("other.toml", synthetic("other", 2));
     sandbox.run(&["run", "other.toml", "--slots", "1", "--show", "0"]).exits(0);
@@ -87,9 +87,9 @@ fn interrupted_and_run_again() {
     assert!(kept.iter().all(|(index, row)| rows[index] == *row));
 }
 
-/// The state's garbage is collected, run after run, and nobody is told of it.
+/// Each run deletes old files of the state silently.
 #[test]
-fn old_state_is_tidied_away() {
+fn old_state_files_are_deleted() {
     let sandbox = Sandbox::new();
     let state = sandbox.path("results/data/.powersweep/state");
     let manifests = || contents(&state.join("manifest")).len();
@@ -101,7 +101,7 @@ fn old_state_is_tidied_away() {
         if seeds == 1 {
             first = manifests();
         }
-        // As if it had been hours ago.
+        // The files seem hours old.
         let then = std::time::SystemTime::now() - std::time::Duration::from_secs(20_000);
         for path in contents(&state).keys() {
             File::options().write(true).open(path).and_then(|f| f.set_modified(then)).expect("it can be dated");
@@ -111,20 +111,20 @@ fn old_state_is_tidied_away() {
     assert_eq!(rows::read(&sandbox.path("results/data"), "sweep", "tasks").len(), 10);
 }
 
-/// Somebody deleted the files of an experiment, but not its state: that must not look like success.
+/// The parts of an experiment were deleted, but not its state: the run must not look successful.
 #[test]
-fn deleted_files() {
+fn deleted_parts_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 2));
     sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
     std::fs::remove_dir_all(sandbox.path("results/data/sweep")).expect("it can be deleted");
     let ended = sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(5);
-    ended.says(&["the files of sweep are gone", "counts 4 tasks as done", "a new name", "--data"]);
+    ended.says(&["the files of sweep are missing", "counts 4 tasks as done", "a new name", "--data"]);
 }
 
-/// Nobody reads the output any more: the run is none the worse.
+/// The reader of the output has ended.
 #[test]
-fn closed_pipes() {
+fn a_closed_pipe_does_not_change_the_exit_code() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 2));
     let shell = |line: &str| {
@@ -140,9 +140,9 @@ fn closed_pipes() {
     shell(&format!("\"$POWERSWEEP\" run nosuch.toml 2>&1 | {end}; {code}")).prints(&["2"]);
 }
 
-/// Some tasks fail: the others are kept, the failures are a table, and what reproduces each can be pasted.
+/// Some tasks fail: the other rows are kept, each failure is a row, and its command reproduces it.
 #[test]
-fn failing_tasks() {
+fn failed_tasks_have_rows_and_can_be_reproduced() {
     let sandbox = Sandbox::new();
     sandbox.write("wide.toml", WIDE);
     sandbox.write("my logs/tiny.swf", TINY_LOG);
@@ -156,11 +156,11 @@ fn failing_tasks() {
     assert_eq!(failures.len(), 2, "{failures:?}");
     for failure in &failures {
         assert!(failure["message"].as_str().is_some_and(|message| message.contains(cause)), "{failure:?}");
-        // A failed task has no row in `tasks`: its index leads to its parameters.
+        // A failed task has no row in `tasks`: `plan --index` shows its parameters.
         let plan = ["plan", "wide.toml", "--traces", "my logs", "--index", &failure["task_index"].to_string()];
         sandbox.run(&plan).exits(0).prints(&["procs = 3, ", "wide_jobs = error", "it failed once"]);
     }
-    // Final failures are not tried again; the exit code stays.
+    // Final failures are not retried; the exit code is the same.
     run().says(&["6 done already, 0 to run, 2 failed for good"]);
     assert_eq!(rows::read(&data, "wide", "failures").len(), 2);
     sandbox.run(&["plan", "wide.toml", "--traces", "my logs", "--index", "0"]).exits(0).prints(&["it failed once"]);
@@ -183,15 +183,15 @@ fn failing_tasks() {
     }
 }
 
-/// The folder in front of the programs that are there anyway.
+/// The search path of programs, with this folder first.
 pub(crate) fn path_with(folder: &std::path::Path) -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::join_paths([folder.to_owned()].into_iter().chain(std::env::split_paths(&path))).expect("no colon in it")
 }
 
-/// A log whose text breaks off: the place is named, and no experiment is made that is bound to the damaged log.
+/// A damaged log is refused with its place before an experiment pins it.
 #[test]
-fn a_truncated_log() {
+fn a_truncated_log_creates_no_experiment() {
     let sandbox = Sandbox::new();
     sandbox.write("jobs.toml", JOBS);
     sandbox.write("tiny.swf", &TINY_LOG[..TINY_LOG.len() - 20]);
@@ -203,7 +203,7 @@ fn a_truncated_log() {
 }
 
 #[test]
-fn the_jobs_table_on_request() {
+fn the_jobs_table_has_one_row_for_each_job() {
     let sandbox = Sandbox::new();
     sandbox.write("jobs.toml", JOBS);
     sandbox.write("tiny.swf", TINY_LOG);

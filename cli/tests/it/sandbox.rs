@@ -13,13 +13,13 @@ use tempfile::TempDir;
 /// The binary under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_powersweep");
 
-/// Far beyond what any command here takes: it only turns a hang into a failure.
+/// Far longer than any command takes: a command that hangs fails its test.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Between two looks at something that another process does.
+/// Interval of checks of another process.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A folder of its own; commands run in it, with `HOME` in it and without any POWERSWEEP variable.
+/// A temporary folder in which commands run, with a temporary `HOME` and without POWERSWEEP variables.
 pub(crate) struct Sandbox {
     folder: TempDir,
     outputs: TempDir,
@@ -40,12 +40,12 @@ impl Sandbox {
     /// Writes a file, and the folders above it.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
-        std::fs::create_dir_all(path.parent().expect("it is in the folder")).expect("it can be made");
+        std::fs::create_dir_all(path.parent().expect("the path has a folder")).expect("it can be made");
         std::fs::write(&path, bytes).expect("it can be written");
         path
     }
 
-    /// A program in this folder and environment.
+    /// A command in this folder and environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("POWERSWEEP_")) {
@@ -75,7 +75,7 @@ impl Sandbox {
         self.spawn(command)
     }
 
-    /// Starts a coordinator on a free port; gives its URL too.
+    /// Starts a coordinator on a free port; returns its URL, too.
     pub(crate) fn serve(&self, args: &[&str]) -> (Running, String) {
         let mut served = self.start(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
         let line = served.says("powersweep: serving");
@@ -84,7 +84,7 @@ impl Sandbox {
         (served, url)
     }
 
-    /// Starts a command whose output is kept.
+    /// Starts a command and keeps its output.
     pub(crate) fn spawn(&self, mut command: Command) -> Running {
         let number = self.commands.fetch_add(1, Ordering::Relaxed);
         let file = |kind: &str| self.outputs.path().join(format!("{number}.{kind}"));
@@ -97,7 +97,7 @@ impl Sandbox {
     }
 }
 
-/// A started program; killed when dropped.
+/// A running program; killed when dropped.
 pub(crate) struct Running {
     child: Child,
     line: String,
@@ -106,7 +106,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Waits for its end.
+    /// Waits until the program has ended.
     pub(crate) fn wait(mut self) -> Ended {
         let begun = Instant::now();
         let status = loop {
@@ -123,23 +123,23 @@ impl Running {
         ended
     }
 
-    /// The file with what it prints on standard error; it stays when the program is killed.
+    /// The file with its standard error, which is kept after a kill.
     pub(crate) fn log(&self) -> &Path {
         &self.err
     }
 
-    /// What it has printed on standard error so far.
+    /// Its standard error so far.
     pub(crate) fn stderr(&self) -> String {
         read(&self.err)
     }
 
-    /// Waits until it has printed this on standard error; returns the line with it.
+    /// Waits for a line with this text on standard error; returns the line.
     pub(crate) fn says(&mut self, text: &str) -> String {
         let err = self.err.clone();
         self.writes(&err, text)
     }
 
-    /// Waits until it has printed this on standard output; returns the line with it.
+    /// Waits for a line with this text on standard output; returns the line.
     pub(crate) fn prints_line(&mut self, text: &str) -> String {
         let out = self.out.clone();
         self.writes(&out, text)
@@ -159,7 +159,7 @@ impl Running {
         }
     }
 
-    /// Whether it still runs.
+    /// Whether the program still runs.
     pub(crate) fn runs(&mut self) -> bool {
         self.child.try_wait().expect("it can be waited for").is_none()
     }
@@ -178,7 +178,7 @@ impl Drop for Running {
     }
 }
 
-/// A program's end and what it printed.
+/// An ended program: its status and output.
 pub(crate) struct Ended {
     line: String,
     status: ExitStatus,
@@ -198,14 +198,14 @@ impl Ended {
         self.status.code()
     }
 
-    /// It ended with this code.
+    /// Asserts that the program ended with this code.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Ended {
         assert_eq!(self.code(), Some(code), "{self}");
         self
     }
 
-    /// Standard error has each of these texts exactly once.
+    /// Asserts that standard error has each of these texts exactly once.
     #[track_caller]
     pub(crate) fn says(self, texts: &[&str]) -> Ended {
         for text in texts {
@@ -214,7 +214,7 @@ impl Ended {
         self
     }
 
-    /// Standard output has each of these texts.
+    /// Asserts that standard output has each of these texts.
     #[track_caller]
     pub(crate) fn prints(self, texts: &[&str]) -> Ended {
         for text in texts {
@@ -223,7 +223,7 @@ impl Ended {
         self
     }
 
-    /// Standard output is JSON.
+    /// Standard output as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> Json {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{self}"))
@@ -234,7 +234,7 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(path).expect("output was kept")).into_owned()
 }
 
-/// Every file below a folder with its bytes: what must not change.
+/// Every file below a folder, with its bytes.
 pub(crate) fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let Ok(entries) = std::fs::read_dir(folder) else { return found };

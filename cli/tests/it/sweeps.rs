@@ -1,6 +1,6 @@
 //! Manifests and logs of the tests.
 
-/// A small sweep of synthetic jobs: 2 orders, `seeds` seeds.
+/// A small sweep of synthetic jobs: two queue orders, `seeds` seeds.
 pub(crate) fn synthetic(name: &str, seeds: u32) -> String {
     format!(
         r#"version = 1
@@ -17,7 +17,7 @@ queue_order = ["fcfs", "sjf"]
     )
 }
 
-/// Three jobs on four processors; the second needs them all.
+/// Three jobs on four processors; the second job needs all of them.
 pub(crate) const TINY_LOG: &str = "; MaxProcs: 4
 1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1
 2 5 -1 10 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1
@@ -39,7 +39,7 @@ gear_volts = [1, 1.5]
 queue_order = ["fcfs", "sjf"]
 "#;
 
-/// Four tasks on [`TINY_LOG`] with one row a job.
+/// Four tasks on [`TINY_LOG`], with the table `jobs`.
 pub(crate) const JOBS: &str = r#"version = 1
 name = "jobs"
 tables = ["jobs"]
@@ -53,7 +53,7 @@ procs = 4
 queue_order = ["fcfs", "sjf"]
 "#;
 
-/// Seven slips of the pen, each of another kind.
+/// Seven typing errors, each of another kind.
 pub(crate) const WRONG: &str = r#"version = 1
 name = "my sweep"
 seeds = { from = 1, count = -3 }

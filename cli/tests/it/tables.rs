@@ -1,4 +1,4 @@
-//! Reading, copying and rebuilding tables.
+//! The commands that read, copy and rebuild tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::rows::{self, without_run_facts};
 use crate::sandbox::{Running, Sandbox, contents};
 use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
 
-/// Tasks that take some milliseconds each, so that a sweep of them can be stopped in between.
+/// Tasks of some milliseconds, so that their sweep can be stopped before its end.
 const SLOW: &str = r#"version = 1
 name = "slow"
 seeds = { from = 1, count = 250 }
@@ -49,19 +49,19 @@ fn done(sandbox: &Sandbox) -> u64 {
     status.json()["experiments"][0]["done"].as_u64().expect("a number")
 }
 
-/// Identities of the rows that `results` gives.
+/// Ids of the rows of `results`.
 fn seen(sandbox: &Sandbox) -> Vec<String> {
     let lines = sandbox.run(&["results", "slow", "--data", "data", "--format", "csv", "--columns", "task_id"]).exits(0);
     let mut ids: Vec<String> = lines.stdout.lines().skip(1).map(str::to_owned).collect();
     let count = ids.len();
     ids.sort();
     ids.dedup();
-    assert_eq!(ids.len(), count, "a row was there twice");
+    assert_eq!(ids.len(), count, "a row occurs twice");
     ids
 }
 
 #[test]
-fn rows_of_queues_show_what_queues_have() {
+fn results_of_queues_show_metrics_of_queues() {
     let sandbox = Sandbox::new();
     let manifest = r#"version = 1
 name = "queues"
@@ -83,7 +83,7 @@ least_jobs_count = 3200
 }
 
 #[test]
-fn rows_in_no_part_are_shown_too() {
+fn unpublished_rows_are_shown() {
     let sandbox = Sandbox::new();
     let run = begun(&sandbox);
     let before = done(&sandbox);
@@ -92,15 +92,15 @@ fn rows_in_no_part_are_shown_too() {
     run.signal("KILL");
     drop(run);
     let stored = seen(&sandbox);
-    assert!(rows::read(&sandbox.path("data"), "slow", "tasks").is_empty(), "nothing is in a part yet");
+    assert!(rows::read(&sandbox.path("data"), "slow", "tasks").is_empty(), "no row is published yet");
     assert_eq!(stored.len() as u64, done(&sandbox));
     let (live, stored): (BTreeSet<_>, BTreeSet<_>) = (live.into_iter().collect(), stored.into_iter().collect());
-    assert!(live.is_subset(&stored), "rows were seen and went");
-    sandbox.run(&["results", "slow", "--data", "data", "--rows", "3"]).exits(0).prints(&["mean wait (s)", "rows more"]);
+    assert!(live.is_subset(&stored), "rows have disappeared");
+    sandbox.run(&["results", "slow", "--data", "data", "--rows", "3"]).exits(0).prints(&["mean wait (s)", "more rows"]);
 }
 
 #[test]
-fn a_lost_state_is_rebuilt_and_the_sweep_goes_on() {
+fn adopt_rebuilds_a_lost_state_and_the_sweep_continues() {
     let sandbox = Sandbox::new();
     let run = begun(&sandbox);
     run.signal("INT");
@@ -112,7 +112,7 @@ fn a_lost_state_is_rebuilt_and_the_sweep_goes_on() {
     let refused = sandbox.run(&run).exits(8).says(&["powersweep adopt"]);
     assert!(refused.stderr.contains("slow"), "{refused}");
     sandbox.run(&["plan", "slow.toml", "--data", "data"]).exits(0).says(&["powersweep adopt"]);
-    // The refused run left a state without the experiment.
+    // The refused run has created a state without the experiment.
     let adopt = ["adopt", "slow.toml", "--data", "data"];
     let words = format!("slow: {half} of {SLOW_TASKS} tasks have rows; {} to run", SLOW_TASKS - half);
     sandbox.run(&adopt).exits(0).prints(&[&words]);
@@ -128,7 +128,7 @@ fn a_lost_state_is_rebuilt_and_the_sweep_goes_on() {
     }
 }
 
-/// The manifest was edited after its first half: its tasks have other indices now.
+/// After an edit of the manifest, the tasks have other indices.
 #[test]
 fn adopted_rows_are_found_by_identity() {
     let sandbox = Sandbox::new();
@@ -148,20 +148,20 @@ fn adopted_rows_are_found_by_identity() {
 }
 
 #[test]
-fn doubled_rows_and_unreadable_states_are_reported() {
+fn adopt_reports_duplicate_rows_and_unreadable_states() {
     let sandbox = Sandbox::new();
     sandbox.write("s.toml", synthetic("s", 3));
     sandbox.run(&["run", "s.toml", "--quiet", "--show", "0"]).exits(0);
     let state = sandbox.path("results/data/.powersweep/state");
     for file in contents(&state.join("manifest")).keys() {
-        std::fs::write(file, "no manifest").expect("it is writable");
+        std::fs::write(file, "not a manifest").expect("it is writable");
     }
     sandbox.run(&["adopt", "s.toml"]).exits(5).says(&["cannot be read", "--set-aside"]);
     let tasks = sandbox.path("results/data/s/tasks");
     let part = contents(&tasks).into_iter().next().expect("a part");
     std::fs::write(tasks.join("copy.parquet"), &part.1).expect("it is writable");
-    sandbox.write("results/data/s/tasks/other.parquet", "no part");
-    let complaints = ["6 rows of tasks that have a row already", "other.parquet is no part"];
+    sandbox.write("results/data/s/tasks/other.parquet", "not a part");
+    let complaints = ["6 rows of tasks that already have a row", "other.parquet is not a part"];
     sandbox.run(&["adopt", "s.toml", "--set-aside"]).exits(8).says(&complaints);
     assert!(state.join("manifest").exists(), "nothing was changed");
     sandbox
@@ -224,9 +224,9 @@ fn every_failed_attempt_has_a_row() {
 }
 
 #[test]
-fn an_export_is_one_sorted_file_a_table() {
+fn an_export_is_one_sorted_file_for_each_table() {
     let sandbox = Sandbox::new();
-    // More rows than are sorted at once.
+    // More rows than one bucket.
     let text = synthetic("big", 60).replace("synthetic_jobs_count = 60", "synthetic_jobs_count = 600");
     sandbox.write("big.toml", text.replace("version = 1\n", "version = 1\ntables = [\"jobs\"]\n"));
     sandbox.run(&["run", "big.toml", "--quiet", "--show", "0"]).exits(0);
@@ -256,7 +256,7 @@ fn an_export_is_one_sorted_file_a_table() {
     let jobs = order(&sandbox.path("copy/jobs.parquet"));
     let sorted: BTreeSet<_> = jobs.iter().copied().collect();
     assert_eq!(jobs.len(), 72_000);
-    assert!(jobs.iter().eq(&sorted), "by task, and the jobs of a task in their order");
+    assert!(jobs.iter().eq(&sorted), "sorted by task; the jobs of a task keep their order");
     sandbox.run(&["export", "big", "--table", "tasks", "--output", "t.parquet"]).exits(0).prints(&["tasks: 120 rows"]);
     assert_eq!(file_rows(&sandbox.path("t.parquet")), 120);
     sandbox.run(&["export", "big", "--table", "tasks", "--output", "t.parquet"]).exits(8).says(&["exists already"]);
@@ -309,14 +309,14 @@ fn batches(path: &Path) -> RecordBatch {
     concat_batches(&schema, &batches).expect("of one schema")
 }
 
-/// A table that an edit adds: what is done has no rows of it, and that is said.
+/// An edit adds a table; done tasks have no rows in it.
 #[test]
-fn tasks_done_before_a_table_was_asked_for_are_named() {
+fn tasks_without_rows_in_an_added_table_are_counted() {
     let sandbox = Sandbox::new();
     sandbox.write("s.toml", synthetic("s", 2));
     sandbox.run(&["run", "s.toml", "--quiet", "--show", "0"]).exits(0);
     sandbox.write("s.toml", synthetic("s", 3).replace("version = 1\n", "version = 1\ntables = [\"jobs\"]\n"));
-    let gap = "4 tasks with a row have nothing in `jobs`";
+    let gap = "4 tasks with a row have no rows in `jobs`";
     sandbox.run(&["plan", "s.toml"]).exits(0).prints(&["4 done already, 2 would run", gap]);
     sandbox.run(&["run", "s.toml", "--show", "0"]).exits(0).says(&[gap]);
     let plan = sandbox.run(&["plan", "s.toml", "--format", "json"]).exits(0).json();

@@ -3,7 +3,7 @@
 use crate::sandbox::Sandbox;
 use crate::sweeps::synthetic;
 
-/// A certificate and its key, `NAME.pem` and `NAME.key`; whether there is an `openssl` to make them.
+/// Makes a certificate and its key, `NAME.pem` and `NAME.key`; false without `openssl`.
 fn certificate(sandbox: &Sandbox, name: &str) -> bool {
     let mut openssl = sandbox.command("openssl");
     openssl.args(["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=powersweep", "-newkey", "ec"]);
@@ -15,10 +15,10 @@ fn certificate(sandbox: &Sandbox, name: &str) -> bool {
 }
 
 #[test]
-fn a_sweep_over_tls() {
+fn tls_needs_a_trusted_certificate_and_its_key() {
     let sandbox = Sandbox::new();
     if !certificate(&sandbox, "own") {
-        println!("skipped: there is no openssl to make certificates with");
+        println!("skipped: openssl is not installed");
         return;
     }
     assert!(certificate(&sandbox, "other"));
@@ -31,7 +31,7 @@ fn a_sweep_over_tls() {
 
     let status = |url: &str, more: &[&str]| sandbox.run(&[&["status", "--coordinator", url], more].concat());
     status(&url, &[]).exits(2).says(&["needs the certificates to trust", "--ca"]);
-    status(&url, &["--ca", "none.pem"]).exits(2).says(&["none.pem: there is no certificate in PEM form in it"]);
+    status(&url, &["--ca", "none.pem"]).exits(2).says(&["none.pem: the file has no certificate in PEM form"]);
     status(&url, &["--ca", "other.pem"]).exits(7).says(&["invalid peer certificate", "--ca", "subjectAltName"]);
     status(&url.replace("https", "http"), &[]).exits(7).says(&["the connection failed"]);
 
@@ -48,7 +48,7 @@ fn a_sweep_over_tls() {
     let serve = |certificate: &str, key: &str| {
         sandbox.run(&["serve", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key])
     };
-    serve("none.pem", "own.key").exits(2).says(&["none.pem: there is no certificate"]);
-    serve("own.pem", "own.pem").exits(2).says(&["own.pem: there is no private key"]);
+    serve("none.pem", "own.key").exits(2).says(&["none.pem: the file has no certificate"]);
+    serve("own.pem", "own.pem").exits(2).says(&["own.pem: the file has no private key"]);
     serve("own.pem", "other.key").exits(2).says(&["the TLS certificate or key cannot be used"]);
 }

@@ -1,5 +1,5 @@
 //! Storage that fails under a running coordinator: a full disk, a read-only disk, a disk that does not answer. Leasing
-//! stops with a clear status, and continues when the storage works again.
+//! stops, the status has the reason, and leasing continues when the storage works again.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,7 +18,7 @@ const NAME: &str = "disk";
 /// A separate file system on a folder; unmounted when dropped.
 struct Mounted {
     path: PathBuf,
-    /// Ends the fault, if there is one.
+    /// The command that ends the fault.
     remedy: Option<(&'static str, Vec<String>)>,
     filler: Option<Filler>,
 }
@@ -65,7 +65,7 @@ impl Mounted {
                 let filler = self.path.join("filler");
                 let mut file = File::create(&filler).expect("it can be created");
                 let mut size = 1 << 20;
-                // Down to the last block.
+                // Fills the last blocks, too.
                 while size >= 512 {
                     if file.write_all(&vec![0; size]).and_then(|()| file.sync_data()).is_err() {
                         size /= 2;
@@ -132,7 +132,7 @@ fn tmpfs(farm: &Farm) -> Result<Mounted, String> {
     Mounted::new(&farm.sandbox.path("disk"), &["-t", "tmpfs", "-o", "size=48m", "tmpfs"])
 }
 
-/// The coordinator reports that its storage fails, with the reason.
+/// Asserts that the coordinator reports stalled storage; returns the reason.
 fn assert_paused(farm: &mut Farm, fault: Fault) -> String {
     let mut reason = String::new();
     let paused = farm.wait_status(Duration::from_secs(60), |status| {
@@ -165,7 +165,7 @@ fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) 
         mounted.break_with(fault);
         let reason = assert_paused(&mut farm, fault);
         println!("{fault:?} with {done} tasks done: {reason}");
-        // A coordinator that is killed meanwhile starts only after the fault ends, and reports the reason.
+        // A coordinator that is killed meanwhile cannot start before the fault ends.
         let killed = fault != Fault::Stalled && round % 2 == 0;
         if killed {
             farm.kill_coordinator();
@@ -177,7 +177,7 @@ fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) 
             farm.start();
         }
         let over = farm.wait_status(PATIENCE, |status| !status.storage_stalled);
-        assert!(over, "{fault:?}: it is over, and dispatch does not go on");
+        assert!(over, "{fault:?}: the fault is over, but storage is still stalled");
     }
     farm.wait_finished();
     farm.stop();
@@ -186,16 +186,16 @@ fn under_faults(mount: impl Fn(&Farm) -> Result<Mounted, String>, fault: Fault) 
 }
 
 #[test]
-fn a_full_disk() {
+fn a_full_disk_stalls_the_farm_until_it_has_space() {
     under_faults(tmpfs, Fault::Full);
 }
 
 #[test]
-fn a_disk_that_turns_read_only() {
+fn a_read_only_disk_stalls_the_farm_until_it_is_writable() {
     under_faults(tmpfs, Fault::ReadOnly);
 }
 
 #[test]
-fn a_disk_that_answers_nothing() {
+fn a_hanging_disk_stalls_the_farm_until_it_answers() {
     under_faults(ext4, Fault::Stalled);
 }

@@ -1,5 +1,5 @@
-//! SIGTERM in the middle of a sweep: workers finish or hand back their tasks and end; a coordinator ends orderly and
-//! the next one continues. No task runs twice.
+//! SIGTERM during a sweep: workers finish or hand back their tasks and end; a coordinator publishes its rows and ends,
+//! and the next one continues. No task runs twice.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::random::Random;
 const NAME: &str = "drains";
 
 #[test]
-fn workers_and_coordinator_are_drained_in_turn() {
+fn drains_run_no_task_twice() {
     let (tasks, rounds) = if long() { (8000_u32, 40) } else { (800, 4) };
     let mut random = Random::new();
     let mut farm = Farm::new();

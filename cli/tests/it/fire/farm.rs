@@ -1,4 +1,4 @@
-//! A coordinator and workers as processes, which tests kill, stop and start again.
+//! A coordinator and workers as processes, which tests kill, stop and restart.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -27,13 +27,13 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// Log filter: workers log each started task and each acknowledgement.
 const LOG: &str = "powersweep=info,warn,powersweep_worker::journal=trace";
 
-/// A port that a restarted coordinator can take again. It is below the kernel's ports for outgoing connections, one of
-/// which could take it meanwhile.
+/// A port that a restarted coordinator can take again. It is below the kernel's ports for outgoing connections, which
+/// could take it meanwhile.
 pub(super) fn port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     const FIRST: u16 = 20_000;
     const COUNT: u16 = 9_000;
-    // Test processes run at the same time: each begins at another port.
+    // Parallel test processes begin at different ports.
     let begin = (std::process::id() as u16).wrapping_mul(97) % COUNT;
     loop {
         let port = FIRST + (begin + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
@@ -69,7 +69,7 @@ struct Work {
 pub(super) struct Farm {
     pub(super) sandbox: Sandbox,
     runtime: Runtime,
-    /// DATA, as an argument of the coordinator.
+    /// The coordinator's --data.
     data: String,
     /// Variables of the coordinator's environment.
     env: Vec<(String, String)>,
@@ -86,12 +86,12 @@ pub(super) struct Farm {
 }
 
 impl Farm {
-    /// Without processes. DATA is the folder `data`, beside `undisturbed`.
+    /// A farm without processes, with its data in the folder `data`.
     pub(super) fn new() -> Farm {
         Farm::on("data", &[])
     }
 
-    /// The same with another DATA, and variables that its coordinator needs.
+    /// The same with data elsewhere, and variables of the coordinator's environment.
     pub(super) fn on(data: &str, env: &[(&str, &str)]) -> Farm {
         let port = port();
         Farm {
@@ -135,7 +135,7 @@ impl Farm {
         self.client = None;
     }
 
-    /// The same for storage that fails so often that a start may give up: repeats the start, like a service manager.
+    /// Repeats the start until it succeeds, like a service manager: on failing storage a start may give up.
     pub(super) fn start_despite_storage(&mut self, more: &[&str]) {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
@@ -269,10 +269,10 @@ impl Farm {
         done
     }
 
-    /// Waits until this number of further tasks is done and returns the number of done tasks. Adds tasks to the sweep,
-    /// if necessary, so that some are left on a machine of any speed.
+    /// Waits until this number of further tasks is done; returns the number of done tasks. Adds tasks to the sweep if
+    /// necessary, so that it does not end on a fast machine.
     pub(super) fn wait_more(&mut self, more: u64) -> u64 {
-        self.try_more(more, PATIENCE).unwrap_or_else(|| panic!("nothing goes on: {:?}", self.status()))
+        self.try_more(more, PATIENCE).unwrap_or_else(|| panic!("no progress: {:?}", self.status()))
     }
 
     /// The same; `None` if that takes longer than the limit.
@@ -302,13 +302,13 @@ impl Farm {
             if experiment.done != last.0 {
                 last = (experiment.done, Instant::now());
             }
-            assert!(last.1.elapsed() < PATIENCE, "nothing goes on: {status:?}");
+            assert!(last.1.elapsed() < PATIENCE, "no progress: {status:?}");
             experiment.state() == ExperimentState::Finished
         });
         assert!(finished, "{name} did not finish");
     }
 
-    /// Stops all processes with SIGTERM: all must end with code 0.
+    /// Stops all processes with SIGTERM; each must end with code 0.
     pub(super) fn stop(&mut self) -> Vec<Ended> {
         self.workers.iter().for_each(|worker| worker.signal("TERM"));
         let ended = self.workers.drain(..).map(|worker| worker.wait().exits(0)).collect();
@@ -320,7 +320,7 @@ impl Farm {
         ended
     }
 
-    /// The check that every test ends with: the rows are those of an undisturbed run of the manifest.
+    /// Asserts that the rows equal those of an undisturbed run of the manifest.
     pub(super) fn assert_undisturbed(&self) {
         self.assert_undisturbed_in(&self.sandbox.path(&self.data));
     }

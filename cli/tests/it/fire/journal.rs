@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::path::PathBuf;
 
-/// Counts over all workers of a farm with one experiment, however often its manifest was edited.
+/// Counts over all workers of a farm with one experiment, whose manifest may have been edited.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Starts of tasks.
@@ -13,16 +13,16 @@ pub(super) struct Counts {
     pub(super) tasks: u64,
     /// Tasks that a worker saw acknowledged.
     pub(super) acknowledged: u64,
-    /// Starts of a task after a worker had its acknowledgement.
+    /// Starts of a task after its acknowledgement.
     pub(super) again: u64,
-    /// Those by another worker than the one with the acknowledgement, under the same coordinator: only a straggler's
-    /// copy that was leased before is allowed.
+    /// The number of `again` by another worker under the same coordinator: only a straggler's copy that was leased before
+    /// the acknowledgement is allowed.
     pub(super) copies: u64,
-    /// Those under a lease of a later coordinator than the one that acknowledged: that coordinator lost the row.
+    /// The number of `again` under a lease of a later coordinator: the acknowledged row was lost.
     pub(super) again_after_kill: u64,
 }
 
-/// The first acknowledgement of a task: when, by the coordinator of which epoch, and to which worker.
+/// The first acknowledgement of a task: time, epoch of the coordinator, worker.
 #[derive(Clone)]
 struct Acknowledged {
     at: String,
@@ -37,8 +37,8 @@ struct Started<T> {
     worker: usize,
 }
 
-/// Reads the logs of all workers, also of killed ones. `task` returns the identity of the task with an index in a
-/// generation: an edit numbers the tasks differently.
+/// Reads the logs of all workers, also of killed ones. `task` returns the identity of a task from generation and index:
+/// an edit changes the indices.
 pub(super) fn read<T: Eq + Hash>(logs: &[PathBuf], task: impl Fn(u64, u64) -> T) -> Counts {
     let mut started = Vec::new();
     let mut answers = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn read<T: Eq + Hash>(logs: &[PathBuf], task: impl Fn(u64, u64) -> T)
         let text = std::fs::read(log).expect("the log is there");
         for line in String::from_utf8_lossy(&text).split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             let Some((head, event)) = line.trim_end().split_once("powersweep_worker::journal: ") else { continue };
-            // Times of one machine's clock, all with the same number of digits.
+            // The times have equal lengths and come from one clock, so that texts compare like times.
             let at = head.split_whitespace().next().expect("a line begins with its time").to_owned();
             let lease = word(event, "lease=").to_owned();
             match event.split_whitespace().next() {
@@ -96,12 +96,12 @@ fn count<T: Eq + Hash>(started: &[Started<T>], acknowledged: &HashMap<T, Acknowl
 }
 
 fn word<'a>(event: &'a str, key: &str) -> &'a str {
-    let (_, rest) = event.split_once(key).unwrap_or_else(|| panic!("no {key} in {event:?}"));
-    rest.split_whitespace().next().unwrap_or_default()
+    let (_, value) = event.split_once(key).unwrap_or_else(|| panic!("no {key} in {event:?}"));
+    value.split_whitespace().next().unwrap_or_default()
 }
 
 fn number(word: &str) -> u64 {
-    word.parse().unwrap_or_else(|_| panic!("{word:?} is no number"))
+    word.parse().unwrap_or_else(|_| panic!("{word:?} is not a number"))
 }
 
 fn indices(event: &str) -> Vec<u64> {
@@ -132,14 +132,14 @@ fn starts_after_an_acknowledgement_are_counted() {
     let second = write(
         "b",
         &[
-            // A duplicate that began before, one after the acknowledgement, one of the next coordinator, one
-            // unanswered.
+            // A copy that began before the acknowledgement, one after it, one of the next coordinator, and a task without
+            // an acknowledgement.
             format!("{} started lease=1.1 generation=1 index=1\n", at(3)),
             format!("{} started lease=1.1 generation=1 index=1\n", at(5)),
             format!("{} started lease=2.1 generation=1 index=2\n", at(6)),
             format!("{} started lease=2.1 generation=1 index=3\n", at(6)),
             format!("{} acknowledged epoch=2 lease=2.1 indices=[2]\n", at(7)),
-            // An edit put two tasks before all others: task 1 again, and a new task that now has its number.
+            // An edit put two tasks before all others: task 1 again, and a new task with index 1.
             format!("{} started lease=2.2 generation=2 index=3\n", at(8)),
             format!("{} started lease=2.2 generation=2 index=1\n", at(8)),
         ],

@@ -7,7 +7,7 @@ use super::farm::Farm;
 use super::{journal, long, step};
 use crate::random::Random;
 
-/// After this time without progress the next kill follows: kills also happen during a standstill.
+/// The next kill follows after this time without progress, so that kills also happen during a standstill.
 const STANDSTILL: Duration = Duration::from_secs(4);
 
 const NAME: &str = "kills";
@@ -31,7 +31,7 @@ struct Kills {
     coordinator: u32,
     starting: u32,
     workers: u32,
-    /// The number of these during a standstill.
+    /// Kills during a standstill, which are also counted above.
     standstills: u32,
 }
 
@@ -41,7 +41,7 @@ impl Kills {
     }
 }
 
-/// Starts the coordinator; now and then it is killed before it serves.
+/// Restarts the coordinator; some starts are killed before they serve.
 fn restart(farm: &mut Farm, random: &mut Random, kills: &mut Kills) {
     while random.below(8) == 0 {
         let starting = farm.spawn_coordinator(farm.port, &[]);
@@ -109,12 +109,12 @@ fn under_kills(plan: &Plan) -> (Kills, journal::Counts) {
     );
     farm.assert_undisturbed();
     assert_eq!(counts.tasks, u64::from(farm.tasks()), "every task was started, and the journal has it");
-    assert_eq!(counts.again_after_kill, 0, "a coordinator forgot what it had acknowledged");
+    assert_eq!(counts.again_after_kill, 0, "a coordinator lost acknowledged rows");
     (kills, counts)
 }
 
 #[test]
-fn coordinator_and_workers_are_killed_at_random_moments() {
+fn kills_of_coordinator_and_workers_lose_no_row() {
     let plan = match long() {
         true => Plan { tasks: 16_000, jobs: 8000, workers: 3, kills: 200, of_coordinator: 5, of_worker: 4 },
         false => Plan { tasks: 600, jobs: 4000, workers: 3, kills: 8, of_coordinator: 5, of_worker: 4 },
@@ -123,8 +123,8 @@ fn coordinator_and_workers_are_killed_at_random_moments() {
     assert!(kills.total() >= plan.kills && kills.coordinator > 0);
 }
 
-/// Workers live, so all their finished rows are handed in: a killed coordinator costs no work. Only an idle worker may
-/// run copies of another worker's tasks, if that worker needs more than a second to reconnect.
+/// Workers live and hand in all finished rows, so that no task runs again. Only an idle worker may run copies of another
+/// worker's tasks, if that worker needs more than a second to reconnect.
 #[test]
 fn a_killed_coordinator_forgets_no_acknowledged_task() {
     let (kills, jobs) = if long() { (20, 12_000) } else { (4, 2000) };
@@ -135,5 +135,5 @@ fn a_killed_coordinator_forgets_no_acknowledged_task() {
         counts.started - counts.tasks,
         counts.tasks
     );
-    assert_eq!(counts.again, counts.copies, "a worker ran again what was acknowledged to it");
+    assert_eq!(counts.again, counts.copies, "a worker ran a task again that was acknowledged to it");
 }

@@ -1,5 +1,5 @@
-//! Networks that fail: cuts, silence in one direction, loss. With root between hosts (network namespaces), without root
-//! through a relay.
+//! Networks that fail: cuts, silence in one direction, loss. Root allows faults between hosts (network namespaces);
+//! without root, a relay makes the faults.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +14,9 @@ use crate::sandbox::{BINARY, Running, Sandbox};
 
 const NAME: &str = "network";
 
-/// Faults of a relay, without root: connections that break or are silent in one direction or both.
+/// A relay breaks connections, or silences them in one direction or both.
 #[test]
-fn connections_break_and_fall_silent() {
+fn broken_and_silent_connections_lose_no_row() {
     let (tasks, rounds) = if long() { (8000_u32, 60) } else { (1600, 6) };
     let mut random = Random::new();
     let mut farm = Farm::new();
@@ -31,7 +31,7 @@ fn connections_break_and_fall_silent() {
             [(true, true), (true, false), (false, true), (false, false)][round as usize % 4];
         relay.hold(from_workers, to_workers);
         std::thread::sleep(random.ms_below(1000));
-        // Half of the connections break during the silence: messages in flight of either side are lost.
+        // Half of the silences end in a break, which loses messages in flight.
         if !(from_workers || to_workers) || random.below(2) == 0 {
             relay.break_all();
         }
@@ -67,7 +67,7 @@ impl Drop for Hosts {
 }
 
 impl Hosts {
-    /// `None`, with the reason printed, where there can be none.
+    /// `None` where network namespaces are impossible; prints the reason.
     fn up() -> Option<Hosts> {
         if !is_root("a test with network namespaces") {
             return None;
@@ -122,14 +122,14 @@ impl Hosts {
     }
 
     /// Waits until the status meets a condition.
-    fn wait(&self, what: &str, wanted: impl Fn(&Json) -> bool) {
+    fn wait(&self, condition: &str, wanted: impl Fn(&Json) -> bool) {
         let begun = Instant::now();
         loop {
             let status = self.status();
             if wanted(&status) {
                 return;
             }
-            assert!(begun.elapsed() < PATIENCE, "{what}: {status}");
+            assert!(begun.elapsed() < PATIENCE, "{condition}: {status}");
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -153,7 +153,7 @@ impl Hosts {
         assert_eq!(rows, tasks as usize);
     }
 
-    /// A sweep with a fault when a tenth of it is done. `during`: whether the sweep ends while the fault lasts.
+    /// A sweep with faults when a tenth of it is done; `lasts` says how long.
     fn sweep(&mut self, name: &str, tasks: u32, faults: &[(&str, &[u32])], ends: &[(&str, &[u32])], lasts: Lasts) {
         self.submit(name, tasks);
         self.wait_done(name, u64::from(tasks) / 10);
@@ -174,7 +174,7 @@ impl Hosts {
 }
 
 enum Lasts {
-    /// The sweep ends nevertheless.
+    /// Until the sweep has ended.
     TillTheEnd,
     For(Duration),
 }
@@ -183,7 +183,7 @@ enum Lasts {
 type Case<'a> = (&'a str, &'a [(&'a str, &'a [u32])], &'a [(&'a str, &'a [u32])], Lasts);
 
 #[test]
-fn hosts_are_cut_off_deaf_and_lossy() {
+fn hosts_without_a_reliable_network_lose_no_row() {
     let Some(mut hosts) = Hosts::up() else { return };
     hosts.start_all();
     let s = Duration::from_secs;

@@ -1,5 +1,5 @@
-//! Two coordinators on one store by mistake: the second is refused and names the first; with `--take-over` the first
-//! stops with its own exit code, also if it was suspended meanwhile, and no row is lost or doubled.
+//! Two coordinators on one store by mistake: the second is refused with the address of the first. With `--take-over`,
+//! the first stops with its own exit code, also after a suspension, and no row is lost or duplicated.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::relay::Relay;
 
 pub(super) const NAME: &str = "owners";
 
-/// How the older coordinator notices that it is outdated.
+/// The older coordinator during a take-over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Older {
     /// It runs while the newer coordinator takes over.
@@ -25,7 +25,7 @@ fn assert_refused(farm: &Farm) {
     second.says(&["another coordinator owns", &first, "or use --take-over"]);
 }
 
-/// A newer coordinator takes over; the farm's is the newer one afterwards.
+/// A newer coordinator takes over and becomes the farm's coordinator.
 fn take_over(farm: &mut Farm, relay: &Relay, older: Older, more: u64) {
     let old_port = farm.port;
     let old = farm.coordinator.take().expect("it was started");
@@ -58,7 +58,7 @@ pub(super) fn under_take_overs(farm: &mut Farm, tasks: u32, jobs: u32, rounds: &
         let begun = Instant::now();
         assert_refused(farm);
         assert!(begun.elapsed() < Duration::from_secs(60), "refused after {:?}", begun.elapsed());
-        // The refusal may take as long as the sweep: the owner changes in the middle of a refusal.
+        // A refusal may take as long as the sweep. This wait adds tasks, so that the take-over happens during the sweep.
         farm.wait_more(step);
         take_over(farm, &relay, older, step);
     }
@@ -75,11 +75,11 @@ pub(super) fn under_take_overs(farm: &mut Farm, tasks: u32, jobs: u32, rounds: &
         counts.started,
         counts.again
     );
-    assert_eq!(counts.again_after_kill, 0, "a coordinator forgot what another had acknowledged");
+    assert_eq!(counts.again_after_kill, 0, "rows that another coordinator acknowledged were lost");
 }
 
 #[test]
-fn coordinators_on_one_folder() {
+fn one_folder_has_one_coordinator() {
     let mut farm = Farm::new();
     let (tasks, rounds) = match long() {
         true => (4000, [Older::Runs, Older::Suspended].repeat(5)),

@@ -1,5 +1,5 @@
-//! A proxy in front of an S3 store, with the faults of such stores: errors, slow answers, no answers, connections cut
-//! before or after a request was carried out.
+//! A proxy in front of an S3 store, with the faults of such stores: errors, slow answers, missing answers, connections
+//! that are cut before or after a request was carried out.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use crate::random::Random;
 
-/// Most bytes of a request's head.
+/// Maximum size of a request's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// How long an unanswered request is held, unless its sender gives up before.
+/// How long an unanswered request is kept open, unless its sender closes the connection.
 const HELD: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The fate of a request.
+/// A fault of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     /// 503, not carried out.

@@ -77,7 +77,7 @@ impl Drop for Relay {
 }
 
 fn connect(state: &Arc<State>, worker: TcpStream) {
-    // No coordinator listens: the worker's connection breaks.
+    // Without a listening coordinator, the worker's connection breaks.
     let Ok(farm) = TcpStream::connect(("127.0.0.1", state.target.load(Ordering::Relaxed))) else { return };
     let clone = |stream: &TcpStream| stream.try_clone().expect("a stream can be cloned");
     for stream in [&worker, &farm] {

@@ -1,5 +1,5 @@
-//! An S3 store that fails: errors, time-outs, slow answers, unknown outcomes, a standstill; the coordinator is killed
-//! meanwhile. A conditionally created object is created once.
+//! An S3 store with errors, time-outs, slow answers, unknown outcomes and a standstill; the coordinator is killed
+//! meanwhile. Each conditionally created object is created once.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ use crate::sandbox::{Running, Sandbox};
 const NAME: &str = "s3";
 const DATA: &str = "s3://farm/data";
 
-/// Of 1,000 requests.
+/// Number of each fault in 1,000 requests.
 const CHANCES: [(Fault, u64); 6] = [
     (Fault::Refused, 20),
     (Fault::RefusedAfter, 15),
@@ -40,7 +40,7 @@ struct Store {
 }
 
 impl Store {
-    /// `None`, with the reason printed, where there can be none.
+    /// `None` where moto cannot run; prints the reason.
     fn start() -> Option<Store> {
         if !cfg!(feature = "cloud") {
             println!("skipped: the binary was built without --features cloud");
@@ -134,7 +134,10 @@ fn stall(farm: &mut Farm, proxy: &Proxy) {
     assert!(paused, "the status does not say that storage stalls");
     std::thread::sleep(Duration::from_secs(2));
     proxy.set_stalled(false);
-    assert!(farm.wait_status(PATIENCE, |status| !status.storage_stalled), "it is over, and dispatch does not go on");
+    assert!(
+        farm.wait_status(PATIENCE, |status| !status.storage_stalled),
+        "the fault is over, but storage is still stalled"
+    );
 }
 
 #[test]
@@ -182,12 +185,12 @@ fn a_store_that_fails_and_a_coordinator_that_is_killed() {
     );
     assert!(faults > 0 && counts.created.len() > 10, "{counts:?}");
     assert!(twice.is_empty(), "{twice:?}");
-    assert_eq!(starts.again_after_kill, 0, "a coordinator forgot what it had acknowledged");
+    assert_eq!(starts.again_after_kill, 0, "a coordinator lost acknowledged rows");
     assert_dataset(&store, &farm, NAME);
 }
 
 #[test]
-fn coordinators_on_one_bucket() {
+fn one_bucket_has_one_coordinator() {
     let Some((store, _proxy, mut farm)) = scene() else { return };
     let (tasks, rounds) = match long() {
         true => (5000, [Older::Runs, Older::Suspended].repeat(2)),
