@@ -16,8 +16,8 @@ mod model;
 mod objects;
 mod open;
 mod slate;
+mod stall_detector;
 mod tuning;
-mod vigil;
 
 pub use encoding::{DecodeError, FORMAT_VERSION, Pair, decode, encode, encode_key};
 pub use location::{Location, LocationError};
@@ -71,9 +71,9 @@ impl Batch {
         self
     }
 
-    /// Adds another batch behind this one.
-    pub fn append(&mut self, mut other: Batch) -> &mut Batch {
-        self.ops.append(&mut other.ops);
+    /// Adds records.
+    pub fn put_all(&mut self, records: impl IntoIterator<Item = Record>) -> &mut Batch {
+        self.ops.extend(records.into_iter().map(Op::Put));
         self
     }
 
@@ -201,7 +201,7 @@ pub trait Store: Send + Sync + 'static {
     /// Makes a batch durable, all or nothing. Concurrent callers share a flush.
     async fn commit(&self, batch: Batch) -> Result<(), StoreError>;
 
-    /// Reads unpublished rows `first_seq..=last_seq` of an experiment's table, in order; numbers that are not there are
+    /// Reads unpublished rows `first_seq..=last_seq` of an experiment's table, in order; numbers without rows are
     /// skipped.
     async fn rows(
         &self,
@@ -211,43 +211,72 @@ pub trait Store: Send + Sync + 'static {
         last_seq: u64,
     ) -> Result<Vec<RowsRecord>, StoreError>;
 
-    /// Creates the Parquet object `path` (below DATA) with all its bytes, or fails leaving nothing visible. If it is
-    /// there already, that is success only if its footer carries `part_id`.
-    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError>;
-
-    /// Whether the `tasks` table of an experiment has a part, whatever the state knows.
-    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError>;
-
-    /// Stores an uploaded object of an optional table below the staging prefix. Invisible to readers.
-    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError>;
-
-    /// Reads a staged object. [`StoreError::Missing`] if it is not there.
-    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError>;
-
-    /// Deletes a staged object, if it is there.
-    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError>;
-
-    /// Deletes the parts and staged uploads of an experiment. Repeatable.
-    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError>;
-
-    /// Moves the parts of an experiment to the folder of another name, one by one. Repeatable after a failure or crash.
-    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError>;
-
-    /// Stores a log by content. Returns false if it was there already. The bytes must have this digest.
-    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError>;
-
-    /// Size of a stored log, if it is there.
-    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError>;
-
-    /// Bytes `start..end` of a stored log (`end` is cut at its size).
-    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError>;
-
-    /// Tries the storage, and says what is wrong with it; `None` if nothing is, or nobody knows. For messages: commits may
-    /// take long without any error of their own.
+    /// Finds out what is wrong with the storage, for messages: a commit can wait without any error. `None` if no fault
+    /// is found.
     async fn trouble(&self) -> Option<String> {
         None
     }
 
-    /// Makes what is pending durable and closes; later calls fail with [`StoreError::Closed`].
+    /// Makes pending batches durable and closes; later calls fail with [`StoreError::Closed`].
     async fn close(&self) -> Result<(), StoreError>;
+
+    /// The objects beside the state, while this store may use them: an error after its end.
+    fn objects(&self) -> Result<&Objects, StoreError>;
+
+    /// Makes sure, in the storage itself, that no newer owner had taken over when this was called.
+    async fn still_own(&self) -> Result<(), StoreError>;
+
+    /// See [`Objects::create`].
+    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
+        self.objects()?.create(path, bytes, part_id).await
+    }
+
+    /// See [`Objects::has_parts`].
+    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
+        self.objects()?.has_parts(experiment).await
+    }
+
+    /// See [`Objects::stage`].
+    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
+        self.objects()?.stage(experiment, table, part_id, bytes).await
+    }
+
+    /// See [`Objects::staged`].
+    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
+        self.objects()?.staged(experiment, table, part_id).await
+    }
+
+    /// See [`Objects::discard_staged`].
+    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
+        self.objects()?.discard_staged(experiment, table, part_id).await
+    }
+
+    /// Deletes the parts and staged uploads of an experiment. Repeatable.
+    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
+        let listed = self.objects()?.dataset(experiment).await?;
+        self.still_own().await?;
+        self.objects()?.erase(experiment, &listed).await
+    }
+
+    /// Moves the parts of an experiment to the folder of another name, one by one. Repeatable after a failure or crash.
+    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let moves = self.objects()?.moves(from, to).await?;
+        self.still_own().await?;
+        self.objects()?.rename(&moves).await
+    }
+
+    /// See [`Objects::put_log`].
+    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
+        self.objects()?.put_log(digest, bytes).await
+    }
+
+    /// See [`Objects::log_bytes`].
+    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
+        self.objects()?.log_bytes(digest).await
+    }
+
+    /// See [`Objects::log_range`].
+    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
+        self.objects()?.log_range(digest, start, end).await
+    }
 }

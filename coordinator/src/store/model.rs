@@ -11,12 +11,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use object_store::path::Path;
-use powersweep_experiments::Digest;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
 /// How one commit goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +34,6 @@ struct Disk {
     pending: VecDeque<(Changes, oneshot::Sender<Result<(), StoreError>>)>,
     faults: VecDeque<Option<Fault>>,
     closed: bool,
-    commits: u64,
 }
 
 type Changes = Vec<(Vec<u8>, Option<Bytes>)>;
@@ -103,18 +99,8 @@ impl ModelStore {
         }
     }
 
-    /// Batches that are held back.
-    pub fn pending(&self) -> usize {
-        self.lock().pending.len()
-    }
-
-    /// Batches that became durable.
-    pub fn commits(&self) -> u64 {
-        self.lock().commits
-    }
-
     /// The object store with the published parts.
-    pub fn objects(&self) -> &Arc<dyn ObjectStore> {
+    pub fn object_store(&self) -> &Arc<dyn ObjectStore> {
         self.objects.object_store()
     }
 
@@ -143,7 +129,6 @@ impl Disk {
                 None => self.values.remove(&key),
             };
         }
-        self.commits += 1;
     }
 }
 
@@ -236,56 +221,12 @@ impl Store for ModelStore {
         disk.values.range(range).map(|(key, value)| encoding::read_rows(key, value)).collect()
     }
 
-    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
-        drop(self.open()?);
-        self.objects.create(path, bytes, part_id).await
+    fn objects(&self) -> Result<&Objects, StoreError> {
+        self.open().map(|_| &self.objects)
     }
 
-    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
-        drop(self.open()?);
-        self.objects.has_parts(experiment).await
-    }
-
-    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
-        drop(self.open()?);
-        self.objects.stage(experiment, table, part_id, bytes).await
-    }
-
-    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
-        drop(self.open()?);
-        self.objects.staged(experiment, table, part_id).await
-    }
-
-    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
-        drop(self.open()?);
-        self.objects.discard_staged(experiment, table, part_id).await
-    }
-
-    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
-        let objects = self.objects.dataset(experiment).await?;
-        drop(self.open()?);
-        self.objects.erase(experiment, &objects).await
-    }
-
-    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        let moves = self.objects.moves(from, to).await?;
-        drop(self.open()?);
-        self.objects.rename(&moves).await
-    }
-
-    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
-        drop(self.open()?);
-        self.objects.put_log(digest, bytes).await
-    }
-
-    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
-        drop(self.open()?);
-        self.objects.log_bytes(digest).await
-    }
-
-    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
-        drop(self.open()?);
-        self.objects.log_range(digest, start, end).await
+    async fn still_own(&self) -> Result<(), StoreError> {
+        self.open().map(drop)
     }
 
     async fn close(&self) -> Result<(), StoreError> {

@@ -60,7 +60,8 @@ impl Objects {
         self.directory.as_deref()
     }
 
-    /// See [`super::Store::create`].
+    /// Creates the Parquet object `path` (below DATA) with all its bytes, or fails without a visible object. If the
+    /// object exists, that is success only if its footer has `part_id`.
     pub async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
         check_part(path, bytes.len() as u64)?;
         if self.directory.is_none() {
@@ -81,7 +82,7 @@ impl Objects {
         linked
     }
 
-    /// See [`super::Store::has_parts`].
+    /// Whether the `tasks` table of an experiment has a part, whatever the state knows.
     pub async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
         check_name(experiment)?;
         let folder = powersweep_results::layout::tasks_dir(experiment);
@@ -89,7 +90,7 @@ impl Objects {
         first.map(|found| found.is_some()).map_err(|error| unavailable("list", &folder, error))
     }
 
-    /// See [`super::Store::stage`].
+    /// Stores an upload of an optional table in the staging folder. Invisible to readers.
     pub async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
         let path = staged_path(experiment, table, part_id)?;
         check_part(&path, bytes.len() as u64)?;
@@ -108,18 +109,18 @@ impl Objects {
         }
     }
 
-    /// See [`super::Store::staged`].
+    /// Reads an upload. [`StoreError::Missing`] if there is none.
     pub async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
         let path = staged_path(experiment, table, part_id)?;
         self.get(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })
     }
 
-    /// See [`super::Store::discard_staged`].
+    /// Deletes an upload, if it exists.
     pub async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
         self.remove(&staged_path(experiment, table, part_id)?).await
     }
 
-    /// See [`super::Store::put_log`].
+    /// Stores a log by content. Returns false if it was stored already. The bytes must have this digest.
     pub async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
         let hashed = bytes.clone();
         let found = blocking(move || Digest::of(&hashed)).await;
@@ -134,12 +135,12 @@ impl Objects {
         }
     }
 
-    /// See [`super::Store::log_bytes`].
+    /// Size of a stored log, if it exists.
     pub async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
         self.size(&log_path(digest)).await
     }
 
-    /// See [`super::Store::log_range`].
+    /// Bytes `start..end` of a stored log (`end` is cut at its size).
     pub async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
         let path = log_path(digest);
         let size = self.size(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;

@@ -96,7 +96,7 @@ async fn open_state(location: &Location) -> Result<SlateStore, OpenError> {
     check_version(location, &store, &loaded.rows).await?;
     let uploads = loaded.rows.iter().filter_map(|rows| rows.upload);
     let open_parts = loaded.intents.iter().map(|intent| intent.part_id).chain(uploads).map(|id| *id).collect();
-    let deleted = store.objects().clean_staging(&open_parts, SystemTime::now()).await?;
+    let deleted = store.objects()?.clean_staging(&open_parts, SystemTime::now()).await?;
     if deleted > 0 {
         tracing::info!(deleted, "deleted staging files of earlier runs");
     }

@@ -8,14 +8,12 @@
 //! watches the time. The newer of two writers wins: the older one's commits fail with `Fenced`.
 
 use super::objects::{Objects, unavailable};
-use super::vigil::Vigil;
+use super::stall_detector::{LOOK_INTERVAL, StallDetector};
 use super::{Batch, Location, Store, StoreError, encoding, merges, model, tuning};
 use crate::records::{Loaded, RowsRecord, Table};
 use async_trait::async_trait;
-use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use powersweep_experiments::Digest;
 use slatedb::config::{DbReaderOptions, FlushOptions, FlushType, ScanOptions};
 use slatedb::{CloseReason, CompactorBuilder, Db, DbIterator, DbReader, DbReaderMode, ErrorKind, WriteBatch};
 use std::sync::Arc;
@@ -23,7 +21,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
-use uuid::Uuid;
 
 /// Shortest time between the starts of two flushes on an object store: 20 objects a second bound what it costs.
 const REMOTE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
@@ -116,16 +113,11 @@ impl SlateStore {
             .map_err(|error| from_slate(&data, "open", error))?;
         let (flushes, waiting) = mpsc::channel(MAX_WAITING_COMMITS);
         let interval = if on_directory { Duration::ZERO } else { REMOTE_FLUSH_INTERVAL };
-        let vigil = on_directory.then(|| Vigil::new(&db, Arc::clone(&root)));
-        tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, vigil));
+        let stalls = on_directory.then(|| StallDetector::new(&db, Arc::clone(&root)));
+        tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, stalls));
         let objects = Objects::new(root, location.path().map(Into::into));
         let location = location.clone();
         Ok(SlateStore { db, objects, data, location, flushes, closed: AtomicBool::new(false), _merging: merging })
-    }
-
-    /// The objects beside the state.
-    pub fn objects(&self) -> &Objects {
-        &self.objects
     }
 
     /// Turns true when a newer writer has taken the state, also while nothing is being committed.
@@ -146,13 +138,6 @@ impl SlateStore {
             }
         });
         receive
-    }
-
-    /// Makes sure, in the storage itself, that no newer owner had taken over when this was called.
-    async fn still_own(&self) -> Result<(), StoreError> {
-        // Nothing has this key: what counts is that the write is durable, which it is for the newest owner alone.
-        self.db.delete(b"own").await.map_err(self.error("write to"))?;
-        self.flush().await
     }
 
     fn check_open(&self) -> Result<(), StoreError> {
@@ -184,18 +169,18 @@ async fn flush_loop(
     data: String,
     mut waiting: mpsc::Receiver<Waiter>,
     interval: Duration,
-    mut vigil: Option<Vigil>,
+    mut stalls: Option<StallDetector>,
 ) {
     let mut last_start: Option<Instant> = None;
     let mut since_sst = 0;
     let sst_running = Arc::new(AtomicBool::new(false));
     loop {
-        let first = match &mut vigil {
+        let first = match &mut stalls {
             None => waiting.recv().await,
-            Some(vigil) => tokio::select! {
+            Some(stalls) => tokio::select! {
                 first = waiting.recv() => first,
-                () = tokio::time::sleep(super::vigil::LOOK) => {
-                    vigil.look();
+                () = tokio::time::sleep(LOOK_INTERVAL) => {
+                    stalls.look();
                     continue;
                 }
             },
@@ -210,8 +195,8 @@ async fn flush_loop(
             waiters.push(waiter);
         }
         let mut result = db.flush().await.map_err(|error| (error.kind(), error.to_string()));
-        if let (Ok(()), Some(vigil)) = (&result, &mut vigil) {
-            result = vigil.confirm().await;
+        if let (Ok(()), Some(stalls)) = (&result, &mut stalls) {
+            result = stalls.confirm_ownership().await;
         }
         for waiter in waiters {
             let answer = match &result {
@@ -341,58 +326,15 @@ impl Store for SlateStore {
         read_rows(scan, failed).await
     }
 
-    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
+    fn objects(&self) -> Result<&Objects, StoreError> {
         self.check_open()?;
-        self.objects.create(path, bytes, part_id).await
+        Ok(&self.objects)
     }
 
-    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
-        self.check_open()?;
-        self.objects.has_parts(experiment).await
-    }
-
-    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
-        self.check_open()?;
-        self.objects.stage(experiment, table, part_id, bytes).await
-    }
-
-    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
-        self.check_open()?;
-        self.objects.staged(experiment, table, part_id).await
-    }
-
-    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
-        self.check_open()?;
-        self.objects.discard_staged(experiment, table, part_id).await
-    }
-
-    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
-        self.check_open()?;
-        let objects = self.objects.dataset(experiment).await?;
-        self.still_own().await?;
-        self.objects.erase(experiment, &objects).await
-    }
-
-    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        self.check_open()?;
-        let moves = self.objects.moves(from, to).await?;
-        self.still_own().await?;
-        self.objects.rename(&moves).await
-    }
-
-    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
-        self.check_open()?;
-        self.objects.put_log(digest, bytes).await
-    }
-
-    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
-        self.check_open()?;
-        self.objects.log_bytes(digest).await
-    }
-
-    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
-        self.check_open()?;
-        self.objects.log_range(digest, start, end).await
+    async fn still_own(&self) -> Result<(), StoreError> {
+        // No record has this key: only the newest owner's write becomes durable.
+        self.db.delete(b"own").await.map_err(self.error("write to"))?;
+        self.flush().await
     }
 
     async fn trouble(&self) -> Option<String> {

@@ -15,8 +15,9 @@ const GC_INTERVAL_REMOTE: Duration = Duration::from_secs(10);
 const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(4);
 /// As on a directory; objects are slower to read.
 const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
-/// Age before log files on a directory are deleted whose content is in sorted files. They are read when the state is
-/// opened, and one is written for each flush. See [`super::vigil`] for what follows from deleting them.
+/// Age at which write-ahead log files on a directory are deleted, once their content is in sorted files. They are
+/// replayed when the state is opened, and each flush writes one. Deleting them weakens the fencing: see
+/// [`super::stall_detector`].
 const GC_MIN_AGE_WAL: Duration = Duration::from_secs(4);
 
 /// Size at which SlateDB turns its memory into a sorted file: bounds what is replayed when the state is opened, and what a

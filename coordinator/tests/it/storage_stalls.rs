@@ -1,22 +1,19 @@
 //! A coordinator whose storage does not answer: it says so, hands nothing out, and goes on afterwards.
 
-use powersweep_experiments::Digest;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use object_store::path::Path;
 use powersweep_coordinator::records::{Key, Loaded, Record, RowsRecord, Table};
 use powersweep_coordinator::service::{Handle, ServeError, ServeOptions, serve};
 use powersweep_coordinator::store::{
-    Batch, Fault, Location, ModelStore, OpenError, SlateStore, Store, StoreError, open,
+    Batch, Fault, Location, ModelStore, Objects, OpenError, SlateStore, Store, StoreError, open,
 };
 use powersweep_proto::v1;
 use powersweep_results::wire;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::store_samples::{hand_in, rows_of};
 
@@ -107,35 +104,11 @@ impl Store for Stuck {
     async fn rows(&self, e: &str, table: Table, first: u64, last: u64) -> Result<Vec<RowsRecord>, StoreError> {
         self.0.rows(e, table, first, last).await
     }
-    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
-        self.0.create(path, bytes, part_id).await
+    fn objects(&self) -> Result<&Objects, StoreError> {
+        self.0.objects()
     }
-    async fn stage(&self, e: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
-        self.0.stage(e, table, part_id, bytes).await
-    }
-    async fn discard_staged(&self, e: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
-        self.0.discard_staged(e, table, part_id).await
-    }
-    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
-        self.0.put_log(digest, bytes).await
-    }
-    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
-        self.0.log_bytes(digest).await
-    }
-    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
-        self.0.log_range(digest, start, end).await
-    }
-    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
-        self.0.erase_dataset(experiment).await
-    }
-    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        self.0.rename_dataset(from, to).await
-    }
-    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
-        self.0.has_parts(experiment).await
-    }
-    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
-        self.0.staged(experiment, table, part_id).await
+    async fn still_own(&self) -> Result<(), StoreError> {
+        self.0.still_own().await
     }
     async fn trouble(&self) -> Option<String> {
         Some("the disk is full".to_owned())

@@ -67,7 +67,7 @@ impl Place {
     /// The objects, past any store.
     async fn get(&self, path: &Path) -> Option<Bytes> {
         let store = match self {
-            Place::Memory(model) => Arc::clone(model.lock().expect("not poisoned").objects()),
+            Place::Memory(model) => Arc::clone(model.lock().expect("not poisoned").object_store()),
             Place::Slate { location, .. } => location.object_store().expect("it exists"),
         };
         store.get(path).await.ok()?.bytes().await.ok()

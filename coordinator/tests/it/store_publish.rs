@@ -158,9 +158,9 @@ async fn a_commit_of_unknown_fate_is_found_out_by_loading() {
             assert!(error.is_retryable(), "{error}");
             let again = model.reopen(0);
             recover(&again).await;
-            let list = again.objects().list_with_delimiter(Some(&"e/tasks".into())).await.expect("lists");
+            let list = again.object_store().list_with_delimiter(Some(&"e/tasks".into())).await.expect("lists");
             assert_eq!(list.objects.len(), 1);
-            let part = again.objects().get(&list.objects[0].location).await.expect("there").bytes().await;
+            let part = again.object_store().get(&list.objects[0].location).await.expect("there").bytes().await;
             assert_eq!(ids_in(part.expect("read")), expected());
         }
     }
@@ -173,7 +173,7 @@ async fn failures_are_published_like_tasks() {
     batch.put(Record::Rows(hand_in("e", Table::Failures, 0, 7..9, &[])));
     model.commit(batch).await.expect("durable");
     let id = publish(&model, Table::Failures, 0..=0, 2).await.expect("publishes");
-    let part = model.objects().get(&part_path("e", Table::Failures, id)).await.expect("there");
+    let part = model.object_store().get(&part_path("e", Table::Failures, id)).await.expect("there");
     assert_eq!(ids_in(part.bytes().await.expect("read")), [7, 8]);
     assert_eq!(model.load().await.expect("loads").rows, []);
 }
@@ -283,7 +283,8 @@ async fn a_part_of_many_rows() {
     let live: Vec<u64> = (0..RECORDS * EACH).filter(|id| id % EACH != 7).collect();
     let intent = intent(Table::Failures, 0..=RECORDS - 1, live.len() as u64);
     make_visible(&store, &intent).await.expect("it can be made");
-    let found = store.objects().get(&part_path("e", Table::Failures, *intent.part_id)).await.expect("it is visible");
+    let found =
+        store.object_store().get(&part_path("e", Table::Failures, *intent.part_id)).await.expect("it is visible");
     let part = found.bytes().await.expect("it can be read");
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&part).expect("a Parquet file");
     assert_eq!(metadata.num_row_groups(), 2);
