@@ -6,7 +6,7 @@ use std::time::Duration;
 use powersweep_experiments::{Digest, Manifest, Sweep, TaskSpec};
 use powersweep_proto::v1;
 
-use crate::farm::{Config, Effect, Event, Farm, Now, Reply, Submission};
+use crate::farm::{Config, Effect, Event, Farm, Now, Reply, Request, Submission};
 use crate::records::{FailureRecord, Loaded};
 
 /// The reply that a submit would get, or why it would be refused. Changes nothing.
@@ -20,7 +20,7 @@ pub fn submission(
     let (sweep, digests) = (sweep.clone(), digests.clone());
     let submission = Submission { sweep, digests, dry_run: true, restart: false, priority: None };
     let mut effects = Vec::new();
-    farm.handle(Event::Submit { client: 0, submission }, now, &mut effects);
+    farm.handle(Event::Request { client: 0, request: Request::Submit(submission) }, now, &mut effects);
     // Replies leave after the batch that they stand behind; here nothing is written, so every batch is durable.
     while let Some((token, _)) = farm.take_commit() {
         farm.handle(Event::Committed { token }, now, &mut effects);

@@ -123,6 +123,13 @@ pub struct DoneChunk {
     pub bitmap: Stored<RoaringBitmap>,
 }
 
+impl DoneChunk {
+    /// The record of these bits.
+    pub(crate) fn new(experiment: &str, generation: u64, chunk: u32, bits: &RoaringBitmap) -> DoneChunk {
+        DoneChunk { experiment: experiment.to_owned(), generation, chunk, bitmap: Stored::of_bits(bits.clone()) }
+    }
+}
+
 /// Rows that are not yet in a Parquet part: those of hand-ins of one generation that became durable together, or those of
 /// one upload.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -313,6 +320,13 @@ pub struct FailureRecord {
     /// Of `attempts`, those before a user asked for more.
     #[prost(uint32, tag = "11")]
     pub forgiven: u32,
+}
+
+impl FailureRecord {
+    /// The record's key.
+    pub fn key(&self) -> Key {
+        Key::Failure { experiment: self.experiment.clone(), generation: self.generation, index: self.index }
+    }
 }
 
 /// Tasks granted to a worker.

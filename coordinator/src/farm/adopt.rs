@@ -13,9 +13,7 @@ use uuid::Uuid;
 
 use super::index_set::IndexSet;
 use super::{pins, submit};
-use crate::records::{
-    CoveredRecord, DoneChunk, ExperimentRecord, Loaded, Record, RowsRecord, Stored, Table, Totals, Upload,
-};
+use crate::records::{CoveredRecord, ExperimentRecord, Loaded, Record, RowsRecord, Table, Totals, Upload};
 use crate::store::Batch;
 
 /// What a row says of its task.
@@ -187,20 +185,15 @@ impl Adoption {
             generation,
             manifest: self.sweep.manifest().text().to_owned(),
             digests: submit::fields(&digests),
-            pins: pins::parts_of(&self.sweep),
+            pins: pins::component_versions(&self.sweep),
             tasks_schema: pins::tasks_schema(),
             tables: submit::tables_of(&self.sweep).into_iter().map(i32::from).collect(),
             created_us: now_us,
             state: ExperimentState::Running.into(),
             priority: 0,
         }));
-        for (chunk, bitmap) in self.done.chunks() {
-            let bitmap = Stored::of_bits(bitmap.clone());
-            batch.put(Record::DoneChunk(DoneChunk { experiment: name.clone(), generation, chunk, bitmap }));
-        }
-        for totals in self.totals.into_values() {
-            batch.put(Record::Totals(totals));
-        }
+        batch.put_all(self.done.records(&name, generation).map(Record::DoneChunk));
+        batch.put_all(self.totals.into_values().map(Record::Totals));
         for table in [Table::Jobs, Table::Series] {
             let tasks = self.covered.get(&table).map_or(0, IndexSet::len);
             // A task may have no series: as long as nothing says otherwise, none is missing.

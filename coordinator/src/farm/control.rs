@@ -14,38 +14,11 @@ use super::index_set::IndexSet;
 use super::lease::Return;
 use super::leaving::is_aside;
 use super::pending::Group;
-use super::{ClientId, Farm, Now, Reply};
+use super::{Action, ClientId, Farm, Now, Reply};
 use crate::records::Record;
 
 /// Priorities that users can give.
 pub const PRIORITIES: RangeInclusive<i32> = -1000..=1000;
-
-/// What to do with an experiment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Running tasks are finished, nothing more starts.
-    Pause,
-    /// Goes on after a pause or cancellation.
-    Resume,
-    /// Running tasks are stopped, nothing more starts.
-    Cancel,
-    /// Tasks that failed for good are tried again.
-    Retry {
-        /// Only these; all if empty.
-        indices: BTreeSet<u64>,
-        /// Only failures of these kinds; all if empty.
-        kinds: BTreeSet<FailureKind>,
-    },
-    /// The experiment goes away.
-    Delete {
-        /// Also while tasks are to be run.
-        force: bool,
-        /// With its parts.
-        data_too: bool,
-    },
-    /// Higher is served first.
-    SetPriority(i32),
-}
 
 impl Farm {
     pub(super) fn control(&mut self, client: ClientId, name: &str, action: &Action, now: Now) {
@@ -138,16 +111,14 @@ impl Farm {
             return Ok((false, 0));
         }
         experiment.record.priority = priority;
-        let record = experiment.record.clone();
-        self.out.put(Record::Experiment(record));
+        self.put_experiment(name);
         Ok((true, 0))
     }
 
     pub(super) fn set_state(&mut self, name: &str, state: ExperimentState) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.record.set_state(state);
-        let record = experiment.record.clone();
-        self.out.put(Record::Experiment(record));
+        self.put_experiment(name);
     }
 
     /// Opens tasks again that failed for good. Returns whether there were any, and how many.

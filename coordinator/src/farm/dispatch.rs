@@ -221,8 +221,7 @@ impl Farm {
             experiment.duplicated.insert(index, 2);
             super::index_set::join(&mut ranges, index..index + 1);
         }
-        let taken = Taken { ranges, tasks: indices.len() as u64, attempt, suspect };
-        self.grant(id, &name, taken, true, now);
+        self.grant(id, &name, Taken { ranges, attempt, suspect }, true, now);
         true
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Earlier {
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Experiment {
     pub(super) record: ExperimentRecord,
     /// `None` if this build cannot use the stored manifest.
@@ -70,31 +70,7 @@ impl Experiment {
             Ok(sweep) => (Some(sweep), None),
             Err(reason) => (None, Some(reason)),
         };
-        Experiment {
-            durable: (0, record.state()),
-            in_flight: None,
-            share: Share::default(),
-            leaving: None,
-            record,
-            sweep,
-            broken,
-            left: false,
-            earlier: BTreeMap::new(),
-            done: IndexSet::new(),
-            failed: IndexSet::new(),
-            leased: IndexSet::new(),
-            pending: Pending::default(),
-            failures: BTreeMap::new(),
-            quarantined: 0,
-            duplicated: BTreeMap::new(),
-            missing: BTreeSet::new(),
-            tables: BTreeMap::new(),
-            intents: BTreeMap::new(),
-            flushes: Vec::new(),
-            cost: Cost::default(),
-            rate: Rate::default(),
-            spent: v1::TimeSpent::default(),
-        }
+        Experiment { durable: (0, record.state()), record, sweep, broken, ..Experiment::default() }
     }
 
     /// So many tasks took so much slot time together, whether they finished or failed.
@@ -159,8 +135,7 @@ impl Experiment {
     /// The stored form of a chunk of the done-set; `None` without a bit. An edit in the same batch may have moved all of
     /// them away, and nothing would ever delete an empty record.
     pub(super) fn done_chunk(&self, chunk: u32) -> Option<DoneChunk> {
-        let bitmap = Stored::of_bits(self.done.chunk(chunk)?.clone());
-        Some(DoneChunk { experiment: self.record.name.clone(), generation: self.record.generation, chunk, bitmap })
+        Some(DoneChunk::new(self.name(), self.record.generation, chunk, self.done.chunk(chunk)?))
     }
 
     /// Where an index of a generation lies in the present one: `Err` if the generation is unknown or the index is no
@@ -194,7 +169,7 @@ impl Experiment {
         if self.failed.remove(index) && !failure.kind().is_final() {
             self.quarantined -= 1;
         }
-        Some(Key::Failure { experiment: failure.experiment, generation: failure.generation, index })
+        Some(failure.key())
     }
 
     pub(super) fn table(&mut self, table: Table) -> &mut TableRows {

@@ -14,7 +14,7 @@ use super::lease::{Return, Revoked};
 use super::submit::tables_of;
 use super::tables::Header;
 use super::{ConnId, Effect, Farm, Now};
-use crate::records::{CoveredRecord, EncodedRows, Record, RowsRecord, Stored, Table, Upload};
+use crate::records::{EncodedRows, Record, RowsRecord, Stored, Table, Upload};
 
 /// Most rows of one hand-in.
 pub(super) const HAND_IN_ROWS_MAX: u32 = 65_536;
@@ -171,22 +171,22 @@ impl Farm {
     fn store_rows(&mut self, hand_in: &v1::HandIn, checked: &Checked, rows: u32, now: Now) {
         let experiment = self.experiments.get_mut(&hand_in.experiment).expect("checked");
         let mut mask = RoaringBitmap::new();
-        let mut touched = BTreeSet::new();
+        let mut changed_chunks = BTreeSet::new();
         for (position, (index, _)) in checked.rows.iter().enumerate() {
             let Some(index) = *index else {
                 mask.insert(position as u32);
                 continue;
             };
             experiment.done.insert(index);
-            touched.insert(chunk_of(index));
+            changed_chunks.insert(chunk_of(index));
             if !experiment.failures.is_empty()
                 && let Some(key) = experiment.clear_failure(index)
             {
                 self.out.delete(key);
             }
         }
-        for chunk in touched {
-            self.out.touch(&experiment.record.name, chunk);
+        for chunk in changed_chunks {
+            self.out.done_changed(&experiment.record.name, chunk);
         }
         let mask = (!mask.is_empty()).then(|| Stored::of_bits(mask));
         let encoded = EncodedRows { rows, mask, encoded: hand_in.rows.clone() };
@@ -239,13 +239,13 @@ impl Farm {
 
     /// Takes handed-in tasks out of all leases and of what is pending; tells other holders to stop.
     fn settle_leases(&mut self, name: &str, checked: &Checked, now: Now) {
-        let mut touched = BTreeSet::new();
+        let mut progressed = BTreeSet::new();
         let mut revoked = Vec::new();
         for (index, lease) in &checked.rows {
             let Some(index) = *index else { continue };
             let held = self.remove_from_lease(*lease, index);
             if held {
-                touched.insert(*lease);
+                progressed.insert(*lease);
             }
             let experiment = self.experiments.get_mut(name).expect("checked");
             if experiment.leased.contains(index) {
@@ -254,7 +254,7 @@ impl Farm {
                 experiment.pending.forget(index);
             }
         }
-        for id in touched {
+        for id in progressed {
             if let Some(lease) = self.leases.get_mut(&id) {
                 lease.progress_at = now.mono;
             }
@@ -310,8 +310,7 @@ impl Farm {
         for table in covered {
             let rows = experiment.table(table);
             rows.covered += checked.wanted;
-            let tasks = rows.covered;
-            self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table: table.into(), tasks }));
+            self.out.put(rows.covered_record(name, table));
         }
         for &(table, upload) in &checked.uploads {
             self.put_record(name, table, hand_in.generation, Vec::new(), Some(upload), now);

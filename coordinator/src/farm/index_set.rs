@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use roaring::RoaringBitmap;
 
-use crate::records::CHUNK_TASKS;
+use crate::records::{CHUNK_TASKS, DoneChunk};
 
 /// An ordered set of task indices below 2^48.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -102,11 +102,9 @@ impl IndexSet {
         self.len -= old.map_or(0, |old| old.len());
     }
 
-    /// Packs a chunk's bits as runs where that is smaller.
-    pub fn optimize(&mut self, chunk: u32) {
-        if let Some(bitmap) = self.chunks.get_mut(&chunk) {
-            bitmap.optimize();
-        }
+    /// The records that store these indices as done tasks of a generation.
+    pub(super) fn records(&self, experiment: &str, generation: u64) -> impl Iterator<Item = DoneChunk> {
+        self.chunks().map(move |(chunk, bitmap)| DoneChunk::new(experiment, generation, chunk, bitmap))
     }
 
     /// Removes every index at or above `end`.
@@ -130,7 +128,10 @@ impl IndexSet {
     pub fn ranges(&self) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for (&chunk, bitmap) in &self.chunks {
-            push_ranges(&mut ranges, chunk, bitmap);
+            let mut bits = bitmap.iter();
+            while let Some(run) = bits.next_range() {
+                join(&mut ranges, index_at(chunk, *run.start())..index_at(chunk, *run.end()) + 1);
+            }
         }
         ranges
     }
@@ -155,14 +156,6 @@ impl IndexSet {
             join(&mut taken, start..start + count);
         }
         taken
-    }
-}
-
-/// Appends a chunk's maximal ranges.
-pub(super) fn push_ranges(ranges: &mut Vec<Range<u64>>, chunk: u32, bitmap: &RoaringBitmap) {
-    let mut bits = bitmap.iter();
-    while let Some(run) = bits.next_range() {
-        join(ranges, index_at(chunk, *run.start())..index_at(chunk, *run.end()) + 1);
     }
 }
 

@@ -9,9 +9,7 @@ use uuid::Uuid;
 use super::experiment::Experiment;
 use super::tables::{OpenIntent, Progress};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply, Submission};
-use crate::records::{
-    CoveredRecord, DoneChunk, EarlierRecord, FailureRecord, Fate, Key, LeavingRecord, Record, Stored, Totals,
-};
+use crate::records::{EarlierRecord, FailureRecord, Fate, Key, LeavingRecord, Record};
 use powersweep_proto::v1::{self, ExperimentState};
 use std::time::Duration;
 
@@ -202,20 +200,18 @@ impl Farm {
             self.out.delete(Key::DoneChunk { experiment: name(), generation, chunk });
         }
         for failure in experiment.failures.values() {
-            let (generation, index) = (failure.generation, failure.index);
-            self.out.delete(Key::Failure { experiment: name(), generation, index });
+            self.out.delete(failure.key());
         }
         for (table, rows) in &experiment.tables {
-            let (seqs, uploads) =
-                (rows.unpublished.iter().map(|h| h.seq), rows.unpublished.iter().filter_map(|h| h.upload));
-            self.forget_rows(&name(), *table, seqs, uploads);
+            let headers = || rows.unpublished.iter();
+            self.delete_rows(&name(), *table, headers().map(|h| h.seq), headers().filter_map(|h| h.upload));
             self.out.delete(Key::Totals { experiment: name(), table: *table });
             self.out.delete(Key::Covered { experiment: name(), table: *table });
         }
         for (part_id, OpenIntent { intent, uploads, .. }) in &experiment.intents {
             self.out.delete(Key::Intent { part_id: *part_id });
             let seqs = intent.first_seq..=intent.last_seq;
-            self.forget_rows(&name(), intent.table(), seqs, uploads.iter().copied());
+            self.delete_rows(&name(), intent.table(), seqs, uploads.iter().copied());
         }
     }
 
@@ -225,45 +221,26 @@ impl Farm {
         if !matches!(experiment.record.state(), ExperimentState::Finished | ExperimentState::Failed) {
             experiment.record.set_state(ExperimentState::Cancelled);
         }
-        self.out.put(Record::Experiment(experiment.record.clone()));
-        let name = || to.to_owned();
         for (generation, earlier) in &experiment.earlier {
             self.out.put(Record::Earlier(EarlierRecord {
-                experiment: name(),
+                experiment: to.to_owned(),
                 generation: *generation,
                 manifest: earlier.sweep.manifest().text().to_owned(),
                 digests: experiment.record.digests.clone(),
             }));
-            for (chunk, bitmap) in earlier.extra.chunks() {
-                let bitmap = Stored::of_bits(bitmap.clone());
-                self.out.put(Record::DoneChunk(DoneChunk {
-                    experiment: name(),
-                    generation: *generation,
-                    chunk,
-                    bitmap,
-                }));
-            }
+            self.out.put_all(earlier.extra.records(to, *generation).map(Record::DoneChunk));
         }
-        for chunk in experiment.done.chunks().filter_map(|(chunk, _)| experiment.done_chunk(chunk)) {
-            self.out.put(Record::DoneChunk(chunk));
-        }
+        self.out.put_all(experiment.done.records(to, experiment.record.generation).map(Record::DoneChunk));
         for failure in experiment.failures.values_mut() {
-            *failure = FailureRecord { experiment: name(), ..failure.clone() };
+            *failure = FailureRecord { experiment: to.to_owned(), ..failure.clone() };
             self.out.put(Record::Failure(failure.clone()));
         }
         for (table, rows) in &experiment.tables {
-            self.out.put(Record::Totals(Totals {
-                experiment: name(),
-                table: (*table).into(),
-                parts: rows.parts,
-                rows: rows.rows_in_parts,
-                bytes: rows.bytes_in_parts,
-            }));
-            let tasks = rows.covered;
-            self.out.put(Record::Covered(CoveredRecord { experiment: name(), table: (*table).into(), tasks }));
+            self.out.put_all([rows.totals_record(to, *table), rows.covered_record(to, *table)]);
         }
-        self.schedule.push(name());
-        self.experiments.insert(name(), experiment);
+        self.schedule.push(to.to_owned());
+        self.experiments.insert(to.to_owned(), experiment);
+        self.put_experiment(to);
     }
 
     /// A part of an experiment that leaves could not be published. True if that settles it.

@@ -97,12 +97,16 @@ impl Outgoing {
         self.batch_bytes
     }
 
+    pub(super) fn put_all(&mut self, records: impl IntoIterator<Item = Record>) {
+        self.batch.put_all(records);
+    }
+
     pub(super) fn delete(&mut self, key: Key) {
         self.batch.delete(key);
     }
 
-    /// The done bits of this chunk changed.
-    pub(super) fn touch(&mut self, experiment: &str, chunk: u32) {
+    /// Done bits of this chunk changed.
+    pub(super) fn done_changed(&mut self, experiment: &str, chunk: u32) {
         match self.dirty.get_mut(experiment) {
             Some(chunks) => drop(chunks.insert(chunk)),
             None => drop(self.dirty.insert(experiment.to_owned(), BTreeSet::from([chunk]))),

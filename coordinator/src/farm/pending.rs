@@ -41,8 +41,6 @@ pub(super) struct Group {
 pub(super) struct Taken {
     /// In order, half-open.
     pub ranges: Vec<Range<u64>>,
-    /// Number of tasks in them.
-    pub tasks: u64,
     /// Times they were leased, this one included.
     pub attempt: u32,
     /// Of a suspect group.
@@ -153,10 +151,10 @@ impl Pending {
             if group.indices.is_empty() {
                 self.groups.remove(&id);
             }
-            return Some(taken(ranges, attempt, suspect));
+            return Some(Taken { ranges, attempt, suspect });
         }
         let ranges = self.take_fresh(most, sweep, closed);
-        (!ranges.is_empty()).then(|| taken(ranges, 1, false))
+        (!ranges.is_empty()).then_some(Taken { ranges, attempt: 1, suspect: false })
     }
 
     fn take_fresh(&mut self, most: u64, sweep: &Sweep, closed: Closed<'_>) -> Vec<Range<u64>> {
@@ -186,11 +184,6 @@ impl Pending {
         }
         ranges
     }
-}
-
-fn taken(ranges: Vec<Range<u64>>, attempt: u32, suspect: bool) -> Taken {
-    let tasks = ranges.iter().map(|range| range.end - range.start).sum();
-    Taken { ranges, tasks, attempt, suspect }
 }
 
 /// The first run of indices in `start..end` (one chunk) that are not closed.

@@ -24,7 +24,7 @@ pub fn build_versions(build: &str) -> v1::Versions {
 }
 
 /// The versions of the kernel and of all parts that a sweep uses.
-pub fn parts_of(sweep: &Sweep) -> BTreeMap<String, u32> {
+pub(super) fn component_versions(sweep: &Sweep) -> BTreeMap<String, u32> {
     let mut pins = sweep.component_versions();
     pins.insert(KERNEL.to_owned(), KERNEL_VERSION);
     pins

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::leaving::Leaving;
 use super::tables::{FlushWait, OpenIntent, PartLimits, Progress, Taken};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply};
-use crate::records::{Intent, Key, Record, Table, Totals};
+use crate::records::{Intent, Key, Record, Table};
 
 /// Wait before a part is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
@@ -101,10 +101,11 @@ impl Farm {
                 self.publish_trouble = None;
                 let open = experiment.intents.remove(&part_id).expect("just found");
                 let table = open.intent.table();
-                let totals = close(experiment.table(table), &open.intent, bytes);
-                self.out.put(Record::Totals(totals));
+                let rows = experiment.table(table);
+                rows.published(open.intent.rows, bytes);
+                self.out.put(rows.totals_record(&name, table));
                 self.out.delete(Key::Intent { part_id });
-                self.forget_rows(&name, table, open.intent.first_seq..=open.intent.last_seq, open.uploads);
+                self.delete_rows(&name, table, open.intent.first_seq..=open.intent.last_seq, open.uploads);
                 self.answer_flushes(&name);
                 self.finish(&name);
                 self.advance_leaving(&name, now);
@@ -127,7 +128,7 @@ impl Farm {
 
     /// Deletes records of rows, and the uploads that hold the rows of some: only when the first is durable, as recovery
     /// needs them until then.
-    pub(super) fn forget_rows(
+    pub(super) fn delete_rows(
         &mut self,
         name: &str,
         table: Table,
@@ -150,9 +151,7 @@ impl Farm {
             return;
         }
         let end = if experiment.failed.is_empty() { ExperimentState::Finished } else { ExperimentState::Failed };
-        experiment.record.set_state(end);
-        let record = experiment.record.clone();
-        self.out.put(Record::Experiment(record));
+        self.set_state(name, end);
     }
 
     pub(super) fn flush(&mut self, client: ClientId, name: &str, now: Now) {
@@ -183,19 +182,5 @@ impl Farm {
             let reply = v1::FlushReply { rows: rows - wait.rows_before, parts: parts - wait.parts_before };
             self.out.reply(wait.client, Reply::Flushed(reply));
         }
-    }
-}
-
-fn close(rows: &mut super::tables::TableRows, intent: &Intent, bytes: u64) -> Totals {
-    rows.publishing_rows = rows.publishing_rows.saturating_sub(intent.rows);
-    rows.parts += 1;
-    rows.rows_in_parts += intent.rows;
-    rows.bytes_in_parts += bytes;
-    Totals {
-        experiment: intent.experiment.clone(),
-        table: intent.table,
-        parts: rows.parts,
-        rows: rows.rows_in_parts,
-        bytes: rows.bytes_in_parts,
     }
 }

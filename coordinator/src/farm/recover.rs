@@ -1,10 +1,9 @@
 //! The farm from its durable state.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 use powersweep_experiments::Sweep;
 use powersweep_proto::v1::ExperimentState;
-use uuid::Uuid;
 
 use super::experiment::{Earlier, Experiment, sweep_of};
 use super::index_set::IndexSet;
@@ -24,25 +23,11 @@ impl Farm {
         let mut farm = Farm {
             config,
             epoch,
-            next_lease: 0,
-            ids: PartIds { seed: super::mix(seed ^ super::mix(epoch)), counter: 0 },
-            experiments: BTreeMap::new(),
-            schedule: Vec::new(),
-            leases: BTreeMap::new(),
-            workers: BTreeMap::new(),
-            conns: BTreeMap::new(),
-            hungry: BTreeSet::new(),
-            idle: BTreeSet::new(),
-            stragglers: VecDeque::new(),
-            slots: 0,
+            ids: PartIds::new(seed, epoch),
             logs: loaded.logs.iter().map(|log| (*log.digest, log.bytes)).collect(),
             generation_floor: loaded.generation_floor,
-            discarded: BTreeSet::new(),
-            stalled: None,
-            publish_trouble: None,
-            stopping: false,
-            closing: false,
             out: Outgoing::new(epoch),
+            ..Farm::default()
         };
         farm.load(loaded, now);
         farm.publish_everything(now);
@@ -207,16 +192,11 @@ impl Farm {
             .filter(|&index| !experiment.done.contains(index) && !experiment.failed.contains(index))
             .collect()
     }
-
-    /// The workers that hold leases but have not come back yet.
-    pub fn absent_workers(&self) -> Vec<Uuid> {
-        self.workers.iter().filter(|(_, worker)| worker.conn.is_none()).map(|(id, _)| *id).collect()
-    }
 }
 
 /// A stored experiment goes on only under the versions that it is pinned to.
 fn pinned(pins: &BTreeMap<String, u32>, sweep: Sweep) -> Result<Sweep, String> {
-    let changed = pins::changed(pins, &pins::parts_of(&sweep));
+    let changed = pins::changed(pins, &pins::component_versions(&sweep));
     if changed.is_empty() {
         return Ok(sweep);
     }

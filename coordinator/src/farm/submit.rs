@@ -9,28 +9,11 @@ use super::experiment::{Earlier, Experiment};
 use super::index_set::{IndexSet, chunk_of};
 use super::leaving::{aside_name, is_aside};
 use super::pending::Pending;
-use super::{ClientId, Farm, Now, Reply, pins};
-use crate::records::{
-    CoveredRecord, DoneChunk, EarlierRecord, ExperimentRecord, FailureRecord, Key, Record, Stored, Table,
-};
+use super::{ClientId, Farm, Now, Reply, Submission, pins};
+use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRecord, Record, Stored, Table};
 
 /// Most indices of a sweep: chunk numbers have 32 bits.
 const INDICES_MAX: u64 = 1 << 48;
-
-/// A checked manifest with the digests of its logs.
-#[derive(Debug, Clone)]
-pub struct Submission {
-    /// The sweep.
-    pub sweep: Sweep,
-    /// Log name to digest, for every log of the manifest.
-    pub digests: BTreeMap<String, Digest>,
-    /// Only say what would happen.
-    pub dry_run: bool,
-    /// Set an experiment with other pins aside and start anew.
-    pub restart: bool,
-    /// Higher is served first; `None`: 0 for a new experiment, unchanged for another.
-    pub priority: Option<i32>,
-}
 
 /// Where an experiment's tasks stand in a new index space.
 #[derive(Default)]
@@ -108,7 +91,7 @@ impl Farm {
 
     /// The logs that have to be uploaded before tasks can run.
     pub(super) fn missing<'a>(&self, digests: impl IntoIterator<Item = &'a Digest>) -> BTreeSet<Digest> {
-        let lacks = |digest: &&Digest| !self.config.logs_at_hand.contains(*digest) && !self.logs.contains_key(*digest);
+        let lacks = |digest: &&Digest| !self.config.readable_logs.contains(*digest) && !self.logs.contains_key(*digest);
         digests.into_iter().filter(lacks).copied().collect()
     }
 
@@ -133,18 +116,18 @@ impl Farm {
             generation: self.generation_floor + 1,
             manifest: submission.sweep.manifest().text().to_owned(),
             digests: fields(&submission.digests),
-            pins: pins::parts_of(&submission.sweep),
+            pins: pins::component_versions(&submission.sweep),
             tasks_schema: pins::tasks_schema(),
             tables: tables_of(&submission.sweep).into_iter().map(i32::from).collect(),
             created_us: now.wall_us,
             state: ExperimentState::Running.into(),
             priority: submission.priority.unwrap_or(0),
         };
-        self.out.put(Record::Experiment(record.clone()));
         let mut experiment = Experiment::new(record, Ok(submission.sweep.clone()));
         experiment.missing = missing;
         self.experiments.insert(name.to_owned(), experiment);
         self.schedule.push(name.to_owned());
+        self.put_experiment(name);
         self.note_covered(name);
         self.finish(name);
     }
@@ -158,15 +141,13 @@ impl Farm {
             self.out.delete(Key::DoneChunk { experiment: name.to_owned(), generation: old.generation, chunk });
         }
         for failure in experiment.failures.values() {
-            let key =
-                Key::Failure { experiment: name.to_owned(), generation: failure.generation, index: failure.index };
-            self.out.delete(key);
+            self.out.delete(failure.key());
         }
-        let record = ExperimentRecord {
+        experiment.record = ExperimentRecord {
             generation: old.generation + 1,
             manifest: submission.sweep.manifest().text().to_owned(),
             digests: old.digests.clone().into_iter().chain(fields(&submission.digests)).collect(),
-            pins: old.pins.iter().map(|(p, v)| (p.clone(), *v)).chain(pins::parts_of(&submission.sweep)).collect(),
+            pins: old.pins.clone().into_iter().chain(pins::component_versions(&submission.sweep)).collect(),
             tables: tables_of(&submission.sweep).into_iter().map(i32::from).collect(),
             state: if old.state() == ExperimentState::Paused { old.state } else { ExperimentState::Running.into() },
             priority: submission.priority.unwrap_or(old.priority),
@@ -176,7 +157,6 @@ impl Farm {
         experiment.broken = None;
         experiment.left = false;
         experiment.missing = missing;
-        experiment.record = record.clone();
         if let Some(sweep) = old_sweep {
             experiment.earlier.insert(old.generation, Earlier { sweep, extra: IndexSet::new() });
             self.out.put(Record::Earlier(EarlierRecord {
@@ -186,7 +166,7 @@ impl Farm {
                 digests: old.digests,
             }));
         }
-        self.out.put(Record::Experiment(record));
+        self.put_experiment(name);
         self.store_moved(name, moved);
         self.note_covered(name);
         self.move_leases(name, old.generation);
@@ -201,10 +181,7 @@ impl Farm {
             for (chunk, _) in before.chunks().filter(|(chunk, _)| earlier.extra.chunk(*chunk).is_none()) {
                 self.out.delete(Key::DoneChunk { experiment: name.to_owned(), generation, chunk });
             }
-            for (chunk, bitmap) in earlier.extra.chunks() {
-                let bitmap = Stored::of_bits(bitmap.clone());
-                self.out.put(Record::DoneChunk(DoneChunk { experiment: name.to_owned(), generation, chunk, bitmap }));
-            }
+            self.out.put_all(earlier.extra.records(name, generation).map(Record::DoneChunk));
         }
         experiment.done = moved.done;
         experiment.failed = IndexSet::new();
@@ -219,7 +196,7 @@ impl Farm {
             self.out.put(record);
         }
         for (chunk, _) in experiment.done.chunks() {
-            self.out.touch(name, chunk);
+            self.out.done_changed(name, chunk);
         }
     }
 
@@ -228,9 +205,8 @@ impl Farm {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         let tables: Vec<Table> = experiment.record.tables().collect();
         for table in tables {
-            let tasks = experiment.table(table).covered;
-            let table = table.into();
-            self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table, tasks }));
+            let record = experiment.table(table).covered_record(name, table);
+            self.out.put(record);
         }
     }
 
@@ -280,9 +256,9 @@ impl Farm {
         }
     }
 
-    pub(super) fn log_stored(&mut self, digest: Digest, bytes: u64, name: String) {
+    pub(super) fn log_stored(&mut self, digest: Digest, bytes: u64) {
         if self.logs.insert(digest, bytes).is_none() {
-            self.out.put(Record::Log(crate::records::LogRecord { digest: digest.into(), bytes, name }));
+            self.out.put(Record::Log(LogRecord { digest: digest.into(), bytes, name: String::new() }));
         }
         for experiment in self.experiments.values_mut() {
             experiment.missing.remove(&digest);
@@ -307,7 +283,7 @@ pub(super) fn tables_of(sweep: &Sweep) -> Vec<Table> {
 /// What a submission says otherwise than the experiment is pinned to.
 fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String> {
     let record = &experiment.record;
-    let mut changed = pins::changed(&record.pins, &pins::parts_of(&submission.sweep));
+    let mut changed = pins::changed(&record.pins, &pins::component_versions(&submission.sweep));
     for (log, new) in &submission.digests {
         if record.digests.get(log).is_some_and(|old| **old != *new) {
             changed.push(format!("log {log} has other content than before"));

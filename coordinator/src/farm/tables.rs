@@ -6,7 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{ClientId, Config};
-use crate::records::{Intent, RowsHeader, Table};
+use crate::records::{CoveredRecord, Intent, Record, RowsHeader, Table, Totals};
 
 /// Most uploads in one part: they are read one after the other.
 const UPLOADS_MAX: usize = 4_096;
@@ -118,6 +118,24 @@ impl TableRows {
         self.unpublished_rows -= taken.rows;
         self.unpublished_bytes -= bytes;
         Some(taken)
+    }
+
+    /// A part of an intent with this number of rows is visible.
+    pub(super) fn published(&mut self, rows: u64, bytes: u64) {
+        self.publishing_rows = self.publishing_rows.saturating_sub(rows);
+        self.parts += 1;
+        self.rows_in_parts += rows;
+        self.bytes_in_parts += bytes;
+    }
+
+    pub(super) fn totals_record(&self, experiment: &str, table: Table) -> Record {
+        let TableRows { parts, rows_in_parts: rows, bytes_in_parts: bytes, .. } = *self;
+        Record::Totals(Totals { experiment: experiment.to_owned(), table: table.into(), parts, rows, bytes })
+    }
+
+    pub(super) fn covered_record(&self, experiment: &str, table: Table) -> Record {
+        let (experiment, table) = (experiment.to_owned(), table.into());
+        Record::Covered(CoveredRecord { experiment, table, tasks: self.covered })
     }
 
     /// Whether an upload is accepted and in no intent yet.

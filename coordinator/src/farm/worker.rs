@@ -20,7 +20,7 @@ const NAME_BYTES_MAX: usize = 200;
 const SLOTS_MAX: u32 = 4096;
 
 /// One worker process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Worker {
     pub(super) name: String,
     pub(super) slots: u32,
@@ -51,25 +51,7 @@ pub(super) struct Worker {
 impl Worker {
     /// A worker of which only its leases are known (after a restart).
     pub(super) fn absent(name: String, now: Duration) -> Worker {
-        Worker {
-            name,
-            slots: 1,
-            versions: v1::Versions::default(),
-            address: String::new(),
-            conn: None,
-            seen: now,
-            abrupt: false,
-            leases: BTreeSet::new(),
-            outstanding: 0,
-            announced: BTreeSet::new(),
-            fits: BTreeMap::new(),
-            draining: false,
-            ends_at: None,
-            busy_slots: 0,
-            spent: v1::TimeSpent::default(),
-            tasks_done: 0,
-            last_report: now,
-        }
+        Worker { name, slots: 1, seen: now, last_report: now, ..Worker::default() }
     }
 
     /// Slot seconds since it last finished something or failed, where so many tasks may have run at once.
@@ -80,17 +62,6 @@ impl Worker {
 }
 
 impl Farm {
-    pub(super) fn seen(&mut self, id: Uuid, now: Now) {
-        if let Some(worker) = self.workers.get_mut(&id) {
-            worker.seen = now.mono;
-        }
-    }
-
-    fn paused(&self) -> impl Iterator<Item = &str> {
-        let paused = self.experiments.values().filter(|e| e.record.state() == ExperimentState::Paused);
-        paused.map(super::experiment::Experiment::name)
-    }
-
     pub(super) fn worker_name(&self, id: Uuid) -> String {
         self.workers.get(&id).map(|worker| worker.name.clone()).unwrap_or_default()
     }
@@ -129,14 +100,14 @@ impl Farm {
                 adopted,
             }),
         );
-        let paused: BTreeSet<String> = self.paused().map(str::to_owned).collect();
+        let paused = self.experiments.values().filter(|e| e.record.state() == ExperimentState::Paused);
+        let paused: BTreeSet<String> = paused.map(|e| e.name().to_owned()).collect();
         if !paused.is_empty() {
-            // It may have missed what it was asked before.
+            // It may have missed the requests that were sent before.
             self.ask_for_queued(|name| paused.contains(name), Some(id));
         }
         if self.stopping {
-            let drain = v1::Drain { reason: "the coordinator ends".to_owned() };
-            self.out.greet(conn, v1::farm_message::Body::Drain(drain));
+            self.drain(conn);
         }
         self.hungry.insert(id);
     }

@@ -110,9 +110,7 @@ impl Record {
             Record::Header(r) => Key::Header { experiment: r.experiment.clone(), table: r.table(), seq: r.seq },
             Record::Intent(r) => Key::Intent { part_id: *r.part_id },
             Record::Totals(r) => Key::Totals { experiment: r.experiment.clone(), table: r.table() },
-            Record::Failure(r) => {
-                Key::Failure { experiment: r.experiment.clone(), generation: r.generation, index: r.index }
-            }
+            Record::Failure(r) => r.key(),
             Record::Lease(r) => Key::Lease { id: r.id },
             Record::Log(r) => Key::Log { digest: *r.digest },
             Record::Covered(r) => Key::Covered { experiment: r.experiment.clone(), table: r.table() },

@@ -3,7 +3,6 @@
 //! It takes as many waiting events as there are before it commits, so that many hand-ins share one durable write.
 //! After a failed commit it drops the farm, closes all streams, loads the state again and goes on; workers reconnect.
 
-use powersweep_experiments::Digest;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -20,7 +19,7 @@ use super::dataset_work::DatasetWork;
 use super::pace::Pace;
 use super::requests::Requests;
 use super::{ServeError, ServeOptions};
-use crate::farm::{Action, ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
+use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Request};
 use crate::owner::Lost;
 use crate::store::{Store, StoreError};
 
@@ -54,15 +53,9 @@ pub(super) enum Command {
     Attach { conn: ConnId, outbox: Outbox },
     /// An event.
     Event(Event),
-    /// A submit.
-    Submit { submission: Submission, reply: oneshot::Sender<Reply> },
-    /// A log's bytes are in the store.
-    LogStored { digest: Digest, bytes: u64, reply: oneshot::Sender<Reply> },
-    /// A flush.
-    Flush { experiment: String, reply: oneshot::Sender<Reply> },
-    /// A pause, resume, cancel, retry, delete or change of priority.
-    Control { experiment: String, action: Action, reply: oneshot::Sender<Reply> },
-    /// A question.
+    /// A request that changes the state.
+    Request { request: Request, reply: oneshot::Sender<Reply> },
+    /// A request that only reads the state.
     Status { request: v1::StatusRequest, reply: oneshot::Sender<v1::StatusReply> },
 }
 
@@ -282,32 +275,16 @@ impl Driver {
                 }
                 self.event(event);
             }
-            Command::Submit { submission, reply } => {
-                let client = self.client(reply);
-                self.event(Event::Submit { client, submission });
-            }
-            Command::LogStored { digest, bytes, reply } => {
-                let client = self.client(reply);
-                self.event(Event::LogStored { client, digest, bytes, name: String::new() });
-            }
-            Command::Flush { experiment, reply } => {
-                let client = self.client(reply);
-                self.event(Event::Flush { client, experiment });
-            }
-            Command::Control { experiment, action, reply } => {
-                let client = self.client(reply);
-                self.event(Event::Control { client, experiment, action });
+            Command::Request { request, reply } => {
+                self.next_client += 1;
+                let client = self.next_client;
+                self.clients.insert(client, reply);
+                self.event(Event::Request { client, request });
             }
             Command::Status { request, reply } => {
                 let _ = reply.send(self.farm.status(&request, now(self.started)));
             }
         }
-    }
-
-    fn client(&mut self, reply: oneshot::Sender<Reply>) -> ClientId {
-        self.next_client += 1;
-        self.clients.insert(self.next_client, reply);
-        self.next_client
     }
 
     fn effect(&mut self, effect: Effect) {

@@ -79,7 +79,7 @@ pub struct ServeOptions {
     pub config: Config,
     /// How long workers may finish what they run after a shutdown.
     pub drain_limit: Duration,
-    /// Where logs lie that were not uploaded; goes with [`Config::logs_at_hand`].
+    /// Reads logs that were not uploaded: those of [`Config::readable_logs`].
     pub log_source: Option<Arc<dyn LogSource>>,
 }
 

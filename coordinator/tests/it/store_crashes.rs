@@ -9,7 +9,7 @@ use object_store::ObjectStoreExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use powersweep_coordinator::farm::{
-    Config, Effect, Event, Farm, Now, PublishFailure, Reply, Submission, build_versions,
+    Config, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, build_versions,
 };
 use powersweep_coordinator::publish::make_visible;
 use powersweep_coordinator::records::{Record, Table};
@@ -120,7 +120,7 @@ impl Owner<'_> {
             restart: false,
             priority: None,
         };
-        self.event(Event::Submit { client: 1, submission }).await
+        self.event(Event::Request { client: 1, request: Request::Submit(submission) }).await
     }
 
     async fn message(&mut self, body: ToFarm, rows: u32) -> Result<(), StoreError> {
@@ -192,7 +192,7 @@ impl Owner<'_> {
             self.submit(tasks).await?;
             if at == 0 {
                 self.work_off().await?;
-                self.event(Event::Flush { client: 2, experiment: "e".into() }).await?;
+                self.event(Event::Request { client: 2, request: Request::Flush("e".into()) }).await?;
             }
         }
         while self.state() != Some(v1::ExperimentState::Finished) {

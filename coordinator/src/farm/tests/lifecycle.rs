@@ -9,7 +9,7 @@ use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 
 use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
-use crate::farm::{Action, Event, PublishFailure, Reply, Submission};
+use crate::farm::{Action, Event, PublishFailure, Reply, Request, Submission};
 use crate::records::{Fate, Record};
 use crate::store::{Batch, Fault, Store};
 
@@ -171,7 +171,7 @@ fn a_cancelled_experiment_stops_at_once_and_goes_on_when_submitted_again() {
 #[test]
 fn a_control_is_answered_when_it_is_durable() {
     let (mut wire, _, _) = running();
-    wire.event(Event::Control { client: 2, experiment: "e".into(), action: Action::Pause });
+    wire.request(Request::Control { experiment: "e".into(), action: Action::Pause });
     assert!(wire.replies.is_empty());
     wire.commit(Some(Fault::Lose));
     assert!(wire.replies.is_empty(), "nobody was promised anything");
@@ -261,7 +261,7 @@ fn a_deletion_is_refused_while_it_runs_and_goes_on_after_a_crash() {
 fn a_part_that_failed_before_a_deletion_does_not_come_back_during_it() {
     let (mut wire, conn, lease) = running();
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
-    wire.event(Event::Flush { client: 1, experiment: "e".into() });
+    wire.request(Request::Flush("e".into()));
     wire.commit_all();
     let part_id = *wire.to_publish.remove(0).part_id;
     let failure = PublishFailure { reason: "test".into(), retryable: true };
@@ -320,7 +320,7 @@ fn with_other_pins(wire: &mut Wire) {
 fn restart(wire: &mut Wire, dry_run: bool) {
     let submission =
         Submission { sweep: sweep("e", 20), digests: BTreeMap::new(), dry_run, restart: true, priority: None };
-    wire.event(Event::Submit { client: 1, submission });
+    wire.request(Request::Submit(submission));
     wire.commit_all();
 }
 

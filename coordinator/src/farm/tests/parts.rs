@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
 use crate::farm::outgoing::Outgoing;
 use crate::farm::tables::Header;
-use crate::farm::{Config, Event, PublishFailure, Reply};
+use crate::farm::{Config, Event, PublishFailure, Reply, Request};
 use crate::records::{EncodedRows, Record, RowsRecord, Stored, Table};
 use crate::store::{ModelStore, Op, Store};
 
@@ -114,7 +114,7 @@ fn uploads_gather_until_they_are_worth_a_part() {
         slow.task(1 << 20, second);
     }
     assert_eq!(slow.parts(), (0, 1));
-    slow.wire.event(Event::Flush { client: 7, experiment: "e".into() });
+    slow.wire.request(Request::Flush("e".into()));
     slow.wire.settle();
     assert_eq!(slow.parts(), (1, 2), "a flush shows everything");
     assert!(matches!(slow.wire.replies.pop(), Some(Reply::Flushed(reply)) if reply.rows == 69));
@@ -122,7 +122,7 @@ fn uploads_gather_until_they_are_worth_a_part() {
     slow.task(1, second);
     slow.wire.reload();
     slow.wire.commit_all();
-    slow.wire.event(Event::Flush { client: 8, experiment: "e".into() });
+    slow.wire.request(Request::Flush("e".into()));
     slow.wire.settle();
     assert_eq!(slow.parts(), (2, 3));
 }

@@ -7,7 +7,7 @@ use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 
 use super::wire::{Wire, failure, hand_in, sweep, tasks};
-use crate::farm::{Event, Reply};
+use crate::farm::{Event, Reply, Request};
 use crate::store::Fault;
 
 fn acks(messages: Vec<ToWorker>) -> (Vec<u64>, Vec<String>) {
@@ -287,7 +287,7 @@ fn an_owner_that_is_fenced_answers_nothing() {
     wire.submit(sweep("e", 10));
     wire.commit_all();
     wire.replies.clear();
-    wire.event(Event::Flush { client: 2, experiment: "e".into() });
+    wire.request(Request::Flush("e".into()));
     assert!(wire.replies.is_empty(), "nothing is to be flushed, but is the state still this owner's?");
     wire.commit_all();
     assert!(matches!(wire.replies[..], [Reply::Flushed(_)]));
@@ -296,12 +296,12 @@ fn an_owner_that_is_fenced_answers_nothing() {
 #[test]
 fn a_log_is_confirmed_when_no_crash_can_forget_it() {
     let mut wire = Wire::new();
-    let stored = Event::LogStored { client: 3, digest: [7; 32].into(), bytes: 1, name: String::new() };
-    wire.event(stored.clone());
+    let stored = Request::LogStored { digest: [7; 32].into(), bytes: 1 };
+    wire.request(stored.clone());
     wire.commit(Some(Fault::Lose));
     assert!(wire.replies.is_empty(), "it was lost with its batch");
     wire.commit_all();
-    wire.event(stored);
+    wire.request(stored);
     assert!(wire.replies.is_empty());
     wire.commit_all();
     assert_eq!(wire.replies, [Reply::LogStored]);

@@ -13,7 +13,7 @@ use prost::Message;
 use uuid::Uuid;
 
 use crate::farm::{
-    Action, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission, build_versions,
+    Action, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, build_versions,
 };
 use crate::records::{Fate, Intent, Table, Upload};
 use crate::store::{Fault, ModelStore, Store};
@@ -337,14 +337,18 @@ impl Wire {
 
     pub(super) fn submit(&mut self, sweep: Sweep) -> Reply {
         let submission = Submission { sweep, digests: BTreeMap::new(), dry_run: false, restart: false, priority: None };
-        self.event(Event::Submit { client: 1, submission });
+        self.request(Request::Submit(submission));
         self.commit_all();
         self.replies.pop().expect("a submit is answered")
     }
 
+    pub(super) fn request(&mut self, request: Request) {
+        self.event(Event::Request { client: 1, request });
+    }
+
     /// A client's action, with its answer if there is one yet.
     pub(super) fn control(&mut self, name: &str, action: Action) -> Option<Reply> {
-        self.event(Event::Control { client: 2, experiment: name.into(), action });
+        self.request(Request::Control { experiment: name.into(), action });
         self.commit_all();
         self.replies.pop()
     }
