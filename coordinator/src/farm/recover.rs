@@ -1,4 +1,4 @@
-//! The farm from its durable state.
+//! Recovery: the farm of a durable state.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::{Config, Effect, Farm, Now, PartIds, pins};
 use crate::records::{CoveredRecord, FailureRecord, Intent, Key, LeaseRecord, Loaded, RowsHeader, Table};
 
 impl Farm {
-    /// The farm of a loaded state. Its first batch holds the new epoch: nothing comes out before that is durable.
+    /// The farm of a loaded state. Its first batch has the new epoch, and no effect comes out before that is durable.
     /// `seed`: any number that no other owner of this state had; part ids follow from it.
     pub fn recover(config: Config, loaded: Loaded, seed: u64, now: Now) -> Farm {
         let epoch = loaded.epoch + 1;
@@ -45,7 +45,7 @@ impl Farm {
             let logs: Vec<_> = record.digests.values().map(|digest| **digest).collect();
             let mut experiment = Experiment::new(record, sweep);
             experiment.missing = self.missing(&logs);
-            experiment.left = self.config.only.as_ref().is_some_and(|only| only != experiment.name());
+            experiment.unclaimed = self.config.only.as_ref().is_some_and(|only| only != experiment.name());
             self.schedule.push(experiment.record.name.clone());
             self.experiments.insert(experiment.record.name.clone(), experiment);
         }
@@ -97,7 +97,7 @@ impl Farm {
         }
     }
 
-    /// Rows of an open intent are on their way already.
+    /// Rows of an open intent are being published and do not count as unpublished.
     fn load_rows(&mut self, rows: &[RowsHeader]) {
         for header in rows {
             let Some(experiment) = self.experiments.get_mut(&header.experiment) else { continue };
@@ -114,7 +114,7 @@ impl Farm {
         }
     }
 
-    /// A state of an earlier version does not count what tables cover: all tasks, as far as one knows.
+    /// Without a record, as in a state of an earlier version, a table is taken to cover all tasks with rows.
     fn load_covered(&mut self, covered: Vec<CoveredRecord>) {
         for experiment in self.experiments.values_mut() {
             let rows = experiment.done.len() + experiment.extra();
@@ -132,12 +132,12 @@ impl Farm {
     fn load_intent(&mut self, intent: Intent) {
         let Some(experiment) = self.experiments.get_mut(&intent.experiment) else { return };
         experiment.table(intent.table()).publishing_rows += intent.rows;
-        let open = OpenIntent { intent: intent.clone(), uploads: Vec::new(), progress: Progress::Running, attempts: 0 };
+        let open = OpenIntent { intent: intent.clone(), uploads: Vec::new(), progress: Progress::Running };
         experiment.intents.insert(*intent.part_id, open);
         self.out.later(Effect::Publish { intent });
     }
 
-    /// Leases of an earlier owner go on: their workers may be computing. They get a fresh expiry.
+    /// Leases of an earlier owner continue with a new expiry: their workers may be computing.
     fn load_lease(&mut self, record: LeaseRecord, now: Now) {
         let id = record.id;
         let open = self.open_tasks(&record);
@@ -172,10 +172,10 @@ impl Farm {
         self.leases.insert(id, lease);
     }
 
-    /// Tasks of a lease that still need a row, in the present generation.
+    /// Tasks of a lease that still need a row, by their indices of the present generation.
     fn open_tasks(&self, record: &LeaseRecord) -> IndexSet {
         let Some(experiment) = self.experiments.get(&record.experiment) else { return IndexSet::new() };
-        // What ran when it was paused is finished.
+        // Tasks that ran when their experiment was paused are finished.
         let active = matches!(
             experiment.record.state(),
             ExperimentState::Running | ExperimentState::Waiting | ExperimentState::Paused
@@ -194,15 +194,15 @@ impl Farm {
     }
 }
 
-/// A stored experiment goes on only under the versions that it is pinned to.
+/// Refuses a sweep that this build would run with other versions than those that its experiment is pinned to.
 fn pinned(pins: &BTreeMap<String, u32>, sweep: Sweep) -> Result<Sweep, String> {
     let changed = pins::changed(pins, &pins::component_versions(&sweep));
     if changed.is_empty() {
         return Ok(sweep);
     }
     Err(format!(
-        "this build would give other rows: {}. Go on with the earlier version of powersweep, or submit under a new name \
-         or with --restart",
+        "this build would give other rows: {}. Use the earlier version of powersweep, or submit under a new name or with \
+         --restart",
         changed.join("; ")
     ))
 }

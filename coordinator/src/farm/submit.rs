@@ -1,4 +1,4 @@
-//! Submitting: new experiments, the same one again, edited manifests, changed pins.
+//! Submits: new experiments, unchanged manifests, edited manifests, changed pins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,20 +15,20 @@ use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRec
 /// Most indices of a sweep: chunk numbers have 32 bits.
 const INDICES_MAX: u64 = 1 << 48;
 
-/// Where an experiment's tasks stand in a new index space.
+/// Done and failed tasks of an experiment, by the indices of a new manifest.
 #[derive(Default)]
 struct Moved {
     done: IndexSet,
     failures: Vec<FailureRecord>,
-    /// Per earlier generation (the present one included): rows whose tasks are not in the new manifest.
+    /// For each earlier generation and the present one: tasks with rows that are not in the new manifest.
     extra: BTreeMap<u64, IndexSet>,
 }
 
 impl Farm {
     pub(super) fn submit(&mut self, client: ClientId, submission: Submission, now: Now) {
         if let Some(reason) = self.stalled.as_ref().filter(|_| !submission.dry_run) {
-            // It could wait for hours, and its caller would not know what for.
-            let refusal = format!("the coordinator cannot store it now ({reason}); submit it again when storage works");
+            // Otherwise the client would wait for the storage, perhaps for hours, without a reason.
+            let refusal = format!("the submit cannot be stored now ({reason}); submit again when storage works");
             return self.out.reply_now(client, Reply::Refused(refusal));
         }
         let name = submission.sweep.manifest().name();
@@ -48,10 +48,10 @@ impl Farm {
         let sweep = &submission.sweep;
         let name = sweep.manifest().name().to_owned();
         if is_aside(&name) {
-            return Err(Reply::Invalid(format!("{name}: names with @ are those of experiments that were set aside")));
+            return Err(Reply::Invalid(format!("{name}: only an experiment that was set aside has a name with @")));
         }
         if sweep.index_count() >= INDICES_MAX {
-            return Err(Reply::Invalid(format!("{} indices: fewer than 2^48 are possible", sweep.index_count())));
+            return Err(Reply::Invalid(format!("the sweep has {} indices, not fewer than 2^48", sweep.index_count())));
         }
         submission.priority.map_or(Ok(()), super::control::check_priority)?;
         let missing = self.missing(submission.digests.values());
@@ -63,7 +63,7 @@ impl Farm {
             self.create(&name, submission, missing, now);
             return Ok(submitted(self.submitted(&name)));
         };
-        if let Some(refusal) = super::control::why_never(experiment) {
+        if let Some(refusal) = super::control::deletable_only(experiment) {
             return Err(Reply::Refused(refusal));
         }
         if submission.restart && submission.dry_run && !changed_pins(experiment, submission).is_empty() {
@@ -80,7 +80,7 @@ impl Farm {
         }
         if submission.dry_run {
             let generation = experiment.record.generation + u64::from(!same);
-            let moved = if same { moved_nowhere(experiment) } else { move_to(experiment, sweep) };
+            let moved = if same { unmoved(experiment) } else { move_to(experiment, sweep) };
             let lacking = lacking(experiment, tables_of(sweep));
             let reply = reply_of(&name, generation, sweep, &moved, &missing);
             return Ok(submitted(v1::SubmitReply { lacking, ..reply }));
@@ -95,11 +95,11 @@ impl Farm {
         digests.into_iter().filter(lacks).copied().collect()
     }
 
-    /// The manifest as it is: a cancelled experiment goes on, a paused one stays so.
+    /// A submit of an unchanged manifest: a cancelled experiment runs again, a paused one stays paused.
     fn submit_again(&mut self, name: &str, priority: Option<i32>, missing: BTreeSet<Digest>) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.missing = missing;
-        experiment.left = false;
+        experiment.unclaimed = false;
         let before = experiment.record.clone();
         experiment.record.priority = priority.unwrap_or(before.priority);
         if before.state() == ExperimentState::Cancelled {
@@ -128,11 +128,11 @@ impl Farm {
         self.experiments.insert(name.to_owned(), experiment);
         self.schedule.push(name.to_owned());
         self.put_experiment(name);
-        self.note_covered(name);
+        self.put_covered(name);
         self.finish(name);
     }
 
-    /// Takes in an edited manifest: rows stay with the tasks that they belong to, leases go on.
+    /// Replaces the manifest by an edited one: rows stay with their tasks, leases continue.
     fn edit(&mut self, name: &str, submission: &Submission, missing: BTreeSet<Digest>, now: Now) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         let old = experiment.record.clone();
@@ -155,7 +155,7 @@ impl Farm {
         };
         let old_sweep = experiment.sweep.replace(submission.sweep.clone());
         experiment.broken = None;
-        experiment.left = false;
+        experiment.unclaimed = false;
         experiment.missing = missing;
         if let Some(sweep) = old_sweep {
             experiment.earlier.insert(old.generation, Earlier { sweep, extra: IndexSet::new() });
@@ -168,7 +168,7 @@ impl Farm {
         }
         self.put_experiment(name);
         self.store_moved(name, moved);
-        self.note_covered(name);
+        self.put_covered(name);
         self.move_leases(name, old.generation);
         self.publish_due(name, now);
     }
@@ -200,8 +200,8 @@ impl Farm {
         }
     }
 
-    /// Says how far the tables asked for go back: from now on their tasks are counted.
-    fn note_covered(&mut self, name: &str) {
+    /// Stores the number of covered tasks of each optional table that the manifest asks for.
+    fn put_covered(&mut self, name: &str) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         let tables: Vec<Table> = experiment.record.tables().collect();
         for table in tables {
@@ -210,7 +210,8 @@ impl Farm {
         }
     }
 
-    /// Brings the open tasks of leases into the new index space; those that left it, or are done there, are dropped.
+    /// Maps the open tasks of leases to the indices of the new manifest. Tasks that it does not have, or that are done
+    /// or failed there, leave their leases.
     fn move_leases(&mut self, name: &str, old_generation: u64) {
         let experiment = &self.experiments[name];
         let (Some(new), Some(old)) = (&experiment.sweep, experiment.earlier.get(&old_generation)) else {
@@ -236,7 +237,7 @@ impl Farm {
         }
     }
 
-    /// The reply about an experiment as it is now.
+    /// The reply about an experiment in its present state.
     fn submitted(&self, name: &str) -> v1::SubmitReply {
         let experiment = &self.experiments[name];
         let (done, failed) = (experiment.done.len(), experiment.failed.len());
@@ -280,7 +281,7 @@ pub(super) fn tables_of(sweep: &Sweep) -> Vec<Table> {
     sweep.manifest().tables().names().filter_map(Table::from_name).collect()
 }
 
-/// What a submission says otherwise than the experiment is pinned to.
+/// Differences between the versions, digests and schema of a submission and the pins of the experiment.
 fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String> {
     let record = &experiment.record;
     let mut changed = pins::changed(&record.pins, &pins::component_versions(&submission.sweep));
@@ -290,7 +291,7 @@ fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String>
         }
     }
     if record.tasks_schema != pins::tasks_schema() {
-        changed.push("the columns of the tasks table are others in this build".to_owned());
+        changed.push("this build has other columns in the tasks table".to_owned());
     }
     changed
 }
@@ -302,15 +303,15 @@ fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Re
     }
     let name = experiment.name();
     Err(Reply::Refused(format!(
-        "{name} has rows that were made otherwise: {}. Give the experiment a new name; or submit with --restart: the old \
-         one becomes {}, and a new one starts",
+        "{name} has rows that this submit would not reproduce: {}. Give the experiment a new name, or submit with \
+         --restart: the old experiment is renamed {}, and a new one starts",
         changed.join("; "),
         aside_name(experiment)
     )))
 }
 
-/// Dry run of the manifest as it is.
-fn moved_nowhere(experiment: &Experiment) -> Moved {
+/// The tasks under the unchanged manifest, for a dry run.
+fn unmoved(experiment: &Experiment) -> Moved {
     Moved {
         done: experiment.done.clone(),
         failures: experiment.failures.values().cloned().collect(),
@@ -318,7 +319,7 @@ fn moved_nowhere(experiment: &Experiment) -> Moved {
     }
 }
 
-/// Looks every row, and every failure, up in a new sweep by value.
+/// Maps every row and every failure to a new sweep, by the values of its task.
 fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
     let mut moved = Moved::default();
     let generation = experiment.record.generation + 1;
@@ -329,7 +330,7 @@ fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
         let mut mapping = Mapping::new(sweep, new);
         for index in rows.iter() {
             match mapping.index(index) {
-                Some(there) => drop(moved.done.insert(there)),
+                Some(new_index) => drop(moved.done.insert(new_index)),
                 None => drop(extra.insert(index)),
             }
         }
@@ -344,7 +345,7 @@ fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
     moved
 }
 
-/// The optional tables that lack rows of tasks with a row in `tasks`.
+/// The optional tables without rows of some tasks that have a row in `tasks`.
 fn lacking(experiment: &Experiment, tables: impl IntoIterator<Item = Table>) -> Vec<v1::TableGap> {
     let gap = |table: Table| v1::TableGap { table: table.name().to_owned(), tasks: experiment.lacking(table) };
     tables.into_iter().map(gap).filter(|gap| gap.tasks > 0).collect()
