@@ -266,8 +266,7 @@ impl Farm {
 
     /// Whether all rows handed in are in visible parts, which the end of the coordinator waits for.
     pub fn is_settled(&self) -> bool {
-        let settled =
-            |e: &Experiment| e.is_published() || e.leaving.as_ref().is_some_and(leaving::Leaving::drops_rows);
+        let settled = |e: &Experiment| e.is_published() || e.leaving.as_ref().is_some_and(leaving::Leaving::drops_rows);
         !self.is_busy() && self.experiments.values().all(settled)
     }
 

@@ -88,7 +88,8 @@ impl Farm {
                     return (waiting, reason.clone());
                 }
                 if experiment.unclaimed {
-                    let reason = "an earlier command left it unfinished: it continues when it is run or submitted again";
+                    let reason =
+                        "an earlier command left it unfinished: it continues when it is run or submitted again";
                     return (waiting, reason.to_owned());
                 }
                 if !experiment.missing.is_empty() {

@@ -16,7 +16,7 @@ const PATIENCE_US: u64 = 5_000_000;
 const PARTS_OF_UNKNOWN: &str = "the data has rows of it";
 
 /// Refusals of a submit after which the client repeats it.
-const AGAIN: [&str; 3] = ["when storage works", "is on its way out", PARTS_OF_UNKNOWN];
+const AGAIN: [&str; 3] = ["when storage works", "is being removed", PARTS_OF_UNKNOWN];
 
 /// One request to make.
 #[derive(Debug, Clone)]
