@@ -1,12 +1,12 @@
-//! Durable state and published objects, behind one small trait.
+//! Durable state and published objects, behind one trait.
 //!
-//! Purpose: [`Store`] is all that the coordinator knows of storage. [`SlateStore`] keeps records in SlateDB below the
-//! dataset itself, in a directory or an object store; [`ModelStore`] keeps them in memory and misbehaves on request.
-//! One conformance suite (in the crate's integration tests) holds both to the same promises.
+//! [`Store`] is the coordinator's only access to storage. [`SlateStore`] keeps records in SlateDB below the dataset
+//! itself, in a directory or an object store; [`ModelStore`] keeps them in memory and injects faults. One conformance
+//! suite (in the crate's integration tests) tests the promises of both.
 //!
-//! Promises: `commit` is all or nothing and durable when it returns `Ok`; after an error its outcome is unknown, so the
+//! Promises: `commit` is all or nothing, and durable when it returns `Ok`. After an error its outcome is unknown, so the
 //! caller drops its state and loads it again. Batches become durable in the order of the calls. `create` never replaces
-//! an object and shows either nothing or the whole of it.
+//! an object, and an object is visible only as a whole.
 
 mod datasets;
 mod encoding;
@@ -34,8 +34,8 @@ use object_store::path::Path;
 use powersweep_experiments::Digest;
 use uuid::Uuid;
 
-/// Most records in one batch. A hand-in has a few, closing a part deletes one key a hand-in (262,144 at worst); retrying
-/// or forgetting an experiment writes one a failed task, and there may be millions of them.
+/// Most records in one batch. A hand-in has a few; closing a part deletes one for each hand-in (262,144 at worst);
+/// retrying or deleting an experiment writes one for each failed task, perhaps millions.
 pub const MAX_BATCH_RECORDS: usize = 1 << 24;
 
 /// Puts and deletes that become durable together. Later entries win over earlier ones of the same key.
@@ -95,17 +95,17 @@ impl Batch {
         self.ops.len()
     }
 
-    /// True without entries; committing it is a no-op.
+    /// Whether it has no entries; its commit has no effect.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }
 }
 
-/// What can go wrong in a [`Store`].
+/// Errors of a [`Store`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A newer owner has opened the state. Final for this process: it must stop leasing and leave.
+    /// A newer owner has opened the state. Final for this process: it must stop leasing and end.
     #[error("another coordinator has taken over the state in {data}: this one must stop")]
     Fenced {
         /// Where the state is.
@@ -117,31 +117,31 @@ pub enum StoreError {
         /// Where the state is.
         data: String,
     },
-    /// The database has failed in itself. Final for this opening: a restarted coordinator loses nothing.
+    /// The database failed internally. Final for this opening: a restart loses no durable record.
     #[error("the state in {data} has failed: {reason}")]
     Broken {
         /// Where the state is.
         data: String,
-        /// What it says.
+        /// The database's message.
         reason: String,
     },
     /// Storage failed or refused. Retryable after loading the state again: a failed commit may or may not be durable.
     #[error("storage failed: {op} {path}")]
     Unavailable {
-        /// What was tried.
+        /// The operation.
         op: &'static str,
-        /// On which object or key.
+        /// Object or key.
         path: String,
         /// The cause.
         #[source]
         source: BoxError,
     },
-    /// Stored bytes make no sense. Final: the data needs a person.
+    /// Stored bytes are damaged. Final: a person must repair the data.
     #[error("stored data is damaged: {path}: {reason}")]
     Corrupt {
         /// Object or key.
         path: String,
-        /// What is wrong with it.
+        /// The damage.
         reason: String,
     },
     /// An object of this name exists and is not the part that was to be created. Final for this part; a new part id
@@ -152,27 +152,27 @@ pub enum StoreError {
         path: String,
         /// The part that was to be created.
         part_id: Uuid,
-        /// What is there instead.
+        /// Description of the existing object.
         found: String,
     },
-    /// An object that should be there is not. Final.
+    /// An object that should exist does not. Final.
     #[error("{path} is missing")]
     Missing {
         /// The object.
         path: String,
     },
-    /// A log's bytes do not have the digest under which they were to be stored or found. Final for these bytes.
+    /// A log's bytes do not have the given digest. Final for these bytes.
     #[error("log {expected} has other content: its sha256 is {found}")]
     WrongDigest {
-        /// Digest asked for.
+        /// The given digest.
         expected: Digest,
         /// Digest of the bytes.
         found: Digest,
     },
-    /// The request itself is wrong (an over-long name, an empty id). Final: a mistake in the program.
-    #[error("impossible request to the store: {reason}")]
+    /// The request is invalid (a name that is too long, an empty name). Final: a bug.
+    #[error("invalid request to the store: {reason}")]
     Invalid {
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }
@@ -181,12 +181,12 @@ pub enum StoreError {
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
 impl StoreError {
-    /// True where loading the state and trying again can help.
+    /// Whether loading the state and trying again can help.
     pub fn is_retryable(&self) -> bool {
         matches!(self, StoreError::Unavailable { .. })
     }
 
-    /// True where this process may not go on as the owner.
+    /// Whether this process is no longer the owner.
     pub fn is_lost_ownership(&self) -> bool {
         matches!(self, StoreError::Fenced { .. })
     }
@@ -195,7 +195,7 @@ impl StoreError {
 /// The durable state of one coordinator and the objects that it publishes.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Reads the whole state but the bytes of unpublished rows.
+    /// Reads the state without unpublished rows, of which it has the headers.
     async fn load(&self) -> Result<Loaded, StoreError>;
 
     /// Makes a batch durable, all or nothing. Concurrent callers share a flush.

@@ -1,8 +1,9 @@
-//! The store in memory, which misbehaves on request: for tests and for the simulation of faults.
+//! A store in memory that injects faults: for tests and for the simulated farm.
 //!
-//! It keeps the same encoded bytes as the real one. A commit can be lost with an error, kept with an error (the two that
-//! a caller cannot tell apart), or held back: held batches and those behind them become durable in order when released,
-//! or a prefix of them survives a crash. It starts no task and reads no clock, so virtual time works.
+//! It keeps the same encoded bytes as [`SlateStore`](super::SlateStore). A commit can be lost with an error, kept with an
+//! error (which the caller cannot tell apart), or held back: held batches and later ones become durable in order when
+//! they are released, or a prefix of them survives a crash. The store starts no task and reads no clock, so virtual time
+//! works.
 
 use super::objects::Objects;
 use super::{Batch, Op, Store, StoreError, encoding};
@@ -15,12 +16,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-/// How one commit goes wrong.
+/// The fault of one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The batch is lost; the caller sees an error.
+    /// The batch is lost; the caller gets an error.
     Lose,
-    /// The batch is durable; the caller sees an error all the same.
+    /// The batch is durable; the caller gets an error nevertheless.
     KeepButFail,
     /// The caller waits: the batch is pending until [`ModelStore::release`] or [`ModelStore::reopen`].
     Hold,
@@ -29,7 +30,7 @@ pub enum Fault {
 #[derive(Debug, Default)]
 struct Disk {
     values: BTreeMap<Vec<u8>, Bytes>,
-    /// Counts the openings; a store with a lower number is fenced.
+    /// Number of openings; a store with a lower number is fenced.
     writer: u64,
     pending: VecDeque<(Changes, oneshot::Sender<Result<(), StoreError>>)>,
     faults: VecDeque<Option<Fault>>,
@@ -38,7 +39,7 @@ struct Disk {
 
 type Changes = Vec<(Vec<u8>, Option<Bytes>)>;
 
-/// A [`Store`] in memory. See the module's page.
+/// A [`Store`] in memory. See the module.
 #[derive(Debug)]
 pub struct ModelStore {
     disk: Arc<Mutex<Disk>>,
@@ -48,23 +49,18 @@ pub struct ModelStore {
 
 impl Default for ModelStore {
     fn default() -> Self {
-        ModelStore::new()
+        ModelStore { disk: Arc::default(), objects: Objects::new(Arc::new(InMemory::new()), None), writer: 0 }
     }
 }
 
 impl ModelStore {
     /// An empty store.
     pub fn new() -> ModelStore {
-        ModelStore::over(Arc::new(InMemory::new()))
+        ModelStore::default()
     }
 
-    /// An empty state whose published objects go to the given object store.
-    pub fn over(objects: Arc<dyn ObjectStore>) -> ModelStore {
-        ModelStore { disk: Arc::default(), objects: Objects::new(objects, None), writer: 0 }
-    }
-
-    /// A new owner of the same data, as after a crash: the first `keep` pending batches become durable, the others are
-    /// lost, and every earlier store of this data is fenced.
+    /// A store of a new owner of the same data, as after a crash: the first `keep` pending batches become durable, the
+    /// others are lost, and every earlier store of this data is fenced.
     pub fn reopen(&self, keep: usize) -> ModelStore {
         let mut disk = self.lock();
         for (n, (changes, reply)) in std::mem::take(&mut disk.pending).into_iter().enumerate() {
@@ -79,12 +75,12 @@ impl ModelStore {
         ModelStore { disk: Arc::clone(&self.disk), objects: self.objects.clone(), writer: disk.writer }
     }
 
-    /// Another handle of the same owner.
+    /// A second handle of the same owner.
     pub fn again(&self) -> ModelStore {
         ModelStore { disk: Arc::clone(&self.disk), objects: self.objects.clone(), writer: self.writer }
     }
 
-    /// Plans what happens to the next commits, one entry each; `None` is a commit that goes well.
+    /// Plans the faults of the next commits, one entry for each; `None` is a commit without a fault.
     pub fn plan(&self, faults: impl IntoIterator<Item = Option<Fault>>) {
         self.lock().faults.extend(faults);
     }
@@ -195,7 +191,7 @@ impl Store for ModelStore {
                     disk.apply(changes);
                     return Ok(());
                 }
-                // Behind a held batch everything waits: batches become durable in order.
+                // Later batches wait behind a held one: batches become durable in order.
                 Some(Fault::Hold | Fault::KeepButFail) | None => {
                     let (reply, answer) = oneshot::channel();
                     disk.pending.push_back((changes, reply));

@@ -4,7 +4,6 @@ use crate::store::Place;
 use crate::store_faults::{Mortal, Stop};
 use crate::store_samples::{a_part, hand_in, ids_in, upload};
 use object_store::ObjectStoreExt;
-use object_store::memory::InMemory;
 use parquet::file::metadata::ParquetMetaDataReader;
 use powersweep_coordinator::publish::{PublishError, make_visible, part_path};
 use powersweep_coordinator::records::*;
@@ -186,7 +185,7 @@ fn cut(rows: &mut RowsRecord, left: impl Fn(usize) -> usize) {
 
 #[tokio::test]
 async fn rows_that_cannot_be_read_are_reported_and_kept() {
-    let store = ModelStore::over(Arc::new(InMemory::new()));
+    let store = ModelStore::new();
     let mut rows = hand_in("e", Table::Tasks, 4, 0..2, &[]);
     cut(&mut rows, |bytes| bytes - 1);
     let mut batch = Batch::new();
