@@ -187,7 +187,7 @@ impl Adoption {
         batch.put_all(self.totals.into_values().map(Record::Totals));
         for table in [Table::Jobs, Table::Series] {
             let tasks = self.covered.get(&table).map_or(0, IndexSet::len);
-            // A task may have no series, so rows cannot show which tasks ran with the table: all are taken to be covered.
+            // A task may have no series, so rows do not show which tasks ran with the table: all count as covered.
             let tasks = if table == Table::Series && tasks > 0 { self.done.len() } else { tasks };
             batch.put(Record::Covered(CoveredRecord { experiment: name.clone(), table: table.into(), tasks }));
         }

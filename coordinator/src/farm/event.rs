@@ -27,32 +27,24 @@ pub type ClientId = u64;
 
 /// An input of the state machine.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum Event {
     /// A message of a worker. The first of a connection must be a hello.
     Message {
-        /// Connection.
         conn: ConnId,
-        /// Peer address, for status.
         address: String,
-        /// The message.
         body: Body,
         /// For a hand-in: the rows that its batch decodes to.
         rows: u32,
     },
     /// A connection ended.
     Disconnected {
-        /// Connection.
         conn: ConnId,
         /// It broke; false if either side closed it in good order.
         abrupt: bool,
     },
     /// A request of a client, who gets one [`Effect::Reply`].
-    Request {
-        /// Client.
-        client: ClientId,
-        /// The request.
-        request: Request,
-    },
+    Request { client: ClientId, request: Request },
     /// The batch of this token is durable.
     Committed {
         /// From [`Farm::take_commit`](super::Farm::take_commit).
@@ -67,7 +59,6 @@ pub enum Event {
     },
     /// The parts of an experiment that is being removed are deleted or moved, or could not be.
     Left {
-        /// Experiment.
         experiment: String,
         /// Why they could not be deleted or moved.
         result: Result<(), PublishFailure>,
@@ -87,18 +78,14 @@ pub enum Event {
 
 /// A request of a client.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum Request {
     /// Submit an experiment whose manifest is parsed and checked.
     Submit(Submission),
     /// Publish all rows of the experiment of this name.
     Flush(String),
     /// Act on an experiment.
-    Control {
-        /// Experiment.
-        experiment: String,
-        /// The action.
-        action: Action,
-    },
+    Control { experiment: String, action: Action },
     /// Record that a log is in the store. The reply comes once the record is durable.
     LogStored {
         /// SHA-256 of its decompressed bytes.
@@ -161,47 +148,24 @@ pub struct PublishFailure {
 
 /// An instruction to the driver.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum Effect {
     /// Send a message to a worker; no effect if its connection has ended.
-    Send {
-        /// Connection.
-        conn: ConnId,
-        /// Message.
-        message: v1::farm_message::Body,
-    },
+    Send { conn: ConnId, message: v1::farm_message::Body },
     /// End a connection after the messages sent before.
-    Close {
-        /// Connection.
-        conn: ConnId,
-    },
+    Close { conn: ConnId },
     /// Answer a client.
-    Reply {
-        /// Client.
-        client: ClientId,
-        /// Answer.
-        reply: Reply,
-    },
+    Reply { client: ClientId, reply: Reply },
     /// Publish the part of a durable intent, then report [`Event::Published`].
-    Publish {
-        /// The intent.
-        intent: Intent,
-    },
+    Publish { intent: Intent },
     /// Delete or move the parts of an experiment that is being removed, then report [`Event::Left`]. May be repeated.
     Leave {
-        /// Experiment.
         experiment: String,
         /// Whether its parts are deleted or moved.
         fate: Fate,
     },
     /// Delete an upload from the staging folder.
-    Discard {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-        /// The upload's id.
-        part_id: Uuid,
-    },
+    Discard { experiment: String, table: Table, part_id: Uuid },
 }
 
 /// An answer to a client.

@@ -30,7 +30,7 @@ impl Farm {
         }
         self.drop_if_empty(id);
         if let (Some(worker), Some(experiment)) = (self.workers.get_mut(&worker), self.experiments.get_mut(&name)) {
-            // Failures are measured, too: otherwise leases of a sweep whose tasks all fail would stay as small as the first.
+            // Otherwise leases of a sweep whose tasks all fail would stay as small as the first.
             let seconds = worker.slot_seconds(worker.outstanding + 1, now);
             experiment.took(1, seconds, now);
         }

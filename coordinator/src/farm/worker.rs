@@ -112,38 +112,31 @@ impl Farm {
         self.hungry.insert(id);
     }
 
+    /// The worker's id, or why it is refused, and whether the refusal is final.
     fn check_hello(&self, conn: ConnId, hello: &v1::Hello) -> Result<Uuid, (String, bool)> {
         if self.conns.contains_key(&conn) {
             return Err(("a second Hello on one connection".to_owned(), false));
         }
         let id = Uuid::from_slice(&hello.worker_id).map_err(|_| ("worker_id is not a UUID".to_owned(), true))?;
         let versions = hello.versions.clone().unwrap_or_default();
-        if versions.protocol != PROTOCOL {
-            return Err((
-                format!(
-                    "the worker uses protocol {}, the coordinator {PROTOCOL}: use the same version of powersweep",
-                    versions.protocol
-                ),
-                true,
-            ));
-        }
-        let schema = super::pins::tasks_schema();
-        if versions.tasks_schema != schema {
-            return Err((
-                format!(
-                    "the worker's build ({}) has another tasks schema than the coordinator's ({}): use the same version",
-                    versions.build, self.config.build
-                ),
-                true,
-            ));
-        }
-        if hello.slots == 0 || hello.slots > SLOTS_MAX {
-            return Err((format!("the worker has {} slots, not from 1 to {SLOTS_MAX}", hello.slots), true));
-        }
-        if hello.worker.is_empty() || hello.worker.len() > NAME_BYTES_MAX {
-            return Err((format!("the worker's name must have 1 to {NAME_BYTES_MAX} bytes"), true));
-        }
-        Ok(id)
+        let (protocol, build) = (versions.protocol, &self.config.build);
+        let reason = if protocol != PROTOCOL {
+            format!(
+                "the worker uses protocol {protocol}, the coordinator {PROTOCOL}: use the same version of powersweep"
+            )
+        } else if versions.tasks_schema != super::pins::tasks_schema() {
+            let other = versions.build;
+            format!(
+                "the worker's build ({other}) has another tasks schema than the coordinator's ({build}): use the same version"
+            )
+        } else if hello.slots == 0 || hello.slots > SLOTS_MAX {
+            format!("the worker has {} slots, not from 1 to {SLOTS_MAX}", hello.slots)
+        } else if hello.worker.is_empty() || hello.worker.len() > NAME_BYTES_MAX {
+            format!("the worker's name must have 1 to {NAME_BYTES_MAX} bytes")
+        } else {
+            return Ok(id);
+        };
+        Err((reason, true))
     }
 
     /// Reconciles the leases of a worker that connects. Leases and tasks that both sides know continue. Those that only

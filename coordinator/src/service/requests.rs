@@ -1,4 +1,4 @@
-//! What clients ask, as calls of the driver: used by the gRPC service and within the process.
+//! Clients' requests to the driver, from the gRPC service and within the process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use tonic::Status;
 use super::MANIFEST_BYTES_MAX;
 use super::driver::Command;
 use crate::farm::{Action, Reply, Request, Submission};
-use crate::store::{Store, StoreError};
+use crate::store::{Objects, Store, StoreError};
 
 /// Requests to a running coordinator.
 #[derive(Clone)]
 pub struct Requests {
     pub(super) commands: mpsc::Sender<Command>,
-    /// Questions go past everything else: they are answered while storage stalls and nothing else is taken in.
+    /// Status requests have a queue of their own: they are answered also while storage stalls.
     pub(super) questions: mpsc::Sender<Command>,
     pub(super) store: Arc<dyn Store>,
     pub(super) log_source: Option<Arc<dyn LogSource>>,
 }
 
-/// Logs that lie where the coordinator can read them, by the digest of their text.
+/// Logs in files that the coordinator can read, by the digest of their text.
 pub trait LogSource: Send + Sync {
-    /// The logs that lie there.
+    /// Digests of the logs.
     fn digests(&self) -> BTreeSet<Digest>;
 
-    /// The text of a log, if it is there. Blocks.
+    /// The text of a log; `None` without such a log. Blocks.
     fn read(&self, digest: Digest) -> Option<Vec<u8>>;
 }
 
@@ -39,6 +39,10 @@ impl Requests {
         let reads = matches!(command, Command::Status { .. });
         let channel = if reads { &self.questions } else { &self.commands };
         channel.send(command).await.map_err(|_| ending())
+    }
+
+    pub(super) fn objects(&self) -> Result<&Objects, Status> {
+        self.store.objects().map_err(store_status)
     }
 
     async fn ask(&self, request: Request) -> Result<Reply, Status> {
@@ -62,7 +66,10 @@ impl Requests {
             .await
             .map_err(|_| Status::internal("checking the manifest failed: this is a bug"))??;
         let name = submission.sweep.manifest().name();
-        if !submission.dry_run && !self.knows(name).await? && self.store.has_parts(name).await.map_err(store_status)? {
+        if !submission.dry_run
+            && !self.knows(name).await?
+            && self.objects()?.has_parts(name).await.map_err(store_status)?
+        {
             // The state is lost, or the experiment was deleted without its data. Rows that are computed again would
             // occur twice.
             return Err(Status::failed_precondition(format!(
@@ -111,7 +118,7 @@ impl Requests {
 
     /// Size of a stored log. A log that the log source has is stored first: a worker of another machine asks for it.
     pub(super) async fn log_bytes(&self, digest: Digest) -> Result<u64, Status> {
-        if let Some(bytes) = self.store.log_bytes(digest).await.map_err(store_status)? {
+        if let Some(bytes) = self.objects()?.log_bytes(digest).await.map_err(store_status)? {
             return Ok(bytes);
         }
         let missing = || Status::not_found("the coordinator does not have this log");
@@ -124,7 +131,7 @@ impl Requests {
     /// Stores a log's decompressed bytes. They must have the digest.
     pub async fn put_log(&self, digest: Digest, data: Bytes) -> Result<v1::UploadLogReply, Status> {
         let bytes = data.len() as u64;
-        let new = self.store.put_log(digest, data).await.map_err(store_status)?;
+        let new = self.objects()?.put_log(digest, data).await.map_err(store_status)?;
         // Tasks wait for the log's record. An answer before the record is durable could leave them waiting for ever.
         match self.ask(Request::LogStored { digest, bytes }).await? {
             Reply::LogStored => Ok(v1::UploadLogReply { bytes, already_there: !new }),
@@ -176,7 +183,7 @@ fn refusal(reply: Reply) -> Status {
         Reply::NotFound(reason) => Status::not_found(reason),
         Reply::Refused(reason) => Status::failed_precondition(reason),
         Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::Controlled(_) => {
-            Status::internal("an answer to another request: this is a bug")
+            Status::internal("the reply is that of another request: this is a bug")
         }
     }
 }

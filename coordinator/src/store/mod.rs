@@ -29,8 +29,6 @@ pub use slate::{ReadOnly, SlateStore};
 
 use crate::records::{Key, Loaded, Record, RowsRecord, Table};
 use async_trait::async_trait;
-use bytes::Bytes;
-use object_store::path::Path;
 use powersweep_experiments::Digest;
 use uuid::Uuid;
 
@@ -104,77 +102,36 @@ impl Batch {
 /// Errors of a [`Store`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum StoreError {
     /// A newer owner has opened the state. Final for this process: it must stop leasing and end.
     #[error("another coordinator has taken over the state in {data}: this one must stop")]
-    Fenced {
-        /// Where the state is.
-        data: String,
-    },
+    Fenced { data: String },
     /// The store was closed. Final.
     #[error("the state in {data} is closed")]
-    Closed {
-        /// Where the state is.
-        data: String,
-    },
+    Closed { data: String },
     /// The database failed internally. Final for this opening: a restart loses no durable record.
     #[error("the state in {data} has failed: {reason}")]
-    Broken {
-        /// Where the state is.
-        data: String,
-        /// The database's message.
-        reason: String,
-    },
+    Broken { data: String, reason: String },
     /// Storage failed or refused. Retryable after loading the state again: a failed commit may or may not be durable.
     #[error("storage failed: {op} {path}")]
-    Unavailable {
-        /// The operation.
-        op: &'static str,
-        /// Object or key.
-        path: String,
-        /// The cause.
-        #[source]
-        source: BoxError,
-    },
+    Unavailable { op: &'static str, path: String, source: BoxError },
     /// Stored bytes are damaged. Final: a person must repair the data.
     #[error("stored data is damaged: {path}: {reason}")]
-    Corrupt {
-        /// Object or key.
-        path: String,
-        /// The damage.
-        reason: String,
-    },
+    Corrupt { path: String, reason: String },
     /// An object of this name exists and is not the part that was to be created. Final for this part; a new part id
     /// gets a new name.
     #[error("{path} exists already and is not part {part_id} ({found})")]
-    PartTaken {
-        /// The object.
-        path: String,
-        /// The part that was to be created.
-        part_id: Uuid,
-        /// Description of the existing object.
-        found: String,
-    },
+    PartTaken { path: String, part_id: Uuid, found: String },
     /// An object that should exist does not. Final.
     #[error("{path} is missing")]
-    Missing {
-        /// The object.
-        path: String,
-    },
+    Missing { path: String },
     /// A log's bytes do not have the given digest. Final for these bytes.
     #[error("log {expected} has other content: its sha256 is {found}")]
-    WrongDigest {
-        /// The given digest.
-        expected: Digest,
-        /// Digest of the bytes.
-        found: Digest,
-    },
+    WrongDigest { expected: Digest, found: Digest },
     /// The request is invalid (a name that is too long, an empty name). Final: a bug.
     #[error("invalid request to the store: {reason}")]
-    Invalid {
-        /// The fault.
-        reason: String,
-    },
+    Invalid { reason: String },
 }
 
 /// A cause from another library.
@@ -226,31 +183,6 @@ pub trait Store: Send + Sync + 'static {
     /// Makes sure, in the storage itself, that no newer owner had taken over when this was called.
     async fn still_own(&self) -> Result<(), StoreError>;
 
-    /// See [`Objects::create`].
-    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
-        self.objects()?.create(path, bytes, part_id).await
-    }
-
-    /// See [`Objects::has_parts`].
-    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
-        self.objects()?.has_parts(experiment).await
-    }
-
-    /// See [`Objects::stage`].
-    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
-        self.objects()?.stage(experiment, table, part_id, bytes).await
-    }
-
-    /// See [`Objects::staged`].
-    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
-        self.objects()?.staged(experiment, table, part_id).await
-    }
-
-    /// See [`Objects::discard_staged`].
-    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
-        self.objects()?.discard_staged(experiment, table, part_id).await
-    }
-
     /// Deletes the parts and staged uploads of an experiment. Repeatable.
     async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
         let listed = self.objects()?.dataset(experiment).await?;
@@ -263,20 +195,5 @@ pub trait Store: Send + Sync + 'static {
         let moves = self.objects()?.moves(from, to).await?;
         self.still_own().await?;
         self.objects()?.rename(&moves).await
-    }
-
-    /// See [`Objects::put_log`].
-    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
-        self.objects()?.put_log(digest, bytes).await
-    }
-
-    /// See [`Objects::log_bytes`].
-    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
-        self.objects()?.log_bytes(digest).await
-    }
-
-    /// See [`Objects::log_range`].
-    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
-        self.objects()?.log_range(digest, start, end).await
     }
 }

@@ -13,10 +13,10 @@ use object_store::ObjectStore;
 use slatedb::admin::{Admin, AdminBuilder};
 use slatedb::{CloseReason, Db, ErrorKind};
 
-/// How often a process that commits nothing reads the clocks.
+/// How often a process without commits reads the clocks.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Time between two looks that counts as a stall; shorter than the age at which files are deleted.
+/// Time between two readings of the clocks that counts as a stall; shorter than the age at which files are deleted.
 const STALL: Duration = Duration::from_secs(4);
 
 /// See the module.
