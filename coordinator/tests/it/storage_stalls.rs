@@ -1,4 +1,4 @@
-//! A coordinator whose storage does not answer: it says so, hands nothing out, and goes on afterwards.
+//! A coordinator whose storage does not answer: status says so, dispatch pauses, and both resume afterwards.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ async fn start(store: &Arc<ModelStore>) -> (Handle, CancellationToken) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stall_is_told_and_gone_on_from() {
+async fn a_stall_is_reported_and_survived() {
     let store = Arc::new(ModelStore::new());
     let (farm, shutdown) = start(&store).await;
     farm.submit(submit("first")).await.expect("taken");
@@ -63,9 +63,9 @@ async fn a_stall_is_told_and_gone_on_from() {
     assert!(reply.storage_reason.contains("has not confirmed a write"), "{reply:?}");
     let refused = farm.submit(submit("third")).await.expect_err("nothing can be stored");
     assert!(refused.message().contains("when storage works"), "{refused:?}");
-    assert!(!second.is_finished(), "nobody is told of what is not durable");
+    assert!(!second.is_finished(), "a submit is answered once it is durable");
     store.release(1);
-    second.await.expect("no panic").expect("taken in the end");
+    second.await.expect("no panic").expect("accepted");
     let reply = until_stalled(&farm, false).await;
     assert_eq!(reply.experiments.len(), 2, "{reply:?}");
     shutdown.cancel();
@@ -73,7 +73,7 @@ async fn a_stall_is_told_and_gone_on_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_end_does_not_wait_for_storage_for_ever() {
+async fn the_end_waits_for_storage_for_a_limited_time() {
     let store = Arc::new(Stuck(ModelStore::new()));
     let shutdown = CancellationToken::new();
     let options =
@@ -87,10 +87,10 @@ async fn an_end_does_not_wait_for_storage_for_ever() {
     let error = tokio::time::timeout(PATIENCE, farm.wait()).await.expect("it ends").expect_err("not in good order");
     assert!(matches!(error, ServeError::Unfinished { .. }), "{error}");
     assert!(error.to_string().contains("the disk is full"), "{error}");
-    assert!(waiting.await.expect("no panic").is_err(), "what was not stored is not acknowledged");
+    assert!(waiting.await.expect("no panic").is_err(), "a submit that was not stored is not acknowledged");
 }
 
-/// A store that never closes, because something waits for its storage.
+/// A store whose close never ends.
 struct Stuck(ModelStore);
 
 #[async_trait::async_trait]
@@ -133,7 +133,7 @@ fn files(folder: &std::path::Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_state_is_told_and_left_alone() {
+async fn a_damaged_state_is_reported_and_not_changed() {
     let folder = tempfile::tempdir().expect("a folder");
     let location = Location::directory(folder.path()).expect("a path");
     let (store, ownership) = open(&location, "", false).await.expect("free");
@@ -150,12 +150,12 @@ async fn a_damaged_state_is_told_and_left_alone() {
     assert!(matches!(error, OpenError::Store(StoreError::Corrupt { .. })), "{error}");
     assert!(error.to_string().contains("damaged"), "{error}");
     assert_eq!(files(&state), before);
-    // It was given back: whoever puts it right can start at once.
+    // The ownership was released: after a repair, a start need not wait.
     assert_eq!(powersweep_coordinator::owner::look(&location).await.expect("looks"), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_another_version_left_unpublished_are_left_to_it() {
+async fn a_state_with_unpublished_rows_of_another_version_is_refused_unchanged() {
     let folder = tempfile::tempdir().expect("a folder");
     let location = Location::directory(folder.path()).expect("a path");
     let (store, ownership) = open(&location, "", false).await.expect("free");
@@ -180,12 +180,12 @@ async fn rows_that_another_version_left_unpublished_are_left_to_it() {
     let error = open(&location, "", false).await.expect_err("of another version");
     assert!(matches!(error, OpenError::OtherVersion { .. }), "{error}");
     let words = error.to_string();
-    assert!(words.contains("earlier, other-columns in") && words.contains("powersweep flush"), "{words}");
+    assert!(words.contains("earlier, other-columns that") && words.contains("powersweep flush"), "{words}");
     assert_eq!(powersweep_coordinator::owner::look(&location).await.expect("looks"), None);
     let store = SlateStore::open(&location).await.expect("opens");
     assert_eq!(store.load().await.expect("loads"), before);
 
-    // That version publishes them, or gives them up: then all is well.
+    // Once that version has published or deleted them, this version opens the state.
     let mut batch = Batch::new();
     for experiment in ["earlier", "other-columns"] {
         batch.delete(Key::Rows { experiment: experiment.to_owned(), table: Table::Tasks, seq: 1 });
