@@ -15,12 +15,12 @@ struct Name {
 }
 
 const NAMES: &[Name] = &[
-    Name { retired: "Desk", instead: "owner record", still_in: &["coordinator/"] },
+    Name { retired: "Desk", instead: "owner record", still_in: &[] },
     Name { retired: "Gate", instead: "the name of the mechanism", still_in: &[] },
     Name { retired: "LogDigest", instead: "Digest", still_in: &[] },
     Name { retired: "StagedPart", instead: "Upload", still_in: &[] },
     Name { retired: "Touch", instead: "the name of the mechanism", still_in: &[] },
-    Name { retired: "Vigil", instead: "stall detector", still_in: &["coordinator/"] },
+    Name { retired: "Vigil", instead: "stall detector", still_in: &[] },
     Name { retired: "Wheel", instead: "the name of the mechanism", still_in: &[] },
     Name { retired: "queueing::", instead: "queues::", still_in: &["engine/tests/"] },
     Name { retired: "registry::", instead: "spec:: (types) or components:: (the list)", still_in: &[] },
@@ -42,16 +42,7 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// Folders in which [`PHRASES`] still occur.
-const UNREAD: &[&str] = &[
-    "cli/",
-    "coordinator/",
-    "engine/",
-    // Quotes an error of the coordinator.
-    "farmtest/tests/it/simulation/worker.rs",
-    "proto/",
-    "results/",
-    "worker/",
-];
+const UNREAD: &[&str] = &["cli/", "engine/", "proto/", "results/", "worker/"];
 
 /// This file has all retired terms.
 const OWN: &str = "xtask/src/tidy/words.rs";
