@@ -113,7 +113,7 @@ impl LocalFarm {
             config: Config {
                 forget_leases: options.local.is_some(),
                 only: options.local.as_ref().map(|local| local.experiment.clone()),
-                logs_at_hand: options.local.as_ref().map(|local| local.logs.digests()).unwrap_or_default(),
+                readable_logs: options.local.as_ref().map(|local| local.logs.digests()).unwrap_or_default(),
                 data: location.to_string(),
                 ..Config::default()
             },

@@ -1,4 +1,4 @@
-//! Who runs what: leases, durable state, exactly-once publishing, gRPC service
+//! The coordinator: leases, durable state, exactly-once publishing, gRPC service.
 
 pub mod farm;
 pub mod owner;

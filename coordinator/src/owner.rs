@@ -1,10 +1,10 @@
-//! One owner of DATA. The database lets the newer of two writers win, so a mistaken second coordinator would stop a
-//! live farm; ownership is taken before the database is opened, and a live owner is respected.
+//! Ownership of DATA. The database lets the newer of two writers win, so a second coordinator started by mistake would
+//! stop a live farm: therefore ownership is taken before the database is opened, and a live owner is respected.
 //!
-//! On a directory a file lock decides: the kernel gives it back when its holder dies. Elsewhere, and where the file
-//! system has no locks, a record decides that the owner renews every five seconds; a record that has not changed for
-//! twenty is stale. Nobody's clock is compared with another's: who finds a record watches whether it changes. The
-//! record also says where the owner listens. Whatever goes wrong here, the database's fencing keeps the data whole.
+//! On a directory, a file lock decides: the kernel releases it when its holder dies. On object stores, and on file
+//! systems without locks, the owner record decides: the owner renews it every five seconds, and a record that has not
+//! changed for twenty seconds is stale. Clocks of two machines are never compared: a process that finds a record watches
+//! whether it changes. If all of this fails, the database's fencing still protects the data.
 
 use crate::store::{Location, PRIVATE_DIR};
 use bytes::Bytes;
@@ -21,52 +21,52 @@ use uuid::Uuid;
 /// How often the owner renews its record.
 pub const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A record unchanged for this long belongs to nobody: three renewals may fail.
+/// A record that has not changed for this time has no live owner: three renewals may fail.
 pub const STALE_AFTER: Duration = Duration::from_secs(20);
 
-/// Longest time for giving DATA back; a record that stays does what a crash's does.
+/// Longest time for releasing DATA. A record that stays is that of a crash.
 const RELEASE_TIME: Duration = Duration::from_secs(5);
 
-/// How often a found record is looked at while deciding.
+/// How often a found record is read while deciding whether it is stale.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A look at the lock by a command takes it for an instant; the owner tries again.
+/// Attempts to take the lock: a command that reads the ownership holds the lock for an instant.
 const LOCK_TRIES: u32 = 5;
-/// Between these tries.
+/// Time between these attempts.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Largest owner record that is read.
 const MAX_RECORD_BYTES: u64 = 64 << 10;
 
-/// Who owns DATA.
+/// The owner of DATA.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnerRecord {
     /// This opening of DATA.
     pub uuid: Uuid,
-    /// Where its gRPC service listens; empty until it does.
+    /// Address of its gRPC service; empty until it listens.
     pub endpoint: String,
     /// Process id.
     pub pid: u32,
     /// Host name.
     pub host: String,
-    /// Which start of which system counts `pid`, and in which of its name spaces; empty where that cannot be known.
+    /// The boot of the system and the name space that `pid` belongs to; empty where they are unknown.
     #[serde(default)]
     pub processes: String,
-    /// Last renewal by the owner's clock, microseconds since 1970 UTC. Only for people: nothing is decided by it.
+    /// Last renewal by the owner's clock, microseconds since 1970 UTC. For people only: no decision depends on it.
     pub renewed_us: i64,
 }
 
 impl OwnerRecord {
-    /// How a message names the owner.
+    /// The owner in words, for messages.
     fn describe(&self) -> String {
         let at =
             if self.endpoint.is_empty() { "not listening yet".to_owned() } else { format!("at {}", self.endpoint) };
         format!("{at}, process {} on {}", self.pid, self.host)
     }
 
-    /// Whether its process was of the very same system and name space as this one, and is not there any more. Nothing
-    /// else proves that an owner has gone: a silent one may be on the other side of a broken network.
-    fn is_provably_gone(&self) -> bool {
+    /// Whether its process belonged to this system's boot and name space and has ended. No other observation proves
+    /// that: a silent owner may be behind a broken network.
+    fn has_provably_ended(&self) -> bool {
         let here = processes();
         !here.is_empty() && self.processes == here && !std::path::PathBuf::from(format!("/proc/{}", self.pid)).exists()
     }
@@ -75,32 +75,24 @@ impl OwnerRecord {
 /// Why DATA could not be taken.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum OwnerError {
-    /// A live coordinator has it. The caller can submit to it, wait, or take over.
+    /// DATA has a live owner. The caller can submit to it, wait, or take over.
     #[error(
         "another coordinator owns {data} ({}); submit to it, stop it, or use --take-over",
-        owner.as_deref().map_or_else(|| "it has not said where it listens".to_owned(), OwnerRecord::describe)
+        owner.as_deref().map_or_else(|| "its address is unknown".to_owned(), OwnerRecord::describe)
     )]
     Held {
-        /// DATA.
         data: String,
-        /// The owner, where its record can be read.
+        /// The owner, if its record can be read.
         owner: Option<Box<OwnerRecord>>,
     },
     /// The lock or the record could not be read or written. Retryable.
     #[error("cannot take ownership of {data}: {op}")]
-    Storage {
-        /// DATA.
-        data: String,
-        /// What was tried.
-        op: &'static str,
-        /// The cause.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    Storage { data: String, op: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
 }
 
-/// How ownership ended against the owner's will. Final: it stops leasing at once and leaves.
+/// How ownership was lost. Final: the process stops leasing at once and ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lost {
     /// The record names another owner.
@@ -109,7 +101,7 @@ pub enum Lost {
     Fenced,
 }
 
-/// Ownership of DATA. Dropping it without [`Ownership::release`] is what a crash does.
+/// Ownership of DATA. Dropping it without [`Ownership::release`] leaves the record, as a crash does.
 #[derive(Debug)]
 pub struct Ownership {
     uuid: Uuid,
@@ -119,17 +111,24 @@ pub struct Ownership {
     renewing: tokio::task::JoinHandle<()>,
 }
 
-/// The record and its version as last read or written.
+/// The owner record and its version, as last read or written.
 struct Seen {
+    /// `None` if there is no record, or one that this version cannot read.
     record: Option<OwnerRecord>,
     version: UpdateVersion,
 }
 
-/// How long a caller waits for a lock or record.
-struct Desk {
+impl Seen {
+    fn is_absent(&self) -> bool {
+        self.record.is_none() && self.version.e_tag.is_none()
+    }
+}
+
+/// Access to the owner record and the lock of DATA.
+struct RecordAccess {
     data: String,
     store: Arc<dyn ObjectStore>,
-    /// Conditional updates of the record work (not on a directory).
+    /// Whether the store has conditional updates of objects (not on a directory).
     conditional: bool,
 }
 
@@ -147,7 +146,7 @@ fn host() -> String {
     from_kernel.ok().filter(|name| !name.is_empty()).or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default()
 }
 
-/// The kernel's boot and this process's name space of process ids; empty where they cannot be read.
+/// The id of the system's boot and this process's name space of process ids; empty where they cannot be read.
 fn processes() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let space = std::fs::read_link("/proc/self/ns/pid").ok();
@@ -155,11 +154,11 @@ fn processes() -> String {
 }
 
 impl Ownership {
-    /// Takes DATA, which a probe has found usable. `endpoint` is where this process listens, or "" for not yet.
+    /// Takes DATA, which a probe has found usable. `endpoint` is this process's address, "" if not yet known.
     /// `take_over` overrides a live owner.
     ///
     /// # Errors
-    /// [`OwnerError::Held`] for a live owner; found out at once on a directory, within 20 s elsewhere.
+    /// [`OwnerError::Held`] for a live owner: at once on a directory with locks, within 20 s elsewhere.
     pub async fn take(location: &Location, endpoint: &str, take_over: bool) -> Result<Ownership, OwnerError> {
         let data = location.to_string();
         let root = location.object_store().map_err(|e| storage(&data, "open the storage", e))?;
@@ -173,18 +172,18 @@ impl Ownership {
         endpoint: &str,
         take_over: bool,
     ) -> Result<Ownership, OwnerError> {
-        let desk = Desk { data: location.to_string(), store, conditional: location.path().is_none() };
+        let access = RecordAccess { data: location.to_string(), store, conditional: location.path().is_none() };
         let lock = match location.path() {
-            Some(path) => desk.lock(path).await?,
+            Some(path) => access.lock(path).await?,
             None => LockState::None,
         };
-        let found = desk.read().await?;
+        let found = access.read().await?;
         match &lock {
-            LockState::Busy(_) if !take_over => return Err(desk.held(found.record)),
+            LockState::Busy(_) if !take_over => return Err(access.held(found.record)),
             LockState::Mine(_) => {}
-            LockState::Busy(file) => desk.queue_for(file)?,
+            LockState::Busy(file) => access.queue_for(file)?,
             LockState::None if take_over => {}
-            LockState::None => desk.wait_until_stale(&found).await?,
+            LockState::None => access.wait_until_stale(&found).await?,
         }
         let uuid = Uuid::now_v7();
         let record = OwnerRecord {
@@ -195,22 +194,22 @@ impl Ownership {
             processes: processes(),
             renewed_us: now_us(),
         };
-        let version = match desk.write(&record, &found).await {
+        let version = match access.write(&record, &found).await {
             Ok(version) => version,
             Err(ObjectError::Precondition { .. } | ObjectError::AlreadyExists { .. }) => {
-                // Somebody else was as fast, or the answer to this write was lost and it was made again.
-                let found = desk.read().await?;
+                // Another process wrote first, or the answer to this write was lost and the write was repeated.
+                let found = access.read().await?;
                 match found.record {
                     Some(record) if record.uuid == uuid => found.version,
-                    other => return Err(desk.held(other)),
+                    other => return Err(access.held(other)),
                 }
             }
-            Err(error) => return Err(storage(&desk.data, "write the owner record", error)),
+            Err(error) => return Err(storage(&access.data, "write the owner record", error)),
         };
         let (lost, _) = watch::channel(None);
         let (endpoint, endpoints) = watch::channel(endpoint.to_owned());
         let (stop, stopped) = mpsc::channel(1);
-        let renewer = Renewer { desk, record, version, lock, lost: lost.clone(), endpoints, stopped };
+        let renewer = Renewer { access, record, version, lock, lost: lost.clone(), endpoints, stopped };
         Ok(Ownership { uuid, lost, endpoint, stop, renewing: tokio::spawn(renewer.run()) })
     }
 
@@ -219,7 +218,7 @@ impl Ownership {
         self.uuid
     }
 
-    /// Tells where this owner listens; the record says so at once.
+    /// Writes this owner's address into the record at once.
     pub fn set_endpoint(&self, endpoint: &str) {
         self.endpoint.send_replace(endpoint.to_owned());
     }
@@ -229,7 +228,7 @@ impl Ownership {
         self.lost.subscribe()
     }
 
-    /// Reports as lost what the database says: called by [`crate::store::open`].
+    /// Reports fencing by the database as a loss: called by [`crate::store::open`].
     pub(crate) fn watch_fence(&self, mut fenced: watch::Receiver<bool>) {
         let lost = self.lost.clone();
         tokio::spawn(async move {
@@ -239,14 +238,14 @@ impl Ownership {
         });
     }
 
-    /// Gives DATA back: the record goes, if it is still this owner's, then the lock.
+    /// Releases DATA: deletes the record, if it is still this owner's, then releases the lock.
     pub async fn release(self) {
-        // A renewer that has ended already has nothing left to give back.
+        // Fails if the renewer has ended, which it does after a loss of the ownership.
         let _ = self.stop.send(()).await;
         match tokio::time::timeout(RELEASE_TIME, self.renewing).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "owner record not given back"),
-            Err(_) => tracing::warn!("owner record not given back: storage does not answer"),
+            Ok(Err(error)) => tracing::warn!(%error, "owner record not deleted"),
+            Err(_) => tracing::warn!("owner record not deleted: storage does not answer"),
         }
     }
 }
@@ -256,13 +255,13 @@ impl Ownership {
 enum LockState {
     /// Held until dropped.
     Mine(#[expect(dead_code, reason = "holds the lock while it lives")] File),
-    /// Another process has it; it is this one's once that process has gone.
+    /// Held by another process.
     Busy(File),
-    /// No such thing here.
+    /// DATA has no locks.
     None,
 }
 
-impl Desk {
+impl RecordAccess {
     async fn lock(&self, data: &std::path::Path) -> Result<LockState, OwnerError> {
         let fail = |error| storage(&self.data, "lock .powersweep/owner.lock", error);
         let file = open_lock(data).map_err(fail)?;
@@ -272,7 +271,7 @@ impl Desk {
                 Err(TryLockError::WouldBlock) if attempt >= LOCK_TRIES => return Ok(LockState::Busy(file)),
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
                 Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
-                    tracing::warn!(data = self.data, "no file locks here: the owner record alone decides");
+                    tracing::warn!(data = self.data, "the file system has no locks: the owner record alone decides");
                     return Ok(LockState::None);
                 }
                 Err(TryLockError::Error(error)) => return Err(fail(error)),
@@ -281,15 +280,15 @@ impl Desk {
         unreachable!("the loop ends by returning")
     }
 
-    /// After a take-over: the lock is this owner's at the moment when the older one leaves, so that nobody comes between.
+    /// After a take-over: waits for the lock, so that this owner, and no third process, gets it when the older one ends.
     fn queue_for(&self, lock: &File) -> Result<(), OwnerError> {
         let fail = |error: std::io::Error| storage(&self.data, "wait for .powersweep/owner.lock", error);
-        // A lock belongs to all handles of one opening: the renewer's keeps what this one waits for.
+        // A lock belongs to all handles of one opening: the renewer's handle keeps the lock that this handle waits for.
         let lock = lock.try_clone().map_err(fail)?;
-        // A thread of its own, because nobody knows how long the older owner stays: no runtime may wait for it.
+        // A thread of its own: the older owner may stay for long, and no runtime may wait for it.
         let waiting = std::thread::Builder::new().name("owner-lock".to_owned()).spawn(move || {
             if let Err(error) = lock.lock() {
-                tracing::warn!(%error, "the lock of an owner that was overridden cannot be had");
+                tracing::warn!(%error, "cannot take the lock of the owner that was overridden");
             }
         });
         waiting.map(|_| ()).map_err(fail)
@@ -300,24 +299,21 @@ impl Desk {
     }
 
     async fn read(&self) -> Result<Seen, OwnerError> {
-        match read_record(&self.store).await {
-            Ok(seen) => Ok(seen),
-            Err(error) => Err(storage(&self.data, "read the owner record", error)),
-        }
+        read_record(&self.store).await.map_err(|error| storage(&self.data, "read the owner record", error))
     }
 
-    /// Returns when the record has not changed for [`STALE_AFTER`], or is not there.
+    /// Returns when the record has not changed for [`STALE_AFTER`], or does not exist.
     async fn wait_until_stale(&self, found: &Seen) -> Result<(), OwnerError> {
         let started = Instant::now();
-        if found.version.e_tag.is_none() && found.record.is_none() {
+        if found.is_absent() {
             return Ok(());
         }
         let owner = found.record.as_ref();
-        if owner.is_some_and(OwnerRecord::is_provably_gone) {
-            tracing::info!(data = self.data, "the owner's process has ended without giving the data back");
+        if owner.is_some_and(OwnerRecord::has_provably_ended) {
+            tracing::info!(data = self.data, "the owner's process has ended without releasing the data");
             return Ok(());
         }
-        // A warning, because whoever waits has to know what for.
+        // A warning, so that the user sees the reason for the wait.
         tracing::warn!(
             "waiting up to {} s to see whether the owner of {} lives ({}); --take-over does not wait",
             STALE_AFTER.as_secs(),
@@ -327,7 +323,7 @@ impl Desk {
         while started.elapsed() < STALE_AFTER {
             tokio::time::sleep(WATCH_INTERVAL).await;
             let now = self.read().await?;
-            if now.record.is_none() && now.version.e_tag.is_none() {
+            if now.is_absent() {
                 return Ok(());
             }
             if now.version.e_tag != found.version.e_tag || now.record != found.record {
@@ -337,11 +333,10 @@ impl Desk {
         Ok(())
     }
 
-    /// Replaces what was seen, if nobody else has.
+    /// Replaces the record, if it is still the one that was seen.
     async fn write(&self, record: &OwnerRecord, seen: &Seen) -> Result<UpdateVersion, ObjectError> {
         let bytes = Bytes::from(serde_json::to_vec(record).expect("a record of texts and numbers becomes JSON"));
-        let absent = seen.record.is_none() && seen.version.e_tag.is_none();
-        let mode = match (self.conditional, absent) {
+        let mode = match (self.conditional, seen.is_absent()) {
             (false, _) => PutMode::Overwrite,
             (true, true) => PutMode::Create,
             (true, false) => PutMode::Update(seen.version.clone()),
@@ -364,7 +359,7 @@ async fn read_record(store: &dyn ObjectStore) -> Result<Seen, ObjectError> {
     if result.meta.size > MAX_RECORD_BYTES {
         return Ok(Seen { record: None, version });
     }
-    // A record that cannot be read (a torn write, a later version) still has a version to watch and replace.
+    // A record that cannot be decoded (a torn write, a later version) still has a version to watch and replace.
     let record = serde_json::from_slice(&result.bytes().await?).ok();
     Ok(Seen { record, version })
 }
@@ -379,9 +374,9 @@ fn storage(data: &str, op: &'static str, source: impl Into<Box<dyn std::error::E
     OwnerError::Storage { data: data.to_owned(), op, source: source.into() }
 }
 
-/// Renews the record until told to stop or ownership is lost.
+/// Renews the record until it is stopped or the ownership is lost.
 struct Renewer {
-    desk: Desk,
+    access: RecordAccess,
     record: OwnerRecord,
     version: UpdateVersion,
     #[expect(dead_code, reason = "holds the lock while it lives")]
@@ -400,7 +395,7 @@ impl Renewer {
             tokio::select! {
                 stop = self.stopped.recv() => {
                     if stop.is_some() {
-                        self.give_back().await;
+                        self.delete_record().await;
                     }
                     return;
                 }
@@ -409,8 +404,8 @@ impl Renewer {
             }
             self.record.endpoint = self.endpoints.borrow_and_update().clone();
             if let Err(error) = self.renew().await {
-                // Others may think the owner gone after 20 s; the database's fencing then decides.
-                tracing::warn!(%error, data = self.desk.data, "owner record not renewed");
+                // After 20 s another process may take the ownership; the database's fencing then decides.
+                tracing::warn!(%error, data = self.access.data, "owner record not renewed");
             }
             if self.lost.borrow().is_some() {
                 return;
@@ -420,22 +415,22 @@ impl Renewer {
 
     async fn renew(&mut self) -> Result<(), ObjectError> {
         self.record.renewed_us = now_us();
-        let seen = if self.desk.conditional {
+        let seen = if self.access.conditional {
             Seen { record: Some(self.record.clone()), version: self.version.clone() }
         } else {
-            let seen = read_record(&self.desk.store).await?;
+            let seen = read_record(&self.access.store).await?;
             if self.is_lost_to(seen.record.as_ref()) {
                 return Ok(());
             }
             seen
         };
-        match self.desk.write(&self.record, &seen).await {
+        match self.access.write(&self.record, &seen).await {
             Ok(version) => self.version = version,
             Err(ObjectError::Precondition { .. } | ObjectError::NotFound { .. }) => {
-                // Another owner, or an earlier renewal whose answer was lost.
-                let seen = read_record(&self.desk.store).await?;
+                // Another owner wrote the record, or an earlier renewal whose answer was lost.
+                let seen = read_record(&self.access.store).await?;
                 if !self.is_lost_to(seen.record.as_ref()) {
-                    self.version = self.desk.write(&self.record, &seen).await?;
+                    self.version = self.access.write(&self.record, &seen).await?;
                 }
             }
             Err(error) => return Err(error),
@@ -450,11 +445,11 @@ impl Renewer {
         true
     }
 
-    async fn give_back(self) {
-        let path = record_path();
-        match read_record(&self.desk.store).await {
+    async fn delete_record(self) {
+        let store = &self.access.store;
+        match read_record(store).await {
             Ok(Seen { record: Some(found), .. }) if found.uuid == self.record.uuid => {
-                if let Err(error) = self.desk.store.delete(&path).await {
+                if let Err(error) = store.delete(&record_path()).await {
                     tracing::warn!(%error, "owner record not deleted");
                 }
             }
@@ -464,16 +459,16 @@ impl Renewer {
     }
 }
 
-/// What a command finds out about DATA's owner without disturbing it.
+/// The owner of DATA, as a command sees it without disturbing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Its record, where it can be read.
+    /// Its record, if it can be read.
     pub record: Option<OwnerRecord>,
-    /// On a directory with locks: whether it lives. Elsewhere: unknown; ask its endpoint.
+    /// On a directory with locks: whether it lives. Elsewhere unknown: ask its endpoint.
     pub alive: Option<bool>,
 }
 
-/// Looks who owns DATA. `None`: nobody has since the last clean shutdown.
+/// Reads who owns DATA. `None`: there was no owner since the last clean shutdown.
 pub async fn look(location: &Location) -> Result<Option<Owner>, OwnerError> {
     let data = location.to_string();
     let mut alive = None;
@@ -492,9 +487,6 @@ pub async fn look(location: &Location) -> Result<Option<Owner>, OwnerError> {
     }
     let store = location.object_store().map_err(|e| storage(&data, "open the storage", e))?;
     let seen = read_record(&store).await.map_err(|error| storage(&data, "read the owner record", error))?;
-    match (seen.record, alive) {
-        (None, Some(true)) => Ok(Some(Owner { record: None, alive })),
-        (None, _) => Ok(None),
-        (record, alive) => Ok(Some(Owner { record, alive })),
-    }
+    let is_owned = seen.record.is_some() || alive == Some(true);
+    Ok(is_owned.then_some(Owner { record: seen.record, alive }))
 }

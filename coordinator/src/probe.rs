@@ -1,9 +1,9 @@
-//! Tries DATA before it is trusted: the database below retries a read-only or full disk for ever, without a word.
+//! Probes DATA before the database is opened, which retries on a read-only or full disk for ever, without a message.
 //!
-//! A probe writes, syncs, creates the same name twice (the second must fail: everything rests on that) and deletes,
-//! within five seconds in all. It leaves nothing behind but DATA's own folders.
+//! A probe writes, syncs, creates the same name twice and deletes, within five seconds in all. The second creation must
+//! fail: publishing without doubled rows depends on that. Only DATA's own folders remain.
 
-use crate::store::{Location, PRIVATE_DIR};
+use crate::store::{Location, PRIVATE_DIR, blocking};
 use bytes::Bytes;
 use object_store::path::Path as ObjectPath;
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
@@ -12,122 +12,71 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Longest time for the whole probe: a store that takes longer for five small operations is not fit for commits.
+/// Longest time for the whole probe: a store that takes longer for five small operations is too slow for commits.
 pub const PROBE_TIME: Duration = Duration::from_secs(5);
 
 /// Bytes written to an object store.
 const PROBE_BYTES: usize = 4096;
 
-/// Bytes written to a directory: what opening and the first commits need, so that a nearly full disk is noticed too.
-const ROOM_BYTES: usize = 1 << 20;
+/// Bytes written to a directory: those of opening and the first commits, so that a nearly full disk is found.
+const DIRECTORY_PROBE_BYTES: usize = 1 << 20;
 
-/// Why DATA cannot be used. All but [`ProbeError::Slow`] stay until somebody changes something.
+/// Why DATA cannot be used. Final until the cause is removed, except for [`ProbeError::Slow`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum ProbeError {
-    /// A file is where DATA or one of its parents should be.
+    /// DATA or one of its parents is a file.
     #[error("{path} is a file, not a directory; choose another place with --data")]
-    NotADirectory {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The user may not write there.
+    NotADirectory { path: PathBuf },
+    /// The user has no permission to write.
     #[error("no permission to write in {path}; change its owner or mode, or choose another place with --data")]
-    NotPermitted {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
+    NotPermitted { path: PathBuf, source: io::Error },
     /// The file system is mounted read-only.
     #[error("{path} is on a read-only file system; choose another place with --data")]
-    ReadOnly {
-        /// The path.
-        path: PathBuf,
-    },
+    ReadOnly { path: PathBuf },
     /// No space or quota left.
     #[error("no space left for {path}; free some, or choose another place with --data")]
-    Full {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
+    Full { path: PathBuf, source: io::Error },
     /// Any other failure of the file system.
     #[error("cannot write in {path}")]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
-    /// The file system has no hard links, which publish results without replacing any.
-    #[error("the file system of {path} has no hard links, which results are published with; choose another place")]
-    NoHardLinks {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
+    /// The file system has no hard links, by which parts are published without replacing others.
+    #[error("the file system of {path} has no hard links, which publishing results needs; choose another place")]
+    NoHardLinks { path: PathBuf, source: io::Error },
     /// Creating a name twice succeeded: two coordinators could overwrite each other.
     #[error("{data} lets two writers create the same object: such storage would lose results")]
-    NoCreateOnly {
-        /// DATA.
-        data: String,
-    },
+    NoCreateOnly { data: String },
     /// The object store refuses the credentials, or there are none.
     #[error("{data} refuses access; {hint}")]
     Credentials {
-        /// DATA.
         data: String,
-        /// What to set.
+        /// The variables to set.
         hint: String,
-        /// The cause.
-        #[source]
         source: Box<ObjectError>,
     },
-    /// The bucket is not there.
+    /// The bucket does not exist.
     #[error("{data}: no such bucket or container")]
-    NoBucket {
-        /// DATA.
-        data: String,
-        /// The cause.
-        #[source]
-        source: Box<ObjectError>,
-    },
+    NoBucket { data: String, source: Box<ObjectError> },
     /// Any other failure of the object store.
     #[error("cannot use {data}")]
-    Remote {
-        /// DATA.
-        data: String,
-        /// The cause.
-        #[source]
-        source: Box<ObjectError>,
-    },
-    /// Nothing or not enough happened in time. Retryable.
+    Remote { data: String, source: Box<ObjectError> },
+    /// The probe did not end in time. Retryable.
     #[error("{data} did not answer within {} s{hint}", PROBE_TIME.as_secs())]
     Slow {
-        /// DATA.
         data: String,
-        /// What could be the reason, or nothing.
+        /// A possible reason, or empty.
         hint: String,
     },
 }
 
-/// Tries DATA; a directory is made, parents included, if it is not there.
+/// Probes DATA; a missing directory is made, with its parents.
 pub async fn probe(location: &Location) -> Result<(), ProbeError> {
     let work = async {
         match location.path() {
             Some(path) => {
                 let path = path.to_owned();
-                match tokio::task::spawn_blocking(move || probe_directory(&path)).await {
-                    Ok(result) => result,
-                    Err(error) => std::panic::resume_unwind(error.into_panic()),
-                }
+                blocking(move || probe_directory(&path)).await
             }
             None => probe_remote(location).await,
         }
@@ -146,7 +95,7 @@ fn probe_directory(data: &Path) -> Result<(), ProbeError> {
         match std::fs::remove_file(file) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            // The first error says more.
+            // The probe's own error says more.
             Err(_) if result.is_err() => {}
             Err(error) => return Err(classify(data, error)),
         }
@@ -157,7 +106,7 @@ fn probe_directory(data: &Path) -> Result<(), ProbeError> {
 fn probe_file(data: &Path, name: &Path, link: &Path) -> Result<(), ProbeError> {
     let fail = |error| classify(data, error);
     let mut file = std::fs::File::create_new(name).map_err(fail)?;
-    file.write_all(&vec![0; ROOM_BYTES]).map_err(fail)?;
+    file.write_all(&vec![0; DIRECTORY_PROBE_BYTES]).map_err(fail)?;
     file.sync_all().map_err(fail)?;
     drop(file);
     match std::fs::File::create_new(name) {
@@ -179,7 +128,7 @@ fn probe_file(data: &Path, name: &Path, link: &Path) -> Result<(), ProbeError> {
     }
 }
 
-/// Says what a file system's error means for DATA.
+/// The probe's error for a file system's error.
 fn classify(data: &Path, source: io::Error) -> ProbeError {
     let path = data.to_owned();
     match source.kind() {
@@ -204,7 +153,7 @@ async fn probe_remote(location: &Location) -> Result<(), ProbeError> {
     let store = location.object_store().map_err(fail)?;
     let path = ObjectPath::from_iter([PRIVATE_DIR, &format!("probe-{}", Uuid::new_v4().simple())]);
     match create(&store, &path).await {
-        // Nobody else knows the name: the answer to this write was lost, and it was made again.
+        // The name is unique, so this write exists already: its answer was lost, and it was repeated.
         Ok(()) | Err(ObjectError::AlreadyExists { .. }) => {}
         Err(error) => return Err(fail(error)),
     }
@@ -243,10 +192,11 @@ fn credentials_hint(scheme: &str) -> &'static str {
     }
 }
 
-/// Without credentials the client asks the cloud's own address for some, which outside the cloud only times out.
+/// A possible reason for slow storage. Without credentials, the client asks an address inside the cloud for some, which
+/// times out outside the cloud.
 fn slow_hint(location: &Location) -> String {
     let names: &[&str] = match location.scheme() {
-        "file" => return "; is its disk or network share well?".to_owned(),
+        "file" => return "; check its disk or network share".to_owned(),
         "gs" => &["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_KEY"],
         "az" | "azure" | "abfs" | "abfss" => &["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_CLIENT_ID", "AZURE_STORAGE_TOKEN"],
         _ => &["AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"],

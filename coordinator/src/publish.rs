@@ -1,14 +1,12 @@
-//! Turns durable rows into Parquet parts, exactly once.
+//! Publishes durable rows as Parquet parts, exactly once.
 //!
 //! The order is: the state machine makes the intent {part id, rows} durable; [`make_visible`] encodes the part in memory
-//! and creates it under a name that holds its id; one commit of the state machine closes the intent, deletes the rows
-//! and counts them. A crash between any two of these leaves an open intent, and recovery repeats it: the same rows under
-//! the same name, which either creates the part or finds its own. Readers see a part once, whole, and never see a row
-//! twice.
+//! and creates it under a name with its id; one commit of the state machine closes the intent, deletes the rows and
+//! counts them. A crash between two steps leaves an open intent, which recovery repeats: the same rows under the same
+//! name, so that the part is created or found. Readers see a part once and whole, and never see a row twice.
 //!
-//! Objects that workers uploaded take the same way: the commit that accepts a hand-in also holds a record of each, the
-//! objects stay where they are until there are enough of them for a part, and are deleted after the commit that closes
-//! its intent.
+//! Uploads are published in the same order: the commit that accepts a hand-in has a record of each upload, uploads stay
+//! in the staging folder until they are enough for a part, and are deleted after the commit that closes its intent.
 
 use crate::records::{Intent, RowsRecord, Table};
 use crate::store::{Store, StoreError};
@@ -24,54 +22,41 @@ use uuid::Uuid;
 /// Why a part could not be published.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum PublishError {
     /// The store failed; its own variant says whether to reload and repeat.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Stored rows cannot be decoded or do not fit the table. Final: they come from another build or are damaged.
+    /// Stored rows cannot be decoded or have other columns. Final: they are of another build or damaged.
     #[error("rows {seq} of {experiment}/{table} cannot be written to part {part_id}")]
     Rows {
-        /// Experiment.
         experiment: String,
-        /// Table.
         table: Table,
-        /// Number of the rows, or those of the part.
+        /// Number of the record, or "(all)" for those of the part.
         seq: String,
-        /// The part.
         part_id: Uuid,
-        /// The cause.
-        #[source]
         source: ResultsError,
     },
-    /// The rows that an intent names are not all there. Final.
+    /// Some rows of an intent are missing. Final.
     #[error("part {part_id} of {experiment}/{table} cannot be made: {reason}")]
-    Intent {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-        /// The part.
-        part_id: Uuid,
-        /// What is wrong.
-        reason: String,
-    },
+    Intent { experiment: String, table: Table, part_id: Uuid, reason: String },
 }
 
 impl PublishError {
-    /// True where loading the state and finishing open intents can help.
+    /// Whether loading the state and finishing open intents can help.
     pub fn is_retryable(&self) -> bool {
         matches!(self, PublishError::Store(error) if error.is_retryable())
     }
 }
 
-/// Parts encoded at once, at most: each takes as much memory as its rows.
+/// Most parts encoded at once: each takes as much memory as its rows.
 const AT_ONCE_MAX: usize = 4;
-/// Cores for each of them: the others run tasks, or serve.
+/// Cores of the machine for each of these parts: most cores run tasks, or serve requests.
 const CORES_EACH: usize = 4;
 /// Threads that encode one part of several row groups.
 const THREADS_EACH: usize = 2;
 
-/// How many parts this machine should encode at once.
+/// Number of parts that this machine should encode at once.
 pub(crate) fn at_once() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     (cores / CORES_EACH).clamp(1, AT_ONCE_MAX)
@@ -90,12 +75,12 @@ pub async fn make_visible(store: &dyn Store, intent: &Intent) -> Result<u64, Pub
     let rows = store.rows(experiment, table, *first_seq, *last_seq).await?;
     let mut uploads = Vec::new();
     for upload in rows.iter().filter_map(|record| record.upload) {
-        uploads.push(store.staged(experiment, table, *upload.part_id).await?);
+        uploads.push(store.objects()?.staged(experiment, table, *upload.part_id).await?);
     }
     let owned = intent.clone();
     let part = crate::store::blocking(move || encode(&owned, &rows, &uploads)).await?;
     let bytes = part.len() as u64;
-    store.create(&part_path(experiment, table, part_id), part, part_id).await?;
+    store.objects()?.create(&part_path(experiment, table, part_id), part, part_id).await?;
     Ok(bytes)
 }
 
@@ -107,9 +92,9 @@ fn merged(intent: &Intent, inputs: &[Bytes]) -> Result<Bytes, Damage> {
     }
     let Footer { experiment, part_id, rows } = &footer;
     if *rows != intent.rows {
-        // What is there is published: a worker's count must not hold everything up.
+        // The existing rows are published: a worker's wrong count must not stop the table.
         let table = intent.table();
-        tracing::warn!("part {part_id} of {experiment}/{table} has {rows} rows, its workers said {}", intent.rows);
+        tracing::warn!("part {part_id} of {experiment}/{table} has {rows} rows, {} according to workers", intent.rows);
     }
     merge::merge(inputs, &footer).map_err(of_the_part)
 }
@@ -118,7 +103,7 @@ fn footer(intent: &Intent, rows: u64) -> Footer {
     Footer { experiment: intent.experiment.clone(), part_id: *intent.part_id, rows }
 }
 
-/// Schema of the tables whose rows the coordinator keeps.
+/// Schema of the tables whose rows are in the state; `None` for those whose rows are uploaded.
 pub fn stored_schema(table: Table) -> Option<SchemaRef> {
     match table {
         Table::Tasks => Some(tasks::schema()),
@@ -127,8 +112,8 @@ pub fn stored_schema(table: Table) -> Option<SchemaRef> {
     }
 }
 
-/// The rows that count, in batches of about a thousand. An error comes with the number of the record that it is about;
-/// what follows it leaves that record out.
+/// The rows without masked ones, in batches of about a thousand. An error comes with the number of its record; later
+/// batches leave out that record.
 pub fn live_batches<'a>(
     records: impl IntoIterator<Item = &'a RowsRecord>,
     schema: &SchemaRef,
@@ -149,7 +134,7 @@ pub fn live_batches<'a>(
     })
 }
 
-/// CPU time of this thread so far (ms), where the system tells (Linux).
+/// CPU time of this thread so far (ms); `None` where the system does not measure it (only Linux does).
 fn thread_cpu_ms() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: u64 = stat.split(' ').next()?.parse().ok()?;
@@ -169,7 +154,7 @@ fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes]) -> Result<Byt
     let footer = footer(intent, count);
     let encoded = match (stored_schema(table), &groups[..]) {
         (None, _) => merged(intent, uploads).map(|bytes| (bytes, Some(0.0))),
-        // Most parts of a quiet farm are small: nothing is decoded twice, and no thread is started.
+        // A small part is encoded on this thread, and no batch is decoded twice.
         (Some(schema), [] | [_]) => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, Some(0.0))),
         (Some(schema), groups) => encode_groups(groups, &schema, &footer),
     };
@@ -180,7 +165,7 @@ fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes]) -> Result<Byt
         part_id,
         source,
     })?;
-    // The one work of a coordinator that grows with the columns of a row.
+    // Logged because no other work of a coordinator grows with the columns of a row.
     if let (Some(before), Some(after), Some(threads)) = (before, thread_cpu_ms(), threads_cpu_ms) {
         let encoding_cpu_ms = after - before + threads;
         tracing::debug!(%part_id, rows = count, bytes = bytes.len(), encoding_cpu_ms, "part encoded");
@@ -188,14 +173,14 @@ fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes]) -> Result<Byt
     Ok(bytes)
 }
 
-/// Why rows cannot be encoded, and the number of the record that it is about, if it is about one.
+/// Why rows cannot be encoded, with the number of the faulty record if it is known.
 type Damage = (Option<u64>, ResultsError);
 
 fn of_the_part(error: ResultsError) -> Damage {
     (None, error)
 }
 
-/// Gives the live rows of records to an encoder.
+/// Passes the live rows of records to an encoder.
 fn encode_with<T>(
     records: &[RowsRecord],
     schema: &SchemaRef,
@@ -217,8 +202,8 @@ fn encode_whole(records: &[RowsRecord], schema: &SchemaRef, footer: &Footer) -> 
     encode_with(records, schema, |batches| part::encode_from(schema, batches, footer))
 }
 
-/// Encodes row groups on several threads, as the last rows of a sweep are waited for. Also tells the CPU time of these
-/// threads (ms), where it is known.
+/// Encodes row groups on several threads, because users wait for the last rows of a sweep. Also returns the CPU time of
+/// these threads (ms), if it is known.
 fn encode_groups(
     groups: &[&[RowsRecord]],
     schema: &SchemaRef,
@@ -228,7 +213,7 @@ fn encode_groups(
     let (mut part, encoder) = part::in_groups(schema, footer, first.as_ref()).map_err(of_the_part)?;
     let encode_some = |groups: &[&[RowsRecord]]| -> (Vec<Result<Group, Damage>>, Option<f64>) {
         let encode = |records: &&[RowsRecord]| encode_with(records, schema, |batches| encoder.encode(batches));
-        // Its own thread: all of its time is this work's.
+        // The thread was started for this work: all of its CPU time counts.
         (groups.iter().map(encode).collect(), thread_cpu_ms())
     };
     let shares = groups.chunks(groups.len().div_ceil(THREADS_EACH));
@@ -243,7 +228,7 @@ fn encode_groups(
     Ok((part.finish().map_err(of_the_part)?, cpu_ms))
 }
 
-/// Splits records into at most so many runs of about as many live rows each.
+/// Splits records into at most `runs_max` runs with about the same number of live rows.
 fn shared_out(records: &[RowsRecord], runs_max: usize) -> Vec<&[RowsRecord]> {
     let each = records.iter().map(RowsRecord::live_rows).sum::<u64>().div_ceil(runs_max as u64).max(1);
     let mut runs = Vec::with_capacity(runs_max);

@@ -1,11 +1,11 @@
-//! Everything that the coordinator keeps across restarts, as one enum of protobuf messages.
+//! The durable state of a coordinator, as one enum of protobuf messages.
 //!
-//! Purpose: one place that says what is durable. The state machine turns events into a [`Batch`](crate::store::Batch)
-//! of these records; the store makes the batch durable, all or nothing; [`Loaded`] is what it reads back.
+//! The state machine turns events into a [`Batch`](crate::store::Batch) of these records; the store makes the batch
+//! durable, all or nothing, and reads the state back as [`Loaded`].
 //!
 //! Invariants: a record's [`Key`] follows from its fields; keys sort by kind, then experiment, then number, so that a
-//! prefix scan reads one kind of one experiment in order. A tag is never used for another field. This module knows
-//! neither time nor storage.
+//! prefix scan reads one kind of one experiment in order. A tag is never used for another field. This module has no
+//! knowledge of time or storage.
 
 mod key;
 mod loaded;
@@ -28,7 +28,7 @@ pub use table::Table;
 /// container, at most 8 KiB.
 pub const CHUNK_TASKS: u64 = 1 << 16;
 
-/// Longest experiment or table name in bytes: names are folder names, and file systems end at 255.
+/// Longest experiment name in bytes: names are folder names, for which file systems allow 255.
 pub const MAX_NAME_BYTES: usize = 200;
 
 /// An experiment as last submitted.
@@ -37,7 +37,7 @@ pub struct ExperimentRecord {
     /// Its name, also its folder.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Counts its manifests from 1; indices mean something only within a generation.
+    /// Number of its manifest, raised by each edit; an index belongs to one generation.
     #[prost(uint64, tag = "2")]
     pub generation: u64,
     /// The exact text that was submitted.
@@ -46,19 +46,19 @@ pub struct ExperimentRecord {
     /// Log name to digest, as pinned.
     #[prost(btree_map = "string, message", tag = "4")]
     pub digests: BTreeMap<String, Stored<Digest>>,
-    /// Versions pinned at first submit, "slot/name" (and "kernel") to version.
+    /// Pinned versions, by the component's "role/name", and of the "kernel".
     #[prost(btree_map = "string, uint32", tag = "5")]
     pub pins: BTreeMap<String, u32>,
     /// Fingerprint of the `tasks` schema pinned at first submit.
     #[prost(uint64, tag = "6")]
     pub tasks_schema: u64,
-    /// Optional tables asked for.
+    /// Optional tables that the manifest asks for.
     #[prost(enumeration = "Table", repeated, tag = "7")]
     pub tables: Vec<i32>,
     /// When it was first submitted, microseconds since 1970 UTC.
     #[prost(sint64, tag = "8")]
     pub created_us: i64,
-    /// What it is doing.
+    /// State.
     #[prost(enumeration = "ExperimentState", tag = "9")]
     pub state: i32,
     /// Higher is served first; 0 unless a user said otherwise.
@@ -66,30 +66,30 @@ pub struct ExperimentRecord {
     pub priority: i32,
 }
 
-/// An experiment that is being deleted or set aside. Until this record goes, recovery goes on with it.
+/// The write-ahead record of an experiment's removal. Recovery continues the removal until this record is deleted.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LeavingRecord {
     /// Experiment.
     #[prost(string, tag = "1")]
     pub experiment: String,
-    /// What becomes of it.
+    /// Kind of removal.
     #[prost(message, required, tag = "2")]
     pub fate: Stored<Fate>,
 }
 
-/// What becomes of an experiment that leaves.
+/// Kind of an experiment's removal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fate {
-    /// Its state goes; its parts stay where they are.
+    /// The state is deleted, the parts stay.
     #[default]
     Forget,
-    /// Its state goes, and its parts with it.
+    /// State and parts are deleted.
     Erase,
-    /// State and parts get this name, and the old one is free.
+    /// State and parts get this name, so that the old one is free.
     Rename(String),
 }
 
-/// A manifest that an edit replaced: rows, done bits and leases of its generation keep their meaning.
+/// A manifest that an edit replaced. Rows, done bits and leases of its generation have its indices.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct EarlierRecord {
     /// Experiment.
@@ -106,7 +106,8 @@ pub struct EarlierRecord {
     pub digests: BTreeMap<String, Stored<Digest>>,
 }
 
-/// Which of 65,536 consecutive tasks have a durable row. Of an earlier generation: those that left the manifest.
+/// Done bits of 65,536 consecutive tasks: those with a durable row. In an earlier generation: those with a durable row
+/// whose tasks are in no later manifest.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct DoneChunk {
     /// Experiment.
@@ -123,8 +124,14 @@ pub struct DoneChunk {
     pub bitmap: Stored<RoaringBitmap>,
 }
 
-/// Rows that are not yet in a Parquet part: those of hand-ins of one generation that became durable together, or those of
-/// one upload.
+impl DoneChunk {
+    /// The record of these bits.
+    pub(crate) fn new(experiment: &str, generation: u64, chunk: u32, bits: &RoaringBitmap) -> DoneChunk {
+        DoneChunk { experiment: experiment.to_owned(), generation, chunk, bitmap: Stored::of_bits(bits.clone()) }
+    }
+}
+
+/// Unpublished rows: those of hand-ins of one generation that became durable together, or those of one upload.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RowsRecord {
     /// Experiment.
@@ -133,19 +140,19 @@ pub struct RowsRecord {
     /// Table that the rows belong to.
     #[prost(enumeration = "Table", tag = "2")]
     pub table: i32,
-    /// Counts up within the experiment's table.
+    /// Number of the record in its table of the experiment, ascending.
     #[prost(uint64, tag = "3")]
     pub seq: u64,
     /// Generation under which they were handed in.
     #[prost(uint64, tag = "4")]
     pub generation: u64,
-    /// When they became durable, microseconds since 1970 UTC: old rows are published even if they are few.
+    /// When they were received, microseconds since 1970 UTC: old rows are published even if they are few.
     #[prost(sint64, tag = "5")]
     pub received_us: i64,
-    /// The rows themselves, of [`Table::Tasks`] and [`Table::Failures`].
+    /// The rows, of [`Table::Tasks`] and [`Table::Failures`].
     #[prost(message, repeated, tag = "6")]
     pub hand_ins: Vec<EncodedRows>,
-    /// Where the rows of an optional table are.
+    /// The upload that has the rows, of an optional table.
     #[prost(message, optional, tag = "7")]
     pub upload: Option<Upload>,
 }
@@ -153,10 +160,10 @@ pub struct RowsRecord {
 /// Rows of one hand-in, as the worker encoded them.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct EncodedRows {
-    /// Rows in `encoded`, left-out ones included.
+    /// Rows in `encoded`, masked ones included.
     #[prost(uint32, tag = "1")]
     pub rows: u32,
-    /// Positions in `encoded` to leave out (tasks that were already done).
+    /// Positions in `encoded` of rows to leave out: those of tasks that were done before.
     #[prost(message, optional, tag = "2")]
     pub mask: Option<Stored<RoaringBitmap>>,
     /// The encoded batch.
@@ -164,14 +171,14 @@ pub struct EncodedRows {
     pub encoded: Bytes,
 }
 
-/// A Parquet object of an optional table that a worker put in the staging folder. It stays there until its part is
-/// published.
+/// A Parquet object of an optional table that a worker put into the staging folder. It stays there until its rows are in
+/// a part.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Upload {
     /// Its id (UUIDv7), in its name and its footer.
     #[prost(message, required, tag = "1")]
     pub part_id: Stored<Uuid>,
-    /// Rows in it, as its worker said.
+    /// Number of its rows, according to the worker.
     #[prost(uint64, tag = "2")]
     pub rows: u64,
     /// Its size in bytes.
@@ -180,7 +187,7 @@ pub struct Upload {
 }
 
 impl RowsRecord {
-    /// What recovery needs to know of these rows.
+    /// The record without its rows.
     pub fn header(&self) -> RowsHeader {
         let uploaded = self.upload.map_or(0, |upload| upload.bytes);
         RowsHeader {
@@ -194,7 +201,7 @@ impl RowsRecord {
         }
     }
 
-    /// Rows that count: those that are not left out.
+    /// Number of rows without the masked ones.
     pub fn live_rows(&self) -> u64 {
         let uploaded = self.upload.map_or(0, |upload| upload.rows);
         uploaded + self.hand_ins.iter().map(EncodedRows::live_rows).sum::<u64>()
@@ -202,13 +209,13 @@ impl RowsRecord {
 }
 
 impl EncodedRows {
-    /// Rows that count: those that are not left out.
+    /// Number of rows without the masked ones.
     pub fn live_rows(&self) -> u64 {
         u64::from(self.rows).saturating_sub(self.mask.as_ref().map_or(0, |mask| mask.len()))
     }
 }
 
-/// A [`RowsRecord`] without its rows.
+/// A [`RowsRecord`] without its rows, for recovery.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RowsHeader {
     /// Experiment.
@@ -220,21 +227,21 @@ pub struct RowsHeader {
     /// Number within the experiment's table.
     #[prost(uint64, tag = "3")]
     pub seq: u64,
-    /// When they became durable, microseconds since 1970 UTC.
+    /// When they were received, microseconds since 1970 UTC.
     #[prost(sint64, tag = "4")]
     pub received_us: i64,
-    /// Rows without those left out.
+    /// Number of rows without the masked ones.
     #[prost(uint64, tag = "5")]
     pub rows: u64,
     /// Encoded size in bytes.
     #[prost(uint64, tag = "6")]
     pub bytes: u64,
-    /// Id of the upload that holds the rows.
+    /// Id of the upload that has the rows.
     #[prost(message, optional, tag = "7")]
     pub upload: Option<Stored<Uuid>>,
 }
 
-/// A Parquet part that is being published. Open until a commit deletes it.
+/// The write-ahead record of a part. Open until a commit deletes it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Intent {
     /// Experiment.
@@ -246,18 +253,18 @@ pub struct Intent {
     /// The part's id (UUIDv7), in its name and its footer.
     #[prost(message, required, tag = "3")]
     pub part_id: Stored<Uuid>,
-    /// Number of the first unpublished rows that go into it. They are deleted when the intent is closed.
+    /// Number of the first record of its rows. The records are deleted when the intent is closed.
     #[prost(uint64, tag = "4")]
     pub first_seq: u64,
-    /// Number of the last ones.
+    /// Number of the last record of its rows.
     #[prost(uint64, tag = "5")]
     pub last_seq: u64,
-    /// Rows that the part will hold.
+    /// Number of its rows.
     #[prost(uint64, tag = "6")]
     pub rows: u64,
 }
 
-/// What has been published of an experiment's table so far.
+/// Published parts of an experiment's table.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Totals {
     /// Experiment.
@@ -266,13 +273,13 @@ pub struct Totals {
     /// Table.
     #[prost(enumeration = "Table", tag = "2")]
     pub table: i32,
-    /// Parts published.
+    /// Number of parts.
     #[prost(uint64, tag = "3")]
     pub parts: u64,
-    /// Rows in them.
+    /// Number of rows in them.
     #[prost(uint64, tag = "4")]
     pub rows: u64,
-    /// Their size in bytes.
+    /// Size of all parts in bytes.
     #[prost(uint64, tag = "5")]
     pub bytes: u64,
 }
@@ -292,16 +299,16 @@ pub struct FailureRecord {
     /// Attempts that failed.
     #[prost(uint32, tag = "4")]
     pub attempts: u32,
-    /// Of these, abrupt losses of the worker.
+    /// Number of these attempts that ended by an abrupt loss of the worker.
     #[prost(uint32, tag = "5")]
     pub crashes: u32,
-    /// Last failure's kind.
+    /// Kind of the last failure.
     #[prost(enumeration = "FailureKind", tag = "6")]
     pub kind: i32,
-    /// No further attempt unless a user asks for it.
+    /// The task failed for good: it is tried again only if a user asks for it.
     #[prost(bool, tag = "7")]
     pub quarantined: bool,
-    /// Last failure's message.
+    /// Message of the last failure.
     #[prost(string, tag = "8")]
     pub message: String,
     /// Worker of the last attempt.
@@ -310,15 +317,22 @@ pub struct FailureRecord {
     /// Time of the last failure, microseconds since 1970 UTC.
     #[prost(sint64, tag = "10")]
     pub at_us: i64,
-    /// Of `attempts`, those before a user asked for more.
+    /// Number of these attempts before the last retry by a user.
     #[prost(uint32, tag = "11")]
     pub forgiven: u32,
+}
+
+impl FailureRecord {
+    /// The record's key.
+    pub fn key(&self) -> Key {
+        Key::Failure { experiment: self.experiment.clone(), generation: self.generation, index: self.index }
+    }
 }
 
 /// Tasks granted to a worker.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LeaseRecord {
-    /// Its id.
+    /// Id.
     #[prost(message, required, tag = "1")]
     pub id: LeaseId,
     /// Experiment.
@@ -336,7 +350,7 @@ pub struct LeaseRecord {
     /// The worker's name.
     #[prost(string, tag = "6")]
     pub worker: String,
-    /// Counts the issues of these tasks from 1.
+    /// Number of this lease of the tasks, counted from 1.
     #[prost(uint32, tag = "7")]
     pub attempt: u32,
 }
@@ -344,19 +358,18 @@ pub struct LeaseRecord {
 /// A log in the content-addressed store.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LogRecord {
-    /// Sha256 of its decompressed bytes.
+    /// SHA-256 of its decompressed bytes.
     #[prost(message, required, tag = "1")]
     pub digest: Stored<Digest>,
     /// Decompressed size.
     #[prost(uint64, tag = "2")]
     pub bytes: u64,
-    /// The name under which it was first submitted.
+    /// Not used: this version stores an empty name.
     #[prost(string, tag = "3")]
     pub name: String,
 }
 
-/// How many tasks were handed in with what an optional table has of them. Done tasks beyond that ran before the table
-/// was asked for.
+/// Number of tasks that an optional table covers: those that ran while the manifest asked for it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CoveredRecord {
     /// Experiment.
@@ -365,7 +378,7 @@ pub struct CoveredRecord {
     /// Table: [`Table::Jobs`] or [`Table::Series`].
     #[prost(enumeration = "Table", tag = "2")]
     pub table: i32,
-    /// Tasks, those that left the manifest since included.
+    /// Number of tasks, including those that are no longer in the manifest.
     #[prost(uint64, tag = "3")]
     pub tasks: u64,
 }
@@ -373,7 +386,7 @@ pub struct CoveredRecord {
 /// One durable fact.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Record {
-    /// The owner's epoch: raised by one each time the state is opened for work.
+    /// The owner's epoch: raised each time that a farm is recovered from the state.
     #[prost(uint64, tag = "1")]
     Epoch(u64),
     /// An experiment.
@@ -388,13 +401,13 @@ pub enum Record {
     /// Unpublished rows.
     #[prost(message, tag = "5")]
     Rows(RowsRecord),
-    /// What is stored beside [`Record::Rows`], to be read alone.
+    /// The header of [`Record::Rows`], stored beside it so that recovery does not read the rows.
     #[prost(message, tag = "6")]
     Header(RowsHeader),
-    /// An open publish intent.
+    /// An open intent.
     #[prost(message, tag = "7")]
     Intent(Intent),
-    /// What has been published.
+    /// Published parts.
     #[prost(message, tag = "8")]
     Totals(Totals),
     /// A task's failure state.
@@ -409,10 +422,10 @@ pub enum Record {
     /// Tasks that an optional table covers.
     #[prost(message, tag = "12")]
     Covered(CoveredRecord),
-    /// An experiment that is being deleted or set aside.
+    /// The removal of an experiment.
     #[prost(message, tag = "13")]
     Leaving(LeavingRecord),
-    /// Greatest generation of any experiment that left: names can come back, generations never do.
+    /// Greatest generation of any deleted or renamed experiment: names can be used again, generations never repeat.
     #[prost(uint64, tag = "14")]
     GenerationFloor(u64),
 }

@@ -1,14 +1,14 @@
-//! What a reader sees of one table: every durable row once, whether it is in a part yet or not.
+//! Reads one table: every durable row once, published or not.
 //!
 //! A row is in the state until the commit that closes its part's intent, and visible in the part from some moment
 //! before that commit. So neither "state, then listing" nor "listing, then state" is safe: the first doubles rows whose
 //! part becomes visible in between, the second loses rows whose intent is closed in between. The order here is: state,
-//! its unpublished rows, listing, state again. If no intent of the table was closed between the two looks at the state,
-//! then every row is unpublished or in an open intent at both looks, or was in a closed part at the first: so the rows
-//! that were read, and the listed parts but those of intents open at either look, are the table. Otherwise it looks
-//! again; intents are closed minutes apart, or seconds apart on the busiest farm.
+//! its unpublished rows, listing, state again. If no intent of the table was closed between the two readings of the
+//! state, then every row is unpublished or in an open intent at both readings, or was in a closed part at the first: the
+//! table is the rows that were read and the listed parts, except for parts of intents open at either reading. Otherwise
+//! the table is read again; intents are closed minutes apart, or seconds apart on the busiest farm.
 //!
-//! Looking needs no coordinator and disturbs none: the state is opened for reading only.
+//! Reading needs no coordinator and disturbs none: the state is opened read-only.
 
 use crate::publish::part_path;
 use crate::records::{Intent, Loaded, RowsRecord, Table, Totals};
@@ -20,57 +20,47 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use powersweep_results::layout;
 use std::collections::BTreeSet;
 
-/// Looks before it gives up: each fails only if a part was published during it.
+/// Attempts to read a table: each fails only if a part was published meanwhile.
 const LOOKS_MAX: u32 = 20;
 
-/// Every row of a table, by where it lies.
+/// Every row of a table, by its place.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    /// Published parts, by name, which is by age.
+    /// Published parts by name, which begins with their time.
     pub parts: Vec<Path>,
-    /// Objects of workers that are accepted and in no part: Parquet, of an optional table. Their bytes, as the objects
-    /// go when their part is there.
+    /// Accepted uploads of an optional table that are in no part, with their bytes: an upload is deleted once its part is
+    /// visible.
     pub staged: Vec<(Path, Bytes)>,
-    /// Rows as workers handed them in.
+    /// Unpublished rows as workers handed them in.
     pub rows: Vec<RowsRecord>,
-    /// Whether the state knows the experiment. Where the state is lost, only parts are seen.
+    /// Whether the state has the experiment. Without the state, only parts are read.
     pub known: bool,
 }
 
-/// Why a table could not be looked at.
+/// Why a table could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum ViewError {
     /// The state or the rows in it could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The parts could not be listed.
     #[error("the parts in {folder} cannot be listed")]
-    List {
-        /// The table's folder.
-        folder: String,
-        /// The cause.
-        #[source]
-        source: object_store::Error,
-    },
-    /// Parts were published faster than they could be looked at. Retryable.
+    List { folder: String, source: object_store::Error },
+    /// Parts were published faster than they could be listed. Retryable.
     #[error("parts of {experiment}/{table} are published faster than they can be listed: try again")]
-    Restless {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-    },
+    Restless { experiment: String, table: Table },
 }
 
-/// Looks at one table. See the module for the order.
+/// Reads one table. See the module for the order.
 pub async fn look(location: &Location, experiment: &str, table: Table) -> Result<View, ViewError> {
     let mut last = ViewError::Restless { experiment: experiment.to_owned(), table };
     for _ in 0..LOOKS_MAX {
         match look_once(location, experiment, table).await {
             Ok(Some(view)) => return Ok(view),
             Ok(None) => last = ViewError::Restless { experiment: experiment.to_owned(), table },
-            // The owner deletes files of the state seconds after it needs them no more; this look was slower.
+            // The owner may have deleted files of the state before this attempt had read them.
             Err(error @ ViewError::Store(StoreError::Corrupt { .. })) => last = error,
             Err(error) => return Err(error),
         }
@@ -78,7 +68,7 @@ pub async fn look(location: &Location, experiment: &str, table: Table) -> Result
     Err(last)
 }
 
-/// One look; `None` if a part was published during it.
+/// One attempt; `None` if a part was published meanwhile.
 async fn look_once(location: &Location, experiment: &str, table: Table) -> Result<Option<View>, ViewError> {
     let folder = layout::table_dir(experiment, table.name());
     let failed = |source| ViewError::List { folder: folder.to_string(), source };
@@ -103,7 +93,7 @@ async fn look_once(location: &Location, experiment: &str, table: Table) -> Resul
     Ok(Some(View { parts, staged, rows, known }))
 }
 
-/// `None` if one of them went meanwhile: its part is published.
+/// The bytes of uploads; `None` if one was deleted meanwhile, because its part was published.
 async fn fetch(objects: &dyn ObjectStore, paths: Vec<Path>) -> Result<Option<Vec<(Path, Bytes)>>, object_store::Error> {
     let mut found = Vec::with_capacity(paths.len());
     for path in paths {

@@ -146,7 +146,7 @@ fn changed_pins_are_refused() {
     let rows = rows::tasks(&sandbox.path("results/data"), "wide");
     assert_eq!(rows.len(), 4);
     sandbox.write("logs/tiny.swf", TINY_LOG.replace("3 6 -1 30", "3 6 -1 31"));
-    let reason = ["wide has rows that were made otherwise: log tiny has other content", "a new name"];
+    let reason = ["wide has rows that this submit would not reproduce: log tiny has other content", "a new name"];
     refused(sandbox.run(&[&["run", "wide.toml"][..], &traces].concat()), 8).says(&reason);
     refused(sandbox.run(&[&["plan", "wide.toml"][..], &traces].concat()), 8).says(&reason);
     let (served, address) = sandbox.serve(&[]);

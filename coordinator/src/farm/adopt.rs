@@ -1,9 +1,9 @@
-//! A lost state from what is there: the rows of the published parts, and a manifest.
+//! Rebuilds a lost state from the rows of the published parts and a manifest.
 //!
-//! Each row says which index its task had when it ran, so mostly one decoding of that index proves whose row it is. Only
-//! rows whose index means another task in this manifest (it was edited since) are looked for: their ids are kept, 16
-//! bytes each, and the sweep is decoded from the start until all are found. Done bits cost what they always cost, so
-//! memory does not grow with the number of rows otherwise.
+//! Each row has the index that its task had when it ran; mostly one decoding of that index shows that the task is the
+//! same in this manifest. Only for rows whose index is that of another task (the manifest was edited since) the ids are
+//! kept, 16 bytes each, and the sweep is decoded from the start until all are found. Memory does not grow with the
+//! number of rows otherwise.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,15 @@ use uuid::Uuid;
 
 use super::index_set::IndexSet;
 use super::{pins, submit};
-use crate::records::{
-    CoveredRecord, DoneChunk, ExperimentRecord, Loaded, Record, RowsRecord, Stored, Table, Totals, Upload,
-};
+use crate::records::{CoveredRecord, ExperimentRecord, Loaded, Record, RowsRecord, Table, Totals, Upload};
 use crate::store::Batch;
 
-/// What a row says of its task.
+/// The task of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// Identity.
     pub task_id: Uuid,
-    /// Index in the manifest that it ran under; none if the row has no sensible one.
+    /// Index in the manifest that it ran under; `None` if the row has no valid one.
     pub index: Option<u64>,
 }
 
@@ -32,32 +30,32 @@ pub struct Row {
 pub struct Adoption {
     sweep: Sweep,
     done: IndexSet,
-    /// Ids of rows whose index means another task, sorted once all are known.
-    elsewhere: Vec<Uuid>,
-    rows: u64,
+    /// Ids of rows whose index is that of another task.
+    moved: Vec<Uuid>,
+    /// Rows whose task has another row.
     doubled: u64,
+    /// Rows of no task of this manifest.
     foreign: u64,
     totals: BTreeMap<Table, Totals>,
     /// Tasks with rows in an optional table.
     covered: BTreeMap<Table, IndexSet>,
-    /// Where the tasks of other indices are now.
-    places: BTreeMap<Uuid, u64>,
+    /// Present indices of the tasks of `moved`.
+    present_index: BTreeMap<Uuid, u64>,
     uploads: Vec<(Table, Upload)>,
 }
 
 impl Adoption {
-    /// Nothing is found yet.
+    /// An adoption without rows.
     pub fn new(sweep: Sweep) -> Adoption {
         Adoption {
             sweep,
             done: IndexSet::new(),
-            elsewhere: Vec::new(),
-            rows: 0,
+            moved: Vec::new(),
             doubled: 0,
             foreign: 0,
             totals: BTreeMap::new(),
             covered: BTreeMap::new(),
-            places: BTreeMap::new(),
+            present_index: BTreeMap::new(),
             uploads: Vec::new(),
         }
     }
@@ -72,81 +70,72 @@ impl Adoption {
         totals.bytes += bytes;
     }
 
-    /// A row of `tasks`. True if its task has a row already.
+    /// Adds a row of `tasks`. True if its task has another row.
     pub fn task(&mut self, row: Row) -> bool {
-        self.rows += 1;
-        match self.at_its_index(row) {
-            Some(index) if self.done.insert(index) => false,
-            Some(_) => {
-                self.doubled += 1;
-                true
-            }
-            None => {
-                self.elsewhere.push(row.task_id);
-                false
-            }
-        }
+        let Some(index) = self.unmoved_index(row) else {
+            self.moved.push(row.task_id);
+            return false;
+        };
+        let doubled = !self.done.insert(index);
+        self.doubled += u64::from(doubled);
+        doubled
     }
 
-    fn at_its_index(&self, row: Row) -> Option<u64> {
-        let index = row.index?;
-        self.sweep.task(index).filter(|task| task.task_id == row.task_id).map(|_| index)
+    /// The index of a row, if it is still that of the row's task.
+    fn unmoved_index(&self, row: Row) -> Option<u64> {
+        row.index.filter(|index| self.sweep.task(*index).is_some_and(|task| task.task_id == row.task_id))
     }
 
-    /// All rows of `tasks` are said: looks for those that were not at their index.
+    /// Finds the tasks whose index has changed. Called after the last row of `tasks`.
     pub fn find_moved(&mut self) {
-        self.elsewhere.sort_unstable();
-        let before = self.elsewhere.len();
-        self.elsewhere.dedup();
-        self.doubled += (before - self.elsewhere.len()) as u64;
-        let (mut from, mut left) = (0, self.elsewhere.len());
-        while left > 0
+        let mut moved = std::mem::take(&mut self.moved);
+        let rows = moved.len();
+        moved.sort_unstable();
+        moved.dedup();
+        self.doubled += (rows - moved.len()) as u64;
+        let (mut from, mut missing) = (0, moved.len());
+        while missing > 0
             && let Some(index) = self.sweep.next_included(from)
         {
             from = index + 1;
             let Some(task) = self.sweep.task(index) else { continue };
-            if self.elsewhere.binary_search(&task.task_id).is_ok() {
-                left -= 1;
-                self.places.insert(task.task_id, index);
-                if !self.done.insert(index) {
-                    self.doubled += 1;
-                }
+            if moved.binary_search(&task.task_id).is_ok() {
+                missing -= 1;
+                self.present_index.insert(task.task_id, index);
+                self.doubled += u64::from(!self.done.insert(index));
             }
         }
-        self.foreign = left as u64;
-        self.elsewhere = Vec::new();
+        self.foreign = missing as u64;
     }
 
     /// The task of a row of an optional table, if it has a row in `tasks`. After [`Adoption::find_moved`].
     fn done_task(&self, row: Row) -> Option<u64> {
-        let index = self.at_its_index(row).or_else(|| self.places.get(&row.task_id).copied())?;
+        let index = self.unmoved_index(row).or_else(|| self.present_index.get(&row.task_id).copied())?;
         self.done.contains(index).then_some(index)
     }
 
-    /// A row of a published part of an optional table.
+    /// Adds a row of a published part of an optional table.
     pub fn detail(&mut self, table: Table, row: Row) {
         if let Some(index) = self.done_task(row) {
             self.covered.entry(table).or_default().insert(index);
         }
     }
 
-    /// An object that a worker uploaded and that is in no part, with the tasks of its rows. It was accepted if all of
-    /// them have a row; of two with the same tasks one was refused. False: it is left alone.
+    /// Adds an upload that is in no part, with the tasks of its rows. It was accepted if all of them have a row in
+    /// `tasks`; of two uploads with the same tasks, one was rejected. False if it was rejected.
     pub fn upload(&mut self, table: Table, upload: Upload, rows: &[Row]) -> bool {
+        let covered = self.covered.get(&table);
+        let uncovered = |row: &Row| self.done_task(*row).filter(|i| !covered.is_some_and(|set| set.contains(*i)));
+        let Some(tasks) = rows.iter().map(uncovered).collect::<Option<Vec<u64>>>().filter(|tasks| !tasks.is_empty())
+        else {
+            return false;
+        };
         let covered = self.covered.entry(table).or_default();
-        let covered = std::mem::take(covered);
-        let tasks: Option<Vec<u64>> =
-            rows.iter().map(|row| self.done_task(*row).filter(|&index| !covered.contains(index))).collect();
-        let taken = tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
-        let set = self.covered.entry(table).or_default();
-        *set = covered;
-        if let Some(tasks) = tasks.filter(|_| taken) {
-            for index in tasks {
-                set.insert(index);
-            }
-            self.uploads.push((table, upload));
+        for index in tasks {
+            covered.insert(index);
         }
-        taken
+        self.uploads.push((table, upload));
+        true
     }
 
     /// Tasks with a row.
@@ -169,41 +158,36 @@ impl Adoption {
         self.foreign
     }
 
-    /// Uploads that were taken.
+    /// Accepted uploads.
     pub fn uploads(&self) -> usize {
         self.uploads.len()
     }
 
-    /// The state as one batch: all or nothing. `loaded` is what the state holds of others; `now_us` microseconds since
-    /// 1970 UTC. Epoch and generation get numbers that no lost one had: what workers still hold from before is refused.
+    /// The state as one batch. `loaded`: the state of other experiments; `now_us`: microseconds since 1970 UTC. Epoch and
+    /// generation get numbers that the lost state never had, so that hand-ins of earlier leases are rejected.
     pub fn batch(self, digests: BTreeMap<String, Digest>, loaded: &Loaded, now_us: i64) -> Batch {
         let name = self.sweep.manifest().name().to_owned();
-        let unused = u64::try_from(now_us / 1_000_000).unwrap_or(0);
-        let generation = unused.max(loaded.generation_floor + 1);
+        let seconds = u64::try_from(now_us / 1_000_000).unwrap_or(0);
+        let generation = seconds.max(loaded.generation_floor + 1);
         let mut batch = Batch::new();
-        batch.put(Record::Epoch(unused.max(loaded.epoch + 1)));
+        batch.put(Record::Epoch(seconds.max(loaded.epoch + 1)));
         batch.put(Record::Experiment(ExperimentRecord {
             name: name.clone(),
             generation,
             manifest: self.sweep.manifest().text().to_owned(),
             digests: submit::fields(&digests),
-            pins: pins::parts_of(&self.sweep),
+            pins: pins::component_versions(&self.sweep),
             tasks_schema: pins::tasks_schema(),
             tables: submit::tables_of(&self.sweep).into_iter().map(i32::from).collect(),
             created_us: now_us,
             state: ExperimentState::Running.into(),
             priority: 0,
         }));
-        for (chunk, bitmap) in self.done.chunks() {
-            let bitmap = Stored::of_bits(bitmap.clone());
-            batch.put(Record::DoneChunk(DoneChunk { experiment: name.clone(), generation, chunk, bitmap }));
-        }
-        for totals in self.totals.into_values() {
-            batch.put(Record::Totals(totals));
-        }
+        batch.put_all(self.done.records(&name, generation).map(Record::DoneChunk));
+        batch.put_all(self.totals.into_values().map(Record::Totals));
         for table in [Table::Jobs, Table::Series] {
             let tasks = self.covered.get(&table).map_or(0, IndexSet::len);
-            // A task may have no series: as long as nothing says otherwise, none is missing.
+            // A task may have no series, so rows do not show which tasks ran with the table: all count as covered.
             let tasks = if table == Table::Series && tasks > 0 { self.done.len() } else { tasks };
             batch.put(Record::Covered(CoveredRecord { experiment: name.clone(), table: table.into(), tasks }));
         }
@@ -236,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_found_wherever_their_task_is_now() {
+    fn rows_belong_to_the_present_index_of_their_task() {
         let (old, new) = (sweep("e", 10), sweep("e", 200_000));
         let mut adoption = Adoption::new(new.clone());
         assert!(!adoption.task(row(&new, 70_000)));
         assert!(!adoption.task(Row { index: Some(5), ..row(&new, 199_999) }));
         assert!(!adoption.task(Row { index: None, ..row(&new, 3) }));
-        assert!(!adoption.task(row(&old, 7)), "seed 8 in either");
-        assert!(adoption.task(row(&new, 70_000)), "twice");
+        assert!(!adoption.task(row(&old, 7)), "both manifests have seed 8");
+        assert!(adoption.task(row(&new, 70_000)), "a second row");
         assert!(!adoption.task(Row { task_id: Uuid::from_u128(1), index: Some(0) }));
         assert!(!adoption.task(Row { index: Some(u64::MAX), ..row(&new, 3) }));
         adoption.find_moved();
@@ -261,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_counts_once_and_only_with_its_tasks() {
+    fn an_upload_is_accepted_if_all_its_tasks_are_done_and_uncovered() {
         let sweep = sweep("e", 10);
         let rows: Vec<Row> = (0..10).map(|index| row(&sweep, index)).collect();
         let mut adoption = Adoption::new(sweep);
@@ -271,9 +255,9 @@ mod tests {
         adoption.find_moved();
         adoption.detail(Table::Jobs, rows[0]);
         assert!(adoption.upload(Table::Jobs, upload(1), &rows[1..3]));
-        assert!(!adoption.upload(Table::Jobs, upload(2), &rows[2..3]), "its twin was refused");
+        assert!(!adoption.upload(Table::Jobs, upload(2), &rows[2..3]), "another upload has its task");
         assert!(!adoption.upload(Table::Jobs, upload(3), &rows[4..6]), "one of its tasks has no row");
-        assert!(!adoption.upload(Table::Jobs, upload(4), &rows[0..1]), "published already");
+        assert!(!adoption.upload(Table::Jobs, upload(4), &rows[0..1]), "a part has its task");
         assert!(!adoption.upload(Table::Jobs, upload(5), &[]));
         assert_eq!(adoption.uploads(), 1);
     }

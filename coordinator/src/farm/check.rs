@@ -5,7 +5,7 @@ use super::{Farm, Now};
 use crate::records::Table;
 
 impl Farm {
-    /// Says which invariant does not hold.
+    /// The first invariant that does not hold, as an error.
     pub fn check(&self, _now: Now) -> Result<(), String> {
         for (name, experiment) in &self.experiments {
             let mut leased: std::collections::BTreeMap<u64, u32> = Default::default();
@@ -19,11 +19,11 @@ impl Farm {
             let twice: Vec<(u64, u32)> = leased.into_iter().filter(|(_, leases)| *leases > 1).collect();
             let noted: Vec<(u64, u32)> = experiment.duplicated.iter().map(|(i, n)| (*i, *n)).collect();
             ensure(twice == noted, || format!("{name}: duplicates are {twice:?}, noted {noted:?}"))?;
-            for (set, what) in [(&experiment.done, "done"), (&experiment.failed, "failed")] {
+            for (set, state) in [(&experiment.done, "done"), (&experiment.failed, "failed")] {
                 let both = experiment.leased.iter().find(|&index| set.contains(index));
-                ensure(both.is_none(), || format!("{name}: task {both:?} is leased and {what}"))?;
-                let waits = set.iter().find(|&index| experiment.pending.holds(index));
-                ensure(waits.is_none(), || format!("{name}: task {waits:?} is pending and {what}"))?;
+                ensure(both.is_none(), || format!("{name}: task {both:?} is leased and {state}"))?;
+                let pending = set.iter().find(|&index| experiment.pending.holds(index));
+                ensure(pending.is_none(), || format!("{name}: task {pending:?} is pending and {state}"))?;
             }
             let both = experiment.leased.iter().find(|&index| experiment.pending.holds(index));
             ensure(both.is_none(), || format!("{name}: task {both:?} is leased and pending"))?;
@@ -34,30 +34,24 @@ impl Farm {
         self.check_workers()
     }
 
-    /// Below the cursor nothing is forgotten; nothing is in two groups.
+    /// No task below the cursor is in no set and no group; no task is in two groups; rows and done tasks match.
     fn check_counts(&self, name: &str) -> Result<(), String> {
         let experiment = &self.experiments[name];
         let Some(sweep) = &experiment.sweep else { return Ok(()) };
-        let mut waiting = IndexSet::new();
-        for group in experiment.pending.groups() {
-            for index in group.indices.iter() {
-                ensure(waiting.insert(index), || format!("{name}: task {index} is in two groups"))?;
-                ensure(index < experiment.pending.cursor(), || format!("{name}: task {index} waits above the cursor"))?;
-            }
+        let mut in_groups = IndexSet::new();
+        let cursor = experiment.pending.cursor();
+        for index in experiment.pending.groups().flat_map(|group| group.indices.iter()) {
+            ensure(in_groups.insert(index), || format!("{name}: task {index} is in two groups"))?;
+            ensure(index < cursor, || format!("{name}: task {index} is in a group and above the cursor"))?;
         }
         let mut at = 0;
-        while let Some(index) = sweep.next_included(at).filter(|&index| index < experiment.pending.cursor()) {
-            let known = experiment.done.contains(index)
-                || experiment.failed.contains(index)
-                || experiment.leased.contains(index)
-                || waiting.contains(index);
-            ensure(known, || format!("{name}: task {index} is forgotten"))?;
+        while let Some(index) = sweep.next_included(at).filter(|&index| index < cursor) {
+            let known = !experiment.closed().is_pending(index) || in_groups.contains(index);
+            ensure(known, || format!("{name}: task {index} is lost"))?;
             at = index + 1;
         }
-        let rows: u64 = experiment
-            .tables
-            .get(&Table::Tasks)
-            .map_or(0, |t| t.unpublished_rows + t.publishing_rows + t.rows_in_parts);
+        let tasks = experiment.tables.get(&Table::Tasks);
+        let rows = tasks.map_or(0, |t| t.unpublished_rows + t.publishing_rows + t.rows_in_parts);
         let done = experiment.done.len() + experiment.extra();
         ensure(rows == done, || format!("{name}: {rows} rows for {done} done tasks"))?;
         for table in [Table::Jobs, Table::Series] {
@@ -74,11 +68,11 @@ impl Farm {
                 format!("worker {id}: {} tasks counted, {open} open", worker.outstanding)
             })?;
             ensure(worker.leases.iter().all(|lease| self.leases.contains_key(lease)), || {
-                format!("worker {id} has a lease that is gone")
+                format!("worker {id} has a lease that the farm does not have")
             })?;
         }
         let slots: u64 = self.workers.values().filter(|w| w.conn.is_some()).map(|w| u64::from(w.slots)).sum();
-        ensure(slots == self.slots, || format!("{} slots counted, there are {slots}", self.slots))?;
+        ensure(slots == self.slots, || format!("{} slots counted, {slots} connected", self.slots))?;
         let orphan =
             self.leases.iter().find(|(id, l)| !self.workers.get(&l.worker).is_some_and(|w| w.leases.contains(id)));
         ensure(orphan.is_none(), || format!("lease {orphan:?} has no worker"))?;

@@ -1,6 +1,6 @@
-//! What users do with an experiment after its submit: pause, resume, cancel, retry, priority, delete.
+//! Actions on a submitted experiment: pause, resume, cancel, retry, priority, delete.
 //!
-//! Every action may be repeated: where it is so already, the reply says that nothing changed.
+//! Every action is idempotent: the reply to a repeated action says that nothing changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -14,38 +14,11 @@ use super::index_set::IndexSet;
 use super::lease::Return;
 use super::leaving::is_aside;
 use super::pending::Group;
-use super::{ClientId, Farm, Now, Reply};
+use super::{Action, ClientId, Farm, Now, Reply};
 use crate::records::Record;
 
 /// Priorities that users can give.
 pub const PRIORITIES: RangeInclusive<i32> = -1000..=1000;
-
-/// What to do with an experiment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Running tasks are finished, nothing more starts.
-    Pause,
-    /// Goes on after a pause or cancellation.
-    Resume,
-    /// Running tasks are stopped, nothing more starts.
-    Cancel,
-    /// Tasks that failed for good are tried again.
-    Retry {
-        /// Only these; all if empty.
-        indices: BTreeSet<u64>,
-        /// Only failures of these kinds; all if empty.
-        kinds: BTreeSet<FailureKind>,
-    },
-    /// The experiment goes away.
-    Delete {
-        /// Also while tasks are to be run.
-        force: bool,
-        /// With its parts.
-        data_too: bool,
-    },
-    /// Higher is served first.
-    SetPriority(i32),
-}
 
 impl Farm {
     pub(super) fn control(&mut self, client: ClientId, name: &str, action: &Action, now: Now) {
@@ -56,13 +29,13 @@ impl Farm {
         if let Action::Delete { force, data_too } = action {
             return self.delete(client, name, *force, *data_too, now);
         }
-        if let Some(refusal) = why_never(experiment) {
+        if let Some(refusal) = deletable_only(experiment) {
             return self.out.reply(client, Reply::Refused(refusal));
         }
         if matches!(action, Action::Resume | Action::Retry { .. })
             && let Some(experiment) = self.experiments.get_mut(name)
         {
-            experiment.left = false;
+            experiment.unclaimed = false;
         }
         let done = match action {
             Action::Pause => self.pause(name, before, now),
@@ -93,9 +66,9 @@ impl Farm {
             ExperimentState::Paused => return Ok((false, 0)),
             ExperimentState::Running | ExperimentState::Waiting => {}
             ExperimentState::Cancelled => {
-                return Err(Reply::Refused(format!("{name} is cancelled: it does not run")));
+                return Err(Reply::Refused(format!("{name} is cancelled: it has no running tasks to pause")));
             }
-            _ => return Err(Reply::Refused(format!("{name} has ended: nothing of it is left to pause"))),
+            _ => return Err(Reply::Refused(format!("{name} has ended: it has no tasks to pause"))),
         }
         self.set_state(name, ExperimentState::Paused);
         self.ask_for_queued(|lease_of| lease_of == name, None);
@@ -109,10 +82,10 @@ impl Farm {
             ExperimentState::Paused | ExperimentState::Cancelled => {}
             ExperimentState::Failed => {
                 return Err(Reply::Refused(format!(
-                    "{name} has ended, some of its tasks failed for good: `retry` tries them again"
+                    "{name} has ended, and some tasks failed for good: `retry` runs them again"
                 )));
             }
-            _ => return Err(Reply::Refused(format!("{name} has finished: every task has its row"))),
+            _ => return Err(Reply::Refused(format!("{name} has finished: every task has a row"))),
         }
         self.set_state(name, ExperimentState::Running);
         self.publish_due(name, now);
@@ -123,7 +96,7 @@ impl Farm {
         match before {
             ExperimentState::Cancelled => return Ok((false, 0)),
             ExperimentState::Running | ExperimentState::Waiting | ExperimentState::Paused => {}
-            _ => return Err(Reply::Refused(format!("{name} has ended: nothing of it is left to cancel"))),
+            _ => return Err(Reply::Refused(format!("{name} has ended: it has no tasks to cancel"))),
         }
         self.set_state(name, ExperimentState::Cancelled);
         self.revoke_all(name, now);
@@ -138,19 +111,17 @@ impl Farm {
             return Ok((false, 0));
         }
         experiment.record.priority = priority;
-        let record = experiment.record.clone();
-        self.out.put(Record::Experiment(record));
+        self.put_experiment(name);
         Ok((true, 0))
     }
 
     pub(super) fn set_state(&mut self, name: &str, state: ExperimentState) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.record.set_state(state);
-        let record = experiment.record.clone();
-        self.out.put(Record::Experiment(record));
+        self.put_experiment(name);
     }
 
-    /// Opens tasks again that failed for good. Returns whether there were any, and how many.
+    /// Makes tasks that failed for good pending again. Returns whether there were any, and their number.
     fn retry(
         &mut self,
         name: &str,
@@ -169,7 +140,8 @@ impl Farm {
         let chosen = |index: u64, kind: FailureKind| {
             (indices.is_empty() || indices.contains(&index)) && (kinds.is_empty() || kinds.contains(&kind))
         };
-        // What came after the same number of attempts goes on together; crashes alone, so that one of them is blamed.
+        // Tasks with the same number of attempts form a group. Tasks that crashed get leases of one task, so that the
+        // next crash has one suspect.
         let mut open: BTreeMap<(u32, bool), IndexSet> = BTreeMap::new();
         let mut tasks = 0;
         for failure in experiment.failures.values_mut().filter(|f| f.quarantined && chosen(f.index, f.kind())) {
@@ -194,10 +166,10 @@ impl Farm {
         Ok((tasks > 0, tasks))
     }
 
-    /// Asks workers for the tasks of leases that have not started: of experiments that `chosen` picks, of one worker or
-    /// of all. They come back in hand-backs.
-    pub(super) fn ask_for_queued(&mut self, chosen: impl Fn(&str) -> bool, of: Option<Uuid>) {
-        let asked = self.leases.iter().filter(|(_, lease)| of.is_none_or(|worker| lease.worker == worker));
+    /// Requests hand-backs of leased tasks that have not started: of the experiments that `chosen` accepts, from one
+    /// worker or from all.
+    pub(super) fn ask_for_queued(&mut self, chosen: impl Fn(&str) -> bool, only: Option<Uuid>) {
+        let asked = self.leases.iter().filter(|(_, lease)| only.is_none_or(|worker| lease.worker == worker));
         let asked: Vec<(LeaseId, Uuid)> =
             asked.filter(|(_, lease)| chosen(&lease.experiment)).map(|(id, lease)| (*id, lease.worker)).collect();
         for (id, worker) in asked {
@@ -205,7 +177,7 @@ impl Farm {
         }
     }
 
-    /// Takes all tasks of an experiment back, running ones too.
+    /// Ends all leases of an experiment; running tasks are stopped.
     pub(super) fn revoke_all(&mut self, name: &str, now: Now) {
         let leases = self.leases.iter().filter(|(_, lease)| lease.experiment == name);
         let leases: Vec<(LeaseId, Uuid)> = leases.map(|(id, lease)| (*id, lease.worker)).collect();
@@ -221,20 +193,20 @@ impl Farm {
     }
 }
 
-/// Why nothing but a deletion makes sense any more; `None` where something does.
-pub(super) fn why_never(experiment: &Experiment) -> Option<String> {
+/// Why an experiment accepts no request but its deletion; `None` if it accepts others.
+pub(super) fn deletable_only(experiment: &Experiment) -> Option<String> {
     let name = experiment.name();
     if let Some(leaving) = &experiment.leaving {
-        return Some(format!("{name} is on its way out: {}", leaving.words()));
+        return Some(format!("{name} is being removed: {}", leaving.describe()));
     }
-    is_aside(name).then(|| format!("{name} was set aside: it can be looked at and deleted, but does not run again"))
+    is_aside(name).then(|| format!("{name} was set aside: it can be read and deleted, but does not run again"))
 }
 
-/// Whether users can give this priority.
+/// Refuses priorities outside [`PRIORITIES`].
 pub(super) fn check_priority(priority: i32) -> Result<(), Reply> {
     if PRIORITIES.contains(&priority) {
         return Ok(());
     }
     let (least, most) = (PRIORITIES.start(), PRIORITIES.end());
-    Err(Reply::Invalid(format!("priority {priority}: from {least} to {most} are possible, higher is served first")))
+    Err(Reply::Invalid(format!("priority {priority} is not from {least} to {most}; a higher one is served first")))
 }

@@ -1,12 +1,12 @@
-//! What a task costs and how fast an experiment goes, from what was handed in.
+//! Measured cost of a task and throughput of an experiment.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What is known counts as so many tasks at most, so that a change of workload shows after about as many.
+/// Most tasks that earlier measurements count as, so that the mean follows a change after about this number of tasks.
 const MEMORY_TASKS: f64 = 32.0;
 
-/// Running mean and spread of the slot seconds per task.
+/// Running mean and variance of the slot time of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
     mean_s: f64,
@@ -15,7 +15,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Takes in `tasks` tasks that took `seconds` of slot time together.
+    /// Adds `tasks` tasks that took `seconds` of slot time together.
     pub(super) fn add(&mut self, tasks: u64, seconds: f64) {
         if tasks == 0 || !seconds.is_finite() || seconds < 0.0 {
             return;
@@ -29,18 +29,18 @@ impl Cost {
         self.tasks += count;
     }
 
-    /// Slot seconds per task; `None` before the first hand-in.
+    /// Slot time of a task (s); `None` before the first hand-in or failure.
     pub(super) fn mean_s(&self) -> Option<f64> {
         (self.tasks > 0.0).then_some(self.mean_s.max(1e-7))
     }
 
-    /// A time that few tasks exceed.
+    /// A time that few tasks exceed: two standard deviations above the mean (s).
     pub(super) fn long_s(&self) -> f64 {
         self.mean_s + 2.0 * self.variance_s2.max(0.0).sqrt()
     }
 }
 
-/// Samples kept: one a tick, so about half a minute at one tick a second.
+/// Samples kept: at most one a second, so about half a minute.
 const SAMPLES_MAX: usize = 31;
 
 /// Finished tasks per second over the last half minute.
@@ -60,14 +60,14 @@ impl Rate {
         self.samples.push_back((now, done));
     }
 
-    /// Tasks per second up to `now`; 0 before anything was measured.
+    /// Tasks per second up to `now`; 0 without samples.
     pub(super) fn per_s(&self, now: Duration, done: u64) -> f64 {
         let Some((since, before)) = self.samples.front() else { return 0.0 };
         let seconds = now.saturating_sub(*since).as_secs_f64();
         if seconds <= 0.0 { 0.0 } else { done.saturating_sub(*before) as f64 / seconds }
     }
 
-    /// Starts anew: the done count is another one now.
+    /// Drops the samples: the done count has changed otherwise than by finished tasks.
     pub(super) fn restart(&mut self) {
         self.samples.clear();
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cost_follows_a_change_within_tens_of_tasks() {
+    fn the_mean_follows_a_change_within_tens_of_tasks() {
         let mut cost = Cost::default();
         assert_eq!(cost.mean_s(), None);
         for _ in 0..100 {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_is_over_the_window_only() {
+    fn the_rate_is_that_of_the_window() {
         let mut rate = Rate::default();
         assert_eq!(rate.per_s(Duration::from_secs(5), 10), 0.0);
         for second in 0..100 {

@@ -1,4 +1,4 @@
-//! Who gets what next: lease sizes, grants, duplicates of stragglers.
+//! Dispatch: lease sizes, grants, copies of stragglers' tasks.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -15,39 +15,39 @@ use super::pending::{Taken, Taker};
 use super::worker::Worker;
 use super::{Config, Farm, Now};
 
-/// A task is not duplicated before its lease made no progress for so long.
+/// A task is copied only after its lease made no progress for this time, or longer.
 const STRAGGLER_AFTER: Duration = Duration::from_secs(1);
 
 /// Rows that fill a hand-in.
 const HAND_IN_ROWS: u64 = 1000;
 
-/// Tasks that may have killed a worker wait so long at most for one that has nothing to do; then workers get no new
-/// tasks before they have finished what they hold.
+/// Tasks that may have killed a worker wait for a worker without tasks. After this time, workers get no tasks until one
+/// has finished all of its own.
 const SUSPECTS_WAIT: Duration = Duration::from_secs(30);
 
-/// How many tasks a worker should hold of an experiment: one running in each slot, and a queue behind them.
+/// Number of tasks of an experiment that a worker should hold: one running in each slot, and a queue behind them.
 ///
-/// The queue is worth `lease_work` per slot; towards the end it is the worker's share of half of what is left (guided
-/// self-scheduling, Polychronopoulos and Kuck 1987), so that all slots finish together. It never falls below
+/// The queue is worth `lease_work` for each slot; towards the end it is the worker's share of half of the pending tasks
+/// (guided self-scheduling, Polychronopoulos and Kuck 1987), so that all slots finish together. It never falls below
 /// `lease_work_min` of work: a slot must not wait for a grant after each task of a millisecond.
 fn depth(config: &Config, experiment: &Experiment, worker_slots: u32, all_slots: u64) -> u64 {
     let slots = u64::from(worker_slots);
     let pending = experiment.pending_tasks();
     let share = pending * slots / (2 * all_slots.max(slots));
     let Some(cost_s) = experiment.cost.mean_s() else {
-        // Nothing is measured: small at first.
+        // The cost of a task is not known yet.
         return slots + slots.min(share);
     };
     let worth = |work: Duration| (work.as_secs_f64() * slots as f64 / cost_s) as u64;
     let most = worth(config.lease_work).max(1);
     let least = worth(config.lease_work_min).min(most);
-    // Rows of what is leased still come when parts fall behind, at many workers a million of them: all workers together
-    // hold no more than one part, if each can fill its messages.
+    // When parts fall behind, rows of leased tasks still come: a million with many workers. All workers together hold no
+    // more tasks than one part has rows, but each enough to fill its hand-ins.
     let of_a_part = (config.part_rows * slots / all_slots.max(slots)).max(slots * HAND_IN_ROWS);
     (slots + share.clamp(least, most)).min(config.lease_tasks_max.min(of_a_part).max(slots))
 }
 
-/// How many tasks of usual cost a worker can finish before it must stop.
+/// Number of tasks of mean cost that a worker can finish before the end of its time limit.
 fn in_time(worker: &Worker, experiment: &Experiment, now: Now) -> u64 {
     let (Some(ends_at), Some(cost_s)) = (worker.ends_at, experiment.cost.mean_s()) else { return u64::MAX };
     let each_slot = (ends_at.saturating_sub(now.mono).as_secs_f64() / cost_s) as u64;
@@ -55,14 +55,14 @@ fn in_time(worker: &Worker, experiment: &Experiment, now: Now) -> u64 {
 }
 
 impl Farm {
-    /// Feeds the workers that may want tasks.
+    /// Grants leases to the workers that may want tasks.
     pub(super) fn dispatch(&mut self, now: Now) {
         if self.hungry.is_empty() || self.stalled.is_some() || self.stopping || self.is_behind_with_parts() {
             return;
         }
         while let Some(id) = self.hungry.pop_first() {
             if !self.has_work(now) {
-                // One look for all: with thousands of idle workers, each event would cost a look at each of them.
+                // One test for all: otherwise each event would cost one for each of thousands of idle workers.
                 self.idle.insert(id);
                 self.idle.append(&mut self.hungry);
                 return;
@@ -71,17 +71,17 @@ impl Farm {
         }
     }
 
-    /// Everything is different now: every connected worker may want tasks.
+    /// Considers every connected worker at the next dispatch.
     pub(super) fn wake_all(&mut self) {
         self.hungry.extend(self.conns.values().copied());
     }
 
-    /// There may be new work: those that found none may want some.
+    /// Considers the workers that found no tasks at the next dispatch.
     pub(super) fn wake_idle(&mut self) {
         self.hungry.append(&mut self.idle);
     }
 
-    /// Whether there is anything to hand out, to whichever worker.
+    /// Whether tasks are ready for any worker.
     fn has_work(&self, now: Now) -> bool {
         let ready = |experiment: &Experiment| {
             let end = experiment.sweep.as_ref().map_or(0, Sweep::index_count);
@@ -127,7 +127,7 @@ impl Farm {
             experiment.pending = pending;
             if let Some(taken) = taken {
                 self.grant(id, &name, taken, false, now);
-                // More may be wanted: a group that came back may be small.
+                // The lease may be smaller than wanted, where a group of returned tasks is small.
                 self.hungry.insert(id);
                 return;
             }
@@ -137,7 +137,7 @@ impl Farm {
         }
     }
 
-    /// Whether a worker runs tasks that may have killed another one: it gets nothing else meanwhile.
+    /// Whether a worker runs tasks that may have killed another one: it gets no other tasks meanwhile.
     fn holds_suspects(&self, worker: &Worker) -> bool {
         worker.leases.iter().any(|id| self.leases.get(id).is_some_and(|lease| lease.suspect))
     }
@@ -147,7 +147,7 @@ impl Farm {
         epoch > 0 && (epoch < self.epoch || epoch == self.epoch && counter <= self.next_lease)
     }
 
-    /// Makes a lease of tasks that are pending no more.
+    /// Grants a lease of tasks that were taken from the pending ones.
     fn grant(&mut self, id: Uuid, name: &str, taken: Taken, duplicate: bool, now: Now) {
         let experiment = self.experiments.get_mut(name).expect("tasks were taken from it");
         for range in &taken.ranges {
@@ -188,8 +188,8 @@ impl Farm {
         self.out.send(conn, Body::Lease(message));
     }
 
-    /// Whether a worker's build gives the rows that an experiment is pinned to. The reason why not is remembered for
-    /// status.
+    /// Whether a worker's build has the versions that an experiment is pinned to. The worker keeps the reason against it
+    /// for status.
     pub(super) fn fits(&mut self, id: Uuid, name: &str) -> bool {
         let (Some(worker), Some(experiment)) = (self.workers.get_mut(&id), self.experiments.get(name)) else {
             return false;
@@ -206,8 +206,8 @@ impl Farm {
         }
     }
 
-    /// An idle worker takes over a second copy of tasks whose lease makes no progress; the first result wins. False if
-    /// there are none.
+    /// Grants copies of tasks whose lease makes no progress to an idle worker; the first row wins. False if there are no
+    /// such tasks.
     fn duplicate_for(&mut self, id: Uuid, now: Now) -> bool {
         let Some(worker) = self.workers.get(&id) else { return false };
         let slots = u64::from(worker.slots);
@@ -221,12 +221,11 @@ impl Farm {
             experiment.duplicated.insert(index, 2);
             super::index_set::join(&mut ranges, index..index + 1);
         }
-        let taken = Taken { ranges, tasks: indices.len() as u64, attempt, suspect };
-        self.grant(id, &name, taken, true, now);
+        self.grant(id, &name, Taken { ranges, attempt, suspect }, true, now);
         true
     }
 
-    /// Looks for leases without progress, once for all workers that have nothing to do.
+    /// Finds the leases without progress, once for all idle workers.
     pub(super) fn find_stragglers(&mut self, now: Now) {
         self.stragglers.clear();
         if self.idle.is_empty() && self.hungry.is_empty() {
@@ -262,7 +261,7 @@ impl Farm {
                 let (lease, experiment) = (&self.leases[&lease_id], &self.experiments[&name]);
                 let open = lease.open.iter().filter(|index| !experiment.duplicated.contains_key(index));
                 let mut indices: Vec<u64> = open.collect();
-                // The last ones are those that its worker starts last.
+                // The lease's worker starts the last ones last.
                 indices.drain(..indices.len().saturating_sub(most as usize));
                 return Some((name, lease.attempt, lease.suspect, indices));
             }
@@ -272,7 +271,7 @@ impl Farm {
     }
 }
 
-/// Ranges as messages have them.
+/// Ranges in the form of messages and records.
 pub(super) fn to_wire(ranges: &[Range<u64>]) -> Vec<v1::IndexRange> {
     ranges.iter().map(|range| v1::IndexRange { start: range.start, end: range.end }).collect()
 }

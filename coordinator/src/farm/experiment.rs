@@ -1,4 +1,4 @@
-//! One experiment: its sweep, the sets that say where each task stands, its tables.
+//! One experiment: its sweep, the state of its tasks as sets, its tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,22 +18,22 @@ use crate::records::{DoneChunk, ExperimentRecord, FailureRecord, Key, Record, St
 /// A generation of the manifest before the present one.
 #[derive(Debug)]
 pub(super) struct Earlier {
-    /// What its indices mean.
+    /// The sweep of its manifest.
     pub(super) sweep: Sweep,
     /// Tasks with rows that are in no later generation.
     pub(super) extra: IndexSet,
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Experiment {
     pub(super) record: ExperimentRecord,
     /// `None` if this build cannot use the stored manifest.
     pub(super) sweep: Option<Sweep>,
-    /// Why nothing can run, where nothing can.
+    /// Why no task can run; `None` if tasks can.
     pub(super) broken: Option<String>,
-    /// Left in the state by an earlier command, and not submitted since: see [`super::Config::only`].
-    pub(super) left: bool,
+    /// An earlier command left it unfinished, and it was not submitted since: see [`super::Config::only`].
+    pub(super) unclaimed: bool,
     pub(super) earlier: BTreeMap<u64, Earlier>,
     pub(super) done: IndexSet,
     /// Failed for good: final failures and quarantined tasks.
@@ -43,11 +43,11 @@ pub(super) struct Experiment {
     pub(super) pending: Pending,
     /// Failure states of tasks that are not done.
     pub(super) failures: BTreeMap<u64, FailureRecord>,
-    /// Of these, quarantined by attempts or crashes rather than final at once.
+    /// Number of tasks in `failed` that are quarantined: their failures were of kinds that are tried again.
     pub(super) quarantined: u64,
     /// Tasks under more than one lease, with the number of leases.
     pub(super) duplicated: BTreeMap<u64, u32>,
-    /// Logs that the store lacks.
+    /// Logs that are not in the store.
     pub(super) missing: BTreeSet<Digest>,
     pub(super) tables: BTreeMap<Table, TableRows>,
     pub(super) intents: BTreeMap<Uuid, OpenIntent>,
@@ -56,11 +56,11 @@ pub(super) struct Experiment {
     pub(super) rate: Rate,
     pub(super) spent: v1::TimeSpent,
     pub(super) share: Share,
-    /// Set while it is being deleted or set aside.
+    /// Set while the experiment is being deleted or set aside.
     pub(super) leaving: Option<Leaving>,
-    /// Done tasks and state as far as they are durable.
+    /// Durable number of done tasks, and durable state.
     pub(super) durable: (u64, ExperimentState),
-    /// The same in the batch in flight.
+    /// The same with the batch in flight.
     in_flight: Option<(u64, ExperimentState)>,
 }
 
@@ -70,34 +70,10 @@ impl Experiment {
             Ok(sweep) => (Some(sweep), None),
             Err(reason) => (None, Some(reason)),
         };
-        Experiment {
-            durable: (0, record.state()),
-            in_flight: None,
-            share: Share::default(),
-            leaving: None,
-            record,
-            sweep,
-            broken,
-            left: false,
-            earlier: BTreeMap::new(),
-            done: IndexSet::new(),
-            failed: IndexSet::new(),
-            leased: IndexSet::new(),
-            pending: Pending::default(),
-            failures: BTreeMap::new(),
-            quarantined: 0,
-            duplicated: BTreeMap::new(),
-            missing: BTreeSet::new(),
-            tables: BTreeMap::new(),
-            intents: BTreeMap::new(),
-            flushes: Vec::new(),
-            cost: Cost::default(),
-            rate: Rate::default(),
-            spent: v1::TimeSpent::default(),
-        }
+        Experiment { durable: (0, record.state()), record, sweep, broken, ..Experiment::default() }
     }
 
-    /// So many tasks took so much slot time together, whether they finished or failed.
+    /// Adds the slot time (s) of a number of tasks, whether they finished or failed.
     pub(super) fn took(&mut self, tasks: u64, seconds: f64, now: Now) {
         self.cost.add(tasks, seconds);
         self.share.add(now.mono, seconds);
@@ -122,7 +98,7 @@ impl Experiment {
         self.tasks().saturating_sub(self.done.len() + self.failed.len())
     }
 
-    /// What it is now goes into a batch.
+    /// The present state is in the batch that is taken.
     pub(super) fn committing(&mut self) {
         self.in_flight = Some((self.done.len(), self.record.state()));
     }
@@ -140,46 +116,39 @@ impl Experiment {
     /// Whether tasks may be handed out.
     pub(super) fn can_run(&self) -> bool {
         self.broken.is_none()
-            && !self.left
+            && !self.unclaimed
             && self.leaving.is_none()
             && self.missing.is_empty()
             && matches!(self.record.state(), ExperimentState::Running | ExperimentState::Waiting)
-    }
-
-    /// Names of the logs that the store lacks.
-    pub(super) fn missing_names(&self) -> impl Iterator<Item = &str> {
-        let logs = self.record.digests.iter().filter(|(_, digest)| self.missing.contains(&***digest));
-        logs.map(|(log, _)| log.as_str())
     }
 
     pub(super) fn closed(&self) -> Closed<'_> {
         Closed { done: &self.done, failed: &self.failed, leased: &self.leased }
     }
 
-    /// The stored form of a chunk of the done-set; `None` without a bit. An edit in the same batch may have moved all of
-    /// them away, and nothing would ever delete an empty record.
+    /// The record of a chunk of the done set; `None` without a bit: an edit in the same batch may have moved all bits
+    /// to other chunks, and an empty record would never be deleted.
     pub(super) fn done_chunk(&self, chunk: u32) -> Option<DoneChunk> {
-        let bitmap = Stored::of_bits(self.done.chunk(chunk)?.clone());
-        Some(DoneChunk { experiment: self.record.name.clone(), generation: self.record.generation, chunk, bitmap })
+        Some(DoneChunk::new(self.name(), self.record.generation, chunk, self.done.chunk(chunk)?))
     }
 
-    /// Where an index of a generation lies in the present one: `Err` if the generation is unknown or the index is no
-    /// task of it, `Ok(None)` if the task left the manifest.
+    /// The index in the present generation of a task of another generation: `Err` if that generation is unknown or has
+    /// no such task, `Ok(None)` if the task is not in the present manifest.
     pub(super) fn present_index(&self, generation: u64, index: u64) -> Result<Option<u64>, String> {
         let sweep = self.sweep.as_ref().ok_or_else(|| self.broken.clone().unwrap_or_default())?;
-        let not_there = || format!("task {index} is not in generation {generation} of {}", self.name());
+        let no_task = || format!("task {index} is not in generation {generation} of {}", self.name());
         if generation == self.record.generation {
-            let fits = index < sweep.index_count() && !sweep.is_excluded(index);
-            return if fits { Ok(Some(index)) } else { Err(not_there()) };
+            let is_task = index < sweep.index_count() && !sweep.is_excluded(index);
+            return if is_task { Ok(Some(index)) } else { Err(no_task()) };
         }
         let earlier = self.earlier.get(&generation).ok_or_else(|| {
-            format!("generation {generation} of {} is not known any more: its rows cannot be placed", self.name())
+            format!("generation {generation} of {} is no longer known: its rows have no tasks", self.name())
         })?;
-        let task = earlier.sweep.task(index).ok_or_else(not_there)?;
+        let task = earlier.sweep.task(index).ok_or_else(no_task)?;
         Ok(sweep.index_of(&task))
     }
 
-    /// Notes a task's failure state, in memory and in the returned record.
+    /// Sets a task's failure state, and returns its record.
     pub(super) fn set_failure(&mut self, failure: FailureRecord) -> Record {
         if failure.quarantined && self.failed.insert(failure.index) && !failure.kind().is_final() {
             self.quarantined += 1;
@@ -188,13 +157,13 @@ impl Experiment {
         Record::Failure(failure)
     }
 
-    /// Forgets a task's failure state: it has a row now. Returns the key of the record to delete.
+    /// Drops the failure state of a task that now has a row. Returns the key of the record to delete.
     pub(super) fn clear_failure(&mut self, index: u64) -> Option<Key> {
         let failure = self.failures.remove(&index)?;
         if self.failed.remove(index) && !failure.kind().is_final() {
             self.quarantined -= 1;
         }
-        Some(Key::Failure { experiment: failure.experiment, generation: failure.generation, index })
+        Some(failure.key())
     }
 
     pub(super) fn table(&mut self, table: Table) -> &mut TableRows {
@@ -207,7 +176,7 @@ impl Experiment {
             || self.intents.values().any(|open| open.uploads.contains(&part_id))
     }
 
-    /// Tasks with a row that have none in an optional table because they ran before it was asked for.
+    /// Tasks with a row in `tasks` that ran before the manifest asked for an optional table.
     pub(super) fn lacking(&self, table: Table) -> u64 {
         let covered = self.tables.get(&table).map_or(0, |rows| rows.covered);
         (self.done.len() + self.extra()).saturating_sub(covered)
@@ -223,13 +192,13 @@ impl Experiment {
         self.sweep.is_some() && self.done.len() + self.failed.len() == self.tasks()
     }
 
-    /// Whether no task is run or will be: rows need not wait for more rows.
+    /// Whether no task runs or will run, so that rows need not wait for more rows.
     pub(super) fn is_at_rest(&self) -> bool {
         let stopped = matches!(self.record.state(), ExperimentState::Paused | ExperimentState::Cancelled);
         self.is_complete() || self.leaving.is_some() || stopped && self.leased.is_empty()
     }
 
-    /// What a worker needs before the first lease of this generation.
+    /// The message that a worker gets before the first lease of this generation.
     pub(super) fn announcement(&self) -> v1::Experiment {
         let limits = self.sweep.as_ref().map(|sweep| sweep.manifest().limits()).unwrap_or_default();
         v1::Experiment {
@@ -245,7 +214,7 @@ impl Experiment {
     }
 }
 
-/// The sweep of stored text and digests.
+/// The sweep of a stored manifest and digests.
 pub(super) fn sweep_of(manifest: &str, digests: &BTreeMap<String, Stored<Digest>>) -> Result<Sweep, String> {
     let manifest = Manifest::parse("manifest", manifest)
         .map_err(|errors| format!("this build cannot use the stored manifest: {errors}"))?;
@@ -253,7 +222,7 @@ pub(super) fn sweep_of(manifest: &str, digests: &BTreeMap<String, Stored<Digest>
     Sweep::new(manifest, digests).map_err(|error| format!("this build cannot use the stored manifest: {error}"))
 }
 
-/// Adds times up.
+/// Adds times. A worker's values that are no positive numbers count as 0.
 pub(super) fn add_spent(sum: &mut v1::TimeSpent, more: &v1::TimeSpent) {
     let clean = |seconds: f64| if seconds.is_finite() && seconds > 0.0 { seconds } else { 0.0 };
     sum.engine_s += clean(more.engine_s);

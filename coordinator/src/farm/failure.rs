@@ -1,4 +1,4 @@
-//! Failed attempts: recorded, tried again elsewhere, given up after a few.
+//! Failed attempts: recorded, tried again on another worker, quarantined after a few.
 
 use powersweep_proto::v1::{self, FailureKind};
 use powersweep_results::identity::Micros;
@@ -18,7 +18,7 @@ impl Farm {
         self.hungry.insert(worker);
         self.out.ack(conn, failure.id);
         let Some(id) = failure.lease else { return };
-        // Under a lease that is over, the task is leased to another or settled: this attempt decides nothing.
+        // If the lease has ended, the task is pending, leased to another worker, or settled: this attempt has no effect.
         let Some(lease) = self.leases.get(&id).filter(|lease| lease.worker == worker) else { return };
         let name = lease.experiment.clone();
         let Some(experiment) = self.experiments.get(&name) else { return };
@@ -31,7 +31,7 @@ impl Farm {
         }
         self.drop_if_empty(id);
         if let (Some(worker), Some(experiment)) = (self.workers.get_mut(&worker), self.experiments.get_mut(&name)) {
-            // Without it, leases of a sweep whose tasks all fail would stay as small as the first.
+            // Otherwise leases of a sweep whose tasks all fail would stay as small as the first.
             let seconds = worker.slot_seconds(worker.outstanding + 1, now);
             experiment.took(1, seconds, now);
         }
@@ -43,7 +43,7 @@ impl Farm {
         self.attempt_failed(&name, index, kind, &failure.message, &worker_name, worker, now);
     }
 
-    /// Books a failed attempt of a task that is in no lease of the one who failed.
+    /// Records a failed attempt of a task that was taken out of its lease.
     #[allow(clippy::too_many_arguments, reason = "they are one failed attempt, made in three places")]
     pub(super) fn attempt_failed(
         &mut self,
@@ -121,7 +121,7 @@ impl Farm {
     }
 }
 
-/// The first bytes of a message, at a character's border.
+/// The first bytes of a message, up to the end of a character.
 fn cut(message: &str) -> &str {
     let mut end = message.len().min(MESSAGE_BYTES_MAX);
     while !message.is_char_boundary(end) {

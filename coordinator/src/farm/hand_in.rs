@@ -1,4 +1,4 @@
-//! Hand-ins: rows of finished tasks, once each.
+//! Hand-ins: each row of a finished task is stored once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,40 +14,41 @@ use super::lease::{Return, Revoked};
 use super::submit::tables_of;
 use super::tables::Header;
 use super::{ConnId, Effect, Farm, Now};
-use crate::records::{CoveredRecord, EncodedRows, Record, RowsRecord, Stored, Table, Upload};
+use crate::records::{EncodedRows, Record, RowsRecord, Stored, Table, Upload};
 
 /// Most rows of one hand-in.
 pub(super) const HAND_IN_ROWS_MAX: u32 = 65_536;
 
-/// Most uploads of one hand-in: one a table.
+/// Most uploads of one hand-in: one for each table.
 const UPLOADS_MAX: usize = 4;
 
-/// Deleted uploads that are remembered: a hand-in that names one comes again after a broken connection, so soon.
+/// Ids of deleted uploads that are kept: a hand-in that names one is repeated soon, after a broken connection.
 const DISCARDED_MAX: usize = 65_536;
 
-/// What a checked hand-in says, in the experiment's present generation.
+/// A checked hand-in.
 struct Checked {
-    /// Per row: its task, if the row is wanted, and the lease it came under.
+    /// For each row: the present index of its task, if the row is needed, and its lease.
     rows: Vec<(Option<u64>, LeaseId)>,
-    wanted: u64,
+    /// Number of rows that are needed: their tasks are in the manifest and not done.
+    needed: u64,
     uploads: Vec<(Table, Upload)>,
-    /// Uploads of tables that an edit gave up after the tasks were leased.
-    unasked: Vec<(Table, Upload)>,
+    /// Uploads of tables that an edit removed from the manifest after the tasks were leased.
+    of_removed_tables: Vec<(Table, Upload)>,
 }
 
-/// An uploaded object as its hand-in names it. `None` if there is no such table, or the id is none.
+/// An upload that a hand-in names. `None` if the table or the id is invalid.
 fn upload_of(named: &v1::Upload) -> Option<(Table, Upload)> {
     let (table, part_id) = (Table::from_name(&named.table)?, Uuid::from_slice(&named.part_id).ok()?);
     Some((table, Upload { part_id: part_id.into(), rows: named.rows, bytes: named.bytes }))
 }
 
-/// Why a hand-in is not taken.
-enum Trouble {
+/// Why a hand-in is rejected.
+enum Rejection {
     /// The message is wrong: counts as a failed attempt of its tasks.
     Wrong(String),
-    /// Some of its tasks are done: the object of an optional table cannot be published in part.
+    /// Some of its tasks are done, and an upload cannot be published without the rows of these tasks.
     Overtaken,
-    /// Its upload was deleted: it came before, when none of its tasks was wanted, and an edit wants them now.
+    /// Its upload was deleted, because it came before when none of its tasks was needed. An edit made them needed.
     Discarded,
 }
 
@@ -56,55 +57,56 @@ impl Farm {
         self.hungry.insert(worker);
         let checked = match self.check_hand_in(worker, &hand_in, rows) {
             Ok(checked) => checked,
-            Err(trouble) => return self.reject(conn, worker, &hand_in, trouble, now),
+            Err(rejection) => return self.reject(conn, worker, &hand_in, rejection, now),
         };
         let name = hand_in.experiment.as_str();
-        self.discard_unknown(name, &checked.unasked);
-        if checked.wanted == 0 {
-            // All known: sent again after a lost acknowledgement, or overtaken by a duplicate.
-            self.discard_unknown(name, &checked.uploads);
+        self.discard_unaccepted(name, &checked.of_removed_tables);
+        if checked.needed == 0 {
+            // It was sent again after a lost acknowledgement, or copies of its tasks were faster.
+            self.discard_unaccepted(name, &checked.uploads);
             self.out.ack(conn, hand_in.id);
             return;
         }
         self.store_rows(&hand_in, &checked, rows, now);
-        self.measure(worker, name, checked.wanted, hand_in.spent.as_ref(), now);
+        self.measure(worker, name, checked.needed, hand_in.spent.as_ref(), now);
         self.settle_leases(name, &checked, now);
-        self.stage(&hand_in, &checked, now);
+        self.store_uploads(&hand_in, &checked, now);
         self.out.ack(conn, hand_in.id);
         self.publish_due(name, now);
     }
 
-    fn check_hand_in(&self, worker: Uuid, hand_in: &v1::HandIn, rows: u32) -> Result<Checked, Trouble> {
-        let wrong = |reason: String| Err(Trouble::Wrong(reason));
+    fn check_hand_in(&self, worker: Uuid, hand_in: &v1::HandIn, rows: u32) -> Result<Checked, Rejection> {
+        let wrong = |reason: String| Err(Rejection::Wrong(reason));
         let name = &hand_in.experiment;
         let Some(experiment) = self.experiments.get(name) else {
             return wrong(format!("there is no experiment {name}"));
         };
         if experiment.leaving.is_some() {
-            return wrong(format!("{name} goes away"));
+            return wrong(format!("{name} is being removed"));
         }
         let named: usize = hand_in.done.iter().map(|tasks| tasks.indices.len()).sum();
         if named != rows as usize || rows == 0 || rows > HAND_IN_ROWS_MAX {
-            return wrong(format!("{rows} rows for {named} tasks (1 to {HAND_IN_ROWS_MAX} are possible)"));
+            let rule = format!("a hand-in has 1 to {HAND_IN_ROWS_MAX} rows, one for each task");
+            return wrong(format!("{rows} rows for {named} tasks: {rule}"));
         }
-        let mut checked =
-            Checked { rows: Vec::with_capacity(named), wanted: 0, uploads: Vec::new(), unasked: Vec::new() };
+        let (uploads, of_removed_tables) = (Vec::new(), Vec::new());
+        let mut checked = Checked { rows: Vec::with_capacity(named), needed: 0, uploads, of_removed_tables };
         let mut last = None;
         let mut seen = BTreeSet::new();
         let mut ordered = true;
         for tasks in &hand_in.done {
-            let lease = self.check_lease(worker, hand_in, tasks).map_err(Trouble::Wrong)?;
+            let lease = self.check_lease(worker, hand_in, tasks).map_err(Rejection::Wrong)?;
             for &index in &tasks.indices {
-                let present = experiment.present_index(hand_in.generation, index).map_err(Trouble::Wrong)?;
-                // Rows mostly come in order; only otherwise a task named twice has to be looked for.
+                let present = experiment.present_index(hand_in.generation, index).map_err(Rejection::Wrong)?;
+                // Rows mostly come in ascending order, which shows that no task is named twice. Otherwise a set does.
                 if ordered && present.is_some() && present <= last {
                     ordered = false;
                     seen.extend(checked.rows.iter().filter_map(|(index, _)| *index));
                 }
                 last = present.or(last);
-                let fresh = present.filter(|&i| !experiment.done.contains(i) && (ordered || seen.insert(i)));
-                checked.wanted += u64::from(fresh.is_some());
-                checked.rows.push((fresh, lease));
+                let needed = present.filter(|&i| !experiment.done.contains(i) && (ordered || seen.insert(i)));
+                checked.needed += u64::from(needed.is_some());
+                checked.rows.push((needed, lease));
             }
         }
         self.check_uploads(experiment, hand_in, &mut checked)?;
@@ -116,10 +118,10 @@ impl Farm {
         experiment: &Experiment,
         hand_in: &v1::HandIn,
         checked: &mut Checked,
-    ) -> Result<(), Trouble> {
-        let wrong = |reason: String| Err(Trouble::Wrong(reason));
+    ) -> Result<(), Rejection> {
+        let wrong = |reason: String| Err(Rejection::Wrong(reason));
         if hand_in.uploads.len() > UPLOADS_MAX {
-            return wrong(format!("{} uploads (at most {UPLOADS_MAX})", hand_in.uploads.len()));
+            return wrong(format!("{} uploads, at most {UPLOADS_MAX} are allowed", hand_in.uploads.len()));
         }
         let earlier = hand_in.generation < experiment.record.generation;
         for named in &hand_in.uploads {
@@ -127,28 +129,26 @@ impl Farm {
                 Some(upload) if experiment.record.tables().any(|asked| asked == upload.0) => {
                     checked.uploads.push(upload);
                 }
-                Some(upload) if earlier => checked.unasked.push(upload),
+                Some(upload) if earlier => checked.of_removed_tables.push(upload),
                 _ => {
                     let table = &named.table;
-                    return wrong(format!(
-                        "an upload of table {table:?}, which the experiment does not have, or without id"
-                    ));
+                    return wrong(format!("an upload without id, or of table {table:?}, which the experiment lacks"));
                 }
             }
         }
-        if checked.uploads.is_empty() || checked.wanted == 0 {
+        if checked.uploads.is_empty() || checked.needed == 0 {
             return Ok(());
         }
-        if checked.wanted < checked.rows.len() as u64 {
-            return Err(Trouble::Overtaken);
+        if checked.needed < checked.rows.len() as u64 {
+            return Err(Rejection::Overtaken);
         }
         if checked.uploads.iter().any(|(_, upload)| self.discarded.contains(&*upload.part_id)) {
-            return Err(Trouble::Discarded);
+            return Err(Rejection::Discarded);
         }
         Ok(())
     }
 
-    /// The lease that tasks are handed in under. One that is not known must have been granted once.
+    /// The lease of handed-in tasks. A lease that is unknown must have been granted before.
     fn check_lease(&self, worker: Uuid, hand_in: &v1::HandIn, tasks: &v1::LeaseTasks) -> Result<LeaseId, String> {
         let id = tasks.lease.ok_or("tasks without a lease")?;
         let Some(lease) = self.leases.get(&id) else {
@@ -171,30 +171,30 @@ impl Farm {
     fn store_rows(&mut self, hand_in: &v1::HandIn, checked: &Checked, rows: u32, now: Now) {
         let experiment = self.experiments.get_mut(&hand_in.experiment).expect("checked");
         let mut mask = RoaringBitmap::new();
-        let mut touched = BTreeSet::new();
+        let mut changed_chunks = BTreeSet::new();
         for (position, (index, _)) in checked.rows.iter().enumerate() {
             let Some(index) = *index else {
                 mask.insert(position as u32);
                 continue;
             };
             experiment.done.insert(index);
-            touched.insert(chunk_of(index));
+            changed_chunks.insert(chunk_of(index));
             if !experiment.failures.is_empty()
                 && let Some(key) = experiment.clear_failure(index)
             {
                 self.out.delete(key);
             }
         }
-        for chunk in touched {
-            self.out.touch(&experiment.record.name, chunk);
+        for chunk in changed_chunks {
+            self.out.done_changed(&experiment.record.name, chunk);
         }
         let mask = (!mask.is_empty()).then(|| Stored::of_bits(mask));
         let encoded = EncodedRows { rows, mask, encoded: hand_in.rows.clone() };
         self.put_rows(&hand_in.experiment, Table::Tasks, hand_in.generation, encoded, now);
     }
 
-    /// Stores rows with the next batch. Those of many hand-ins become one record: with ten thousand workers a part
-    /// would otherwise be made of as many records as it has rows, and each is written and deleted.
+    /// Stores rows with the next batch. Rows of many hand-ins become one record: with ten thousand workers a part would
+    /// otherwise have as many records as rows, and each is written and deleted.
     pub(super) fn put_rows(&mut self, name: &str, table: Table, generation: u64, rows: EncodedRows, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         let (live_rows, bytes) = (rows.live_rows(), rows.encoded.len() as u64);
@@ -237,24 +237,24 @@ impl Farm {
         }
     }
 
-    /// Takes handed-in tasks out of all leases and of what is pending; tells other holders to stop.
+    /// Takes handed-in tasks out of all leases and of the pending tasks; revokes them from other workers.
     fn settle_leases(&mut self, name: &str, checked: &Checked, now: Now) {
-        let mut touched = BTreeSet::new();
+        let mut progressed = BTreeSet::new();
         let mut revoked = Vec::new();
         for (index, lease) in &checked.rows {
             let Some(index) = *index else { continue };
             let held = self.remove_from_lease(*lease, index);
             if held {
-                touched.insert(*lease);
+                progressed.insert(*lease);
             }
             let experiment = self.experiments.get_mut(name).expect("checked");
             if experiment.leased.contains(index) {
                 revoked.extend(self.remove_from_all_leases(name, index));
             } else if !held {
-                experiment.pending.forget(index);
+                experiment.pending.remove(index);
             }
         }
-        for id in touched {
+        for id in progressed {
             if let Some(lease) = self.leases.get_mut(&id) {
                 lease.progress_at = now.mono;
             }
@@ -263,12 +263,13 @@ impl Farm {
         self.revoke(&revoked);
     }
 
-    fn reject(&mut self, conn: ConnId, worker: Uuid, hand_in: &v1::HandIn, trouble: Trouble, now: Now) {
-        let reason = match &trouble {
-            Trouble::Wrong(reason) => format!("hand-in refused: {reason}"),
-            Trouble::Overtaken => "hand-in refused: some of its tasks are done elsewhere".to_owned(),
-            Trouble::Discarded => "hand-in refused: its uploads were deleted when nobody wanted its tasks".to_owned(),
+    fn reject(&mut self, conn: ConnId, worker: Uuid, hand_in: &v1::HandIn, rejection: Rejection, now: Now) {
+        let reason = match &rejection {
+            Rejection::Wrong(reason) => reason,
+            Rejection::Overtaken => "some of its tasks are done already",
+            Rejection::Discarded => "its uploads were deleted, because none of its tasks was needed then",
         };
+        let reason = format!("hand-in rejected: {reason}");
         self.out.reject(conn, hand_in.id, reason.clone());
         let worker_name = self.worker_name(worker);
         for tasks in &hand_in.done {
@@ -283,9 +284,9 @@ impl Farm {
                 .filter_map(|&index| experiment.present_index(lease.generation, index).ok().flatten())
                 .filter(|&index| lease.open.contains(index))
                 .collect();
-            match trouble {
-                Trouble::Overtaken | Trouble::Discarded => self.give_back(id, &indices, Return::Blameless, now),
-                Trouble::Wrong(_) => {
+            match rejection {
+                Rejection::Overtaken | Rejection::Discarded => self.give_back(id, &indices, Return::Blameless, now),
+                Rejection::Wrong(_) => {
                     for index in indices.iter() {
                         self.remove_from_lease(id, index);
                         self.attempt_failed(&name, index, FailureKind::Panic, &reason, &worker_name, worker, now);
@@ -295,11 +296,11 @@ impl Farm {
             }
         }
         let uploads: Vec<_> = hand_in.uploads.iter().take(UPLOADS_MAX).filter_map(upload_of).collect();
-        self.discard_unknown(&hand_in.experiment, &uploads);
+        self.discard_unaccepted(&hand_in.experiment, &uploads);
     }
 
-    /// Keeps uploads for a part, in the batch of their tasks' rows.
-    fn stage(&mut self, hand_in: &v1::HandIn, checked: &Checked, now: Now) {
+    /// Stores records of uploads, in the batch of their tasks' rows.
+    fn store_uploads(&mut self, hand_in: &v1::HandIn, checked: &Checked, now: Now) {
         let name = hand_in.experiment.as_str();
         let experiment = self.experiments.get_mut(name).expect("checked");
         let ran_with = |table: &Table| match experiment.earlier.get(&hand_in.generation) {
@@ -309,21 +310,20 @@ impl Farm {
         let covered: Vec<Table> = experiment.record.tables().filter(ran_with).collect();
         for table in covered {
             let rows = experiment.table(table);
-            rows.covered += checked.wanted;
-            let tasks = rows.covered;
-            self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table: table.into(), tasks }));
+            rows.covered += checked.needed;
+            self.out.put(rows.covered_record(name, table));
         }
         for &(table, upload) in &checked.uploads {
             self.put_record(name, table, hand_in.generation, Vec::new(), Some(upload), now);
         }
     }
 
-    /// Deletes uploads of a hand-in that is not taken, unless they were accepted before.
-    fn discard_unknown(&mut self, name: &str, uploads: &[(Table, Upload)]) {
+    /// Deletes uploads that no accepted hand-in named.
+    fn discard_unaccepted(&mut self, name: &str, uploads: &[(Table, Upload)]) {
         let Some(experiment) = self.experiments.get(name) else { return };
         for &(table, Upload { part_id: Stored(part_id), .. }) in uploads {
             if !experiment.keeps(table, part_id) {
-                // Identities begin with the time: the first is the oldest.
+                // Ids begin with the time: the first is the oldest.
                 if self.discarded.insert(part_id) && self.discarded.len() > DISCARDED_MAX {
                     self.discarded.pop_first();
                 }
@@ -332,7 +332,7 @@ impl Farm {
         }
     }
 
-    /// Tells workers that they need not run tasks any more.
+    /// Sends revocations to workers.
     pub(super) fn revoke(&mut self, revoked: &[Revoked]) {
         let mut by_lease: BTreeMap<(Uuid, LeaseId), BTreeSet<u64>> = BTreeMap::new();
         for one in revoked {

@@ -1,14 +1,14 @@
 //! Sets of task indices in chunks of 65,536.
 //!
-//! A chunk is what the done-set is persisted by, so this set hands its chunks out whole. A full or a regular chunk costs
-//! a few bytes once optimized; the length is kept, so counting is free.
+//! The done set is stored by chunks, so this set gives access to whole chunks. The number of indices is kept, so that
+//! counting is free.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use roaring::RoaringBitmap;
 
-use crate::records::CHUNK_TASKS;
+use crate::records::{CHUNK_TASKS, DoneChunk};
 
 /// An ordered set of task indices below 2^48.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,14 +37,14 @@ impl IndexSet {
         IndexSet::default()
     }
 
-    /// Adds an index; false if it was there.
+    /// Adds an index; false if the set had it.
     pub fn insert(&mut self, index: u64) -> bool {
         let added = self.chunks.entry(chunk_of(index)).or_default().insert(bit_of(index));
         self.len += u64::from(added);
         added
     }
 
-    /// Adds a half-open range; returns how many were not there.
+    /// Adds a half-open range; returns the number of new indices.
     pub fn insert_range(&mut self, range: Range<u64>) -> u64 {
         let mut added = 0;
         let mut start = range.start;
@@ -59,7 +59,7 @@ impl IndexSet {
         added
     }
 
-    /// Removes an index; false if it was not there.
+    /// Removes an index; false if the set did not have it.
     pub fn remove(&mut self, index: u64) -> bool {
         let Some(bitmap) = self.chunks.get_mut(&chunk_of(index)) else { return false };
         let removed = bitmap.remove(bit_of(index));
@@ -102,11 +102,9 @@ impl IndexSet {
         self.len -= old.map_or(0, |old| old.len());
     }
 
-    /// Packs a chunk's bits as runs where that is smaller.
-    pub fn optimize(&mut self, chunk: u32) {
-        if let Some(bitmap) = self.chunks.get_mut(&chunk) {
-            bitmap.optimize();
-        }
+    /// The records that store these indices as done tasks of a generation.
+    pub(super) fn records(&self, experiment: &str, generation: u64) -> impl Iterator<Item = DoneChunk> {
+        self.chunks().map(move |(chunk, bitmap)| DoneChunk::new(experiment, generation, chunk, bitmap))
     }
 
     /// Removes every index at or above `end`.
@@ -130,7 +128,10 @@ impl IndexSet {
     pub fn ranges(&self) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for (&chunk, bitmap) in &self.chunks {
-            push_ranges(&mut ranges, chunk, bitmap);
+            let mut bits = bitmap.iter();
+            while let Some(run) = bits.next_range() {
+                join(&mut ranges, index_at(chunk, *run.start())..index_at(chunk, *run.end()) + 1);
+            }
         }
         ranges
     }
@@ -138,35 +139,27 @@ impl IndexSet {
     /// Removes and returns up to `most` of the first indices, in at most about `most_ranges` ranges.
     pub fn take_first(&mut self, most: u64, most_ranges: usize) -> Vec<Range<u64>> {
         let mut taken: Vec<Range<u64>> = Vec::new();
-        let mut left = most;
-        while left > 0 && taken.len() < most_ranges {
+        let mut missing = most;
+        while missing > 0 && taken.len() < most_ranges {
             let Some(mut entry) = self.chunks.first_entry() else { break };
             let chunk = *entry.key();
             let mut first = entry.get().iter();
             let Some(range) = first.next_range() else { break };
-            let count = (u64::from(range.end() - range.start()) + 1).min(left);
+            let count = (u64::from(range.end() - range.start()) + 1).min(missing);
             let start = index_at(chunk, *range.start());
             entry.get_mut().remove_smallest(count);
             if entry.get().is_empty() {
                 entry.remove();
             }
             self.len -= count;
-            left -= count;
+            missing -= count;
             join(&mut taken, start..start + count);
         }
         taken
     }
 }
 
-/// Appends a chunk's maximal ranges.
-pub(super) fn push_ranges(ranges: &mut Vec<Range<u64>>, chunk: u32, bitmap: &RoaringBitmap) {
-    let mut bits = bitmap.iter();
-    while let Some(run) = bits.next_range() {
-        join(ranges, index_at(chunk, *run.start())..index_at(chunk, *run.end()) + 1);
-    }
-}
-
-/// Appends a range, joined with the last one where they touch.
+/// Appends a range, joined with the last one if they are adjacent.
 pub(super) fn join(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
@@ -199,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_join_over_chunk_borders() {
+    fn ranges_of_neighbouring_chunks_are_joined() {
         let mut set = IndexSet::new();
         assert_eq!(set.insert_range(65_000..66_000), 1000);
         assert_eq!(set.insert_range(65_500..66_100), 100);
@@ -210,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::single_range_in_vec_init, reason = "one range is what is left")]
-    fn take_first_empties_in_order() {
+    #[allow(clippy::single_range_in_vec_init, reason = "one range remains")]
+    fn the_first_indices_are_taken_in_order() {
         let mut set: IndexSet = [&(10..20), &(30..31), &(65_530..65_540)].into_iter().collect();
         assert_eq!(set.take_first(5, 10), [10..15]);
         assert_eq!(set.take_first(7, 10), [15..20, 30..31, 65_530..65_531]);
@@ -220,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_keeps_what_is_below() {
+    fn a_cut_keeps_lower_indices() {
         let mut set: IndexSet = [&(0..10), &(65_536..65_546), &(131_072..131_073)].into_iter().collect();
         set.cut(65_540);
         assert_eq!(set.ranges(), [0..10, 65_536..65_540]);
@@ -230,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn length_follows_replaced_chunks() {
+    fn a_replaced_chunk_changes_the_number_of_indices() {
         let mut set: IndexSet = (0..100).collect();
         set.set_chunk(0, (0..7).collect());
         set.set_chunk(5, (0..3).collect());

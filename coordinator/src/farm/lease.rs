@@ -1,4 +1,4 @@
-//! Leases: who holds which tasks, and what happens to tasks that come back.
+//! Leases: which worker holds which tasks, and how tasks become pending again.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,17 +19,17 @@ pub(super) struct Lease {
     pub(super) experiment: String,
     /// The generation whose indices the worker knows.
     pub(super) generation: u64,
-    /// As granted, indices of that generation.
+    /// The granted tasks, by their indices of that generation.
     pub(super) granted: Vec<Range<u64>>,
-    /// Not handed in or back, indices of the experiment's present generation.
+    /// Tasks neither handed in nor handed back, by their indices of the experiment's present generation.
     pub(super) open: IndexSet,
     pub(super) worker: Uuid,
     pub(super) attempt: u32,
-    /// Last grant or hand-in.
+    /// Time of the grant, or of the last hand-in or failure.
     pub(super) progress_at: Duration,
-    /// Of tasks that are leased elsewhere too.
+    /// Its tasks were leased to another worker, too.
     pub(super) duplicate: bool,
-    /// Of tasks that may have killed a worker: this one holds nothing else.
+    /// One of its tasks may have killed a worker: the worker holds no other lease.
     pub(super) suspect: bool,
 }
 
@@ -41,14 +41,14 @@ pub(super) struct Revoked {
     pub(super) index: u64,
 }
 
-/// Why tasks come back.
+/// Why tasks become pending again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Return {
-    /// Nobody is to blame: handed back, drained, silent network.
+    /// No task is to blame: handed back, drained, silent network.
     Blameless,
-    /// The worker was lost without a word: one of the tasks that it held may have killed it.
+    /// The worker's connection broke: one of the tasks that it held may have killed it.
     Crash {
-        /// So many it held.
+        /// Number of tasks that it held.
         suspects: u64,
     },
 }
@@ -74,7 +74,7 @@ impl Lease {
 }
 
 impl Farm {
-    /// Takes a task out of a lease; true if the lease had it. The lease goes when it is empty.
+    /// Takes a task out of a lease; true if the lease had it. The caller calls [`Farm::drop_if_empty`].
     pub(super) fn remove_from_lease(&mut self, id: LeaseId, index: u64) -> bool {
         let Some(lease) = self.leases.get_mut(&id) else { return false };
         if !lease.open.remove(index) {
@@ -102,7 +102,7 @@ impl Farm {
         }
     }
 
-    /// Takes a task out of every lease that has it. Returns those whose workers can be told.
+    /// Takes a task out of every lease that has it. Returns the revocations to send.
     pub(super) fn remove_from_all_leases(&mut self, name: &str, index: u64) -> Vec<Revoked> {
         let Some(experiment) = self.experiments.get(name) else { return Vec::new() };
         if !experiment.leased.contains(index) {
@@ -121,7 +121,7 @@ impl Farm {
             self.remove_from_lease(lease, index);
             self.drop_if_empty(lease);
             self.hungry.extend(self.workers.get(&worker).and_then(|w| w.conn).map(|_| worker));
-            // The worker of an older generation's lease knows the task by another index: it finishes it in vain.
+            // A lease of an earlier generation has another index for the task: its worker finishes the task in vain.
             if same_generation {
                 revoked.push(Revoked { lease, worker, index });
             }
@@ -129,7 +129,7 @@ impl Farm {
         revoked
     }
 
-    /// Ends tasks of a lease that will not be handed in under it, and puts them up again.
+    /// Takes tasks out of a lease and makes them pending, unless another lease has them.
     pub(super) fn give_back(&mut self, id: LeaseId, indices: &IndexSet, why: Return, now: Now) {
         let Some(lease) = self.leases.get(&id) else { return };
         let (name, worker, attempt) = (lease.experiment.clone(), lease.worker, lease.attempt);
@@ -146,7 +146,7 @@ impl Farm {
             let worker_name = self.worker_name(worker);
             self.attempt_failed(&name, index, FailureKind::Crash, CRASHED, &worker_name, worker, now);
         } else {
-            // What was lost with a worker is halved, until a single task takes the blame.
+            // Bisection: tasks lost with a worker get leases of half the size, until one task is to blame.
             let (suspect, most) = match why {
                 Return::Crash { suspects } => (true, (suspects / 2).max(1)),
                 Return::Blameless => (false, u64::MAX),
@@ -171,7 +171,7 @@ impl Farm {
         }
     }
 
-    /// Registers a lease in all books. The caller has made its tasks leased.
+    /// Adds a lease to the farm and its worker, and stores it. The caller has marked its tasks as leased.
     pub(super) fn add_lease(&mut self, id: LeaseId, lease: Lease) {
         let worker = self.workers.get_mut(&lease.worker).expect("leases are granted to known workers");
         worker.leases.insert(id);
@@ -184,7 +184,7 @@ impl Farm {
 
 const CRASHED: &str = "the worker was lost while it ran this task";
 
-/// One lease less on a task.
+/// Removes one lease of a task.
 fn release_index(experiment: &mut Experiment, index: u64) {
     match experiment.duplicated.get_mut(&index) {
         Some(leases) if *leases > 2 => *leases -= 1,

@@ -1,34 +1,32 @@
-//! Experiments that go away: deleted, or set aside under another name.
+//! Removal of experiments: deletion, or setting aside under another name. Write-ahead logged.
 //!
-//! The order is: a record of what becomes of it is durable; its rows are put in parts (or given up, where the parts go
-//! too); its parts are deleted or moved, which may be repeated; one batch takes its records away, and puts those of the
-//! new name. A crash between any two of these leaves the first record, and recovery goes on from it.
+//! The steps are: a [`LeavingRecord`] becomes durable; the rows are published (or dropped, where the parts are deleted,
+//! too); the parts are deleted or moved, which may be repeated; one batch deletes the experiment's records and writes
+//! those of the new name. A crash between two steps leaves the [`LeavingRecord`], from which recovery continues.
 
 use uuid::Uuid;
 
 use super::experiment::Experiment;
 use super::tables::{OpenIntent, Progress};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply, Submission};
-use crate::records::{
-    CoveredRecord, DoneChunk, EarlierRecord, FailureRecord, Fate, Key, LeavingRecord, Record, Stored, Totals,
-};
+use crate::records::{EarlierRecord, FailureRecord, Fate, Key, LeavingRecord, Record};
 use powersweep_proto::v1::{self, ExperimentState};
 use std::time::Duration;
 
 /// Wait before parts are deleted or moved again after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// An experiment on its way out.
+/// The removal of an experiment.
 #[derive(Debug)]
 pub(super) struct Leaving {
     pub(super) fate: Fate,
-    /// Deleting or moving the parts; `None` while rows are still put in parts.
+    /// Deleting or moving the parts; `None` while rows are still being published.
     pub(super) progress: Option<Progress>,
-    /// Why parts could not be deleted or moved, the last time.
+    /// Why the last attempt to delete or move the parts failed.
     pub(super) trouble: String,
-    /// Who waits for the deletion.
+    /// Clients that wait for the deletion.
     clients: Vec<ClientId>,
-    /// Who waits for the new experiment under the old name.
+    /// The submission of the next bearer of the name, and the client that waits for it.
     next: Option<(ClientId, Box<Submission>)>,
 }
 
@@ -37,28 +35,28 @@ impl Leaving {
         Leaving { fate, progress: None, trouble: String::new(), clients: Vec::new(), next: None }
     }
 
-    /// Whether its rows need no part any more.
-    pub(super) fn gives_rows_up(&self) -> bool {
+    /// Whether unpublished rows are dropped.
+    pub(super) fn drops_rows(&self) -> bool {
         self.fate == Fate::Erase
     }
 
-    /// What is happening, in words.
-    pub(super) fn words(&self) -> String {
+    /// The removal in words, for replies and status.
+    pub(super) fn describe(&self) -> String {
         let doing = match &self.fate {
             Fate::Forget => "it is being deleted; its parts stay".to_owned(),
             Fate::Erase => "it is being deleted with its parts".to_owned(),
             Fate::Rename(name) => format!("it is being set aside as {name}"),
         };
-        if self.trouble.is_empty() { doing } else { format!("{doing}; tried again: {}", self.trouble) }
+        if self.trouble.is_empty() { doing } else { format!("{doing}; will be tried again: {}", self.trouble) }
     }
 }
 
-/// The name under which an experiment of other pins is set aside. Generations never come back, so it is free.
+/// The name under which an experiment is set aside. Generations never repeat, so no other experiment has it.
 pub(super) fn aside_name(experiment: &Experiment) -> String {
     format!("{}@{}", experiment.name(), experiment.record.generation)
 }
 
-/// Whether an experiment was set aside: it never runs again.
+/// Whether this is the name of an experiment that was set aside and never runs again.
 pub(super) fn is_aside(name: &str) -> bool {
     name.contains('@')
 }
@@ -71,8 +69,8 @@ impl Farm {
             if leaving.fate == fate {
                 return leaving.clients.push(client);
             }
-            let words = leaving.words();
-            return self.out.reply(client, Reply::Refused(format!("{name} cannot be deleted now: {words}")));
+            let removal = leaving.describe();
+            return self.out.reply(client, Reply::Refused(format!("{name} cannot be deleted now: {removal}")));
         }
         let running = matches!(experiment.record.state(), ExperimentState::Running | ExperimentState::Waiting);
         if (running || !experiment.leased.is_empty()) && !force {
@@ -87,7 +85,7 @@ impl Farm {
         self.leave(name, leaving, now);
     }
 
-    /// Sets an experiment aside; the submission comes in its place.
+    /// Sets an experiment aside, then submits the next bearer of its name.
     pub(super) fn set_aside(&mut self, client: ClientId, name: &str, submission: Submission, now: Now) {
         let experiment = &self.experiments[name];
         let mut leaving = Leaving::new(Fate::Rename(aside_name(experiment)));
@@ -102,20 +100,20 @@ impl Farm {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.leaving = Some(leaving);
         for wait in std::mem::take(&mut experiment.flushes) {
-            self.out.reply(wait.client, Reply::Refused(format!("{name} goes away: its rows are not flushed")));
+            self.out.reply(wait.client, Reply::Refused(format!("{name} is being removed: its rows are not flushed")));
         }
         self.publish_due(name, now);
         self.advance_leaving(name, now);
     }
 
-    /// Goes on with an experiment that leaves, as far as it can.
+    /// Starts the next step of an experiment's removal, if it is due.
     pub(super) fn advance_leaving(&mut self, name: &str, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         let published = experiment.is_published();
         let publishing = experiment.intents.values().any(|open| open.progress == Progress::Running);
         let Some(leaving) = &mut experiment.leaving else { return };
-        // A part that is being written would come back after its deletion.
-        let ready = if leaving.gives_rows_up() { !publishing } else { published };
+        // A part that is being written could become visible after the deletion.
+        let ready = if leaving.drops_rows() { !publishing } else { published };
         let due = match leaving.progress {
             None => ready,
             Some(Progress::Running) => false,
@@ -147,12 +145,12 @@ impl Farm {
         for worker in self.workers.values_mut() {
             worker.fits.remove(name);
         }
-        self.forget_records(&experiment);
+        self.delete_records(&experiment);
         self.generation_floor = self.generation_floor.max(experiment.record.generation);
         self.out.put(Record::GenerationFloor(self.generation_floor));
         let aside = match leaving.fate {
             Fate::Rename(to) => {
-                self.come_back_as(experiment, &to);
+                self.store_as(experiment, &to);
                 to
             }
             Fate::Forget | Fate::Erase => String::new(),
@@ -173,13 +171,13 @@ impl Farm {
         }
     }
 
-    /// Some of its rows cannot be written by this build: nothing leaves, so that they are not lost.
+    /// Ends a removal because this build cannot publish some of the rows, which would be lost.
     pub(super) fn stay(&mut self, name: &str, reason: &str) {
         let Some(leaving) = self.experiments.get_mut(name).and_then(|e| e.leaving.take()) else { return };
         self.out.delete(Key::Leaving { experiment: name.to_owned() });
         let reason = format!(
-            "{name} stays, as rows of it cannot be put in a part: {reason}. End it with the version of powersweep that \
-             made them, or give them up with `delete --data-too`"
+            "{name} is not removed, because some of its rows cannot be published: {reason}. Remove it with the version \
+             of powersweep that made the rows, or delete the rows with `delete --data-too`"
         );
         for client in leaving.clients.into_iter().chain(leaving.next.map(|(client, _)| client)) {
             self.out.reply(client, Reply::Refused(reason.clone()));
@@ -187,7 +185,7 @@ impl Farm {
         self.wake_all();
     }
 
-    fn forget_records(&mut self, experiment: &Experiment) {
+    fn delete_records(&mut self, experiment: &Experiment) {
         let name = || experiment.record.name.clone();
         self.out.delete(Key::Leaving { experiment: name() });
         self.out.delete(Key::Experiment { name: name() });
@@ -202,76 +200,56 @@ impl Farm {
             self.out.delete(Key::DoneChunk { experiment: name(), generation, chunk });
         }
         for failure in experiment.failures.values() {
-            let (generation, index) = (failure.generation, failure.index);
-            self.out.delete(Key::Failure { experiment: name(), generation, index });
+            self.out.delete(failure.key());
         }
         for (table, rows) in &experiment.tables {
-            let (seqs, uploads) =
-                (rows.unpublished.iter().map(|h| h.seq), rows.unpublished.iter().filter_map(|h| h.upload));
-            self.forget_rows(&name(), *table, seqs, uploads);
+            let headers = || rows.unpublished.iter();
+            self.delete_rows(&name(), *table, headers().map(|h| h.seq), headers().filter_map(|h| h.upload));
             self.out.delete(Key::Totals { experiment: name(), table: *table });
             self.out.delete(Key::Covered { experiment: name(), table: *table });
         }
         for (part_id, OpenIntent { intent, uploads, .. }) in &experiment.intents {
             self.out.delete(Key::Intent { part_id: *part_id });
             let seqs = intent.first_seq..=intent.last_seq;
-            self.forget_rows(&name(), intent.table(), seqs, uploads.iter().copied());
+            self.delete_rows(&name(), intent.table(), seqs, uploads.iter().copied());
         }
     }
 
-    /// Stores an experiment without rows under another name.
-    fn come_back_as(&mut self, mut experiment: Experiment, to: &str) {
+    /// Stores an experiment whose rows are all published under another name.
+    fn store_as(&mut self, mut experiment: Experiment, to: &str) {
         experiment.record.name = to.to_owned();
         if !matches!(experiment.record.state(), ExperimentState::Finished | ExperimentState::Failed) {
             experiment.record.set_state(ExperimentState::Cancelled);
         }
-        self.out.put(Record::Experiment(experiment.record.clone()));
-        let name = || to.to_owned();
         for (generation, earlier) in &experiment.earlier {
             self.out.put(Record::Earlier(EarlierRecord {
-                experiment: name(),
+                experiment: to.to_owned(),
                 generation: *generation,
                 manifest: earlier.sweep.manifest().text().to_owned(),
                 digests: experiment.record.digests.clone(),
             }));
-            for (chunk, bitmap) in earlier.extra.chunks() {
-                let bitmap = Stored::of_bits(bitmap.clone());
-                self.out.put(Record::DoneChunk(DoneChunk {
-                    experiment: name(),
-                    generation: *generation,
-                    chunk,
-                    bitmap,
-                }));
-            }
+            self.out.put_all(earlier.extra.records(to, *generation).map(Record::DoneChunk));
         }
-        for chunk in experiment.done.chunks().filter_map(|(chunk, _)| experiment.done_chunk(chunk)) {
-            self.out.put(Record::DoneChunk(chunk));
-        }
+        self.out.put_all(experiment.done.records(to, experiment.record.generation).map(Record::DoneChunk));
         for failure in experiment.failures.values_mut() {
-            *failure = FailureRecord { experiment: name(), ..failure.clone() };
+            *failure = FailureRecord { experiment: to.to_owned(), ..failure.clone() };
             self.out.put(Record::Failure(failure.clone()));
         }
         for (table, rows) in &experiment.tables {
-            self.out.put(Record::Totals(Totals {
-                experiment: name(),
-                table: (*table).into(),
-                parts: rows.parts,
-                rows: rows.rows_in_parts,
-                bytes: rows.bytes_in_parts,
-            }));
-            let tasks = rows.covered;
-            self.out.put(Record::Covered(CoveredRecord { experiment: name(), table: (*table).into(), tasks }));
+            self.out.put_all([rows.totals_record(to, *table), rows.covered_record(to, *table)]);
         }
-        self.schedule.push(name());
-        self.experiments.insert(name(), experiment);
+        self.schedule.push(to.to_owned());
+        self.experiments.insert(to.to_owned(), experiment);
+        self.put_experiment(to);
     }
 
-    /// A part of an experiment that leaves could not be published. True if that settles it.
+    /// A part could not be published. True if its experiment is being removed with its rows, so that no other attempt
+    /// follows.
     pub(super) fn part_failed_while_leaving(&mut self, name: &str, part_id: Uuid, failure: &PublishFailure) -> bool {
         let Some(experiment) = self.experiments.get_mut(name) else { return false };
         let Some(leaving) = &experiment.leaving else { return false };
-        if leaving.gives_rows_up() {
-            // The record goes with the experiment; it must not be published again until then.
+        if leaving.drops_rows() {
+            // The intent is deleted with the experiment, and must not be published before.
             if let Some(open) = experiment.intents.get_mut(&part_id) {
                 open.progress = Progress::RetryAt(Duration::MAX);
             }

@@ -1,7 +1,7 @@
-//! The order of durability, effects and replies.
+//! The order of records, effects and replies: durable first.
 //!
-//! Records gather in the next batch; effects that depend on them wait beside it. While a batch is in flight, later
-//! effects wait even if they need no record: they may follow from something that is not durable yet.
+//! Records gather in the next batch, and effects wait until it is durable. While a batch is in flight, later effects
+//! wait even if they need no record: they may follow from records in that batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,24 +13,24 @@ use super::{ClientId, ConnId, Effect, Reply};
 use crate::records::{DoneChunk, EncodedRows, Key, Record, Table};
 use crate::store::Batch;
 
-/// Most bytes of rows that several hand-ins have in one record: parts and their row groups end between records.
+/// Most bytes of rows of several hand-ins in one record: parts and their row groups end between records.
 const JOINED_BYTES_MAX: u64 = 64 * 1024;
 
-/// Records and effects on their way out.
+/// Records and effects that wait.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     batch: Batch,
     /// Rows in `batch` (bytes).
     batch_bytes: usize,
-    /// Where in `batch` the last record of rows of each table of an experiment is.
+    /// Position in `batch` of the last record of rows of each table of an experiment.
     rows_at: BTreeMap<Table, BTreeMap<String, usize>>,
-    /// Done chunks to store: once a batch, however many hand-ins touched them.
+    /// Changed done chunks, each stored once with the batch.
     dirty: BTreeMap<String, BTreeSet<u32>>,
     waiting: Waiting,
     in_flight: Option<(u64, Waiting)>,
     next_token: u64,
     epoch: u64,
-    /// A batch of this life is durable, and so is its epoch.
+    /// A batch of this farm is durable, and with it the epoch.
     epoch_durable: bool,
     ready: Vec<Effect>,
 }
@@ -55,7 +55,7 @@ impl Waiting {
 }
 
 impl Outgoing {
-    /// Nothing to say yet but the new owner's epoch, which goes with the first batch.
+    /// The first batch begins with the new owner's epoch.
     pub(super) fn new(epoch: u64) -> Outgoing {
         let mut out = Outgoing { epoch, ..Outgoing::default() };
         out.put(Record::Epoch(epoch));
@@ -70,8 +70,8 @@ impl Outgoing {
         self.batch.put(record);
     }
 
-    /// Adds rows to a table's last record, if it waits for the next batch, is of this generation and stays small. Gives
-    /// them back otherwise.
+    /// Adds rows to the table's last record, if that waits for the next batch, has this generation and stays small.
+    /// Returns the rows otherwise.
     pub(super) fn join(
         &mut self,
         experiment: &str,
@@ -97,19 +97,23 @@ impl Outgoing {
         self.batch_bytes
     }
 
+    pub(super) fn put_all(&mut self, records: impl IntoIterator<Item = Record>) {
+        self.batch.put_all(records);
+    }
+
     pub(super) fn delete(&mut self, key: Key) {
         self.batch.delete(key);
     }
 
-    /// The done bits of this chunk changed.
-    pub(super) fn touch(&mut self, experiment: &str, chunk: u32) {
+    /// Done bits of this chunk changed.
+    pub(super) fn done_changed(&mut self, experiment: &str, chunk: u32) {
         match self.dirty.get_mut(experiment) {
             Some(chunks) => drop(chunks.insert(chunk)),
             None => drop(self.dirty.insert(experiment.to_owned(), BTreeSet::from([chunk]))),
         }
     }
 
-    /// After the next durable batch.
+    /// Releases an effect after the next durable batch.
     pub(super) fn later(&mut self, effect: Effect) {
         self.waiting.effects.push(effect);
     }
@@ -118,24 +122,24 @@ impl Outgoing {
         self.later(Effect::Send { conn, message });
     }
 
-    /// An answer to a client comes with a durable batch even if nothing changed: whoever is fenced without knowing it
-    /// must not speak for the state (a flush that finds nothing to do, while the new owner has rows).
+    /// Answers a client after a durable batch, even if no record changed. The batch proves that this owner is not
+    /// fenced: the answer to a flush without rows would be wrong if a newer owner had some.
     pub(super) fn reply(&mut self, client: ClientId, reply: Reply) {
         self.batch.put(Record::Epoch(self.epoch));
         self.later(Effect::Reply { client, reply });
     }
 
-    /// A refusal: nothing was done, so it need not wait.
+    /// Answers at once: a refusal that is true in any state.
     pub(super) fn reply_now(&mut self, client: ClientId, reply: Reply) {
         self.ready.push(Effect::Reply { client, reply });
     }
 
-    /// Promises nothing: needs no durable batch.
-    pub(super) fn send_now(&mut self, conn: ConnId, message: Body) {
+    /// Sends a message that promises nothing.
+    fn send_now(&mut self, conn: ConnId, message: Body) {
         self.ready.push(Effect::Send { conn, message });
     }
 
-    /// Promises nothing but this life's epoch, which another life could use again before it is durable.
+    /// Sends a message that promises nothing but the epoch: once that is durable, no other farm can use it.
     pub(super) fn greet(&mut self, conn: ConnId, message: Body) {
         if self.epoch_durable { self.send_now(conn, message) } else { self.send(conn, message) }
     }
@@ -153,7 +157,7 @@ impl Outgoing {
         self.waiting.acks.entry(conn).or_default().ids.push(id);
     }
 
-    /// The worker throws its rows away: only an owner may say so, which the durable record proves.
+    /// Rejects a hand-in after a durable batch, which proves that this owner is not fenced: the worker drops its rows.
     pub(super) fn reject(&mut self, conn: ConnId, id: u64, reason: String) {
         self.batch.put(Record::Epoch(self.epoch));
         self.waiting.acks.entry(conn).or_default().rejected.push(v1::Rejected { id, reason });
@@ -163,7 +167,7 @@ impl Outgoing {
         !self.batch.is_empty() || !self.dirty.is_empty()
     }
 
-    /// Moves what may happen now to `effects`.
+    /// Moves effects that need no batch any more to `effects`.
     pub(super) fn release(&mut self, effects: &mut Vec<Effect>) {
         effects.append(&mut self.ready);
         if self.in_flight.is_none() && !self.has_records() && !self.waiting.is_empty() {

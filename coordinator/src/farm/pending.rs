@@ -1,8 +1,7 @@
-//! What is still to be handed out, without a list of it: a cursor over the index space and the groups that came back.
+//! Pending tasks, without a list: a cursor over the indices, and groups of returned tasks.
 //!
-//! Every task below the cursor is done, failed for good, leased, or in a group; every other task is untouched, except
-//! for those that are done, failed or leased already (they were when the state was loaded, or came in late), which the
-//! cursor passes over.
+//! Every task below the cursor is done, failed for good, leased, or in a group. Every other task is pending, except for
+//! those that are done, failed or leased since the state was loaded or since a late hand-in, which the cursor skips.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,52 +14,50 @@ use uuid::Uuid;
 use super::index_set::{IndexSet, chunk_of, join};
 use crate::records::CHUNK_TASKS;
 
-/// Most ranges in one lease, so that a fragmented sweep makes no huge message.
+/// Most ranges in one lease: bounds the message of a fragmented sweep.
 pub(super) const LEASE_RANGES_MAX: usize = 4096;
 
-/// Tasks that came back together, with what is known of them.
+/// Tasks that were returned together.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Group {
     /// The tasks.
     pub indices: IndexSet,
-    /// Times they were leased, the next time included.
+    /// Number of their next lease, counted from 1.
     pub attempt: u32,
     /// Most tasks in one lease of this group.
     pub most: u64,
     /// Not to be leased before this instant.
     pub not_before: Duration,
-    /// Better leased to another worker, if there is one.
+    /// Not to be leased to this worker, if there is another one.
     pub avoid: Option<Uuid>,
-    /// One of them may have killed its worker: leased only to a worker that holds nothing else, so that the next death
-    /// makes no others suspect.
+    /// One of them may have killed its worker: leased only to a worker that holds no other task, which the next crash
+    /// would make suspect, too.
     pub suspect: bool,
 }
 
-/// A run of tasks taken for a lease.
+/// Tasks taken for a lease.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Taken {
     /// In order, half-open.
     pub ranges: Vec<Range<u64>>,
-    /// Number of tasks in them.
-    pub tasks: u64,
-    /// Times they were leased, this one included.
+    /// Number of this lease of the tasks, counted from 1.
     pub attempt: u32,
     /// Of a suspect group.
     pub suspect: bool,
 }
 
-/// Who takes tasks.
+/// The worker that takes tasks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taker {
     /// The worker.
     pub worker: Uuid,
-    /// No other worker could take what this one should avoid.
+    /// There is no other worker, so that it need not avoid any tasks.
     pub alone: bool,
-    /// It has no task.
+    /// It holds no task.
     pub holds_nothing: bool,
 }
 
-/// What is not to be handed out.
+/// Tasks that are not pending.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Closed<'a> {
     /// Tasks with a row.
@@ -72,7 +69,7 @@ pub(super) struct Closed<'a> {
 }
 
 impl Closed<'_> {
-    /// Whether a task is still to be handed out.
+    /// Whether a task is in none of the sets.
     pub(super) fn is_pending(&self, index: u64) -> bool {
         !self.done.contains(index) && !self.failed.contains(index) && !self.leased.contains(index)
     }
@@ -87,7 +84,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Adds tasks that came back. Those above the cursor (leased before a restart) are found by it again.
+    /// Adds returned tasks. Those above the cursor (leased before a restart) need no group: the cursor comes to them.
     pub(super) fn give_back(&mut self, mut group: Group) {
         group.indices.cut(self.cursor);
         if !group.indices.is_empty() {
@@ -96,8 +93,8 @@ impl Pending {
         }
     }
 
-    /// Forgets a task that needs no lease any more.
-    pub(super) fn forget(&mut self, index: u64) {
+    /// Takes a task that needs no lease any more out of its group.
+    pub(super) fn remove(&mut self, index: u64) {
         let Some((&id, group)) = self.groups.iter_mut().find(|(_, group)| group.indices.contains(index)) else {
             return;
         };
@@ -107,18 +104,18 @@ impl Pending {
         }
     }
 
-    /// Whether a task waits in a group.
+    /// Whether a task is in a group.
     pub(super) fn holds(&self, index: u64) -> bool {
         self.groups.values().any(|group| group.indices.contains(index))
     }
 
-    /// Everything below is not untouched.
+    /// The least index that was not taken or skipped yet.
     pub(super) fn cursor(&self) -> u64 {
         self.cursor
     }
 
-    /// Whether a lease can be taken now by some worker; `end` is the sweep's number of indices. What is closed above the
-    /// cursor counts: the next take passes over it.
+    /// Whether tasks can be taken now by some worker; `end` is the sweep's number of indices. Tasks above the cursor
+    /// count even if they are closed: the next take skips them.
     pub(super) fn is_ready(&self, end: u64, now: Duration) -> bool {
         self.cursor < end || self.groups.values().any(|group| group.not_before <= now)
     }
@@ -133,7 +130,7 @@ impl Pending {
         self.groups.values()
     }
 
-    /// Takes up to `most` tasks for a worker: first from what came back, then at the cursor.
+    /// Takes up to `most` tasks for a worker: first from groups, then at the cursor.
     pub(super) fn take(
         &mut self,
         most: u64,
@@ -153,17 +150,17 @@ impl Pending {
             if group.indices.is_empty() {
                 self.groups.remove(&id);
             }
-            return Some(taken(ranges, attempt, suspect));
+            return Some(Taken { ranges, attempt, suspect });
         }
         let ranges = self.take_fresh(most, sweep, closed);
-        (!ranges.is_empty()).then(|| taken(ranges, 1, false))
+        (!ranges.is_empty()).then_some(Taken { ranges, attempt: 1, suspect: false })
     }
 
     fn take_fresh(&mut self, most: u64, sweep: &Sweep, closed: Closed<'_>) -> Vec<Range<u64>> {
         let whole = sweep.task_count() == sweep.index_count();
         let mut ranges: Vec<Range<u64>> = Vec::new();
-        let mut left = most;
-        while left > 0 && ranges.len() < LEASE_RANGES_MAX {
+        let mut missing = most;
+        while missing > 0 && ranges.len() < LEASE_RANGES_MAX {
             let Some(start) = sweep.next_included(self.cursor) else {
                 self.cursor = sweep.index_count();
                 break;
@@ -174,11 +171,11 @@ impl Pending {
             match open_run(start, chunk_end, closed) {
                 None => self.cursor = chunk_end,
                 Some(run) => {
-                    let run = run.start..run.end.min(run.start.saturating_add(left));
+                    let run = run.start..run.end.min(run.start.saturating_add(missing));
                     let run = if whole { run } else { included_run(sweep, run) };
                     self.cursor = run.end;
                     if !run.is_empty() {
-                        left -= run.end - run.start;
+                        missing -= run.end - run.start;
                         join(&mut ranges, run);
                     }
                 }
@@ -186,11 +183,6 @@ impl Pending {
         }
         ranges
     }
-}
-
-fn taken(ranges: Vec<Range<u64>>, attempt: u32, suspect: bool) -> Taken {
-    let tasks = ranges.iter().map(|range| range.end - range.start).sum();
-    Taken { ranges, tasks, attempt, suspect }
 }
 
 /// The first run of indices in `start..end` (one chunk) that are not closed.
@@ -225,7 +217,7 @@ fn open_run(start: u64, end: u64, closed: Closed<'_>) -> Option<Range<u64>> {
     None
 }
 
-/// The first part of a run without excluded indices; empty, behind its end, if all are excluded.
+/// The first included indices of a run, up to an excluded one; empty, at the run's end, if all are excluded.
 fn included_run(sweep: &Sweep, run: Range<u64>) -> Range<u64> {
     let start = sweep.next_included(run.start).unwrap_or(run.end).min(run.end);
     let mut end = start;

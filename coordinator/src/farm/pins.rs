@@ -1,4 +1,4 @@
-//! What an experiment's rows depend on: versions of the kernel and of parts, digests of logs, the schema.
+//! Pins: versions of the kernel and of components, and the schema, that an experiment's rows depend on.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -18,19 +18,19 @@ pub(super) fn tasks_schema() -> u64 {
     *TASKS_SCHEMA
 }
 
-/// This build's versions, as a worker of it says them in `Hello`.
+/// This build's versions, as its workers name them in `Hello`.
 pub fn build_versions(build: &str) -> v1::Versions {
     powersweep_proto::versions(build, tasks_schema())
 }
 
-/// The versions of the kernel and of all parts that a sweep uses.
-pub fn parts_of(sweep: &Sweep) -> BTreeMap<String, u32> {
+/// The versions of the kernel and of all components that a sweep uses.
+pub(super) fn component_versions(sweep: &Sweep) -> BTreeMap<String, u32> {
     let mut pins = sweep.component_versions();
     pins.insert(KERNEL.to_owned(), KERNEL_VERSION);
     pins
 }
 
-/// Why a build does not give the pinned rows; `None` if it does.
+/// Differences between a build's versions and pins; `None` if the build gives the pinned rows.
 pub(super) fn misfit(pins: &BTreeMap<String, u32>, versions: &v1::Versions) -> Option<String> {
     let version = |pin: &str| if pin == KERNEL { Some(versions.kernel) } else { versions.parts.get(pin).copied() };
     let differs = |(pin, pinned): (&String, &u32)| match version(pin) {
@@ -42,7 +42,7 @@ pub(super) fn misfit(pins: &BTreeMap<String, u32>, versions: &v1::Versions) -> O
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What a new manifest's versions change about the pins; parts that only one of them has change nothing.
+/// Differences between the versions of a new manifest and pins. Components that only one of them has do not count.
 pub(super) fn changed(pins: &BTreeMap<String, u32>, new: &BTreeMap<String, u32>) -> Vec<String> {
     new.iter()
         .filter_map(|(pin, new)| pins.get(pin).filter(|old| *old != new).map(|old| (pin, old, new)))

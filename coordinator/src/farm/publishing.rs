@@ -8,22 +8,23 @@ use uuid::Uuid;
 use super::leaving::Leaving;
 use super::tables::{FlushWait, OpenIntent, PartLimits, Progress, Taken};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply};
-use crate::records::{Intent, Key, Record, Table, Totals};
+use crate::records::{Intent, Key, Record, Table};
 
 /// Wait before a part is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// Rows wait for a part at most this fraction of their experiment's age, where that is longer than
-/// [`Config::part_age`](super::Config::part_age): parts by age then grow with the logarithm of the time.
+/// [`Config::part_age`](super::Config::part_age): the number of parts made because of their age grows with the
+/// logarithm of the time.
 const AGE_FRACTION: u32 = 12;
 
 impl Farm {
-    /// Publishes rows that are due: enough of them, old enough, or nothing more to come. Finishes an experiment
-    /// whose parts are all visible.
+    /// Publishes rows that are due: enough for a part, old enough, or the last ones. Finishes an experiment whose parts
+    /// are all visible.
     pub(super) fn publish_due(&mut self, name: &str, now: Now) {
         let Some(experiment) = self.experiments.get(name) else { return };
-        if experiment.leaving.as_ref().is_some_and(Leaving::gives_rows_up) {
-            // Nor is a part tried again that failed before: it would come back after its deletion.
+        if experiment.leaving.as_ref().is_some_and(Leaving::drops_rows) {
+            // A failed part is not tried again either: it could become visible after the deletion.
             return;
         }
         let all = self.closing || experiment.is_at_rest() || !experiment.flushes.is_empty();
@@ -50,14 +51,14 @@ impl Farm {
             || age_us > i64::try_from(late.as_micros()).unwrap_or(i64::MAX)
     }
 
-    /// How old rows become in the state at most.
+    /// The age at which rows are published whatever their number.
     fn publish_age(&self, created_us: i64, now: Now) -> Duration {
         let age = Duration::from_micros(u64::try_from(now.wall_us.saturating_sub(created_us)).unwrap_or(0));
         let (least, most) = (self.config.part_age, self.config.part_age_max.max(self.config.part_age));
         (age / AGE_FRACTION).clamp(least, most)
     }
 
-    /// Opens the intent of one part; its rows are in this batch or in an earlier one.
+    /// Opens the intent of one part, whose rows are in this batch or in an earlier one. False if there are no rows.
     fn open_intent(&mut self, name: &str, table: Table, now: Now) -> bool {
         let limits = PartLimits::of(table, &self.config);
         let Some(experiment) = self.experiments.get_mut(name) else { return false };
@@ -67,15 +68,15 @@ impl Farm {
         let part_id = self.ids.next(now);
         let (experiment_name, table) = (name.to_owned(), table.into());
         let intent = Intent { experiment: experiment_name, table, part_id: part_id.into(), first_seq, last_seq, rows };
-        let open = OpenIntent { intent: intent.clone(), uploads, progress: Progress::Running, attempts: 0 };
+        let open = OpenIntent { intent: intent.clone(), uploads, progress: Progress::Running };
         experiment.intents.insert(part_id, open);
         self.out.put(Record::Intent(intent.clone()));
         self.out.later(Effect::Publish { intent });
         true
     }
 
-    /// Whether so many rows wait for their parts that no more should come. Parts that storage refuses do not count: they
-    /// must not hold up what works.
+    /// Whether [`Config::part_rows_waiting`](super::Config::part_rows_waiting) is reached. Parts that storage refuses do
+    /// not count: one experiment's failure must not stop the others.
     pub(super) fn is_behind_with_parts(&self) -> bool {
         let intents = self.experiments.values().flat_map(|experiment| experiment.intents.values());
         let made = |open: &&OpenIntent| open.progress == Progress::Running && open.uploads.is_empty();
@@ -101,10 +102,11 @@ impl Farm {
                 self.publish_trouble = None;
                 let open = experiment.intents.remove(&part_id).expect("just found");
                 let table = open.intent.table();
-                let totals = close(experiment.table(table), &open.intent, bytes);
-                self.out.put(Record::Totals(totals));
+                let rows = experiment.table(table);
+                rows.published(open.intent.rows, bytes);
+                self.out.put(rows.totals_record(&name, table));
                 self.out.delete(Key::Intent { part_id });
-                self.forget_rows(&name, table, open.intent.first_seq..=open.intent.last_seq, open.uploads);
+                self.delete_rows(&name, table, open.intent.first_seq..=open.intent.last_seq, open.uploads);
                 self.answer_flushes(&name);
                 self.finish(&name);
                 self.advance_leaving(&name, now);
@@ -115,7 +117,6 @@ impl Farm {
                 }
                 let experiment = self.experiments.get_mut(&name).expect("just found");
                 let open = experiment.intents.get_mut(&part_id).expect("just found");
-                open.attempts += 1;
                 let wait = if failure.retryable { RETRY_AFTER } else { RETRY_AFTER * 15 };
                 open.progress = Progress::RetryAt(now.mono + wait);
                 let intent = &open.intent;
@@ -125,9 +126,9 @@ impl Farm {
         }
     }
 
-    /// Deletes records of rows, and the uploads that hold the rows of some: only when the first is durable, as recovery
+    /// Deletes records of rows, and uploads. Uploads are deleted once the deletion of the records is durable: recovery
     /// needs them until then.
-    pub(super) fn forget_rows(
+    pub(super) fn delete_rows(
         &mut self,
         name: &str,
         table: Table,
@@ -142,7 +143,7 @@ impl Farm {
         }
     }
 
-    /// Ends an experiment when nothing is left to run and all of it is visible.
+    /// Ends an experiment when every task is done or failed for good and all rows are visible.
     pub(super) fn finish(&mut self, name: &str) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         let ended = matches!(experiment.record.state(), ExperimentState::Finished | ExperimentState::Failed);
@@ -150,9 +151,7 @@ impl Farm {
             return;
         }
         let end = if experiment.failed.is_empty() { ExperimentState::Finished } else { ExperimentState::Failed };
-        experiment.record.set_state(end);
-        let record = experiment.record.clone();
-        self.out.put(Record::Experiment(record));
+        self.set_state(name, end);
     }
 
     pub(super) fn flush(&mut self, client: ClientId, name: &str, now: Now) {
@@ -160,8 +159,8 @@ impl Farm {
             return self.out.reply(client, Reply::NotFound(format!("there is no experiment {name}")));
         };
         if let Some(leaving) = &experiment.leaving {
-            let words = leaving.words();
-            return self.out.reply(client, Reply::Refused(format!("{name} cannot be flushed: {words}")));
+            let removal = leaving.describe();
+            return self.out.reply(client, Reply::Refused(format!("{name} cannot be flushed: {removal}")));
         }
         let tasks = experiment.table(Table::Tasks);
         let wait = FlushWait { client, rows_before: tasks.rows_in_parts, parts_before: tasks.parts };
@@ -170,7 +169,7 @@ impl Farm {
         self.answer_flushes(name);
     }
 
-    /// Rows that come in while a flush waits are flushed too, so the wait is for all parts to be visible at once.
+    /// Answers flushes when no part is being made. Rows that are handed in meanwhile are flushed, too.
     fn answer_flushes(&mut self, name: &str) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         if !experiment.intents.is_empty() {
@@ -183,19 +182,5 @@ impl Farm {
             let reply = v1::FlushReply { rows: rows - wait.rows_before, parts: parts - wait.parts_before };
             self.out.reply(wait.client, Reply::Flushed(reply));
         }
-    }
-}
-
-fn close(rows: &mut super::tables::TableRows, intent: &Intent, bytes: u64) -> Totals {
-    rows.publishing_rows = rows.publishing_rows.saturating_sub(intent.rows);
-    rows.parts += 1;
-    rows.rows_in_parts += intent.rows;
-    rows.bytes_in_parts += bytes;
-    Totals {
-        experiment: intent.experiment.clone(),
-        table: intent.table,
-        parts: rows.parts,
-        rows: rows.rows_in_parts,
-        bytes: rows.bytes_in_parts,
     }
 }

@@ -1,10 +1,9 @@
-//! The farm from its durable state.
+//! Recovery: the farm of a durable state.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 use powersweep_experiments::Sweep;
 use powersweep_proto::v1::ExperimentState;
-use uuid::Uuid;
 
 use super::experiment::{Earlier, Experiment, sweep_of};
 use super::index_set::IndexSet;
@@ -17,32 +16,18 @@ use super::{Config, Effect, Farm, Now, PartIds, pins};
 use crate::records::{CoveredRecord, FailureRecord, Intent, Key, LeaseRecord, Loaded, RowsHeader, Table};
 
 impl Farm {
-    /// The farm of a loaded state. Its first batch holds the new epoch: nothing comes out before that is durable.
+    /// The farm of a loaded state. Its first batch has the new epoch, and no effect comes out before that is durable.
     /// `seed`: any number that no other owner of this state had; part ids follow from it.
     pub fn recover(config: Config, loaded: Loaded, seed: u64, now: Now) -> Farm {
         let epoch = loaded.epoch + 1;
         let mut farm = Farm {
             config,
             epoch,
-            next_lease: 0,
-            ids: PartIds { seed: super::mix(seed ^ super::mix(epoch)), counter: 0 },
-            experiments: BTreeMap::new(),
-            schedule: Vec::new(),
-            leases: BTreeMap::new(),
-            workers: BTreeMap::new(),
-            conns: BTreeMap::new(),
-            hungry: BTreeSet::new(),
-            idle: BTreeSet::new(),
-            stragglers: VecDeque::new(),
-            slots: 0,
+            ids: PartIds::new(seed, epoch),
             logs: loaded.logs.iter().map(|log| (*log.digest, log.bytes)).collect(),
             generation_floor: loaded.generation_floor,
-            discarded: BTreeSet::new(),
-            stalled: None,
-            publish_trouble: None,
-            stopping: false,
-            closing: false,
             out: Outgoing::new(epoch),
+            ..Farm::default()
         };
         farm.load(loaded, now);
         farm.publish_everything(now);
@@ -60,7 +45,7 @@ impl Farm {
             let logs: Vec<_> = record.digests.values().map(|digest| **digest).collect();
             let mut experiment = Experiment::new(record, sweep);
             experiment.missing = self.missing(&logs);
-            experiment.left = self.config.only.as_ref().is_some_and(|only| only != experiment.name());
+            experiment.unclaimed = self.config.only.as_ref().is_some_and(|only| only != experiment.name());
             self.schedule.push(experiment.record.name.clone());
             self.experiments.insert(experiment.record.name.clone(), experiment);
         }
@@ -112,7 +97,7 @@ impl Farm {
         }
     }
 
-    /// Rows of an open intent are on their way already.
+    /// Rows of an open intent are being published and do not count as unpublished.
     fn load_rows(&mut self, rows: &[RowsHeader]) {
         for header in rows {
             let Some(experiment) = self.experiments.get_mut(&header.experiment) else { continue };
@@ -129,7 +114,7 @@ impl Farm {
         }
     }
 
-    /// A state of an earlier version does not count what tables cover: all tasks, as far as one knows.
+    /// Without a record, as in a state of an earlier version, a table is taken to cover all tasks with rows.
     fn load_covered(&mut self, covered: Vec<CoveredRecord>) {
         for experiment in self.experiments.values_mut() {
             let rows = experiment.done.len() + experiment.extra();
@@ -147,12 +132,12 @@ impl Farm {
     fn load_intent(&mut self, intent: Intent) {
         let Some(experiment) = self.experiments.get_mut(&intent.experiment) else { return };
         experiment.table(intent.table()).publishing_rows += intent.rows;
-        let open = OpenIntent { intent: intent.clone(), uploads: Vec::new(), progress: Progress::Running, attempts: 0 };
+        let open = OpenIntent { intent: intent.clone(), uploads: Vec::new(), progress: Progress::Running };
         experiment.intents.insert(*intent.part_id, open);
         self.out.later(Effect::Publish { intent });
     }
 
-    /// Leases of an earlier owner go on: their workers may be computing. They get a fresh expiry.
+    /// Leases of an earlier owner continue with a new expiry: their workers may be computing.
     fn load_lease(&mut self, record: LeaseRecord, now: Now) {
         let id = record.id;
         let open = self.open_tasks(&record);
@@ -187,10 +172,10 @@ impl Farm {
         self.leases.insert(id, lease);
     }
 
-    /// Tasks of a lease that still need a row, in the present generation.
+    /// Tasks of a lease that still need a row, by their indices of the present generation.
     fn open_tasks(&self, record: &LeaseRecord) -> IndexSet {
         let Some(experiment) = self.experiments.get(&record.experiment) else { return IndexSet::new() };
-        // What ran when it was paused is finished.
+        // Tasks that ran when their experiment was paused are finished.
         let active = matches!(
             experiment.record.state(),
             ExperimentState::Running | ExperimentState::Waiting | ExperimentState::Paused
@@ -207,22 +192,17 @@ impl Farm {
             .filter(|&index| !experiment.done.contains(index) && !experiment.failed.contains(index))
             .collect()
     }
-
-    /// The workers that hold leases but have not come back yet.
-    pub fn absent_workers(&self) -> Vec<Uuid> {
-        self.workers.iter().filter(|(_, worker)| worker.conn.is_none()).map(|(id, _)| *id).collect()
-    }
 }
 
-/// A stored experiment goes on only under the versions that it is pinned to.
+/// Refuses a sweep that this build would run with other versions than those that its experiment is pinned to.
 fn pinned(pins: &BTreeMap<String, u32>, sweep: Sweep) -> Result<Sweep, String> {
-    let changed = pins::changed(pins, &pins::parts_of(&sweep));
+    let changed = pins::changed(pins, &pins::component_versions(&sweep));
     if changed.is_empty() {
         return Ok(sweep);
     }
     Err(format!(
-        "this build would give other rows: {}. Go on with the earlier version of powersweep, or submit under a new name \
-         or with --restart",
+        "this build would give other rows: {}. Use the earlier version of powersweep, or submit under a new name or with \
+         --restart",
         changed.join("; ")
     ))
 }

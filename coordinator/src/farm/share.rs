@@ -1,30 +1,31 @@
-//! Who is served next when several experiments want slots: the higher priority, and among equals the one that holds
-//! and spent the least slot time lately.
+//! Fair sharing: which experiment is served next. The one with the higher priority; of equal ones, the one with the
+//! least slot time held and recently spent.
 
 use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::experiment::Experiment;
+use super::worker::Worker;
 use super::{Farm, Now};
 
-/// Slot time spent so long ago counts half. Short, so that a newcomer does not keep all slots until it has caught up.
+/// Half-life of spent slot time. Short, so that a new experiment does not keep all slots until it has caught up.
 const HALF_LIFE: Duration = Duration::from_secs(10);
 
-/// A task costs at least so much, so that what is held counts (s).
+/// Least cost of a task (s), so that leased tasks count.
 const COST_MIN_S: f64 = 1e-6;
 
 /// Slot time of an experiment.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Share {
-    /// Spent up to `at`, older time counting less (s).
+    /// Slot time spent up to `at`, decayed (s).
     spent_s: f64,
     at: Duration,
-    /// When its tasks were first handed out with none of them finished yet.
+    /// Time of the first grant.
     waiting_since: Option<Duration>,
 }
 
 impl Share {
-    /// Slot time was spent.
+    /// Adds spent slot time (s).
     pub(super) fn add(&mut self, now: Duration, seconds: f64) {
         self.spent_s = self.spent_s(now) + if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
         self.at = now;
@@ -41,16 +42,16 @@ impl Share {
     }
 }
 
-/// Slot time that an experiment holds and spent lately (s).
+/// Slot time that an experiment holds and recently spent (s).
 fn usage_s(experiment: &Experiment, now: Duration) -> f64 {
     let waited = experiment.share.waiting_since.map_or(0.0, |since| now.saturating_sub(since).as_secs_f64());
-    // Before any task has ended, each takes at least as long as the first ones have been out.
+    // Before any task has ended, each takes at least as long as the time since the first grant.
     let cost_s = experiment.cost.mean_s().unwrap_or(waited).max(COST_MIN_S);
     experiment.share.spent_s(now) + experiment.leased.len() as f64 * cost_s
 }
 
 impl Farm {
-    /// Names of the experiments that have tasks to hand out or out, in the order in which they are served now.
+    /// Names of the experiments with pending or leased tasks, in the order in which they are served now.
     pub(super) fn serving_order(&self, now: Now) -> Vec<String> {
         let wants = |experiment: &&Experiment| experiment.can_run() && !experiment.is_complete();
         let mut wanting: Vec<&Experiment> =
@@ -58,15 +59,15 @@ impl Farm {
         if wanting.len() > 1 {
             let keyed = wanting.iter().map(|e| (Reverse(e.record.priority), usage_s(e, now.mono)));
             let mut order: Vec<((Reverse<i32>, f64), &Experiment)> = keyed.zip(wanting.iter().copied()).collect();
-            // Stable: who was submitted first comes first among equals.
+            // A stable sort: of equal ones, the first submitted comes first.
             order.sort_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             wanting = order.into_iter().map(|(_, experiment)| experiment).collect();
         }
         wanting.into_iter().map(|experiment| experiment.name().to_owned()).collect()
     }
 
-    /// Open tasks of a worker in units of an experiment's tasks: those of others count by what they cost.
-    pub(super) fn outstanding_in(&self, worker: &super::worker::Worker, experiment: &Experiment) -> u64 {
+    /// Open tasks of a worker in units of an experiment's tasks: those of others are weighted by their cost.
+    pub(super) fn outstanding_in(&self, worker: &Worker, experiment: &Experiment) -> u64 {
         if self.experiments.len() < 2 {
             return worker.outstanding;
         }
@@ -80,7 +81,7 @@ impl Farm {
             };
             tasks += lease.open.len() as f64 * factor;
         }
-        // A worker with less than one of these tasks left is as good as idle only if it holds nothing.
+        // A worker that holds any task has at least one.
         (tasks.round() as u64).max(u64::from(worker.outstanding > 0))
     }
 }
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_spent_long_ago_counts_less() {
+    fn spent_time_decays_by_half_in_a_half_life() {
         let mut share = Share::default();
         share.add(Duration::from_secs(1), 8.0);
         assert_eq!(share.spent_s(Duration::from_secs(1)), 8.0);

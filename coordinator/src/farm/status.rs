@@ -1,9 +1,10 @@
-//! What a farm says about itself.
+//! Status of a farm: experiments, workers, failures.
 
 use powersweep_experiments::settings::reproduce;
 use powersweep_proto::v1::{self, ExperimentState};
 
 use super::experiment::Experiment;
+use super::worker::Worker;
 use super::{Farm, Now};
 use crate::records::{FailureRecord, Table};
 
@@ -29,9 +30,8 @@ impl Farm {
 
     fn experiment_status(&self, experiment: &Experiment, failures: usize, now: Now) -> v1::ExperimentStatus {
         let tasks = experiment.tasks();
-        // What a crash cannot take back.
+        // Only durable rows count.
         let done = experiment.durable.0.min(experiment.done.len());
-        let left = experiment.open_tasks();
         let rate = experiment.rate.per_s(now.mono, done);
         let rows = experiment.tables.get(&Table::Tasks);
         let (state, reason) = self.state_of(experiment);
@@ -46,7 +46,7 @@ impl Farm {
             rows_in_parts: rows.map_or(0, |rows| rows.rows_in_parts),
             rows_unpublished: rows.map_or(0, |rows| rows.unpublished_rows + rows.publishing_rows),
             tasks_per_s: rate,
-            eta_s: self.eta_s(experiment, left, rate),
+            eta_s: self.eta_s(experiment, rate),
             spent: Some(experiment.spent),
             failures: experiment.failures.values().take(failures).map(|f| failure_status(experiment, f)).collect(),
             extra: experiment.extra(),
@@ -56,43 +56,47 @@ impl Farm {
         }
     }
 
-    /// From the measured rate; before there is one, from the cost per task and the slots.
-    fn eta_s(&self, experiment: &Experiment, left: u64, rate: f64) -> Option<f64> {
+    /// Remaining time (s), from the measured rate; before a rate is known, from the cost of a task and the slots.
+    fn eta_s(&self, experiment: &Experiment, rate: f64) -> Option<f64> {
+        let open = experiment.open_tasks() as f64;
         let stopped = matches!(experiment.record.state(), ExperimentState::Paused | ExperimentState::Cancelled);
-        if left == 0 || stopped || experiment.leaving.is_some() {
+        if open == 0.0 || stopped || experiment.leaving.is_some() {
             return None;
         }
         if rate > 0.0 {
-            return Some(left as f64 / rate);
+            return Some(open / rate);
         }
         let cost_s = experiment.cost.mean_s()?;
-        (self.slots > 0).then(|| left as f64 * cost_s / self.slots as f64)
+        (self.slots > 0).then(|| open * cost_s / self.slots as f64)
     }
 
     pub(super) fn state_of(&self, experiment: &Experiment) -> (ExperimentState, String) {
         let running = ExperimentState::Running;
         let waiting = ExperimentState::Waiting;
         if let Some(leaving) = &experiment.leaving {
-            return (ExperimentState::Leaving, leaving.words());
+            return (ExperimentState::Leaving, leaving.describe());
         }
         match experiment.record.state() {
             state @ (ExperimentState::Finished | ExperimentState::Failed) if experiment.durable.1 != state => {
                 (running, "its end is being stored".to_owned())
             }
             ExperimentState::Paused if !experiment.leased.is_empty() => {
-                (ExperimentState::Paused, "tasks that ran when it was paused are being finished".to_owned())
+                (ExperimentState::Paused, "tasks that were running are being finished".to_owned())
             }
             ExperimentState::Running | ExperimentState::Waiting => {
                 if let Some(reason) = &experiment.broken {
                     return (waiting, reason.clone());
                 }
-                if experiment.left {
-                    let reason = "an earlier command left it: it goes on when it is run or submitted again";
+                if experiment.unclaimed {
+                    let reason =
+                        "an earlier command left it unfinished: it continues when it is run or submitted again";
                     return (waiting, reason.to_owned());
                 }
                 if !experiment.missing.is_empty() {
-                    let names: Vec<&str> = experiment.missing_names().collect();
-                    return (waiting, format!("its logs are not uploaded: {}", names.join(", ")));
+                    let logs = experiment.record.digests.iter();
+                    let missing = logs.filter(|(_, digest)| experiment.missing.contains(&***digest));
+                    let names: Vec<&str> = missing.map(|(log, _)| log.as_str()).collect();
+                    return (waiting, format!("logs are not uploaded: {}", names.join(", ")));
                 }
                 if experiment.is_complete() {
                     return (running, self.publish_trouble.clone().unwrap_or_else(|| "writing parts".to_owned()));
@@ -102,7 +106,7 @@ impl Farm {
                 }
                 match self.why_no_worker_fits(experiment) {
                     Some(reason) => (waiting, reason),
-                    None if self.is_behind_with_parts() => (running, "waits for its parts to be written".to_owned()),
+                    None if self.is_behind_with_parts() => (running, "waits until parts are written".to_owned()),
                     None => (running, self.stalled.clone().unwrap_or_default()),
                 }
             }
@@ -110,7 +114,7 @@ impl Farm {
         }
     }
 
-    /// Set if every connected worker has another build than the experiment needs.
+    /// Why the last of the connected workers cannot run the experiment, if none of them can.
     fn why_no_worker_fits(&self, experiment: &Experiment) -> Option<String> {
         let mut reason = None;
         for worker in self.workers.values().filter(|worker| worker.conn.is_some()) {
@@ -122,18 +126,17 @@ impl Farm {
         reason
     }
 
-    /// Tasks in slots: of each worker's open tasks as many as it has slots.
+    /// Tasks in slots: the open tasks of each connected worker, at most one for each of its slots.
     fn running(&self, experiment: &Experiment) -> u64 {
-        let mut running = 0;
         if experiment.leased.is_empty() {
-            return running;
+            return 0;
         }
-        for worker in self.workers.values().filter(|worker| worker.conn.is_some()) {
+        let in_slots = |worker: &Worker| {
             let leases = worker.leases.iter().filter_map(|id| self.leases.get(id));
             let open: u64 = leases.filter(|l| l.experiment == experiment.name()).map(|l| l.open.len()).sum();
-            running += open.min(u64::from(worker.slots));
-        }
-        running
+            open.min(u64::from(worker.slots))
+        };
+        self.workers.values().filter(|worker| worker.conn.is_some()).map(in_slots).sum()
     }
 }
 
@@ -153,7 +156,7 @@ fn failure_status(experiment: &Experiment, failure: &FailureRecord) -> v1::Failu
     }
 }
 
-fn worker_status(id: &uuid::Uuid, worker: &super::worker::Worker, now: Now) -> v1::WorkerStatus {
+fn worker_status(id: &uuid::Uuid, worker: &Worker, now: Now) -> v1::WorkerStatus {
     v1::WorkerStatus {
         name: worker.name.clone(),
         worker_id: id.as_bytes().to_vec().into(),

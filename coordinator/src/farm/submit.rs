@@ -1,4 +1,4 @@
-//! Submitting: new experiments, the same one again, edited manifests, changed pins.
+//! Submits: new experiments, unchanged manifests, edited manifests, changed pins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,43 +9,26 @@ use super::experiment::{Earlier, Experiment};
 use super::index_set::{IndexSet, chunk_of};
 use super::leaving::{aside_name, is_aside};
 use super::pending::Pending;
-use super::{ClientId, Farm, Now, Reply, pins};
-use crate::records::{
-    CoveredRecord, DoneChunk, EarlierRecord, ExperimentRecord, FailureRecord, Key, Record, Stored, Table,
-};
+use super::{ClientId, Farm, Now, Reply, Submission, pins};
+use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRecord, Record, Stored, Table};
 
 /// Most indices of a sweep: chunk numbers have 32 bits.
 const INDICES_MAX: u64 = 1 << 48;
 
-/// A checked manifest with the digests of its logs.
-#[derive(Debug, Clone)]
-pub struct Submission {
-    /// The sweep.
-    pub sweep: Sweep,
-    /// Log name to digest, for every log of the manifest.
-    pub digests: BTreeMap<String, Digest>,
-    /// Only say what would happen.
-    pub dry_run: bool,
-    /// Set an experiment with other pins aside and start anew.
-    pub restart: bool,
-    /// Higher is served first; `None`: 0 for a new experiment, unchanged for another.
-    pub priority: Option<i32>,
-}
-
-/// Where an experiment's tasks stand in a new index space.
+/// Done and failed tasks of an experiment, by the indices of a new manifest.
 #[derive(Default)]
 struct Moved {
     done: IndexSet,
     failures: Vec<FailureRecord>,
-    /// Per earlier generation (the present one included): rows whose tasks are not in the new manifest.
+    /// For each earlier generation and the present one: tasks with rows that are not in the new manifest.
     extra: BTreeMap<u64, IndexSet>,
 }
 
 impl Farm {
     pub(super) fn submit(&mut self, client: ClientId, submission: Submission, now: Now) {
         if let Some(reason) = self.stalled.as_ref().filter(|_| !submission.dry_run) {
-            // It could wait for hours, and its caller would not know what for.
-            let refusal = format!("the coordinator cannot store it now ({reason}); submit it again when storage works");
+            // Otherwise the client would wait for the storage, perhaps for hours, without a reason.
+            let refusal = format!("the submit cannot be stored now ({reason}); submit again when storage works");
             return self.out.reply_now(client, Reply::Refused(refusal));
         }
         let name = submission.sweep.manifest().name();
@@ -65,10 +48,10 @@ impl Farm {
         let sweep = &submission.sweep;
         let name = sweep.manifest().name().to_owned();
         if is_aside(&name) {
-            return Err(Reply::Invalid(format!("{name}: names with @ are those of experiments that were set aside")));
+            return Err(Reply::Invalid(format!("{name}: only an experiment that was set aside has a name with @")));
         }
         if sweep.index_count() >= INDICES_MAX {
-            return Err(Reply::Invalid(format!("{} indices: fewer than 2^48 are possible", sweep.index_count())));
+            return Err(Reply::Invalid(format!("the sweep has {} indices, not fewer than 2^48", sweep.index_count())));
         }
         submission.priority.map_or(Ok(()), super::control::check_priority)?;
         let missing = self.missing(submission.digests.values());
@@ -80,7 +63,7 @@ impl Farm {
             self.create(&name, submission, missing, now);
             return Ok(submitted(self.submitted(&name)));
         };
-        if let Some(refusal) = super::control::why_never(experiment) {
+        if let Some(refusal) = super::control::deletable_only(experiment) {
             return Err(Reply::Refused(refusal));
         }
         if submission.restart && submission.dry_run && !changed_pins(experiment, submission).is_empty() {
@@ -97,7 +80,7 @@ impl Farm {
         }
         if submission.dry_run {
             let generation = experiment.record.generation + u64::from(!same);
-            let moved = if same { moved_nowhere(experiment) } else { move_to(experiment, sweep) };
+            let moved = if same { unmoved(experiment) } else { move_to(experiment, sweep) };
             let lacking = lacking(experiment, tables_of(sweep));
             let reply = reply_of(&name, generation, sweep, &moved, &missing);
             return Ok(submitted(v1::SubmitReply { lacking, ..reply }));
@@ -108,15 +91,15 @@ impl Farm {
 
     /// The logs that have to be uploaded before tasks can run.
     pub(super) fn missing<'a>(&self, digests: impl IntoIterator<Item = &'a Digest>) -> BTreeSet<Digest> {
-        let lacks = |digest: &&Digest| !self.config.logs_at_hand.contains(*digest) && !self.logs.contains_key(*digest);
+        let lacks = |digest: &&Digest| !self.config.readable_logs.contains(*digest) && !self.logs.contains_key(*digest);
         digests.into_iter().filter(lacks).copied().collect()
     }
 
-    /// The manifest as it is: a cancelled experiment goes on, a paused one stays so.
+    /// A submit of an unchanged manifest: a cancelled experiment runs again, a paused one stays paused.
     fn submit_again(&mut self, name: &str, priority: Option<i32>, missing: BTreeSet<Digest>) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.missing = missing;
-        experiment.left = false;
+        experiment.unclaimed = false;
         let before = experiment.record.clone();
         experiment.record.priority = priority.unwrap_or(before.priority);
         if before.state() == ExperimentState::Cancelled {
@@ -133,23 +116,23 @@ impl Farm {
             generation: self.generation_floor + 1,
             manifest: submission.sweep.manifest().text().to_owned(),
             digests: fields(&submission.digests),
-            pins: pins::parts_of(&submission.sweep),
+            pins: pins::component_versions(&submission.sweep),
             tasks_schema: pins::tasks_schema(),
             tables: tables_of(&submission.sweep).into_iter().map(i32::from).collect(),
             created_us: now.wall_us,
             state: ExperimentState::Running.into(),
             priority: submission.priority.unwrap_or(0),
         };
-        self.out.put(Record::Experiment(record.clone()));
         let mut experiment = Experiment::new(record, Ok(submission.sweep.clone()));
         experiment.missing = missing;
         self.experiments.insert(name.to_owned(), experiment);
         self.schedule.push(name.to_owned());
-        self.note_covered(name);
+        self.put_experiment(name);
+        self.put_covered(name);
         self.finish(name);
     }
 
-    /// Takes in an edited manifest: rows stay with the tasks that they belong to, leases go on.
+    /// Replaces the manifest by an edited one: rows stay with their tasks, leases continue.
     fn edit(&mut self, name: &str, submission: &Submission, missing: BTreeSet<Digest>, now: Now) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         let old = experiment.record.clone();
@@ -158,15 +141,13 @@ impl Farm {
             self.out.delete(Key::DoneChunk { experiment: name.to_owned(), generation: old.generation, chunk });
         }
         for failure in experiment.failures.values() {
-            let key =
-                Key::Failure { experiment: name.to_owned(), generation: failure.generation, index: failure.index };
-            self.out.delete(key);
+            self.out.delete(failure.key());
         }
-        let record = ExperimentRecord {
+        experiment.record = ExperimentRecord {
             generation: old.generation + 1,
             manifest: submission.sweep.manifest().text().to_owned(),
             digests: old.digests.clone().into_iter().chain(fields(&submission.digests)).collect(),
-            pins: old.pins.iter().map(|(p, v)| (p.clone(), *v)).chain(pins::parts_of(&submission.sweep)).collect(),
+            pins: old.pins.clone().into_iter().chain(pins::component_versions(&submission.sweep)).collect(),
             tables: tables_of(&submission.sweep).into_iter().map(i32::from).collect(),
             state: if old.state() == ExperimentState::Paused { old.state } else { ExperimentState::Running.into() },
             priority: submission.priority.unwrap_or(old.priority),
@@ -174,9 +155,8 @@ impl Farm {
         };
         let old_sweep = experiment.sweep.replace(submission.sweep.clone());
         experiment.broken = None;
-        experiment.left = false;
+        experiment.unclaimed = false;
         experiment.missing = missing;
-        experiment.record = record.clone();
         if let Some(sweep) = old_sweep {
             experiment.earlier.insert(old.generation, Earlier { sweep, extra: IndexSet::new() });
             self.out.put(Record::Earlier(EarlierRecord {
@@ -186,9 +166,9 @@ impl Farm {
                 digests: old.digests,
             }));
         }
-        self.out.put(Record::Experiment(record));
+        self.put_experiment(name);
         self.store_moved(name, moved);
-        self.note_covered(name);
+        self.put_covered(name);
         self.move_leases(name, old.generation);
         self.publish_due(name, now);
     }
@@ -201,10 +181,7 @@ impl Farm {
             for (chunk, _) in before.chunks().filter(|(chunk, _)| earlier.extra.chunk(*chunk).is_none()) {
                 self.out.delete(Key::DoneChunk { experiment: name.to_owned(), generation, chunk });
             }
-            for (chunk, bitmap) in earlier.extra.chunks() {
-                let bitmap = Stored::of_bits(bitmap.clone());
-                self.out.put(Record::DoneChunk(DoneChunk { experiment: name.to_owned(), generation, chunk, bitmap }));
-            }
+            self.out.put_all(earlier.extra.records(name, generation).map(Record::DoneChunk));
         }
         experiment.done = moved.done;
         experiment.failed = IndexSet::new();
@@ -219,22 +196,22 @@ impl Farm {
             self.out.put(record);
         }
         for (chunk, _) in experiment.done.chunks() {
-            self.out.touch(name, chunk);
+            self.out.done_changed(name, chunk);
         }
     }
 
-    /// Says how far the tables asked for go back: from now on their tasks are counted.
-    fn note_covered(&mut self, name: &str) {
+    /// Stores the number of covered tasks of each optional table that the manifest asks for.
+    fn put_covered(&mut self, name: &str) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         let tables: Vec<Table> = experiment.record.tables().collect();
         for table in tables {
-            let tasks = experiment.table(table).covered;
-            let table = table.into();
-            self.out.put(Record::Covered(CoveredRecord { experiment: name.to_owned(), table, tasks }));
+            let record = experiment.table(table).covered_record(name, table);
+            self.out.put(record);
         }
     }
 
-    /// Brings the open tasks of leases into the new index space; those that left it, or are done there, are dropped.
+    /// Maps the open tasks of leases to the indices of the new manifest. Tasks that it does not have, or that are done
+    /// or failed there, leave their leases.
     fn move_leases(&mut self, name: &str, old_generation: u64) {
         let experiment = &self.experiments[name];
         let (Some(new), Some(old)) = (&experiment.sweep, experiment.earlier.get(&old_generation)) else {
@@ -260,7 +237,7 @@ impl Farm {
         }
     }
 
-    /// The reply about an experiment as it is now.
+    /// The reply about an experiment in its present state.
     fn submitted(&self, name: &str) -> v1::SubmitReply {
         let experiment = &self.experiments[name];
         let (done, failed) = (experiment.done.len(), experiment.failed.len());
@@ -280,9 +257,9 @@ impl Farm {
         }
     }
 
-    pub(super) fn log_stored(&mut self, digest: Digest, bytes: u64, name: String) {
+    pub(super) fn log_stored(&mut self, digest: Digest, bytes: u64) {
         if self.logs.insert(digest, bytes).is_none() {
-            self.out.put(Record::Log(crate::records::LogRecord { digest: digest.into(), bytes, name }));
+            self.out.put(Record::Log(LogRecord { digest: digest.into(), bytes, name: String::new() }));
         }
         for experiment in self.experiments.values_mut() {
             experiment.missing.remove(&digest);
@@ -304,17 +281,17 @@ pub(super) fn tables_of(sweep: &Sweep) -> Vec<Table> {
     sweep.manifest().tables().names().filter_map(Table::from_name).collect()
 }
 
-/// What a submission says otherwise than the experiment is pinned to.
+/// Differences between the versions, digests and schema of a submission and the pins of the experiment.
 fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String> {
     let record = &experiment.record;
-    let mut changed = pins::changed(&record.pins, &pins::parts_of(&submission.sweep));
+    let mut changed = pins::changed(&record.pins, &pins::component_versions(&submission.sweep));
     for (log, new) in &submission.digests {
         if record.digests.get(log).is_some_and(|old| **old != *new) {
             changed.push(format!("log {log} has other content than before"));
         }
     }
     if record.tasks_schema != pins::tasks_schema() {
-        changed.push("the columns of the tasks table are others in this build".to_owned());
+        changed.push("this build has other columns in the tasks table".to_owned());
     }
     changed
 }
@@ -326,15 +303,15 @@ fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Re
     }
     let name = experiment.name();
     Err(Reply::Refused(format!(
-        "{name} has rows that were made otherwise: {}. Give the experiment a new name; or submit with --restart: the old \
-         one becomes {}, and a new one starts",
+        "{name} has rows that this submit would not reproduce: {}. Give the experiment a new name, or submit with \
+         --restart: the old experiment is renamed {}, and a new one starts",
         changed.join("; "),
         aside_name(experiment)
     )))
 }
 
-/// Dry run of the manifest as it is.
-fn moved_nowhere(experiment: &Experiment) -> Moved {
+/// The tasks under the unchanged manifest, for a dry run.
+fn unmoved(experiment: &Experiment) -> Moved {
     Moved {
         done: experiment.done.clone(),
         failures: experiment.failures.values().cloned().collect(),
@@ -342,7 +319,7 @@ fn moved_nowhere(experiment: &Experiment) -> Moved {
     }
 }
 
-/// Looks every row, and every failure, up in a new sweep by value.
+/// Maps every row and every failure to a new sweep, by the values of its task.
 fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
     let mut moved = Moved::default();
     let generation = experiment.record.generation + 1;
@@ -353,7 +330,7 @@ fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
         let mut mapping = Mapping::new(sweep, new);
         for index in rows.iter() {
             match mapping.index(index) {
-                Some(there) => drop(moved.done.insert(there)),
+                Some(new_index) => drop(moved.done.insert(new_index)),
                 None => drop(extra.insert(index)),
             }
         }
@@ -368,7 +345,7 @@ fn move_to(experiment: &Experiment, new: &Sweep) -> Moved {
     moved
 }
 
-/// The optional tables that lack rows of tasks with a row in `tasks`.
+/// The optional tables without rows of some tasks that have a row in `tasks`.
 fn lacking(experiment: &Experiment, tables: impl IntoIterator<Item = Table>) -> Vec<v1::TableGap> {
     let gap = |table: Table| v1::TableGap { table: table.name().to_owned(), tasks: experiment.lacking(table) };
     tables.into_iter().map(gap).filter(|gap| gap.tasks > 0).collect()

@@ -1,4 +1,4 @@
-//! Rows that are not in a part yet, and parts on their way.
+//! Unpublished rows of a table, and parts being made.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{ClientId, Config};
-use crate::records::{Intent, RowsHeader, Table};
+use crate::records::{CoveredRecord, Intent, Record, RowsHeader, Table, Totals};
 
-/// Most uploads in one part: they are read one after the other.
+/// Most uploads in one part: uploads are read one after the other.
 const UPLOADS_MAX: usize = 4_096;
 
 /// One record of unpublished rows.
@@ -18,7 +18,7 @@ pub(super) struct Header {
     pub(super) rows: u64,
     pub(super) bytes: u64,
     pub(super) received_us: i64,
-    /// The upload that holds the rows, where the record does not.
+    /// The upload that has the rows, if they are not in the record.
     pub(super) upload: Option<Uuid>,
 }
 
@@ -29,7 +29,7 @@ impl From<&RowsHeader> for Header {
     }
 }
 
-/// How much a part may hold.
+/// Limits of a part.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartLimits {
     rows: u64,
@@ -43,7 +43,7 @@ impl PartLimits {
             Table::Tasks | Table::Failures => {
                 PartLimits { rows: config.part_rows, bytes: config.part_bytes, records: usize::MAX }
             }
-            // Their rows are many and small: the bytes count.
+            // Many small rows: only bytes are limited.
             Table::Jobs | Table::Series => {
                 PartLimits { rows: u64::MAX, bytes: config.part_bytes, records: UPLOADS_MAX }
             }
@@ -65,15 +65,15 @@ pub(super) struct Taken {
 pub(super) struct TableRows {
     /// Number of the next record of rows.
     pub(super) next_seq: u64,
-    /// In no part and no open intent, in order.
+    /// Records in no part and no open intent, in order.
     pub(super) unpublished: VecDeque<Header>,
-    /// Tasks handed in with what an optional table has of them.
+    /// Tasks that ran when the manifest asked for this optional table.
     pub(super) covered: u64,
     pub(super) unpublished_rows: u64,
     pub(super) unpublished_bytes: u64,
-    /// In an open intent.
+    /// Rows in open intents.
     pub(super) publishing_rows: u64,
-    /// Visible.
+    /// Visible parts.
     pub(super) parts: u64,
     pub(super) rows_in_parts: u64,
     pub(super) bytes_in_parts: u64,
@@ -87,7 +87,7 @@ impl TableRows {
         self.unpublished.push_back(header);
     }
 
-    /// More rows in the last record.
+    /// Counts rows that were added to the last record.
     pub(super) fn extend_last(&mut self, rows: u64, bytes: u64) {
         let Some(last) = self.unpublished.back_mut() else { return };
         last.rows += rows;
@@ -96,7 +96,7 @@ impl TableRows {
         self.unpublished_bytes += bytes;
     }
 
-    /// Takes the first records up to a part's worth, but one at least.
+    /// Takes the first records up to the limits of a part, but at least one.
     pub(super) fn take_part(&mut self, limits: PartLimits) -> Option<Taken> {
         let first_seq = self.unpublished.front()?.seq;
         let mut taken = Taken { first_seq, ..Taken::default() };
@@ -120,17 +120,35 @@ impl TableRows {
         Some(taken)
     }
 
+    /// A part of an intent with this number of rows is visible.
+    pub(super) fn published(&mut self, rows: u64, bytes: u64) {
+        self.publishing_rows = self.publishing_rows.saturating_sub(rows);
+        self.parts += 1;
+        self.rows_in_parts += rows;
+        self.bytes_in_parts += bytes;
+    }
+
+    pub(super) fn totals_record(&self, experiment: &str, table: Table) -> Record {
+        let TableRows { parts, rows_in_parts: rows, bytes_in_parts: bytes, .. } = *self;
+        Record::Totals(Totals { experiment: experiment.to_owned(), table: table.into(), parts, rows, bytes })
+    }
+
+    pub(super) fn covered_record(&self, experiment: &str, table: Table) -> Record {
+        let (experiment, table) = (experiment.to_owned(), table.into());
+        Record::Covered(CoveredRecord { experiment, table, tasks: self.covered })
+    }
+
     /// Whether an upload is accepted and in no intent yet.
     pub(super) fn holds_upload(&self, part_id: Uuid) -> bool {
         self.unpublished.iter().any(|header| header.upload == Some(part_id))
     }
 
-    /// When the oldest rows that are in no part and no intent came (microseconds since 1970 UTC); `None` if all are.
+    /// When the oldest unpublished rows were received (microseconds since 1970 UTC); `None` if there are none.
     pub(super) fn oldest_us(&self) -> Option<i64> {
         self.unpublished.front().map(|header| header.received_us)
     }
 
-    /// Whether there is enough for a part, whatever its age.
+    /// Whether the unpublished rows reach a limit of a part.
     pub(super) fn is_full(&self, limits: PartLimits) -> bool {
         self.unpublished_rows >= limits.rows
             || self.unpublished_bytes >= limits.bytes
@@ -142,26 +160,25 @@ impl TableRows {
     }
 }
 
-/// How far a durable publish intent is.
+/// Progress of the driver's work for a durable record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// The driver works on it.
     Running,
-    /// It failed; again at this instant.
+    /// The work failed and is tried again at this instant.
     RetryAt(Duration),
 }
 
-/// A part on its way.
+/// A part being made.
 #[derive(Debug)]
 pub(super) struct OpenIntent {
     pub(super) intent: Intent,
-    /// The uploads that go into it, to be deleted when it is closed.
+    /// Uploads with its rows, deleted when the intent is closed.
     pub(super) uploads: Vec<Uuid>,
     pub(super) progress: Progress,
-    pub(super) attempts: u32,
 }
 
-/// A client that waits until everything of the present is in parts.
+/// A client that waits until all rows are published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FlushWait {
     pub(super) client: ClientId,

@@ -13,34 +13,34 @@ use super::index_set::IndexSet;
 use super::lease::{Lease, Return};
 use super::{ConnId, Farm, Now};
 
-/// Longest worker name; it is a column of every row.
+/// Longest worker name: the name is in every row.
 const NAME_BYTES_MAX: usize = 200;
 
 /// Most slots of one worker.
 const SLOTS_MAX: u32 = 4096;
 
 /// One worker process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Worker {
     pub(super) name: String,
     pub(super) slots: u32,
     pub(super) versions: v1::Versions,
     pub(super) address: String,
-    /// `None` while it is away.
+    /// `None` while it is not connected.
     pub(super) conn: Option<ConnId>,
-    /// Last message.
+    /// Time of its last message, or of the end of its connection.
     pub(super) seen: Duration,
-    /// Its connection broke; only meaningful while it is away.
+    /// Its connection broke; only meaningful while it is not connected.
     pub(super) abrupt: bool,
     pub(super) leases: BTreeSet<LeaseId>,
     /// Open tasks in its leases.
     pub(super) outstanding: u64,
     /// Experiments and generations announced on this connection.
     pub(super) announced: BTreeSet<(String, u64)>,
-    /// Why it gets no tasks of an experiment, with the generation that this was found for.
+    /// For each experiment, the generation that was compared with the worker's build, and why the build does not fit.
     pub(super) fits: BTreeMap<String, (u64, Option<String>)>,
     pub(super) draining: bool,
-    /// When it must have stopped (a batch system's limit), where it said so.
+    /// The end of its time limit (of a batch system), if it named one.
     pub(super) ends_at: Option<Duration>,
     pub(super) busy_slots: u32,
     pub(super) spent: v1::TimeSpent,
@@ -49,30 +49,12 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// A worker of which only its leases are known (after a restart).
+    /// A worker that is not connected.
     pub(super) fn absent(name: String, now: Duration) -> Worker {
-        Worker {
-            name,
-            slots: 1,
-            versions: v1::Versions::default(),
-            address: String::new(),
-            conn: None,
-            seen: now,
-            abrupt: false,
-            leases: BTreeSet::new(),
-            outstanding: 0,
-            announced: BTreeSet::new(),
-            fits: BTreeMap::new(),
-            draining: false,
-            ends_at: None,
-            busy_slots: 0,
-            spent: v1::TimeSpent::default(),
-            tasks_done: 0,
-            last_report: now,
-        }
+        Worker { name, slots: 1, seen: now, last_report: now, ..Worker::default() }
     }
 
-    /// Slot seconds since it last finished something or failed, where so many tasks may have run at once.
+    /// Slot time (s) since its last hand-in or failure, with at most `at_once` tasks running at a time.
     pub(super) fn slot_seconds(&mut self, at_once: u64, now: Now) -> f64 {
         let since = now.mono.saturating_sub(std::mem::replace(&mut self.last_report, now.mono));
         since.as_secs_f64() * u64::from(self.slots).min(at_once.max(1)) as f64
@@ -80,17 +62,6 @@ impl Worker {
 }
 
 impl Farm {
-    pub(super) fn seen(&mut self, id: Uuid, now: Now) {
-        if let Some(worker) = self.workers.get_mut(&id) {
-            worker.seen = now.mono;
-        }
-    }
-
-    fn paused(&self) -> impl Iterator<Item = &str> {
-        let paused = self.experiments.values().filter(|e| e.record.state() == ExperimentState::Paused);
-        paused.map(super::experiment::Experiment::name)
-    }
-
     pub(super) fn worker_name(&self, id: Uuid) -> String {
         self.workers.get(&id).map(|worker| worker.name.clone()).unwrap_or_default()
     }
@@ -115,8 +86,8 @@ impl Farm {
         worker.announced.clear();
         worker.fits.clear();
         worker.draining = false;
-        let left = hello.seconds_left.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
-        worker.ends_at = left.and_then(|left| now.mono.checked_add(left));
+        let time_left = hello.seconds_left.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
+        worker.ends_at = time_left.and_then(|time_left| now.mono.checked_add(time_left));
         self.slots += u64::from(hello.slots);
         self.conns.insert(conn, id);
         let adopted = self.adopt(id, hello, now);
@@ -129,54 +100,48 @@ impl Farm {
                 adopted,
             }),
         );
-        let paused: BTreeSet<String> = self.paused().map(str::to_owned).collect();
+        let paused = self.experiments.values().filter(|e| e.record.state() == ExperimentState::Paused);
+        let paused: BTreeSet<String> = paused.map(|e| e.name().to_owned()).collect();
         if !paused.is_empty() {
-            // It may have missed what it was asked before.
+            // It may have missed the requests that were sent before.
             self.ask_for_queued(|name| paused.contains(name), Some(id));
         }
         if self.stopping {
-            let drain = v1::Drain { reason: "the coordinator ends".to_owned() };
-            self.out.greet(conn, v1::farm_message::Body::Drain(drain));
+            self.drain(conn);
         }
         self.hungry.insert(id);
     }
 
+    /// The worker's id, or why it is refused, and whether the refusal is final.
     fn check_hello(&self, conn: ConnId, hello: &v1::Hello) -> Result<Uuid, (String, bool)> {
         if self.conns.contains_key(&conn) {
             return Err(("a second Hello on one connection".to_owned(), false));
         }
         let id = Uuid::from_slice(&hello.worker_id).map_err(|_| ("worker_id is not a UUID".to_owned(), true))?;
         let versions = hello.versions.clone().unwrap_or_default();
-        if versions.protocol != PROTOCOL {
-            return Err((
-                format!(
-                    "the worker speaks protocol {}, the coordinator {PROTOCOL}: use the same version of powersweep",
-                    versions.protocol
-                ),
-                true,
-            ));
-        }
-        let schema = super::pins::tasks_schema();
-        if versions.tasks_schema != schema {
-            return Err((
-                format!(
-                    "the worker's build ({}) has another tasks schema than the coordinator's ({}): use the same version",
-                    versions.build, self.config.build
-                ),
-                true,
-            ));
-        }
-        if hello.slots == 0 || hello.slots > SLOTS_MAX {
-            return Err((format!("{} slots: from 1 to {SLOTS_MAX} are possible", hello.slots), true));
-        }
-        if hello.worker.is_empty() || hello.worker.len() > NAME_BYTES_MAX {
-            return Err((format!("the worker's name must have 1 to {NAME_BYTES_MAX} bytes"), true));
-        }
-        Ok(id)
+        let (protocol, build) = (versions.protocol, &self.config.build);
+        let reason = if protocol != PROTOCOL {
+            format!(
+                "the worker uses protocol {protocol}, the coordinator {PROTOCOL}: use the same version of powersweep"
+            )
+        } else if versions.tasks_schema != super::pins::tasks_schema() {
+            let other = versions.build;
+            format!(
+                "the worker's build ({other}) has another tasks schema than the coordinator's ({build}): use the same version"
+            )
+        } else if hello.slots == 0 || hello.slots > SLOTS_MAX {
+            format!("the worker has {} slots, not from 1 to {SLOTS_MAX}", hello.slots)
+        } else if hello.worker.is_empty() || hello.worker.len() > NAME_BYTES_MAX {
+            format!("the worker's name must have 1 to {NAME_BYTES_MAX} bytes")
+        } else {
+            return Ok(id);
+        };
+        Err((reason, true))
     }
 
-    /// Settles the leases of a worker that (re)connects: what both sides know stays, what only this side knows was never
-    /// received or is given up and is put up again, what only the worker knows is revoked.
+    /// Reconciles the leases of a worker that connects. Leases and tasks that both sides know continue. Those that only
+    /// the coordinator knows never reached the worker or were dropped by it: their tasks become pending. Those that only
+    /// the worker knows are taken up where possible; the worker drops the others.
     fn adopt(&mut self, id: Uuid, hello: &v1::Hello, now: Now) -> Vec<LeaseId> {
         let mut adopted = Vec::new();
         let mut held = BTreeMap::new();
@@ -214,8 +179,8 @@ impl Farm {
         adopted
     }
 
-    /// Takes up a lease that is over here, as far as its tasks still wait: their rows may come right behind this hello,
-    /// and need not be computed again.
+    /// Takes up an expired lease, as far as its tasks are pending: their rows may follow this hello, so that the tasks
+    /// need not run again.
     fn take_up(&mut self, id: Uuid, lease_id: LeaseId, state: &v1::LeaseState, now: Now) -> bool {
         if self.stopping || !self.was_granted(lease_id) || !self.fits(id, &state.experiment) {
             return false;
@@ -242,7 +207,7 @@ impl Farm {
             return false;
         }
         for index in open.iter() {
-            experiment.pending.forget(index);
+            experiment.pending.remove(index);
             experiment.leased.insert(index);
         }
         let lease = Lease {
@@ -289,7 +254,7 @@ impl Farm {
             .filter_map(|index| experiment.present_index(lease.generation, index).ok().flatten())
             .collect();
         if let Some(worker) = self.workers.get_mut(&id).filter(|_| !back.asked) {
-            // It drains, or cannot run these: it says Hello again if it wants more.
+            // It drains, or cannot run these tasks. It sends a new Hello if it wants others.
             worker.draining = true;
         }
         self.give_back(lease_id, &indices, Return::Blameless, now);
@@ -305,8 +270,8 @@ impl Farm {
         let Some(&id) = self.conns.get(&conn) else { return };
         self.unlink(conn);
         let worker = self.workers.get_mut(&id).expect("a connection's worker is known");
-        // The kernel ends the connections of a process that dies (after its core dump, if it writes one). One that had
-        // said nothing for long before was behind a network that was lost, and no task of its is to blame.
+        // The kernel ends the connections of a process that dies (after its core dump, if it writes one). If the worker
+        // was silent for long before, the network was lost, and no task is to blame.
         worker.abrupt = abrupt && now.mono.saturating_sub(worker.seen) <= self.config.silence / 2;
         worker.seen = now.mono;
         if worker.leases.is_empty() {
@@ -348,7 +313,7 @@ impl Farm {
         }
     }
 
-    /// Puts all tasks of a worker up again and forgets it.
+    /// Makes all tasks of a worker pending and removes it.
     fn lose(&mut self, id: Uuid, abrupt: bool, now: Now) {
         let Some(worker) = self.workers.get(&id) else { return };
         let why = if abrupt { Return::Crash { suspects: worker.outstanding } } else { Return::Blameless };

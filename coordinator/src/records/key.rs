@@ -1,98 +1,27 @@
-//! The names of records.
+//! Keys of records.
 
 use super::{Record, Table};
 use powersweep_experiments::Digest;
 use powersweep_proto::v1::LeaseId;
 use uuid::Uuid;
 
-/// Names a record: at most one record of a key exists.
+/// The key of a record: at most one record of a key exists.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "variants and fields are those of `Record`")]
 pub enum Key {
-    /// [`Record::Epoch`].
     Epoch,
-    /// [`Record::Experiment`].
-    Experiment {
-        /// Name.
-        name: String,
-    },
-    /// [`Record::Earlier`].
-    Earlier {
-        /// Experiment.
-        experiment: String,
-        /// Generation.
-        generation: u64,
-    },
-    /// [`Record::DoneChunk`].
-    DoneChunk {
-        /// Experiment.
-        experiment: String,
-        /// Generation.
-        generation: u64,
-        /// Chunk.
-        chunk: u32,
-    },
-    /// [`Record::Rows`].
-    Rows {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-        /// Number.
-        seq: u64,
-    },
-    /// [`Record::Header`].
-    Header {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-        /// Number.
-        seq: u64,
-    },
-    /// [`Record::Intent`].
-    Intent {
-        /// Part.
-        part_id: Uuid,
-    },
-    /// [`Record::Totals`].
-    Totals {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-    },
-    /// [`Record::Failure`].
-    Failure {
-        /// Experiment.
-        experiment: String,
-        /// Generation.
-        generation: u64,
-        /// Task.
-        index: u64,
-    },
-    /// [`Record::Lease`].
-    Lease {
-        /// Id.
-        id: LeaseId,
-    },
-    /// [`Record::Log`].
-    Log {
-        /// Digest.
-        digest: Digest,
-    },
-    /// [`Record::Covered`].
-    Covered {
-        /// Experiment.
-        experiment: String,
-        /// Table.
-        table: Table,
-    },
-    /// [`Record::Leaving`].
-    Leaving {
-        /// Experiment.
-        experiment: String,
-    },
-    /// [`Record::GenerationFloor`].
+    Experiment { name: String },
+    Earlier { experiment: String, generation: u64 },
+    DoneChunk { experiment: String, generation: u64, chunk: u32 },
+    Rows { experiment: String, table: Table, seq: u64 },
+    Header { experiment: String, table: Table, seq: u64 },
+    Intent { part_id: Uuid },
+    Totals { experiment: String, table: Table },
+    Failure { experiment: String, generation: u64, index: u64 },
+    Lease { id: LeaseId },
+    Log { digest: Digest },
+    Covered { experiment: String, table: Table },
+    Leaving { experiment: String },
     GenerationFloor,
 }
 
@@ -110,9 +39,7 @@ impl Record {
             Record::Header(r) => Key::Header { experiment: r.experiment.clone(), table: r.table(), seq: r.seq },
             Record::Intent(r) => Key::Intent { part_id: *r.part_id },
             Record::Totals(r) => Key::Totals { experiment: r.experiment.clone(), table: r.table() },
-            Record::Failure(r) => {
-                Key::Failure { experiment: r.experiment.clone(), generation: r.generation, index: r.index }
-            }
+            Record::Failure(r) => r.key(),
             Record::Lease(r) => Key::Lease { id: r.id },
             Record::Log(r) => Key::Log { digest: *r.digest },
             Record::Covered(r) => Key::Covered { experiment: r.experiment.clone(), table: r.table() },

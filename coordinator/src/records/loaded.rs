@@ -1,40 +1,30 @@
-//! What a store reads back.
+//! The state as a store reads it back.
 
 use super::*;
 
-/// The whole state but the bytes of unpublished rows. Every list is in key order.
+/// The state without unpublished rows, of which it has the headers. Every list is in key order.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(missing_docs, reason = "the lists are named after the variants of `Record`")]
 pub struct Loaded {
     /// Epoch of the last owner; 0 if there was none.
     pub epoch: u64,
-    /// Experiments by name.
     pub experiments: Vec<ExperimentRecord>,
-    /// Replaced manifests.
     pub earlier: Vec<EarlierRecord>,
-    /// Done chunks.
     pub done: Vec<DoneChunk>,
-    /// Unpublished rows, without the rows.
     pub rows: Vec<RowsHeader>,
-    /// Publish intents that recovery must repeat.
     pub intents: Vec<Intent>,
-    /// What has been published.
     pub totals: Vec<Totals>,
-    /// Failure states.
     pub failures: Vec<FailureRecord>,
-    /// Leases.
     pub leases: Vec<LeaseRecord>,
-    /// Logs.
     pub logs: Vec<LogRecord>,
-    /// Tasks that optional tables cover.
     pub covered: Vec<CoveredRecord>,
-    /// Experiments that are being deleted or set aside.
     pub leaving: Vec<LeavingRecord>,
-    /// Greatest generation of any experiment that left; 0 if none did.
+    /// Greatest generation of any deleted or renamed experiment; 0 if there was none.
     pub generation_floor: u64,
 }
 
 impl Loaded {
-    /// Adds what was read in key order. Rows keep their header only.
+    /// Adds a record; records come in key order. Of rows only the header is kept.
     pub(crate) fn add(&mut self, record: Record) {
         match record {
             Record::Epoch(epoch) => self.epoch = epoch,

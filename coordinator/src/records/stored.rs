@@ -1,4 +1,4 @@
-//! Values of types that protobuf does not have: stored as bytes.
+//! Values of types that protobuf lacks: stored as bytes.
 
 use super::Fate;
 use powersweep_experiments::Digest;
@@ -15,10 +15,10 @@ pub trait AsBytes: Debug + Default + Send + Sync {
     /// The bytes.
     fn to_bytes(&self) -> Vec<u8>;
 
-    /// The value of such bytes.
+    /// The value of bytes; `None` if no value has these bytes.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 
-    /// How many bytes there are.
+    /// Number of the bytes.
     fn bytes_len(&self) -> usize {
         self.to_bytes().len()
     }
@@ -48,7 +48,7 @@ impl<T: AsBytes> Message for Stored<T> {
         }
         let mut found = Vec::new();
         bytes::merge(wire_type, &mut found, buf, context)?;
-        // Bytes of no value leave the default, which has other bytes: the record is then found to be damaged.
+        // Invalid bytes give the default, which has other bytes: the check of the stored record then finds the damage.
         self.0 = T::from_bytes(&found).unwrap_or_default();
         Ok(())
     }
@@ -114,7 +114,7 @@ impl AsBytes for RoaringBitmap {
 }
 
 impl Stored<RoaringBitmap> {
-    /// The bits with runs, which make a full chunk 20 bytes instead of 8 KiB.
+    /// The bits as runs, where that is smaller: a full chunk takes 20 bytes instead of 8 KiB.
     pub fn of_bits(mut bits: RoaringBitmap) -> Stored<RoaringBitmap> {
         bits.optimize();
         Stored(bits)

@@ -1,17 +1,17 @@
-//! The tables and their names.
+//! Tables and their names.
 
 use std::fmt;
 
-/// A table of the dataset, by its folder name. The numbers are in stored keys and values, and are never used again.
+/// A table of the dataset. The numbers are in stored keys and values; a number is never used for another table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Enumeration)]
 pub enum Table {
-    /// One row a finished task.
+    /// One row for each finished task.
     Tasks = 0,
-    /// One row a failed attempt.
+    /// One row for each failed attempt.
     Failures = 1,
-    /// One row a simulated job.
+    /// One row for each simulated job.
     Jobs = 2,
-    /// One row a point of a series.
+    /// One row for each point of a series.
     Series = 3,
 }
 

@@ -1,18 +1,18 @@
-//! Who may call what: one token for clients, one for workers.
+//! Authorisation: one token for clients, one for workers.
 
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
-/// Bearer tokens; `None` lets everybody in.
+/// Bearer tokens; `None` admits every caller.
 #[derive(Clone, Default)]
 pub struct Tokens {
-    /// For submit, status, flush and uploading logs.
+    /// For submit, status, flush, control, and uploading and fetching logs.
     pub client: Option<String>,
-    /// For working: leases, hand-ins, fetching logs, uploading parts.
+    /// For work streams, fetching logs and uploading parts.
     pub worker: Option<String>,
 }
 
-/// The parts that a caller can play.
+/// Callers that a call admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Client,
@@ -21,12 +21,12 @@ pub(super) enum Role {
 }
 
 impl Tokens {
-    /// Whether both kinds of callers need a token.
+    /// Whether clients and workers need a token.
     pub fn are_complete(&self) -> bool {
         self.client.is_some() && self.worker.is_some()
     }
 
-    /// Lets a caller in, or says why not.
+    /// Admits a caller, or says why not.
     pub(super) fn check(&self, metadata: &MetadataMap, role: Role) -> Result<(), Status> {
         let accepted: &[&Option<String>] = match role {
             Role::Client => &[&self.client],
@@ -57,7 +57,7 @@ impl Tokens {
     }
 }
 
-/// Compares without telling by its time where the first difference is.
+/// Compares in constant time, so that the time does not reveal the first difference.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn each_token_opens_its_own_calls_only() {
+    fn a_token_admits_its_own_kind_of_caller_only() {
         let tokens = Tokens { client: Some("cli".into()), worker: Some("wrk".into()) };
         assert_eq!(call(&tokens, Some("cli"), Role::Client), Ok(()));
         assert_eq!(call(&tokens, Some("wrk"), Role::Client), Err(Code::PermissionDenied));

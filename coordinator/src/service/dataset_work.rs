@@ -1,4 +1,4 @@
-//! Work on the dataset that the farm asks for: parts, and experiments that leave. It goes on beside the driver.
+//! Work on the dataset in tasks beside the driver: publishing parts, deleting and moving datasets.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::publish::{self, make_visible};
 use crate::records::{Fate, Intent, Table};
 use crate::store::{Store, StoreError};
 
-/// What one farm has asked for.
+/// The work of one farm.
 pub(super) struct DatasetWork {
     store: Arc<dyn Store>,
-    /// Each part is in memory while it is made.
+    /// Limits the parts in memory.
     parts: Arc<Semaphore>,
     running: TaskTracker,
 }
@@ -29,13 +29,13 @@ impl DatasetWork {
     pub(super) fn publish(&self, intent: Intent, report: impl FnOnce(Result<u64, PublishFailure>) + Send + 'static) {
         let (store, parts) = (Arc::clone(&self.store), Arc::clone(&self.parts));
         self.running.spawn(async move {
-            // Closed when the farm that asked for it is gone.
+            // The semaphore is closed when the farm has ended.
             let Ok(_permit) = parts.acquire_owned().await else { return };
             report(make_visible(&*store, &intent).await.map_err(|error| failure(&error, error.is_retryable())));
         });
     }
 
-    /// Deletes or moves the parts of an experiment that leaves.
+    /// Deletes or moves the parts of an experiment that is being removed.
     pub(super) fn leave(
         &self,
         experiment: String,
@@ -53,18 +53,19 @@ impl DatasetWork {
         });
     }
 
-    /// Deletes an upload that nothing needs any more.
+    /// Deletes an upload.
     pub(super) fn discard(&self, experiment: String, table: Table, part_id: Uuid) {
         let store = Arc::clone(&self.store);
         self.running.spawn(async move {
-            if let Err(error) = store.discard_staged(&experiment, table, part_id).await {
-                tracing::debug!("staged object {part_id} of {experiment}/{table} stays: {error}");
+            let deleted = async { store.objects()?.discard_staged(&experiment, table, part_id).await };
+            if let Err(error) = deleted.await {
+                tracing::debug!("upload {part_id} of {experiment}/{table} is not deleted: {error}");
             }
         });
     }
 
-    /// Begins nothing more, and waits for what was begun. A part that shows up later could be one of a dataset that has
-    /// been deleted meanwhile.
+    /// Starts no further work, and waits for the running work: a part that becomes visible later could be in a dataset
+    /// that was deleted meanwhile.
     pub(super) async fn end(self) {
         self.parts.close();
         self.running.close();

@@ -1,9 +1,8 @@
-//! The one task that owns the farm: events in, effects out, one commit at a time.
+//! The task that owns the farm: events in, effects out, one commit at a time.
 //!
-//! It takes as many waiting events as there are before it commits, so that many hand-ins share one durable write.
-//! After a failed commit it drops the farm, closes all streams, loads the state again and goes on; workers reconnect.
+//! All waiting events are handled before the next commit, so that many hand-ins share one durable write. After a failed
+//! commit, the driver drops the farm, closes all streams and loads the state again; workers reconnect.
 
-use powersweep_experiments::Digest;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -20,61 +19,57 @@ use super::dataset_work::DatasetWork;
 use super::pace::Pace;
 use super::requests::Requests;
 use super::{ServeError, ServeOptions};
-use crate::farm::{Action, ClientId, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission};
+use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, Reply, Request};
 use crate::owner::Lost;
 use crate::store::{Store, StoreError};
 
-/// Events that may wait for the driver: then streams are read no further.
+/// Events that may wait for the driver; with more, streams are not read.
 const WAITING_MAX: usize = 512;
-/// Events taken before effects are carried out.
+/// Most events handled before the next commit.
 const BURST_MAX: usize = 256;
-/// Messages that may wait for one worker; one that does not read them is disconnected.
+/// Messages that may wait for one worker; a worker that does not read them is disconnected.
 const MESSAGES_MAX: usize = 4096;
-/// How often time passes for the farm.
+/// Interval of [`Event::Tick`].
 const TICK: Duration = Duration::from_millis(250);
 /// A commit that takes longer pauses dispatch.
 const STALL_AFTER: Duration = Duration::from_secs(2);
 /// Wait between attempts to load the state after storage failed.
 const RELOAD_AFTER: Duration = Duration::from_secs(1);
-/// How long finished rows may take to become parts at the end.
+/// How long publishing the last rows may take, and closing the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(60);
-/// The same where storage does not answer, and how long the last write may then take.
+/// The same while storage does not answer.
 const STALLED_CLOSE_LIMIT: Duration = Duration::from_secs(5);
-/// Wait until stalled storage is asked again, at first and at most; each question may cost a thread for good.
-const ASK_AFTER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
-/// Bytes of rows that wait for a commit at which no more are taken in: flow control then holds the workers back.
+/// Least and greatest wait between probes of stalled storage: a probe may block a thread for ever.
+const PROBE_AFTER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
+/// Back-pressure: while more bytes of rows wait for a commit, no event is taken in, and flow control stops the workers.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// Messages to one worker.
 pub(super) type Outbox = mpsc::Sender<Result<v1::FarmMessage, Status>>;
 
-/// What the services ask of the driver.
+/// A message of the service to the driver.
 pub(super) enum Command {
     /// A worker's stream, before its first message.
     Attach { conn: ConnId, outbox: Outbox },
     /// An event.
     Event(Event),
-    /// A submit.
-    Submit { submission: Submission, reply: oneshot::Sender<Reply> },
-    /// A log's bytes are in the store.
-    LogStored { digest: Digest, bytes: u64, reply: oneshot::Sender<Reply> },
-    /// A flush.
-    Flush { experiment: String, reply: oneshot::Sender<Reply> },
-    /// A pause, resume, cancel, retry, delete or change of priority.
-    Control { experiment: String, action: Action, reply: oneshot::Sender<Reply> },
-    /// A question.
+    /// A request that changes the state.
+    Request { request: Request, reply: oneshot::Sender<Reply> },
+    /// A request that only reads the state.
     Status { request: v1::StatusRequest, reply: oneshot::Sender<v1::StatusReply> },
 }
 
-/// What the driver's own tasks report, with the life of the farm that they worked for.
-enum Done {
-    Commit { life: u64, token: u64, result: Result<(), StoreError> },
-    Part { life: u64, part_id: uuid::Uuid, result: Result<u64, PublishFailure> },
-    Left { life: u64, experiment: String, result: Result<(), PublishFailure> },
-    Trouble { life: u64, trouble: Option<String> },
+/// A report of one of the driver's tasks.
+enum Report {
+    /// The commit of this token.
+    Commit { token: u64, result: Result<(), StoreError> },
+    /// To pass to the farm.
+    Event(Event),
+    /// The result of a probe of the storage.
+    Trouble(Option<String>),
 }
 
-/// How far a shutdown is.
+/// Progress of a shutdown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     No,
@@ -82,7 +77,7 @@ enum Ending {
     Closing { since: Instant },
 }
 
-/// What the services send; questions are answered also while no command is taken in.
+/// The service's messages; status requests are answered also while no other command is taken in.
 struct Inbox {
     commands: mpsc::Receiver<Command>,
     questions: mpsc::Receiver<Command>,
@@ -92,20 +87,22 @@ struct Driver {
     store: Arc<dyn Store>,
     config: Config,
     farm: Farm,
-    /// Counts the farms of this process: results for an earlier one are dropped.
+    /// Number of the farm in this process: reports for an earlier farm are dropped.
     life: u64,
     started: Instant,
     conns: HashMap<ConnId, Outbox>,
     clients: HashMap<ClientId, oneshot::Sender<Reply>>,
     next_client: ClientId,
-    done: mpsc::UnboundedSender<Done>,
+    /// Reports, each with the number of its farm.
+    reports: mpsc::UnboundedSender<(u64, Report)>,
     effects: Vec<Effect>,
     commit_since: Option<Instant>,
     pace: Pace,
     stalled: bool,
-    /// What is wrong with stalled storage, and when it was asked last.
+    /// The fault of stalled storage, as far as a probe found it.
     trouble: Option<String>,
-    asked: Option<(Instant, Duration)>,
+    /// Time of the last probe, and wait until the next.
+    probed: Option<(Instant, Duration)>,
     work: DatasetWork,
     ending: Ending,
     drain_limit: Duration,
@@ -119,7 +116,7 @@ pub(super) async fn start(
 ) -> Result<(JoinHandle<Result<(), ServeError>>, Requests), ServeError> {
     let (commands, receiver) = mpsc::channel(WAITING_MAX);
     let (questions, asked) = mpsc::channel(WAITING_MAX);
-    let (done, finished) = mpsc::unbounded_channel();
+    let (reports, reported) = mpsc::unbounded_channel();
     let started = Instant::now();
     let loaded = options.store.load().await?;
     let farm = Farm::recover(options.config.clone(), loaded, seed(), now(started));
@@ -132,23 +129,23 @@ pub(super) async fn start(
         conns: HashMap::new(),
         clients: HashMap::new(),
         next_client: 0,
-        done,
+        reports,
         effects: Vec::new(),
         commit_since: None,
         pace: Pace::new(started),
         stalled: false,
         trouble: None,
-        asked: None,
+        probed: None,
         work: DatasetWork::new(Arc::clone(&options.store)),
         ending: Ending::No,
         drain_limit: options.drain_limit,
     };
     let log_source = options.log_source.clone();
     let requests = Requests { commands, questions, store: Arc::clone(&options.store), log_source };
-    Ok((tokio::spawn(driver.run(Inbox { commands: receiver, questions: asked }, finished, lost, shutdown)), requests))
+    Ok((tokio::spawn(driver.run(Inbox { commands: receiver, questions: asked }, reported, lost, shutdown)), requests))
 }
 
-/// Ends when ownership is lost; never where there is none.
+/// Ends when the ownership is lost; never without an ownership.
 async fn lost_ownership(lost: Option<watch::Receiver<Option<Lost>>>) -> Lost {
     if let Some(mut lost) = lost
         && let Ok(found) = lost.wait_for(Option::is_some).await
@@ -159,7 +156,7 @@ async fn lost_ownership(lost: Option<watch::Receiver<Option<Lost>>>) -> Lost {
     std::future::pending().await
 }
 
-/// Any number that no other owner had.
+/// A number that no other owner had.
 fn seed() -> u64 {
     uuid::Uuid::new_v4().as_u64_pair().0
 }
@@ -173,7 +170,7 @@ impl Driver {
     async fn run(
         mut self,
         mut inbox: Inbox,
-        mut finished: mpsc::UnboundedReceiver<Done>,
+        mut reported: mpsc::UnboundedReceiver<(u64, Report)>,
         lost: Option<watch::Receiver<Option<Lost>>>,
         shutdown: CancellationToken,
     ) -> Result<(), ServeError> {
@@ -186,17 +183,19 @@ impl Driver {
             let next_commit = self.start_commit();
             tokio::select! {
                 biased;
-                // Nothing more is written: the state is another's.
+                // The state has another owner: no further record is written.
                 lost = &mut lost => return Err(ServeError::TakenOver(lost)),
-                Some(done) = finished.recv() => {
-                    if let Some(error) = self.done(done) {
+                Some((life, report)) = reported.recv() => {
+                    if life == self.life
+                        && let Some(error) = self.report(report)
+                    {
                         self.reload(error, &mut inbox).await?;
                     }
                 }
                 Some(question) = inbox.questions.recv() => self.command(question),
                 taken = inbox.commands.recv_many(&mut burst, BURST_MAX), if self.takes_more() => {
                     if taken == 0 {
-                        // Nobody can ask any more: the server is gone.
+                        // All senders are dropped: the server has ended.
                         shutdown.cancel();
                     }
                     for command in burst.drain(..) {
@@ -221,12 +220,12 @@ impl Driver {
         self.close().await
     }
 
-    /// Whether events are taken in: not while the rows of earlier ones pile up behind a commit that takes long.
+    /// Whether events are taken in: not while many rows of earlier ones wait behind a slow commit.
     fn takes_more(&self) -> bool {
         self.commit_since.is_none() || self.farm.waiting_bytes() < WAITING_BYTES_MAX
     }
 
-    /// Closes the store, without waiting for ever for storage that does not answer.
+    /// Closes the store, within a time limit.
     async fn close(&self) -> Result<(), ServeError> {
         let limit = if self.stalled { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT };
         match tokio::time::timeout(limit, self.store.close()).await {
@@ -240,7 +239,7 @@ impl Driver {
         }
     }
 
-    /// Moves a shutdown on; true when everything is done.
+    /// Advances a shutdown; true at its end.
     fn advance_ending(&mut self) -> bool {
         let late = |until: Instant| Instant::now() >= until;
         if let Ending::Draining { until } = self.ending
@@ -249,14 +248,14 @@ impl Driver {
             self.ending = Ending::Closing { since: Instant::now() };
             self.event(Event::Close);
         }
-        // Looked at in the same round: where nothing is left to do, no event but the next tick would come.
+        // In the same round: if the farm is settled already, no event but the next tick would follow.
         match self.ending {
             Ending::No | Ending::Draining { .. } => false,
             Ending::Closing { since } => {
                 let limit = if self.stalled { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT };
                 let late = late(since + limit);
                 if late && !self.farm.is_settled() {
-                    tracing::warn!("some rows are not in parts yet: the next start puts them there");
+                    tracing::warn!("some rows are unpublished: the next start publishes them");
                 }
                 self.farm.is_settled() || late
             }
@@ -282,21 +281,11 @@ impl Driver {
                 }
                 self.event(event);
             }
-            Command::Submit { submission, reply } => {
-                let client = self.client(reply);
-                self.event(Event::Submit { client, submission });
-            }
-            Command::LogStored { digest, bytes, reply } => {
-                let client = self.client(reply);
-                self.event(Event::LogStored { client, digest, bytes, name: String::new() });
-            }
-            Command::Flush { experiment, reply } => {
-                let client = self.client(reply);
-                self.event(Event::Flush { client, experiment });
-            }
-            Command::Control { experiment, action, reply } => {
-                let client = self.client(reply);
-                self.event(Event::Control { client, experiment, action });
+            Command::Request { request, reply } => {
+                self.next_client += 1;
+                let client = self.next_client;
+                self.clients.insert(client, reply);
+                self.event(Event::Request { client, request });
             }
             Command::Status { request, reply } => {
                 let _ = reply.send(self.farm.status(&request, now(self.started)));
@@ -304,18 +293,12 @@ impl Driver {
         }
     }
 
-    fn client(&mut self, reply: oneshot::Sender<Reply>) -> ClientId {
-        self.next_client += 1;
-        self.clients.insert(self.next_client, reply);
-        self.next_client
-    }
-
     fn effect(&mut self, effect: Effect) {
         match effect {
             Effect::Send { conn, message } => {
                 let Some(outbox) = self.conns.get(&conn) else { return };
                 if outbox.try_send(Ok(v1::FarmMessage { body: Some(message) })).is_err() {
-                    // It reads nothing, or is gone; its reader reports the end of the stream.
+                    // The worker reads no messages, or the stream has ended, which its reader reports.
                     self.conns.remove(&conn);
                 }
             }
@@ -326,22 +309,26 @@ impl Driver {
                 }
             }
             Effect::Publish { intent } => {
-                let (done, life, part_id) = (self.done.clone(), self.life, *intent.part_id);
-                self.work.publish(intent, move |result| {
-                    let _ = done.send(Done::Part { life, part_id, result });
-                });
+                let (report, part_id) = (self.reporter(), *intent.part_id);
+                self.work.publish(intent, move |result| report(Report::Event(Event::Published { part_id, result })));
             }
             Effect::Leave { experiment, fate } => {
-                let (done, life) = (self.done.clone(), self.life);
+                let report = self.reporter();
                 self.work.leave(experiment, fate, move |experiment, result| {
-                    let _ = done.send(Done::Left { life, experiment, result });
+                    report(Report::Event(Event::Left { experiment, result }));
                 });
             }
             Effect::Discard { experiment, table, part_id } => self.work.discard(experiment, table, part_id),
         }
     }
 
-    /// Starts a commit if there is something to commit, or says when it may start.
+    /// Sends a report of a task of the present farm.
+    fn reporter(&self) -> impl FnOnce(Report) + Send + use<> {
+        let (reports, life) = (self.reports.clone(), self.life);
+        move |report| drop(reports.send((life, report)))
+    }
+
+    /// Starts a commit if the farm wants one, or returns when it may start.
     fn start_commit(&mut self) -> Option<Instant> {
         if !self.farm.wants_commit() {
             return None;
@@ -353,18 +340,18 @@ impl Driver {
         let (token, batch) = self.farm.take_commit()?;
         self.pace.started(now);
         self.commit_since = Some(now);
-        let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
+        let (store, report) = (Arc::clone(&self.store), self.reporter());
         tokio::spawn(async move {
             let result = store.commit(batch).await;
-            let _ = done.send(Done::Commit { life, token, result });
+            report(Report::Commit { token, result });
         });
         None
     }
 
-    /// Takes in what a task of the driver reports; an error if the state must be loaded again.
-    fn done(&mut self, done: Done) -> Option<StoreError> {
-        match done {
-            Done::Commit { life, token, result } if life == self.life => {
+    /// Handles a report of one of the driver's tasks; an error if the state must be loaded again.
+    fn report(&mut self, report: Report) -> Option<StoreError> {
+        match report {
+            Report::Commit { token, result } => {
                 self.commit_since = None;
                 match result {
                     Ok(()) => self.event(Event::Committed { token }),
@@ -372,23 +359,22 @@ impl Driver {
                 }
                 self.watch_storage();
             }
-            Done::Part { life, part_id, result } if life == self.life => {
-                if let Err(failure) = &result {
-                    tracing::warn!("part {part_id} could not be published: {}", failure.reason);
+            Report::Event(event) => {
+                match &event {
+                    Event::Published { part_id, result: Err(failure) } => {
+                        tracing::warn!("part {part_id} could not be published: {}", failure.reason);
+                    }
+                    Event::Left { experiment, result: Err(failure) } => {
+                        tracing::warn!("the parts of {experiment} could not be removed: {}", failure.reason);
+                    }
+                    _ => {}
                 }
-                self.event(Event::Published { part_id, result });
+                self.event(event);
             }
-            Done::Left { life, experiment, result } if life == self.life => {
-                if let Err(failure) = &result {
-                    tracing::warn!("the parts of {experiment} could not be taken away: {}", failure.reason);
-                }
-                self.event(Event::Left { experiment, result });
-            }
-            Done::Trouble { life, trouble } if life == self.life => {
+            Report::Trouble(trouble) => {
                 self.trouble = trouble;
                 self.watch_storage();
             }
-            Done::Commit { .. } | Done::Part { .. } | Done::Left { .. } | Done::Trouble { .. } => {}
         }
         None
     }
@@ -401,35 +387,35 @@ impl Driver {
             let mut reason = format!("storage has not confirmed a write for {} s", waited.as_secs());
             self.trouble.iter().for_each(|trouble| reason = format!("{reason}: {trouble}"));
             if !self.stalled {
-                tracing::warn!("{reason}; nothing is handed out until it does");
+                tracing::warn!("{reason}; no task is handed out until it does");
             }
             self.event(Event::Storage { stalled: Some(reason) });
-            self.ask_storage();
+            self.probe_storage();
         } else if self.stalled {
             tracing::warn!("storage works again");
-            (self.trouble, self.asked) = (None, None);
+            (self.trouble, self.probed) = (None, None);
             self.event(Event::Storage { stalled: None });
         }
         self.stalled = stalled;
     }
 
-    /// Asks what is wrong with the storage.
-    fn ask_storage(&mut self) {
-        let wait = match self.asked {
+    /// Finds out the fault of stalled storage, with exponential back-off.
+    fn probe_storage(&mut self) {
+        let wait = match self.probed {
             Some((at, wait)) if at.elapsed() < wait => return,
-            Some((_, wait)) => (wait * 2).min(ASK_AFTER.1),
-            None => ASK_AFTER.0,
+            Some((_, wait)) => (wait * 2).min(PROBE_AFTER.1),
+            None => PROBE_AFTER.0,
         };
-        self.asked = Some((Instant::now(), wait));
-        let (store, done, life) = (Arc::clone(&self.store), self.done.clone(), self.life);
+        self.probed = Some((Instant::now(), wait));
+        let (store, report) = (Arc::clone(&self.store), self.reporter());
         tokio::spawn(async move {
             let trouble = store.trouble().await;
             trouble.iter().for_each(|trouble| tracing::warn!("storage: {trouble}"));
-            let _ = done.send(Done::Trouble { life, trouble });
+            report(Report::Trouble(trouble));
         });
     }
 
-    /// Drops the state in memory and loads what is durable. Streams are closed: workers come back and are adopted.
+    /// Drops the state in memory and loads the durable state. Streams are closed: workers reconnect.
     async fn reload(&mut self, mut error: StoreError, inbox: &mut Inbox) -> Result<(), ServeError> {
         tracing::warn!("a write failed, the state is loaded again: {}", chain(&error));
         self.life += 1;
@@ -467,15 +453,15 @@ impl Driver {
         }
     }
 
-    /// Answers questions from the state as it was, until something is over. False if nobody can ask any more.
-    async fn answer_until(&mut self, over: impl Future, inbox: &mut Inbox) -> bool {
-        tokio::pin!(over);
+    /// Answers status requests from the old state until `end` is ready. False if all senders are dropped.
+    async fn answer_until(&mut self, end: impl Future, inbox: &mut Inbox) -> bool {
+        tokio::pin!(end);
         loop {
             tokio::select! {
-                _ = &mut over => return true,
+                _ = &mut end => return true,
                 Some(question) = inbox.questions.recv() => self.command(question),
                 command = inbox.commands.recv() => match command {
-                    // Dropped senders tell the askers that nothing was stored.
+                    // A dropped reply channel tells the client that its request was not stored.
                     Some(_) => {}
                     None => return false,
                 }

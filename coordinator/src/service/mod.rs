@@ -1,7 +1,7 @@
-//! The coordinator as a service: gRPC in front, one driver task behind.
+//! The coordinator as a service: a gRPC server and one driver task.
 //!
 //! [`serve`] starts a [driver](driver) that owns the [`Farm`](crate::farm::Farm) and the store, and a gRPC server whose
-//! calls become the driver's events. The same requests can be made in this process through the [`Handle`].
+//! calls become the driver's events. The [`Handle`] makes the same requests within this process.
 
 mod auth;
 mod dataset_work;
@@ -38,18 +38,17 @@ pub const MANIFEST_BYTES_MAX: usize = 4 << 20;
 /// Most bytes of a log after decompression.
 pub const LOG_BYTES_MAX: u64 = 2 << 30;
 
-/// Most bytes of one uploaded object of an optional table.
-pub const PART_BYTES_MAX: u64 = 512 << 20;
-
 /// Bytes of one message of a streamed log.
 pub const CHUNK_BYTES: u64 = 256 << 10;
 
-/// Connections that are silent for so long are asked whether they live.
+/// Silence after which a peer gets a keep-alive ping.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Connections that do not answer for so long are closed.
+/// Time after which a connection without an answer to the ping is closed.
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Bytes that a peer may send ahead on one stream or connection: rows of a fast worker during one commit.
+/// Flow-control window of a stream and of a connection: rows of a fast worker during one commit.
 const WINDOW_BYTES: u32 = 8 << 20;
+/// How long open connections may take to receive their last answers.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// A PEM certificate chain and its private key.
 #[derive(Clone)]
@@ -60,16 +59,16 @@ pub struct Tls {
     pub key_pem: Vec<u8>,
 }
 
-/// What a coordinator needs.
+/// Settings and resources of a coordinator.
 pub struct ServeOptions {
     /// The durable state, which this process owns.
     pub store: Arc<dyn Store>,
-    /// Ownership of the state, as [`crate::store::open`] gives it: told where the coordinator listens, watched, and
-    /// given back at the end. `None` where nobody else can have the state (tests).
+    /// Ownership of the state, from [`crate::store::open`]: watched, and released at the end. `None` where no other
+    /// process can open the state (tests).
     pub ownership: Option<Ownership>,
-    /// Where to listen; port 0 takes a free one.
+    /// Address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Who may call. Without tokens everybody may.
+    /// Tokens of clients and workers; without tokens, every caller is admitted.
     pub tokens: Tokens,
     /// Encryption.
     pub tls: Option<Tls>,
@@ -77,9 +76,9 @@ pub struct ServeOptions {
     pub insecure: bool,
     /// Time-outs and limits.
     pub config: Config,
-    /// How long workers may finish what they run after a shutdown.
+    /// How long workers may finish running tasks after a shutdown began.
     pub drain_limit: Duration,
-    /// Where logs lie that were not uploaded; goes with [`Config::logs_at_hand`].
+    /// Reads logs that were not uploaded: those of [`Config::readable_logs`].
     pub log_source: Option<Arc<dyn LogSource>>,
 }
 
@@ -100,27 +99,20 @@ impl ServeOptions {
     }
 }
 
-/// Why a coordinator could not start, or ended by itself.
+/// Why a coordinator could not start, or ended without a shutdown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum ServeError {
-    /// The address is taken or not this machine's. Final.
+    /// The address is in use or not this machine's. Final.
     #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// Where it was to listen.
-        address: SocketAddr,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// An open address without protection. Final.
+    Listen { address: SocketAddr, source: std::io::Error },
+    /// An address that other machines can reach, without protection. Final.
     #[error(
-        "{address} is open to other machines: give tokens for clients and workers and a TLS certificate, or say \
+        "{address} is open to other machines: give tokens for clients and workers and a TLS certificate, or use \
          --insecure if the network is trusted"
     )]
-    Unprotected {
-        /// Where it was to listen.
-        address: SocketAddr,
-    },
+    Unprotected { address: SocketAddr },
     /// The certificate or key cannot be used. Final.
     #[error("the TLS certificate or key cannot be used: {0}")]
     Tls(tonic::transport::Error),
@@ -130,25 +122,24 @@ pub enum ServeError {
     /// The state cannot be used; the store's error says whether it is retryable, lost to another owner, or damaged.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Storage did not answer at the end. What was acknowledged is stored; rows that were not come again from their
-    /// workers, or their tasks run again.
-    #[error("{data}: {reason}; everything acknowledged is stored, the next start goes on from there")]
+    /// Storage did not answer at the end. Acknowledged rows are stored; workers hand in the others again, or their tasks
+    /// run again.
+    #[error("{data}: {reason}; acknowledged rows are stored, and the next start continues with them")]
     Unfinished {
-        /// DATA.
         data: String,
-        /// What was waited for.
+        /// The operation that did not end.
         reason: String,
     },
-    /// Another coordinator owns the state now. Final: this one must not come back by itself.
+    /// Another coordinator owns the state now. Final: this one must not be restarted automatically.
     #[error("another coordinator has taken over ({0:?}): this one has stopped")]
     TakenOver(Lost),
-    /// A task of the coordinator ended in a way that it should not. A bug.
+    /// A task of the coordinator panicked. A bug.
     #[error("the coordinator's {0} stopped unexpectedly")]
     Stopped(&'static str),
 }
 
 impl ServeError {
-    /// Another coordinator owns the state now: restarting this one would only take it back.
+    /// Whether another coordinator owns the state now: a restart of this one would take the ownership back.
     pub fn is_lost_ownership(&self) -> bool {
         match self {
             ServeError::TakenOver(_) => true,
@@ -167,7 +158,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
@@ -187,7 +178,7 @@ impl Handle {
         self.requests.submit(request).await
     }
 
-    /// Waits until it has ended: after its shutdown token was cancelled, or by itself with an error.
+    /// Waits for its end: after a shutdown, or with an error.
     pub async fn wait(self) -> Result<(), ServeError> {
         let driven = self.driver.await.unwrap_or(Err(ServeError::Stopped("driver")));
         let served = self.server.await.unwrap_or(Err(ServeError::Stopped("server")));
@@ -195,8 +186,8 @@ impl Handle {
     }
 }
 
-/// Loads the state and starts serving. Cancelling `shutdown` ends it in good order: nothing more is handed out, workers
-/// may finish what they run for `drain_limit`, finished rows go into parts, the store is closed.
+/// Loads the state and starts serving. Cancelling `shutdown` ends it in good order: no task is handed out, workers may
+/// finish running tasks for `drain_limit`, rows are published, the store is closed.
 pub async fn serve(mut options: ServeOptions, shutdown: CancellationToken) -> Result<Handle, ServeError> {
     let open = !options.listen.ip().is_loopback();
     if open && !options.insecure && (options.tls.is_none() || !options.tokens.are_complete()) {
@@ -214,7 +205,7 @@ pub async fn serve(mut options: ServeOptions, shutdown: CancellationToken) -> Re
     let (reporter, health) = tonic_health::server::health_reporter();
     let (driver, requests) = driver::start(&options, lost, shutdown).await?;
     reporter.set_serving::<FarmServer<rpc::Rpc>>().await;
-    // The server outlives the driver by the time that its last answers take.
+    // The server ends after the driver, so that clients receive their last answers.
     let ended = CancellationToken::new();
     let driver = tokio::spawn({
         let ended = ended.clone();
@@ -257,9 +248,6 @@ pub async fn serve(mut options: ServeOptions, shutdown: CancellationToken) -> Re
     });
     Ok(Handle { local_addr, requests, driver, server })
 }
-
-/// How long open connections may take to receive their last answers.
-const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 fn reflection() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()

@@ -1,8 +1,8 @@
-//! How often commits start.
+//! The rate of commits: a token bucket.
 //!
-//! On a directory each commit is a file that is synced and that lives for some seconds, whatever its size. A few may
-//! follow each other at once, so that a lone request waits for nothing; a steady stream of small events is committed at
-//! a steady rate, and shares the commits.
+//! On a directory, each commit is a synced file that exists for some seconds, whatever its size. A burst of commits may
+//! start at once, so that a single request does not wait; a steady stream of small events is committed at a steady rate,
+//! so that events share commits.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const AT_ONCE: u32 = 100;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// When all commits so far would have started at the steady rate.
+    /// Time at which the commits so far would have ended at the steady rate.
     steady: Instant,
 }
 
@@ -23,7 +23,7 @@ impl Pace {
         Pace { steady: now }
     }
 
-    /// When the next commit may start: at once if that is past.
+    /// When the next commit may start; at once if the instant has passed.
     pub(super) fn next(&self) -> Instant {
         self.steady.checked_sub(INTERVAL * AT_ONCE).unwrap_or(self.steady)
     }
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn a_burst_starts_at_once_and_a_stream_at_the_steady_rate() {
-        // Some way from where the clock begins.
+        // An `Instant` has no values before the start of the clock.
         let begin = Instant::now() + Duration::from_secs(3600);
         let mut pace = Pace::new(begin);
         let mut now = begin;
@@ -56,6 +56,6 @@ mod tests {
         }
         assert!(waits[1..].iter().all(|&wait| wait == INTERVAL), "{waits:?}");
         now += INTERVAL * (AT_ONCE + 1);
-        assert!(pace.next() + INTERVAL * AT_ONCE <= now + INTERVAL, "after a pause, all at once again");
+        assert!(pace.next() + INTERVAL * AT_ONCE <= now + INTERVAL, "a burst is possible after a pause");
     }
 }

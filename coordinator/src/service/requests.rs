@@ -1,4 +1,4 @@
-//! What clients ask, as calls of the driver: used by the gRPC service and within the process.
+//! Clients' requests to the driver, from the gRPC service and within the process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,33 +12,49 @@ use tonic::Status;
 
 use super::MANIFEST_BYTES_MAX;
 use super::driver::Command;
-use crate::farm::{Action, Reply, Submission};
-use crate::store::{Store, StoreError};
+use crate::farm::{Action, Reply, Request, Submission};
+use crate::store::{Objects, Store, StoreError};
 
 /// Requests to a running coordinator.
 #[derive(Clone)]
 pub struct Requests {
     pub(super) commands: mpsc::Sender<Command>,
-    /// Questions go past everything else: they are answered while storage stalls and nothing else is taken in.
+    /// Status requests have a queue of their own: they are answered also while storage stalls.
     pub(super) questions: mpsc::Sender<Command>,
     pub(super) store: Arc<dyn Store>,
     pub(super) log_source: Option<Arc<dyn LogSource>>,
 }
 
-/// Logs that lie where the coordinator can read them, by the digest of their text.
+/// Logs in files that the coordinator can read, by the digest of their text.
 pub trait LogSource: Send + Sync {
-    /// The logs that lie there.
+    /// Digests of the logs.
     fn digests(&self) -> BTreeSet<Digest>;
 
-    /// The text of a log, if it is there. Blocks.
+    /// The text of a log; `None` without such a log. Blocks.
     fn read(&self, digest: Digest) -> Option<Vec<u8>>;
 }
 
 impl Requests {
     pub(super) async fn command(&self, command: Command) -> Result<(), Status> {
-        let ask = matches!(command, Command::Status { .. });
-        let channel = if ask { &self.questions } else { &self.commands };
-        channel.send(command).await.map_err(|_| gone())
+        let reads = matches!(command, Command::Status { .. });
+        let channel = if reads { &self.questions } else { &self.commands };
+        channel.send(command).await.map_err(|_| ending())
+    }
+
+    pub(super) fn objects(&self) -> Result<&Objects, Status> {
+        self.store.objects().map_err(store_status)
+    }
+
+    async fn ask(&self, request: Request) -> Result<Reply, Status> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Request { request, reply }).await?;
+        answer.await.map_err(|_| Status::unavailable("storage failed while the request was being stored: ask again"))
+    }
+
+    async fn experiments(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, Status> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Status { request, reply }).await?;
+        answer.await.map_err(|_| ending())
     }
 
     /// Adds an experiment, or an edited manifest to an existing one.
@@ -50,16 +66,18 @@ impl Requests {
             .await
             .map_err(|_| Status::internal("checking the manifest failed: this is a bug"))??;
         let name = submission.sweep.manifest().name();
-        if !submission.dry_run && !self.knows(name).await? && self.store.has_parts(name).await.map_err(store_status)? {
-            // A lost state, or an experiment that was deleted without its data: computed again, its rows would be double.
+        if !submission.dry_run
+            && !self.knows(name).await?
+            && self.objects()?.has_parts(name).await.map_err(store_status)?
+        {
+            // The state is lost, or the experiment was deleted without its data. Rows that are computed again would
+            // occur twice.
             return Err(Status::failed_precondition(format!(
-                "the data has rows of {name}, and the state knows no such experiment. `powersweep adopt` takes them in; \
-                 otherwise move them away, or give the experiment another name"
+                "the data has rows of {name}, but the state has no such experiment. `powersweep adopt` restores the \
+                 state from these rows; otherwise move them to another folder, or give the experiment another name"
             )));
         }
-        let (send, receive) = oneshot::channel();
-        self.command(Command::Submit { submission, reply: send }).await?;
-        match receive.await.map_err(|_| reloading())? {
+        match self.ask(Request::Submit(submission)).await? {
             Reply::Submitted(reply) => Ok(*reply),
             other => Err(refusal(other)),
         }
@@ -67,28 +85,22 @@ impl Requests {
 
     async fn knows(&self, experiment: &str) -> Result<bool, Status> {
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: 0 };
-        let (send, receive) = oneshot::channel();
-        self.command(Command::Status { request, reply: send }).await?;
-        Ok(!receive.await.map_err(|_| gone())?.experiments.is_empty())
+        Ok(!self.experiments(request).await?.experiments.is_empty())
     }
 
     /// State of one experiment, or of all if the name is empty.
     pub async fn status(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, Status> {
         let name = request.experiment.clone();
-        let (send, receive) = oneshot::channel();
-        self.command(Command::Status { request, reply: send }).await?;
-        let reply = receive.await.map_err(|_| gone())?;
+        let reply = self.experiments(request).await?;
         if !name.is_empty() && reply.experiments.is_empty() {
             return Err(Status::not_found(format!("there is no experiment {name}")));
         }
         Ok(reply)
     }
 
-    /// Puts all finished rows of an experiment into parts.
+    /// Publishes all acknowledged rows of an experiment.
     pub async fn flush(&self, request: v1::FlushRequest) -> Result<v1::FlushReply, Status> {
-        let (send, receive) = oneshot::channel();
-        self.command(Command::Flush { experiment: request.experiment, reply: send }).await?;
-        match receive.await.map_err(|_| reloading())? {
+        match self.ask(Request::Flush(request.experiment)).await? {
             Reply::Flushed(reply) => Ok(reply),
             other => Err(refusal(other)),
         }
@@ -97,35 +109,31 @@ impl Requests {
     /// Pauses, resumes, cancels, retries, deletes or reprioritises an experiment.
     pub async fn control(&self, request: v1::ControlRequest) -> Result<v1::ControlReply, Status> {
         let action = request.action.ok_or_else(|| Status::invalid_argument("the request names no action"))?;
-        let (send, receive) = oneshot::channel();
-        let (experiment, action) = (request.experiment, action_of(action)?);
-        self.command(Command::Control { experiment, action, reply: send }).await?;
-        match receive.await.map_err(|_| reloading())? {
+        let (experiment, action) = (request.experiment, action_of(action));
+        match self.ask(Request::Control { experiment, action }).await? {
             Reply::Controlled(reply) => Ok(reply),
             other => Err(refusal(other)),
         }
     }
 
-    /// Size of a stored log. One that lies elsewhere is stored first: a worker of another machine asks for it.
+    /// Size of a stored log. A log that the log source has is stored first: a worker of another machine asks for it.
     pub(super) async fn log_bytes(&self, digest: Digest) -> Result<u64, Status> {
-        if let Some(bytes) = self.store.log_bytes(digest).await.map_err(store_status)? {
+        if let Some(bytes) = self.objects()?.log_bytes(digest).await.map_err(store_status)? {
             return Ok(bytes);
         }
-        let nowhere = || Status::not_found("the coordinator does not have this log");
-        let source = self.log_source.clone().ok_or_else(nowhere)?;
+        let missing = || Status::not_found("the coordinator does not have this log");
+        let source = self.log_source.clone().ok_or_else(missing)?;
         let read = tokio::task::spawn_blocking(move || source.read(digest)).await;
         let text = read.map_err(|error| Status::internal(format!("the log cannot be read: {error}")))?;
-        Ok(self.put_log(digest, text.ok_or_else(nowhere)?.into()).await?.bytes)
+        Ok(self.put_log(digest, text.ok_or_else(missing)?.into()).await?.bytes)
     }
 
     /// Stores a log's decompressed bytes. They must have the digest.
     pub async fn put_log(&self, digest: Digest, data: Bytes) -> Result<v1::UploadLogReply, Status> {
         let bytes = data.len() as u64;
-        let new = self.store.put_log(digest, data).await.map_err(store_status)?;
-        // Tasks wait for it until its record is durable: an answer before that could leave them waiting for ever.
-        let (send, receive) = oneshot::channel();
-        self.command(Command::LogStored { digest, bytes, reply: send }).await?;
-        match receive.await.map_err(|_| reloading())? {
+        let new = self.objects()?.put_log(digest, data).await.map_err(store_status)?;
+        // Tasks wait for the log's record. An answer before the record is durable could leave them waiting for ever.
+        match self.ask(Request::LogStored { digest, bytes }).await? {
             Reply::LogStored => Ok(v1::UploadLogReply { bytes, already_there: !new }),
             other => Err(refusal(other)),
         }
@@ -151,9 +159,9 @@ fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
     Ok(Submission { sweep, digests, dry_run: request.dry_run, restart: request.restart, priority: request.priority })
 }
 
-fn action_of(action: v1::control_request::Action) -> Result<Action, Status> {
+fn action_of(action: v1::control_request::Action) -> Action {
     use v1::control_request::Action as Wire;
-    Ok(match action {
+    match action {
         Wire::Pause(_) => Action::Pause,
         Wire::Resume(_) => Action::Resume,
         Wire::Cancel(_) => Action::Cancel,
@@ -162,7 +170,7 @@ fn action_of(action: v1::control_request::Action) -> Result<Action, Status> {
         }
         Wire::Delete(delete) => Action::Delete { force: delete.force, data_too: delete.data_too },
         Wire::SetPriority(set) => Action::SetPriority(set.priority),
-    })
+    }
 }
 
 pub(super) fn digest_of(bytes: &[u8]) -> Result<Digest, String> {
@@ -175,7 +183,7 @@ fn refusal(reply: Reply) -> Status {
         Reply::NotFound(reason) => Status::not_found(reason),
         Reply::Refused(reason) => Status::failed_precondition(reason),
         Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::Controlled(_) => {
-            Status::internal("an answer to another request: this is a bug")
+            Status::internal("the reply is that of another request: this is a bug")
         }
     }
 }
@@ -193,10 +201,6 @@ pub(super) fn store_status(error: StoreError) -> Status {
     }
 }
 
-fn gone() -> Status {
+fn ending() -> Status {
     Status::unavailable("the coordinator is ending")
-}
-
-fn reloading() -> Status {
-    Status::unavailable("storage failed while the request was being stored: ask again")
 }

@@ -1,4 +1,4 @@
-//! The gRPC calls: check, turn into requests and events, stream.
+//! The gRPC calls: authorisation, conversion to requests and events, streams.
 
 use powersweep_experiments::Digest;
 use std::pin::Pin;
@@ -18,9 +18,10 @@ use uuid::Uuid;
 use super::auth::{Role, Tokens};
 use super::driver::{self, Command};
 use super::requests::{Requests, digest_of, store_status};
-use super::{CHUNK_BYTES, LOG_BYTES_MAX, PART_BYTES_MAX};
+use super::{CHUNK_BYTES, LOG_BYTES_MAX};
 use crate::farm::{ConnId, Event};
 use crate::records::Table;
+use crate::store::MAX_PART_BYTES;
 
 /// The service.
 pub(super) struct Rpc {
@@ -65,7 +66,8 @@ impl v1::farm_server::Farm for Rpc {
             if start >= total && start > 0 {
                 return Ok(None);
             }
-            let data = store.log_range(digest, start, start + CHUNK_BYTES).await.map_err(store_status)?;
+            let objects = store.objects().map_err(store_status)?;
+            let data = objects.log_range(digest, start, start + CHUNK_BYTES).await.map_err(store_status)?;
             let next = if data.is_empty() { total.max(1) } else { start + data.len() as u64 };
             Ok(Some((v1::Chunk { data, total_bytes: total }, (store, next))))
         });
@@ -101,7 +103,7 @@ impl v1::farm_server::Farm for Rpc {
         let mut data = BytesMut::new();
         while let Some(message) = stream.next().await {
             let message = message?;
-            grow(&mut data, &message.data, PART_BYTES_MAX)?;
+            grow(&mut data, &message.data, MAX_PART_BYTES)?;
             header.get_or_insert(v1::UploadPartRequest { data: Bytes::new(), ..message });
         }
         let header = header.ok_or_else(|| Status::invalid_argument("the first message must name the part"))?;
@@ -142,7 +144,7 @@ async fn read(requests: Requests, conn: ConnId, address: String, mut stream: Str
                     return;
                 }
             }
-            // A later protocol may say more than this build knows.
+            // A message of a later protocol.
             Ok(Some(v1::WorkerMessage { body: None })) => {}
             Ok(None) => break false,
             Err(_) => break true,
@@ -151,7 +153,7 @@ async fn read(requests: Requests, conn: ConnId, address: String, mut stream: Str
     let _ = requests.command(Command::Event(Event::Disconnected { conn, abrupt })).await;
 }
 
-/// The rows that a hand-in's batch holds; 0 if it cannot be decoded, which the farm refuses.
+/// Number of rows in a hand-in's batch; 0 if the batch cannot be decoded, which the farm rejects.
 fn rows_of(body: &Body) -> u32 {
     let Body::HandIn(hand_in) = body else { return 0 };
     match wire::rows(&hand_in.rows, &tasks::schema()) {
@@ -163,17 +165,17 @@ fn rows_of(body: &Body) -> u32 {
     }
 }
 
-/// Checks an uploaded object and puts it where a later hand-in finds it.
+/// Checks an upload and puts it into the staging folder.
 async fn stage(requests: &Requests, header: v1::UploadPartRequest, data: Bytes) -> Result<(), Status> {
     let table = Table::from_name(&header.table).filter(|table| matches!(table, Table::Jobs | Table::Series));
-    let table = table.ok_or_else(|| Status::invalid_argument(format!("no table {:?} is uploaded", header.table)))?;
+    let table = table.ok_or_else(|| Status::invalid_argument(format!("table {:?} has no uploads", header.table)))?;
     let part_id = Uuid::from_slice(&header.part_id).map_err(|_| Status::invalid_argument("part_id is not a UUID"))?;
     let footer = part::read_footer(&data)
         .map_err(|error| Status::invalid_argument(format!("the object is no part: {error}")))?;
     if footer.part_id != part_id || footer.experiment != header.experiment {
         return Err(Status::invalid_argument("the object's footer names another part"));
     }
-    requests.store.stage(&header.experiment, table, part_id, data).await.map_err(store_status)
+    requests.objects()?.stage(&header.experiment, table, part_id, data).await.map_err(store_status)
 }
 
 fn grow(data: &mut BytesMut, more: &[u8], most: u64) -> Result<(), Status> {

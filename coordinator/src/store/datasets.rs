@@ -1,11 +1,12 @@
-//! Whole datasets: deleting one, and giving one another name.
+//! Deletes and renames whole datasets.
 //!
-//! Both go part by part, in any number of attempts: what an earlier attempt did is not found any more. Only parts are
-//! touched, and folders that are empty without them; other files in an experiment's folder are their owner's.
+//! Both work part by part and can be repeated: a further attempt lists only the parts that an earlier one did not delete
+//! or move. Only parts are deleted or moved, and folders that are empty without them; other files in an experiment's
+//! folder stay.
 //!
-//! What is listed and what is done with it are two steps, and between them a store makes sure that it is still the owner.
-//! A process that was suspended and taken over may wake in the middle: the next experiment of the name has parts by then,
-//! and none of them is in its list.
+//! Between listing the parts and deleting or moving them, a store makes sure that it is still the owner. A process may
+//! be suspended between the two steps, and a newer owner may publish parts of the next experiment of the name: those are
+//! not in the list.
 
 use futures::TryStreamExt;
 use object_store::path::Path;
@@ -17,17 +18,17 @@ use super::encoding::check_name;
 use super::objects::{Objects, blocking, private, unavailable};
 use crate::records::Table;
 
-/// The parts of a dataset on their way to another name.
+/// The renaming of a dataset.
 #[derive(Debug, Default)]
 pub struct Moves {
-    /// From where to where.
+    /// Old and new path of each part.
     parts: Vec<(Path, Path)>,
-    /// A path in each folder that has, or had, parts.
+    /// A path in each folder to sync.
     folders: Vec<Path>,
 }
 
 impl Objects {
-    /// The parts and staged uploads of an experiment.
+    /// The parts and uploads of an experiment.
     pub async fn dataset(&self, experiment: &str) -> Result<Vec<Path>, StoreError> {
         check_name(experiment)?;
         let mut objects = Vec::new();
@@ -38,18 +39,18 @@ impl Objects {
         Ok(objects)
     }
 
-    /// Deletes what a dataset had when it was listed, and the folders that are empty then.
+    /// Deletes the listed objects of a dataset, and its empty folders.
     pub async fn erase(&self, experiment: &str, objects: &[Path]) -> Result<(), StoreError> {
         for object in objects {
             self.remove(object).await?;
         }
-        let Some(data) = self.directory().map(ToOwned::to_owned) else { return Ok(()) };
+        let Some(data) = self.directory.clone() else { return Ok(()) };
         let tables = Table::ALL.map(|table| layout::table_dir(experiment, table.name()));
         let folders = tables.into_iter().chain([layout::experiment_dir(experiment)]);
         let folders: Vec<_> = folders.map(|folder| data.join(folder.as_ref())).collect();
         blocking(move || {
             for folder in folders {
-                // One that has something else, or is gone already, is no failure.
+                // A folder with other files stays.
                 let _ = std::fs::remove_dir(folder);
             }
         })
@@ -57,7 +58,7 @@ impl Objects {
         Ok(())
     }
 
-    /// What giving a dataset another name takes.
+    /// The moves that rename a dataset.
     pub async fn moves(&self, from: &str, to: &str) -> Result<Moves, StoreError> {
         check_name(from)?;
         check_name(to)?;
@@ -65,7 +66,7 @@ impl Objects {
         for table in Table::ALL {
             let (old, new) = (layout::table_dir(from, table.name()), layout::table_dir(to, table.name()));
             let parts = self.parts(&old).await?;
-            // An earlier attempt may have ended between its moves and their folders' syncs.
+            // An earlier attempt may have ended after it moved parts and before it synced the folders.
             if !parts.is_empty() || !self.parts(&new).await?.is_empty() {
                 moves.folders.extend([new.clone().join("part"), old.join("part")]);
             }
@@ -75,7 +76,7 @@ impl Objects {
         Ok(moves)
     }
 
-    /// Moves the parts that were listed.
+    /// Moves the listed parts.
     pub async fn rename(&self, moves: &Moves) -> Result<(), StoreError> {
         for (from, to) in &moves.parts {
             match self.store.rename(from, to).await {
@@ -83,7 +84,7 @@ impl Objects {
                 Err(error) => return Err(unavailable("move", from, error)),
             }
         }
-        // After a power cut the state must not know a move that the folders do not.
+        // The state must not record a move that a power failure could undo.
         for folder in &moves.folders {
             self.sync_folder(folder).await?;
         }

@@ -1,8 +1,8 @@
 //! Bytes of keys and records.
 //!
 //! A value is `version (1 byte) | the record, a protobuf message | crc32 of key, version and message (4 bytes, little
-//! endian)`: the checksum binds a value to its key. Only the bytes that this program would write for a record are that
-//! record: what the checksum lets pass must still encode to the same key and value.
+//! endian)`: the checksum binds a value to its key. A value with a valid checksum counts only if its record encodes to
+//! the same key and value.
 //!
 //! A key is `kind/ | experiment | 0 | numbers, big endian`. Rows are stored under two keys, so that recovery reads the
 //! headers without the rows.
@@ -17,31 +17,31 @@ use std::ops::{Bound, RangeInclusive};
 /// Version of the value format.
 pub const FORMAT_VERSION: u8 = 1;
 
-/// Kind of the keys of rows, and of the keys behind them.
+/// Prefix of the keys of rows, and the least key after them.
 const ROWS: &[u8] = b"rowd/";
-const BEHIND_ROWS: &[u8] = b"rowd0";
+const AFTER_ROWS: &[u8] = b"rowd0";
 
 /// Size of the checksum at a value's end.
 const CHECK_BYTES: usize = 4;
 
-/// Why stored bytes are not a record. Final: nothing but another version or a repair helps.
+/// Why stored bytes are not a record. Final: only another version or a repair helps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Written by another version of the program.
     #[error("format version {0} is not this program's {FORMAT_VERSION}")]
     Version(u8),
-    /// The checksum does not fit.
+    /// The checksum does not match.
     #[error("checksum does not match")]
     Checksum,
-    /// No message of a record.
+    /// The bytes are no protobuf message of a record.
     #[error(transparent)]
     Message(#[from] prost::DecodeError),
-    /// The bytes end early, or are not those of the record that was read.
+    /// The bytes end early, or the record that was read has other bytes.
     #[error("{0}")]
     Malformed(&'static str),
 }
 
-/// A record in the value of a key.
+/// The message in a value.
 #[derive(Clone, PartialEq, Message)]
 struct Value {
     #[prost(oneof = "Record", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14")]
@@ -101,13 +101,13 @@ pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// Key ranges of everything but the bytes of rows, in key order.
 pub(crate) fn load_ranges() -> [KeyRange; 2] {
-    [(Unbounded, Excluded(ROWS.to_vec())), (Included(BEHIND_ROWS.to_vec()), Unbounded)]
+    [(Unbounded, Excluded(ROWS.to_vec())), (Included(AFTER_ROWS.to_vec()), Unbounded)]
 }
 
-/// A key and its value as they are stored.
+/// A stored key and value.
 pub type Pair = (Vec<u8>, Vec<u8>);
 
-/// The key and value that store a record. The header of rows is a record of its own.
+/// The key and value of a record. The header of rows is a separate record.
 pub fn encode(record: &Record) -> Result<Pair, StoreError> {
     if let Record::DoneChunk(chunk) = record
         && chunk.bitmap.max().is_some_and(|bit| u64::from(bit) >= CHUNK_TASKS)
@@ -122,7 +122,7 @@ pub fn encode(record: &Record) -> Result<Pair, StoreError> {
     Ok((key, value))
 }
 
-/// Reads one stored pair back.
+/// The record of a stored key and value.
 pub fn decode(key: &[u8], value: &Bytes) -> Result<Record, DecodeError> {
     let (versioned, check) = value.split_last_chunk().ok_or(DecodeError::Malformed("value is too short"))?;
     match versioned.first() {

@@ -1,4 +1,4 @@
-//! DATA: where results and state live, as the user names it.
+//! DATA: the place of results and state, as the user names it.
 
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
 
-/// A DATA directory or object store. Cheap to clone; making one touches nothing.
+/// A DATA directory or object store. Cheap to clone; parsing one does not access storage.
 #[derive(Debug, Clone)]
 pub struct Location {
     shown: String,
@@ -21,44 +21,26 @@ enum Place {
     Remote { url: Url, store: Arc<dyn ObjectStore> },
 }
 
-/// Why a text does not name a place for data. Final: the user must give another.
+/// Why a text does not name a place for data. Final: the user must correct it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum LocationError {
     /// Neither a path nor a URL of a known kind.
     #[error("{data}: unknown kind of storage {scheme:?}; use a directory, file://, s3://, gs:// or az://")]
-    Scheme {
-        /// As given.
-        data: String,
-        /// Its scheme.
-        scheme: String,
-    },
-    /// An object store, in a build without them.
+    Scheme { data: String, scheme: String },
+    /// An object store, in a build without object stores.
     #[error(
         "{data}: this powersweep was built without object stores; use a directory, or build it with them: \
          cargo install --path cli --features cloud"
     )]
-    LeftOut {
-        /// As given.
-        data: String,
-    },
-    /// A URL that names no bucket, or options that do not fit together.
+    LeftOut { data: String },
+    /// A URL that names no bucket, or contradictory options.
     #[error("{data}: not a usable storage address")]
-    Address {
-        /// As given.
-        data: String,
-        /// The cause.
-        #[source]
-        source: object_store::Error,
-    },
+    Address { data: String, source: object_store::Error },
     /// Not a URL or path.
     #[error("{data:?}: not a directory or URL: {reason}")]
-    Malformed {
-        /// As given.
-        data: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Malformed { data: String, reason: String },
 }
 
 impl Location {
@@ -68,8 +50,8 @@ impl Location {
         Location::parse_with(data, std::env::vars())
     }
 
-    /// [`Location::parse`] with given options in place of the environment. Names are matched in lower case; those that
-    /// the kind of store does not know are left alone.
+    /// [`Location::parse`] with given options instead of the environment. Names are matched in lower case; options that
+    /// the kind of store does not have are ignored.
     pub fn parse_with(
         data: &str,
         options: impl IntoIterator<Item = (String, String)>,
@@ -98,12 +80,12 @@ impl Location {
         Ok(Location { shown: path.display().to_string(), place: Place::Directory(path) })
     }
 
-    /// An object store that is already set up, rooted at DATA: for tests and other kinds of stores.
+    /// A given object store, rooted at DATA: for tests and other kinds of stores.
     pub fn remote(url: Url, store: Arc<dyn ObjectStore>) -> Location {
         Location { shown: url.to_string(), place: Place::Remote { url, store } }
     }
 
-    /// The directory, where it is one.
+    /// The directory; `None` for an object store.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
             Place::Directory(path) => Some(path),
@@ -119,10 +101,10 @@ impl Location {
         }
     }
 
-    /// The object store rooted at DATA. A directory must exist (the probe makes it). Its writes are synced to disk.
+    /// The object store rooted at DATA. Writes to a directory are synced to disk.
     ///
     /// # Errors
-    /// If the directory does not exist or cannot be reached.
+    /// If the directory does not exist (the probe makes it) or cannot be accessed.
     pub fn object_store(&self) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
         match &self.place {
             Place::Directory(path) => Ok(Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true))),
@@ -142,7 +124,7 @@ fn cloud(data: &str, url: Url, options: impl IntoIterator<Item = (String, String
     Ok(Location { shown: data.to_owned(), place: Place::Remote { url, store } })
 }
 
-/// The object stores are left out: the feature `cloud` is off.
+/// Refuses object stores: the feature `cloud` is off.
 #[cfg(not(feature = "cloud"))]
 fn cloud(data: &str, _: Url, _: impl IntoIterator<Item = (String, String)>) -> Result<Location, LocationError> {
     Err(LocationError::LeftOut { data: data.to_owned() })

@@ -1,9 +1,9 @@
-//! Which sorted files of the state are merged, and when.
+//! The compaction rule: which sorted files of the state are merged, and when.
 //!
-//! Most of what a farm writes is dead within seconds: rows are deleted when they are in a part. SlateDB's own rule merges
-//! files of like size, so that dead rows wait in one file of each size, and are copied once before they are merged with
-//! their deletions. Here all files become one, as soon as the new ones are worth reading the whole: what lives is written
-//! again for about as many new bytes, and nothing dead is older than one merge.
+//! Most records of a farm are deleted within seconds: rows, once they are in a part. SlateDB's own rule merges files of
+//! similar size, so that deleted rows stay in one file of each size, and are copied once before they are merged with
+//! their deletions. Here all files become one, as soon as the new files have at least half the bytes of the old ones:
+//! live records are rewritten for about as many new bytes, and deleted ones survive at most one merge.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use slatedb::compactor::{
 };
 use slatedb::config::CompactorOptions;
 
-/// New bytes that are merged at least: more of them means more dead bytes on the disk, fewer that the living are written
-/// again more often.
+/// Least new bytes of a merge. A higher value leaves more deleted records on disk, a lower one rewrites live records more
+/// often.
 const NEW_BYTES_MIN: u64 = 32 << 20;
-/// New files that are merged where they have fewer bytes: each start of a coordinator leaves one.
+/// Least number of new files of a merge with fewer new bytes: each start of a coordinator leaves a small file.
 const NEW_FILES_MIN: usize = 8;
-/// New bytes that are merged at least, as a share of what they are merged with.
+/// Least new bytes of a merge, as a share of the old bytes.
 const NEW_SHARE_MIN: f64 = 0.5;
-/// New files that are merged whatever they are merged with: each is asked for a key that is looked up. Fewer than
-/// `L0_SSTS_MAX` of `tuning.rs`, or writers would wait there for a merge that is never due.
+/// Number of new files that are merged whatever the number of bytes: each lookup of a key searches every file. Below
+/// `L0_SSTS_MAX` of `tuning.rs`: otherwise writers would wait there for a merge that is never due.
 const NEW_FILES_MAX: usize = 64;
-/// New files that are merged at once: each is read ahead into memory.
+/// Most new files of one merge: each has a read-ahead buffer in memory.
 const NEW_FILES_AT_ONCE: usize = 32;
 
-/// Makes [`Merges`].
+/// The supplier of [`Merges`].
 pub(super) fn supplier() -> Arc<dyn CompactionSchedulerSupplier> {
     Arc::new(Supplier)
 }
@@ -41,7 +41,7 @@ impl CompactionSchedulerSupplier for Supplier {
 
 /// Merges everything into one run.
 struct Merges {
-    /// SlateDB's own, which knows what a merge must look like.
+    /// SlateDB's own rule, which validates merges.
     checks: Box<dyn CompactionScheduler + Send + Sync>,
 }
 
@@ -57,7 +57,7 @@ impl CompactionScheduler for Merges {
         if !is_due(new.len(), new_bytes, old_bytes) {
             return Vec::new();
         }
-        // From the newest on; those that are left out are the newest.
+        // Files are listed from the newest on: the oldest are merged.
         let oldest = new.iter().skip(new.len().saturating_sub(NEW_FILES_AT_ONCE));
         let sources = oldest.map(|file| SourceId::SstView(file.id));
         let sources = sources.chain(runs.iter().map(|run| SourceId::SortedRun(run.id))).collect();
@@ -80,13 +80,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_wait_until_they_are_worth_reading_the_whole() {
+    fn a_merge_is_due_at_enough_new_bytes_or_files() {
         const MIB: u64 = 1 << 20;
         assert!(!is_due(0, 0, 0) && !is_due(0, 0, 1000 * MIB));
         assert!(!is_due(7, 31 * MIB, 0) && is_due(7, 32 * MIB, 0) && is_due(8, MIB, 0));
         assert!(is_due(8, 32 * MIB, 64 * MIB) && !is_due(8, 32 * MIB, 66 * MIB));
         assert!(is_due(40, 150 * MIB, 300 * MIB));
-        // Many small ones, however much there is.
+        // Many files are merged, whatever the number of old bytes.
         assert!(!is_due(63, MIB, 1000 * MIB) && is_due(64, MIB, 1000 * MIB));
     }
 }

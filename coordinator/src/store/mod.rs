@@ -1,12 +1,12 @@
-//! Durable state and published objects, behind one small trait.
+//! Durable state and published objects, behind one trait.
 //!
-//! Purpose: [`Store`] is all that the coordinator knows of storage. [`SlateStore`] keeps records in SlateDB below the
-//! dataset itself, in a directory or an object store; [`ModelStore`] keeps them in memory and misbehaves on request.
-//! One conformance suite (in the crate's integration tests) holds both to the same promises.
+//! [`Store`] is the coordinator's only access to storage. [`SlateStore`] keeps records in SlateDB below the dataset
+//! itself, in a directory or an object store; [`ModelStore`] keeps them in memory and injects faults. One conformance
+//! suite (in the crate's integration tests) tests the promises of both.
 //!
-//! Promises: `commit` is all or nothing and durable when it returns `Ok`; after an error its outcome is unknown, so the
+//! Promises: `commit` is all or nothing, and durable when it returns `Ok`. After an error its outcome is unknown, so the
 //! caller drops its state and loads it again. Batches become durable in the order of the calls. `create` never replaces
-//! an object and shows either nothing or the whole of it.
+//! an object, and an object is visible only as a whole.
 
 mod datasets;
 mod encoding;
@@ -16,8 +16,8 @@ mod model;
 mod objects;
 mod open;
 mod slate;
+mod stall_detector;
 mod tuning;
-mod vigil;
 
 pub use encoding::{DecodeError, FORMAT_VERSION, Pair, decode, encode, encode_key};
 pub use location::{Location, LocationError};
@@ -29,13 +29,11 @@ pub use slate::{ReadOnly, SlateStore};
 
 use crate::records::{Key, Loaded, Record, RowsRecord, Table};
 use async_trait::async_trait;
-use bytes::Bytes;
-use object_store::path::Path;
 use powersweep_experiments::Digest;
 use uuid::Uuid;
 
-/// Most records in one batch. A hand-in has a few, closing a part deletes one key a hand-in (262,144 at worst); retrying
-/// or forgetting an experiment writes one a failed task, and there may be millions of them.
+/// Most records in one batch. A hand-in has a few; closing a part deletes one for each hand-in (262,144 at worst);
+/// retrying or deleting an experiment writes one for each failed task, perhaps millions.
 pub const MAX_BATCH_RECORDS: usize = 1 << 24;
 
 /// Puts and deletes that become durable together. Later entries win over earlier ones of the same key.
@@ -71,9 +69,9 @@ impl Batch {
         self
     }
 
-    /// Adds another batch behind this one.
-    pub fn append(&mut self, mut other: Batch) -> &mut Batch {
-        self.ops.append(&mut other.ops);
+    /// Adds records.
+    pub fn put_all(&mut self, records: impl IntoIterator<Item = Record>) -> &mut Batch {
+        self.ops.extend(records.into_iter().map(Op::Put));
         self
     }
 
@@ -95,98 +93,57 @@ impl Batch {
         self.ops.len()
     }
 
-    /// True without entries; committing it is a no-op.
+    /// Whether it has no entries; its commit has no effect.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }
 }
 
-/// What can go wrong in a [`Store`].
+/// Errors of a [`Store`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum StoreError {
-    /// A newer owner has opened the state. Final for this process: it must stop leasing and leave.
+    /// A newer owner has opened the state. Final for this process: it must stop leasing and end.
     #[error("another coordinator has taken over the state in {data}: this one must stop")]
-    Fenced {
-        /// Where the state is.
-        data: String,
-    },
+    Fenced { data: String },
     /// The store was closed. Final.
     #[error("the state in {data} is closed")]
-    Closed {
-        /// Where the state is.
-        data: String,
-    },
-    /// The database has failed in itself. Final for this opening: a restarted coordinator loses nothing.
+    Closed { data: String },
+    /// The database failed internally. Final for this opening: a restart loses no durable record.
     #[error("the state in {data} has failed: {reason}")]
-    Broken {
-        /// Where the state is.
-        data: String,
-        /// What it says.
-        reason: String,
-    },
+    Broken { data: String, reason: String },
     /// Storage failed or refused. Retryable after loading the state again: a failed commit may or may not be durable.
     #[error("storage failed: {op} {path}")]
-    Unavailable {
-        /// What was tried.
-        op: &'static str,
-        /// On which object or key.
-        path: String,
-        /// The cause.
-        #[source]
-        source: BoxError,
-    },
-    /// Stored bytes make no sense. Final: the data needs a person.
+    Unavailable { op: &'static str, path: String, source: BoxError },
+    /// Stored bytes are damaged. Final: a person must repair the data.
     #[error("stored data is damaged: {path}: {reason}")]
-    Corrupt {
-        /// Object or key.
-        path: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Corrupt { path: String, reason: String },
     /// An object of this name exists and is not the part that was to be created. Final for this part; a new part id
     /// gets a new name.
     #[error("{path} exists already and is not part {part_id} ({found})")]
-    PartTaken {
-        /// The object.
-        path: String,
-        /// The part that was to be created.
-        part_id: Uuid,
-        /// What is there instead.
-        found: String,
-    },
-    /// An object that should be there is not. Final.
+    PartTaken { path: String, part_id: Uuid, found: String },
+    /// An object that should exist does not. Final.
     #[error("{path} is missing")]
-    Missing {
-        /// The object.
-        path: String,
-    },
-    /// A log's bytes do not have the digest under which they were to be stored or found. Final for these bytes.
+    Missing { path: String },
+    /// A log's bytes do not have the given digest. Final for these bytes.
     #[error("log {expected} has other content: its sha256 is {found}")]
-    WrongDigest {
-        /// Digest asked for.
-        expected: Digest,
-        /// Digest of the bytes.
-        found: Digest,
-    },
-    /// The request itself is wrong (an over-long name, an empty id). Final: a mistake in the program.
-    #[error("impossible request to the store: {reason}")]
-    Invalid {
-        /// What is wrong.
-        reason: String,
-    },
+    WrongDigest { expected: Digest, found: Digest },
+    /// The request is invalid (a name that is too long, an empty name). Final: a bug.
+    #[error("invalid request to the store: {reason}")]
+    Invalid { reason: String },
 }
 
 /// A cause from another library.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
 impl StoreError {
-    /// True where loading the state and trying again can help.
+    /// Whether loading the state and trying again can help.
     pub fn is_retryable(&self) -> bool {
         matches!(self, StoreError::Unavailable { .. })
     }
 
-    /// True where this process may not go on as the owner.
+    /// Whether this process is no longer the owner.
     pub fn is_lost_ownership(&self) -> bool {
         matches!(self, StoreError::Fenced { .. })
     }
@@ -195,13 +152,13 @@ impl StoreError {
 /// The durable state of one coordinator and the objects that it publishes.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Reads the whole state but the bytes of unpublished rows.
+    /// Reads the state without unpublished rows, of which it has the headers.
     async fn load(&self) -> Result<Loaded, StoreError>;
 
     /// Makes a batch durable, all or nothing. Concurrent callers share a flush.
     async fn commit(&self, batch: Batch) -> Result<(), StoreError>;
 
-    /// Reads unpublished rows `first_seq..=last_seq` of an experiment's table, in order; numbers that are not there are
+    /// Reads unpublished rows `first_seq..=last_seq` of an experiment's table, in order; numbers without rows are
     /// skipped.
     async fn rows(
         &self,
@@ -211,43 +168,32 @@ pub trait Store: Send + Sync + 'static {
         last_seq: u64,
     ) -> Result<Vec<RowsRecord>, StoreError>;
 
-    /// Creates the Parquet object `path` (below DATA) with all its bytes, or fails leaving nothing visible. If it is
-    /// there already, that is success only if its footer carries `part_id`.
-    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError>;
-
-    /// Whether the `tasks` table of an experiment has a part, whatever the state knows.
-    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError>;
-
-    /// Stores an uploaded object of an optional table below the staging prefix. Invisible to readers.
-    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError>;
-
-    /// Reads a staged object. [`StoreError::Missing`] if it is not there.
-    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError>;
-
-    /// Deletes a staged object, if it is there.
-    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError>;
-
-    /// Deletes the parts and staged uploads of an experiment. Repeatable.
-    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError>;
-
-    /// Moves the parts of an experiment to the folder of another name, one by one. Repeatable after a failure or crash.
-    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError>;
-
-    /// Stores a log by content. Returns false if it was there already. The bytes must have this digest.
-    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError>;
-
-    /// Size of a stored log, if it is there.
-    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError>;
-
-    /// Bytes `start..end` of a stored log (`end` is cut at its size).
-    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError>;
-
-    /// Tries the storage, and says what is wrong with it; `None` if nothing is, or nobody knows. For messages: commits may
-    /// take long without any error of their own.
+    /// Finds out what is wrong with the storage, for messages: a commit can wait without any error. `None` if no fault
+    /// is found.
     async fn trouble(&self) -> Option<String> {
         None
     }
 
-    /// Makes what is pending durable and closes; later calls fail with [`StoreError::Closed`].
+    /// Makes pending batches durable and closes; later calls fail with [`StoreError::Closed`].
     async fn close(&self) -> Result<(), StoreError>;
+
+    /// The objects beside the state, while this store may use them: an error after its end.
+    fn objects(&self) -> Result<&Objects, StoreError>;
+
+    /// Makes sure, in the storage itself, that no newer owner had taken over when this was called.
+    async fn still_own(&self) -> Result<(), StoreError>;
+
+    /// Deletes the parts and staged uploads of an experiment. Repeatable.
+    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
+        let listed = self.objects()?.dataset(experiment).await?;
+        self.still_own().await?;
+        self.objects()?.erase(experiment, &listed).await
+    }
+
+    /// Moves the parts of an experiment to the folder of another name, one by one. Repeatable after a failure or crash.
+    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let moves = self.objects()?.moves(from, to).await?;
+        self.still_own().await?;
+        self.objects()?.rename(&moves).await
+    }
 }

@@ -1,8 +1,9 @@
-//! The store in memory, which misbehaves on request: for tests and for the simulation of faults.
+//! A store in memory that injects faults: for tests and for the simulated farm.
 //!
-//! It keeps the same encoded bytes as the real one. A commit can be lost with an error, kept with an error (the two that
-//! a caller cannot tell apart), or held back: held batches and those behind them become durable in order when released,
-//! or a prefix of them survives a crash. It starts no task and reads no clock, so virtual time works.
+//! It keeps the same encoded bytes as [`SlateStore`](super::SlateStore). A commit can be lost with an error, kept with an
+//! error (which the caller cannot tell apart), or held back: held batches and later ones become durable in order when
+//! they are released, or a prefix of them survives a crash. The store starts no task and reads no clock, so virtual time
+//! works.
 
 use super::objects::Objects;
 use super::{Batch, Op, Store, StoreError, encoding};
@@ -11,19 +12,16 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use object_store::path::Path;
-use powersweep_experiments::Digest;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
-/// How one commit goes wrong.
+/// The fault of one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The batch is lost; the caller sees an error.
+    /// The batch is lost; the caller gets an error.
     Lose,
-    /// The batch is durable; the caller sees an error all the same.
+    /// The batch is durable; the caller gets an error nevertheless.
     KeepButFail,
     /// The caller waits: the batch is pending until [`ModelStore::release`] or [`ModelStore::reopen`].
     Hold,
@@ -32,17 +30,16 @@ pub enum Fault {
 #[derive(Debug, Default)]
 struct Disk {
     values: BTreeMap<Vec<u8>, Bytes>,
-    /// Counts the openings; a store with a lower number is fenced.
+    /// Number of openings; a store with a lower number is fenced.
     writer: u64,
     pending: VecDeque<(Changes, oneshot::Sender<Result<(), StoreError>>)>,
     faults: VecDeque<Option<Fault>>,
     closed: bool,
-    commits: u64,
 }
 
 type Changes = Vec<(Vec<u8>, Option<Bytes>)>;
 
-/// A [`Store`] in memory. See the module's page.
+/// A [`Store`] in memory. See the module.
 #[derive(Debug)]
 pub struct ModelStore {
     disk: Arc<Mutex<Disk>>,
@@ -52,23 +49,18 @@ pub struct ModelStore {
 
 impl Default for ModelStore {
     fn default() -> Self {
-        ModelStore::new()
+        ModelStore { disk: Arc::default(), objects: Objects::new(Arc::new(InMemory::new()), None), writer: 0 }
     }
 }
 
 impl ModelStore {
     /// An empty store.
     pub fn new() -> ModelStore {
-        ModelStore::over(Arc::new(InMemory::new()))
+        ModelStore::default()
     }
 
-    /// An empty state whose published objects go to the given object store.
-    pub fn over(objects: Arc<dyn ObjectStore>) -> ModelStore {
-        ModelStore { disk: Arc::default(), objects: Objects::new(objects, None), writer: 0 }
-    }
-
-    /// A new owner of the same data, as after a crash: the first `keep` pending batches become durable, the others are
-    /// lost, and every earlier store of this data is fenced.
+    /// A store of a new owner of the same data, as after a crash: the first `keep` pending batches become durable, the
+    /// others are lost, and every earlier store of this data is fenced.
     pub fn reopen(&self, keep: usize) -> ModelStore {
         let mut disk = self.lock();
         for (n, (changes, reply)) in std::mem::take(&mut disk.pending).into_iter().enumerate() {
@@ -83,12 +75,12 @@ impl ModelStore {
         ModelStore { disk: Arc::clone(&self.disk), objects: self.objects.clone(), writer: disk.writer }
     }
 
-    /// Another handle of the same owner.
+    /// A second handle of the same owner.
     pub fn again(&self) -> ModelStore {
         ModelStore { disk: Arc::clone(&self.disk), objects: self.objects.clone(), writer: self.writer }
     }
 
-    /// Plans what happens to the next commits, one entry each; `None` is a commit that goes well.
+    /// Plans the faults of the next commits, one entry for each; `None` is a commit without a fault.
     pub fn plan(&self, faults: impl IntoIterator<Item = Option<Fault>>) {
         self.lock().faults.extend(faults);
     }
@@ -103,18 +95,8 @@ impl ModelStore {
         }
     }
 
-    /// Batches that are held back.
-    pub fn pending(&self) -> usize {
-        self.lock().pending.len()
-    }
-
-    /// Batches that became durable.
-    pub fn commits(&self) -> u64 {
-        self.lock().commits
-    }
-
     /// The object store with the published parts.
-    pub fn objects(&self) -> &Arc<dyn ObjectStore> {
+    pub fn object_store(&self) -> &Arc<dyn ObjectStore> {
         self.objects.object_store()
     }
 
@@ -143,7 +125,6 @@ impl Disk {
                 None => self.values.remove(&key),
             };
         }
-        self.commits += 1;
     }
 }
 
@@ -210,7 +191,7 @@ impl Store for ModelStore {
                     disk.apply(changes);
                     return Ok(());
                 }
-                // Behind a held batch everything waits: batches become durable in order.
+                // Later batches wait behind a held one: batches become durable in order.
                 Some(Fault::Hold | Fault::KeepButFail) | None => {
                     let (reply, answer) = oneshot::channel();
                     disk.pending.push_back((changes, reply));
@@ -236,56 +217,12 @@ impl Store for ModelStore {
         disk.values.range(range).map(|(key, value)| encoding::read_rows(key, value)).collect()
     }
 
-    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
-        drop(self.open()?);
-        self.objects.create(path, bytes, part_id).await
+    fn objects(&self) -> Result<&Objects, StoreError> {
+        self.open().map(|_| &self.objects)
     }
 
-    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
-        drop(self.open()?);
-        self.objects.has_parts(experiment).await
-    }
-
-    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
-        drop(self.open()?);
-        self.objects.stage(experiment, table, part_id, bytes).await
-    }
-
-    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
-        drop(self.open()?);
-        self.objects.staged(experiment, table, part_id).await
-    }
-
-    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
-        drop(self.open()?);
-        self.objects.discard_staged(experiment, table, part_id).await
-    }
-
-    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
-        let objects = self.objects.dataset(experiment).await?;
-        drop(self.open()?);
-        self.objects.erase(experiment, &objects).await
-    }
-
-    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        let moves = self.objects.moves(from, to).await?;
-        drop(self.open()?);
-        self.objects.rename(&moves).await
-    }
-
-    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
-        drop(self.open()?);
-        self.objects.put_log(digest, bytes).await
-    }
-
-    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
-        drop(self.open()?);
-        self.objects.log_bytes(digest).await
-    }
-
-    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
-        drop(self.open()?);
-        self.objects.log_range(digest, start, end).await
+    async fn still_own(&self) -> Result<(), StoreError> {
+        self.open().map(drop)
     }
 
     async fn close(&self) -> Result<(), StoreError> {

@@ -1,8 +1,8 @@
-//! Objects beside the state: published parts, staged uploads and logs. Shared by every store.
+//! Objects beside the state: published parts, uploads and logs. Shared by every store.
 //!
-//! On a directory an object store's own write leaves a temporary file beside the target while it runs, which readers
-//! that list the folder would see. So parts are written below the staging folder first and then hard-linked to their
-//! name: a listing shows only complete files. Elsewhere one conditional put does both.
+//! On a directory, a write by the `object_store` library has a temporary file beside the target while it runs, which
+//! readers that list the folder would see. So parts are written in the staging folder first and then hard-linked to
+//! their name: a listing shows only complete files. On an object store, one conditional put is enough.
 
 use super::encoding::check_name;
 use super::{BoxError, StoreError};
@@ -17,18 +17,18 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
-/// Largest object that is read or published in one piece. A part aims at 64 MB; a row group of very wide rows stays far
+/// Largest object that is read or published in one piece. A part aims at 64 MiB; a row group of very wide rows stays far
 /// below this.
 pub const MAX_PART_BYTES: u64 = 512 << 20;
 
-/// Uploads that no hand-in named are deleted at start when older than this: a worker that comes back after a long
-/// absence may still name its upload.
+/// Age at which a start deletes uploads that no accepted hand-in names: a worker that reconnects after a long absence may
+/// still name its upload.
 pub const STAGED_MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 
-/// Folder of everything that is not results, below DATA.
+/// Folder of the state, uploads and logs, below DATA.
 pub const PRIVATE_DIR: &str = powersweep_results::layout::STATE_FOLDER;
 
 /// Path below the private folder.
@@ -36,12 +36,12 @@ pub(crate) fn private(parts: &[&str]) -> Path {
     Path::from_iter(std::iter::once(PRIVATE_DIR).chain(parts.iter().copied()).map(PathPart::from))
 }
 
-/// Where the objects of one DATA are.
+/// The objects of one DATA.
 #[derive(Debug, Clone)]
 pub struct Objects {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// DATA itself where it is a directory of this machine.
-    directory: Option<PathBuf>,
+    /// DATA where it is a directory of this machine.
+    pub(super) directory: Option<PathBuf>,
 }
 
 impl Objects {
@@ -55,12 +55,8 @@ impl Objects {
         &self.store
     }
 
-    /// DATA where it is a local folder.
-    pub fn directory(&self) -> Option<&std::path::Path> {
-        self.directory.as_deref()
-    }
-
-    /// See [`super::Store::create`].
+    /// Creates the Parquet object `path` (below DATA) with all its bytes, or fails without a visible object. If the
+    /// object exists, that is success only if its footer has `part_id`.
     pub async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
         check_part(path, bytes.len() as u64)?;
         if self.directory.is_none() {
@@ -74,14 +70,14 @@ impl Objects {
         let payload = PutPayload::from_bytes(bytes);
         self.store.put(&staged, payload).await.map_err(|error| unavailable("write", &staged, error))?;
         let linked = self.link(&staged, path, part_id).await;
-        // The link holds the data; a staging file that stays is deleted at the next start.
+        // The linked name keeps the data; a staging file that stays is deleted at the next start.
         if let Err(error) = self.store.delete(&staged).await {
             tracing::debug!(%staged, %error, "staging file not deleted");
         }
         linked
     }
 
-    /// See [`super::Store::has_parts`].
+    /// Whether the `tasks` table of an experiment has a part, whatever the state knows.
     pub async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
         check_name(experiment)?;
         let folder = powersweep_results::layout::tasks_dir(experiment);
@@ -89,37 +85,37 @@ impl Objects {
         first.map(|found| found.is_some()).map_err(|error| unavailable("list", &folder, error))
     }
 
-    /// See [`super::Store::stage`].
+    /// Stores an upload of an optional table in the staging folder. Invisible to readers.
     pub async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
         let path = staged_path(experiment, table, part_id)?;
         check_part(&path, bytes.len() as u64)?;
         match self.put_new(&path, bytes.clone()).await {
             Ok(()) => Ok(()),
             Err(ObjectError::AlreadyExists { .. }) => {
-                // An upload that was repeated because its answer was lost.
-                let there = self.get(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
-                if there == bytes {
+                // An upload is repeated when its answer was lost.
+                let existing = self.get(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
+                if existing == bytes {
                     return Ok(());
                 }
-                let found = format!("another upload of {} bytes", there.len());
+                let found = format!("another upload of {} bytes", existing.len());
                 Err(StoreError::PartTaken { path: path.to_string(), part_id, found })
             }
             Err(error) => Err(unavailable("upload", &path, error)),
         }
     }
 
-    /// See [`super::Store::staged`].
+    /// Reads an upload. [`StoreError::Missing`] if there is none.
     pub async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
         let path = staged_path(experiment, table, part_id)?;
         self.get(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })
     }
 
-    /// See [`super::Store::discard_staged`].
+    /// Deletes an upload, if it exists.
     pub async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
         self.remove(&staged_path(experiment, table, part_id)?).await
     }
 
-    /// See [`super::Store::put_log`].
+    /// Stores a log by content. Returns false if it was stored already. The bytes must have this digest.
     pub async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
         let hashed = bytes.clone();
         let found = blocking(move || Digest::of(&hashed)).await;
@@ -134,12 +130,12 @@ impl Objects {
         }
     }
 
-    /// See [`super::Store::log_bytes`].
+    /// Size of a stored log, if it exists.
     pub async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
         self.size(&log_path(digest)).await
     }
 
-    /// See [`super::Store::log_range`].
+    /// Bytes `start..end` of a stored log (`end` is cut at its size).
     pub async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
         let path = log_path(digest);
         let size = self.size(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
@@ -150,15 +146,11 @@ impl Objects {
         self.store.get_range(&path, start..end).await.map_err(|error| unavailable("read", &path, error))
     }
 
-    /// Deletes what earlier runs left below the staging folder: their own half-written parts at once, uploads that no
-    /// open intent names when older than [`STAGED_MAX_AGE`]. `now` is the store's clock. Returns how many were deleted.
-    pub async fn clean_staging(
-        &self,
-        open_parts: &BTreeSet<Uuid>,
-        now: std::time::SystemTime,
-    ) -> Result<u64, StoreError> {
+    /// Deletes files of earlier runs in the staging folder: incomplete parts at once; uploads that are not in
+    /// `open_parts` when older than [`STAGED_MAX_AGE`]. Returns the number of deleted files.
+    pub async fn clean_staging(&self, open_parts: &BTreeSet<Uuid>, now: SystemTime) -> Result<u64, StoreError> {
         if let Some(directory) = &self.directory {
-            // Not through the object store: its listing hides the temporary files of interrupted writes.
+            // The object store's listing hides the temporary files of interrupted writes.
             let staging = directory.join(PRIVATE_DIR).join("staging");
             let open = open_parts.clone();
             return blocking(move || clean_directory(&staging, &open, now, 0))
@@ -189,7 +181,7 @@ impl Objects {
             Ok(()) => Ok(()),
             Err(ObjectError::AlreadyExists { .. }) => {
                 self.check_same_part(path, part_id).await?;
-                // The attempt that made the link may have ended before the folder was synced.
+                // The earlier attempt that made the link may have ended before it synced the folder.
                 self.sync_folder(path).await
             }
             Err(error) => Err(unavailable("publish", path, error)),
@@ -202,7 +194,7 @@ impl Objects {
         folder.extend(path.parts().map(|part| part.as_ref().to_owned()));
         folder.pop();
         match blocking(move || std::fs::File::open(&folder)?.sync_all()).await {
-            // Somebody took it away with all that was in it.
+            // The folder was deleted with its files.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             synced => synced.map_err(|error| unavailable("sync the folder of", path, error)),
         }
@@ -215,7 +207,7 @@ impl Objects {
         let found = match read_footer(&bytes) {
             Ok(footer) if footer.part_id == part_id => return Ok(()),
             Ok(footer) => format!("it is part {} of {}", footer.part_id, footer.experiment),
-            Err(error) => format!("no part: {error}"),
+            Err(error) => format!("it is no part: {error}"),
         };
         Err(StoreError::PartTaken { path: path.to_string(), part_id, found })
     }
@@ -252,10 +244,10 @@ impl Objects {
 fn clean_directory(
     folder: &std::path::Path,
     open: &BTreeSet<Uuid>,
-    now: std::time::SystemTime,
+    now: SystemTime,
     depth: u32,
 ) -> std::io::Result<u64> {
-    /// Uploads are at staging/upload/EXPERIMENT/TABLE/FILE; nothing deeper is ours.
+    /// Depth of the uploads, which are at staging/upload/EXPERIMENT/TABLE/FILE.
     const MAX_DEPTH: u32 = 4;
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -290,7 +282,7 @@ fn staged_path(experiment: &str, table: Table, part_id: Uuid) -> Result<Path, St
     Ok(staged_object(experiment, table, part_id))
 }
 
-/// Where an upload lies, below DATA, for those who only look. The name must be one that a record has.
+/// Path of an upload, below DATA. The experiment's name must be that of a record, which is checked.
 pub(crate) fn staged_object(experiment: &str, table: Table, part_id: Uuid) -> Path {
     private(&["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())])
 }
@@ -311,7 +303,7 @@ pub(crate) fn unavailable(op: &'static str, path: &impl Display, error: impl Int
     StoreError::Unavailable { op, path: path.to_string(), source: error.into() }
 }
 
-/// Runs file or hash work beside the async threads where there are any.
+/// Runs blocking work outside the threads of the async runtime, if there is a runtime.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::runtime::Handle::try_current() {
         Ok(handle) => match handle.spawn_blocking(work).await {

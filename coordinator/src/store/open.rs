@@ -1,4 +1,4 @@
-//! The one way to open DATA for writing: probe, own, clean up, open.
+//! Opens DATA for writing: probe, ownership, state, clean-up.
 
 use super::{Location, SlateStore, Store, StoreError};
 use crate::owner::{OwnerError, Ownership};
@@ -12,53 +12,43 @@ use std::time::{Duration, SystemTime};
 /// Why DATA could not be opened for writing. The command line gives each its own exit code.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum OpenError {
     /// DATA cannot be used.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// DATA is somebody else's, or ownership could not be decided.
+    /// DATA has another owner, or the ownership could not be decided.
     #[error(transparent)]
     Owner(#[from] OwnerError),
     /// The state could not be opened or read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The state did not open in time. Retryable, if only its storage is slow. Nothing was changed.
+    /// The state did not open in time. Retryable if its storage is only slow. The state was not changed.
     #[error(
         "the state in {data} did not open within {} s: its storage does not answer, or files below .powersweep/state are \
-         missing or damaged; nothing was changed. To go on without it, move .powersweep/state away", OPEN_TIME.as_secs()
+         missing or damaged. The state was not changed. To start without it, move .powersweep/state to another place",
+        OPEN_TIME.as_secs()
     )]
-    Hangs {
-        /// DATA.
-        data: String,
-    },
-    /// Rows are not in parts yet that only the version of this program that took them can read. Final for this version:
-    /// with its own records in the state, not even that version could read it. No record was changed.
+    Hangs { data: String },
+    /// The state has unpublished rows that only the version that stored them can read. Final for this version: with its
+    /// records in the state, not even that version could read the state. No record was changed.
     #[error(
-        "another version of powersweep left results of {} in {data} that are not in Parquet parts yet, and this one \
-         cannot read them; nothing was changed. Start that version there, run its `powersweep flush NAME` for each, stop \
-         it, and start this one", experiments.join(", ")
+        "{data} has unpublished rows of {} that another version of powersweep stored and this version cannot read. No \
+         record was changed. Start that version there, run its `powersweep flush NAME` for each experiment, stop it, and \
+         start this version", experiments.join(", ")
     )]
-    OtherVersion {
-        /// DATA.
-        data: String,
-        /// Names of the experiments.
-        experiments: Vec<String>,
-        /// The first that cannot be read.
-        #[source]
-        source: ResultsError,
-    },
+    OtherVersion { data: String, experiments: Vec<String>, source: ResultsError },
 }
 
-/// Longest time for opening the state: the database below waits for ever for what is not there. A state of 10^7 tasks
-/// opens in seconds.
+/// Longest time for opening the state: SlateDB waits for ever for missing files. A state of 10^7 tasks opens in seconds.
 pub const OPEN_TIME: Duration = Duration::from_secs(120);
 
-/// How often storage is tried again while the state opens: it may fail in between, and the database would only wait.
+/// How often storage is probed while the state opens: SlateDB waits for ever for failing storage.
 const PROBE_AGAIN: Duration = Duration::from_secs(10);
 
-/// Opens DATA for writing. `endpoint` is where this process listens ("" for not yet, see
-/// [`Ownership::set_endpoint`]); `take_over` overrides a live owner. The ownership's `lost` also tells of fencing.
-/// To end: [`Store::close`], then [`Ownership::release`].
+/// Opens DATA for writing. `endpoint` is this process's address ("" for not yet known, see
+/// [`Ownership::set_endpoint`]); `take_over` overrides a live owner. [`Ownership::lost`] also reports fencing. To end:
+/// [`Store::close`], then [`Ownership::release`].
 pub async fn open(location: &Location, endpoint: &str, take_over: bool) -> Result<(SlateStore, Ownership), OpenError> {
     probe(location).await?;
     let ownership = Ownership::take(location, endpoint, take_over).await?;
@@ -79,7 +69,7 @@ pub async fn open(location: &Location, endpoint: &str, take_over: bool) -> Resul
     }
 }
 
-/// Ends when storage that was good turns out to be unusable. One that is only slow gets its time.
+/// Ends when storage becomes unusable. Slow storage is not an error.
 async fn fails(location: &Location) -> ProbeError {
     loop {
         tokio::time::sleep(PROBE_AGAIN).await;
@@ -96,17 +86,18 @@ async fn open_state(location: &Location) -> Result<SlateStore, OpenError> {
     check_version(location, &store, &loaded.rows).await?;
     let uploads = loaded.rows.iter().filter_map(|rows| rows.upload);
     let open_parts = loaded.intents.iter().map(|intent| intent.part_id).chain(uploads).map(|id| *id).collect();
-    let deleted = store.objects().clean_staging(&open_parts, SystemTime::now()).await?;
+    let deleted = store.objects()?.clean_staging(&open_parts, SystemTime::now()).await?;
     if deleted > 0 {
         tracing::info!(deleted, "deleted staging files of earlier runs");
     }
     Ok(store)
 }
 
-/// Fails if rows are of another version. Rows of two versions are in no state, so one record a table tells.
+/// Fails if unpublished rows are of another version. No state has rows of two versions, so one record of each table is
+/// enough.
 async fn check_version(location: &Location, store: &SlateStore, rows: &[RowsHeader]) -> Result<(), OpenError> {
     let mut of_others = BTreeMap::new();
-    // The number that comes last stays.
+    // Each table's last record.
     let tables: BTreeMap<_, _> = rows.iter().map(|header| ((&header.experiment, header.table()), header.seq)).collect();
     for ((experiment, table), seq) in tables {
         let Some(schema) = stored_schema(table) else { continue };

@@ -1,47 +1,45 @@
 //! The store that keeps records in SlateDB, beside the results.
 //!
-//! Commits are written to SlateDB's memory at once and made durable by one flush for all callers that wait (group
-//! commit): a flush starts as soon as somebody waits and the one before has ended, on an object store at most 20 times
-//! a second. Nothing is flushed while nobody waits.
+//! Commits are written to SlateDB's memory at once and made durable by one flush for all waiting callers (group commit):
+//! a flush starts as soon as a caller waits and the previous flush has ended, on an object store at most 20 times a
+//! second. There are no flushes without waiting callers.
 //!
-//! SlateDB retries a failing storage for ever, so a commit can take as long as the storage is away; whoever calls it
-//! watches the time. The newer of two writers wins: the older one's commits fail with `Fenced`.
+//! SlateDB retries a failing storage for ever, so a commit can take as long as the outage; the caller watches the time.
+//! The newer of two writers wins: the older one's commits fail with `Fenced`.
 
 use super::objects::{Objects, unavailable};
-use super::vigil::Vigil;
+use super::stall_detector::{LOOK_INTERVAL, StallDetector};
 use super::{Batch, Location, Store, StoreError, encoding, merges, model, tuning};
 use crate::records::{Loaded, RowsRecord, Table};
 use async_trait::async_trait;
-use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use powersweep_experiments::Digest;
 use slatedb::config::{DbReaderOptions, FlushOptions, FlushType, ScanOptions};
-use slatedb::{CloseReason, CompactorBuilder, Db, DbIterator, DbReader, DbReaderMode, ErrorKind, WriteBatch};
+use slatedb::{CloseReason, CompactorBuilder, Db, DbReadOps, DbReader, DbReaderMode, ErrorKind, WriteBatch};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
-use uuid::Uuid;
 
-/// Shortest time between the starts of two flushes on an object store: 20 objects a second bound what it costs.
+/// Shortest time between the starts of two flushes on an object store: bounds the cost at 20 objects a second.
 const REMOTE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Flushes after which SlateDB's memory is turned into a sorted file whatever its size: each flush is a file, and each
-/// file is replayed at opening.
+/// Flushes after which SlateDB's memory is written to a sorted file whatever its size: each flush writes a log file, and
+/// each log file is replayed when the state is opened.
 const FLUSHES_BEFORE_SST: u32 = 256;
 
 /// Bytes that a scan fetches at once.
 const SCAN_READ_AHEAD_BYTES: usize = 1 << 20;
 
-/// Callers that may wait for a flush at once; more wait to be let in.
+/// Callers in the queue for a flush; others wait for a place in the queue.
 const MAX_WAITING_COMMITS: usize = 4096;
 
-/// Tries of a read-only view before it gives up: files may be collected while it opens.
+/// Attempts to open a read-only view: the owner may delete files meanwhile.
 const READER_TRIES: u32 = 3;
 
-/// Retries of one storage operation of a read-only view; unlike the owner it must not wait for ever.
+/// Retries of one storage operation of a read-only view, which must not wait for ever.
 const READER_STORAGE_RETRIES: u32 = 3;
 
 /// Folder of the database below DATA.
@@ -51,7 +49,7 @@ pub(crate) fn state_dir() -> Path {
 
 type Waiter = oneshot::Sender<Result<(), StoreError>>;
 
-/// A [`Store`] in SlateDB. Only the owner of DATA may open one; see the module's page.
+/// A [`Store`] in SlateDB. Only the owner of DATA may open one. See the module.
 pub struct SlateStore {
     db: Db,
     objects: Objects,
@@ -62,7 +60,8 @@ pub struct SlateStore {
     _merging: Background,
 }
 
-/// A thread for merging files of the state. On the threads that serve requests every request waits some 300 ms for it.
+/// A thread for merging files of the state. On the threads that serve requests, a merge delays every request by some
+/// 300 ms.
 struct Background(Option<tokio::runtime::Runtime>);
 
 impl Background {
@@ -72,13 +71,13 @@ impl Background {
     }
 
     fn handle(&self) -> tokio::runtime::Handle {
-        self.0.as_ref().expect("it is there until it is dropped").handle().clone()
+        self.0.as_ref().expect("only `drop` takes it").handle().clone()
     }
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // A runtime that is only dropped waits for its threads, which must not happen inside another one.
+        // Dropping a runtime waits for its threads, which must not happen inside another runtime.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
@@ -92,14 +91,14 @@ impl std::fmt::Debug for SlateStore {
 }
 
 impl SlateStore {
-    /// Opens the state for writing, which fences every earlier writer. Callers probe and take ownership first; prefer
-    /// [`super::open`], which does.
+    /// Opens the state for writing, which fences every earlier writer. [`super::open`] probes and takes the ownership
+    /// first.
     pub async fn open(location: &Location) -> Result<SlateStore, StoreError> {
         let root = location.object_store().map_err(|error| unavailable("open", location, error))?;
         SlateStore::open_on(location, root).await
     }
 
-    /// [`SlateStore::open`] over a given object store rooted at DATA (tests put faults there).
+    /// [`SlateStore::open`] over a given object store rooted at DATA (tests inject faults there).
     pub async fn open_on(location: &Location, root: Arc<dyn ObjectStore>) -> Result<SlateStore, StoreError> {
         let data = location.to_string();
         let on_directory = location.path().is_some();
@@ -116,19 +115,14 @@ impl SlateStore {
             .map_err(|error| from_slate(&data, "open", error))?;
         let (flushes, waiting) = mpsc::channel(MAX_WAITING_COMMITS);
         let interval = if on_directory { Duration::ZERO } else { REMOTE_FLUSH_INTERVAL };
-        let vigil = on_directory.then(|| Vigil::new(&db, Arc::clone(&root)));
-        tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, vigil));
+        let stalls = on_directory.then(|| StallDetector::new(&db, Arc::clone(&root)));
+        tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, stalls));
         let objects = Objects::new(root, location.path().map(Into::into));
         let location = location.clone();
         Ok(SlateStore { db, objects, data, location, flushes, closed: AtomicBool::new(false), _merging: merging })
     }
 
-    /// The objects beside the state.
-    pub fn objects(&self) -> &Objects {
-        &self.objects
-    }
-
-    /// Turns true when a newer writer has taken the state, also while nothing is being committed.
+    /// Turns true when a newer writer has opened the state, also without a commit.
     pub fn fenced(&self) -> watch::Receiver<bool> {
         let (send, receive) = watch::channel(false);
         let mut status = self.db.subscribe();
@@ -146,13 +140,6 @@ impl SlateStore {
             }
         });
         receive
-    }
-
-    /// Makes sure, in the storage itself, that no newer owner had taken over when this was called.
-    async fn still_own(&self) -> Result<(), StoreError> {
-        // Nothing has this key: what counts is that the write is durable, which it is for the newest owner alone.
-        self.db.delete(b"own").await.map_err(self.error("write to"))?;
-        self.flush().await
     }
 
     fn check_open(&self) -> Result<(), StoreError> {
@@ -178,24 +165,24 @@ fn scan_options() -> ScanOptions {
     ScanOptions { read_ahead_bytes: SCAN_READ_AHEAD_BYTES, ..ScanOptions::default() }
 }
 
-/// One flush at a time for everybody who waits when it starts.
+/// Flushes one after the other, each for all callers that wait when it starts.
 async fn flush_loop(
     db: Db,
     data: String,
     mut waiting: mpsc::Receiver<Waiter>,
     interval: Duration,
-    mut vigil: Option<Vigil>,
+    mut stalls: Option<StallDetector>,
 ) {
     let mut last_start: Option<Instant> = None;
     let mut since_sst = 0;
     let sst_running = Arc::new(AtomicBool::new(false));
     loop {
-        let first = match &mut vigil {
+        let first = match &mut stalls {
             None => waiting.recv().await,
-            Some(vigil) => tokio::select! {
+            Some(stalls) => tokio::select! {
                 first = waiting.recv() => first,
-                () = tokio::time::sleep(super::vigil::LOOK) => {
-                    vigil.look();
+                () = tokio::time::sleep(LOOK_INTERVAL) => {
+                    stalls.look();
                     continue;
                 }
             },
@@ -210,15 +197,15 @@ async fn flush_loop(
             waiters.push(waiter);
         }
         let mut result = db.flush().await.map_err(|error| (error.kind(), error.to_string()));
-        if let (Ok(()), Some(vigil)) = (&result, &mut vigil) {
-            result = vigil.confirm().await;
+        if let (Ok(()), Some(stalls)) = (&result, &mut stalls) {
+            result = stalls.confirm_ownership().await;
         }
         for waiter in waiters {
             let answer = match &result {
                 Ok(()) => Ok(()),
                 Err((kind, message)) => Err(from_slate_kind(&data, "make durable", *kind, message.clone())),
             };
-            // A caller that went away has no use for the answer.
+            // The caller may have dropped its receiver.
             let _ = waiter.send(answer);
         }
         since_sst += 1;
@@ -227,7 +214,7 @@ async fn flush_loop(
             let (db, running) = (db.clone(), Arc::clone(&sst_running));
             tokio::spawn(async move {
                 if let Err(error) = db.flush_with_options(FlushOptions { flush_type: FlushType::MemTable }).await {
-                    // The commits' own flushes report what matters.
+                    // The flushes of commits report failures of the storage.
                     tracing::debug!(%error, "sorted file not written");
                 }
                 running.store(false, Ordering::Release);
@@ -236,14 +223,14 @@ async fn flush_loop(
     }
 }
 
-/// What SlateDB says when the next number of one of its own records is taken. Its kind is that of damage, and there is no
-/// other mark.
+/// Part of SlateDB's message when the next number of one of its own records exists already. The error's kind is that of
+/// damaged data, so only the message tells the difference.
 const RECORD_EXISTS: &str = "version already exists";
 
 fn from_slate(data: &str, op: &'static str, error: slatedb::Error) -> StoreError {
     match error.kind() {
         ErrorKind::Unavailable | ErrorKind::Transaction => unavailable(op, &state_in(data), error),
-        // Its own write, done and reported as failed, or another owner's: the next look decides. Nothing is damaged.
+        // Another owner wrote it, or an own write succeeded and was reported as failed: loading the state decides.
         ErrorKind::Data if error.to_string().contains(RECORD_EXISTS) => unavailable(op, &state_in(data), error),
         kind => from_slate_kind(data, op, kind, error.to_string()),
     }
@@ -265,26 +252,33 @@ fn from_slate_kind(data: &str, op: &'static str, kind: ErrorKind, message: Strin
     }
 }
 
-/// Adds what is behind an iterator over one of the [`encoding::load_ranges`].
+/// Reads the state without its rows.
 async fn read_state(
-    mut iterator: DbIterator,
-    failed: impl Fn(slatedb::Error) -> StoreError,
-    loaded: &mut Loaded,
-) -> Result<(), StoreError> {
-    while let Some(pair) = iterator.next().await.map_err(&failed)? {
-        loaded.add(encoding::read(&pair.key, &pair.value)?);
+    db: &(impl DbReadOps + Sync),
+    failed: impl Fn(slatedb::Error) -> StoreError + Sync,
+) -> Result<Loaded, StoreError> {
+    let mut loaded = Loaded::default();
+    for range in encoding::load_ranges() {
+        let mut scan = db.scan_with_options(range, &scan_options()).await.map_err(&failed)?;
+        while let Some(pair) = scan.next().await.map_err(&failed)? {
+            loaded.add(encoding::read(&pair.key, &pair.value)?);
+        }
     }
-    Ok(())
+    Ok(loaded)
 }
 
-/// The rows behind an iterator over an [`encoding::rows_range`].
+/// Reads the rows of an [`encoding::rows_range`].
 async fn read_rows(
-    mut iterator: DbIterator,
-    failed: impl Fn(slatedb::Error) -> StoreError,
+    db: &(impl DbReadOps + Sync),
+    range: RangeInclusive<Vec<u8>>,
+    failed: impl Fn(slatedb::Error) -> StoreError + Sync,
 ) -> Result<Vec<RowsRecord>, StoreError> {
     let mut rows = Vec::new();
-    while let Some(pair) = iterator.next().await.map_err(&failed)? {
-        rows.push(encoding::read_rows(&pair.key, &pair.value)?);
+    if !range.is_empty() {
+        let mut scan = db.scan_with_options(range, &scan_options()).await.map_err(&failed)?;
+        while let Some(pair) = scan.next().await.map_err(&failed)? {
+            rows.push(encoding::read_rows(&pair.key, &pair.value)?);
+        }
     }
     Ok(rows)
 }
@@ -293,15 +287,10 @@ async fn read_rows(
 impl Store for SlateStore {
     async fn load(&self) -> Result<Loaded, StoreError> {
         self.check_open()?;
-        // What an earlier commit left in memory without knowing its fate must be durable before it is believed.
+        // Records of an earlier commit that failed may be in memory: they must be durable before they are read.
         self.flush().await?;
         let snapshot = self.db.snapshot().map_err(self.error("read"))?;
-        let mut loaded = Loaded::default();
-        for range in encoding::load_ranges() {
-            let scan = snapshot.scan_with_options(range, &scan_options()).await.map_err(self.error("read"))?;
-            read_state(scan, self.error("read"), &mut loaded).await?;
-        }
-        Ok(loaded)
+        read_state(&*snapshot, self.error("read")).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
@@ -329,70 +318,23 @@ impl Store for SlateStore {
     ) -> Result<Vec<RowsRecord>, StoreError> {
         self.check_open()?;
         let range = encoding::rows_range(experiment, table, first_seq, last_seq)?;
-        if range.is_empty() {
-            return Ok(Vec::new());
-        }
         // A file that is deleted while a slow scan still needs it looks like damage; another scan reads newer files.
         let failed = |error: slatedb::Error| match error.kind() {
             ErrorKind::Data => unavailable("read", &state_in(&self.data), error),
             _ => from_slate(&self.data, "read", error),
         };
-        let scan = self.db.scan_with_options(range, &scan_options()).await.map_err(failed)?;
-        read_rows(scan, failed).await
+        read_rows(&self.db, range, failed).await
     }
 
-    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
+    fn objects(&self) -> Result<&Objects, StoreError> {
         self.check_open()?;
-        self.objects.create(path, bytes, part_id).await
+        Ok(&self.objects)
     }
 
-    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
-        self.check_open()?;
-        self.objects.has_parts(experiment).await
-    }
-
-    async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
-        self.check_open()?;
-        self.objects.stage(experiment, table, part_id, bytes).await
-    }
-
-    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
-        self.check_open()?;
-        self.objects.staged(experiment, table, part_id).await
-    }
-
-    async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
-        self.check_open()?;
-        self.objects.discard_staged(experiment, table, part_id).await
-    }
-
-    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
-        self.check_open()?;
-        let objects = self.objects.dataset(experiment).await?;
-        self.still_own().await?;
-        self.objects.erase(experiment, &objects).await
-    }
-
-    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        self.check_open()?;
-        let moves = self.objects.moves(from, to).await?;
-        self.still_own().await?;
-        self.objects.rename(&moves).await
-    }
-
-    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
-        self.check_open()?;
-        self.objects.put_log(digest, bytes).await
-    }
-
-    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
-        self.check_open()?;
-        self.objects.log_bytes(digest).await
-    }
-
-    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
-        self.check_open()?;
-        self.objects.log_range(digest, start, end).await
+    async fn still_own(&self) -> Result<(), StoreError> {
+        // No record has this key: only the newest owner's write becomes durable.
+        self.db.delete(b"own").await.map_err(self.error("write to"))?;
+        self.flush().await
     }
 
     async fn trouble(&self) -> Option<String> {
@@ -408,7 +350,7 @@ impl Store for SlateStore {
     }
 }
 
-/// The state as somebody else's coordinator, or none, keeps it. Writes nothing.
+/// A view of the state for commands that do not own it. Writes nothing.
 pub struct ReadOnly {
     db: Option<DbReader>,
     data: String,
@@ -421,7 +363,7 @@ impl std::fmt::Debug for ReadOnly {
 }
 
 impl ReadOnly {
-    /// Opens the durable state for reading. Where there is none yet, it is empty.
+    /// Opens the durable state for reading; an empty one if DATA has none.
     pub async fn open(location: &Location) -> Result<ReadOnly, StoreError> {
         let data = location.to_string();
         if location.path().is_some_and(|path| !path.join(super::PRIVATE_DIR).join("state").is_dir()) {
@@ -439,31 +381,23 @@ impl ReadOnly {
             tries += 1;
             let reader = DbReader::builder(state_dir(), Arc::clone(&root))
                 .with_options(options.clone())
-                .with_reader_mode(DbReaderMode::FollowLatest)
-                .build()
-                .await;
-            match reader {
+                .with_reader_mode(DbReaderMode::FollowLatest);
+            match reader.build().await {
                 Ok(db) => return Ok(ReadOnly { db: Some(db), data }),
-                // The owner may have collected files between the manifest and their use.
+                // The owner may have deleted files after the view had read the manifest.
                 Err(error) if tries < READER_TRIES => tracing::debug!(%error, "opening the state again"),
                 Err(error) => return Err(from_slate(&data, "read", error)),
             }
         }
     }
 
-    /// The whole state but the bytes of unpublished rows.
+    /// See [`Store::load`].
     pub async fn load(&self) -> Result<Loaded, StoreError> {
-        let mut loaded = Loaded::default();
-        let Some(db) = &self.db else { return Ok(loaded) };
-        let failed = |error| from_slate(&self.data, "read", error);
-        for range in encoding::load_ranges() {
-            let scan = db.scan_with_options(range, &scan_options()).await.map_err(failed)?;
-            read_state(scan, failed, &mut loaded).await?;
-        }
-        Ok(loaded)
+        let Some(db) = &self.db else { return Ok(Loaded::default()) };
+        read_state(db, |error| from_slate(&self.data, "read", error)).await
     }
 
-    /// Unpublished rows; see [`Store::rows`].
+    /// See [`Store::rows`].
     pub async fn rows(
         &self,
         experiment: &str,
@@ -473,15 +407,10 @@ impl ReadOnly {
     ) -> Result<Vec<RowsRecord>, StoreError> {
         let Some(db) = &self.db else { return Ok(Vec::new()) };
         let range = encoding::rows_range(experiment, table, first_seq, last_seq)?;
-        if range.is_empty() {
-            return Ok(Vec::new());
-        }
-        let failed = |error| from_slate(&self.data, "read", error);
-        let scan = db.scan_with_options(range, &scan_options()).await.map_err(failed)?;
-        read_rows(scan, failed).await
+        read_rows(db, range, |error| from_slate(&self.data, "read", error)).await
     }
 
-    /// Ends its background work.
+    /// Ends the view's background work.
     pub async fn close(self) -> Result<(), StoreError> {
         let Some(db) = &self.db else { return Ok(()) };
         db.close().await.map_err(|error| from_slate(&self.data, "close", error))

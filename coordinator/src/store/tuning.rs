@@ -1,4 +1,4 @@
-//! How SlateDB is set up: sizes, and when what is no longer needed is deleted.
+//! Settings of SlateDB: sizes, intervals, and ages at which files are deleted.
 
 use std::time::Duration;
 
@@ -6,45 +6,45 @@ use slatedb::config::{
     CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions, GarbageCollectorOptions, Settings,
 };
 
-/// How often garbage is collected. The default of minutes leaves 150,000 files behind on a busy directory.
+/// How often garbage is collected. SlateDB's default of minutes leaves 150,000 files on a busy directory.
 const GC_INTERVAL: Duration = Duration::from_secs(1);
-/// As on a directory; each look is paid for.
+/// The same on an object store, where every poll costs a request.
 const GC_INTERVAL_REMOTE: Duration = Duration::from_secs(10);
 
-/// Age before files are deleted that no durable state names any more: longer than any read that may still use them.
+/// Age at which files are deleted that the state no longer names: longer than any read that may still use them.
 const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(4);
-/// As on a directory; objects are slower to read.
+/// The same on an object store, where reads are slower.
 const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
-/// Age before log files on a directory are deleted whose content is in sorted files. They are read when the state is
-/// opened, and one is written for each flush. See [`super::vigil`] for what follows from deleting them.
+/// Age at which write-ahead log files on a directory are deleted, once their content is in sorted files. They are
+/// replayed when the state is opened, and each flush writes one. Deleting them weakens the fencing: see
+/// [`super::stall_detector`].
 const GC_MIN_AGE_WAL: Duration = Duration::from_secs(4);
 
-/// Size at which SlateDB turns its memory into a sorted file: bounds what is replayed when the state is opened, and what a
-/// busy coordinator holds, as one such memory fills while the one before is encoded and written.
+/// Size at which SlateDB writes its memory to a sorted file: bounds the replay when the state is opened, and the memory of
+/// a busy coordinator, where one such memory fills while the previous one is encoded and written.
 const L0_SST_BYTES: usize = 4 << 20;
 
 /// Unflushed bytes at which writers wait: bounds memory while the storage is slow.
 const MAX_UNFLUSHED_BYTES: usize = 32 << 20;
 
-/// Sorted files that may wait for a compaction before memory is no longer written out. Compaction is slower than a busy
-/// farm for minutes; the default of 8 would hold its data in memory meanwhile.
+/// Sorted files that may wait for a compaction; with more, memory is no longer written to files. A busy farm is faster
+/// than compaction for minutes; the default of 8 would keep its data in memory meanwhile.
 const L0_SSTS_MAX: usize = 128;
 
-/// How often it is looked whether files should be merged. The default of 5 s lets a busy farm write dozens meanwhile.
+/// How often the compaction rule is applied. With the default of 5 s, a busy farm writes dozens of files meanwhile.
 const COMPACTION_POLL: Duration = Duration::from_secs(1);
-/// As on a directory; each look is paid for.
+/// The same on an object store, where every poll costs a request.
 const COMPACTION_POLL_REMOTE: Duration = Duration::from_secs(5);
-/// What a merge reads ahead of each of its files, and how many such reads at once: the defaults take 8 MiB a file.
+/// Read-ahead of a merge for each of its files, in bytes and in reads: the defaults take 8 MiB for a file.
 const COMPACTION_READ_BYTES: usize = 128 << 10;
-/// As on a directory; each read is paid for.
+/// The same on an object store, where every read costs a request.
 const COMPACTION_READ_BYTES_REMOTE: usize = 512 << 10;
 const COMPACTION_READS: usize = 2;
-/// Size of the files that a merge writes, one after the other. Each is in memory until it is whole; a larger one would be
-/// written in pieces of 10 MiB, up to eight of which wait for a slow storage.
+/// Size of the files that a merge writes, one after the other. Each is in memory until it is complete; a larger file would
+/// be written in pieces of 10 MiB, up to eight of which wait for a slow storage.
 const COMPACTED_SST_BYTES: usize = 4 << 20;
 
-/// How often an object store is asked for a newer manifest (the default of 1 s is for directories: a request a second
-/// costs money).
+/// How often the manifest is polled on an object store, where every poll costs a request.
 const REMOTE_MANIFEST_POLL: Duration = Duration::from_secs(5);
 
 /// The settings for a directory or an object store.
@@ -54,7 +54,7 @@ pub(super) fn settings(on_directory: bool) -> Settings {
     let min_age = min_age(on_directory);
     let often = GarbageCollectorDirectoryOptions { interval: Some(interval), min_age, dry_run: false };
     Settings {
-        // Flushes are asked for one by one: a timer would write an object each tick while nobody waits.
+        // The store flushes explicitly: a timer would write an object at each tick, also without waiting callers.
         flush_interval: None,
         manifest_poll_interval: if on_directory { Duration::from_secs(1) } else { REMOTE_MANIFEST_POLL },
         l0_sst_size_bytes: L0_SST_BYTES,
@@ -68,7 +68,7 @@ pub(super) fn settings(on_directory: bool) -> Settings {
             compacted_options: Some(often),
             manifest_options: Some(often),
             compactions_options: Some(often),
-            // A directory has no conditional overwrites: with these files nothing would be deleted there.
+            // A directory has no conditional overwrites: with boundary files, garbage would not be deleted there.
             boundary_files_enabled: !on_directory,
             ..GarbageCollectorOptions::default()
         }),
@@ -76,12 +76,12 @@ pub(super) fn settings(on_directory: bool) -> Settings {
     }
 }
 
-/// How files are merged, with a directory or an object store. Which ones, [`super::merges`] says.
+/// The compaction settings for a directory or an object store. The rule is in [`super::merges`].
 pub(super) fn compactor_options(on_directory: bool) -> CompactorOptions {
     let poll_interval = if on_directory { COMPACTION_POLL } else { COMPACTION_POLL_REMOTE };
     CompactorOptions {
-        // What a compaction replaced stays so long, and with it the log files of that time. The default of 15 minutes
-        // keeps many times the live data.
+        // Files that a compaction replaced stay for this time, and with them the log files of that time. The default of
+        // 15 minutes keeps many times the live data.
         checkpoint_lifetime: min_age(on_directory),
         poll_interval,
         worker: Some(CompactionWorkerOptions {

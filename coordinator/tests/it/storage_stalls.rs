@@ -1,22 +1,19 @@
-//! A coordinator whose storage does not answer: it says so, hands nothing out, and goes on afterwards.
+//! A coordinator whose storage does not answer: status says so, dispatch pauses, and both resume afterwards.
 
-use powersweep_experiments::Digest;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use object_store::path::Path;
 use powersweep_coordinator::records::{Key, Loaded, Record, RowsRecord, Table};
 use powersweep_coordinator::service::{Handle, ServeError, ServeOptions, serve};
 use powersweep_coordinator::store::{
-    Batch, Fault, Location, ModelStore, OpenError, SlateStore, Store, StoreError, open,
+    Batch, Fault, Location, ModelStore, Objects, OpenError, SlateStore, Store, StoreError, open,
 };
 use powersweep_proto::v1;
 use powersweep_results::wire;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::store_samples::{hand_in, rows_of};
 
@@ -55,7 +52,7 @@ async fn start(store: &Arc<ModelStore>) -> (Handle, CancellationToken) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stall_is_told_and_gone_on_from() {
+async fn a_stall_is_reported_and_survived() {
     let store = Arc::new(ModelStore::new());
     let (farm, shutdown) = start(&store).await;
     farm.submit(submit("first")).await.expect("taken");
@@ -66,9 +63,9 @@ async fn a_stall_is_told_and_gone_on_from() {
     assert!(reply.storage_reason.contains("has not confirmed a write"), "{reply:?}");
     let refused = farm.submit(submit("third")).await.expect_err("nothing can be stored");
     assert!(refused.message().contains("when storage works"), "{refused:?}");
-    assert!(!second.is_finished(), "nobody is told of what is not durable");
+    assert!(!second.is_finished(), "a submit is answered once it is durable");
     store.release(1);
-    second.await.expect("no panic").expect("taken in the end");
+    second.await.expect("no panic").expect("accepted");
     let reply = until_stalled(&farm, false).await;
     assert_eq!(reply.experiments.len(), 2, "{reply:?}");
     shutdown.cancel();
@@ -76,7 +73,7 @@ async fn a_stall_is_told_and_gone_on_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_end_does_not_wait_for_storage_for_ever() {
+async fn the_end_waits_for_storage_for_a_limited_time() {
     let store = Arc::new(Stuck(ModelStore::new()));
     let shutdown = CancellationToken::new();
     let options =
@@ -90,10 +87,10 @@ async fn an_end_does_not_wait_for_storage_for_ever() {
     let error = tokio::time::timeout(PATIENCE, farm.wait()).await.expect("it ends").expect_err("not in good order");
     assert!(matches!(error, ServeError::Unfinished { .. }), "{error}");
     assert!(error.to_string().contains("the disk is full"), "{error}");
-    assert!(waiting.await.expect("no panic").is_err(), "what was not stored is not acknowledged");
+    assert!(waiting.await.expect("no panic").is_err(), "a submit that was not stored is not acknowledged");
 }
 
-/// A store that never closes, because something waits for its storage.
+/// A store whose close never ends.
 struct Stuck(ModelStore);
 
 #[async_trait::async_trait]
@@ -107,35 +104,11 @@ impl Store for Stuck {
     async fn rows(&self, e: &str, table: Table, first: u64, last: u64) -> Result<Vec<RowsRecord>, StoreError> {
         self.0.rows(e, table, first, last).await
     }
-    async fn create(&self, path: &Path, bytes: Bytes, part_id: Uuid) -> Result<(), StoreError> {
-        self.0.create(path, bytes, part_id).await
+    fn objects(&self) -> Result<&Objects, StoreError> {
+        self.0.objects()
     }
-    async fn stage(&self, e: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
-        self.0.stage(e, table, part_id, bytes).await
-    }
-    async fn discard_staged(&self, e: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
-        self.0.discard_staged(e, table, part_id).await
-    }
-    async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
-        self.0.put_log(digest, bytes).await
-    }
-    async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
-        self.0.log_bytes(digest).await
-    }
-    async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
-        self.0.log_range(digest, start, end).await
-    }
-    async fn erase_dataset(&self, experiment: &str) -> Result<(), StoreError> {
-        self.0.erase_dataset(experiment).await
-    }
-    async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        self.0.rename_dataset(from, to).await
-    }
-    async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
-        self.0.has_parts(experiment).await
-    }
-    async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
-        self.0.staged(experiment, table, part_id).await
+    async fn still_own(&self) -> Result<(), StoreError> {
+        self.0.still_own().await
     }
     async fn trouble(&self) -> Option<String> {
         Some("the disk is full".to_owned())
@@ -160,7 +133,7 @@ fn files(folder: &std::path::Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_state_is_told_and_left_alone() {
+async fn a_damaged_state_is_reported_and_not_changed() {
     let folder = tempfile::tempdir().expect("a folder");
     let location = Location::directory(folder.path()).expect("a path");
     let (store, ownership) = open(&location, "", false).await.expect("free");
@@ -177,12 +150,12 @@ async fn a_damaged_state_is_told_and_left_alone() {
     assert!(matches!(error, OpenError::Store(StoreError::Corrupt { .. })), "{error}");
     assert!(error.to_string().contains("damaged"), "{error}");
     assert_eq!(files(&state), before);
-    // It was given back: whoever puts it right can start at once.
+    // The ownership was released: after a repair, a start need not wait.
     assert_eq!(powersweep_coordinator::owner::look(&location).await.expect("looks"), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_another_version_left_unpublished_are_left_to_it() {
+async fn a_state_with_unpublished_rows_of_another_version_is_refused_unchanged() {
     let folder = tempfile::tempdir().expect("a folder");
     let location = Location::directory(folder.path()).expect("a path");
     let (store, ownership) = open(&location, "", false).await.expect("free");
@@ -207,12 +180,12 @@ async fn rows_that_another_version_left_unpublished_are_left_to_it() {
     let error = open(&location, "", false).await.expect_err("of another version");
     assert!(matches!(error, OpenError::OtherVersion { .. }), "{error}");
     let words = error.to_string();
-    assert!(words.contains("earlier, other-columns in") && words.contains("powersweep flush"), "{words}");
+    assert!(words.contains("earlier, other-columns that") && words.contains("powersweep flush"), "{words}");
     assert_eq!(powersweep_coordinator::owner::look(&location).await.expect("looks"), None);
     let store = SlateStore::open(&location).await.expect("opens");
     assert_eq!(store.load().await.expect("loads"), before);
 
-    // That version publishes them, or gives them up: then all is well.
+    // Once that version has published or deleted them, this version opens the state.
     let mut batch = Batch::new();
     for experiment in ["earlier", "other-columns"] {
         batch.delete(Key::Rows { experiment: experiment.to_owned(), table: Table::Tasks, seq: 1 });

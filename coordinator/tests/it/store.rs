@@ -1,4 +1,4 @@
-//! What every store promises, tried on each of them: in memory, on a directory, on an object store.
+//! The conformance suite of stores: in memory, on a directory, on an object store.
 
 use crate::store_samples::{a_part, hand_in, ids_in, one_of_each};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-/// A place that can be opened again and again; each opening is a process of its own.
+/// A place that can be opened repeatedly; each opening is a process of its own.
 pub(crate) enum Place {
     Memory(Mutex<ModelStore>),
     Slate { location: Location, processes: Mutex<Vec<Runtime>>, _folder: Option<TempDir> },
@@ -37,7 +37,7 @@ impl Place {
         Place::Slate { location, processes: Mutex::default(), _folder: None }
     }
 
-    /// A new owner; earlier ones live on and are fenced.
+    /// A new owner; earlier ones continue to run and are fenced.
     pub(crate) async fn open(&self) -> Arc<dyn Store> {
         match self {
             Place::Memory(model) => {
@@ -64,10 +64,10 @@ impl Place {
         }
     }
 
-    /// The objects, past any store.
+    /// An object, read without a store.
     async fn get(&self, path: &Path) -> Option<Bytes> {
         let store = match self {
-            Place::Memory(model) => Arc::clone(model.lock().expect("not poisoned").objects()),
+            Place::Memory(model) => Arc::clone(model.lock().expect("not poisoned").object_store()),
             Place::Slate { location, .. } => location.object_store().expect("it exists"),
         };
         store.get(path).await.ok()?.bytes().await.ok()
@@ -196,15 +196,31 @@ async fn parts_are_created_once(place: Place) {
     let (id, other) = (Uuid::now_v7(), Uuid::now_v7());
     let path = part_path("e", Table::Tasks, id);
     let part = a_part("e", id, 0..10);
-    store.create(&path, part.clone(), id).await.expect("created");
-    store.create(&path, a_part("e", id, 0..20), id).await.expect("the same part counts as done");
+    store.objects().expect("open").create(&path, part.clone(), id).await.expect("created");
+    store
+        .objects()
+        .expect("open")
+        .create(&path, a_part("e", id, 0..20), id)
+        .await
+        .expect("the same part counts as done");
     assert_eq!(place.get(&path).await.expect("there"), part, "it is not replaced");
-    let error = store.create(&path, a_part("e", other, 0..10), other).await.expect_err("another part");
+    let error =
+        store.objects().expect("open").create(&path, a_part("e", other, 0..10), other).await.expect_err("another part");
     assert!(matches!(error, StoreError::PartTaken { .. }) && !error.is_retryable(), "{error}");
     assert_eq!(place.get(&path).await.expect("there"), part);
     let foreign = part_path("e", Table::Tasks, other);
-    store.create(&foreign, Bytes::from_static(b"PAR1 not really PAR1"), other).await.expect("bytes are not checked");
-    let error = store.create(&foreign, a_part("e", other, 0..1), other).await.expect_err("no part there");
+    store
+        .objects()
+        .expect("open")
+        .create(&foreign, Bytes::from_static(b"PAR1 not really PAR1"), other)
+        .await
+        .expect("bytes are not checked");
+    let error = store
+        .objects()
+        .expect("open")
+        .create(&foreign, a_part("e", other, 0..1), other)
+        .await
+        .expect_err("no part there");
     assert!(matches!(error, StoreError::PartTaken { .. }), "{error}");
 }
 
@@ -212,34 +228,39 @@ async fn uploads_are_staged_once_until_they_are_discarded(place: Place) {
     let store = place.open().await;
     let id = Uuid::now_v7();
     let part = a_part("e", id, 0..3);
-    let error = store.staged("e", Table::Jobs, id).await.expect_err("nothing uploaded");
+    let error = store.objects().expect("open").staged("e", Table::Jobs, id).await.expect_err("nothing uploaded");
     assert!(matches!(error, StoreError::Missing { .. }), "{error}");
-    store.stage("e", Table::Jobs, id, part.clone()).await.expect("uploaded");
-    store.stage("e", Table::Jobs, id, part.clone()).await.expect("uploaded again");
-    let error = store.stage("e", Table::Jobs, id, a_part("e", id, 0..4)).await.expect_err("other bytes");
+    store.objects().expect("open").stage("e", Table::Jobs, id, part.clone()).await.expect("uploaded");
+    store.objects().expect("open").stage("e", Table::Jobs, id, part.clone()).await.expect("uploaded again");
+    let error = store
+        .objects()
+        .expect("open")
+        .stage("e", Table::Jobs, id, a_part("e", id, 0..4))
+        .await
+        .expect_err("other bytes");
     assert!(matches!(error, StoreError::PartTaken { .. }), "{error}");
-    assert_eq!(store.staged("e", Table::Jobs, id).await.expect("there"), part);
+    assert_eq!(store.objects().expect("open").staged("e", Table::Jobs, id).await.expect("there"), part);
     assert_eq!(place.get(&part_path("e", Table::Jobs, id)).await, None, "not visible");
     for _ in 0..2 {
-        store.discard_staged("e", Table::Jobs, id).await.expect("discarded");
+        store.objects().expect("open").discard_staged("e", Table::Jobs, id).await.expect("discarded");
     }
-    store.staged("e", Table::Jobs, id).await.expect_err("a zombie's object is garbage");
+    store.objects().expect("open").staged("e", Table::Jobs, id).await.expect_err("a zombie's object is garbage");
 }
 
 async fn logs_are_stored_by_content(place: Place) {
     let store = place.open().await;
     let log = Bytes::from_static(b"; Version: 2.2\n1 0 -1 10 4 ...\n");
     let digest = Digest::of(&log);
-    assert_eq!(store.log_bytes(digest).await.expect("looks"), None);
-    assert!(matches!(store.log_range(digest, 0, 10).await, Err(StoreError::Missing { .. })));
-    let error = store.put_log([1; 32].into(), log.clone()).await.expect_err("other content");
+    assert_eq!(store.objects().expect("open").log_bytes(digest).await.expect("looks"), None);
+    assert!(matches!(store.objects().expect("open").log_range(digest, 0, 10).await, Err(StoreError::Missing { .. })));
+    let error = store.objects().expect("open").put_log([1; 32].into(), log.clone()).await.expect_err("other content");
     assert!(matches!(error, StoreError::WrongDigest { .. }), "{error}");
-    assert!(store.put_log(digest, log.clone()).await.expect("stored"));
-    assert!(!store.put_log(digest, log.clone()).await.expect("there already"));
-    assert_eq!(store.log_bytes(digest).await.expect("looks"), Some(log.len() as u64));
-    assert_eq!(store.log_range(digest, 0, u64::MAX).await.expect("reads"), log);
-    assert_eq!(store.log_range(digest, 2, 9).await.expect("reads"), log.slice(2..9));
-    assert_eq!(store.log_range(digest, 1000, 2000).await.expect("reads"), Bytes::new());
+    assert!(store.objects().expect("open").put_log(digest, log.clone()).await.expect("stored"));
+    assert!(!store.objects().expect("open").put_log(digest, log.clone()).await.expect("there already"));
+    assert_eq!(store.objects().expect("open").log_bytes(digest).await.expect("looks"), Some(log.len() as u64));
+    assert_eq!(store.objects().expect("open").log_range(digest, 0, u64::MAX).await.expect("reads"), log);
+    assert_eq!(store.objects().expect("open").log_range(digest, 2, 9).await.expect("reads"), log.slice(2..9));
+    assert_eq!(store.objects().expect("open").log_range(digest, 1000, 2000).await.expect("reads"), Bytes::new());
 }
 
 async fn a_newer_owner_stops_the_older(place: Place) {
@@ -297,7 +318,7 @@ async fn parts_hold_their_rows(place: Place) {
     let store = place.open().await;
     let id = Uuid::now_v7();
     let path = part_path("e", Table::Tasks, id);
-    store.create(&path, a_part("e", id, 5..9), id).await.expect("created");
+    store.objects().expect("open").create(&path, a_part("e", id, 5..9), id).await.expect("created");
     place.kill();
     assert_eq!(ids_in(place.get(&path).await.expect("there")), [5, 6, 7, 8]);
 }
@@ -306,12 +327,27 @@ async fn a_dataset_is_renamed_and_erased_in_any_number_of_attempts(place: Place)
     let store = place.open().await;
     let ids: Vec<Uuid> = (1..=3).map(Uuid::from_u128).collect();
     for (id, table) in ids.iter().zip([Table::Tasks, Table::Tasks, Table::Jobs]) {
-        store.create(&part_path("e", table, *id), a_part("e", *id, 0..3), *id).await.expect("created");
-        store.create(&part_path("ee", table, *id), a_part("ee", *id, 0..3), *id).await.expect("created");
+        store
+            .objects()
+            .expect("open")
+            .create(&part_path("e", table, *id), a_part("e", *id, 0..3), *id)
+            .await
+            .expect("created");
+        store
+            .objects()
+            .expect("open")
+            .create(&part_path("ee", table, *id), a_part("ee", *id, 0..3), *id)
+            .await
+            .expect("created");
     }
     // As after a crash in the middle: one part is there already, and not here any more.
     store.rename_dataset("e", "e@1").await.expect("moved");
-    store.create(&part_path("e", Table::Tasks, ids[0]), a_part("e", ids[0], 0..3), ids[0]).await.expect("created");
+    store
+        .objects()
+        .expect("open")
+        .create(&part_path("e", Table::Tasks, ids[0]), a_part("e", ids[0], 0..3), ids[0])
+        .await
+        .expect("created");
     for _ in 0..2 {
         store.rename_dataset("e", "e@1").await.expect("moved");
     }
@@ -321,11 +357,16 @@ async fn a_dataset_is_renamed_and_erased_in_any_number_of_attempts(place: Place)
         assert!(place.get(&part_path("e", table, *id)).await.is_none());
         assert_eq!(ids_in(place.get(&part_path("e@1", table, *id)).await.expect("moved")), [0, 1, 2]);
     }
-    store.stage("e@1", Table::Jobs, ids[0], a_part("e@1", ids[0], 0..3)).await.expect("uploaded");
+    store
+        .objects()
+        .expect("open")
+        .stage("e@1", Table::Jobs, ids[0], a_part("e@1", ids[0], 0..3))
+        .await
+        .expect("uploaded");
     for _ in 0..2 {
         store.erase_dataset("e@1").await.expect("deleted");
     }
-    let uploaded = store.staged("e@1", Table::Jobs, ids[0]).await;
+    let uploaded = store.objects().expect("open").staged("e@1", Table::Jobs, ids[0]).await;
     uploaded.expect_err("uploads go too");
     for (id, table) in ids.iter().zip([Table::Tasks, Table::Tasks, Table::Jobs]) {
         assert!(place.get(&part_path("e@1", table, *id)).await.is_none());
@@ -351,7 +392,7 @@ async fn an_older_owner_takes_no_dataset_away(place: Place) {
     let older = place.open().await;
     let newer = place.open().await;
     let (id, path) = (Uuid::from_u128(1), part_path("e", Table::Tasks, Uuid::from_u128(1)));
-    newer.create(&path, a_part("e", id, 0..3), id).await.expect("created");
+    newer.objects().expect("open").create(&path, a_part("e", id, 0..3), id).await.expect("created");
     assert!(older.erase_dataset("e").await.expect_err("fenced").is_lost_ownership());
     assert!(older.rename_dataset("e", "e@1").await.expect_err("fenced").is_lost_ownership());
     assert!(place.get(&path).await.is_some(), "it stays where it is");

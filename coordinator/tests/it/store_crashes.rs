@@ -9,7 +9,7 @@ use object_store::ObjectStoreExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use powersweep_coordinator::farm::{
-    Config, Effect, Event, Farm, Now, PublishFailure, Reply, Submission, build_versions,
+    Config, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, build_versions,
 };
 use powersweep_coordinator::publish::make_visible;
 use powersweep_coordinator::records::{Record, Table};
@@ -40,7 +40,7 @@ struct Told {
     again: BTreeSet<u64>,
 }
 
-/// A coordinator without a network: one worker that does what it is told at once.
+/// A coordinator without a network, with one worker that runs its tasks at once.
 struct Owner<'a> {
     store: &'a SlateStore,
     farm: Farm,
@@ -53,7 +53,7 @@ struct Owner<'a> {
     conn: u64,
 }
 
-/// The manifest with so many tasks; task `i` has seed `i + 1`.
+/// A manifest with this number of tasks; task `i` has seed `i + 1`.
 fn sweep(tasks: u64) -> Sweep {
     let text = format!(
         "version = 1\nname = \"e\"\ntables = [\"jobs\"]\nseeds = {{ from = 1, count = {tasks} }}\n[workloads.w]\n\
@@ -63,7 +63,7 @@ fn sweep(tasks: u64) -> Sweep {
 }
 
 impl Owner<'_> {
-    /// Hands an event in and does all that follows from it.
+    /// Passes an event to the farm, and carries out all effects.
     async fn event(&mut self, event: Event) -> Result<(), StoreError> {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
@@ -105,7 +105,7 @@ impl Owner<'_> {
                 events.insert(0, Event::Published { part_id: *intent.part_id, result });
             }
             Effect::Discard { experiment, table, part_id } => {
-                let _ = self.store.discard_staged(&experiment, table, part_id).await;
+                let _ = self.store.objects().expect("open").discard_staged(&experiment, table, part_id).await;
             }
             _ => {}
         }
@@ -120,17 +120,17 @@ impl Owner<'_> {
             restart: false,
             priority: None,
         };
-        self.event(Event::Submit { client: 1, submission }).await
+        self.event(Event::Request { client: 1, request: Request::Submit(submission) }).await
     }
 
     async fn message(&mut self, body: ToFarm, rows: u32) -> Result<(), StoreError> {
         self.event(Event::Message { conn: self.conn, address: "test".into(), body, rows }).await
     }
 
-    /// Runs everything that is handed out, two tasks a hand-in.
+    /// Runs all tasks that are handed out, two in each hand-in.
     async fn work_off(&mut self) -> Result<(), StoreError> {
         self.conn += 1;
-        // It says that it holds nothing: what it had is handed out again.
+        // Its hello names no leases: its tasks are handed out again.
         self.leases.clear();
         let hello = v1::Hello {
             worker: "w".into(),
@@ -158,7 +158,11 @@ impl Owner<'_> {
             told.again.extend(again);
         }
         let part_id = Uuid::now_v7();
-        self.store.stage("e", Table::Jobs, part_id, a_part("e", part_id, range.clone())).await?;
+        self.store
+            .objects()
+            .expect("open")
+            .stage("e", Table::Jobs, part_id, a_part("e", part_id, range.clone()))
+            .await?;
         self.last_id += 1;
         self.handed_in.insert(self.last_id, ids.clone());
         let upload = v1::Upload {
@@ -184,7 +188,7 @@ impl Owner<'_> {
         self.farm.status(&request, self.now).experiments.first().map(v1::ExperimentStatus::state)
     }
 
-    /// One life of the farm: everything there is to do.
+    /// Submits and runs the whole scenario with one farm.
     async fn live(&mut self) -> Result<(), StoreError> {
         self.event(Event::Tick).await?;
         let generation = self.told.lock().expect("no panic holds it").generation;
@@ -192,7 +196,7 @@ impl Owner<'_> {
             self.submit(tasks).await?;
             if at == 0 {
                 self.work_off().await?;
-                self.event(Event::Flush { client: 2, experiment: "e".into() }).await?;
+                self.event(Event::Request { client: 2, request: Request::Flush("e".into()) }).await?;
             }
         }
         while self.state() != Some(v1::ExperimentState::Finished) {
@@ -204,8 +208,8 @@ impl Owner<'_> {
     }
 }
 
-/// What a process does from its start: opens the state, finishes what is open, and goes on until all is done. After a
-/// storage error the state is loaded again, as the driver does.
+/// A process from its start: opens the state, recovers, and runs the scenario to its end. After a storage error the state
+/// is loaded again, as the driver does.
 async fn process(location: &Location, root: Arc<dyn ObjectStore>, told: &Mutex<Told>) -> Result<(), StoreError> {
     let store = loop {
         match SlateStore::open_on(location, Arc::clone(&root)).await {
@@ -248,7 +252,7 @@ async fn dataset(root: &dyn ObjectStore, table: Table) -> Vec<u64> {
     ids
 }
 
-/// After any fault a healthy process ends the work, and everything is there once.
+/// After a fault, a process without faults finishes the work, and every row occurs once.
 async fn recover_and_check(location: &Location, root: Arc<dyn ObjectStore>, told: &Mutex<Told>, case: &str) {
     let ended = tokio::time::timeout(HANGS, process(location, Arc::clone(&root), told)).await;
     ended.unwrap_or_else(|_| panic!("{case}: recovery hangs")).unwrap_or_else(|error| panic!("{case}: {error}"));
@@ -264,7 +268,7 @@ async fn recover_and_check(location: &Location, root: Arc<dyn ObjectStore>, told
     store.close().await.expect("closes");
 }
 
-/// A directory without syncs: nothing here loses power.
+/// A directory without syncs: no test simulates a power failure.
 fn directory(folder: &Path) -> (Location, Arc<dyn ObjectStore>) {
     let store = LocalFileSystem::new_with_prefix(folder).expect("it exists");
     (Location::directory(folder).expect("a path"), Arc::new(store))
@@ -294,8 +298,8 @@ fn run_ill(
         tokio::select! {
             ended = tokio::time::timeout(HANGS, work) => {
                 let ended = ended.expect("the process hangs").expect("no panic");
-                // On a directory a write cannot be marked as one's own: one that is done and called failed looks like
-                // another owner's. The process ends; the next one goes on.
+                // On a directory a write cannot be marked as one's own: an own write that was reported as failed looks
+                // like another owner's. The process ends; the next one continues.
                 let fenced = location.path().is_some() && ended.as_ref().is_err_and(StoreError::is_lost_ownership);
                 assert!(ended.is_ok() || fenced, "storage errors are survived: {ended:?}");
             }
@@ -348,7 +352,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// One operation in eight goes wrong or is slow, until enough did; a third of the seeds end in a crash.
+/// One of eight operations fails or is slow, up to the 400th operation; a third of the seeds end in a crash.
 fn ill_of(seed: u64, n: u64) -> Option<Ill> {
     let dice = mix(seed << 32 | n);
     if n > 400 {

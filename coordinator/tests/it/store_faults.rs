@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use tokio::sync::Notify;
 
-/// What happens at the chosen write. Both also stop everything after it.
+/// Whether the chosen write happens. No later operation happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// It never happens and never returns.
@@ -21,7 +21,7 @@ pub(crate) enum Stop {
     After,
 }
 
-/// Writes (puts, copies, deletes) count down once armed; at zero the process is as good as dead.
+/// Writes (puts, copies, deletes) count down once armed; at zero no write returns any more, as in a dead process.
 #[derive(Debug)]
 pub(crate) struct Mortal {
     inner: Arc<dyn ObjectStore>,

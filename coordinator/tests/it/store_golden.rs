@@ -55,7 +55,7 @@ fn stored_bytes_are_read() {
     assert_eq!(records.next(), None);
 }
 
-/// What the checksum lets pass is still no record, if the record would have other bytes.
+/// A value with a valid checksum is refused if its record would have other bytes.
 #[test]
 fn bytes_that_no_record_has_are_refused() {
     let (key, value) = pairs().into_iter().find(|(key, _)| key.starts_with(b"intent/")).expect("an intent");

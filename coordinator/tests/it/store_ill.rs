@@ -1,4 +1,4 @@
-//! An object store in which any operation, reads too, can fail in every way that a network allows.
+//! An object store in which any operation, also a read, can fail in every way that a network allows.
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How one operation goes wrong.
+/// The fault of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ill {
     /// The process dies before it happens.
     DieBefore,
-    /// The process dies after it happened, before it hears of it.
+    /// The process dies after it happened, before it gets the answer.
     DieAfter,
     /// It happens, and its answer is lost: the caller gets an error.
     LoseAnswer,
@@ -26,7 +26,7 @@ pub(crate) enum Ill {
     Fail,
     /// It happens late.
     Slow(Duration),
-    /// It does not happen, and the caller learns so late.
+    /// It does not happen, and the caller gets an error late.
     TimeOut(Duration),
     /// It waits for [`IllStore::release`].
     Hold,
@@ -52,7 +52,7 @@ impl IllStore {
         IllStore::over(inner, plan, false)
     }
 
-    /// Only what changes something is counted and goes wrong.
+    /// Only writes are counted and can fail.
     pub(crate) fn of_writes(inner: Arc<dyn ObjectStore>, plan: Plan) -> Arc<IllStore> {
         IllStore::over(inner, plan, true)
     }

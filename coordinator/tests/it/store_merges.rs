@@ -1,4 +1,4 @@
-//! Sorted files of the state become one, and nothing is lost on the way.
+//! Sorted files of the state are merged, and no record is lost.
 
 use std::path::Path;
 use std::time::Duration;

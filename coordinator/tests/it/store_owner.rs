@@ -1,4 +1,4 @@
-//! Ownership and the probe: who may open DATA, and where.
+//! Ownership and the probe.
 
 use crate::store_faults::{Mortal, Stop};
 use object_store::ObjectStoreExt;
@@ -51,7 +51,7 @@ async fn a_live_owner_is_respected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_owner_of_a_directory_is_no_obstacle() {
+async fn a_directory_of_a_dead_owner_is_free_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let location = directory(folder.path());
     let process = tokio::runtime::Runtime::new().expect("a runtime");
@@ -59,10 +59,10 @@ async fn a_dead_owner_of_a_directory_is_no_obstacle() {
     let opened = process.spawn(async move { open(&place, "http://127.0.0.1:1", false).await.expect("free") });
     let (store, ownership) = opened.await.expect("no panic");
     drop((store, ownership));
-    // Waits until the tasks are gone, as the kernel does with a process.
+    // Waits for the end of all tasks, as at the end of a process.
     let end = move || process.shutdown_timeout(std::time::Duration::from_secs(60));
     tokio::task::spawn_blocking(end).await.expect("no panic");
-    // The kernel has taken the lock back; the record is fresh but says nothing.
+    // The lock is released, so the fresh record is that of a dead owner.
     let seen = owner::look(&location).await.expect("looks").expect("a record is left");
     assert_eq!(seen.alive, Some(false));
     open(&location, "", false).await.expect("free at once");
@@ -76,20 +76,20 @@ async fn taking_over_stops_the_older_owner() {
     older.commit(epoch(1)).await.expect("durable");
     let (newer, newer_ownership) = open(&location, "", true).await.expect("taken over");
     newer.commit(epoch(2)).await.expect("durable");
-    // Without any commit of its own the older one learns of it.
+    // The older owner is notified without a commit of its own.
     let mut lost = older_ownership.lost();
     lost.wait_for(Option::is_some).await.expect("the channel lives as long as the ownership");
     assert!(matches!(older.commit(epoch(3)).await, Err(StoreError::Fenced { .. })));
     assert_eq!(newer.load().await.expect("loads").epoch, 2);
     assert_eq!(*newer_ownership.lost().borrow(), None);
-    // The older one leaves; it must not take the newer one's record along.
+    // The release by the older owner must not delete the newer one's record.
     older_ownership.release().await;
     let seen = owner::look(&location).await.expect("looks").expect("owned");
     assert_eq!(seen.record.map(|record| record.uuid), Some(newer_ownership.uuid()));
-    // The lock is the newer one's as soon as the older one has left, not at its next renewal: a third is refused.
+    // The newer owner has the lock as soon as the older one ends, not only at its next renewal: a third is refused.
     let left = std::time::Instant::now();
     while owner::look(&location).await.expect("looks").expect("owned").alive != Some(true) {
-        assert!(left.elapsed() < owner::RENEW_INTERVAL / 2, "nobody has the lock");
+        assert!(left.elapsed() < owner::RENEW_INTERVAL / 2, "no process has the lock");
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
     let error = open(&location, "", false).await.expect_err("owned");
@@ -104,14 +104,14 @@ async fn on_an_object_store_the_record_decides() {
     let error = Ownership::take(&location, "http://b:1", false).await.expect_err("the first one renews");
     let OwnerError::Held { owner: Some(owner), .. } = error else { panic!("{error}") };
     assert_eq!(owner.endpoint, "http://a:1");
-    assert!(started.elapsed() < STALE_AFTER, "a renewal tells");
+    assert!(started.elapsed() < STALE_AFTER, "a renewal shows a live owner at once");
 
     first.set_endpoint("http://a:2");
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     let seen = owner::look(&location).await.expect("looks").expect("owned");
     assert_eq!(seen.record.map(|record| record.endpoint).as_deref(), Some("http://a:2"));
 
-    // A crash: nobody renews any more.
+    // A crash: the record is not renewed.
     drop(first);
     let started = tokio::time::Instant::now();
     let second = Ownership::take(&location, "http://b:1", false).await.expect("stale");
@@ -153,7 +153,7 @@ async fn an_owner_whose_process_has_ended_is_not_waited_for() {
 
 /// Storage that stops answering while the state is opened: after the probe's three writes and that of the owner's record.
 #[tokio::test(start_paused = true)]
-async fn a_start_that_hangs_ends_with_our_own_error() {
+async fn a_start_on_hanging_storage_ends_with_an_error() {
     let store = Mortal::new(Arc::new(InMemory::new()));
     store.arm(4, Stop::Before);
     let location = Location::remote("s3://bucket/".parse().expect("a URL"), store.clone());
@@ -177,7 +177,7 @@ async fn commands_read_the_state_beside_its_owner_or_without_one() {
     let location = directory(&folder.path().join("not/there/yet"));
     let nothing = ReadOnly::open(&location).await.expect("empty").load().await.expect("loads");
     assert_eq!(nothing, Default::default());
-    assert!(!location.path().expect("a path").exists(), "reading makes nothing");
+    assert!(!location.path().expect("a path").exists(), "reading makes no folder");
 
     let (store, ownership) = open(&location, "", false).await.expect("free");
     let rows = crate::store_samples::hand_in("e", powersweep_coordinator::records::Table::Tasks, 3, 0..4, &[1]);
@@ -211,7 +211,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 #[tokio::test]
-async fn an_unusable_directory_is_said_to_be_one() {
+async fn a_file_in_place_of_a_directory_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     std::fs::write(&file, "x").expect("written");
@@ -234,7 +234,7 @@ async fn an_unusable_directory_is_said_to_be_one() {
 }
 
 #[tokio::test]
-async fn a_read_only_or_full_file_system_is_said_to_be_one() {
+async fn a_read_only_or_full_file_system_is_recognised() {
     let folder = tempfile::tempdir().expect("a folder");
     let mount = |arguments: &[&str]| {
         let status = std::process::Command::new("mount").args(arguments).arg(folder.path()).status();
@@ -282,7 +282,7 @@ fn wrong_addresses_are_refused_with_the_right_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn old_staging_files_go_at_the_start_and_fresh_uploads_stay() {
+async fn a_start_deletes_old_staging_files_and_keeps_fresh_uploads() {
     let folder = tempfile::tempdir().expect("a folder");
     let location = directory(folder.path());
     let staging = folder.path().join(".powersweep/staging");
@@ -303,7 +303,7 @@ async fn old_staging_files_go_at_the_start_and_fresh_uploads_stay() {
     assert!(fresh.exists() && !old.exists());
     store.close().await.expect("closes");
     ownership.release().await;
-    let _ = SlateStore::open(&location).await.expect("opens without ceremony for tests");
+    let _ = SlateStore::open(&location).await.expect("opens without ownership");
 }
 
 #[cfg(not(feature = "cloud"))]
@@ -341,11 +341,14 @@ async fn a_real_object_store_keeps_the_same_promises() {
     let id = uuid::Uuid::now_v7();
     let path = powersweep_coordinator::publish::part_path("e", powersweep_coordinator::records::Table::Tasks, id);
     let part = crate::store_samples::a_part("e", id, 0..5);
-    store.create(&path, part.clone(), id).await.expect("created");
-    store.create(&path, part, id).await.expect("the same part");
+    store.objects().expect("open").create(&path, part.clone(), id).await.expect("created");
+    store.objects().expect("open").create(&path, part, id).await.expect("the same part");
     let other = uuid::Uuid::now_v7();
     let foreign = crate::store_samples::a_part("e", other, 0..5);
-    assert!(matches!(store.create(&path, foreign, other).await, Err(StoreError::PartTaken { .. })));
+    assert!(matches!(
+        store.objects().expect("open").create(&path, foreign, other).await,
+        Err(StoreError::PartTaken { .. })
+    ));
 
     let (newer, newer_ownership) = open(&location, "", true).await.expect("taken over");
     assert!(matches!(store.commit(epoch(99)).await, Err(StoreError::Fenced { .. })));
@@ -369,7 +372,7 @@ fn addresses_of_object_stores_are_read() {
 
 #[cfg(feature = "cloud")]
 #[tokio::test]
-async fn a_missing_bucket_or_silent_address_is_said_to_be_one() {
+async fn a_missing_bucket_or_silent_address_is_recognised() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let options = |endpoint: &str| {
         [

@@ -1,10 +1,9 @@
-//! Publishing: a crash at every step, and what a reader sees meanwhile.
+//! Publishing: a crash at every step, and the listings of readers meanwhile.
 
 use crate::store::Place;
 use crate::store_faults::{Mortal, Stop};
 use crate::store_samples::{a_part, hand_in, ids_in, upload};
 use object_store::ObjectStoreExt;
-use object_store::memory::InMemory;
 use parquet::file::metadata::ParquetMetaDataReader;
 use powersweep_coordinator::publish::{PublishError, make_visible, part_path};
 use powersweep_coordinator::records::*;
@@ -19,12 +18,12 @@ use uuid::Uuid;
 const HAND_INS: u64 = 3;
 const ROWS: u64 = 10;
 
-/// What the table must hold at the end: of each hand-in all rows but the first.
+/// The rows of the table at the end: of each hand-in all but the first.
 fn expected() -> Vec<u64> {
     (0..HAND_INS * ROWS).filter(|id| id % ROWS != 0).collect()
 }
 
-/// What the state machine and its driver do for one part.
+/// The steps of the state machine and its driver for one part.
 pub(crate) async fn publish(
     store: &dyn Store,
     table: Table,
@@ -67,7 +66,7 @@ async fn accept_hand_ins(store: &dyn Store) {
     store.commit(batch).await.expect("durable");
 }
 
-/// File names and ids of a table's folder; fails on anything that is no complete part.
+/// File names and ids of a table's folder; fails on a file that is no complete part.
 fn read_table(data: &Path, table: Table) -> (BTreeSet<String>, Vec<u64>) {
     let (mut files, mut ids) = (BTreeSet::new(), Vec::new());
     let Ok(entries) = std::fs::read_dir(data.join("e").join(table.name())) else { return (files, ids) };
@@ -147,7 +146,7 @@ async fn a_kill_at_any_write_of_a_publication_neither_loses_nor_doubles_rows() {
 }
 
 #[tokio::test]
-async fn a_commit_of_unknown_fate_is_found_out_by_loading() {
+async fn loading_shows_whether_a_failed_commit_is_durable() {
     // A publication commits twice: the intent, and its closing.
     for fault in [Fault::Lose, Fault::KeepButFail] {
         for which in 0..2 {
@@ -158,9 +157,9 @@ async fn a_commit_of_unknown_fate_is_found_out_by_loading() {
             assert!(error.is_retryable(), "{error}");
             let again = model.reopen(0);
             recover(&again).await;
-            let list = again.objects().list_with_delimiter(Some(&"e/tasks".into())).await.expect("lists");
+            let list = again.object_store().list_with_delimiter(Some(&"e/tasks".into())).await.expect("lists");
             assert_eq!(list.objects.len(), 1);
-            let part = again.objects().get(&list.objects[0].location).await.expect("there").bytes().await;
+            let part = again.object_store().get(&list.objects[0].location).await.expect("there").bytes().await;
             assert_eq!(ids_in(part.expect("read")), expected());
         }
     }
@@ -173,20 +172,20 @@ async fn failures_are_published_like_tasks() {
     batch.put(Record::Rows(hand_in("e", Table::Failures, 0, 7..9, &[])));
     model.commit(batch).await.expect("durable");
     let id = publish(&model, Table::Failures, 0..=0, 2).await.expect("publishes");
-    let part = model.objects().get(&part_path("e", Table::Failures, id)).await.expect("there");
+    let part = model.object_store().get(&part_path("e", Table::Failures, id)).await.expect("there");
     assert_eq!(ids_in(part.bytes().await.expect("read")), [7, 8]);
     assert_eq!(model.load().await.expect("loads").rows, []);
 }
 
-/// Leaves so many of a hand-in's bytes.
-fn cut(rows: &mut RowsRecord, left: impl Fn(usize) -> usize) {
+/// Truncates a hand-in's bytes to a length, given their number.
+fn cut(rows: &mut RowsRecord, length: impl Fn(usize) -> usize) {
     let encoded = &mut rows.hand_ins[0].encoded;
-    encoded.truncate(left(encoded.len()));
+    encoded.truncate(length(encoded.len()));
 }
 
 #[tokio::test]
 async fn rows_that_cannot_be_read_are_reported_and_kept() {
-    let store = ModelStore::over(Arc::new(InMemory::new()));
+    let store = ModelStore::new();
     let mut rows = hand_in("e", Table::Tasks, 4, 0..2, &[]);
     cut(&mut rows, |bytes| bytes - 1);
     let mut batch = Batch::new();
@@ -207,12 +206,17 @@ async fn accepted_uploads_become_one_part_also_after_a_crash() {
     let uploads: Vec<Uuid> = (0..3).map(|_| Uuid::now_v7()).collect();
     let mut batch = Batch::new();
     for (n, &part_id) in (0..).zip(&uploads) {
-        store.stage("e", Table::Jobs, part_id, a_part("e", part_id, n * 5..n * 5 + 5)).await.expect("uploaded");
+        store
+            .objects()
+            .expect("open")
+            .stage("e", Table::Jobs, part_id, a_part("e", part_id, n * 5..n * 5 + 5))
+            .await
+            .expect("uploaded");
         batch.put(Record::Rows(upload(n, part_id, 5)));
     }
     store.commit(batch).await.expect("durable");
     place.kill();
-    // Nothing names the objects but their records; they are young, so age alone proves nothing here.
+    // Only their records name the uploads, which are too young to be deleted by age.
     let store = place.open().await;
     let loaded = store.load().await.expect("loads");
     assert_eq!(loaded.rows.iter().map(|rows| *rows.upload.expect("an upload")).collect::<Vec<_>>(), uploads);
@@ -227,8 +231,8 @@ async fn accepted_uploads_become_one_part_also_after_a_crash() {
     finish(&*store, &intent).await.expect("recovers");
     assert_eq!(store.load().await.expect("loads").rows, []);
     for upload in &uploads {
-        store.discard_staged("e", Table::Jobs, *upload).await.expect("deleted");
-        assert!(store.staged("e", Table::Jobs, *upload).await.is_err(), "it is gone");
+        store.objects().expect("open").discard_staged("e", Table::Jobs, *upload).await.expect("deleted");
+        assert!(store.objects().expect("open").staged("e", Table::Jobs, *upload).await.is_err(), "it is gone");
     }
     let Place::Slate { location, .. } = &place else { panic!("a directory") };
     let (files, ids) = read_table(location.path().expect("a directory"), Table::Jobs);
@@ -250,7 +254,7 @@ async fn a_listing_shows_only_whole_parts_while_they_are_written() {
                 let (files, ids) = read_table(&data, Table::Tasks);
                 let unique: BTreeSet<_> = ids.iter().collect();
                 assert_eq!(unique.len(), ids.len(), "no row twice");
-                assert!(files.len() >= seen, "no part goes away");
+                assert!(files.len() >= seen, "a visible part stays visible");
                 (listings, seen) = (listings + 1, files.len());
             }
             listings
@@ -263,7 +267,7 @@ async fn a_listing_shows_only_whole_parts_while_they_are_written() {
         publish(&*store, Table::Tasks, seq..=seq, 500).await.expect("publishes");
     }
     stop.store(true, Ordering::Release);
-    let listings = lister.join().expect("the folder was clean at every look");
+    let listings = lister.join().expect("every listing showed only complete parts");
     assert!(listings > 0);
     let (files, ids) = read_table(&data, Table::Tasks);
     assert_eq!((files.len(), ids), (30, (0..15_000).collect()));
@@ -283,7 +287,8 @@ async fn a_part_of_many_rows() {
     let live: Vec<u64> = (0..RECORDS * EACH).filter(|id| id % EACH != 7).collect();
     let intent = intent(Table::Failures, 0..=RECORDS - 1, live.len() as u64);
     make_visible(&store, &intent).await.expect("it can be made");
-    let found = store.objects().get(&part_path("e", Table::Failures, *intent.part_id)).await.expect("it is visible");
+    let found =
+        store.object_store().get(&part_path("e", Table::Failures, *intent.part_id)).await.expect("it is visible");
     let part = found.bytes().await.expect("it can be read");
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&part).expect("a Parquet file");
     assert_eq!(metadata.num_row_groups(), 2);

@@ -88,7 +88,12 @@ async fn uploads_are_seen_once_at_every_step_of_their_part() {
     let store = place.open().await;
     let ids: Vec<Uuid> = (0..3).map(|_| Uuid::now_v7()).collect();
     for (n, &id) in (0..).zip(&ids) {
-        store.stage("e", Table::Jobs, id, a_part("e", id, n * 3..n * 3 + 3)).await.expect("uploaded");
+        store
+            .objects()
+            .expect("open")
+            .stage("e", Table::Jobs, id, a_part("e", id, n * 3..n * 3 + 3))
+            .await
+            .expect("uploaded");
     }
     assert_eq!(seen(location, Table::Jobs).await, Vec::<u64>::new(), "nobody has accepted them");
     commit(&*store, |batch| {

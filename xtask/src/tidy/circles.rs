@@ -12,9 +12,6 @@ use super::source::Tests;
 /// Files that may import each other in one circle.
 const CEILING: usize = 10;
 
-/// Crates with another ceiling: the size of their largest circle. Lower it when a circle is cut.
-const EXCEPTIONS: &[(&str, usize)] = &[("coordinator", 14)];
-
 /// Segments of a path, from the root of a crate.
 type Path = Vec<String>;
 
@@ -46,15 +43,14 @@ pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
             crates.entry(name).or_default().insert(path, Module { file: &file.name, code, names });
         }
     }
-    for (name, modules) in &crates {
-        let ceiling = EXCEPTIONS.iter().find(|(of, _)| of == name).map_or(CEILING, |(_, ceiling)| *ceiling);
+    for modules in crates.values() {
         let arrows = arrows(modules);
-        for circle in circles(&arrows).into_iter().filter(|circle| circle.len() > ceiling) {
+        for circle in circles(&arrows).into_iter().filter(|circle| circle.len() > CEILING) {
             let inside = |(from, to): &(&str, &str)| circle.contains(from) && circle.contains(to);
             let ties: Vec<String> =
                 arrows.iter().copied().filter(inside).map(|(from, to)| format!("\n  {from} -> {to}")).collect();
             violations.push(format!(
-                "{}:1: {} files import each other, at most {ceiling} may:{}",
+                "{}:1: {} files import each other, at most {CEILING} may:{}",
                 circle[0],
                 circle.len(),
                 ties.concat()

@@ -1,30 +1,22 @@
 //! Retired names and phrases do not come back: one concept has one name (the glossary of ARCHITECTURE.md), and a
 //! sentence names its noun.
 //!
-//! A term is retired by a line in [`NAMES`] or [`PHRASES`]. Folders that still use it are exceptions; an exception that
-//! is no longer needed is a violation, so that the lists become strict.
+//! A term is retired by a line in [`NAMES`] or [`PHRASES`].
 
 use super::File;
 
-/// A retired name: an identifier, or a path that ends in `::`.
-struct Name {
-    retired: &'static str,
-    instead: &'static str,
-    /// Where the name is still in use.
-    still_in: &'static [&'static str],
-}
-
-const NAMES: &[Name] = &[
-    Name { retired: "Desk", instead: "owner record", still_in: &["coordinator/"] },
-    Name { retired: "Gate", instead: "the name of the mechanism", still_in: &[] },
-    Name { retired: "LogDigest", instead: "Digest", still_in: &[] },
-    Name { retired: "StagedPart", instead: "Upload", still_in: &[] },
-    Name { retired: "Touch", instead: "the name of the mechanism", still_in: &[] },
-    Name { retired: "Vigil", instead: "stall detector", still_in: &["coordinator/"] },
-    Name { retired: "Wheel", instead: "the name of the mechanism", still_in: &[] },
-    Name { retired: "queueing::", instead: "queues::", still_in: &[] },
-    Name { retired: "registry::", instead: "spec:: (types) or components:: (the list)", still_in: &[] },
-    Name { retired: "unrolled", instead: "unpublished", still_in: &[] },
+/// Retired names (identifiers, or paths that end in `::`), with the name to use.
+const NAMES: &[(&str, &str)] = &[
+    ("Desk", "owner record"),
+    ("Gate", "the name of the mechanism"),
+    ("LogDigest", "Digest"),
+    ("StagedPart", "Upload"),
+    ("Touch", "the name of the mechanism"),
+    ("Vigil", "stall detector"),
+    ("Wheel", "the name of the mechanism"),
+    ("queueing::", "queues::"),
+    ("registry::", "spec:: (types) or components:: (the list)"),
+    ("unrolled", "unpublished"),
 ];
 
 /// Retired phrases, with the way to say it.
@@ -41,54 +33,24 @@ const PHRASES: &[(&str, &str)] = &[
     ("whoever", "the user, the caller"),
 ];
 
-/// Folders in which [`PHRASES`] still occur.
-const UNREAD: &[&str] = &["coordinator/", "farmtest/tests/it/simulation/worker.rs"];
-
 /// This file has all retired terms.
 const OWN: &str = "xtask/src/tidy/words.rs";
 
 pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
-    check_terms(NAMES, UNREAD, files, violations);
-    if files.iter().any(|file| file.name == OWN) {
-        check_exceptions(NAMES, UNREAD, files, violations);
-    }
+    check_terms(NAMES, files, violations);
 }
 
-fn check_terms(names: &[Name], unread: &[&str], files: &[File], violations: &mut Vec<String>) {
+fn check_terms(names: &[(&str, &str)], files: &[File], violations: &mut Vec<String>) {
     for file in files.iter().filter(|file| file.name != OWN) {
-        for Name { retired, instead, still_in } in names {
-            if !is_below(file, still_in) {
-                let lines = file.text.lines().enumerate().filter(|(_, line)| has_word(line, retired));
-                violations.extend(lines.map(|(number, _)| found(file, number + 1, retired, instead)));
-            }
+        let mut report = |line: usize, retired: &str, instead: &str| {
+            violations.push(format!("{}:{line}: `{retired}` is a retired term; use: {instead}", file.name));
+        };
+        for (retired, instead) in names {
+            let lines = file.text.lines().zip(1..).filter(|(line, _)| has_word(line, retired));
+            lines.for_each(|(_, number)| report(number, retired, instead));
         }
-        if !is_below(file, unread) {
-            violations.extend(phrases(&file.text).map(|(number, (retired, say))| found(file, number, retired, say)));
-        }
+        phrases(&file.text).for_each(|(number, (retired, instead))| report(number, retired, instead));
     }
-}
-
-fn found(file: &File, number: usize, retired: &str, instead: &str) -> String {
-    format!("{}:{number}: `{retired}` is a retired term; use: {instead}", file.name)
-}
-
-fn check_exceptions(names: &[Name], unread: &[&str], files: &[File], violations: &mut Vec<String>) {
-    for Name { retired, still_in, .. } in names {
-        for path in *still_in {
-            if !files.iter().any(|file| is_below(file, &[path]) && has_word(&file.text, retired)) {
-                violations.push(format!("{OWN}:1: `{retired}` is gone from {path}: remove the exception"));
-            }
-        }
-    }
-    for path in unread {
-        if !files.iter().any(|file| is_below(file, &[path]) && phrases(&file.text).next().is_some()) {
-            violations.push(format!("{OWN}:1: {path} has no retired phrase: remove it from UNREAD"));
-        }
-    }
-}
-
-fn is_below(file: &File, paths: &[&str]) -> bool {
-    paths.iter().any(|path| file.name.starts_with(path))
 }
 
 /// The retired phrases of a text, also those that run over the end of a line, with the lines of their beginnings.
@@ -127,42 +89,25 @@ fn has_word(text: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn files(files: &[(&str, &str)]) -> Vec<File> {
-        files.iter().map(|(name, text)| File { name: (*name).to_owned(), text: (*text).to_owned() }).collect()
-    }
-
-    const OLD: Name = Name { retired: "Old", instead: "New", still_in: &["a/", "b/"] };
-
-    fn found(pages: &[(&str, &str)]) -> Vec<String> {
-        let names = [OLD, Name { retired: "old::", instead: "new::", still_in: &[] }];
+    fn found(text: &str) -> Vec<String> {
+        let names = [("Old", "New"), ("old::", "new::")];
+        let file = File { name: "x.rs".to_owned(), text: text.to_owned() };
         let mut found = Vec::new();
-        check_terms(&names, &["b/"], &files(pages), &mut found);
+        check_terms(&names, &[file], &mut found);
         found.iter().map(|line| line.replace(" is a retired term; use:", "")).collect()
     }
 
     #[test]
     fn retired_names_are_found_as_whole_names() {
         let text = "use crate::old::Entry;\nlet old = Old::new();\nstruct OldOf;\nlet my_old = 1;\nuse my_old::x;\n";
-        assert_eq!(found(&[("c/x.rs", text)]), ["c/x.rs:2: `Old` New", "c/x.rs:1: `old::` new::"]);
-        assert!(found(&[("a/x.rs", "struct Old;\n")]).is_empty(), "an exception");
+        assert_eq!(found(text), ["x.rs:2: `Old` New", "x.rs:1: `old::` new::"]);
     }
 
     #[test]
     fn retired_phrases_are_found_across_lines() {
-        let text = "/// Placed anew.\n/// Whoever\n/// asks. For so\n///   many, somany\n";
-        let lines = found(&[("c/x.rs", text)]);
-        let starts = ["c/x.rs:1: `anew`", "c/x.rs:2: `whoever`", "c/x.rs:3: `so many`"];
+        let lines = found("/// Placed anew.\n/// Whoever\n/// asks. For so\n///   many, somany\n");
+        let starts = ["x.rs:1: `anew`", "x.rs:2: `whoever`", "x.rs:3: `so many`"];
         assert!(lines.iter().map(String::as_str).zip(starts).all(|(line, start)| line.starts_with(start)), "{lines:?}");
         assert_eq!(lines.len(), starts.len());
-        assert!(found(&[("b/x.rs", text)]).is_empty(), "an exception");
-    }
-
-    #[test]
-    fn exceptions_that_are_not_needed_are_found() {
-        let files = files(&[("a/x.rs", "struct Old;\n"), ("b/x.rs", "// anew\n"), ("c/x.rs", "struct New;\n")]);
-        let mut found = Vec::new();
-        check_exceptions(&[OLD], &["b/", "c/"], &files, &mut found);
-        let gone = format!("{OWN}:1: `Old` is gone from b/: remove the exception");
-        assert_eq!(found, [gone, format!("{OWN}:1: c/ has no retired phrase: remove it from UNREAD")]);
     }
 }

@@ -1,4 +1,4 @@
-//! What users do with an experiment after its submit, one situation a test.
+//! Actions on a submitted experiment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 
 use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
-use crate::farm::{Action, Event, PublishFailure, Reply, Submission};
+use crate::farm::{Action, Event, PublishFailure, Reply, Request, Submission};
 use crate::records::{Fate, Record};
 use crate::store::{Batch, Fault, Store};
 
@@ -44,7 +44,7 @@ fn running() -> (Wire, u64, v1::Lease) {
 }
 
 #[test]
-fn what_an_earlier_command_left_waits_until_it_is_asked_for() {
+fn an_unclaimed_experiment_waits_until_it_is_submitted_or_retried() {
     let (mut wire, _, lease) = running();
     assert_eq!(lease.experiment, "e");
     // The next command is for another sweep.
@@ -58,7 +58,7 @@ fn what_an_earlier_command_left_waits_until_it_is_asked_for() {
     assert!(!leases.is_empty() && leases.iter().all(|lease| lease.experiment == "mine"), "{leases:?}");
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Waiting);
     assert!(wire.status("e").reason.contains("an earlier command left it"), "{}", wire.status("e").reason);
-    // Loaded again after a failed write, its own sweep is still served.
+    // After a failed write the state is loaded again: the command's own sweep is still served.
     wire.reload();
     let conn = wire.connect(3, 2, vec![]);
     wire.commit_all();
@@ -73,7 +73,7 @@ fn what_an_earlier_command_left_waits_until_it_is_asked_for() {
 }
 
 #[test]
-fn leases_grow_where_every_task_fails_at_once() {
+fn leases_grow_although_every_task_fails() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 100_000));
     let conn = wire.connect(1, 2, vec![]);
@@ -82,7 +82,7 @@ fn leases_grow_where_every_task_fails_at_once() {
     for _ in 0..10 {
         for lease in wire.leases(conn) {
             most = most.max(tasks(&lease).len());
-            // Each step checks every invariant: enough of them to learn from.
+            // Each step checks every invariant, so that all tasks would take too long.
             for index in tasks(&lease).into_iter().take(20) {
                 wire.pass(Duration::from_micros(100));
                 failed += 1;
@@ -115,10 +115,10 @@ fn a_pause_lets_running_tasks_finish_and_publishes_their_rows() {
     wire.settle();
     let status = wire.status("e");
     assert_eq!((status.state(), status.done, status.rows_in_parts), (v1::ExperimentState::Paused, 2, 2));
-    assert!(!controlled(wire.control("e", Action::Pause)).changed, "again changes nothing");
+    assert!(!controlled(wire.control("e", Action::Pause)).changed, "a second pause changes nothing");
     wire.reload();
     wire.commit_all();
-    assert_eq!(wire.status("e").state(), v1::ExperimentState::Paused, "it is durable");
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Paused, "the pause is durable");
     let conn = wire.connect(1, 2, vec![]);
     wire.commit_all();
     assert!(wire.leases(conn).is_empty());
@@ -132,7 +132,7 @@ fn a_pause_lets_running_tasks_finish_and_publishes_their_rows() {
 }
 
 #[test]
-fn a_worker_that_was_away_is_asked_again_for_what_is_paused() {
+fn a_worker_that_reconnects_is_asked_again_for_tasks_of_a_paused_experiment() {
     let (mut wire, conn, lease) = running();
     wire.disconnect(conn, true);
     controlled(wire.control("e", Action::Pause));
@@ -146,7 +146,7 @@ fn a_worker_that_was_away_is_asked_again_for_what_is_paused() {
 }
 
 #[test]
-fn a_cancelled_experiment_stops_at_once_and_goes_on_when_submitted_again() {
+fn a_cancelled_experiment_stops_at_once_and_continues_when_submitted_again() {
     let (mut wire, conn, lease) = running();
     let reply = controlled(wire.control("e", Action::Cancel));
     assert_eq!((reply.state(), reply.running), (v1::ExperimentState::Cancelled, 0));
@@ -154,7 +154,7 @@ fn a_cancelled_experiment_stops_at_once_and_goes_on_when_submitted_again() {
     assert!(told.len() == 1 && !told[0].queued_only && told[0].ranges.is_empty(), "{told:?}");
     assert!(!controlled(wire.control("e", Action::Cancel)).changed);
     assert!(refused(wire.control("e", Action::Pause)).contains("cancelled"));
-    // What was finished before the worker heard of it counts.
+    // A row that the worker computed before it learned of the cancellation counts.
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
     wire.settle();
     assert_eq!((wire.status("e").done, wire.status("e").rows_in_parts), (1, 1));
@@ -171,10 +171,10 @@ fn a_cancelled_experiment_stops_at_once_and_goes_on_when_submitted_again() {
 #[test]
 fn a_control_is_answered_when_it_is_durable() {
     let (mut wire, _, _) = running();
-    wire.event(Event::Control { client: 2, experiment: "e".into(), action: Action::Pause });
+    wire.request(Request::Control { experiment: "e".into(), action: Action::Pause });
     assert!(wire.replies.is_empty());
     wire.commit(Some(Fault::Lose));
-    assert!(wire.replies.is_empty(), "nobody was promised anything");
+    assert!(wire.replies.is_empty(), "the lost batch is not answered");
     assert_ne!(wire.status("e").state(), v1::ExperimentState::Paused);
     assert!(refused(wire.control("x", Action::Pause)).contains("there is no experiment x"));
 }
@@ -196,10 +196,10 @@ fn failed_tasks_are_tried_again_all_or_some() {
     );
     let policy = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::from([v1::FailureKind::Policy]) };
     assert_eq!(controlled(wire.control("e", policy.clone())).tasks, 1);
-    assert_eq!(controlled(wire.control("e", policy)).tasks, 0, "it is open already");
+    assert_eq!(controlled(wire.control("e", policy)).tasks, 0, "the task is pending already");
     let one = Action::Retry { indices: BTreeSet::from([open[0]]), kinds: BTreeSet::new() };
     assert_eq!(controlled(wire.control("e", one)).tasks, 1);
-    // A crash in between forgets nothing.
+    // The retries are durable.
     wire.reload();
     wire.commit_all();
     let status = wire.status("e");
@@ -218,35 +218,35 @@ fn failed_tasks_are_tried_again_all_or_some() {
 }
 
 #[test]
-fn a_deletion_is_refused_while_it_runs_and_goes_on_after_a_crash() {
+fn a_running_experiment_is_deleted_only_by_force_and_recovery_continues_the_deletion() {
     let (mut wire, conn, lease) = running();
     let delete = |force, data_too| Action::Delete { force, data_too };
     assert!(refused(wire.control("e", delete(false, true))).contains("cancel it first"));
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
     assert_eq!(wire.control("e", delete(true, true)), None, "its parts are not deleted yet");
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Leaving);
-    assert!(refused(wire.control("e", Action::Resume)).contains("on its way out"));
+    assert!(refused(wire.control("e", Action::Resume)).contains("being removed"));
     assert!(matches!(wire.submit(sweep("e", 50)), Reply::Refused(_)));
     assert_eq!(wire.to_leave, [("e".to_owned(), Fate::Erase)]);
     wire.reload();
     wire.commit_all();
-    assert_eq!(wire.to_leave, [("e".to_owned(), Fate::Erase)], "recovery goes on with it");
+    assert_eq!(wire.to_leave, [("e".to_owned(), Fate::Erase)], "recovery continues the deletion");
     wire.leave(true);
     wire.commit_all();
     assert!(wire.to_leave.is_empty() && wire.status("e").reason.contains("tried again"));
     wire.pass(Duration::from_secs(3));
     wire.event(Event::Tick);
     wire.commit_all();
-    assert_eq!(wire.control("e", delete(true, true)), None, "who asks again waits too");
+    assert_eq!(wire.control("e", delete(true, true)), None, "a second request waits, too");
     wire.leave(false);
     wire.commit_all();
     assert_eq!(controlled(wire.replies.pop()).state(), v1::ExperimentState::Leaving);
     assert!(refused(wire.control("e", delete(true, true))).contains("there is no experiment"));
     let loaded = block_on(wire.store.load()).expect("loads");
-    let left =
+    let records =
         (loaded.experiments.len(), loaded.rows.len(), loaded.done.len(), loaded.leases.len(), loaded.leaving.len());
-    assert_eq!(left, (0, 0, 0, 0, 0), "nothing of it is left");
-    // The name is free; rows of the earlier bearer cannot come in under it.
+    assert_eq!(records, (0, 0, 0, 0, 0), "all records are deleted");
+    // The name is free, and rows of its earlier bearer are rejected.
     let Reply::Submitted(reply) = wire.submit(sweep("e", 5)) else { panic!("refused") };
     assert_eq!((reply.generation, reply.done), (2, 0));
     let conn = wire.connect(1, 2, vec![]);
@@ -258,10 +258,10 @@ fn a_deletion_is_refused_while_it_runs_and_goes_on_after_a_crash() {
 }
 
 #[test]
-fn a_part_that_failed_before_a_deletion_does_not_come_back_during_it() {
+fn a_failed_part_is_not_tried_again_during_a_deletion() {
     let (mut wire, conn, lease) = running();
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
-    wire.event(Event::Flush { client: 1, experiment: "e".into() });
+    wire.request(Request::Flush("e".into()));
     wire.commit_all();
     let part_id = *wire.to_publish.remove(0).part_id;
     let failure = PublishFailure { reason: "test".into(), retryable: true };
@@ -277,10 +277,10 @@ fn a_part_that_failed_before_a_deletion_does_not_come_back_during_it() {
 }
 
 #[test]
-fn an_edit_that_moves_all_done_bits_away_leaves_no_record_behind() {
+fn an_edit_that_empties_a_done_chunk_stores_no_record_of_it() {
     let (mut wire, conn, lease) = running();
     wire.send(conn, hand_in(1, &lease, &[0]));
-    // In the batch of the row: its task, that of seed 1, is in the manifest no more.
+    // The edit shares the row's batch; the row's task (seed 1) is not in the edited manifest.
     let edited = sweep_of(
         "version = 1\nname = \"e\"\nseeds = [2, 3]\n[workloads.w]\nsource = \"lublin\"\n[platforms.p]\n[policies.q]\n",
     );
@@ -293,7 +293,7 @@ fn an_edit_that_moves_all_done_bits_away_leaves_no_record_behind() {
 }
 
 #[test]
-fn a_deletion_without_the_data_puts_all_rows_in_parts_first() {
+fn a_deletion_that_keeps_the_data_publishes_all_rows_first() {
     let (mut wire, conn, lease) = running();
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..3]));
     wire.commit_all();
@@ -302,7 +302,7 @@ fn a_deletion_without_the_data_puts_all_rows_in_parts_first() {
     wire.settle();
     assert_eq!(controlled(wire.replies.pop()).state(), v1::ExperimentState::Leaving);
     assert_eq!(wire.visible.values().flatten().count(), 3, "the rows stay");
-    assert!(wire.to_leave.is_empty(), "nobody touches the parts");
+    assert!(wire.to_leave.is_empty(), "the parts stay where they are");
 }
 
 /// The stored experiment gets another version of the kernel, as if another build had begun it.
@@ -320,7 +320,7 @@ fn with_other_pins(wire: &mut Wire) {
 fn restart(wire: &mut Wire, dry_run: bool) {
     let submission =
         Submission { sweep: sweep("e", 20), digests: BTreeMap::new(), dry_run, restart: true, priority: None };
-    wire.event(Event::Submit { client: 1, submission });
+    wire.request(Request::Submit(submission));
     wire.commit_all();
 }
 
@@ -339,10 +339,10 @@ fn a_restart_sets_the_rows_of_other_pins_aside() {
     let Some(Reply::Submitted(plan)) = wire.replies.pop() else { panic!("refused") };
     assert_eq!((plan.set_aside.as_str(), plan.generation, plan.to_run), ("e@1", 2, 20));
     restart(&mut wire, false);
-    assert!(wire.replies.is_empty(), "the rows are not in parts yet");
+    assert!(wire.replies.is_empty(), "the rows are not published yet");
     wire.reload();
     wire.settle();
-    // The crash took the submission; what it began is finished all the same.
+    // The submission was lost in the crash; the renaming is durable and continues.
     assert_eq!(wire.status("e@1").state(), v1::ExperimentState::Cancelled);
     assert_eq!(wire.visible.values().flatten().count(), 3);
     restart(&mut wire, false);
@@ -362,7 +362,7 @@ fn a_restart_sets_the_rows_of_other_pins_aside() {
 }
 
 #[test]
-fn a_restart_in_one_go_answers_with_both_names() {
+fn the_reply_to_a_restart_has_both_names() {
     let (mut wire, _, _) = running();
     with_other_pins(&mut wire);
     restart(&mut wire, false);
@@ -401,7 +401,7 @@ fn the_higher_priority_is_served_first() {
 }
 
 #[test]
-fn equal_priorities_share_the_slots_whoever_came_first() {
+fn experiments_of_equal_priority_share_the_slot_time() {
     let mut wire = Wire::new();
     wire.submit(sweep("a", 4000));
     wire.submit(sweep("b", 4000));
@@ -409,7 +409,7 @@ fn equal_priorities_share_the_slots_whoever_came_first() {
     wire.commit_all();
     let mut spent: BTreeMap<String, f64> = BTreeMap::new();
     let mut id = 0;
-    // Tasks of `a` take four times as long: fair is the same time, so four times as many tasks of `b`.
+    // Tasks of `a` take four times as long: equal shares of the time are four times as many tasks of `b`.
     let cost = |name: &str| if name == "a" { 2.0 } else { 0.5 };
     for _ in 0..60 {
         for lease in wire.leases(conn) {
@@ -428,10 +428,10 @@ fn equal_priorities_share_the_slots_whoever_came_first() {
 }
 
 #[test]
-fn done_counts_what_is_durable() {
+fn only_durable_rows_count_as_done() {
     let (mut wire, conn, lease) = running();
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)));
-    assert_eq!(wire.status("e").done, 0, "nothing of it is durable");
+    assert_eq!(wire.status("e").done, 0, "no row is durable");
     wire.begin_commit(None);
     assert_eq!(wire.status("e").done, 0);
     wire.end_commit();

@@ -1,4 +1,4 @@
-//! The farm without a network: scripted workers, every message through its wire form, every invariant after each step.
+//! The farm without a network: scripted workers, serialised messages, and a check of all invariants after each step.
 
 mod lifecycle;
 mod parts;

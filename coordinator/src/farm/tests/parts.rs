@@ -1,4 +1,4 @@
-//! Few parts, however long an experiment runs.
+//! Publishing: the number of parts, records and rows in flight.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use uuid::Uuid;
 use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
 use crate::farm::outgoing::Outgoing;
 use crate::farm::tables::Header;
-use crate::farm::{Config, Event, PublishFailure, Reply};
+use crate::farm::{Config, Event, PublishFailure, Reply, Request};
 use crate::records::{EncodedRows, Record, RowsRecord, Stored, Table};
 use crate::store::{ModelStore, Op, Store};
 
-/// One task that ends at a time, with its jobs.
+/// A worker that hands in one task at a time, with an upload of its jobs.
 struct Slow {
     wire: Wire,
     conn: u64,
@@ -69,7 +69,7 @@ impl Slow {
 }
 
 #[test]
-fn a_month_of_slow_tasks_gives_a_part_now_and_then() {
+fn a_month_of_slow_tasks_gives_few_parts() {
     let minutes = 10;
     let count = 30 * 24 * 60 / minutes;
     let mut slow = Slow::begin(count + 1);
@@ -79,7 +79,7 @@ fn a_month_of_slow_tasks_gives_a_part_now_and_then() {
         let visible: usize = slow.wire.visible.values().map(Vec::len).sum();
         oldest = oldest.max(Duration::from_secs(60 * minutes * (n + 1 - visible as u64)));
         if n == 12 {
-            assert!(slow.parts().0 >= 5, "the first hours are seen soon: {:?}", slow.parts());
+            assert!(slow.parts().0 >= 5, "rows of a young experiment are published soon: {:?}", slow.parts());
         }
     }
     let (tasks, jobs) = slow.parts();
@@ -88,47 +88,42 @@ fn a_month_of_slow_tasks_gives_a_part_now_and_then() {
     assert!(oldest <= Duration::from_secs(6 * 3600 + 1200), "rows were {oldest:?} late");
     slow.task(1_000, Duration::ZERO);
     let rows: usize = slow.wire.visible.values().map(Vec::len).sum();
-    assert_eq!(rows as u64, count + 1, "the end shows all");
+    assert_eq!(rows as u64, count + 1, "all rows are published at the end");
     assert_eq!(slow.wire.visible_jobs.values().map(Vec::len).sum::<usize>(), rows);
     assert!(slow.wire.staging.is_empty(), "merged uploads are deleted");
-    assert!(
-        futures::executor::block_on(crate::store::Store::load(&slow.wire.store))
-            .expect("loads")
-            .rows
-            .iter()
-            .all(|rows| rows.upload.is_none())
-    );
+    let loaded = block_on(slow.wire.store.load()).expect("loads");
+    assert!(loaded.rows.iter().all(|rows| rows.upload.is_none()));
 }
 
 #[test]
-fn uploads_gather_until_they_are_worth_a_part() {
+fn uploads_gather_until_they_fill_a_part() {
     let mut slow = Slow::begin(100);
     let second = Duration::from_secs(1);
     for _ in 0..63 {
         slow.task(1 << 20, second);
     }
-    assert_eq!(slow.parts().1, 0, "63 MB are not enough");
+    assert_eq!(slow.parts().1, 0, "63 MiB do not fill a part");
     slow.task(1 << 20, second);
-    assert_eq!(slow.parts().1, 1, "64 MB are");
+    assert_eq!(slow.parts().1, 1, "64 MiB do");
     for _ in 0..5 {
         slow.task(1 << 20, second);
     }
     assert_eq!(slow.parts(), (0, 1));
-    slow.wire.event(Event::Flush { client: 7, experiment: "e".into() });
+    slow.wire.request(Request::Flush("e".into()));
     slow.wire.settle();
-    assert_eq!(slow.parts(), (1, 2), "a flush shows everything");
+    assert_eq!(slow.parts(), (1, 2), "a flush publishes all rows");
     assert!(matches!(slow.wire.replies.pop(), Some(Reply::Flushed(reply)) if reply.rows == 69));
-    // Forgotten memory loses nothing: uploads are records.
+    // Uploads are records, which a crash does not lose.
     slow.task(1, second);
     slow.wire.reload();
     slow.wire.commit_all();
-    slow.wire.event(Event::Flush { client: 8, experiment: "e".into() });
+    slow.wire.request(Request::Flush("e".into()));
     slow.wire.settle();
     assert_eq!(slow.parts(), (2, 3));
 }
 
 #[test]
-fn failed_attempts_gather_too() {
+fn rows_of_failed_attempts_gather_until_they_are_old() {
     let mut slow = Slow::begin(60);
     for n in 0..20 {
         let (lease, task) = slow.next();
@@ -136,9 +131,9 @@ fn failed_attempts_gather_too() {
         slow.pass(Duration::from_secs(20));
     }
     let rows = |wire: &Wire| wire.store_rows(Table::Failures);
-    assert_eq!(rows(&slow.wire), 20, "one row an attempt");
+    assert_eq!(rows(&slow.wire), 20, "one row for each attempt");
     slow.pass(Duration::from_secs(600));
-    assert_eq!(rows(&slow.wire), 0, "old rows are in a part");
+    assert_eq!(rows(&slow.wire), 0, "old rows are published");
 }
 
 #[test]
@@ -164,7 +159,7 @@ fn tasks_done_before_a_table_was_asked_for_are_counted() {
     wire.settle();
     let gap = vec![("jobs".to_owned(), 2)];
     assert_eq!(lacking(wire.submit(sweep("1, 2, 3", "tables = [\"jobs\"]"))), gap);
-    // Without an edit, and by another life, it is the same.
+    // A submit of the unchanged manifest has the same reply, also after a crash.
     assert_eq!(lacking(wire.submit(sweep("1, 2, 3", "tables = [\"jobs\"]"))), gap);
     wire.reload();
     wire.commit_all();
@@ -173,7 +168,7 @@ fn tasks_done_before_a_table_was_asked_for_are_counted() {
 }
 
 #[test]
-fn nothing_is_handed_out_while_parts_fall_behind() {
+fn no_task_is_handed_out_while_parts_fall_behind() {
     let config = Config { part_rows: 4, part_rows_waiting: 8, lease_tasks_max: 4, ..Config::default() };
     let config = Config { silence: Duration::from_secs(3600), ..config };
     let mut wire = Wire::with(config, ModelStore::new());
@@ -181,7 +176,7 @@ fn nothing_is_handed_out_while_parts_fall_behind() {
     let conn = wire.connect(1, 2, vec![]);
     wire.commit_all();
     let mut handed_in = 0;
-    // Parts are begun, and none is written.
+    // Intents are opened, and no part is written.
     for id in 1..50 {
         for lease in wire.leases(conn) {
             handed_in += tasks(&lease).len() as u64;
@@ -192,8 +187,8 @@ fn nothing_is_handed_out_while_parts_fall_behind() {
     let status = wire.status("e");
     assert!((8..20).contains(&handed_in), "{handed_in}");
     assert_eq!((status.done, status.running), (handed_in, 0));
-    assert_eq!((status.state(), &*status.reason), (v1::ExperimentState::Running, "waits for its parts to be written"));
-    // A part that storage refuses holds nothing up.
+    assert_eq!((status.state(), &*status.reason), (v1::ExperimentState::Running, "waits until parts are written"));
+    // Parts that storage refuses do not stop the dispatch.
     let failed = PublishFailure { reason: "no room".to_owned(), retryable: true };
     for intent in std::mem::take(&mut wire.to_publish) {
         wire.event(Event::Published { part_id: *intent.part_id, result: Err(failed.clone()) });
@@ -210,14 +205,14 @@ fn nothing_is_handed_out_while_parts_fall_behind() {
     assert_eq!((status.state(), status.rows_in_parts), (v1::ExperimentState::Finished, 100));
 }
 
-/// Else a farm of many workers that is told to pause goes on for a million rows.
+/// Otherwise a farm of many workers would still compute a million rows after a pause.
 #[test]
-fn all_workers_together_hold_one_part_at_most() {
+fn all_workers_together_hold_at_most_the_tasks_of_one_part() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 100_000_000));
     let conns: Vec<u64> = (1..=16).map(|worker| wire.connect(worker, 1, vec![])).collect();
     wire.commit_all();
-    // Tasks that cost next to nothing: two seconds of work are more than a worker may ever hold.
+    // The tasks are so cheap that two seconds of work are more tasks than a worker may hold.
     for (id, &conn) in (1..).zip(&conns) {
         let lease = wire.leases(conn).remove(0);
         let ToFarm::HandIn(mut cheap) = hand_in(id, &lease, &tasks(&lease)) else { unreachable!("a hand-in") };
@@ -231,7 +226,7 @@ fn all_workers_together_hold_one_part_at_most() {
     assert!((part_rows / 2..=part_rows).contains(&all), "{all} tasks are held: {held:?}");
 }
 
-/// A record is written and deleted with a header beside it, and there are workers by the thousand.
+/// With thousands of workers, a record and a header for each hand-in would be too many writes and deletions.
 #[test]
 fn hand_ins_that_become_durable_together_are_one_record() {
     let mut wire = Wire::new();
@@ -256,16 +251,16 @@ fn hand_ins_that_become_durable_together_are_one_record() {
     let records = block_on(wire.store.rows("e", Table::Tasks, 0, 1)).expect("there");
     let hand_ins: Vec<_> = records.iter().map(|record| record.hand_ins.len()).collect();
     assert_eq!(hand_ins, [4, 1]);
-    assert_eq!(records[0].hand_ins[3].mask, Some(Stored::of_bits([0].into_iter().collect())), "it was done");
+    assert_eq!(records[0].hand_ins[3].mask, Some(Stored::of_bits([0].into_iter().collect())), "its task was done");
 }
 
 #[test]
-fn rows_join_only_what_is_theirs_and_waits() {
+fn rows_join_only_a_small_waiting_record_of_their_table_and_generation() {
     let rows = |bytes: usize| EncodedRows { rows: 1, mask: None, encoded: vec![0; bytes].into() };
     let last = |seq, bytes| Some(Header { seq, rows: 1, bytes, received_us: 1, upload: None });
     let mine = last(7, 30_000);
     let mut out = Outgoing::new(1);
-    assert!(out.join("e", Table::Tasks, mine.as_ref(), 2, rows(10)).is_err(), "nothing waits");
+    assert!(out.join("e", Table::Tasks, mine.as_ref(), 2, rows(10)).is_err(), "no record waits");
     out.put(Record::Rows(RowsRecord {
         experiment: "e".into(),
         table: Table::Tasks.into(),
@@ -286,5 +281,5 @@ fn rows_join_only_what_is_theirs_and_waits() {
     let (_, batch) = out.take_commit(|_, _| None).expect("a batch");
     let Some(Op::Put(Record::Rows(record))) = batch.ops().last() else { panic!("rows") };
     assert_eq!(record.hand_ins, [rows(30_000), rows(20_000)]);
-    assert!(out.join("e", Table::Tasks, last(7, 50_000).as_ref(), 2, rows(10)).is_err(), "it is on its way");
+    assert!(out.join("e", Table::Tasks, last(7, 50_000).as_ref(), 2, rows(10)).is_err(), "the record is in flight");
 }

@@ -1,4 +1,4 @@
-//! One situation a test.
+//! Leases, hand-ins, failures, edits.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 
 use super::wire::{Wire, failure, hand_in, sweep, tasks};
-use crate::farm::{Event, Reply};
+use crate::farm::{Event, Reply, Request};
 use crate::store::Fault;
 
 fn acks(messages: Vec<ToWorker>) -> (Vec<u64>, Vec<String>) {
@@ -22,13 +22,13 @@ fn acks(messages: Vec<ToWorker>) -> (Vec<u64>, Vec<String>) {
 }
 
 #[test]
-fn a_sweep_is_worked_off_and_finished_when_its_part_is_visible() {
+fn an_experiment_is_finished_when_its_rows_are_visible() {
     let mut wire = Wire::new();
     let Reply::Submitted(reply) = wire.submit(sweep("e", 100)) else { panic!("refused") };
     assert_eq!((reply.tasks, reply.to_run), (100, 100));
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Waiting);
     let conn = wire.connect(1, 2, vec![]);
-    assert!(wire.leases(conn).is_empty(), "a lease goes out before it is durable");
+    assert!(wire.leases(conn).is_empty(), "a lease is sent before it is durable");
     wire.commit_all();
     wire.work_off(conn);
     let status = wire.status("e");
@@ -48,7 +48,7 @@ fn an_acknowledgement_waits_for_the_commit() {
     assert_eq!(acks(wire.read(conn)).0, Vec::<u64>::new());
     wire.commit(Some(Fault::Lose));
     let conn = wire.connect(1, 2, vec![]);
-    assert_eq!(wire.status("e").done, 0, "a lost batch is forgotten");
+    assert_eq!(wire.status("e").done, 0, "rows of a lost batch do not count");
     wire.commit_all();
     // The worker sends it again.
     wire.send(conn, hand_in(7, &lease, &done));
@@ -56,16 +56,16 @@ fn an_acknowledgement_waits_for_the_commit() {
     assert_eq!(acks(wire.read(conn)).0, [7]);
     wire.send(conn, hand_in(8, &lease, &done));
     wire.commit_all();
-    assert_eq!(acks(wire.read(conn)).0, [8], "known rows are acknowledged and not stored again");
+    assert_eq!(acks(wire.read(conn)).0, [8], "rows of done tasks are acknowledged and not stored again");
     assert_eq!(wire.status("e").done, done.len() as u64);
 }
 
 #[test]
-fn an_epoch_is_told_only_when_no_other_life_can_have_it() {
+fn an_epoch_is_sent_only_once_it_is_durable() {
     let mut wire = Wire::new();
     wire.reload();
     let conn = wire.connect(1, 1, vec![]);
-    assert!(wire.read(conn).is_empty(), "the epoch may be lost and used again");
+    assert!(wire.read(conn).is_empty(), "an epoch that is not durable may be lost and used again");
     wire.commit_all();
     assert!(matches!(wire.read(conn)[..], [ToWorker::Welcome(_)]));
 }
@@ -94,7 +94,7 @@ fn a_returning_worker_is_adopted_and_an_absent_one_loses_its_leases() {
 }
 
 #[test]
-fn failures_are_retried_quarantined_and_never_block() {
+fn failed_tasks_are_retried_and_quarantined_without_blocking_others() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 10));
     let conn = wire.connect(1, 1, vec![]);
@@ -160,7 +160,7 @@ fn wrong_hand_ins_are_rejected_with_the_reason() {
 }
 
 #[test]
-fn an_edit_keeps_rows_and_late_hand_ins_of_the_earlier_generation_count() {
+fn an_edit_keeps_rows_and_accepts_hand_ins_of_the_earlier_generation() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 20));
     let conn = wire.connect(1, 2, vec![]);
@@ -173,7 +173,7 @@ fn an_edit_keeps_rows_and_late_hand_ins_of_the_earlier_generation_count() {
                 [platforms.p]\n[policies.q]\n";
     let Reply::Submitted(reply) = wire.submit(super::wire::sweep_of(text)) else { panic!("refused") };
     assert_eq!((reply.generation, reply.tasks, reply.done, reply.extra), (2, 4, 1, 0));
-    // Seed 2 was the second task, it is the third now.
+    // Seed 2 was the second task and is the third one now.
     wire.reload();
     let conn = wire.connect(1, 2, vec![]);
     wire.commit_all();
@@ -183,11 +183,11 @@ fn an_edit_keeps_rows_and_late_hand_ins_of_the_earlier_generation_count() {
     let Reply::Submitted(reply) = wire.submit(sweep("e", 1)) else { panic!("refused") };
     assert_eq!((reply.tasks, reply.done, reply.extra), (1, 1, 1));
     let Reply::Submitted(reply) = wire.submit(sweep("e", 2)) else { panic!("refused") };
-    assert_eq!((reply.tasks, reply.done, reply.extra), (2, 2, 0), "a row that comes back is not run again");
+    assert_eq!((reply.tasks, reply.done, reply.extra), (2, 2, 0), "a task that an edit brings back is not run again");
 }
 
 #[test]
-fn a_billion_tasks_cost_nothing_until_they_run() {
+fn a_sweep_of_a_billion_tasks_is_submitted_at_once() {
     let mut wire = Wire::new();
     let Reply::Submitted(reply) = wire.submit(sweep("e", 1_000_000_000)) else { panic!("refused") };
     assert_eq!(reply.to_run, 1_000_000_000);
@@ -197,7 +197,7 @@ fn a_billion_tasks_cost_nothing_until_they_run() {
 }
 
 #[test]
-fn the_last_tasks_do_not_sit_in_one_queue() {
+fn the_last_tasks_are_shared_between_workers() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 40));
     let conns: Vec<u64> = (1..=4).map(|worker| wire.connect(worker, 1, vec![])).collect();
@@ -210,7 +210,7 @@ fn the_last_tasks_do_not_sit_in_one_queue() {
                 held[at].extend(tasks(&lease).into_iter().map(|index| (lease.clone(), index)));
             }
         }
-        // Each worker does one task a step; half a second each by its hand-in.
+        // Each worker does one task in a step; its hand-in says that the task took half a second.
         for (at, &conn) in conns.iter().enumerate() {
             if !held[at].is_empty() {
                 let (lease, index) = held[at].remove(0);
@@ -231,7 +231,7 @@ fn sweep_with_jobs(seeds: &str, jobs: bool) -> powersweep_experiments::Sweep {
     ))
 }
 
-/// The same hand-in with an uploaded object of the jobs table.
+/// The same hand-in with an upload of the jobs table.
 fn with_upload(wire: &mut Wire, body: ToFarm, part: u128) -> ToFarm {
     let ToFarm::HandIn(mut hand_in) = body else { panic!("a hand-in") };
     let part_id = uuid::Uuid::from_u128(part);
@@ -243,7 +243,7 @@ fn with_upload(wire: &mut Wire, body: ToFarm, part: u128) -> ToFarm {
 }
 
 #[test]
-fn a_table_that_an_edit_gives_up_costs_no_attempt() {
+fn an_upload_of_a_table_that_an_edit_removed_is_deleted_and_its_row_accepted() {
     let mut wire = Wire::new();
     wire.submit(sweep_with_jobs("1, 2", true));
     let conn = wire.connect(1, 1, vec![]);
@@ -256,11 +256,11 @@ fn a_table_that_an_edit_gives_up_costs_no_attempt() {
     wire.commit_all();
     assert_eq!(acks(wire.read(conn)), (vec![1], vec![]));
     assert_eq!(wire.status("e").done, 1);
-    assert!(wire.staging.is_empty(), "the upload stays for ever");
+    assert!(wire.staging.is_empty(), "the upload is deleted");
 }
 
 #[test]
-fn a_deleted_upload_is_not_counted_on() {
+fn a_hand_in_that_names_a_deleted_upload_is_rejected() {
     let mut wire = Wire::new();
     wire.submit(sweep_with_jobs("1, 2", true));
     let conn = wire.connect(1, 1, vec![]);
@@ -268,7 +268,7 @@ fn a_deleted_upload_is_not_counted_on() {
     let lease = wire.leases(conn).remove(0);
     let body = hand_in(1, &lease, &tasks(&lease)[..1]);
     let body = with_upload(&mut wire, body, 1);
-    // The task has left the manifest when the hand-in comes, and is back when it comes again.
+    // The manifest lacks the task when the hand-in comes first, and has it again when the hand-in is repeated.
     wire.submit(sweep_with_jobs("2", true));
     wire.send(conn, body.clone());
     wire.commit_all();
@@ -282,26 +282,26 @@ fn a_deleted_upload_is_not_counted_on() {
 }
 
 #[test]
-fn an_owner_that_is_fenced_answers_nothing() {
+fn a_reply_waits_for_a_batch_that_proves_the_ownership() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 10));
     wire.commit_all();
     wire.replies.clear();
-    wire.event(Event::Flush { client: 2, experiment: "e".into() });
-    assert!(wire.replies.is_empty(), "nothing is to be flushed, but is the state still this owner's?");
+    wire.request(Request::Flush("e".into()));
+    assert!(wire.replies.is_empty(), "the flush has no rows, but this owner may be fenced");
     wire.commit_all();
     assert!(matches!(wire.replies[..], [Reply::Flushed(_)]));
 }
 
 #[test]
-fn a_log_is_confirmed_when_no_crash_can_forget_it() {
+fn a_log_is_confirmed_once_its_record_is_durable() {
     let mut wire = Wire::new();
-    let stored = Event::LogStored { client: 3, digest: [7; 32].into(), bytes: 1, name: String::new() };
-    wire.event(stored.clone());
+    let stored = Request::LogStored { digest: [7; 32].into(), bytes: 1 };
+    wire.request(stored.clone());
     wire.commit(Some(Fault::Lose));
-    assert!(wire.replies.is_empty(), "it was lost with its batch");
+    assert!(wire.replies.is_empty(), "the record was lost with its batch");
     wire.commit_all();
-    wire.event(stored);
+    wire.request(stored);
     assert!(wire.replies.is_empty());
     wire.commit_all();
     assert_eq!(wire.replies, [Reply::LogStored]);

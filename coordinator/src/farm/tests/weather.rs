@@ -1,4 +1,4 @@
-//! Lost networks, storage that stalls, clocks that jump: nobody is blamed, nothing runs twice for it.
+//! Lost networks, crashed workers, stalled storage, limits.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use powersweep_proto::v1::worker_message::Body as ToFarm;
 use super::wire::{Wire, hand_in, sweep, sweep_of, tasks};
 use crate::farm::{Event, Reply};
 
-/// Longer than any patience of the farm but that for parts.
+/// Longer than any time-out of the farm, except for the age of rows.
 const LONG: Duration = Duration::from_secs(60);
 
 fn held(lease: &v1::Lease) -> v1::LeaseState {
@@ -22,7 +22,7 @@ fn adopted(messages: &[ToWorker]) -> Vec<v1::LeaseId> {
 }
 
 #[test]
-fn a_worker_that_comes_back_after_its_leases_ended_goes_on_with_them() {
+fn a_worker_that_reconnects_keeps_its_expired_leases() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 4));
     let conn = wire.connect(1, 2, vec![]);
@@ -49,7 +49,7 @@ fn a_worker_that_comes_back_after_its_leases_ended_goes_on_with_them() {
 }
 
 #[test]
-fn what_others_got_meanwhile_is_not_taken_back() {
+fn tasks_leased_to_another_worker_are_revoked_from_a_worker_that_reconnects() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 2));
     let first = wire.connect(1, 2, vec![]);
@@ -75,7 +75,7 @@ fn what_others_got_meanwhile_is_not_taken_back() {
     let kept: Vec<u64> = tasks(&lease).into_iter().filter(|task| !theirs.contains(task)).collect();
     assert_eq!(adopted(&messages).is_empty(), kept.is_empty());
     assert!(kept.is_empty() || revoked == theirs, "{revoked:?} {theirs:?}");
-    // Its rows count all the same: the first ones win.
+    // Its rows are accepted nevertheless: the first rows win.
     wire.send(back, hand_in(1, &lease, &tasks(&lease)));
     wire.settle();
     assert_eq!(wire.status("e").done, tasks(&lease).len() as u64);
@@ -99,16 +99,16 @@ fn crashes(heard_before: Duration) -> v1::ExperimentStatus {
 }
 
 #[test]
-fn a_task_is_blamed_for_a_death_and_not_for_a_lost_network() {
+fn a_task_is_blamed_for_a_crash_and_not_for_a_lost_network() {
     let dead = crashes(Duration::from_secs(1));
     assert_eq!((dead.quarantined, dead.failures[0].attempt), (1, 3), "{dead:?}");
     let cut = crashes(Duration::from_secs(25));
     assert_eq!((cut.quarantined, cut.failures.len()), (0, 0), "{cut:?}");
 }
 
-/// Two workers share 40 tasks; whichever holds task 7 dies, and another process takes its place.
+/// Two workers share 40 tasks; a worker that holds task 7 dies, and another process replaces it.
 #[test]
-fn a_task_that_kills_its_worker_takes_no_other_with_it() {
+fn a_task_that_kills_its_workers_is_quarantined_alone() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 40));
     let mut conns = [wire.connect(1, 4, vec![]), wire.connect(2, 4, vec![])];
@@ -141,12 +141,12 @@ fn a_task_that_kills_its_worker_takes_no_other_with_it() {
     let status = wire.status("e");
     assert_eq!((status.done, status.quarantined), (39, 1), "{status:?}");
     assert_eq!((status.failures[0].index, status.failures[0].attempt), (7, 3));
-    // A copy of what a dead worker held kills once more each time.
+    // Copies of a dead worker's tasks kill further workers.
     assert!(deaths <= 16, "{deaths} deaths");
 }
 
 #[test]
-fn while_storage_stalls_nobody_loses_a_lease_and_submits_are_refused() {
+fn while_storage_stalls_leases_do_not_expire_and_submits_are_refused() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 4));
     let conn = wire.connect(1, 2, vec![]);
@@ -155,11 +155,11 @@ fn while_storage_stalls_nobody_loses_a_lease_and_submits_are_refused() {
     wire.event(Event::Storage { stalled: Some("the disk is full".into()) });
     wire.pass(LONG);
     wire.event(Event::Tick);
-    let Reply::Refused(reason) = wire.submit(sweep("other", 4)) else { panic!("taken") };
+    let Reply::Refused(reason) = wire.submit(sweep("other", 4)) else { panic!("accepted") };
     assert!(reason.contains("the disk is full"), "{reason}");
     let other = wire.connect(2, 2, vec![]);
     wire.commit_all();
-    assert!(wire.leases(other).is_empty(), "nothing is handed out");
+    assert!(wire.leases(other).is_empty(), "no task is handed out");
     wire.send(other, ToFarm::Goodbye(v1::Goodbye::default()));
     wire.event(Event::Storage { stalled: None });
     wire.event(Event::Tick);
@@ -186,7 +186,7 @@ fn rows_that_wait_for_a_commit_are_counted() {
 }
 
 #[test]
-fn limits_travel_and_are_no_part_of_a_task() {
+fn limits_are_sent_to_workers_and_do_not_change_task_ids() {
     let text = |limits: &str| {
         format!(
             "version = 1\nname = \"e\"\n{limits}\n[workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 10\n\
@@ -219,12 +219,12 @@ fn a_worker_with_little_time_gets_no_long_tasks() {
     let lease = wire.leases(conn).remove(0);
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)));
     wire.settle();
-    let mut lent = |worker: u128, seconds_left: f64| -> usize {
+    let mut leased = |worker: u128, seconds_left: f64| -> usize {
         let conn = wire.connect_for(worker, 1, vec![], Some(seconds_left));
         wire.commit_all();
         wire.leases(conn).iter().flat_map(tasks).count()
     };
-    assert_eq!(lent(2, 0.4), 0);
-    assert_eq!(lent(3, 1.2), 2);
-    assert!(lent(4, 3600.0) > 2);
+    assert_eq!(leased(2, 0.4), 0);
+    assert_eq!(leased(3, 1.2), 2);
+    assert!(leased(4, 3600.0) > 2);
 }

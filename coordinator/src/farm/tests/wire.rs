@@ -13,7 +13,7 @@ use prost::Message;
 use uuid::Uuid;
 
 use crate::farm::{
-    Action, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Submission, build_versions,
+    Action, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, build_versions,
 };
 use crate::records::{Fate, Intent, Table, Upload};
 use crate::store::{Fault, ModelStore, Store};
@@ -55,7 +55,7 @@ pub(super) struct Wire {
     pub(super) store: ModelStore,
     pub(super) config: Config,
     pub(super) now: Now,
-    /// Messages to workers that nobody has read.
+    /// Messages to workers that the test has not read.
     pub(super) inbox: BTreeMap<ConnId, Vec<ToWorker>>,
     pub(super) closed: Vec<ConnId>,
     pub(super) replies: Vec<Reply>,
@@ -69,9 +69,9 @@ pub(super) struct Wire {
     pub(super) visible_jobs: BTreeMap<Uuid, Vec<Uuid>>,
     /// Uploaded objects of the jobs table: identities of the tasks whose rows they hold.
     pub(super) staging: BTreeMap<Uuid, Vec<Uuid>>,
-    /// What workers were told of each experiment's generation.
+    /// Announced generations of experiments.
     announced: BTreeMap<(String, u64), Told>,
-    /// A batch that the store has decided about and the farm has not heard of: token, whether it succeeded.
+    /// A batch whose result the farm has not been told: token, whether it is durable.
     in_flight: Option<(u64, bool)>,
     next_conn: ConnId,
     lives: u64,
@@ -118,7 +118,7 @@ impl Wire {
         self.now.wall_us += i64::try_from(time.as_micros()).expect("small");
     }
 
-    /// An event, and nothing more: what needs a durable batch waits.
+    /// Passes an event to the farm, without a commit.
     pub(super) fn event(&mut self, event: Event) {
         let mut effects = Vec::new();
         self.farm.handle(event, self.now, &mut effects);
@@ -146,7 +146,7 @@ impl Wire {
         }
     }
 
-    /// A generation means one manifest for ever, whatever was lost in between.
+    /// Checks that a generation never gets another manifest, also after a lost batch.
     fn note(&mut self, experiment: &v1::Experiment) {
         let told = self.announced.entry((experiment.name.clone(), experiment.generation)).or_default();
         if told.manifest.is_empty() {
@@ -163,13 +163,12 @@ impl Wire {
         *told.tasks.entry(index).or_insert_with(task)
     }
 
-    /// Identities of several.
+    /// Identities of tasks.
     pub(super) fn identities(&mut self, experiment: &str, generation: u64, indices: &[u64]) -> Vec<Uuid> {
         indices.iter().map(|&index| self.identity(experiment, generation, index)).collect()
     }
 
-    /// Gives the next batch to the store, which makes it durable or fails to; true if there was one. The farm hears of
-    /// it in [`Wire::end_commit`].
+    /// Commits the next batch to the store; true if there was one. [`Wire::end_commit`] tells the farm the result.
     pub(super) fn begin_commit(&mut self, fault: Option<Fault>) -> bool {
         let Some((token, batch)) = self.farm.take_commit() else { return false };
         assert!(self.in_flight.is_none(), "one batch at a time");
@@ -179,7 +178,7 @@ impl Wire {
         true
     }
 
-    /// Tells the farm how its batch fared, if one is in flight. A failure starts a new life.
+    /// Tells the farm the result of the batch in flight, if there is one. After a failure the state is loaded again.
     pub(super) fn end_commit(&mut self) {
         match self.in_flight.take() {
             Some((token, true)) => self.event(Event::Committed { token }),
@@ -188,7 +187,7 @@ impl Wire {
         }
     }
 
-    /// Both; true if there was a batch.
+    /// Begins and ends a commit; true if there was a batch.
     pub(super) fn commit(&mut self, fault: Option<Fault>) -> bool {
         let waited = self.in_flight.is_some();
         self.end_commit();
@@ -201,8 +200,8 @@ impl Wire {
         while self.commit(None) {}
     }
 
-    /// Forgets everything that is not durable: a crash, or the answer to a failed commit. Uploads that nothing durable
-    /// names are deleted, as a start does.
+    /// Replaces the farm by one of the durable state, as after a crash or a failed commit. Uploads that no durable record
+    /// names are deleted, as at a start.
     pub(super) fn reload(&mut self) {
         self.lives += 1;
         self.in_flight = None;
@@ -215,7 +214,7 @@ impl Wire {
         self.check();
     }
 
-    /// Makes a part visible, as the driver does; again is possible any number of times.
+    /// Makes a part visible, as the driver does. May be repeated.
     pub(super) fn publish(&mut self, intent: &Intent) {
         let (table, part_id) = (intent.table(), *intent.part_id);
         let records = self.store.rows(&intent.experiment, table, intent.first_seq, intent.last_seq);
@@ -226,12 +225,13 @@ impl Wire {
             Table::Failures | Table::Series => return,
         };
         if records.is_empty() {
-            return assert!(shown.contains_key(&part_id), "rows went before their part was visible");
+            return assert!(shown.contains_key(&part_id), "rows were deleted before their part was visible");
         }
         let mut tasks = Vec::new();
         for record in &records {
-            let of_upload =
-                |upload: &Upload| self.staging.get(&*upload.part_id).expect("it is there until its part is");
+            let of_upload = |upload: &Upload| {
+                self.staging.get(&*upload.part_id).expect("an upload stays until its part is visible")
+            };
             tasks.extend(record.upload.iter().flat_map(of_upload));
             for hand_in in &record.hand_ins {
                 let masked = |at: usize| hand_in.mask.as_ref().is_some_and(|mask| mask.contains(at as u32));
@@ -247,7 +247,7 @@ impl Wire {
         assert!(before.is_none_or(|before| before == tasks), "a part changed");
     }
 
-    /// Deletes or moves parts as the driver does, or says that it could not.
+    /// Deletes or moves parts as the driver does, or reports a failure.
     pub(super) fn leave(&mut self, fails: bool) {
         let Some((experiment, fate)) = self.to_leave.pop() else { return };
         if fate == Fate::Erase {
@@ -258,7 +258,7 @@ impl Wire {
         self.event(Event::Left { experiment, result: if fails { Err(failure) } else { Ok(()) } });
     }
 
-    /// Everything that is due: commits and parts.
+    /// Does all due commits and parts.
     pub(super) fn settle(&mut self) {
         loop {
             self.commit_all();
@@ -319,7 +319,7 @@ impl Wire {
         messages.filter_map(|message| if let ToWorker::Lease(lease) = message { Some(lease) } else { None }).collect()
     }
 
-    /// Runs on one worker whatever it gets, until it gets nothing.
+    /// Hands in all tasks that a worker gets, until it gets none.
     pub(super) fn work_off(&mut self, conn: ConnId) {
         let mut id = 1000;
         loop {
@@ -337,14 +337,18 @@ impl Wire {
 
     pub(super) fn submit(&mut self, sweep: Sweep) -> Reply {
         let submission = Submission { sweep, digests: BTreeMap::new(), dry_run: false, restart: false, priority: None };
-        self.event(Event::Submit { client: 1, submission });
+        self.request(Request::Submit(submission));
         self.commit_all();
         self.replies.pop().expect("a submit is answered")
     }
 
+    pub(super) fn request(&mut self, request: Request) {
+        self.event(Event::Request { client: 1, request });
+    }
+
     /// A client's action, with its answer if there is one yet.
     pub(super) fn control(&mut self, name: &str, action: Action) -> Option<Reply> {
-        self.event(Event::Control { client: 2, experiment: name.into(), action });
+        self.request(Request::Control { experiment: name.into(), action });
         self.commit_all();
         self.replies.pop()
     }

@@ -3,7 +3,7 @@
 use powersweep_experiments::Digest;
 use std::collections::{BTreeMap, VecDeque};
 
-use powersweep_coordinator::farm::{Action, Event, Reply, Submission};
+use powersweep_coordinator::farm::{Action, Event, Reply, Request, Submission};
 use powersweep_proto::v1;
 
 use super::catalogue::{generation, log_of};
@@ -16,7 +16,7 @@ const PATIENCE_US: u64 = 5_000_000;
 const PARTS_OF_UNKNOWN: &str = "the data has rows of it";
 
 /// Refusals of a submit after which the client repeats it.
-const AGAIN: [&str; 3] = ["when storage works", "is on its way out", PARTS_OF_UNKNOWN];
+const AGAIN: [&str; 3] = ["when storage works", "is being removed", PARTS_OF_UNKNOWN];
 
 /// One request to make.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Wish {
 
 /// A request on its way.
 #[derive(Debug, Clone)]
-struct Request {
+struct Asked {
     wish: Wish,
     /// Number of rows that were acknowledged before it arrived.
     acknowledged: usize,
@@ -68,7 +68,7 @@ struct Request {
 pub(super) struct Client {
     pub(super) wishes: VecDeque<Wish>,
     /// All requests, also those given up.
-    asked: BTreeMap<u64, Request>,
+    asked: BTreeMap<u64, Asked>,
     /// The request that waits for its answer.
     waiting: Option<u64>,
     last: u64,
@@ -93,7 +93,7 @@ impl World {
         self.client.last += 1;
         let id = self.client.last;
         let delay = self.network_delay();
-        self.client.asked.insert(id, Request { wish, acknowledged: 0, history: None });
+        self.client.asked.insert(id, Asked { wish, acknowledged: 0, history: None });
         self.client.waiting = Some(id);
         let alive: Vec<usize> = (0..self.coordinators.len()).filter(|&c| self.coordinators[c].is_alive()).collect();
         if !alive.is_empty() {
@@ -113,7 +113,7 @@ impl World {
         let wish = request.wish.clone();
         self.note(|| format!("client asks coordinator {c}: {wish:?}"));
         self.coordinators[c].clients.insert(id);
-        match wish {
+        let request = match wish {
             Wish::Submit { manifest, pin, dry_run, restart } => {
                 let known = generation(&manifest, log_of(pin));
                 let (sweep, digests) = (known.sweep.clone(), known.digests.clone());
@@ -121,19 +121,16 @@ impl World {
                     self.coordinators[c].clients.remove(&id);
                     return self.answered(id, Reply::Refused(PARTS_OF_UNKNOWN.to_owned()));
                 }
-                let submission = Submission { sweep, digests, dry_run, restart, priority: None };
-                self.farm_event(c, Event::Submit { client: id, submission });
+                Request::Submit(Submission { sweep, digests, dry_run, restart, priority: None })
             }
-            Wish::Flush { experiment } => self.farm_event(c, Event::Flush { client: id, experiment }),
-            Wish::Control { experiment, action } => {
-                self.farm_event(c, Event::Control { client: id, experiment, action });
-            }
+            Wish::Flush { experiment } => Request::Flush(experiment),
+            Wish::Control { experiment, action } => Request::Control { experiment, action },
             Wish::PutLog { digest } => {
                 self.disk.logs.insert(digest);
-                let event = Event::LogStored { client: id, digest, bytes: 1, name: String::new() };
-                self.farm_event(c, event);
+                Request::LogStored { digest, bytes: 1 }
             }
-        }
+        };
+        self.farm_event(c, Event::Request { client: id, request });
     }
 
     /// Whether parts exist of an experiment that a coordinator does not know: the service refuses such a submit.
@@ -147,7 +144,7 @@ impl World {
     }
 
     pub(super) fn answer_client(&mut self, id: u64, reply: Reply) {
-        let Request { wish, acknowledged, history } = self.client.asked[&id].clone();
+        let Asked { wish, acknowledged, history } = self.client.asked[&id].clone();
         match (&reply, &wish) {
             (Reply::Submitted(reply), Wish::Submit { dry_run: false, .. }) => {
                 let durable = self.disk.histories.of(&reply.experiment, reply.generation);

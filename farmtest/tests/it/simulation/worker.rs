@@ -26,9 +26,9 @@ const BATCH_AGE_US: u64 = 100_000;
 const BATCH_AGE_JOBS_US: u64 = 700_000;
 
 /// Reasons for which a correct worker's hand-in may be refused.
-const REFUSALS: [&str; 2] = ["done elsewhere", "uploads were deleted"];
+const REFUSALS: [&str; 2] = ["done already", "uploads were deleted"];
 /// The same where its experiment is being removed, or was.
-const REMOVED: [&str; 3] = ["goes away", "there is no experiment", "is not known any more"];
+const REMOVED: [&str; 3] = ["is being removed", "there is no experiment", "is no longer known"];
 
 #[derive(Debug)]
 struct Batch {

@@ -1,0 +1,188 @@
+//! Events that a farm takes in, effects and replies that it gives out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use powersweep_experiments::{Digest, Sweep};
+use powersweep_proto::v1::worker_message::Body;
+use powersweep_proto::v1::{self, FailureKind};
+use uuid::Uuid;
+
+use crate::records::{Fate, Intent, Table};
+
+/// The instant of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Now {
+    /// Time since the driver started; never goes back. All time-outs use it.
+    pub mono: Duration,
+    /// Microseconds since 1970 UTC; recorded, shown, and compared with the age of rows and experiments.
+    pub wall_us: i64,
+}
+
+/// One connection of a worker; a driver never uses a number twice.
+pub type ConnId = u64;
+
+/// One request of a client that waits for its reply.
+pub type ClientId = u64;
+
+/// An input of the state machine.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
+pub enum Event {
+    /// A message of a worker. The first of a connection must be a hello.
+    Message {
+        conn: ConnId,
+        address: String,
+        body: Body,
+        /// For a hand-in: the rows that its batch decodes to.
+        rows: u32,
+    },
+    /// A connection ended.
+    Disconnected {
+        conn: ConnId,
+        /// It broke; false if either side closed it in good order.
+        abrupt: bool,
+    },
+    /// A request of a client, who gets one [`Effect::Reply`].
+    Request { client: ClientId, request: Request },
+    /// The batch of this token is durable.
+    Committed {
+        /// From [`Farm::take_commit`](super::Farm::take_commit).
+        token: u64,
+    },
+    /// A part is visible, or could not be published.
+    Published {
+        /// The intent's part.
+        part_id: Uuid,
+        /// Size of the part in bytes, or why it could not be published.
+        result: Result<u64, PublishFailure>,
+    },
+    /// The parts of an experiment that is being removed are deleted or moved, or could not be.
+    Left {
+        experiment: String,
+        /// Why they could not be deleted or moved.
+        result: Result<(), PublishFailure>,
+    },
+    /// Storage stopped answering, or answers again.
+    Storage {
+        /// Why dispatch pauses; `None` where storage answers.
+        stalled: Option<String>,
+    },
+    /// The coordinator is shutting down: no task is handed out, workers are told to drain.
+    Stop,
+    /// The coordinator ends: rows are published now.
+    Close,
+    /// Time passed.
+    Tick,
+}
+
+/// A request of a client.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
+pub enum Request {
+    /// Submit an experiment whose manifest is parsed and checked.
+    Submit(Submission),
+    /// Publish all rows of the experiment of this name.
+    Flush(String),
+    /// Act on an experiment.
+    Control { experiment: String, action: Action },
+    /// Record that a log is in the store. The reply comes once the record is durable.
+    LogStored {
+        /// SHA-256 of its decompressed bytes.
+        digest: Digest,
+        /// Decompressed size.
+        bytes: u64,
+    },
+}
+
+/// A checked manifest with the digests of its logs.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// The sweep.
+    pub sweep: Sweep,
+    /// Log name to digest, for every log of the manifest.
+    pub digests: BTreeMap<String, Digest>,
+    /// Only say what would happen.
+    pub dry_run: bool,
+    /// Set an experiment with other pins aside and start a new one.
+    pub restart: bool,
+    /// Higher is served first; `None`: 0 for a new experiment, unchanged for another.
+    pub priority: Option<i32>,
+}
+
+/// An action on an experiment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Running tasks are finished, no other task starts.
+    Pause,
+    /// End a pause or cancellation.
+    Resume,
+    /// Running tasks are stopped, no other task starts.
+    Cancel,
+    /// Tasks that failed for good are tried again.
+    Retry {
+        /// Only these; all if empty.
+        indices: BTreeSet<u64>,
+        /// Only failures of these kinds; all if empty.
+        kinds: BTreeSet<FailureKind>,
+    },
+    /// The experiment's state is deleted.
+    Delete {
+        /// Also while the experiment has tasks to run.
+        force: bool,
+        /// Delete its parts, too.
+        data_too: bool,
+    },
+    /// Higher is served first.
+    SetPriority(i32),
+}
+
+/// Why a part could not be published, or parts could not be deleted or moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishFailure {
+    /// The store's message.
+    pub reason: String,
+    /// Whether trying again can help.
+    pub retryable: bool,
+}
+
+/// An instruction to the driver.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names of fields say what they are")]
+pub enum Effect {
+    /// Send a message to a worker; no effect if its connection has ended.
+    Send { conn: ConnId, message: v1::farm_message::Body },
+    /// End a connection after the messages sent before.
+    Close { conn: ConnId },
+    /// Answer a client.
+    Reply { client: ClientId, reply: Reply },
+    /// Publish the part of a durable intent, then report [`Event::Published`].
+    Publish { intent: Intent },
+    /// Delete or move the parts of an experiment that is being removed, then report [`Event::Left`]. May be repeated.
+    Leave {
+        experiment: String,
+        /// Whether its parts are deleted or moved.
+        fate: Fate,
+    },
+    /// Delete an upload from the staging folder.
+    Discard { experiment: String, table: Table, part_id: Uuid },
+}
+
+/// An answer to a client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// To a submit.
+    Submitted(Box<v1::SubmitReply>),
+    /// To a flush.
+    Flushed(v1::FlushReply),
+    /// To a stored log.
+    LogStored,
+    /// To an [`Action`].
+    Controlled(v1::ControlReply),
+    /// The request is wrong in every state.
+    Invalid(String),
+    /// There is no such experiment.
+    NotFound(String),
+    /// The state forbids it; the message says what to do.
+    Refused(String),
+}
