@@ -16,11 +16,14 @@ const CYCLE_BEGIN: usize = 11;
 /// Greatest natural logarithm of a gap: exp(13) s = 5.1 days; a greater draw is repeated.
 const LOG_GAP_MAX: f64 = 13.0;
 
+/// The weight of each half hour of the day.
+pub(super) type Weights = [f64; SLOTS];
+
 /// An endless sequence of arrivals from midnight on.
 #[derive(Debug, Clone)]
 pub(super) struct Arrivals {
     gap: (f64, f64),
-    weights: [f64; SLOTS],
+    weights: &'static Weights,
     stream: Philox,
     /// Half hours since the first midnight.
     slot: u64,
@@ -29,9 +32,9 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// `gap`: shape and scale of ln(gap in s); `cycle`: shape and scale of the daily cycle in half hours.
-    pub(super) fn new(gap: (f64, f64), cycle: (f64, f64), stream: Philox) -> Arrivals {
-        Arrivals { gap, weights: weights(cycle), stream, slot: 0, warped: 0.0 }
+    /// `gap`: shape and scale of ln(gap in s).
+    pub(super) fn new(gap: (f64, f64), weights: &'static Weights, stream: Philox) -> Arrivals {
+        Arrivals { gap, weights, stream, slot: 0, warped: 0.0 }
     }
 
     /// Instant of the next arrival: whole seconds since midnight, not before the previous arrival.
@@ -60,7 +63,7 @@ impl Arrivals {
 
 /// The weight of each half hour of the day, with mean 1: the gamma's probability of [i - 1/2, i + 1/2] for half hour i, from
 /// [`CYCLE_BEGIN`] on.
-pub(super) fn weights((shape, scale): (f64, f64)) -> [f64; SLOTS] {
+pub(super) fn weights((shape, scale): (f64, f64)) -> Weights {
     let mut weights = [0.0; SLOTS];
     for i in CYCLE_BEGIN..CYCLE_BEGIN + SLOTS {
         let at = i as f64;

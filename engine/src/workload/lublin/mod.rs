@@ -13,7 +13,9 @@
 //! Times are whole seconds, as in the program's output; time 0 is midnight. Arrivals, sizes, run times and estimates have
 //! separate streams: more jobs extend a workload without changing its first jobs. The model has no users' estimates; the
 //! parameter `estimate_factor_max` adds them.
-use self::arrivals::Arrivals;
+use std::sync::LazyLock;
+
+use self::arrivals::{Arrivals, Weights};
 use super::estimates::Estimates;
 use super::{GeneratedJob, Generator};
 use crate::rng::{Philox, Purpose};
@@ -62,7 +64,7 @@ const RESERVED_JOBS_MAX: usize = 1 << 20;
 const LOG_RUN_MAX: f64 = 12.0;
 
 /// The constants of one type of jobs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct JobType {
     /// Share of jobs with one processor.
     serial_prob: f64,
@@ -86,12 +88,18 @@ struct JobType {
     gap: (f64, f64),
     /// Factor on the gap's shape that carries it from the busy hours to all hours ("arrive-rush-all-ratio").
     gap_all_hours: f64,
-    /// Shape and scale of the gamma whose distribution over half hours is the daily cycle.
-    cycle: (f64, f64),
+    /// The daily cycle, made by the first task that needs it: 96 values of an incomplete gamma function take longer than
+    /// the simulation of some jobs.
+    cycle: &'static LazyLock<Weights>,
 }
 
+/// Daily cycles, from the shape and the scale of the gamma whose distribution over half hours they are.
+static COMBINED_CYCLE: LazyLock<Weights> = LazyLock::new(|| arrivals::weights((8.1737, 3.9631)));
+static BATCH_CYCLE: LazyLock<Weights> = LazyLock::new(|| arrivals::weights((6.1271, 5.2740)));
+static INTERACTIVE_CYCLE: LazyLock<Weights> = LazyLock::new(|| arrivals::weights((8.9186, 3.6680)));
+
 /// All jobs as one type. The paper gives UHi for a machine of 128 nodes; here it follows the size of the machine.
-const COMBINED: JobType = JobType {
+static COMBINED: JobType = JobType {
     serial_prob: 0.244,
     pow2_prob: 0.576,
     ulow: 0.8,
@@ -103,11 +111,11 @@ const COMBINED: JobType = JobType {
     short_prob: (-0.0054, 0.78),
     gap: (10.2303, 0.4871),
     gap_all_hours: 1.0225,
-    cycle: (8.1737, 3.9631),
+    cycle: &COMBINED_CYCLE,
 };
 
 /// Batch jobs: published for 128 nodes as UMed 5, UHi 7.
-const BATCH: JobType = JobType {
+static BATCH: JobType = JobType {
     serial_prob: 0.2927,
     pow2_prob: 0.6686,
     ulow: 1.2,
@@ -119,11 +127,11 @@ const BATCH: JobType = JobType {
     short_prob: (-0.003, 0.6986),
     gap: (6.0415, 0.8531),
     gap_all_hours: 1.0519,
-    cycle: (6.1271, 5.2740),
+    cycle: &BATCH_CYCLE,
 };
 
 /// Interactive jobs: published for 128 nodes as UMed 3, UHi 5.5 (45 nodes).
-const INTERACTIVE: JobType = JobType {
+static INTERACTIVE: JobType = JobType {
     serial_prob: 0.1541,
     pow2_prob: 0.625,
     ulow: 1.0,
@@ -135,7 +143,7 @@ const INTERACTIVE: JobType = JobType {
     short_prob: (-0.0118, 0.9156),
     gap: (6.5510, 0.6621),
     gap_all_hours: 0.9797,
-    cycle: (8.9186, 3.6680),
+    cycle: &INTERACTIVE_CYCLE,
 };
 
 /// Makes `synthetic_jobs_count` jobs for a machine of `synthetic_procs`, in order of submit. The same choice and seed give
@@ -144,11 +152,11 @@ pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
     let procs = u32::try_from(choice.int("synthetic_procs")).expect("the parameter's range lies within u32");
     let count = usize::try_from(choice.int("synthetic_jobs_count")).expect("the parameter is positive");
     let mut estimates = Estimates::of(choice, seed);
-    let types: &[JobType] = match choice.text("lublin_types") {
-        "batch-interactive" => &[INTERACTIVE, BATCH],
-        _ => &[COMBINED],
+    let types: &[&JobType] = match choice.text("lublin_types") {
+        "batch-interactive" => &[&INTERACTIVE, &BATCH],
+        _ => &[&COMBINED],
     };
-    let mut sources: Vec<Source> = (0..).zip(types).map(|(i, &t)| Source::new(t, procs, seed, i)).collect();
+    let mut sources: Vec<Source> = (0..).zip(types).map(|(i, t)| Source::new(t, procs, seed, i)).collect();
     let mut jobs = Vec::with_capacity(count.min(RESERVED_JOBS_MAX));
     while jobs.len() < count {
         // The type whose next job is submitted first; at equal instants the first type.
@@ -162,7 +170,7 @@ pub fn generate(choice: &Choice, seed: u64) -> Vec<GeneratedJob> {
 
 /// The endless stream of jobs of one type.
 struct Source {
-    constants: JobType,
+    constants: &'static JobType,
     sizes: Sizes,
     arrivals: Arrivals,
     size_stream: Philox,
@@ -172,14 +180,14 @@ struct Source {
 }
 
 impl Source {
-    fn new(constants: JobType, procs: u32, seed: u64, index: u32) -> Source {
+    fn new(constants: &'static JobType, procs: u32, seed: u64, index: u32) -> Source {
         let stream = |purpose| Philox::substream(seed, purpose, index);
         let (shape, scale) = constants.gap;
         let gap = (shape * constants.gap_all_hours, scale);
         let mut arrivals = Arrivals::new(gap, constants.cycle, stream(Purpose::Arrival));
         let submit_s = arrivals.next_s();
         Source {
-            sizes: Sizes::new(&constants, procs),
+            sizes: Sizes::new(constants, procs),
             constants,
             arrivals,
             size_stream: stream(Purpose::Size),
@@ -189,8 +197,8 @@ impl Source {
     }
 
     fn next_job(&mut self) -> GeneratedJob {
-        let procs = self.sizes.draw(&self.constants, &mut self.size_stream);
-        let run_s = run_time(&self.constants, procs, &mut self.run_stream);
+        let procs = self.sizes.draw(self.constants, &mut self.size_stream);
+        let run_s = run_time(self.constants, procs, &mut self.run_stream);
         let submit_s = std::mem::replace(&mut self.submit_s, self.arrivals.next_s());
         GeneratedJob { submit_s, run_s, estimate_s: None, procs, priority: 1, class: 0 }
     }
