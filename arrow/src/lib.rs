@@ -10,6 +10,7 @@ pub mod array {
     pub use arrow_array::iterator::*;
     pub use arrow_array::*;
     pub use arrow_data::ArrayData;
+    pub use arrow_data::transform::MutableArrayData;
 }
 
 /// Memory below arrays.

@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::compute::take;
+use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array};
 use arrow::datatypes::SchemaRef;
 
 use crate::ResultsError;
@@ -38,7 +37,7 @@ impl Folded {
     pub(crate) fn unfold(&self, rows: usize) -> Result<ArrayRef, ResultsError> {
         match self {
             Folded::Rows(array) => Ok(Arc::clone(array)),
-            Folded::Equal(row) => Ok(take(row, &UInt32Array::from_value(0, rows), None)?),
+            Folded::Equal(row) => repeat(row, rows),
         }
     }
 }
@@ -86,6 +85,18 @@ impl FoldedBatch {
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
+}
+
+/// An array of equal rows, which doubles until it has all rows.
+fn repeat(row: &ArrayRef, rows: usize) -> Result<ArrayRef, ResultsError> {
+    let mut data = row.to_data();
+    while data.len() < rows {
+        let mut longer = MutableArrayData::new(vec![&data], false, rows);
+        longer.try_extend(0, 0, data.len())?;
+        longer.try_extend(0, 0, data.len().min(rows - data.len()))?;
+        data = longer.freeze();
+    }
+    Ok(make_array(data))
 }
 
 /// Whether all rows are equal, bit by bit.

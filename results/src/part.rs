@@ -36,6 +36,9 @@ const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
 /// Number of first rows that decide whether a column gets a dictionary.
 const SAMPLED_ROWS: usize = 100;
 
+/// Rows of a page. The writer keeps eight bytes for each value of a column's open page.
+const PAGE_ROWS: usize = 4096;
+
 const KEY_EXPERIMENT: &str = "powersweep.experiment";
 const KEY_PART_ID: &str = "powersweep.part_id";
 const KEY_ROWS: &str = "powersweep.rows";
@@ -143,6 +146,7 @@ fn builder(pairs: Vec<KeyValue>, zstd_level: i32) -> Result<WriterPropertiesBuil
     Ok(WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(zstd_level)?))
         .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_data_page_row_count_limit(PAGE_ROWS)
         .set_created_by(concat!("powersweep ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(pairs)))
 }
