@@ -198,7 +198,7 @@ fn serving_failed(error: &ServeError) -> Failure {
     let exit = match error {
         ServeError::Listen { .. } | ServeError::Server(_) => Exit::Network,
         ServeError::Unprotected { .. } | ServeError::Tls(_) => Exit::Usage,
-        ServeError::Store(_) if error.is_lost_ownership() => Exit::Fenced,
+        ServeError::Store(store) if store.is_lost_ownership() => Exit::Fenced,
         ServeError::Store(_) | ServeError::Unfinished { .. } => Exit::Storage,
         _ => Exit::Failure,
     };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_proto::client::chain;
 use powersweep_proto::v1;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,6 @@ use super::pace::Pace;
 use super::requests::Requests;
 use super::{ServeError, ServeOptions};
 use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, Reply, Request};
-use crate::owner::Lost;
 use crate::store::{Store, StoreError};
 
 /// Events that may wait for the driver; with more, streams are not read.
@@ -111,7 +110,6 @@ struct Driver {
 /// Loads the state and starts the driver.
 pub(super) async fn start(
     options: &ServeOptions,
-    lost: Option<watch::Receiver<Option<Lost>>>,
     shutdown: CancellationToken,
 ) -> Result<(JoinHandle<Result<(), ServeError>>, Requests), ServeError> {
     let (commands, receiver) = mpsc::channel(WAITING_MAX);
@@ -142,18 +140,7 @@ pub(super) async fn start(
     };
     let log_source = options.log_source.clone();
     let requests = Requests { commands, questions, store: Arc::clone(&options.store), log_source };
-    Ok((tokio::spawn(driver.run(Inbox { commands: receiver, questions: asked }, reported, lost, shutdown)), requests))
-}
-
-/// Ends when the ownership is lost; never without an ownership.
-async fn lost_ownership(lost: Option<watch::Receiver<Option<Lost>>>) -> Lost {
-    if let Some(mut lost) = lost
-        && let Ok(found) = lost.wait_for(Option::is_some).await
-        && let Some(lost) = found.clone()
-    {
-        return lost;
-    }
-    std::future::pending().await
+    Ok((tokio::spawn(driver.run(Inbox { commands: receiver, questions: asked }, reported, shutdown)), requests))
 }
 
 /// A number that no other owner had.
@@ -171,20 +158,15 @@ impl Driver {
         mut self,
         mut inbox: Inbox,
         mut reported: mpsc::UnboundedReceiver<(u64, Report)>,
-        lost: Option<watch::Receiver<Option<Lost>>>,
         shutdown: CancellationToken,
     ) -> Result<(), ServeError> {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut burst = Vec::with_capacity(BURST_MAX);
-        let lost = lost_ownership(lost);
-        tokio::pin!(lost);
         loop {
             let next_commit = self.start_commit();
             tokio::select! {
                 biased;
-                // The state has another owner: no further record is written.
-                lost = &mut lost => return Err(ServeError::TakenOver(lost)),
                 Some((life, report)) = reported.recv() => {
                     if life == self.life
                         && let Some(error) = self.report(report)

@@ -26,7 +26,6 @@ pub use auth::Tokens;
 pub use requests::{LogSource, Requests};
 
 use crate::farm::Config;
-use crate::owner::{Lost, Ownership};
 use crate::store::{Store, StoreError};
 
 /// Most bytes of one gRPC message: a hand-in of 65,536 rows, or a manifest.
@@ -63,9 +62,6 @@ pub struct Tls {
 pub struct ServeOptions {
     /// The durable state, which this process owns.
     pub store: Arc<dyn Store>,
-    /// Ownership of the state, from [`crate::store::open`]: watched, and released at the end. `None` where no other
-    /// process can open the state (tests).
-    pub ownership: Option<Ownership>,
     /// Address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Tokens of clients and workers; without tokens, every caller is admitted.
@@ -87,7 +83,6 @@ impl ServeOptions {
     pub fn local(store: Arc<dyn Store>) -> ServeOptions {
         ServeOptions {
             store,
-            ownership: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             tokens: Tokens::default(),
             tls: None,
@@ -130,23 +125,9 @@ pub enum ServeError {
         /// The operation that did not end.
         reason: String,
     },
-    /// Another coordinator owns the state now. Final: this one must not be restarted automatically.
-    #[error("another coordinator has taken over ({0:?}): this one has stopped")]
-    TakenOver(Lost),
     /// A task of the coordinator panicked. A bug.
     #[error("the coordinator's {0} stopped unexpectedly")]
     Stopped(&'static str),
-}
-
-impl ServeError {
-    /// Whether another coordinator owns the state now: a restart of this one would take the ownership back.
-    pub fn is_lost_ownership(&self) -> bool {
-        match self {
-            ServeError::TakenOver(_) => true,
-            ServeError::Store(error) => error.is_lost_ownership(),
-            _ => false,
-        }
-    }
 }
 
 /// A running coordinator.
@@ -188,7 +169,7 @@ impl Handle {
 
 /// Loads the state and starts serving. Cancelling `shutdown` ends it in good order: no task is handed out, workers may
 /// finish running tasks for `drain_limit`, rows are published, the store is closed.
-pub async fn serve(mut options: ServeOptions, shutdown: CancellationToken) -> Result<Handle, ServeError> {
+pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result<Handle, ServeError> {
     let open = !options.listen.ip().is_loopback();
     if open && !options.insecure && (options.tls.is_none() || !options.tokens.are_complete()) {
         return Err(ServeError::Unprotected { address: options.listen });
@@ -196,14 +177,8 @@ pub async fn serve(mut options: ServeOptions, shutdown: CancellationToken) -> Re
     let listen_error = |source| ServeError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
     let local_addr = listener.local_addr().map_err(listen_error)?;
-    let ownership = options.ownership.take();
-    let lost = ownership.as_ref().map(Ownership::lost);
-    if let Some(ownership) = &ownership {
-        let scheme = if options.tls.is_some() { "https" } else { "http" };
-        ownership.set_endpoint(&format!("{scheme}://{local_addr}"));
-    }
     let (reporter, health) = tonic_health::server::health_reporter();
-    let (driver, requests) = driver::start(&options, lost, shutdown).await?;
+    let (driver, requests) = driver::start(&options, shutdown).await?;
     reporter.set_serving::<FarmServer<rpc::Rpc>>().await;
     // The server ends after the driver, so that clients receive their last answers.
     let ended = CancellationToken::new();
@@ -212,9 +187,6 @@ pub async fn serve(mut options: ServeOptions, shutdown: CancellationToken) -> Re
         async move {
             let result = driver.await.unwrap_or(Err(ServeError::Stopped("driver")));
             ended.cancel();
-            if let Some(ownership) = ownership {
-                ownership.release().await;
-            }
             result
         }
     });
