@@ -87,13 +87,14 @@ impl FoldedBatch {
     }
 }
 
-/// An array of equal rows, which doubles until it has all rows.
+/// An array of equal rows. It doubles until it has this number of rows.
 fn repeat(row: &ArrayRef, rows: usize) -> Result<ArrayRef, ResultsError> {
-    let mut data = row.to_data();
+    let mut data = row.to_data().slice(0, rows.min(1));
     while data.len() < rows {
-        let mut longer = MutableArrayData::new(vec![&data], false, rows);
+        let added = data.len().min(rows - data.len());
+        let mut longer = MutableArrayData::new(vec![&data], false, data.len() + added);
         longer.try_extend(0, 0, data.len())?;
-        longer.try_extend(0, 0, data.len().min(rows - data.len()))?;
+        longer.try_extend(0, 0, added)?;
         data = longer.freeze();
     }
     Ok(make_array(data))
@@ -104,4 +105,21 @@ pub(crate) fn is_constant(column: &ArrayRef) -> bool {
     let rows = column.len();
     let are_equal = || column.null_count() == rows || column.slice(0, rows - 1) == column.slice(1, rows - 1);
     rows == 1 || (rows > 1 && are_equal())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn equal_rows_unfold_to_any_number_of_rows() {
+        for rows in [0, 1, 2, 3, 100] {
+            let texts = Folded::Equal(Arc::new(StringArray::from(vec!["ab"]))).unfold(rows).expect("it fits");
+            assert_eq!(*texts, StringArray::from(vec!["ab"; rows]));
+            let nulls = Folded::Equal(Arc::new(Int64Array::from(vec![None]))).unfold(rows).expect("it fits");
+            assert_eq!(*nulls, Int64Array::from(vec![None; rows]));
+        }
+    }
 }

@@ -36,7 +36,8 @@ const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
 /// Number of first rows that decide whether a column gets a dictionary.
 const SAMPLED_ROWS: usize = 100;
 
-/// Rows of a page. The writer keeps eight bytes for each value of a column's open page.
+/// Rows of a page of a part. The writer keeps eight bytes for each value of a column's open page, so that the library's
+/// 20,000 rows would cost the coordinator memory.
 const PAGE_ROWS: usize = 4096;
 
 const KEY_EXPERIMENT: &str = "powersweep.experiment";
@@ -115,7 +116,10 @@ pub(crate) fn properties(schema: &Schema, footer: &Footer) -> Result<WriterPrope
     let mut pairs = origin(schema, &footer.experiment);
     pairs.push(key_value(KEY_PART_ID, footer.part_id.to_string()));
     pairs.push(key_value(KEY_ROWS, footer.rows.to_string()));
-    Ok(builder(pairs, ZSTD_LEVEL)?.set_max_row_group_row_count(Some(ROW_GROUP_ROWS)).build())
+    Ok(builder(pairs, ZSTD_LEVEL)?
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .build())
 }
 
 /// A writer of a table that is not a part: an export, or rows for another tool.
@@ -146,7 +150,6 @@ fn builder(pairs: Vec<KeyValue>, zstd_level: i32) -> Result<WriterPropertiesBuil
     Ok(WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(zstd_level)?))
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_data_page_row_count_limit(PAGE_ROWS)
         .set_created_by(concat!("powersweep ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(pairs)))
 }
