@@ -88,15 +88,10 @@ struct JobType {
     gap: (f64, f64),
     /// Factor on the gap's shape that carries it from the busy hours to all hours ("arrive-rush-all-ratio").
     gap_all_hours: f64,
-    /// The daily cycle, made by the first task that needs it: 96 values of an incomplete gamma function take longer than
-    /// the simulation of some jobs.
-    cycle: &'static LazyLock<Weights>,
+    /// The daily cycle, from the shape and scale of a gamma whose distribution over half hours it is. Computed once: 96
+    /// values of an incomplete gamma function take longer than the simulation of some jobs.
+    cycle: LazyLock<Weights>,
 }
-
-/// Daily cycles, from the shape and the scale of the gamma whose distribution over half hours they are.
-static COMBINED_CYCLE: LazyLock<Weights> = LazyLock::new(|| arrivals::weights((8.1737, 3.9631)));
-static BATCH_CYCLE: LazyLock<Weights> = LazyLock::new(|| arrivals::weights((6.1271, 5.2740)));
-static INTERACTIVE_CYCLE: LazyLock<Weights> = LazyLock::new(|| arrivals::weights((8.9186, 3.6680)));
 
 /// All jobs as one type. The paper gives UHi for a machine of 128 nodes; here it follows the size of the machine.
 static COMBINED: JobType = JobType {
@@ -111,7 +106,7 @@ static COMBINED: JobType = JobType {
     short_prob: (-0.0054, 0.78),
     gap: (10.2303, 0.4871),
     gap_all_hours: 1.0225,
-    cycle: &COMBINED_CYCLE,
+    cycle: LazyLock::new(|| arrivals::weights((8.1737, 3.9631))),
 };
 
 /// Batch jobs: published for 128 nodes as UMed 5, UHi 7.
@@ -127,7 +122,7 @@ static BATCH: JobType = JobType {
     short_prob: (-0.003, 0.6986),
     gap: (6.0415, 0.8531),
     gap_all_hours: 1.0519,
-    cycle: &BATCH_CYCLE,
+    cycle: LazyLock::new(|| arrivals::weights((6.1271, 5.2740))),
 };
 
 /// Interactive jobs: published for 128 nodes as UMed 3, UHi 5.5 (45 nodes).
@@ -143,7 +138,7 @@ static INTERACTIVE: JobType = JobType {
     short_prob: (-0.0118, 0.9156),
     gap: (6.5510, 0.6621),
     gap_all_hours: 0.9797,
-    cycle: &INTERACTIVE_CYCLE,
+    cycle: LazyLock::new(|| arrivals::weights((8.9186, 3.6680))),
 };
 
 /// Makes `synthetic_jobs_count` jobs for a machine of `synthetic_procs`, in order of submit. The same choice and seed give
@@ -184,7 +179,7 @@ impl Source {
         let stream = |purpose| Philox::substream(seed, purpose, index);
         let (shape, scale) = constants.gap;
         let gap = (shape * constants.gap_all_hours, scale);
-        let mut arrivals = Arrivals::new(gap, constants.cycle, stream(Purpose::Arrival));
+        let mut arrivals = Arrivals::new(gap, &constants.cycle, stream(Purpose::Arrival));
         let submit_s = arrivals.next_s();
         Source {
             sizes: Sizes::new(constants, procs),

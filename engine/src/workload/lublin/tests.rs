@@ -19,7 +19,7 @@ fn jobs(count: i64, set: &[(&str, Value)], seed: u64) -> Vec<GeneratedJob> {
 #[test]
 fn weights_have_mean_one_and_peak_after_noon() {
     for constants in [&COMBINED, &BATCH, &INTERACTIVE] {
-        let weights: &Weights = constants.cycle;
+        let weights: &Weights = &constants.cycle;
         assert!((weights.iter().sum::<f64>() / 48.0 - 1.0).abs() < 1e-12);
         assert!(weights.iter().all(|&w| w > 0.01), "{weights:?}");
         let peak = (0..48).max_by(|&a, &b| weights[a].total_cmp(&weights[b])).expect("48 half hours");
