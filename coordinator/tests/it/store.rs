@@ -1,6 +1,6 @@
 //! The conformance suite of stores: in memory, on a directory, on an object store.
 
-use crate::store_samples::{a_part, hand_in, ids_in, one_of_each};
+use crate::store_samples::{a_part, hand_in, ids_in, one_of_each, stage_jobs};
 use bytes::Bytes;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
@@ -323,31 +323,22 @@ async fn parts_hold_their_rows(place: Place) {
     assert_eq!(ids_in(place.get(&path).await.expect("there")), [5, 6, 7, 8]);
 }
 
+/// Creates a part of three rows.
+async fn create_part(store: &dyn Store, experiment: &str, table: Table, id: Uuid) {
+    let (path, part) = (part_path(experiment, table, id), a_part(experiment, id, 0..3));
+    store.objects().expect("open").create(&path, part, id).await.expect("created");
+}
+
 async fn a_dataset_is_renamed_and_erased_in_any_number_of_attempts(place: Place) {
     let store = place.open().await;
     let ids: Vec<Uuid> = (1..=3).map(Uuid::from_u128).collect();
-    for (id, table) in ids.iter().zip([Table::Tasks, Table::Tasks, Table::Jobs]) {
-        store
-            .objects()
-            .expect("open")
-            .create(&part_path("e", table, *id), a_part("e", *id, 0..3), *id)
-            .await
-            .expect("created");
-        store
-            .objects()
-            .expect("open")
-            .create(&part_path("ee", table, *id), a_part("ee", *id, 0..3), *id)
-            .await
-            .expect("created");
+    for (&id, table) in ids.iter().zip([Table::Tasks, Table::Tasks, Table::Jobs]) {
+        create_part(&*store, "e", table, id).await;
+        create_part(&*store, "ee", table, id).await;
     }
     // As after a crash in the middle: one part is there already, and not here any more.
     store.rename_dataset("e", "e@1").await.expect("moved");
-    store
-        .objects()
-        .expect("open")
-        .create(&part_path("e", Table::Tasks, ids[0]), a_part("e", ids[0], 0..3), ids[0])
-        .await
-        .expect("created");
+    create_part(&*store, "e", Table::Tasks, ids[0]).await;
     for _ in 0..2 {
         store.rename_dataset("e", "e@1").await.expect("moved");
     }
@@ -357,12 +348,7 @@ async fn a_dataset_is_renamed_and_erased_in_any_number_of_attempts(place: Place)
         assert!(place.get(&part_path("e", table, *id)).await.is_none());
         assert_eq!(ids_in(place.get(&part_path("e@1", table, *id)).await.expect("moved")), [0, 1, 2]);
     }
-    store
-        .objects()
-        .expect("open")
-        .stage("e@1", Table::Jobs, ids[0], a_part("e@1", ids[0], 0..3))
-        .await
-        .expect("uploaded");
+    stage_jobs(&*store, "e@1", ids[0], 0..3).await;
     for _ in 0..2 {
         store.erase_dataset("e@1").await.expect("deleted");
     }

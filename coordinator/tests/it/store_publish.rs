@@ -2,7 +2,7 @@
 
 use crate::store::Place;
 use crate::store_faults::{Mortal, Stop};
-use crate::store_samples::{a_part, hand_in, ids_in, upload};
+use crate::store_samples::{hand_in, ids_in, stage_jobs, upload};
 use object_store::ObjectStoreExt;
 use parquet::file::metadata::ParquetMetaDataReader;
 use powersweep_coordinator::publish::{PublishError, make_visible, part_path};
@@ -206,12 +206,7 @@ async fn accepted_uploads_become_one_part_also_after_a_crash() {
     let uploads: Vec<Uuid> = (0..3).map(|_| Uuid::now_v7()).collect();
     let mut batch = Batch::new();
     for (n, &part_id) in (0..).zip(&uploads) {
-        store
-            .objects()
-            .expect("open")
-            .stage("e", Table::Jobs, part_id, a_part("e", part_id, n * 5..n * 5 + 5))
-            .await
-            .expect("uploaded");
+        stage_jobs(&*store, "e", part_id, n * 5..n * 5 + 5).await;
         batch.put(Record::Rows(upload(n, part_id, 5)));
     }
     store.commit(batch).await.expect("durable");

@@ -199,6 +199,17 @@ pub(crate) fn a_part(experiment: &str, part_id: Uuid, ids: std::ops::Range<u64>)
     powersweep_results::part::encode(&batch.schema(), &[batch], &footer).expect("a small part")
 }
 
+/// Uploads rows of `jobs` with these ids.
+pub(crate) async fn stage_jobs(
+    store: &dyn powersweep_coordinator::store::Store,
+    experiment: &str,
+    part_id: Uuid,
+    ids: std::ops::Range<u64>,
+) {
+    let upload = a_part(experiment, part_id, ids);
+    store.objects().expect("open").stage(experiment, Table::Jobs, part_id, upload).await.expect("uploaded");
+}
+
 /// The ids in a part, in order.
 pub(crate) fn ids_in(part: Bytes) -> Vec<u64> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(part).expect("a Parquet file").build().expect("readable");

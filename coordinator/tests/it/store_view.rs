@@ -2,7 +2,7 @@
 
 use crate::store::Place;
 use crate::store_publish::intent;
-use crate::store_samples::{a_part, hand_in, ids_in, upload};
+use crate::store_samples::{hand_in, ids_in, stage_jobs, upload};
 use object_store::ObjectStoreExt;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_coordinator::publish::{live_batches, make_visible, stored_schema};
@@ -88,12 +88,7 @@ async fn uploads_are_seen_once_at_every_step_of_their_part() {
     let store = place.open().await;
     let ids: Vec<Uuid> = (0..3).map(|_| Uuid::now_v7()).collect();
     for (n, &id) in (0..).zip(&ids) {
-        store
-            .objects()
-            .expect("open")
-            .stage("e", Table::Jobs, id, a_part("e", id, n * 3..n * 3 + 3))
-            .await
-            .expect("uploaded");
+        stage_jobs(&*store, "e", id, n * 3..n * 3 + 3).await;
     }
     assert_eq!(seen(location, Table::Jobs).await, Vec::<u64>::new(), "nobody has accepted them");
     commit(&*store, |batch| {
