@@ -84,7 +84,7 @@ pub enum Command {
     /// Stop an experiment and its running tasks until `resume` or the next submit. Rows of finished tasks are kept.
     #[command(after_help = examples::CANCEL)]
     Cancel(ControlArgs),
-    /// Run tasks again that failed for good: all of them, or those of an index or a kind of failure.
+    /// Retry the tasks that failed for good: all of them, or only the given indices or kinds of failure.
     #[command(after_help = examples::RETRY)]
     Retry(RetryArgs),
     /// Set the priority of an experiment.

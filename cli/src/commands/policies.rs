@@ -11,7 +11,7 @@ use crate::args::{Format, PoliciesArgs};
 use crate::exit::{Outcome, failure};
 use crate::screen;
 
-/// Lists every component, or those of one name.
+/// Lists all components, or the components of one name.
 pub fn run(args: &PoliciesArgs) -> Outcome {
     let chosen: Vec<&Component> = match &args.name {
         None => components::COMPONENTS.to_vec(),

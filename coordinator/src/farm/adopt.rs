@@ -1,9 +1,9 @@
 //! Rebuilds a lost state from the rows of the published parts and a manifest.
 //!
 //! Each row has the index that its task had when it ran; mostly one decoding of that index shows that the task is the
-//! same in this manifest. Only for rows whose index is that of another task (the manifest was edited since) the ids are
-//! kept, 16 bytes each, and the sweep is decoded from the start until all are found. Memory does not grow with the
-//! number of rows otherwise.
+//! same in this manifest. After an edit of the manifest the index may belong to another task. The ids of such rows are kept,
+//! 16 bytes each, and the sweep is decoded from the start until all ids are found. Otherwise memory does not grow with
+//! the number of rows.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct Row {
 pub struct Adoption {
     sweep: Sweep,
     done: IndexSet,
-    /// Ids of rows whose index is that of another task.
+    /// Task ids of rows whose index belongs to another task in this manifest.
     moved: Vec<Uuid>,
     /// Rows whose task has another row.
     doubled: u64,
@@ -81,7 +81,7 @@ impl Adoption {
         doubled
     }
 
-    /// The index of a row, if it is still that of the row's task.
+    /// The index of a row, if it belongs to the row's task in this manifest, too.
     fn unmoved_index(&self, row: Row) -> Option<u64> {
         row.index.filter(|index| self.sweep.task(*index).is_some_and(|task| task.task_id == row.task_id))
     }

@@ -34,7 +34,7 @@ pub struct Config {
     pub part_rows_waiting: u64,
     /// Age at which rows are published whatever their number, while the experiment is young.
     pub part_age: Duration,
-    /// The same of an old experiment: in between the age grows with that of the experiment.
+    /// Age at which rows of an old experiment are published. In between, the age limit grows with the experiment's age.
     pub part_age_max: Duration,
     /// Drop the leases found in the state at start: their workers were threads of the process that ended (local mode).
     pub forget_leases: bool,

@@ -2,7 +2,7 @@
 //!
 //! The steps are: a [`LeavingRecord`] becomes durable; the rows are published (or dropped, where the parts are deleted,
 //! too); the parts are deleted or moved, which may be repeated; one batch deletes the experiment's records and writes
-//! those of the new name. A crash between two steps leaves the [`LeavingRecord`], from which recovery continues.
+//! the records of the new name. A crash between two steps leaves the [`LeavingRecord`], from which recovery continues.
 
 use uuid::Uuid;
 

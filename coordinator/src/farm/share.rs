@@ -66,7 +66,7 @@ impl Farm {
         wanting.into_iter().map(|experiment| experiment.name().to_owned()).collect()
     }
 
-    /// Open tasks of a worker in units of an experiment's tasks: those of others are weighted by their cost.
+    /// Open tasks of a worker, counted in tasks of this experiment: a task of another experiment counts by its relative cost.
     pub(super) fn outstanding_in(&self, worker: &Worker, experiment: &Experiment) -> u64 {
         if self.experiments.len() < 2 {
             return worker.outstanding;

@@ -320,7 +320,7 @@ impl Farm {
         ended
     }
 
-    /// Asserts that the rows equal those of an undisturbed run of the manifest.
+    /// Asserts that the rows equal the rows of an undisturbed run of the manifest.
     pub(super) fn assert_undisturbed(&self) {
         self.assert_undisturbed_in(&self.sandbox.path(&self.data));
     }
