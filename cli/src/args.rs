@@ -125,7 +125,7 @@ pub enum Command {
 /// Where logs are found and cached.
 #[derive(Debug, Clone, Args)]
 pub struct LogArgs {
-    /// Folder with workload logs; may be repeated. A log's name may omit .swf, .swf.gz or .swf.zst.
+    /// Folder with workload logs; may be repeated. A log's name may omit its ending, such as .swf.gz.
     #[arg(long = "traces", value_name = "DIR", env = "POWERSWEEP_TRACES", value_delimiter = ':')]
     pub traces: Vec<PathBuf>,
     /// Folder that caches downloaded logs; by default ~/.cache/powersweep, for a worker none.
@@ -263,7 +263,7 @@ pub struct SimulateArgs {
     /// Set a component or a parameter, such as queue_order=sjf or bsld_threshold=2; may be repeated.
     #[arg(long = "set", short = 's', value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Simulate this log (name, path or URL) instead of synthetic jobs; short for -s source=swf -s log=LOG.
+    /// Simulate this log (name, path or URL) instead of synthetic jobs: -s log=LOG with the source of its format.
     #[arg(long)]
     pub log: Option<String>,
     /// Seed of the random numbers; by default 1, or the seed of the manifest's task.

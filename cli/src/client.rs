@@ -89,7 +89,7 @@ pub async fn upload_missing(
         if !missing.iter().any(|m| m[..] == digest.as_bytes()[..]) {
             continue;
         }
-        let log = inputs::log(library, &needed.log, needed.sha256)?;
+        let log = inputs::log(library, needed.format, &needed.log, needed.sha256)?;
         if log.digest != *digest {
             return Err(failure!(Workload, "the log {} changed during the submit", needed.log));
         }

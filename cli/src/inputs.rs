@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use powersweep_engine::workload::LogFormat;
 use powersweep_engine::workload::swf::SwfLog;
+use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::{Digest, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
 use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
@@ -69,25 +69,31 @@ fn default_cache() -> Option<std::path::PathBuf> {
         .map(|c| c.join("powersweep"))
 }
 
-/// Loads one log of a manifest or of the command line.
-pub fn log(library: &Library, name: &str, sha256: Option<Digest>) -> Result<LogBytes, Failure> {
-    library.load(name, sha256).map_err(|error| {
-        let hint = match &error {
-            // Without a search path, the error has its own hint. A path is not searched for.
-            LoadError::NotFound { log, places, .. } if !places.is_empty() && !log.contains(std::path::is_separator) => {
-                "\nset POWERSWEEP_TRACES or --traces to the folder with the logs"
-            }
-            _ => "",
-        };
-        failure!(Workload, "{error}{hint}")
-    })
+/// The format of a log of the command line for which no source is chosen.
+pub fn format(library: &Library, name: &str) -> Result<&'static LogFormat, Failure> {
+    library.format(name, FORMATS).map_err(not_loaded)
 }
 
-/// Parses a log in the format that its file's name implies.
-pub fn parsed(bytes: &LogBytes) -> Result<(&'static LogFormat, SwfLog), Failure> {
-    let file = bytes.origin.to_string();
-    let format = LogFormat::of_file(&file);
-    Ok((format, (format.parse)(&bytes.bytes, &file).or_exit(Exit::Workload)?))
+/// Loads one log of a manifest or of the command line.
+pub fn log(library: &Library, format: &LogFormat, name: &str, sha256: Option<Digest>) -> Result<LogBytes, Failure> {
+    library.load(format, name, sha256).map_err(not_loaded)
+}
+
+fn not_loaded(error: LoadError) -> Failure {
+    let hint = match &error {
+        // Without a search path, the error has its own hint. A path is not searched for.
+        LoadError::NotFound { log, places, .. } if !places.is_empty() && !log.contains(std::path::is_separator) => {
+            "\nset POWERSWEEP_TRACES or --traces to the folder with the logs"
+        }
+        LoadError::UnknownFormat { .. } => "\nrename the file, or choose the format by `simulate -s source=SOURCE`",
+        _ => "",
+    };
+    failure!(Workload, "{error}{hint}")
+}
+
+/// Parses a log.
+pub fn parsed(format: &LogFormat, bytes: &LogBytes) -> Result<SwfLog, Failure> {
+    format.read(&bytes.bytes, &bytes.origin.to_string()).or_exit(Exit::Workload)
 }
 
 /// The digest of every log that a manifest needs. Each log is also parsed, so that a damaged log is refused before an
@@ -102,10 +108,10 @@ pub fn digests(
     let found = Mutex::new(BTreeMap::new());
     let read_logs = || {
         while let Some(needed) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let digest = log(library, &needed.log, needed.sha256).and_then(|bytes| {
-                let (format, log) = parsed(&bytes)?;
+            let digest = log(library, needed.format, &needed.log, needed.sha256).and_then(|bytes| {
+                let log = parsed(needed.format, &bytes)?;
                 if let Some(memory) = memory {
-                    memory.insert(bytes.digest, format, log);
+                    memory.insert(bytes.digest, needed.format, log);
                 }
                 Ok(bytes.digest)
             });

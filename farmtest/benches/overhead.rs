@@ -87,9 +87,9 @@ fn bare(library: &Library, text: &str) -> f64 {
     let mut logs = BTreeMap::new();
     let mut digests = BTreeMap::new();
     for needed in manifest.logs() {
-        let bytes = library.load(&needed.log, None).expect("the log is in POWERSWEEP_TRACES");
+        let bytes = library.load(needed.format, &needed.log, None).expect("the log is in POWERSWEEP_TRACES");
         digests.insert(needed.log.clone(), bytes.digest);
-        let log = workload::swf::parse(&bytes.bytes, &needed.log).expect("the log is well-formed");
+        let log = needed.format.read(&bytes.bytes, &needed.log).expect("the log is well-formed");
         logs.insert(needed.log, Arc::new(log));
     }
     let sweep = Sweep::new(manifest, digests).expect("every log has a digest");

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use powersweep_engine::Role;
 use powersweep_engine::workload::swf::SwfError;
-use powersweep_engine::workload::{Workload, WorkloadError};
+use powersweep_engine::workload::{LogFormat, Workload, WorkloadError};
 use powersweep_experiments::{Digest, TaskSpec};
 use powersweep_workloads::{Cache, Library, LoadError, ParsedLogs};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub(crate) trait Fetch: Send + Sync {
 /// The reason for which a task has no workload.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogError {
-    /// The log is no SWF.
+    /// The log does not follow its format.
     #[error(transparent)]
     Swf(#[from] SwfError),
     /// The rules leave no workload. Final.
@@ -58,16 +59,16 @@ impl Logs {
 
     /// The workload of a task; built once for all tasks that share it.
     pub(crate) fn workload(&self, task: &TaskSpec, stop: &AtomicBool) -> Result<Arc<Workload>, LogError> {
-        let digest = task.digest.as_ref();
+        let format = LogFormat::of(task.sim.choice(Role::Source));
         let log = task.log.as_deref().unwrap_or_default();
-        self.parsed.workload(&task.sim, task.digest, log, || match digest {
-            Some(digest) => self.bytes(digest, log, stop),
+        self.parsed.workload(&task.sim, task.digest, log, || match task.digest.as_ref().zip(format) {
+            Some((digest, format)) => self.bytes(format, digest, log, stop),
             None => Ok(Vec::new()),
         })
     }
 
-    fn bytes(&self, digest: &Digest, log: &str, stop: &AtomicBool) -> Result<Vec<u8>, LogError> {
-        if let Some(bytes) = self.cached(digest).or_else(|| self.found(digest, log)) {
+    fn bytes(&self, format: &LogFormat, digest: &Digest, log: &str, stop: &AtomicBool) -> Result<Vec<u8>, LogError> {
+        if let Some(bytes) = self.cached(digest).or_else(|| self.found(format, digest, log)) {
             return Ok(bytes);
         }
         let failed = |reason: String| LogError::Fetch { log: log.to_owned(), digest: *digest, reason };
@@ -93,11 +94,11 @@ impl Logs {
     }
 
     /// A file of this name on the search path, if its digest is the log's. URLs are left to the coordinator.
-    fn found(&self, digest: &Digest, log: &str) -> Option<Vec<u8>> {
+    fn found(&self, format: &LogFormat, digest: &Digest, log: &str) -> Option<Vec<u8>> {
         if log.is_empty() || log.contains("://") {
             return None;
         }
-        match self.library.load(log, None) {
+        match self.library.load(format, log, None) {
             Ok(found) if found.digest == *digest => Some(found.bytes),
             Ok(found) => {
                 tracing::info!("{} is another log than the experiment's `{log}`; asking the coordinator", found.origin);

@@ -2,6 +2,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use powersweep_engine::workload::LogFormat;
 use powersweep_experiments::Digest;
 
 /// A log that cannot be loaded. [`LoadError::is_retryable`] says whether the same call may succeed later.
@@ -17,6 +18,14 @@ pub enum LoadError {
         places: Vec<PathBuf>,
         /// Similar names of logs in these folders, the nearest first.
         nearest: Vec<String>,
+    },
+    /// No source is chosen, and the name does not show the format. Final.
+    #[error("the ending of {file} belongs to no log format: expected {}", endings_of(.formats))]
+    UnknownFormat {
+        /// Path or URL.
+        file: String,
+        /// The formats that it could have.
+        formats: Vec<&'static LogFormat>,
     },
     /// The file cannot be read. Final, unless the file system was at fault.
     #[error("cannot read {}: {source}", .path.display())]
@@ -106,6 +115,11 @@ fn looked_in(places: &[PathBuf]) -> String {
     }
     let places: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
     format!("looked in {}", places.join(", "))
+}
+
+fn endings_of(formats: &[&LogFormat]) -> String {
+    let one = |format: &&LogFormat| format!("{} (source `{}`)", format.endings().join(", "), format.component.name);
+    formats.iter().map(one).collect::<Vec<_>>().join(" or ")
 }
 
 fn nearest_names(names: &[String]) -> String {

@@ -2,17 +2,10 @@
 use std::fs::{self, File};
 use std::path::{self, Path, PathBuf};
 
-use powersweep_engine::workload::{FORMATS, LogFormat};
+use powersweep_engine::workload::LogFormat;
 use powersweep_experiments::Digest;
 
 use crate::{Cache, Limits, LoadError, decompress, download};
-
-/// Endings that are appended to a log's name, in this order, to find its file; with the last one the name is the file
-/// name.
-fn endings() -> impl Iterator<Item = String> {
-    let of_format = |format: &&LogFormat| [".gz", ".zst", ""].map(|packed| format!(".{}{packed}", format.suffix));
-    FORMATS.iter().flat_map(of_format).chain([String::new()])
-}
 
 /// Greatest number of similar names in the message about a missing log.
 const NEAREST_SHOWN: usize = 3;
@@ -77,40 +70,54 @@ impl Library {
         std::env::split_paths(variable).filter(|p| !p.as_os_str().is_empty()).collect()
     }
 
-    /// Loads a log.
+    /// Loads a log of a format.
     ///
     /// - `http://` or `https://`: downloaded; `sha256` (of the file as downloaded) is required.
-    /// - with a path separator: that file, or the file with `.swf.gz`, `.swf.zst` or `.swf` appended (or the suffix of
-    ///   another format).
+    /// - with a path separator: that file, or the file with an ending of the format appended (`.swf.gz`, `.swf.zst` or
+    ///   `.swf`).
     /// - else a name: in each folder of the search path `NAME.swf.gz`, `NAME.swf.zst`, `NAME.swf`, `NAME`, then the
     ///   same in the current folder.
     ///
     /// `sha256` is that of the stored (compressed) file, checked wherever it is given.
-    pub fn load(&self, log: &str, sha256: Option<Digest>) -> Result<LogBytes, LoadError> {
+    pub fn load(&self, format: &LogFormat, log: &str, sha256: Option<Digest>) -> Result<LogBytes, LoadError> {
         if is_url(log) {
             let expected = sha256.ok_or_else(|| LoadError::Sha256Missing { url: log.to_owned() })?;
             return self.load_url(log, expected);
         }
-        self.load_file(self.find(log)?, sha256)
+        self.load_file(self.find(log, &[format])?, sha256)
     }
 
-    /// The file of a name or path, as [`Library::load`] finds it.
-    pub fn find(&self, log: &str) -> Result<PathBuf, LoadError> {
+    /// The format of a log for which no source is chosen: the only one of `formats`, else by the ending of its file or
+    /// URL. [`Library::load`] with this format finds the same file.
+    pub fn format(&self, log: &str, formats: &[&'static LogFormat]) -> Result<&'static LogFormat, LoadError> {
+        if let [only] = *formats {
+            return Ok(only);
+        }
+        let file = match is_url(log) {
+            true => log.split(['?', '#']).next().unwrap_or(log).to_owned(),
+            false => self.find(log, formats)?.display().to_string(),
+        };
+        let format = formats.iter().copied().find(|format| format.has_ending(&file));
+        format.ok_or_else(|| LoadError::UnknownFormat { file, formats: formats.to_vec() })
+    }
+
+    /// The file of a name or path: the first that exists with an ending of one of the formats, or with no ending added.
+    fn find(&self, log: &str, formats: &[&LogFormat]) -> Result<PathBuf, LoadError> {
         let is_path = log.contains(path::is_separator);
         let here = Path::new("");
         let folders: Vec<&Path> =
             if is_path { vec![here] } else { self.search_path.iter().map(PathBuf::as_path).chain([here]).collect() };
         for folder in &folders {
-            // A path is tried as it stands first, a name with the endings of logs first.
+            // A path is tried without an added ending first, a name last.
             let first = is_path.then(String::new);
-            for ending in first.into_iter().chain(endings()) {
+            for ending in first.into_iter().chain(endings(formats)).chain([String::new()]) {
                 let file = folder.join(format!("{log}{ending}"));
                 if !log.is_empty() && file.is_file() {
                     return Ok(file);
                 }
             }
         }
-        Err(self.not_found(log, is_path))
+        Err(self.not_found(log, is_path, formats))
     }
 
     fn load_file(&self, file: PathBuf, expected: Option<Digest>) -> Result<LogBytes, LoadError> {
@@ -151,7 +158,7 @@ impl Library {
         Ok(LogBytes { digest: Digest::of(&bytes), bytes, origin: Origin::Url(url.to_owned()) })
     }
 
-    fn not_found(&self, log: &str, is_path: bool) -> LoadError {
+    fn not_found(&self, log: &str, is_path: bool, formats: &[&LogFormat]) -> LoadError {
         let (places, wanted) = if is_path {
             let folder = Path::new(log).parent().unwrap_or(Path::new("")).to_path_buf();
             let name = Path::new(log).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -159,9 +166,14 @@ impl Library {
         } else {
             (self.search_path.clone(), log.to_owned())
         };
-        let nearest = nearest(&wanted, places.iter().flat_map(|p| log_names(p)));
+        let nearest = nearest(&wanted, places.iter().flat_map(|p| log_names(p, formats)));
         LoadError::NotFound { log: log.to_owned(), places, nearest }
     }
+}
+
+/// The endings of the formats, in the order in which files are searched.
+fn endings(formats: &[&LogFormat]) -> impl Iterator<Item = String> {
+    formats.iter().flat_map(|format| format.endings())
 }
 
 /// Whether a log is named by URL.
@@ -170,12 +182,12 @@ pub(crate) fn is_url(log: &str) -> bool {
     starts("http://") || starts("https://")
 }
 
-/// Names of the logs in a folder; none if the folder cannot be read.
-fn log_names(folder: &Path) -> Vec<String> {
+/// Names of the logs of these formats in a folder; none if the folder cannot be read.
+fn log_names(folder: &Path, formats: &[&LogFormat]) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.flatten().filter_map(|e| {
         let name = e.file_name().into_string().ok()?;
-        endings().find_map(|end| name.strip_suffix(&end).filter(|_| !end.is_empty()).map(str::to_owned))
+        endings(formats).find_map(|ending| name.strip_suffix(&ending).map(str::to_owned))
     });
     names.collect()
 }

@@ -45,6 +45,7 @@ const REUSED_SHARE: f64 = 0.5;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
+    /// The digest of a log and the name of its format.
     Log(Digest, &'static str),
     /// The inputs of a workload.
     Workload {
@@ -105,8 +106,8 @@ impl ParsedLogs {
         file: &str,
         fetch: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Arc<SwfLog>, E> {
-        let parse = || -> Result<Kept, E> { Ok(Kept::Log(Arc::new((format.parse)(&fetch()?, file)?))) };
-        match self.kept.get_or_insert_with(&Key::Log(digest, format.suffix), parse)? {
+        let parse = || -> Result<Kept, E> { Ok(Kept::Log(Arc::new(format.read(&fetch()?, file)?))) };
+        match self.kept.get_or_insert_with(&Key::Log(digest, format.component.name), parse)? {
             Kept::Log(log) => Ok(log),
             Kept::Workload(_) => unreachable!("the key is that of a log"),
         }
@@ -114,7 +115,7 @@ impl ParsedLogs {
 
     /// Caches a log that the caller has parsed.
     pub fn insert(&self, digest: Digest, format: &LogFormat, log: SwfLog) {
-        self.kept.insert(Key::Log(digest, format.suffix), Kept::Log(Arc::new(log)));
+        self.kept.insert(Key::Log(digest, format.component.name), Kept::Log(Arc::new(log)));
     }
 
     /// The workload of a spec. `digest` names its log; a generated workload has none. Very small ones are not cached.

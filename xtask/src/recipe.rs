@@ -1,34 +1,36 @@
 //! Follows CONTRIBUTING.md's recipes for new components of one file, literally, in a copy of the tree.
 //!
 //! A block `rust elsewhere: ... file=PATH` becomes that file; the `+` lines of a block `diff elsewhere: ... file=PATH` go
-//! after its other lines, which that file must have side by side, once. Then the conformance tests of the copy's engine
-//! must pass and have run each new component.
+//! after its other lines, which that file must have side by side, once. Then the copy's conformance tests must pass and
+//! have run each new component.
 
 use std::path::Path;
 use std::process::Command;
 
 const DOCUMENT: &str = "CONTRIBUTING.md";
 
-/// The conformance tests by kind of component: a text in the file of such a component, a filter of tests, and the test
-/// that must have passed.
-const TESTS: [(&str, &str, &str); 8] = [
-    ("Keyed {", "combinations::", "combinations_conform"),
-    (" ListRule for ", "combinations::", "combinations_conform"),
-    (" Gears for ", "combinations::", "combinations_conform"),
-    (" CapacityRule for ", "combinations::", "combinations_conform"),
-    (" CapRule for ", "combinations::", "combinations_conform"),
-    (" ClassPolicy for ", "aldaoud::conforming::", "policies_of_classes_conform"),
-    ("Generator {", "sources::", "generators_conform"),
-    ("LogFormat {", "sources::", "formats_conform"),
+const ENGINE: &str = "powersweep-engine";
+
+/// The conformance tests by kind of component: a text in the file of such a component, the package of the tests, their
+/// filter, and the test that must have passed.
+const TESTS: [(&str, &str, &str, &str); 9] = [
+    ("Keyed {", ENGINE, "combinations::", "combinations_conform"),
+    (" ListRule for ", ENGINE, "combinations::", "combinations_conform"),
+    (" Gears for ", ENGINE, "combinations::", "combinations_conform"),
+    (" CapacityRule for ", ENGINE, "combinations::", "combinations_conform"),
+    (" CapRule for ", ENGINE, "combinations::", "combinations_conform"),
+    (" ClassPolicy for ", ENGINE, "aldaoud::conforming::", "policies_of_classes_conform"),
+    ("Generator {", ENGINE, "sources::", "generators_conform"),
+    ("LogFormat {", ENGINE, "sources::", "formats_conform"),
+    // Only here do commands run with more than one format.
+    ("LogFormat {", "powersweep", "formats::", "formats_are_not_confused"),
 ];
 
-/// A new component: its name in manifests, and the tests that run it.
+/// A new component: its name in manifests, and its kind.
 #[derive(Debug, PartialEq)]
 struct Added {
     name: String,
     kind: &'static str,
-    filter: &'static str,
-    must_pass: &'static str,
 }
 
 /// Copies the files that git tracks to a folder of the target folder `target`, follows the recipe there and runs the tests.
@@ -89,8 +91,8 @@ fn added(block: &[&str]) -> Result<Added, String> {
     let field = |key: &str| block.iter().find_map(|line| line.trim().strip_prefix(key)?.trim().strip_suffix(','));
     let name = field("name:").and_then(|name| name.strip_prefix('"')?.strip_suffix('"')).ok_or("it has no `name`")?;
     let says = |text: &str| block.iter().any(|line| line.contains(text));
-    let tests = TESTS.iter().find(|(kind, ..)| says(kind)).ok_or("no tests are known for it")?;
-    Ok(Added { name: name.to_owned(), kind: tests.0, filter: tests.1, must_pass: tests.2 })
+    let &(kind, ..) = TESTS.iter().find(|(kind, ..)| says(kind)).ok_or("no tests are known for it")?;
+    Ok(Added { name: name.to_owned(), kind })
 }
 
 /// The text with the block's new lines.
@@ -107,23 +109,23 @@ fn registered(text: &str, block: &[&str]) -> Result<String, String> {
     Ok(text.replace(&context, &(context.clone() + &added.join("\n") + "\n")))
 }
 
-fn test(copy: &Path, target: &Path, added: &Added) -> Result<String, String> {
-    let Added { name, filter, must_pass, .. } = added;
-    let output = Command::new(env!("CARGO"))
-        .args(["test", "--locked", "--package", "powersweep-engine", "--test", "it", filter])
-        // The tests must find it in the list of components.
-        .env("POWERSWEEP_COMPONENT", name)
-        .env("CARGO_TARGET_DIR", target)
-        .current_dir(copy)
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .map_err(|error| format!("cannot start cargo: {error}"))?;
-    let told = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() && told.contains(&format!("{must_pass} ... ok")) {
-        Ok(format!("`{name}` was added as {DOCUMENT} says and conforms"))
-    } else {
-        Err(format!("{told}`{name}`, added as {DOCUMENT} says, does not conform"))
+fn test(copy: &Path, target: &Path, Added { name, kind }: &Added) -> Result<String, String> {
+    for (_, package, filter, must_pass) in TESTS.iter().filter(|(of, ..)| of == kind) {
+        let output = Command::new(env!("CARGO"))
+            .args(["test", "--locked", "--package", package, "--test", "it", filter])
+            // The tests must find it in the list of components.
+            .env("POWERSWEEP_COMPONENT", name)
+            .env("CARGO_TARGET_DIR", target)
+            .current_dir(copy)
+            .stderr(std::process::Stdio::inherit())
+            .output()
+            .map_err(|error| format!("cannot start cargo: {error}"))?;
+        let told = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() || !told.contains(&format!("{must_pass} ... ok")) {
+            return Err(format!("{told}`{name}`, added as {DOCUMENT} says, does not conform"));
+        }
     }
+    Ok(format!("`{name}` was added as {DOCUMENT} says and conforms"))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -137,7 +139,7 @@ mod tests {
     #[test]
     fn a_new_component_is_recognised_by_a_text_in_its_file() {
         let order = added(&["pub static ORDER: Keyed = Keyed {", "    name: \"lifo\","]).expect("it is an order");
-        assert_eq!((order.name.as_str(), order.must_pass), ("lifo", "combinations_conform"));
+        assert_eq!((order.name.as_str(), order.kind), ("lifo", "Keyed {"));
         assert!(added(&["pub static ORDER: Keyed = Keyed {"]).is_err());
         assert!(added(&["    name: \"x\","]).is_err());
     }

@@ -89,7 +89,7 @@ impl LogSource for LogFiles {
             .logs()
             .into_iter()
             .find(|log| self.digests.get(&log.log).is_some_and(|known| *known == digest))?;
-        let found = self.library.load(&needed.log, needed.sha256).ok()?;
+        let found = self.library.load(needed.format, &needed.log, needed.sha256).ok()?;
         (found.digest == digest).then_some(found.bytes)
     }
 }

@@ -95,7 +95,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
             sim: SimSpec::new(),
         },
     };
-    apply(&mut task.sim, args)?;
+    apply(&mut task.sim, args, library)?;
     if let Some(seed) = args.seed {
         task.sim.seed = seed;
     }
@@ -105,15 +105,15 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
     }
     let started = Instant::now();
     let source = task.sim.choice(Role::Source);
-    let log = match source.opt_text("log") {
+    let log = match LogFormat::of(source).zip(source.opt_text("log")) {
         None => None,
-        Some(name) => {
+        Some((format, name)) => {
             let sha256 = source.opt_text("log_sha256").map(str::parse).transpose();
             let sha256 = sha256.map_err(|error| failure!(Usage, "log_sha256: {error}"))?;
-            let bytes = inputs::log(library, name, sha256)?;
+            let bytes = inputs::log(library, format, name, sha256)?;
             task.digest = Some(bytes.digest);
             task.log = Some(Arc::from(name));
-            Some(inputs::parsed(&bytes)?.1)
+            Some(inputs::parsed(format, &bytes)?)
         }
     };
     task.task_id = identity::task_id(&task.sim, task.digest);
@@ -125,14 +125,19 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
 }
 
 /// Applies `--log` and `--set`: first the components, then the parameters, so that their order does not matter.
-fn apply(sim: &mut SimSpec, args: &SimulateArgs) -> Result<(), Failure> {
-    let mut pairs = Vec::new();
-    if let Some(log) = &args.log {
-        pairs.extend([("source", LogFormat::of_file(log).component.name), ("log", log.as_str())]);
-    }
+fn apply(sim: &mut SimSpec, args: &SimulateArgs, library: &Library) -> Result<(), Failure> {
+    let mut pairs: Vec<(&str, &str)> = args.log.iter().map(|log| ("log", log.as_str())).collect();
     for setting in &args.set {
         let pair = setting.split_once('=').ok_or_else(|| failure!(Usage, "--set {setting}: give KEY=VALUE"))?;
         pairs.push((pair.0.trim(), pair.1.trim()));
+    }
+    let source = Role::Source.key();
+    let has_format = LogFormat::of(sim.choice(Role::Source)).is_some();
+    if let Some(log) = &args.log
+        && !has_format
+        && pairs.iter().all(|(key, _)| *key != source)
+    {
+        pairs.push((source, inputs::format(library, log)?.component.name));
     }
     let role_of = |key: &str| Role::ALL.into_iter().find(|role| role.key() == key);
     for (key, name) in &pairs {

@@ -11,8 +11,10 @@ use crate::{inputs, rows, screen};
 
 /// Prints the facts about a log.
 pub fn info(name: &str, sha256: Option<Digest>, args: &LogArgs, format: Format) -> Outcome {
-    let bytes = inputs::log(&inputs::library(args), name, sha256)?;
-    let facts = LogFacts::of(&inputs::parsed(&bytes)?.1);
+    let library = inputs::library(args);
+    let log_format = inputs::format(&library, name)?;
+    let bytes = inputs::log(&library, log_format, name, sha256)?;
+    let facts = LogFacts::of(&inputs::parsed(log_format, &bytes)?);
     let digest = bytes.digest.to_string();
     match format {
         Format::Json => screen::print_json(&to_json(&facts, &digest)),

@@ -5,14 +5,15 @@ use crate::sandbox::{Running, Sandbox};
 use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
 
 /// Starts a worker and waits for its connection.
-fn worker(sandbox: &Sandbox, name: &str, url: &str, args: &[&str]) -> Running {
+pub(crate) fn worker(sandbox: &Sandbox, name: &str, url: &str, args: &[&str]) -> Running {
     let mut worker = sandbox.start(&[&["worker", "--slots", "1", "--name", name, "--coordinator", url], args].concat());
     worker.says("connected to");
     worker
 }
 
+/// Ends a coordinator or a worker.
 #[track_caller]
-fn terminate(running: Running) -> crate::sandbox::Ended {
+pub(crate) fn terminate(running: Running) -> crate::sandbox::Ended {
     running.signal("TERM");
     running.wait().exits(0)
 }

@@ -4,6 +4,7 @@ mod check;
 mod documents;
 mod farm;
 mod fire;
+mod formats;
 mod inputs;
 mod kill;
 mod life;

@@ -26,9 +26,9 @@ pub static FORMATS: &[&LogFormat] = &[
 pub struct LogFormat {
     /// Its description, based on [`LOG_SOURCE`].
     pub component: Component,
-    /// The ending of its file names, after a dot and before the ending of a compressed file.
+    /// The ending of its file names, in lower case, after a dot and before the ending of a compressed file.
     pub suffix: &'static str,
-    /// Reads the records of a log's text. `file`: its name for messages.
+    /// Reads the records of a log's text. `file`: its name for messages. Callers use [`LogFormat::read`].
     pub parse: fn(bytes: &[u8], file: &str) -> Result<swf::SwfLog, swf::SwfError>,
     /// A short log with at least one job that can be simulated, for tests.
     pub sample: &'static str,
@@ -40,11 +40,24 @@ impl LogFormat {
         FORMATS.iter().copied().find(|format| format.component == *source.component())
     }
 
-    /// The format of a file by the ending of its name; SWF if no format has the ending.
-    pub fn of_file(name: &str) -> &'static LogFormat {
-        let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
-        let suffix = name.rsplit_once('.').map(|(_, suffix)| suffix);
-        FORMATS.iter().copied().find(|format| suffix == Some(format.suffix)).unwrap_or(&swf::FORMAT)
+    /// The endings of its file names, in the order in which files are searched.
+    pub fn endings(&self) -> [String; 3] {
+        [".gz", ".zst", ""].map(|compressed| format!(".{}{compressed}", self.suffix))
+    }
+
+    /// Whether a file name has an ending of the format, in upper or lower case.
+    pub fn has_ending(&self, file: &str) -> bool {
+        let file = file.to_ascii_lowercase();
+        self.endings().iter().any(|ending| file.ends_with(ending))
+    }
+
+    /// Reads the records of a log's text. `file`: its name for messages. If it has no ending of the format, an error
+    /// names the format, too.
+    pub fn read(&self, bytes: &[u8], file: &str) -> Result<swf::SwfLog, swf::SwfError> {
+        (self.parse)(bytes, file).map_err(|error| match self.has_ending(file) {
+            true => error,
+            false => swf::SwfError::ReadAs { error: Box::new(error), format: self.component.name },
+        })
     }
 }
 

@@ -49,8 +49,11 @@ proptest! {
         for format in FORMATS.iter().filter(|format| is_wanted(format.component.name)) {
             let name = format.component.name;
             let file = format!("x.{}", format.suffix);
-            prop_assert_eq!(LogFormat::of_file(&format!("{file}.gz")).component.name, name);
-            let log = (format.parse)(format.sample.as_bytes(), &file).unwrap();
+            for ending in format.endings() {
+                let owners = FORMATS.iter().filter(|format| format.has_ending(&format!("X{ending}")));
+                prop_assert_eq!(owners.count(), 1, "{}: {} is the ending of one format", name, ending);
+            }
+            let log = format.read(format.sample.as_bytes(), &file).unwrap();
             prop_assert_eq!(&log.file, &file, "{}: keeps the name", name);
             let workload = workload::build(&spec(format), Some(&log)).unwrap();
             let mut spec = spec(format);
@@ -60,8 +63,12 @@ proptest! {
             let mut damaged = format.sample.as_bytes().to_vec();
             damaged.splice(at.index(damaged.len()).., bytes.iter().copied());
             for text in [&bytes, &damaged] {
-                if let Err(error) = (format.parse)(text, &file) {
-                    prop_assert!(error.to_string().starts_with(&file), "{}: {}", name, error);
+                let (named, unnamed) = (format.read(text, &file), format.read(text, "x"));
+                prop_assert_eq!(named.is_err(), unnamed.is_err());
+                if let (Err(named), Err(unnamed)) = (named, unnamed) {
+                    prop_assert!(named.to_string().starts_with(&file), "{}: {}", name, named);
+                    let end = format!("(read in the format `{name}`)");
+                    prop_assert!(unnamed.to_string().ends_with(&end), "{}: {}", name, unnamed);
                 }
             }
         }

@@ -47,6 +47,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use powersweep_engine::Value;
+use powersweep_engine::workload::LogFormat;
 
 use crate::Digest;
 use crate::errors::{ManifestErrors, Problem};
@@ -107,10 +108,12 @@ impl Tables {
 }
 
 /// A log that a manifest needs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone)]
 pub struct LogRef {
     /// Name on the search path, path, or URL, as in the manifest.
     pub log: String,
+    /// The format that the manifest's source names.
+    pub format: &'static LogFormat,
     /// SHA-256 of the file as downloaded, where the manifest gives it.
     pub sha256: Option<Digest>,
 }
@@ -167,10 +170,18 @@ impl Manifest {
     }
 }
 
-/// The logs of a level of workloads, each with the digests of the file that the manifest gives.
-fn logs(level: &Level) -> BTreeMap<String, Vec<String>> {
-    let mut logs: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// The formats and digests that a manifest gives for a log.
+#[derive(Default)]
+struct Given {
+    formats: Vec<&'static LogFormat>,
+    sums: Vec<String>,
+}
+
+/// The logs of a level of workloads.
+fn logs(level: &Level) -> BTreeMap<String, Given> {
+    let mut logs: BTreeMap<String, Given> = BTreeMap::new();
     for variant in &level.variants {
+        let Some(format) = variant.choices.iter().find_map(LogFormat::of) else { continue };
         let texts = |name: &str| -> Vec<Option<String>> {
             let text = |value: Value| if let Value::Text(text) = value { Some(text) } else { None };
             match variant.column(name) {
@@ -184,10 +195,13 @@ fn logs(level: &Level) -> BTreeMap<String, Vec<String>> {
         for (row, log) in names.into_iter().enumerate() {
             let Some(log) = log else { continue };
             let known = logs.entry(log).or_default();
+            if !known.formats.iter().any(|other| std::ptr::eq(*other, format)) {
+                known.formats.push(format);
+            }
             let sums = if zipped { &sums[row..=row] } else { &sums[..] };
             for sum in sums.iter().flatten() {
-                if !known.contains(sum) {
-                    known.push(sum.clone());
+                if !known.sums.contains(sum) {
+                    known.sums.push(sum.clone());
                 }
             }
         }

@@ -17,7 +17,7 @@ use crate::values::Values;
 
 use super::block::{Block, section_key};
 use super::values::{integer, kind, read as read_values};
-use super::{Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, unique};
+use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, unique};
 
 /// The keys at the top of a manifest.
 pub(crate) const KEYS: [&str; 12] = [
@@ -330,11 +330,11 @@ fn exclusion(
     }
 }
 
-/// The logs. Reports digests that are malformed or that contradict each other.
+/// The logs. Reports digests that are malformed, and digests or formats that contradict each other.
 fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -> Vec<LogRef> {
     let span_of = |wanted: &str| find_text(top.get("workloads"), wanted).unwrap_or(0..0);
     let mut found = Vec::new();
-    for (log, sums) in logs(level) {
+    for (log, Given { formats, sums }) in logs(level) {
         let mut sha256 = None;
         for sum in &sums {
             match sum.parse::<Digest>() {
@@ -352,7 +352,13 @@ fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -
             let help = "add log_sha256 = \"...\", the SHA-256 of the file as downloaded";
             problems.push(Problem::new(span_of(&log), "a URL needs `log_sha256`", "the digest is missing").help(help));
         }
-        found.push(LogRef { log, sha256 });
+        if let [first, second, ..] = formats[..] {
+            let [first, second] = [first, second].map(|format| format.component.name);
+            let message = format!("log `{log}` has the sources `{first}` and `{second}`");
+            let help = "if they are two files, give the whole name of each, such as x.swf.gz";
+            problems.push(Problem::new(span_of(&log), message, "expected one `source` for each log").help(help));
+        }
+        found.extend(formats.first().map(|&format| LogRef { log, format, sha256 }));
     }
     found
 }

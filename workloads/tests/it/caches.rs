@@ -10,7 +10,7 @@ use powersweep_experiments::Digest;
 use powersweep_workloads::{Cache, LoadError, ParsedLogs};
 use tempfile::TempDir;
 
-use crate::LOG;
+use crate::{EMPTY, LOG};
 
 #[test]
 fn bytes_are_stored_under_their_digest() {
@@ -138,6 +138,15 @@ fn a_log_is_parsed_once_for_all_its_workloads() {
         "the log's name and the machine's rule make no other workload"
     );
     assert!(parsed.used_bytes() > 0);
+}
+
+#[test]
+fn one_text_in_two_formats_is_two_logs() {
+    let parsed = ParsedLogs::new(1 << 20);
+    let digest = Digest::of(LOG.as_bytes());
+    let fetch = || Ok::<_, Failed>(LOG.as_bytes().to_vec());
+    let records = [&swf::FORMAT, &EMPTY].map(|format| parsed.log(digest, format, "x", fetch).expect("reads"));
+    assert_eq!(records.map(|log| log.records.len()), [2, 0]);
 }
 
 #[test]

@@ -8,6 +8,18 @@ mod urls;
 
 use std::io::Write;
 
+use powersweep_engine::spec::Component;
+use powersweep_engine::workload::swf::SwfLog;
+use powersweep_engine::workload::{LOG_SOURCE, LogFormat};
+
+/// A second log format, which is not registered. It reads any text as a log without records.
+static EMPTY: LogFormat = LogFormat {
+    component: Component { name: "empty", doc: "A log without records.", ..LOG_SOURCE },
+    suffix: "empty",
+    parse: |_, file| Ok(SwfLog { file: file.to_owned(), ..SwfLog::default() }),
+    sample: "",
+};
+
 /// A small log.
 const LOG: &str = "; MaxProcs: 8\n\
                    1 0 -1 100 4 -1 -1 4 200 -1 1 3 1 -1 1 -1 -1 -1\n\

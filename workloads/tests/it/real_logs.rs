@@ -1,6 +1,7 @@
 //! The logs of `POWERSWEEP_TRACES`, whose digests are published beside them.
 use std::path::PathBuf;
 
+use powersweep_engine::workload::swf;
 use powersweep_workloads::Library;
 
 #[test]
@@ -14,7 +15,7 @@ fn digests_of_the_real_logs_equal_the_published_ones() {
     let mut checked = 0;
     for line in readme.lines() {
         if let Some((digest, file)) = line.split_once("  ").filter(|(d, f)| d.len() == 64 && f.ends_with(".swf")) {
-            let log = library.load(file.trim_end_matches(".swf"), None).expect(file);
+            let log = library.load(&swf::FORMAT, file.trim_end_matches(".swf"), None).expect(file);
             assert_eq!(log.digest.to_string(), digest, "{file}");
             checked += 1;
         }

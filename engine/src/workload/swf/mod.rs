@@ -192,6 +192,14 @@ pub enum SwfError {
         /// Usual ending of such a file's name.
         ending: &'static str,
     },
+    /// Another of these errors, in a file whose name has no ending of the format.
+    #[error("{error} (read in the format `{format}`)")]
+    ReadAs {
+        /// The error.
+        error: Box<SwfError>,
+        /// The format, as a manifest's `source` names it.
+        format: &'static str,
+    },
 }
 
 fn cut(last_line: bool) -> &'static str {
