@@ -9,11 +9,13 @@ use std::process::Command;
 
 const DOCUMENT: &str = "CONTRIBUTING.md";
 
-const ENGINE: &str = "powersweep-engine";
+const ENGINE: &[&str] = &["powersweep-engine"];
+/// With the features of the test command, so that the dependencies are not built a second time.
+const COMMANDS: &[&str] = &["powersweep", "--features", "cloud"];
 
-/// The conformance tests by kind of component: a text in the file of such a component, the package of the tests, their
-/// filter, and the test that must have passed.
-const TESTS: [(&str, &str, &str, &str); 9] = [
+/// The conformance tests by kind of component: a text in the file of such a component, the package of the tests with
+/// its features, their filter, and the test that must have passed.
+const TESTS: [(&str, &[&str], &str, &str); 9] = [
     ("Keyed {", ENGINE, "combinations::", "combinations_conform"),
     (" ListRule for ", ENGINE, "combinations::", "combinations_conform"),
     (" Gears for ", ENGINE, "combinations::", "combinations_conform"),
@@ -23,7 +25,7 @@ const TESTS: [(&str, &str, &str, &str); 9] = [
     ("Generator {", ENGINE, "sources::", "generators_conform"),
     ("LogFormat {", ENGINE, "sources::", "formats_conform"),
     // Only here do commands run with more than one format.
-    ("LogFormat {", "powersweep", "formats::", "formats_are_not_confused"),
+    ("LogFormat {", COMMANDS, "formats::", "formats_are_not_confused"),
 ];
 
 /// A new component: its name in manifests, and its kind.
@@ -112,7 +114,9 @@ fn registered(text: &str, block: &[&str]) -> Result<String, String> {
 fn test(copy: &Path, target: &Path, Added { name, kind }: &Added) -> Result<String, String> {
     for (_, package, filter, must_pass) in TESTS.iter().filter(|(of, ..)| of == kind) {
         let output = Command::new(env!("CARGO"))
-            .args(["test", "--locked", "--package", package, "--test", "it", filter])
+            .args(["test", "--locked", "--package"])
+            .args(*package)
+            .args(["--test", "it", filter])
             // The tests must find it in the list of components.
             .env("POWERSWEEP_COMPONENT", name)
             .env("CARGO_TARGET_DIR", target)

@@ -19,7 +19,6 @@ pub(super) fn of(values: Vec<f64>) -> Quantiles {
     }
     // The bits of values without a sign have the order of the values. Adding 0 turns a negative zero into a positive one.
     let mut values: Vec<u64> = values.into_iter().map(|v| (v + 0.0).to_bits()).collect();
-    let max = values.iter().copied().fold(0, u64::max);
     let n = values.len();
     // `values[sorted_below..]` holds the order statistics from `sorted_below` on, in any order.
     let mut sorted_below = 0;
@@ -35,7 +34,9 @@ pub(super) fn of(values: Vec<f64>) -> Quantiles {
         let low = f64::from_bits(low);
         low + (high - low) * fraction
     };
-    Quantiles { p50: at(50), p95: at(95), p99: at(99), max: f64::from_bits(max) }
+    let [p50, p95, p99] = [50, 95, 99].map(&mut at);
+    let max = values[sorted_below..].iter().copied().fold(0, u64::max);
+    Quantiles { p50, p95, p99, max: f64::from_bits(max) }
 }
 
 #[cfg(test)]

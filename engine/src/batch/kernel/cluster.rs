@@ -4,7 +4,7 @@
 //! Every decision is checked: an impossible one changes nothing and returns `SimError::Policy`, which ends the run. The
 //! view has neither true run times nor coming arrivals; only copies (`fork.rs`) can use true run times.
 
-use super::events::{Alarm, End, Ends};
+use super::events::{Alarm, End, Ends, FreeEntries};
 use super::meter::Meter;
 use super::recorder::{Finished, Recorder};
 use super::sleep::Sleep;
@@ -112,7 +112,7 @@ pub struct Cluster<'w, R> {
     /// Gears by level of the meter, so that a gear takes one look-up; levels that are no gear have a filler.
     pub(super) gears: Vec<Gear>,
     pub(super) running: Vec<Running>,
-    pub(super) free_entries: Vec<u32>,
+    pub(super) free_entries: FreeEntries,
     /// By job: FUTURE, WAITING, DONE or the entry in `running`.
     pub(super) phase: Vec<u32>,
     pub(super) ends: Ends,
@@ -184,7 +184,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             classes,
             gears: gear_table,
             running: Vec::new(),
-            free_entries: Vec::new(),
+            free_entries: FreeEntries::default(),
             phase: vec![FUTURE; jobs.len()],
             ends: Ends::default(),
             timers: Timers::default(),
@@ -266,7 +266,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.shift(busy, state.after_gears + IDLE, procs);
         state.free += procs;
         self.meter.idle_procs += procs;
-        self.free_entries.push(entry as u32);
+        self.free_entries.free(entry);
         self.phase[job as usize] = DONE;
         self.done_count += 1;
         Ended { job, procs, class, estimated_end_s }

@@ -57,7 +57,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             suspended_s: 0.0,
             energy_j: 0.0,
         };
-        let entry = self.free_entries.pop().unwrap_or(self.running.len() as u32);
+        let entry = self.free_entries.take_lowest().unwrap_or(self.running.len() as u32);
         match self.running.get_mut(entry as usize) {
             Some(place) => *place = run,
             None => self.running.push(run),
@@ -180,7 +180,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     fn bytes(&self) -> usize {
         self.running.capacity() * size_of::<Running>()
-            + (self.phase.capacity() + self.free_entries.capacity()) * 4
+            + self.phase.capacity() * size_of::<u32>()
+            + self.free_entries.bytes()
             + self.ends.bytes()
             + self.timers.bytes()
             + self.meter.bytes()

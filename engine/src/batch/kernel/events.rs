@@ -47,21 +47,26 @@ impl End {
 /// Future completions, at most one for each entry of the running table, and the first of them: the earliest, of equal
 /// times that of the job that started first.
 ///
-/// A tournament tree over the entries: a change of one end replays the path from its leaf to the root.
+/// A tournament tree over the entries: a change of one end replays the path from its leaf to the root. The root moves
+/// down while only the lower entries are in use, which are used first: paths are short when few jobs run.
 #[derive(Debug, Clone)]
 pub(crate) struct Ends {
-    /// The nodes of a complete binary tree in pairs of siblings: the root is node 1, the children of node i are 2 i and
-    /// 2 i + 1, entry j is the leaf `leaves + j`. A leaf has the end of its entry, an inner node the first end of its
-    /// children.
+    /// The nodes of a complete binary tree in pairs of siblings: the children of node i are 2 i and 2 i + 1, entry j is
+    /// the leaf `leaves + j`. A leaf has the end of its entry, an inner node the first end of its children. Nodes above
+    /// the root are outdated.
     brothers: Vec<[End; 2]>,
     leaves: usize,
-    /// The root.
+    /// The root: the first node of its level. No leaf outside its subtree has an end.
+    root: usize,
+    /// The number of leaves below the root, `leaves / root`.
+    below: usize,
+    /// The end in the root.
     first: End,
 }
 
 impl Default for Ends {
     fn default() -> Ends {
-        Ends { brothers: vec![[End::NEVER; 2]], leaves: 1, first: End::NEVER }
+        Ends { brothers: vec![[End::NEVER; 2]], leaves: 1, root: 1, below: 1, first: End::NEVER }
     }
 }
 
@@ -69,8 +74,8 @@ impl Ends {
     /// Sets the end of the job in an entry.
     #[inline]
     pub(crate) fn set(&mut self, end: End) {
-        while end.entry() >= self.leaves {
-            self.grow();
+        while end.entry() >= self.below {
+            self.raise();
         }
         self.play(end.entry(), end);
     }
@@ -78,7 +83,9 @@ impl Ends {
     /// Removes the end of the job in an entry, if it has one.
     #[inline]
     pub(crate) fn clear(&mut self, entry: usize) {
-        self.play(entry, End::NEVER);
+        if entry < self.below {
+            self.play(entry, End::NEVER);
+        }
     }
 
     /// Key of the first completion; greater than every key if there is none.
@@ -92,16 +99,19 @@ impl Ends {
     pub(crate) fn take(&mut self, key: u64) -> Option<End> {
         let end = self.first;
         (end.key == key).then(|| {
-            self.clear(end.entry());
+            self.play(end.entry(), End::NEVER);
+            if self.below > 1 && self.brothers[self.root][1] == End::NEVER {
+                (self.root, self.below) = (self.root * 2, self.below / 2);
+            }
             end
         })
     }
 
-    /// Sets a leaf and the nodes above it.
+    /// Sets a leaf below the root and the nodes above the leaf.
     #[inline(always)]
     fn play(&mut self, entry: usize, end: End) {
         let (mut at, mut first) = (self.leaves + entry, end);
-        while at > 1 {
+        while at > self.root {
             let brothers = &mut self.brothers[at / 2];
             brothers[at % 2] = first;
             first = first.earlier(brothers[1 - at % 2]);
@@ -110,11 +120,21 @@ impl Ends {
         self.first = first;
     }
 
-    /// Doubles the number of leaves.
-    #[cold]
+    /// Moves the root up by a level.
+    #[inline(never)]
+    fn raise(&mut self) {
+        if self.root == 1 {
+            self.grow();
+        }
+        (self.root, self.below) = (self.root / 2, self.below * 2);
+        self.brothers[self.root] = [self.first, End::NEVER];
+    }
+
+    /// Doubles the number of leaves, below the same root.
     fn grow(&mut self) {
         let ends: Vec<End> = (0..self.leaves).map(|entry| self.leaf(entry)).collect();
         self.leaves *= 2;
+        self.root = 2;
         self.brothers = vec![[End::NEVER; 2]; self.leaves];
         for (entry, end) in ends.into_iter().enumerate() {
             self.play(entry, end);
@@ -128,6 +148,37 @@ impl Ends {
 
     pub(crate) fn bytes(&self) -> usize {
         self.brothers.capacity() * size_of::<[End; 2]>()
+    }
+}
+
+/// The entries of the running table that no job uses. The lowest is used first, which keeps the paths in [`Ends`] short.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FreeEntries {
+    /// A bit for each entry, 1 if it is free.
+    words: Vec<u64>,
+}
+
+impl FreeEntries {
+    #[inline]
+    pub(crate) fn free(&mut self, entry: usize) {
+        let word = entry / 64;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (entry % 64);
+    }
+
+    /// The lowest free entry, which is free no longer.
+    #[inline]
+    pub(crate) fn take_lowest(&mut self) -> Option<u32> {
+        let (at, word) = self.words.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
+        let bit = word.trailing_zeros();
+        *word &= *word - 1;
+        Some(at as u32 * 64 + bit)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<u64>()
     }
 }
 
@@ -161,5 +212,30 @@ mod tests {
             order.extend(ends.take(ends.first_key()).map(End::seq));
         }
         assert_eq!(order, [7, 5, 1, 2, 3]);
+    }
+
+    #[test]
+    fn the_root_moves_with_the_entries_in_use() {
+        let mut ends = Ends::default();
+        let end = |entry: u32| End::new(time_key(f64::from(100 - entry)), entry, entry);
+        // Each round sets more entries than the one before and takes all, the highest entry first.
+        for entries in [1, 5, 3, 40, 2, 9, 33] {
+            (0..entries).for_each(|entry| ends.set(end(entry)));
+            for entry in (0..entries).rev() {
+                assert_eq!(ends.take(end(entry).key), Some(end(entry)), "{entries} entries");
+                // An entry beyond those in use has no end.
+                ends.clear(entry as usize + 1);
+            }
+            assert_eq!(ends.first_key(), u64::MAX);
+            assert!(ends.below < 2 * entries as usize);
+        }
+    }
+
+    #[test]
+    fn the_lowest_free_entry_is_used_first() {
+        let mut entries = FreeEntries::default();
+        assert_eq!(entries.take_lowest(), None);
+        [200, 3, 64].into_iter().for_each(|entry| entries.free(entry));
+        assert_eq!(std::array::from_fn(|_| entries.take_lowest()), [Some(3), Some(64), Some(200), None]);
     }
 }

@@ -4,7 +4,7 @@
 //! jobs and not on the whole log. It has the machine with its gears, sleeping procs and transitions, and no timers of
 //! the policy, measurements or records.
 use super::cluster::{Cluster, JobId, Running, WAITING};
-use super::events::{Alarm, End, Ends};
+use super::events::{Alarm, End, Ends, FreeEntries};
 use super::policy::Policy;
 use super::recorder::Recorder;
 use super::{EventOrder, Simulation};
@@ -116,7 +116,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             gears: self.gears.clone(),
             starts_count: running.len() as u32,
             running,
-            free_entries: Vec::new(),
+            free_entries: FreeEntries::default(),
             phase,
             ends,
             timers: self.timers.only(|alarm| !matches!(alarm, Alarm::Policy(_))),

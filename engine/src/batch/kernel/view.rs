@@ -96,7 +96,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Number of jobs that hold procs.
     pub fn running_count(&self) -> usize {
-        self.running.len() - self.free_entries.len()
+        self.starts_count as usize - self.done_count
     }
 
     /// Number of jobs that have arrived and not started.
