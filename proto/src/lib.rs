@@ -4,12 +4,12 @@ use std::fmt;
 
 pub mod client;
 
-/// Messages, client and server of package `powersweep.v1`.
+/// Messages, client and server of package `powersweep.v1`, as `cargo test -p powersweep-proto` makes them of `farm.proto`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]
 pub mod v1 {
-    tonic::include_proto!("powersweep.v1");
+    include!("generated/powersweep.v1.rs");
     /// Encoded file descriptors, for reflection.
-    pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+    pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
 }
 
 impl fmt::Display for v1::LeaseId {

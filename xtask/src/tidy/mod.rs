@@ -66,7 +66,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<(), Stri
         let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         let last = name.rsplit('/').next().unwrap_or(&name);
         if path.is_dir() {
-            let foreign = matches!(last, ".git" | "target" | "node_modules" | ".venv" | "__pycache__");
+            let foreign = matches!(last, ".git" | "target" | "generated" | "node_modules" | ".venv" | "__pycache__");
             if !foreign && name != "results/data" {
                 collect(root, &path, files)?;
             }
