@@ -4,7 +4,7 @@ use std::fmt;
 
 pub mod client;
 
-/// Messages, client and server of package `powersweep.v1`, as `cargo test -p powersweep-proto` makes them of `farm.proto`.
+/// Messages, client and server of package `powersweep.v1`, generated from `farm.proto` by `cargo xtask docs`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]
 pub mod v1 {
     include!("generated/powersweep.v1.rs");

@@ -11,9 +11,9 @@ fn main() -> ExitCode {
     let task = std::env::args().nth(1);
     let result = match task.as_deref() {
         Some("tidy") => tidy::run(&root()),
-        Some("docs") => docs(),
+        Some("docs") => docs(std::env::args().skip(2)),
         Some("recipe") => target().and_then(|target| recipe::run(&root(), &target)),
-        _ => Err("usage: cargo xtask tidy | docs | recipe".to_owned()),
+        _ => Err("usage: cargo xtask tidy | docs [OPTIONS OF CARGO TEST] | recipe".to_owned()),
     };
     match result {
         Ok(message) => {
@@ -40,11 +40,12 @@ fn target() -> Result<PathBuf, String> {
     own.ancestors().nth(2).map(Path::to_owned).ok_or_else(|| format!("{} is in no target folder", own.display()))
 }
 
-/// Regenerates documents by the tests that otherwise compare them: each generator exists once, in its test.
-fn docs() -> Result<String, String> {
+/// Regenerates documents by the tests that otherwise compare them: each generator exists once, in its test. `options`:
+/// those of an earlier `cargo test --workspace`, such as `--features cloud`, so that cargo shares its builds.
+fn docs(options: impl Iterator<Item = String>) -> Result<String, String> {
     let status = Command::new(env!("CARGO"))
-        // The whole workspace, so that cargo shares its builds with `cargo test --workspace`.
         .args(["test", "--quiet", "--workspace", "--locked", "--test", "it", "documented"])
+        .args(options)
         .env("POWERSWEEP_REGENERATE", "1")
         .current_dir(root())
         .status()

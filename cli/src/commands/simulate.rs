@@ -132,10 +132,9 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs, library: &Library) -> Result<()
         pairs.push((pair.0.trim(), pair.1.trim()));
     }
     let source = Role::Source.key();
-    let has_format = LogFormat::of(sim.choice(Role::Source)).is_some();
+    let chosen = LogFormat::of(sim.choice(Role::Source)).is_some() || pairs.iter().any(|(key, _)| *key == source);
     if let Some(log) = &args.log
-        && !has_format
-        && pairs.iter().all(|(key, _)| *key != source)
+        && !chosen
     {
         pairs.push((source, inputs::format(library, log)?.component.name));
     }

@@ -550,7 +550,7 @@ pub struct Pause {}
 pub struct Resume {}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cancel {}
-/// Retries tasks that failed for good: all, or those of these indices and these kinds.
+/// Retries the tasks that failed for good: all of them, or only the given indices or kinds of failure.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Retry {
     #[prost(uint64, repeated, tag = "1")]

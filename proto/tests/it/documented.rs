@@ -1,4 +1,4 @@
-//! The generated code is that of `farm.proto`.
+//! The committed code equals the code that is generated from `farm.proto`.
 //!
 //! `POWERSWEEP_REGENERATE=1 cargo test -p powersweep-proto --test it documented` rewrites it. protox compiles the file: no
 //! protoc is needed.
@@ -29,8 +29,8 @@ fn generated_code_is_up_to_date() {
         }
         assert!(
             fs::read(&committed).unwrap_or_default() == generated,
-            "proto/src/generated/{name} is not that of farm.proto; rewrite it by\n  POWERSWEEP_REGENERATE=1 cargo test \
-             -p powersweep-proto --test it documented"
+            "proto/src/generated/{name} differs from the code that is generated from farm.proto. Run `cargo xtask docs`, \
+             or\n  POWERSWEEP_REGENERATE=1 cargo test -p powersweep-proto --test it documented"
         );
     }
 }

@@ -157,8 +157,9 @@ fn the_sha256_of_the_stored_file_is_checked() {
     let library = library(&[folder.path()]);
     library.load(&swf::FORMAT, "a", Some(Digest::of(&stored))).expect("is the file");
     let text_digest = Digest::of(LOG.as_bytes());
-    let wrong =
-        library.load(&swf::FORMAT, "a", Some(text_digest)).expect_err("the digest of the text is not that of the file");
+    let wrong = library
+        .load(&swf::FORMAT, "a", Some(text_digest))
+        .expect_err("the digest of the text differs from the digest of the file");
     assert!(matches!(&wrong, LoadError::WrongSha256 { expected, .. } if *expected == text_digest), "{wrong}");
 }
 

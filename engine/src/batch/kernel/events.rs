@@ -58,15 +58,13 @@ pub(crate) struct Ends {
     leaves: usize,
     /// The root: the first node of its level. No leaf outside its subtree has an end.
     root: usize,
-    /// The number of leaves below the root, `leaves / root`.
-    below: usize,
     /// The end in the root.
     first: End,
 }
 
 impl Default for Ends {
     fn default() -> Ends {
-        Ends { brothers: vec![[End::NEVER; 2]], leaves: 1, root: 1, below: 1, first: End::NEVER }
+        Ends { brothers: vec![[End::NEVER; 2]], leaves: 1, root: 1, first: End::NEVER }
     }
 }
 
@@ -74,7 +72,7 @@ impl Ends {
     /// Sets the end of the job in an entry.
     #[inline]
     pub(crate) fn set(&mut self, end: End) {
-        while end.entry() >= self.below {
+        while !self.reaches(end.entry()) {
             self.raise();
         }
         self.play(end.entry(), end);
@@ -83,7 +81,7 @@ impl Ends {
     /// Removes the end of the job in an entry, if it has one.
     #[inline]
     pub(crate) fn clear(&mut self, entry: usize) {
-        if entry < self.below {
+        if self.reaches(entry) {
             self.play(entry, End::NEVER);
         }
     }
@@ -100,11 +98,17 @@ impl Ends {
         let end = self.first;
         (end.key == key).then(|| {
             self.play(end.entry(), End::NEVER);
-            if self.below > 1 && self.brothers[self.root][1] == End::NEVER {
-                (self.root, self.below) = (self.root * 2, self.below / 2);
+            if self.root < self.leaves && self.brothers[self.root][1] == End::NEVER {
+                self.root *= 2;
             }
             end
         })
+    }
+
+    /// Whether the leaf of an entry is below the root, which has `leaves / root` leaves.
+    #[inline]
+    fn reaches(&self, entry: usize) -> bool {
+        entry * self.root < self.leaves
     }
 
     /// Sets a leaf below the root and the nodes above the leaf.
@@ -126,7 +130,7 @@ impl Ends {
         if self.root == 1 {
             self.grow();
         }
-        (self.root, self.below) = (self.root / 2, self.below * 2);
+        self.root /= 2;
         self.brothers[self.root] = [self.first, End::NEVER];
     }
 
@@ -227,7 +231,7 @@ mod tests {
                 ends.clear(entry as usize + 1);
             }
             assert_eq!(ends.first_key(), u64::MAX);
-            assert!(ends.below < 2 * entries as usize);
+            assert!(ends.leaves / ends.root < 2 * entries as usize);
         }
     }
 
