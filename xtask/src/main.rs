@@ -40,10 +40,22 @@ fn target() -> Result<PathBuf, String> {
     own.ancestors().nth(2).map(Path::to_owned).ok_or_else(|| format!("{} is in no target folder", own.display()))
 }
 
+/// cargo without the variables that describe this package: the build script of `ring` watches them, so that `ring` and
+/// half of the workspace would be built again.
+fn cargo() -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    for (name, _) in std::env::vars_os() {
+        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.to_string_lossy().starts_with(start)) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
+}
+
 /// Regenerates documents by the tests that otherwise compare them: each generator exists once, in its test. `options`:
 /// those of an earlier `cargo test --workspace`, such as `--features cloud`, so that cargo shares its builds.
 fn docs(options: impl Iterator<Item = String>) -> Result<String, String> {
-    let status = Command::new(env!("CARGO"))
+    let status = cargo()
         .args(["test", "--quiet", "--workspace", "--locked", "--test", "it", "documented"])
         .args(options)
         .env("POWERSWEEP_REGENERATE", "1")

@@ -113,7 +113,7 @@ fn registered(text: &str, block: &[&str]) -> Result<String, String> {
 
 fn test(copy: &Path, target: &Path, Added { name, kind }: &Added) -> Result<String, String> {
     for (_, package, filter, must_pass) in TESTS.iter().filter(|(of, ..)| of == kind) {
-        let output = Command::new(env!("CARGO"))
+        let output = crate::cargo()
             .args(["test", "--locked", "--package"])
             .args(*package)
             .args(["--test", "it", filter])
