@@ -7,6 +7,7 @@ pub mod probe;
 pub mod publish;
 pub mod records;
 pub mod service;
+pub mod split;
 pub mod store;
 pub mod view;
 

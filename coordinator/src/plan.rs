@@ -17,8 +17,8 @@ pub fn submission(
 ) -> Result<v1::SubmitReply, String> {
     let now = Now { mono: Duration::ZERO, wall_us: 0 };
     let mut farm = Farm::recover(Config::default(), loaded, 0, now);
-    let (sweep, digests) = (sweep.clone(), digests.clone());
-    let submission = Submission { sweep, digests, dry_run: true, restart: false, priority: None };
+    let submission = Submission::new(sweep.clone(), digests.clone());
+    let submission = Submission { dry_run: true, replace: true, ..submission };
     let mut effects = Vec::new();
     farm.handle(Event::Request { client: 0, request: Request::Submit(submission) }, now, &mut effects);
     // A reply waits for its batch. Here no batch is written, so each counts as durable.

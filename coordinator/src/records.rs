@@ -64,6 +64,15 @@ pub struct ExperimentRecord {
     /// Higher is served first; 0 unless a user said otherwise.
     #[prost(sint32, tag = "10")]
     pub priority: i32,
+    /// An edit changed the set of tasks with rows, and the parts have not been split since: see [`SplitRecord`].
+    #[prost(bool, tag = "11")]
+    pub split_due: bool,
+    /// The parts of rows that left are being deleted. The state does not count these rows any more.
+    #[prost(bool, tag = "12")]
+    pub pruning: bool,
+    /// The user who submitted it first; "" if the client named none.
+    #[prost(string, tag = "13")]
+    pub owner: String,
 }
 
 /// The write-ahead record of an experiment's removal. Recovery continues the removal until this record is deleted.
@@ -264,6 +273,60 @@ pub struct Intent {
     pub rows: u64,
 }
 
+/// The write-ahead record of a split. After an edit of the manifest, parts can have rows of tasks that left, and parts of
+/// the folder for rows that left can have rows of tasks that are back. A split replaces each such part by at most two
+/// fragments: one in the same folder, one in the other. The fragments are in the staging folder before this record is
+/// durable. Open until a commit deletes it.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SplitRecord {
+    /// Experiment.
+    #[prost(string, tag = "1")]
+    pub experiment: String,
+    /// Id of the attempt (UUIDv7), also the folder of the fragments.
+    #[prost(message, required, tag = "2")]
+    pub id: Stored<Uuid>,
+    /// Generation whose manifest decided which rows stay.
+    #[prost(uint64, tag = "3")]
+    pub generation: u64,
+    /// The parts to replace.
+    #[prost(message, repeated, tag = "4")]
+    pub parts: Vec<SplitPart>,
+}
+
+/// A part to replace.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SplitPart {
+    /// Table.
+    #[prost(enumeration = "Table", tag = "1")]
+    pub table: i32,
+    /// Whether the part is in the folder for rows that left.
+    #[prost(bool, tag = "2")]
+    pub is_left: bool,
+    /// The part.
+    #[prost(message, required, tag = "3")]
+    pub old: Fragment,
+    /// Its rows that stay in the folder; `None` if there are none.
+    #[prost(message, optional, tag = "4")]
+    pub kept: Option<Fragment>,
+    /// Its rows that move to the other folder; `None` if there are none.
+    #[prost(message, optional, tag = "5")]
+    pub moved: Option<Fragment>,
+}
+
+/// A part or fragment.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct Fragment {
+    /// Its id (UUIDv7), in its name and its footer.
+    #[prost(message, required, tag = "1")]
+    pub part_id: Stored<Uuid>,
+    /// Number of its rows.
+    #[prost(uint64, tag = "2")]
+    pub rows: u64,
+    /// Its size in bytes.
+    #[prost(uint64, tag = "3")]
+    pub bytes: u64,
+}
+
 /// Published parts of an experiment's table.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Totals {
@@ -282,6 +345,9 @@ pub struct Totals {
     /// Size of all parts in bytes.
     #[prost(uint64, tag = "5")]
     pub bytes: u64,
+    /// Number of rows in the parts of rows that left.
+    #[prost(uint64, tag = "6")]
+    pub left_rows: u64,
 }
 
 /// Failure state of one task that is not done.
@@ -428,4 +494,7 @@ pub enum Record {
     /// Greatest generation of any deleted or renamed experiment: names can be used again, generations never repeat.
     #[prost(uint64, tag = "14")]
     GenerationFloor(u64),
+    /// A split of parts.
+    #[prost(message, tag = "15")]
+    Split(SplitRecord),
 }

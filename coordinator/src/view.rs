@@ -17,11 +17,15 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use powersweep_results::layout;
+use powersweep_results::layout::{self, base_name};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-/// Attempts to read a table: each fails only if a part was published meanwhile.
+/// Attempts to read a table: each fails only if parts were published or split meanwhile.
 const LOOKS_MAX: u32 = 20;
+
+/// Wait before the next attempt while parts are being split.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Every row of a table, by its place.
 #[derive(Debug, Clone, Default)]
@@ -48,15 +52,18 @@ pub enum ViewError {
     /// The parts could not be listed.
     #[error("the parts in {folder} cannot be listed")]
     List { folder: String, source: object_store::Error },
-    /// Parts were published faster than they could be listed. Retryable.
-    #[error("parts of {experiment}/{table} are published faster than they can be listed: try again")]
+    /// Parts were published or split faster than they could be listed. Retryable.
+    #[error("parts of {experiment}/{table} are published or split faster than they can be listed: try again")]
     Restless { experiment: String, table: Table },
 }
 
 /// Reads one table. See the module for the order.
 pub async fn look(location: &Location, experiment: &str, table: Table) -> Result<View, ViewError> {
     let mut last = ViewError::Restless { experiment: experiment.to_owned(), table };
-    for _ in 0..LOOKS_MAX {
+    for attempt in 0..LOOKS_MAX {
+        if attempt > 0 {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
         match look_once(location, experiment, table).await {
             Ok(Some(view)) => return Ok(view),
             Ok(None) => last = ViewError::Restless { experiment: experiment.to_owned(), table },
@@ -68,7 +75,7 @@ pub async fn look(location: &Location, experiment: &str, table: Table) -> Result
     Err(last)
 }
 
-/// One attempt; `None` if a part was published meanwhile.
+/// One attempt; `None` if parts were published or split meanwhile.
 async fn look_once(location: &Location, experiment: &str, table: Table) -> Result<Option<View>, ViewError> {
     let folder = layout::table_dir(experiment, table.name());
     let failed = |source| ViewError::List { folder: folder.to_string(), source };
@@ -83,7 +90,8 @@ async fn look_once(location: &Location, experiment: &str, table: Table) -> Resul
     let state = ReadOnly::open(location).await?;
     let after = state.load().await?;
     state.close().await?;
-    if totals(&before, experiment, table) != totals(&after, experiment, table) {
+    let splits = |loaded: &Loaded| loaded.splits.iter().any(|split| split.experiment == base_name(experiment));
+    if totals(&before, experiment, table) != totals(&after, experiment, table) || splits(&before) || splits(&after) {
         return Ok(None);
     }
     let known = after.experiments.iter().any(|record| record.name == experiment);

@@ -8,6 +8,7 @@
 
 pub mod canonical;
 mod decimal;
+mod difference;
 mod digest;
 mod errors;
 mod exclusion;
@@ -32,6 +33,7 @@ pub mod reading {
     pub use crate::names::suggestion;
 }
 
+pub use difference::difference;
 pub use digest::{Digest, DigestError};
 pub use errors::{ManifestErrors, Problem, SweepError};
 pub use limits::TaskLimits;

@@ -16,6 +16,9 @@ use crate::values::Values;
 /// Greatest number of comparisons for one table of zipped values. Beyond it, positions are compared one by one.
 const ZIP_COMPARISONS_MAX: u64 = 1 << 22;
 
+/// Most positions of a level that are compared by [`Mapping::may_share_a_task`].
+const POSITIONS_MAX: u64 = 1 << 16;
+
 /// Maps indices of one sweep to the indices of the same tasks in another sweep.
 #[derive(Debug)]
 pub struct Mapping {
@@ -72,6 +75,18 @@ impl Mapping {
         }
         there += self.seed(rest)?;
         (!self.new.is_excluded(there)).then_some(there)
+    }
+
+    /// Whether the two sweeps may share a task. False is certain: no position of some level of the old sweep is in the
+    /// new one. True may be wrong where exclusions separate the sweeps, and where a level has very many positions.
+    pub fn may_share_a_task(&mut self) -> bool {
+        let shares = |mapping: &mut Mapping, at: usize| {
+            let positions = mapping.old.levels()[at].count;
+            positions > POSITIONS_MAX || (0..positions).any(|position| mapping.level(at, position).is_some())
+        };
+        let (old, new) = (seeds(&self.old).clone(), seeds(&self.new).clone());
+        let shares_seed = || old.len() > POSITIONS_MAX || (0..old.len()).any(|at| new.position(&old.get(at)).is_some());
+        (0..SEED_LEVEL).all(|at| shares(self, at)) && shares_seed()
     }
 
     fn seed(&mut self, position: u64) -> Option<u64> {

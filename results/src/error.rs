@@ -35,6 +35,9 @@ pub enum ResultsError {
     /// invalid.
     #[error("the Parquet footer has no valid `{0}`: not a part written by powersweep")]
     Footer(&'static str),
+    /// A Parquet file has no valid values in a column that identifies its rows.
+    #[error("the Parquet file has no valid column `{0}`: not a table written by powersweep")]
+    Column(&'static str),
     /// A mask leaves out a row that the batch does not have.
     #[error("the mask leaves out row {position}, and there are {rows} rows")]
     Mask {

@@ -5,6 +5,7 @@
 //! DATA/<experiment>/jobs/part-<uuid>.parquet       one row a simulated job, on request
 //! DATA/<experiment>/series/part-<uuid>.parquet     one row a point of a series, on request
 //! DATA/<experiment>/failures/part-<uuid>.parquet   one row a failed attempt
+//! DATA/<experiment>@left/<table>/                  rows of tasks that left the manifest
 //! DATA/.powersweep/                                the coordinator's state
 //! DATA/.powersweep/staging/                        uploads, and parts that are being written
 //! ```
@@ -21,6 +22,16 @@ pub const STATE_FOLDER: &str = ".powersweep";
 /// Folder of an experiment.
 pub fn experiment_dir(experiment: &str) -> Path {
     Path::from_iter([experiment])
+}
+
+/// Name of the folder of an experiment's rows whose tasks left the manifest. No experiment can have this name.
+pub fn left_name(experiment: &str) -> String {
+    format!("{experiment}@left")
+}
+
+/// The experiment of a folder's name: that of [`left_name`], or the name itself.
+pub fn base_name(folder: &str) -> &str {
+    folder.strip_suffix("@left").unwrap_or(folder)
 }
 
 /// Folder of a table.
@@ -62,6 +73,7 @@ mod tests {
         );
         assert_eq!(table_dir("a", "jobs").as_ref(), "a/jobs");
         assert_eq!(state_dir().as_ref(), ".powersweep");
+        assert_eq!((left_name("a"), base_name("a@left"), base_name("a@1")), ("a@left".to_owned(), "a", "a@1"));
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! | columns whose rows are all equal -> one row | [`folded`] |
 //! | batches -> one Parquet part with its footer | [`part`] |
 //! | parts of workers -> one part | [`merge`] |
+//! | a part -> rows that stay and rows that left | [`split`] |
 //! | paths of the dataset | [`layout`] |
 //!
 //! This crate does no input or output and owns no clock.
@@ -31,6 +32,7 @@ pub mod merge;
 pub mod part;
 mod rows;
 pub mod series;
+pub mod split;
 pub mod tasks;
 pub mod wire;
 

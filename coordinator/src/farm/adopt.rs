@@ -181,7 +181,7 @@ impl Adoption {
             tables: submit::tables_of(&self.sweep).into_iter().map(i32::from).collect(),
             created_us: now_us,
             state: ExperimentState::Running.into(),
-            priority: 0,
+            ..ExperimentRecord::default()
         }));
         batch.put_all(self.done.records(&name, generation).map(Record::DoneChunk));
         batch.put_all(self.totals.into_values().map(Record::Totals));

@@ -51,7 +51,7 @@ impl Farm {
             at = index + 1;
         }
         let tasks = experiment.tables.get(&Table::Tasks);
-        let rows = tasks.map_or(0, |t| t.unpublished_rows + t.publishing_rows + t.rows_in_parts);
+        let rows = tasks.map_or(0, |t| t.unpublished_rows + t.publishing_rows + t.rows_in_parts + t.left_rows);
         let done = experiment.done.len() + experiment.extra();
         ensure(rows == done, || format!("{name}: {rows} rows for {done} done tasks"))?;
         for table in [Table::Jobs, Table::Series] {

@@ -1,4 +1,4 @@
-//! Actions on a submitted experiment: pause, resume, cancel, retry, priority, delete.
+//! Actions on a submitted experiment: pause, resume, cancel, retry, priority, prune, delete.
 //!
 //! Every action is idempotent: the reply to a repeated action says that nothing changed.
 
@@ -37,20 +37,23 @@ impl Farm {
         {
             experiment.unclaimed = false;
         }
+        if let Action::Prune = action {
+            return self.prune(client, name, now);
+        }
         let done = match action {
             Action::Pause => self.pause(name, before, now),
             Action::Resume => self.resume(name, before, now),
             Action::Cancel => self.cancel(name, before, now),
             Action::Retry { indices, kinds } => self.retry(name, indices, kinds, now),
             Action::SetPriority(priority) => self.set_priority(name, *priority),
-            Action::Delete { .. } => Ok((false, 0)),
+            Action::Delete { .. } | Action::Prune => Ok((false, 0)),
         };
         let reply = done.map_or_else(|refusal| refusal, |(changed, tasks)| self.controlled(name, changed, tasks));
         self.out.reply(client, reply);
         self.wake_all();
     }
 
-    fn controlled(&self, name: &str, changed: bool, tasks: u64) -> Reply {
+    pub(super) fn controlled(&self, name: &str, changed: bool, tasks: u64) -> Reply {
         let experiment = &self.experiments[name];
         Reply::Controlled(v1::ControlReply {
             state: self.state_of(experiment).0.into(),

@@ -8,7 +8,8 @@ use powersweep_proto::v1::worker_message::Body;
 use powersweep_proto::v1::{self, FailureKind};
 use uuid::Uuid;
 
-use crate::records::{Fate, Intent, Table};
+use crate::records::{Fate, Intent, SplitPart, SplitRecord, Table};
+use crate::split::Sweeps;
 
 /// The instant of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,6 +64,18 @@ pub enum Event {
         /// Why they could not be deleted or moved.
         result: Result<(), PublishFailure>,
     },
+    /// The fragments of a split are staged, or could not be.
+    SplitPrepared {
+        experiment: String,
+        /// The attempt.
+        id: Uuid,
+        /// The parts to replace, or why they could not be found or split.
+        result: Result<Vec<SplitPart>, PublishFailure>,
+    },
+    /// The parts of a split are replaced, or could not be.
+    SplitDone { experiment: String, id: Uuid, result: Result<(), PublishFailure> },
+    /// The parts of rows that left are deleted, or could not be.
+    Pruned { experiment: String, id: Uuid, result: Result<(), PublishFailure> },
     /// Storage stopped answering, or answers again.
     Storage {
         /// Why dispatch pauses; `None` where storage answers.
@@ -106,8 +119,20 @@ pub struct Submission {
     pub dry_run: bool,
     /// Set an experiment with other pins aside and start a new one.
     pub restart: bool,
+    /// Replace an experiment of another user, or one that shares no task with the manifest.
+    pub replace: bool,
+    /// Name of the user; "" if unknown.
+    pub user: String,
     /// Higher is served first; `None`: 0 for a new experiment, unchanged for another.
     pub priority: Option<i32>,
+}
+
+impl Submission {
+    /// A submission without options.
+    pub fn new(sweep: Sweep, digests: BTreeMap<String, Digest>) -> Submission {
+        let (dry_run, restart, replace) = (false, false, false);
+        Submission { sweep, digests, dry_run, restart, replace, user: String::new(), priority: None }
+    }
 }
 
 /// An action on an experiment.
@@ -133,6 +158,8 @@ pub enum Action {
         /// Delete its parts, too.
         data_too: bool,
     },
+    /// The rows of tasks that left the manifest are deleted.
+    Prune,
     /// Higher is served first.
     SetPriority(i32),
 }
@@ -164,6 +191,14 @@ pub enum Effect {
         /// Whether its parts are deleted or moved.
         fate: Fate,
     },
+    /// Find the parts with rows of the wrong folder and stage their fragments, then report [`Event::SplitPrepared`].
+    PrepareSplit { experiment: String, id: Uuid, sweeps: Box<Sweeps> },
+    /// Replace the parts of a durable record by their fragments, then report [`Event::SplitDone`]. May be repeated.
+    Split { record: SplitRecord },
+    /// Delete the fragments of a split from the staging folder.
+    DiscardFragments { split: Uuid },
+    /// Delete the parts of rows that left, then report [`Event::Pruned`]. May be repeated.
+    Prune { experiment: String, id: Uuid },
     /// Delete an upload from the staging folder.
     Discard { experiment: String, table: Table, part_id: Uuid },
 }

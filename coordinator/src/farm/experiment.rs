@@ -12,6 +12,7 @@ use super::index_set::IndexSet;
 use super::leaving::Leaving;
 use super::pending::{Closed, Pending};
 use super::share::Share;
+use super::splitting::Split;
 use super::tables::{FlushWait, OpenIntent, TableRows};
 use crate::records::{DoneChunk, ExperimentRecord, FailureRecord, Key, Record, Stored, Table};
 
@@ -58,6 +59,7 @@ pub(super) struct Experiment {
     pub(super) share: Share,
     /// Set while the experiment is being deleted or set aside.
     pub(super) leaving: Option<Leaving>,
+    pub(super) split: Split,
     /// Durable number of done tasks, and durable state.
     pub(super) durable: (u64, ExperimentState),
     /// The same with the batch in flight.
@@ -106,6 +108,11 @@ impl Experiment {
     /// The batch in flight is durable.
     pub(super) fn committed(&mut self) {
         self.durable = self.in_flight.take().unwrap_or(self.durable);
+    }
+
+    /// Whether a restart would set anything aside.
+    pub(super) fn has_history(&self) -> bool {
+        !self.done.is_empty() || self.extra() > 0 || !self.failures.is_empty()
     }
 
     /// Rows of tasks that left the manifest.

@@ -110,10 +110,11 @@ impl Farm {
     pub(super) fn advance_leaving(&mut self, name: &str, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         let published = experiment.is_published();
+        let (splitting, split_first) = (experiment.is_splitting(), experiment.splits_before_leaving());
         let publishing = experiment.intents.values().any(|open| open.progress == Progress::Running);
         let Some(leaving) = &mut experiment.leaving else { return };
         // A part that is being written could become visible after the deletion.
-        let ready = if leaving.drops_rows() { !publishing } else { published };
+        let ready = if leaving.drops_rows() { !publishing && !splitting } else { published && !split_first };
         let due = match leaving.progress {
             None => ready,
             Some(Progress::Running) => false,
@@ -189,6 +190,10 @@ impl Farm {
         let name = || experiment.record.name.clone();
         self.out.delete(Key::Leaving { experiment: name() });
         self.out.delete(Key::Experiment { name: name() });
+        if let Some(split) = experiment.split_record() {
+            self.out.delete(Key::Split { experiment: name() });
+            self.out.later(Effect::DiscardFragments { split: *split.id });
+        }
         for (generation, earlier) in &experiment.earlier {
             self.out.delete(Key::Earlier { experiment: name(), generation: *generation });
             for (chunk, _) in earlier.extra.chunks() {

@@ -34,6 +34,7 @@ mod pins;
 mod publishing;
 mod recover;
 mod share;
+mod splitting;
 mod status;
 mod submit;
 mod tables;
@@ -142,6 +143,9 @@ impl Farm {
             }
             Event::Published { part_id, result } => self.published(part_id, result, now),
             Event::Left { experiment, result } => self.left(&experiment, result, now),
+            Event::SplitPrepared { experiment, id, result } => self.split_prepared(&experiment, id, result, now),
+            Event::SplitDone { experiment, id, result } => self.split_done(&experiment, id, result, now),
+            Event::Pruned { experiment, id, result } => self.parts_pruned(&experiment, id, result, now),
             Event::Storage { stalled } => self.storage(stalled, now),
             Event::Stop => self.stop(),
             Event::Close => {

@@ -19,19 +19,23 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 const AGE_FRACTION: u32 = 12;
 
 impl Farm {
-    /// Publishes rows that are due: enough for a part, old enough, or the last ones. Finishes an experiment whose parts
-    /// are all visible.
+    /// Publishes rows that are due: enough for a part, old enough, or the last ones. Starts a split that is due. Finishes
+    /// an experiment whose parts are all visible.
     pub(super) fn publish_due(&mut self, name: &str, now: Now) {
         let Some(experiment) = self.experiments.get(name) else { return };
         if experiment.leaving.as_ref().is_some_and(Leaving::drops_rows) {
             // A failed part is not tried again either: it could become visible after the deletion.
             return;
         }
-        let all = self.closing || experiment.is_at_rest() || !experiment.flushes.is_empty();
+        let all = self.closing
+            || experiment.is_at_rest()
+            || !experiment.flushes.is_empty()
+            || experiment.publishes_for_split();
         self.retry_parts(name, now);
         for table in Table::ALL {
             while self.is_due(name, table, all, now) && self.open_intent(name, table, now) {}
         }
+        self.advance_split(name, now);
         self.finish(name);
     }
 
@@ -108,6 +112,7 @@ impl Farm {
                 self.out.delete(Key::Intent { part_id });
                 self.delete_rows(&name, table, open.intent.first_seq..=open.intent.last_seq, open.uploads);
                 self.answer_flushes(&name);
+                self.advance_split(&name, now);
                 self.finish(&name);
                 self.advance_leaving(&name, now);
             }
@@ -143,11 +148,13 @@ impl Farm {
         }
     }
 
-    /// Ends an experiment when every task is done or failed for good and all rows are visible.
+    /// Ends an experiment when every task is done or failed for good, all rows are visible, and the tables hold the
+    /// manifest's rows alone.
     pub(super) fn finish(&mut self, name: &str) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         let ended = matches!(experiment.record.state(), ExperimentState::Finished | ExperimentState::Failed);
-        if ended || experiment.leaving.is_some() || !experiment.is_complete() || !experiment.is_published() {
+        let agrees = experiment.is_complete() && experiment.is_published() && experiment.is_split();
+        if ended || experiment.leaving.is_some() || !agrees {
             return;
         }
         let end = if experiment.failed.is_empty() { ExperimentState::Finished } else { ExperimentState::Failed };
@@ -162,9 +169,8 @@ impl Farm {
             let removal = leaving.describe();
             return self.out.reply(client, Reply::Refused(format!("{name} cannot be flushed: {removal}")));
         }
-        let tasks = experiment.table(Table::Tasks);
-        let wait = FlushWait { client, rows_before: tasks.rows_in_parts, parts_before: tasks.parts };
-        experiment.flushes.push(wait);
+        let published_before = experiment.table(Table::Tasks).published;
+        experiment.flushes.push(FlushWait { client, published_before });
         self.publish_due(name, now);
         self.answer_flushes(name);
     }
@@ -176,11 +182,10 @@ impl Farm {
             return;
         }
         let waiting = std::mem::take(&mut experiment.flushes);
-        let tasks = experiment.table(Table::Tasks);
-        let (rows, parts) = (tasks.rows_in_parts, tasks.parts);
-        for wait in waiting {
-            let reply = v1::FlushReply { rows: rows - wait.rows_before, parts: parts - wait.parts_before };
-            self.out.reply(wait.client, Reply::Flushed(reply));
+        let (rows, parts) = experiment.table(Table::Tasks).published;
+        for FlushWait { client, published_before: (rows_before, parts_before) } in waiting {
+            let reply = v1::FlushReply { rows: rows - rows_before, parts: parts - parts_before };
+            self.out.reply(client, Reply::Flushed(reply));
         }
     }
 }

@@ -10,6 +10,7 @@ use super::index_set::IndexSet;
 use super::lease::Lease;
 use super::leaving::Leaving;
 use super::outgoing::Outgoing;
+use super::splitting::Split;
 use super::tables::{OpenIntent, Progress};
 use super::worker::Worker;
 use super::{Config, Effect, Farm, Now, PartIds, pins};
@@ -76,6 +77,7 @@ impl Farm {
             let Some(experiment) = self.experiments.get_mut(&totals.experiment) else { continue };
             let table = experiment.table(totals.table());
             (table.parts, table.rows_in_parts, table.bytes_in_parts) = (totals.parts, totals.rows, totals.bytes);
+            table.left_rows = totals.left_rows;
         }
         self.load_covered(loaded.covered);
         for intent in loaded.intents {
@@ -85,7 +87,14 @@ impl Farm {
         for lease in loaded.leases {
             self.load_lease(lease, now);
         }
+        for split in loaded.splits {
+            let Some(experiment) = self.experiments.get_mut(&split.experiment) else { continue };
+            experiment.split = Split::of(split);
+        }
         for experiment in self.experiments.values_mut() {
+            if experiment.record.split_due {
+                experiment.mark_split();
+            }
             experiment.durable = (experiment.done.len(), experiment.record.state());
         }
     }

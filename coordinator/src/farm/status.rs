@@ -53,6 +53,7 @@ impl Farm {
             reason,
             priority: experiment.record.priority,
             generation: experiment.record.generation,
+            owner: experiment.record.owner.clone(),
         }
     }
 
@@ -97,6 +98,9 @@ impl Farm {
                     let missing = logs.filter(|(_, digest)| experiment.missing.contains(&***digest));
                     let names: Vec<&str> = missing.map(|(log, _)| log.as_str()).collect();
                     return (waiting, format!("logs are not uploaded: {}", names.join(", ")));
+                }
+                if experiment.is_complete() && experiment.is_published() && !experiment.is_split() {
+                    return (running, experiment.describe_split());
                 }
                 if experiment.is_complete() {
                     return (running, self.publish_trouble.clone().unwrap_or_else(|| "writing parts".to_owned()));

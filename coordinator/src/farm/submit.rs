@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_experiments::{Digest, Mapping, Sweep};
+use powersweep_experiments::{Digest, Mapping, Sweep, difference};
 use powersweep_proto::v1::{self, ExperimentState, LeaseId};
+use powersweep_results::layout::left_name;
 
 use super::experiment::{Earlier, Experiment};
 use super::index_set::{IndexSet, chunk_of};
@@ -14,6 +15,9 @@ use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRec
 
 /// Most indices of a sweep: chunk numbers have 32 bits.
 const INDICES_MAX: u64 = 1 << 48;
+
+/// Most differences of two manifests in a refusal.
+const DIFFERENCES_SHOWN: usize = 8;
 
 /// Done and failed tasks of an experiment, by the indices of a new manifest.
 #[derive(Default)]
@@ -33,10 +37,13 @@ impl Farm {
         }
         let name = submission.sweep.manifest().name();
         let aside = self.experiments.get(name).filter(|experiment| {
-            let other = !changed_pins(experiment, &submission).is_empty();
-            submission.restart && other && experiment.leaving.is_none() && !submission.dry_run
+            sets_aside(experiment, &submission) && experiment.leaving.is_none() && !submission.dry_run
         });
-        if let Some(name) = aside.map(|experiment| experiment.name().to_owned()) {
+        if let Some(experiment) = aside {
+            if let Err(refusal) = check_owner(experiment, &submission) {
+                return self.out.reply(client, refusal);
+            }
+            let name = experiment.name().to_owned();
             return self.set_aside(client, &name, submission, now);
         }
         let reply = self.try_submit(&submission, now).unwrap_or_else(|refusal| refusal);
@@ -66,17 +73,24 @@ impl Farm {
         if let Some(refusal) = super::control::deletable_only(experiment) {
             return Err(Reply::Refused(refusal));
         }
-        if submission.restart && submission.dry_run && !changed_pins(experiment, submission).is_empty() {
+        check_owner(experiment, submission)?;
+        if submission.dry_run && sets_aside(experiment, submission) {
             let generation = self.generation_floor.max(experiment.record.generation) + 1;
             let reply = reply_of(&name, generation, sweep, &Moved::default(), &missing);
             return Ok(submitted(v1::SubmitReply { set_aside: aside_name(experiment), ..reply }));
         }
         check_pins(experiment, submission)?;
-        let same = experiment.record.manifest == sweep.manifest().text() && experiment.sweep.is_some();
+        let same = experiment.record.manifest == sweep.manifest().text()
+            && experiment.sweep.is_some()
+            && changed_pins(experiment, submission).is_empty();
         if same && !submission.dry_run {
             self.submit_again(&name, submission.priority, missing);
             self.publish_due(&name, now);
             return Ok(submitted(self.submitted(&name)));
+        }
+        // The farm of `run` serves one user's command, who edits the manifest at will.
+        if !same && self.config.only.is_none() {
+            check_shared_tasks(experiment, submission)?;
         }
         if submission.dry_run {
             let generation = experiment.record.generation + u64::from(!same);
@@ -122,6 +136,8 @@ impl Farm {
             created_us: now.wall_us,
             state: ExperimentState::Running.into(),
             priority: submission.priority.unwrap_or(0),
+            owner: submission.user.clone(),
+            ..ExperimentRecord::default()
         };
         let mut experiment = Experiment::new(record, Ok(submission.sweep.clone()));
         experiment.missing = missing;
@@ -151,8 +167,16 @@ impl Farm {
             tables: tables_of(&submission.sweep).into_iter().map(i32::from).collect(),
             state: if old.state() == ExperimentState::Paused { old.state } else { ExperimentState::Running.into() },
             priority: submission.priority.unwrap_or(old.priority),
+            tasks_schema: pins::tasks_schema(),
+            owner: if submission.replace { submission.user.clone() } else { old.owner.clone() },
             ..old.clone()
         };
+        let before = |(generation, extra): (&u64, &IndexSet)| {
+            extra.len() != experiment.earlier.get(generation).map_or(0, |earlier| earlier.extra.len())
+        };
+        if moved.extra.iter().any(before) {
+            experiment.mark_split();
+        }
         let old_sweep = experiment.sweep.replace(submission.sweep.clone());
         experiment.broken = None;
         experiment.unclaimed = false;
@@ -294,6 +318,52 @@ fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String>
         changed.push("this build has other columns in the tasks table".to_owned());
     }
     changed
+}
+
+/// Whether a submit renames the experiment. A restart of an experiment without rows changes nothing, so that a repeated
+/// request does not rename the new experiment, too.
+fn sets_aside(experiment: &Experiment, submission: &Submission) -> bool {
+    submission.restart && (experiment.has_history() || !changed_pins(experiment, submission).is_empty())
+}
+
+/// Refuses to change another user's experiment, unless the user says that it is meant.
+fn check_owner(experiment: &Experiment, submission: &Submission) -> Result<(), Reply> {
+    let (name, owner) = (experiment.name(), &experiment.record.owner);
+    let same = experiment.record.manifest == submission.sweep.manifest().text() && !submission.restart;
+    if same || owner.is_empty() || *owner == submission.user || submission.replace {
+        return Ok(());
+    }
+    Err(Reply::Refused(format!(
+        "{name} was submitted by {owner}: {}. Give the manifest another name, or submit with --replace if {owner}'s \
+         experiment shall change",
+        held(experiment)
+    )))
+}
+
+/// Refuses a manifest that shares no task with the experiment: mostly two experiments were given the same name.
+fn check_shared_tasks(experiment: &Experiment, submission: &Submission) -> Result<(), Reply> {
+    let Some(old) = experiment.sweep.as_ref().filter(|_| !submission.replace) else { return Ok(()) };
+    if Mapping::new(old, &submission.sweep).may_share_a_task() {
+        return Ok(());
+    }
+    let name = experiment.name();
+    let changes = difference(old.manifest(), submission.sweep.manifest());
+    let more = changes.len().saturating_sub(DIFFERENCES_SHOWN);
+    let mut shown = changes.into_iter().take(DIFFERENCES_SHOWN).collect::<Vec<_>>().join("\n  ");
+    if more > 0 {
+        shown.push_str(&format!("\n  and {more} more"));
+    }
+    Err(Reply::Refused(format!(
+        "this manifest shares no task with the experiment {name}, which has {}. The manifests differ:\n  {shown}\nGive \
+         the manifest another name, or submit with --replace: the rows then move to {}",
+        held(experiment),
+        left_name(name)
+    )))
+}
+
+/// What an experiment has, in words.
+fn held(experiment: &Experiment) -> String {
+    format!("{} tasks with a row, {} to run", experiment.done.len(), experiment.open_tasks())
 }
 
 fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Reply> {

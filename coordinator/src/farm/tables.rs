@@ -77,6 +77,10 @@ pub(super) struct TableRows {
     pub(super) parts: u64,
     pub(super) rows_in_parts: u64,
     pub(super) bytes_in_parts: u64,
+    /// Rows and parts that were published since the state was loaded: they never fall.
+    pub(super) published: (u64, u64),
+    /// Rows in the parts of rows that left.
+    pub(super) left_rows: u64,
 }
 
 impl TableRows {
@@ -123,14 +127,15 @@ impl TableRows {
     /// A part of an intent with this number of rows is visible.
     pub(super) fn published(&mut self, rows: u64, bytes: u64) {
         self.publishing_rows = self.publishing_rows.saturating_sub(rows);
+        self.published = (self.published.0 + rows, self.published.1 + 1);
         self.parts += 1;
         self.rows_in_parts += rows;
         self.bytes_in_parts += bytes;
     }
 
     pub(super) fn totals_record(&self, experiment: &str, table: Table) -> Record {
-        let TableRows { parts, rows_in_parts: rows, bytes_in_parts: bytes, .. } = *self;
-        Record::Totals(Totals { experiment: experiment.to_owned(), table: table.into(), parts, rows, bytes })
+        let TableRows { parts, rows_in_parts: rows, bytes_in_parts: bytes, left_rows, .. } = *self;
+        Record::Totals(Totals { experiment: experiment.to_owned(), table: table.into(), parts, rows, bytes, left_rows })
     }
 
     pub(super) fn covered_record(&self, experiment: &str, table: Table) -> Record {
@@ -182,6 +187,6 @@ pub(super) struct OpenIntent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FlushWait {
     pub(super) client: ClientId,
-    pub(super) rows_before: u64,
-    pub(super) parts_before: u64,
+    /// [`TableRows::published`] of `tasks` when the flush began.
+    pub(super) published_before: (u64, u64),
 }

@@ -23,6 +23,7 @@ pub enum Key {
     Covered { experiment: String, table: Table },
     Leaving { experiment: String },
     GenerationFloor,
+    Split { experiment: String },
 }
 
 impl Record {
@@ -45,6 +46,7 @@ impl Record {
             Record::Covered(r) => Key::Covered { experiment: r.experiment.clone(), table: r.table() },
             Record::Leaving(r) => Key::Leaving { experiment: r.experiment.clone() },
             Record::GenerationFloor(_) => Key::GenerationFloor,
+            Record::Split(r) => Key::Split { experiment: r.experiment.clone() },
         }
     }
 }

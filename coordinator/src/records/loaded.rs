@@ -19,6 +19,7 @@ pub struct Loaded {
     pub logs: Vec<LogRecord>,
     pub covered: Vec<CoveredRecord>,
     pub leaving: Vec<LeavingRecord>,
+    pub splits: Vec<SplitRecord>,
     /// Greatest generation of any deleted or renamed experiment; 0 if there was none.
     pub generation_floor: u64,
 }
@@ -40,6 +41,7 @@ impl Loaded {
             Record::Log(r) => self.logs.push(r),
             Record::Covered(r) => self.covered.push(r),
             Record::Leaving(r) => self.leaving.push(r),
+            Record::Split(r) => self.splits.push(r),
             Record::GenerationFloor(generation) => self.generation_floor = generation,
         }
     }

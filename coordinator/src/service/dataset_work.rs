@@ -1,4 +1,4 @@
-//! Work on the dataset in tasks beside the driver: publishing parts, deleting and moving datasets.
+//! Work on the dataset in tasks beside the driver: publishing and splitting parts, deleting and moving datasets.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use crate::farm::PublishFailure;
 use crate::publish::{self, make_visible};
-use crate::records::{Fate, Intent, Table};
+use crate::records::{Fate, Intent, SplitPart, SplitRecord, Table};
+use crate::split::{self, Sweeps};
 use crate::store::{Store, StoreError};
 
 /// The work of one farm.
@@ -49,6 +50,60 @@ impl DatasetWork {
                 Fate::Erase => store.erase_dataset(&experiment).await,
                 Fate::Rename(to) => store.rename_dataset(&experiment, to).await,
             };
+            report(experiment, result.map_err(|error: StoreError| failure(&error, error.is_retryable())));
+        });
+    }
+
+    /// Stages the fragments of a split.
+    pub(super) fn prepare_split(
+        &self,
+        experiment: String,
+        id: Uuid,
+        sweeps: Box<Sweeps>,
+        report: impl FnOnce(String, Result<Vec<SplitPart>, PublishFailure>) + Send + 'static,
+    ) {
+        let (store, parts) = (Arc::clone(&self.store), Arc::clone(&self.parts));
+        self.running.spawn(async move {
+            // A split has one part in memory at a time.
+            let Ok(_permit) = parts.acquire_owned().await else { return };
+            let result = split::prepare(&*store, &experiment, id, &sweeps).await;
+            report(experiment, result.map_err(|error| failure(&error, error.is_retryable())));
+        });
+    }
+
+    /// Replaces the parts of a split by their fragments.
+    pub(super) fn split(
+        &self,
+        record: SplitRecord,
+        report: impl FnOnce(SplitRecord, Result<(), PublishFailure>) + Send + 'static,
+    ) {
+        let store = Arc::clone(&self.store);
+        self.running.spawn(async move {
+            let result = split::carry_out(&*store, &record).await;
+            report(record, result.map_err(|error| failure(&error, error.is_retryable())));
+        });
+    }
+
+    /// Deletes the fragments of a split from the staging folder.
+    pub(super) fn discard_fragments(&self, split: Uuid) {
+        let store = Arc::clone(&self.store);
+        self.running.spawn(async move {
+            let deleted = async { store.objects()?.discard_fragments(split).await };
+            if let Err(error) = deleted.await {
+                tracing::debug!("fragments of split {split} are not deleted: {error}");
+            }
+        });
+    }
+
+    /// Deletes the parts of an experiment's rows that left.
+    pub(super) fn prune(
+        &self,
+        experiment: String,
+        report: impl FnOnce(String, Result<(), PublishFailure>) + Send + 'static,
+    ) {
+        let store = Arc::clone(&self.store);
+        self.running.spawn(async move {
+            let result = store.erase_left(&experiment).await;
             report(experiment, result.map_err(|error: StoreError| failure(&error, error.is_retryable())));
         });
     }

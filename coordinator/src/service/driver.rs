@@ -20,6 +20,7 @@ use super::pace::Pace;
 use super::requests::Requests;
 use super::{ServeError, ServeOptions};
 use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, Reply, Request};
+use crate::records::SplitRecord;
 use crate::store::{Store, StoreError};
 
 /// Events that may wait for the driver; with more, streams are not read.
@@ -300,6 +301,25 @@ impl Driver {
                     report(Report::Event(Event::Left { experiment, result }));
                 });
             }
+            Effect::PrepareSplit { experiment, id, sweeps } => {
+                let report = self.reporter();
+                self.work.prepare_split(experiment, id, sweeps, move |experiment, result| {
+                    report(Report::Event(Event::SplitPrepared { experiment, id, result }));
+                });
+            }
+            Effect::Split { record } => {
+                let report = self.reporter();
+                self.work.split(record, move |SplitRecord { experiment, id, .. }, result| {
+                    report(Report::Event(Event::SplitDone { experiment, id: *id, result }));
+                });
+            }
+            Effect::DiscardFragments { split } => self.work.discard_fragments(split),
+            Effect::Prune { experiment, id } => {
+                let report = self.reporter();
+                self.work.prune(experiment, move |experiment, result| {
+                    report(Report::Event(Event::Pruned { experiment, id, result }));
+                });
+            }
             Effect::Discard { experiment, table, part_id } => self.work.discard(experiment, table, part_id),
         }
     }
@@ -348,6 +368,11 @@ impl Driver {
                     }
                     Event::Left { experiment, result: Err(failure) } => {
                         tracing::warn!("the parts of {experiment} could not be removed: {}", failure.reason);
+                    }
+                    Event::SplitPrepared { experiment, result: Err(failure), .. }
+                    | Event::SplitDone { experiment, result: Err(failure), .. }
+                    | Event::Pruned { experiment, result: Err(failure), .. } => {
+                        tracing::warn!("rows of {experiment} that left could not be moved: {}", failure.reason);
                     }
                     _ => {}
                 }

@@ -15,6 +15,9 @@ use super::driver::Command;
 use crate::farm::{Action, Reply, Request, Submission};
 use crate::store::{Objects, Store, StoreError};
 
+/// Longest name of a user.
+const USER_BYTES_MAX: usize = 256;
+
 /// Requests to a running coordinator.
 #[derive(Clone)]
 pub struct Requests {
@@ -144,9 +147,9 @@ fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
     let manifest = Manifest::parse("manifest", &request.manifest)
         .map_err(|errors| Status::invalid_argument(errors.to_string()))?;
     let mut given: BTreeMap<String, Digest> = BTreeMap::new();
-    for (log, digest) in request.digests {
-        let digest = digest_of(&digest).map_err(|reason| Status::invalid_argument(format!("log {log}: {reason}")))?;
-        given.insert(log, digest);
+    for (log, digest) in &request.digests {
+        let digest = digest_of(digest).map_err(|reason| Status::invalid_argument(format!("log {log}: {reason}")))?;
+        given.insert(log.clone(), digest);
     }
     let mut digests = BTreeMap::new();
     for log in manifest.logs() {
@@ -156,7 +159,11 @@ fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
         digests.insert(log.log, *digest);
     }
     let sweep = Sweep::new(manifest, digests.clone()).map_err(|error| Status::invalid_argument(error.to_string()))?;
-    Ok(Submission { sweep, digests, dry_run: request.dry_run, restart: request.restart, priority: request.priority })
+    let v1::SubmitRequest { dry_run, restart, replace, priority, user, .. } = request;
+    if user.len() > USER_BYTES_MAX {
+        return Err(Status::invalid_argument(format!("the user's name has more than {USER_BYTES_MAX} bytes")));
+    }
+    Ok(Submission { dry_run, restart, replace, user, priority, ..Submission::new(sweep, digests) })
 }
 
 fn action_of(action: v1::control_request::Action) -> Action {
@@ -169,6 +176,7 @@ fn action_of(action: v1::control_request::Action) -> Action {
             Action::Retry { indices: retry.indices.iter().copied().collect(), kinds: retry.kinds().collect() }
         }
         Wire::Delete(delete) => Action::Delete { force: delete.force, data_too: delete.data_too },
+        Wire::Prune(_) => Action::Prune,
         Wire::SetPriority(set) => Action::SetPriority(set.priority),
     }
 }

@@ -28,13 +28,22 @@ pub struct Moves {
 }
 
 impl Objects {
-    /// The parts and uploads of an experiment.
+    /// The parts and uploads of an experiment, and the parts of its rows that left.
     pub async fn dataset(&self, experiment: &str) -> Result<Vec<Path>, StoreError> {
-        check_name(experiment)?;
-        let mut objects = Vec::new();
+        let mut objects = self.left_parts(experiment).await?;
         for table in Table::ALL {
             objects.extend(self.parts(&layout::table_dir(experiment, table.name())).await?);
             objects.extend(self.parts(&private(&["staging", "upload", experiment, table.name()])).await?);
+        }
+        Ok(objects)
+    }
+
+    /// The parts of an experiment's rows that left.
+    pub async fn left_parts(&self, experiment: &str) -> Result<Vec<Path>, StoreError> {
+        check_name(experiment)?;
+        let mut objects = Vec::new();
+        for table in Table::ALL {
+            objects.extend(self.parts(&layout::table_dir(&layout::left_name(experiment), table.name())).await?);
         }
         Ok(objects)
     }
@@ -45,9 +54,12 @@ impl Objects {
             self.remove(object).await?;
         }
         let Some(data) = self.directory.clone() else { return Ok(()) };
-        let tables = Table::ALL.map(|table| layout::table_dir(experiment, table.name()));
-        let folders = tables.into_iter().chain([layout::experiment_dir(experiment)]);
-        let folders: Vec<_> = folders.map(|folder| data.join(folder.as_ref())).collect();
+        let of_name = |name: &str| {
+            let tables = Table::ALL.map(|table| layout::table_dir(name, table.name()));
+            let folders = tables.into_iter().chain([layout::experiment_dir(name)]);
+            folders.map(|folder| data.join(folder.as_ref())).collect::<Vec<_>>()
+        };
+        let folders = [of_name(&layout::left_name(experiment)), of_name(experiment)].concat();
         blocking(move || {
             for folder in folders {
                 // A folder with other files stays.
@@ -63,7 +75,9 @@ impl Objects {
         check_name(from)?;
         check_name(to)?;
         let mut moves = Moves::default();
-        for table in Table::ALL {
+        let (left_from, left_to) = (layout::left_name(from), layout::left_name(to));
+        let folders = [(from, to), (&left_from, &left_to)];
+        for ((from, to), table) in folders.into_iter().flat_map(|folder| Table::ALL.map(|table| (folder, table))) {
             let (old, new) = (layout::table_dir(from, table.name()), layout::table_dir(to, table.name()));
             let parts = self.parts(&old).await?;
             // An earlier attempt may have ended after it moved parts and before it synced the folders.
@@ -91,8 +105,8 @@ impl Objects {
         Ok(())
     }
 
-    /// The parts below a folder.
-    async fn parts(&self, folder: &Path) -> Result<Vec<Path>, StoreError> {
+    /// The Parquet objects below a folder.
+    pub(crate) async fn parts(&self, folder: &Path) -> Result<Vec<Path>, StoreError> {
         let found: Vec<_> =
             self.store.list(Some(folder)).try_collect().await.map_err(|error| unavailable("list", folder, error))?;
         let paths = found.into_iter().map(|object| object.location);

@@ -44,7 +44,7 @@ pub enum DecodeError {
 /// The message in a value.
 #[derive(Clone, PartialEq, Message)]
 struct Value {
-    #[prost(oneof = "Record", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14")]
+    #[prost(oneof = "Record", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
     record: Option<Record>,
 }
 
@@ -82,6 +82,7 @@ pub fn encode_key(key: &Key) -> Result<Vec<u8>, StoreError> {
         Key::Covered { experiment, table } => of(b"cover/", experiment, &[&[*table as u8]]),
         Key::Leaving { experiment } => of(b"leave/", experiment, &[]),
         Key::GenerationFloor => Ok(b"floor".to_vec()),
+        Key::Split { experiment } => of(b"split/", experiment, &[]),
     }
 }
 

@@ -190,6 +190,13 @@ pub trait Store: Send + Sync + 'static {
         self.objects()?.erase(experiment, &listed).await
     }
 
+    /// Deletes the parts of an experiment's rows that left. Repeatable.
+    async fn erase_left(&self, experiment: &str) -> Result<(), StoreError> {
+        let listed = self.objects()?.left_parts(experiment).await?;
+        self.still_own().await?;
+        self.objects()?.erase(&powersweep_results::layout::left_name(experiment), &listed).await
+    }
+
     /// Moves the parts of an experiment to the folder of another name, one by one. Repeatable after a failure or crash.
     async fn rename_dataset(&self, from: &str, to: &str) -> Result<(), StoreError> {
         let moves = self.objects()?.moves(from, to).await?;

@@ -12,6 +12,7 @@ use futures::TryStreamExt;
 use object_store::path::{Path, PathPart};
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use powersweep_experiments::Digest;
+use powersweep_results::layout::left_name;
 use powersweep_results::part::read_footer;
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -77,12 +78,17 @@ impl Objects {
         linked
     }
 
-    /// Whether the `tasks` table of an experiment has a part, whatever the state knows.
+    /// Whether the `tasks` table of an experiment has a part, or had rows that left; whatever the state knows.
     pub async fn has_parts(&self, experiment: &str) -> Result<bool, StoreError> {
         check_name(experiment)?;
-        let folder = powersweep_results::layout::tasks_dir(experiment);
-        let first = self.store.list(Some(&folder)).try_next().await;
-        first.map(|found| found.is_some()).map_err(|error| unavailable("list", &folder, error))
+        for name in [experiment, &left_name(experiment)] {
+            let folder = powersweep_results::layout::tasks_dir(name);
+            let first = self.store.list(Some(&folder)).try_next().await;
+            if first.map_err(|error| unavailable("list", &folder, error))?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Stores an upload of an optional table in the staging folder. Invisible to readers.
@@ -106,13 +112,47 @@ impl Objects {
 
     /// Reads an upload. [`StoreError::Missing`] if there is none.
     pub async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
-        let path = staged_path(experiment, table, part_id)?;
-        self.get(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })
+        self.read(&staged_path(experiment, table, part_id)?).await
     }
 
     /// Deletes an upload, if it exists.
     pub async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
         self.remove(&staged_path(experiment, table, part_id)?).await
+    }
+
+    /// Stores a fragment of a split in the staging folder. Invisible to readers.
+    pub async fn stage_fragment(&self, split: Uuid, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
+        let path = fragment_path(split, part_id);
+        let payload = PutPayload::from_bytes(bytes);
+        self.store.put(&path, payload).await.map(|_| ()).map_err(|error| unavailable("write", &path, error))
+    }
+
+    /// Makes a staged fragment visible as the part `path`. Safe to repeat until the fragments are discarded.
+    pub async fn show_fragment(&self, split: Uuid, path: &Path, part_id: Uuid) -> Result<(), StoreError> {
+        let staged = fragment_path(split, part_id);
+        if self.directory.is_some() {
+            return self.link(&staged, path, part_id).await;
+        }
+        let bytes = self.read(&staged).await?;
+        self.create(path, bytes, part_id).await
+    }
+
+    /// Deletes the fragments of a split from the staging folder.
+    pub async fn discard_fragments(&self, split: Uuid) -> Result<(), StoreError> {
+        let folder = private(&["staging", "split", &split.hyphenated().to_string()]);
+        for path in self.parts(&folder).await? {
+            self.remove(&path).await?;
+        }
+        if let Some(directory) = &self.directory {
+            // Not empty if another process writes into it.
+            let _ = std::fs::remove_dir(directory.join(folder.as_ref()));
+        }
+        Ok(())
+    }
+
+    /// Reads an object. [`StoreError::Missing`] if there is none.
+    pub async fn read(&self, path: &Path) -> Result<Bytes, StoreError> {
+        self.get(path).await?.ok_or(StoreError::Missing { path: path.to_string() })
     }
 
     /// Stores a log by content. Returns false if it was stored already. The bytes must have this digest.
@@ -146,8 +186,8 @@ impl Objects {
         self.store.get_range(&path, start..end).await.map_err(|error| unavailable("read", &path, error))
     }
 
-    /// Deletes files of earlier runs in the staging folder: incomplete parts at once; uploads that are not in
-    /// `open_parts` when older than [`STAGED_MAX_AGE`]. Returns the number of deleted files.
+    /// Deletes files of earlier runs in the staging folder: incomplete parts at once; uploads and fragments that are not
+    /// in `open_parts` when older than [`STAGED_MAX_AGE`]. Returns the number of deleted files.
     pub async fn clean_staging(&self, open_parts: &BTreeSet<Uuid>, now: SystemTime) -> Result<u64, StoreError> {
         if let Some(directory) = &self.directory {
             // The object store's listing hides the temporary files of interrupted writes.
@@ -188,7 +228,7 @@ impl Objects {
         }
     }
 
-    pub(super) async fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
+    pub(crate) async fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
         let Some(directory) = &self.directory else { return Ok(()) };
         let mut folder = directory.clone();
         folder.extend(path.parts().map(|part| part.as_ref().to_owned()));
@@ -232,7 +272,7 @@ impl Objects {
         }
     }
 
-    pub(super) async fn remove(&self, path: &Path) -> Result<(), StoreError> {
+    pub(crate) async fn remove(&self, path: &Path) -> Result<(), StoreError> {
         match self.store.delete(path).await {
             Ok(()) | Err(ObjectError::NotFound { .. }) => Ok(()),
             Err(error) => Err(unavailable("delete", path, error)),
@@ -285,6 +325,10 @@ fn staged_path(experiment: &str, table: Table, part_id: Uuid) -> Result<Path, St
 /// Path of an upload, below DATA. The experiment's name must be that of a record, which is checked.
 pub(crate) fn staged_object(experiment: &str, table: Table, part_id: Uuid) -> Path {
     private(&["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())])
+}
+
+fn fragment_path(split: Uuid, part_id: Uuid) -> Path {
+    private(&["staging", "split", &split.hyphenated().to_string(), &format!("{}.parquet", part_id.hyphenated())])
 }
 
 fn log_path(digest: Digest) -> Path {

@@ -85,7 +85,10 @@ async fn open_state(location: &Location) -> Result<SlateStore, OpenError> {
     let loaded = store.load().await?;
     check_version(location, &store, &loaded.rows).await?;
     let uploads = loaded.rows.iter().filter_map(|rows| rows.upload);
-    let open_parts = loaded.intents.iter().map(|intent| intent.part_id).chain(uploads).map(|id| *id).collect();
+    let split = loaded.splits.iter().flat_map(|split| &split.parts);
+    let fragments = split.flat_map(|part| part.kept.into_iter().chain(part.moved)).map(|fragment| fragment.part_id);
+    let intents = loaded.intents.iter().map(|intent| intent.part_id);
+    let open_parts = intents.chain(uploads).chain(fragments).map(|id| *id).collect();
     let deleted = store.objects()?.clean_staging(&open_parts, SystemTime::now()).await?;
     if deleted > 0 {
         tracing::info!(deleted, "deleted staging files of earlier runs");

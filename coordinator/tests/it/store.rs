@@ -122,6 +122,7 @@ async fn committed_records_survive_a_crash(place: Place) {
             Record::Log(r) => expected.logs.push(r),
             Record::Covered(r) => expected.covered.push(r),
             Record::Leaving(r) => expected.leaving.push(r),
+            Record::Split(r) => expected.splits.push(r),
             Record::GenerationFloor(generation) => expected.generation_floor = generation,
         }
     }

@@ -113,13 +113,7 @@ impl Owner<'_> {
     }
 
     async fn submit(&mut self, tasks: u64) -> Result<(), StoreError> {
-        let submission = Submission {
-            sweep: sweep(tasks),
-            digests: BTreeMap::new(),
-            dry_run: false,
-            restart: false,
-            priority: None,
-        };
+        let submission = Submission::new(sweep(tasks), BTreeMap::new());
         self.event(Event::Request { client: 1, request: Request::Submit(submission) }).await
     }
 

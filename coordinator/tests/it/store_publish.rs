@@ -54,7 +54,7 @@ async fn finish(store: &dyn Store, intent: &Intent) -> Result<(), PublishError> 
         batch.delete(Key::Rows { experiment: "e".into(), table: intent.table(), seq });
     }
     let (experiment, table, rows) = ("e".into(), intent.table, intent.rows);
-    batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes }));
+    batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes, left_rows: 0 }));
     Ok(store.commit(batch).await?)
 }
 

@@ -17,6 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
+fn fragment(id: u128, rows: u64) -> Fragment {
+    Fragment { part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 + id).into(), rows, bytes: 100 * rows }
+}
+
 /// One record of each kind, with values that show in the bytes.
 pub(crate) fn one_of_each() -> Vec<Record> {
     vec![
@@ -35,6 +39,9 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             created_us: 1_790_000_000_000_000,
             state: ExperimentState::Running.into(),
             priority: -5,
+            split_due: true,
+            pruning: true,
+            owner: "ada".into(),
         }),
         Record::Earlier(EarlierRecord {
             experiment: "etinski2010".into(),
@@ -93,6 +100,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             parts: 2,
             rows: 524_288,
             bytes: 99_000_000,
+            left_rows: 77,
         }),
         Record::Failure(FailureRecord {
             experiment: "etinski2010".into(),
@@ -125,6 +133,18 @@ pub(crate) fn one_of_each() -> Vec<Record> {
         }),
         Record::Leaving(LeavingRecord { experiment: "quickstart".into(), fate: Fate::Erase.into() }),
         Record::GenerationFloor(12),
+        Record::Split(SplitRecord {
+            experiment: "etinski2010".into(),
+            id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0005).into(),
+            generation: 2,
+            parts: vec![SplitPart {
+                table: Table::Tasks.into(),
+                is_left: true,
+                old: fragment(6, 9),
+                kept: Some(fragment(7, 4)),
+                moved: Some(fragment(8, 5)),
+            }],
+        }),
     ]
 }
 

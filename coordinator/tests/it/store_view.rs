@@ -38,7 +38,7 @@ async fn seen(location: &Location, table: Table) -> Vec<u64> {
 }
 
 fn totals(table: Table, parts: u64, rows: u64) -> Record {
-    Record::Totals(Totals { experiment: "e".into(), table: table.into(), parts, rows, bytes: 1 })
+    Record::Totals(Totals { experiment: "e".into(), table: table.into(), parts, rows, bytes: 1, left_rows: 0 })
 }
 
 async fn commit(store: &dyn Store, fill: impl FnOnce(&mut Batch)) {

@@ -359,12 +359,18 @@ pub struct SubmitRequest {
     /// report what would run, and change nothing
     #[prost(bool, tag = "3")]
     pub dry_run: bool,
-    /// rename an experiment with other pins, and start without rows
+    /// rename an existing experiment, and start without rows
     #[prost(bool, tag = "4")]
     pub restart: bool,
     /// unset: 0 for a new experiment, else unchanged
     #[prost(int32, optional, tag = "5")]
     pub priority: ::core::option::Option<i32>,
+    /// change another user's experiment, or one that shares no task
+    #[prost(bool, tag = "6")]
+    pub replace: bool,
+    /// name of the user, who becomes the owner of a new experiment
+    #[prost(string, tag = "7")]
+    pub user: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SubmitReply {
@@ -380,7 +386,7 @@ pub struct SubmitReply {
     pub to_run: u64,
     #[prost(uint64, tag = "6")]
     pub failed: u64,
-    /// rows of values that left the manifest
+    /// rows of tasks that left the manifest: they are kept beside the tables
     #[prost(uint64, tag = "7")]
     pub extra: u64,
     /// digests to upload before tasks can run
@@ -393,7 +399,7 @@ pub struct SubmitReply {
     pub priority: i32,
     #[prost(message, repeated, tag = "12")]
     pub lacking: ::prost::alloc::vec::Vec<TableGap>,
-    /// new name of the experiment with other pins; "" without one
+    /// new name of the experiment before a restart; "" without one
     #[prost(string, tag = "11")]
     pub set_aside: ::prost::alloc::string::String,
 }
@@ -467,6 +473,9 @@ pub struct ExperimentStatus {
     pub priority: i32,
     #[prost(uint64, tag = "17")]
     pub generation: u64,
+    /// the user who submitted it; "" if unknown
+    #[prost(string, tag = "18")]
+    pub owner: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Failure {
@@ -523,7 +532,7 @@ pub struct FlushReply {
 pub struct ControlRequest {
     #[prost(string, tag = "1")]
     pub experiment: ::prost::alloc::string::String,
-    #[prost(oneof = "control_request::Action", tags = "2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "control_request::Action", tags = "2, 3, 4, 5, 6, 7, 8")]
     pub action: ::core::option::Option<control_request::Action>,
 }
 /// Nested message and enum types in `ControlRequest`.
@@ -542,6 +551,8 @@ pub mod control_request {
         Delete(super::Delete),
         #[prost(message, tag = "7")]
         SetPriority(super::SetPriority),
+        #[prost(message, tag = "8")]
+        Prune(super::Prune),
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -572,6 +583,8 @@ pub struct SetPriority {
     #[prost(int32, tag = "1")]
     pub priority: i32,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Prune {}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ControlReply {
     /// LEAVING: the experiment is deleted

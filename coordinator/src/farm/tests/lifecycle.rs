@@ -318,8 +318,7 @@ fn with_other_pins(wire: &mut Wire) {
 }
 
 fn restart(wire: &mut Wire, dry_run: bool) {
-    let submission =
-        Submission { sweep: sweep("e", 20), digests: BTreeMap::new(), dry_run, restart: true, priority: None };
+    let submission = Submission { dry_run, restart: true, ..Submission::new(sweep("e", 20), BTreeMap::new()) };
     wire.request(Request::Submit(submission));
     wire.commit_all();
 }

@@ -3,6 +3,7 @@
 mod lifecycle;
 mod parts;
 mod scripted;
+mod splits;
 mod weather;
 mod wire;
 

@@ -1,6 +1,6 @@
 //! A farm, a model store and connections that serialise every message.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::farm::{
     Action, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, build_versions,
 };
-use crate::records::{Fate, Intent, Table, Upload};
+use crate::records::{Fate, Fragment, Intent, SplitPart, Table, Upload};
 use crate::store::{Fault, ModelStore, Store};
 
 pub(in crate::farm) fn sweep(name: &str, seeds: u64) -> Sweep {
@@ -67,6 +67,13 @@ pub(super) struct Wire {
     pub(super) visible: BTreeMap<Uuid, Vec<Uuid>>,
     /// The same of the jobs table.
     pub(super) visible_jobs: BTreeMap<Uuid, Vec<Uuid>>,
+    /// The same of both tables, for rows that left.
+    pub(super) left: BTreeMap<Uuid, Vec<Uuid>>,
+    pub(super) left_jobs: BTreeMap<Uuid, Vec<Uuid>>,
+    /// Splits that the driver was told to prepare or carry out, and prunes.
+    pub(super) to_split: Vec<Effect>,
+    /// Staged fragments: identities of tasks.
+    fragments: BTreeMap<Uuid, Vec<Uuid>>,
     /// Uploaded objects of the jobs table: identities of the tasks whose rows they hold.
     pub(super) staging: BTreeMap<Uuid, Vec<Uuid>>,
     /// Announced generations of experiments.
@@ -97,6 +104,10 @@ impl Wire {
             to_leave: Vec::new(),
             visible: BTreeMap::new(),
             visible_jobs: BTreeMap::new(),
+            left: BTreeMap::new(),
+            left_jobs: BTreeMap::new(),
+            to_split: Vec::new(),
+            fragments: BTreeMap::new(),
             staging: BTreeMap::new(),
             announced: BTreeMap::new(),
             in_flight: None,
@@ -142,6 +153,10 @@ impl Wire {
                 Effect::Publish { intent } => self.to_publish.push(intent),
                 Effect::Leave { experiment, fate } => self.to_leave.push((experiment, fate)),
                 Effect::Discard { part_id, .. } => drop(self.staging.remove(&part_id)),
+                effect @ (Effect::PrepareSplit { .. } | Effect::Split { .. } | Effect::Prune { .. }) => {
+                    self.to_split.push(effect);
+                }
+                Effect::DiscardFragments { .. } => {}
             }
         }
     }
@@ -208,6 +223,7 @@ impl Wire {
         self.inbox.clear();
         self.to_publish.clear();
         self.to_leave.clear();
+        self.to_split.clear();
         let loaded = block_on(self.store.load()).expect("the model store loads");
         self.staging.retain(|id, _| loaded.rows.iter().any(|rows| rows.upload == Some((*id).into())));
         self.farm = Farm::recover(self.config.clone(), loaded, self.lives, self.now);
@@ -258,12 +274,83 @@ impl Wire {
         self.event(Event::Left { experiment, result: if fails { Err(failure) } else { Ok(()) } });
     }
 
-    /// Does all due commits and parts.
+    fn parts(&mut self, table: Table, is_left: bool) -> &mut BTreeMap<Uuid, Vec<Uuid>> {
+        match (table, is_left) {
+            (Table::Tasks, false) => &mut self.visible,
+            (Table::Tasks, true) => &mut self.left,
+            (_, false) => &mut self.visible_jobs,
+            (_, true) => &mut self.left_jobs,
+        }
+    }
+
+    /// Does one step of a split as the driver does, or reports a failure after it. False if there is none.
+    pub(super) fn split(&mut self, fails: bool) -> bool {
+        let Some(effect) = self.to_split.pop() else { return false };
+        let failure = || PublishFailure { reason: "test".into(), retryable: true };
+        let result = if fails { Err(failure()) } else { Ok(()) };
+        let event = match effect {
+            Effect::PrepareSplit { experiment, id, sweeps } => {
+                let parts = self.prepare(&sweeps.present);
+                Event::SplitPrepared { experiment, id, result: result.map(|()| parts) }
+            }
+            Effect::Split { record } => {
+                record.parts.iter().for_each(|part| self.replace(part));
+                Event::SplitDone { experiment: record.experiment.clone(), id: *record.id, result }
+            }
+            Effect::Prune { experiment, id } => {
+                self.left.clear();
+                self.left_jobs.clear();
+                Event::Pruned { experiment, id, result }
+            }
+            other => panic!("{other:?} is no step of a split"),
+        };
+        self.event(event);
+        true
+    }
+
+    fn prepare(&mut self, present: &Sweep) -> Vec<SplitPart> {
+        let present: BTreeSet<Uuid> =
+            (0..present.index_count()).filter_map(|index| Some(present.task(index)?.task_id)).collect();
+        let mut parts = Vec::new();
+        for (table, is_left) in [Table::Tasks, Table::Jobs].into_iter().flat_map(|t| [(t, false), (t, true)]) {
+            for (old, tasks) in self.parts(table, is_left).clone() {
+                let (moved, kept): (Vec<Uuid>, Vec<Uuid>) =
+                    tasks.iter().partition(|task| present.contains(*task) == is_left);
+                if moved.is_empty() {
+                    continue;
+                }
+                let old = Fragment { part_id: old.into(), rows: tasks.len() as u64, bytes: 1 };
+                let (kept, moved) = (self.stage(kept), self.stage(moved));
+                parts.push(SplitPart { table: table.into(), is_left, old, kept, moved });
+            }
+        }
+        parts
+    }
+
+    fn stage(&mut self, tasks: Vec<Uuid>) -> Option<Fragment> {
+        let (part_id, rows) = (Uuid::new_v4(), tasks.len() as u64);
+        self.fragments.insert(part_id, tasks);
+        (rows > 0).then_some(Fragment { part_id: part_id.into(), rows, bytes: 1 })
+    }
+
+    fn replace(&mut self, part: &SplitPart) {
+        self.parts(part.table(), part.is_left).remove(&*part.old.part_id);
+        for (fragment, is_left) in [(part.kept, part.is_left), (part.moved, !part.is_left)] {
+            let Some(Fragment { part_id, .. }) = fragment else { continue };
+            let tasks = self.fragments[&*part_id].clone();
+            self.parts(part.table(), is_left).insert(*part_id, tasks);
+        }
+    }
+
+    /// Does all due commits, parts and splits.
     pub(super) fn settle(&mut self) {
         loop {
             self.commit_all();
             self.leave(false);
             self.commit_all();
+            if self.split(false) {
+                continue;
+            }
             let Some(intent) = self.to_publish.pop() else { return };
             self.publish(&intent);
             self.event(Event::Published { part_id: *intent.part_id, result: Ok(1) });
@@ -336,7 +423,7 @@ impl Wire {
     }
 
     pub(super) fn submit(&mut self, sweep: Sweep) -> Reply {
-        let submission = Submission { sweep, digests: BTreeMap::new(), dry_run: false, restart: false, priority: None };
+        let submission = Submission { replace: true, ..Submission::new(sweep, BTreeMap::new()) };
         self.request(Request::Submit(submission));
         self.commit_all();
         self.replies.pop().expect("a submit is answered")

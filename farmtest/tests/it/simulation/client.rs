@@ -121,7 +121,7 @@ impl World {
                     self.coordinators[c].clients.remove(&id);
                     return self.answered(id, Reply::Refused(PARTS_OF_UNKNOWN.to_owned()));
                 }
-                Request::Submit(Submission { sweep, digests, dry_run, restart, priority: None })
+                Request::Submit(Submission { dry_run, restart, replace: true, ..Submission::new(sweep, digests) })
             }
             Wish::Flush { experiment } => Request::Flush(experiment),
             Wish::Control { experiment, action } => Request::Control { experiment, action },

@@ -388,6 +388,13 @@ impl World {
                 self.after(delay, Happening::Publish { c, life, intent });
             }
             Effect::Leave { experiment, fate } => self.leave(c, experiment, fate),
+            Effect::PrepareSplit { experiment, id, sweeps } => self.prepare_split(c, experiment, id, &sweeps),
+            Effect::Split { record } => self.split(c, &record),
+            Effect::Prune { experiment, id } => self.prune(c, experiment, id),
+            Effect::DiscardFragments { split } => {
+                let delay = self.storage_delay();
+                self.after(delay, Happening::DiscardFragments { split });
+            }
             Effect::Discard { part_id, .. } => {
                 if self.quiet || !self.random.one_in(5) {
                     let delay = self.storage_delay();

@@ -84,6 +84,11 @@ impl Histories {
         }
     }
 
+    /// Rows of an experiment whose tasks are not wanted any more are given up.
+    pub(super) fn forget(&mut self, name: &str, wanted: &BTreeSet<Uuid>) {
+        self.all[self.present[name]].rows.retain(|task| wanted.contains(task));
+    }
+
     /// Rows became durable that were made under a generation.
     pub(super) fn add_rows(&mut self, name: &str, generation: u64, tasks: &[Uuid]) {
         let at = self.present[name];

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use powersweep_coordinator::farm::{Event, PublishFailure};
 use powersweep_coordinator::records::{Fate, Table};
+use powersweep_results::layout::base_name;
 use uuid::Uuid;
 
 use super::disk::Place;
@@ -76,7 +77,8 @@ impl World {
         match step {
             Step::ListParts(table) => {
                 let parts = self.disk.parts.keys();
-                let found = parts.filter(|(folder, of, _)| *folder == attempt.experiment && *of == table).cloned();
+                let found = parts.filter(|(folder, of, _)| base_name(folder) == attempt.experiment && *of == table);
+                let found = found.cloned();
                 found.map(Step::Part).for_each(|step| attempt.steps.push_back(step));
             }
             Step::ListUploads(table) => {

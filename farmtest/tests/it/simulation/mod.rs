@@ -9,7 +9,8 @@
 //! - batches are lost, kept, or late; parts are published and reported as failed;
 //! - workers die, drain, become slow, or are killed by their task;
 //! - the wall clock jumps;
-//! - clients edit the manifest, delete experiments with or without their parts, and replace them by `--restart`.
+//! - clients edit the manifest, prune rows that left, delete experiments with or without their parts, and replace them by
+//!   `--restart`.
 //!
 //! After each step the farm's own invariants hold, and those of [`disk`]. When the faults stop, everything finishes,
 //! and the dataset equals that of an undisturbed run.
@@ -23,6 +24,7 @@ mod leaving;
 mod network;
 mod promises;
 mod random;
+mod splitting;
 mod worker;
 mod world;
 
@@ -33,6 +35,7 @@ use powersweep_coordinator::farm::Action;
 use powersweep_coordinator::records::{ExperimentRecord, Fate, Table};
 use powersweep_proto::v1;
 use powersweep_proto::v1::ExperimentState;
+use powersweep_results::layout::{base_name, left_name};
 use uuid::Uuid;
 
 use catalogue::{Choice, Nature, generation, pinned};
@@ -137,6 +140,9 @@ impl Plans {
             // The pin of the name: only `e` is restarted with another pin.
             let pin = if name == "e" { self.pin } else { 0 };
             return Wish::Submit { manifest, pin, dry_run, restart: false };
+        }
+        if self.edits && random.one_in(6) {
+            return Wish::Control { experiment, action: Action::Prune };
         }
         let action = match random.below(8) {
             0 | 1 => return Wish::Flush { experiment },
@@ -245,15 +251,20 @@ fn check_dataset(world: &World, scenario: &Scenario) {
         let digests = record.digests.iter().map(|(log, digest)| (log.clone(), **digest)).collect();
         let present = generation(&record.manifest, pinned(&digests));
         let rows = world.disk.dataset(name, Table::Tasks);
+        let left = world.disk.dataset(&left_name(name), Table::Tasks);
         let has = |task: &Uuid| rows.binary_search(task).is_ok();
         let farm = world.owner().and_then(|c| world.coordinators[c].farm()).expect("it has finished");
         let request = v1::StatusRequest { experiment: name.clone(), max_failures: 10_000 };
         let status = farm.status(&request, Default::default()).experiments.remove(0);
-        assert_eq!(status.done + status.extra, rows.len() as u64, "{name}: {status:?}");
+        assert_eq!(status.done + status.extra, (rows.len() + left.len()) as u64, "{name}: {status:?}");
         check_jobs(world, scenario, name, &rows);
+        check_jobs(world, scenario, &left_name(name), &left);
         if is_aside(name) {
             continue;
         }
+        let wanted: BTreeSet<Uuid> = present.tasks().map(|fact| fact.id).collect();
+        assert!(rows.iter().all(|task| wanted.contains(task)), "the table of {name} has rows that left");
+        assert!(left.iter().all(|task| !wanted.contains(task)), "rows of {name} are not back");
         let mut given_up = 0;
         for fact in present.tasks() {
             let possible = match fact.nature {
@@ -288,9 +299,11 @@ fn check_histories(world: &World) {
         assert_eq!(before, None, "two experiments in the folder of {}", history.name);
     }
     for (name, rows) in folders.iter().map(|(name, rows)| (*name, rows)) {
-        assert!(world.disk.dataset(name, Table::Tasks).iter().eq(rows), "the rows of {name} are not the durable ones");
+        let both = [world.disk.dataset(name, Table::Tasks), world.disk.dataset(&left_name(name), Table::Tasks)];
+        let both: BTreeSet<Uuid> = both.concat().into_iter().collect();
+        assert!(both == *rows, "the rows of {name} are not the durable ones");
     }
-    let stray = world.disk.parts.keys().find(|(folder, ..)| !folders.contains_key(folder.as_str()));
+    let stray = world.disk.parts.keys().find(|(folder, ..)| !folders.contains_key(base_name(folder)));
     assert_eq!(stray, None, "a part of an erased experiment");
 }
 

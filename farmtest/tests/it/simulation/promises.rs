@@ -54,13 +54,15 @@ impl World {
         assert_eq!(owner, life, "two lives announce epoch {}", welcome.epoch);
     }
 
-    /// Each row that was acknowledged before is visible in its experiment's folder, unless its user erased the
-    /// experiment.
+    /// Each row that was acknowledged before is visible in its experiment's folder or the folder for rows that left, or in
+    /// a part that is being split, unless its user erased the experiment or pruned the row.
     pub(super) fn check_acknowledged(&self, before: usize, name: Option<&str>) {
         for (history, task) in &self.acknowledged[..before] {
             let history = self.disk.histories.get(*history);
             let erased = history.end == Some(Fate::Erase);
-            if !erased && name.is_none_or(|name| history.name == name) {
+            // A row that left the manifest may have been pruned.
+            let kept = history.rows.contains(task);
+            if !erased && kept && name.is_none_or(|name| history.name == name) {
                 let shown = self.disk.is_shown(&history.name, *task);
                 assert!(shown, "task {task} of {} was acknowledged and is not visible", history.name);
             }

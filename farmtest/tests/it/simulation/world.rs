@@ -15,6 +15,7 @@ use super::disk::Disk;
 use super::leaving::Attempt;
 use super::network::{Link, Partition};
 use super::random::Random;
+use super::splitting::SplitAttempt;
 use super::worker::Worker;
 
 /// An event at an instant. It has no effect if its process or its connection has ended by then.
@@ -47,6 +48,9 @@ pub(super) enum Happening {
     Discard { part_id: Uuid },
     Leave { c: usize, life: u64, attempt: Attempt },
     Left { c: usize, life: u64, experiment: String, result: Result<(), PublishFailure> },
+    Split { c: usize, life: u64, attempt: SplitAttempt },
+    SplitEnds { c: usize, life: u64, attempt: SplitAttempt, result: Result<(), PublishFailure> },
+    DiscardFragments { split: Uuid },
     ClientActs,
     ClientAsks { c: usize, id: u64 },
     ClientHears { id: u64, reply: Reply },
@@ -194,6 +198,9 @@ impl World {
             Happening::Published { c, life, part_id, result } => self.published(c, life, part_id, result),
             Happening::Leave { c, life, attempt } => self.leave_step(c, life, attempt),
             Happening::Left { c, life, experiment, result } => self.left(c, life, experiment, result),
+            Happening::Split { c, life, attempt } => self.split_step(c, life, attempt),
+            Happening::SplitEnds { c, life, attempt, result } => self.split_ends(c, life, attempt, result),
+            Happening::DiscardFragments { split } => self.disk.discard_fragments(split),
             Happening::Discard { part_id } => drop(self.disk.staging.remove(&part_id)),
             Happening::ClientActs => self.client_acts(),
             Happening::ClientAsks { c, id } => self.client_asks(c, id),
