@@ -93,6 +93,12 @@ pub enum Command {
     /// Publish all acknowledged rows of an experiment as Parquet files now.
     #[command(after_help = examples::FLUSH)]
     Flush(ControlArgs),
+    /// Delete the rows of values that left the manifest.
+    ///
+    /// After an edit of the manifest, such rows are in DATA/NAME@left, and come back without simulation when the values
+    /// do.
+    #[command(after_help = examples::PRUNE)]
+    Prune(ControlArgs),
     /// Delete an experiment's state. Its rows stay as Parquet files, unless --data-too is given.
     #[command(after_help = examples::DELETE)]
     Delete(DeleteArgs),
@@ -199,10 +205,12 @@ pub struct RunArgs {
     pub manifest: String,
     #[command(flatten)]
     pub local: LocalArgs,
-    /// If the experiment's rows were made with other versions of components, logs or columns: rename the experiment and
-    /// its rows to NAME@N, and start without rows. No effect if the versions are equal.
+    /// Start without rows: an existing experiment and its rows are renamed to NAME@N.
     #[arg(long)]
     pub restart: bool,
+    /// Change the experiment although another user submitted it.
+    #[arg(long)]
+    pub replace: bool,
     /// Address to listen on, for `status` and more workers; a free port by default.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
@@ -343,10 +351,12 @@ pub struct SubmitArgs {
     /// Priority from -1000 to 1000; a higher one is served first. By default 0 for a new experiment, else unchanged.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub priority: Option<i32>,
-    /// If the experiment's rows were made with other versions of components, logs or columns: rename the experiment and
-    /// its rows to NAME@N, and start without rows. No effect if the versions are equal.
+    /// Start without rows: an existing experiment and its rows are renamed to NAME@N.
     #[arg(long)]
     pub restart: bool,
+    /// Change the experiment although another user submitted it, or although the manifest shares no task with it.
+    #[arg(long)]
+    pub replace: bool,
 }
 
 /// An experiment and its coordinator.

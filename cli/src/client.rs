@@ -73,7 +73,14 @@ pub fn refused(status: &Status) -> Failure {
 /// The request that submits a manifest.
 pub fn submission(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> v1::SubmitRequest {
     let digests = digests.iter().map(|(log, digest)| (log.clone(), Bytes::copy_from_slice(digest.as_bytes())));
-    v1::SubmitRequest { manifest: manifest.text().to_owned(), digests: digests.collect(), ..Default::default() }
+    let (manifest, digests) = (manifest.text().to_owned(), digests.collect());
+    v1::SubmitRequest { manifest, digests, user: user(), ..Default::default() }
+}
+
+/// Name of the user. It protects from mistakes, not from attacks: a user may set these variables.
+fn user() -> String {
+    let named = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok().filter(|user| !user.is_empty()));
+    named.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
 }
 
 /// Uploads the logs of a manifest that the coordinator lacks.

@@ -53,6 +53,8 @@ pub const PRIORITY: &str = "Examples:
   powersweep priority my-sweep -1   run only when no experiment of higher priority has tasks";
 pub const FLUSH: &str = "Example:
   powersweep flush my-sweep   before other tools read a running sweep";
+pub const PRUNE: &str = "Example:
+  powersweep prune my-sweep   the rows in my-sweep@left are deleted";
 pub const DELETE: &str = "Examples:
   powersweep delete my-sweep              delete the state, keep the rows
   powersweep delete my-sweep --data-too   delete the rows, too";

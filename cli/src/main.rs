@@ -66,6 +66,7 @@ fn dispatch(command: &Command) -> Outcome {
         Command::Retry(args) => commands::control::retry(args),
         Command::Priority(args) => commands::control::priority(args),
         Command::Flush(args) => commands::control::flush(args),
+        Command::Prune(args) => commands::control::prune(args),
         Command::Delete(args) => commands::control::delete(args),
         Command::Results(args) => commands::results::run(args),
         Command::Export(args) => commands::export::run(args),

@@ -91,7 +91,8 @@ async fn look_once(location: &Location, experiment: &str, table: Table) -> Resul
     let after = state.load().await?;
     state.close().await?;
     let splits = |loaded: &Loaded| loaded.splits.iter().any(|split| split.experiment == base_name(experiment));
-    if totals(&before, experiment, table) != totals(&after, experiment, table) || splits(&before) || splits(&after) {
+    let base = base_name(experiment);
+    if totals(&before, base, table) != totals(&after, base, table) || splits(&before) || splits(&after) {
         return Ok(None);
     }
     let known = after.experiments.iter().any(|record| record.name == experiment);

@@ -58,8 +58,8 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
         let reason = problems.join("\n");
         return Err(failure!(
             Refused,
-            "{reason}\nnothing was changed. With --accept the rows are adopted nevertheless: rows of values that left \
-             the manifest do no harm, but readers see both copies of a duplicate row"
+            "{reason}\nnothing was changed. With --accept the rows are adopted nevertheless, and stay in the tables: \
+             readers see rows of values that left the manifest, and both copies of a duplicate row"
         ));
     }
     problems.iter().for_each(|problem| screen::note(&format!("powersweep: {problem}")));
@@ -80,6 +80,13 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
     let (done, tasks, uploads) = (adoption.done(), adoption.tasks(), adoption.uploads());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_us = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+    // The state does not know these rows: a split would take them for rows that it moved there.
+    let left = layout::left_name(name);
+    if !store.objects().or_exit(Exit::Storage)?.left_parts(name).await.or_exit(Exit::Storage)?.is_empty() {
+        let to = format!("{left}@{}", since.as_secs());
+        store.rename_dataset(&left, &to).await.or_exit(Exit::Storage)?;
+        screen::note(&format!("powersweep: the rows in {left} are now in {to}: their tasks run again if they are back"));
+    }
     store.commit(adoption.batch(digests.clone(), &loaded, now_us)).await.or_exit(Exit::Storage)?;
     store.close().await.or_exit(Exit::Storage)?;
     let more =

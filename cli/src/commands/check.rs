@@ -120,6 +120,7 @@ fn run_args(manifest: &str, args: &CheckArgs) -> RunArgs {
         listen: ([127, 0, 0, 1], 0).into(),
         take_over: false,
         restart: false,
+        replace: false,
         show: 0,
     }
 }

@@ -1,4 +1,4 @@
-//! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `delete`: control of a submitted experiment.
+//! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `prune`, `delete`: control of a submitted experiment.
 //!
 //! The request goes to the coordinator at --coordinator, else to the one that serves --data. If none runs, the command
 //! itself runs one for this request.
@@ -78,6 +78,16 @@ pub fn priority(args: &PriorityArgs) -> Outcome {
     let reply = control(&args.control, Action::SetPriority(v1::SetPriority { priority: args.priority }))?;
     let already = if reply.changed { "" } else { " already" };
     screen::print(&format!("{name} has priority {}{already}", args.priority))
+}
+
+/// Deletes the rows of values that left the manifest.
+pub fn prune(args: &ControlArgs) -> Outcome {
+    let name = &args.experiment;
+    let reply = control(args, Action::Prune(v1::Prune {}))?;
+    screen::print(&match reply.changed {
+        true => format!("{name}: the rows of values that left the manifest are deleted"),
+        false => format!("{name} has no rows of values that left the manifest"),
+    })
 }
 
 /// Deletes an experiment's state, and its rows if asked to.

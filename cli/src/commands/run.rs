@@ -142,7 +142,8 @@ impl Run {
         digests: &BTreeMap<String, Digest>,
         logs: Arc<ParsedLogs>,
     ) -> Result<(), Failure> {
-        let request = v1::SubmitRequest { restart: args.restart, ..client::submission(manifest, digests) };
+        let RunArgs { restart, replace, .. } = *args;
+        let request = v1::SubmitRequest { restart, replace, ..client::submission(manifest, digests) };
         let mut reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
         if reply.state() == v1::ExperimentState::Paused {
             // `run` also resumes a paused experiment: no other coordinator serves this data.

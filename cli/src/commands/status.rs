@@ -197,7 +197,7 @@ fn to_json(status: &v1::StatusReply) -> Json {
         .iter()
         .map(|e| {
             json!({
-                "name": e.name, "state": e.state().word(), "priority": e.priority, "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done,
+                "name": e.name, "owner": e.owner, "state": e.state().word(), "priority": e.priority, "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done,
                 "running": e.running, "failed": e.failed, "quarantined": e.quarantined, "extra": e.extra,
                 "rows_in_parts": e.rows_in_parts, "rows_unpublished": e.rows_unpublished, "tasks_per_s": e.tasks_per_s,
                 "eta_s": e.eta_s, "spent": spent(&e.spent), "failures": e.failures.iter().map(failure).collect::<Vec<_>>(),

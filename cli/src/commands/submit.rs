@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
+use powersweep_results::layout::left_name;
 
 use super::status::failures_text;
-use crate::args::SubmitArgs;
+use crate::args::{CoordinatorArgs, SubmitArgs};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::{client, inputs, screen};
 
 /// Interval of the status requests of `--wait`.
 const WAIT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Interval of the attempts of `--wait` to reach a coordinator that does not answer.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Failures shown at the end of `--wait`.
 const FAILURES_SHOWN: u32 = 10;
@@ -28,6 +32,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
         let mut request = client::submission(&manifest, &digests);
         request.dry_run = args.dry_run;
         request.restart = args.restart;
+        request.replace = args.replace;
         request.priority = args.priority;
         let reply = farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner();
         screen::print(&describe(&reply, args.dry_run))?;
@@ -35,7 +40,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
             return Ok(Exit::Done);
         }
         client::upload_missing(&mut farm, &manifest, &digests, &reply.missing_logs, &library).await?;
-        if args.wait { wait(&mut farm, &reply.experiment).await } else { Ok(Exit::Done) }
+        if args.wait { wait(&args.coordinator, farm, &reply.experiment).await } else { Ok(Exit::Done) }
     })
 }
 
@@ -53,11 +58,13 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
         text.push_str(&format!(", {} failed for good", reply.failed));
     }
     if reply.extra > 0 {
-        text.push_str(&format!("; {} of values that left the manifest kept", screen::count(reply.extra, "row")));
+        let rows = screen::count(reply.extra, "row");
+        let place = left_name(&reply.experiment);
+        text.push_str(&format!("; {rows} of values that left the manifest kept in {place}"));
     }
     if !reply.set_aside.is_empty() {
         let verb = if dry_run { "would be renamed to" } else { "was renamed to" };
-        text.push_str(&format!("; the experiment of the other versions {verb} {}", reply.set_aside));
+        text.push_str(&format!("; the experiment so far {verb} {}", reply.set_aside));
     }
     if reply.state() == v1::ExperimentState::Paused {
         text.push_str(&format!("; it is paused: `powersweep resume {}` continues it", reply.experiment));
@@ -69,8 +76,8 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
             format!("{} tasks with a row have", gap.tasks)
         };
         text.push_str(&format!(
-            "\n{tasks} no rows in `{}`: they ran before the manifest had this table. To get these rows, give the experiment \
-             a new name: all its tasks run again",
+            "\n{tasks} no rows in `{}`: they ran before the manifest had this table. --restart runs all tasks again, and \
+             keeps the rows so far under another name",
             gap.table
         ));
     }
@@ -101,8 +108,24 @@ pub fn why_waiting(found: &v1::ExperimentStatus) -> String {
     }
 }
 
-/// Waits for the end. Prints why no task runs meanwhile, and which tasks failed.
-async fn wait(farm: &mut Client, experiment: &str) -> Outcome {
+/// Connects again to a coordinator that does not answer: it may be restarting.
+async fn reconnect(coordinator: &CoordinatorArgs, lost: &Failure) -> Result<Client, Failure> {
+    screen::note(&format!("powersweep: waiting for the coordinator: {}", lost.message));
+    loop {
+        tokio::time::sleep(RECONNECT_INTERVAL).await;
+        match client::connect(&client::address(coordinator)?).await {
+            Ok(farm) => {
+                screen::note("powersweep: the coordinator answers again");
+                return Ok(farm);
+            }
+            Err(failure) if failure.exit == Exit::Network => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+/// Waits for the end, also while the coordinator restarts. Prints why no task runs meanwhile, and which tasks failed.
+async fn wait(coordinator: &CoordinatorArgs, mut farm: Client, experiment: &str) -> Outcome {
     let mut printed = String::new();
     loop {
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
@@ -111,7 +134,14 @@ async fn wait(farm: &mut Client, experiment: &str) -> Outcome {
             Err(status) if status.code() == tonic::Code::NotFound => {
                 return Err(failure!(Cancelled, "{experiment} was deleted by another command"));
             }
-            Err(status) => return Err(client::refused(&status)),
+            Err(status) => {
+                let failure = client::refused(&status);
+                if failure.exit != Exit::Network {
+                    return Err(failure);
+                }
+                farm = reconnect(coordinator, &failure).await?;
+                continue;
+            }
         };
         let Some(found) = status.experiments.first() else {
             return Err(failure!(Refused, "the coordinator does not know {experiment}"));

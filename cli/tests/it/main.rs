@@ -2,6 +2,7 @@
 
 mod check;
 mod documents;
+mod edits;
 mod farm;
 mod fire;
 mod formats;

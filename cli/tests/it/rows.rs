@@ -37,6 +37,23 @@ pub(crate) fn read(data: &Path, experiment: &str, table: &str) -> Vec<Row> {
     rows
 }
 
+/// The `task_id` of every row of `tasks` in these folders, listed first and read then; `None` if a part was deleted in
+/// between.
+pub(crate) fn try_ids(data: &Path, experiments: &[&str]) -> Option<Vec<String>> {
+    let mut parts = Vec::new();
+    for folder in experiments.iter().map(|experiment| data.join(experiment).join("tasks")) {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        parts.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
+    }
+    let mut ids = Vec::new();
+    for part in parts {
+        let bytes = bytes::Bytes::from(std::fs::read(part).ok()?);
+        let each = |key: powersweep_results::split::RowKey| ids.push(key.task_id.to_string());
+        powersweep_results::split::for_each_key(&bytes, each).expect("a part");
+    }
+    Some(ids)
+}
+
 /// The rows of the `tasks` table by task index; each index occurs once.
 pub(crate) fn tasks(data: &Path, experiment: &str) -> BTreeMap<u64, Row> {
     let rows = read(data, experiment, "tasks");

@@ -50,10 +50,10 @@ fn an_edited_manifest_runs_only_new_tasks() {
     assert_eq!(after.len(), 9, "no task ran twice");
     assert_eq!(ids(&mut after.iter()).len(), 9);
     assert!(ids(&mut after.iter()).is_superset(&ids(&mut before.values())));
-    // Rows of values that left the manifest are kept.
+    // Rows of values that left the manifest move to another folder.
     sandbox.write("sweep.toml", synthetic("sweep", 1));
-    run().says(&["sweep: 2 tasks, 2 done already, 0 to run; 7 rows of values that left the manifest kept"]);
-    assert_eq!(rows::read(&data, "sweep", "tasks").len(), 9);
+    run().says(&["sweep: 2 tasks, 2 done already, 0 to run; 7 rows of values that left the manifest kept in sweep@left"]);
+    assert_eq!((rows::read(&data, "sweep", "tasks").len(), rows::read(&data, "sweep@left", "tasks").len()), (2, 7));
 }
 
 #[test]

@@ -1,0 +1,88 @@
+//! Edits of a manifest: a table holds the rows of the present manifest alone.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::rows;
+use crate::sandbox::Sandbox;
+use crate::sweeps::synthetic;
+
+fn ids(rows: &[rows::Row]) -> BTreeSet<String> {
+    rows.iter().map(|row| row["task_id"].to_string()).collect()
+}
+
+#[test]
+fn a_table_has_the_rows_of_the_present_manifest_alone() {
+    let sandbox = Sandbox::new();
+    let data = sandbox.path("data");
+    let jobs = "tables = [\"jobs\"]\n";
+    let run = |jobs_count: u32| {
+        let text = synthetic("sweep", 2).replace("= 60", &format!("= {jobs_count}"));
+        sandbox.write("sweep.toml", text.replacen("seeds", &format!("{jobs}seeds"), 1));
+        sandbox.run(&["run", "sweep.toml", "--data", "data"]).exits(0)
+    };
+    let counts = |table: &str| (rows::read(&data, "sweep", table).len(), rows::read(&data, "sweep@left", table).len());
+    run(60).says(&["4 tasks, 0 done already, 4 to run"]);
+    let first = ids(&rows::read(&data, "sweep", "tasks"));
+    run(70).says(&["4 tasks, 0 done already, 4 to run; 4 rows of values that left the manifest kept in sweep@left"]);
+    assert_eq!((counts("tasks"), counts("jobs")), ((4, 4), (4 * 70, 4 * 60)));
+    let table = rows::read(&data, "sweep", "tasks");
+    assert!(table.iter().all(|row| row["synthetic_jobs_count"] == 70) && ids(&table).is_disjoint(&first));
+    // The command reads what a plain glob reads, also of the rows that left.
+    let left = sandbox.run(&["results", "sweep@left", "--data", "data", "--columns", "task_id", "--format", "csv"]);
+    assert_eq!(left.exits(0).stdout.lines().count(), 1 + 4);
+    // The values are back: no task runs.
+    run(60).says(&["4 tasks, 4 done already, 0 to run; 4 rows"]);
+    assert_eq!((counts("tasks"), counts("jobs")), ((4, 4), (4 * 60, 4 * 70)));
+    assert_eq!(ids(&rows::read(&data, "sweep", "tasks")), first);
+    sandbox.run(&["prune", "sweep", "--data", "data"]).exits(0).prints(&["are deleted"]);
+    assert_eq!((counts("tasks"), counts("jobs")), ((4, 0), (4 * 60, 0)));
+    assert!(!data.join("sweep@left").exists(), "no empty folder stays");
+    sandbox.run(&["prune", "sweep", "--data", "data"]).exits(0).prints(&["has no rows of values that left"]);
+    run(70).says(&["4 tasks, 0 done already, 4 to run"]);
+}
+
+/// A reader that lists and reads all parts again and again never sees a row twice.
+#[test]
+fn no_row_is_seen_twice_while_rows_move() {
+    let sandbox = Sandbox::new();
+    let data = sandbox.path("data");
+    let run = |seeds: u32| {
+        sandbox.write("sweep.toml", synthetic("sweep", seeds));
+        sandbox.run(&["run", "sweep.toml", "--data", "data", "--quiet", "--show", "0"]).exits(0)
+    };
+    run(20);
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                // A part that is deleted between the listing and its reading is an error of this attempt.
+                let Some(rows) = rows::try_ids(&data, &["sweep", "sweep@left"]) else { continue };
+                assert_eq!(rows.len(), rows.iter().collect::<BTreeSet<_>>().len(), "a row is visible twice");
+            }
+        });
+        [3, 20, 7, 15].into_iter().for_each(|seeds| drop(run(seeds)));
+        ended.store(true, Ordering::Relaxed);
+    });
+    assert_eq!((rows::read(&data, "sweep", "tasks").len(), rows::read(&data, "sweep@left", "tasks").len()), (30, 10));
+}
+
+#[test]
+fn a_submit_of_another_experiment_of_the_same_name_is_refused() {
+    let sandbox = Sandbox::new();
+    let (_served, url) = sandbox.serve(&[]);
+    let submit = |args: &[&str], user: &str| {
+        let args = [&["submit", "sweep.toml", "--coordinator", &url], args].concat();
+        sandbox.run_with(&args, &[("USER", user)])
+    };
+    sandbox.write("sweep.toml", synthetic("sweep", 3));
+    submit(&[], "ada").exits(0);
+    submit(&[], "bob").exits(0);
+    sandbox.write("sweep.toml", synthetic("sweep", 4));
+    submit(&[], "bob").exits(8).says(&["sweep was submitted by ada", "--replace"]);
+    sandbox.write("sweep.toml", synthetic("sweep", 3).replace("= 60", "= 80"));
+    submit(&[], "ada").exits(8).says(&["shares no task", "6 to run", "synthetic_jobs_count: 60 -> 80", "--replace"]);
+    let status = sandbox.run(&["status", "--coordinator", &url, "--format", "json"]).exits(0).json();
+    assert_eq!((&status["experiments"][0]["tasks"], &status["experiments"][0]["owner"]), (&6.into(), &"ada".into()));
+    submit(&["--replace"], "bob").exits(0).prints(&["6 tasks, 0 done already, 6 to run"]);
+}
