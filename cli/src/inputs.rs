@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -55,15 +55,27 @@ pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
     failure!(Usage, "{} in {file}\n{shown}", screen::count(count as u64, "problem"))
 }
 
-/// The log library of the command line.
+/// The log library of a manifest: its relative paths start in the manifest's folder. `name` is that of [`manifest`].
+pub fn library_of(name: &str, args: &LogArgs) -> Library {
+    library(args).with_base(folder_of(name))
+}
+
+/// The folder of a manifest or file of claims; empty (the current folder) for shipped ones.
+pub fn folder_of(name: &str) -> PathBuf {
+    let path = Path::new(name);
+    let folder = path.parent().filter(|_| path.is_file());
+    folder.map(Path::to_owned).unwrap_or_default()
+}
+
+/// The log library of the command line, whose relative paths start in the current folder.
 pub fn library(args: &LogArgs) -> Library {
     let folders = args.traces.iter().filter(|p| !p.as_os_str().is_empty()).cloned().collect();
     Library::new(folders, args.cache.clone().or_else(default_cache)).with_cache_limit(args.cache_size)
 }
 
 /// `$XDG_CACHE_HOME/powersweep` or `~/.cache/powersweep`; none if neither variable has an absolute path.
-fn default_cache() -> Option<std::path::PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(std::path::PathBuf::from).filter(|p| p.is_absolute());
+fn default_cache() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
         .map(|c| c.join("powersweep"))

@@ -43,6 +43,8 @@ pub struct LogBytes {
 #[derive(Debug, Clone)]
 pub struct Library {
     search_path: Vec<PathBuf>,
+    /// The folder of relative paths; empty for the current folder.
+    base: PathBuf,
     cache_folder: Option<PathBuf>,
     cache_limit_bytes: Option<u64>,
     limits: Limits,
@@ -52,7 +54,12 @@ impl Library {
     /// A library over folders, searched in order. With a cache folder, a URL is downloaded once; the folder is created
     /// at the first download.
     pub fn new(search_path: Vec<PathBuf>, cache_folder: Option<PathBuf>) -> Library {
-        Library { search_path, cache_folder, cache_limit_bytes: None, limits: Limits::default() }
+        Library { search_path, base: PathBuf::new(), cache_folder, cache_limit_bytes: None, limits: Limits::default() }
+    }
+
+    /// The same library for names and paths in a file of this folder, which replaces the current folder.
+    pub fn with_base(self, base: impl Into<PathBuf>) -> Library {
+        Library { base: base.into(), ..self }
     }
 
     /// The same library with other size limits.
@@ -74,9 +81,9 @@ impl Library {
     ///
     /// - `http://` or `https://`: downloaded; `sha256` (of the file as downloaded) is required.
     /// - with a path separator: that file, or the file with an ending of the format appended (`.swf.gz`, `.swf.zst` or
-    ///   `.swf`).
+    ///   `.swf`). A relative path starts in the folder of [`Library::with_base`], else in the current folder.
     /// - else a name: in each folder of the search path `NAME.swf.gz`, `NAME.swf.zst`, `NAME.swf`, `NAME`, then the
-    ///   same in the current folder.
+    ///   same in that folder.
     ///
     /// `sha256` is that of the stored (compressed) file, checked wherever it is given.
     pub fn load(&self, format: &LogFormat, log: &str, sha256: Option<Digest>) -> Result<LogBytes, LoadError> {
@@ -104,10 +111,8 @@ impl Library {
     /// The file of a name or path: the first that exists with an ending of one of the formats, or with no ending added.
     fn find(&self, log: &str, formats: &[&LogFormat]) -> Result<PathBuf, LoadError> {
         let is_path = log.contains(path::is_separator);
-        let here = Path::new("");
-        let folders: Vec<&Path> =
-            if is_path { vec![here] } else { self.search_path.iter().map(PathBuf::as_path).chain([here]).collect() };
-        for folder in &folders {
+        let searched: &[PathBuf] = if is_path { &[] } else { &self.search_path };
+        for folder in searched.iter().chain([&self.base]) {
             // A path is tried without an added ending first, a name last.
             let first = is_path.then(String::new);
             for ending in first.into_iter().chain(endings(formats)).chain([String::new()]) {
@@ -160,11 +165,13 @@ impl Library {
 
     fn not_found(&self, log: &str, is_path: bool, formats: &[&LogFormat]) -> LoadError {
         let (places, wanted) = if is_path {
-            let folder = Path::new(log).parent().unwrap_or(Path::new("")).to_path_buf();
-            let name = Path::new(log).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let path = self.base.join(log);
+            let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             (vec![if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder }], name)
         } else {
-            (self.search_path.clone(), log.to_owned())
+            let base = Some(&self.base).filter(|base| !base.as_os_str().is_empty());
+            (self.search_path.iter().chain(base).cloned().collect(), log.to_owned())
         };
         let nearest = nearest(&wanted, places.iter().flat_map(|p| log_names(p, formats)));
         LoadError::NotFound { log: log.to_owned(), places, nearest }

@@ -32,7 +32,7 @@ const NAMED: usize = 5;
 /// Rebuilds the state. An error leaves the data unchanged.
 pub fn run(args: &AdoptArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let digests = inputs::digests(&manifest, &inputs::library(&args.logs), None)?;
+    let digests = inputs::digests(&manifest, &inputs::library_of(&args.manifest, &args.logs), None)?;
     let sweep = inputs::sweep(&manifest, &digests)?;
     let location = args.data.location()?;
     if location.path().is_some_and(|path| !path.exists()) {

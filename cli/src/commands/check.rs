@@ -10,7 +10,7 @@ use arrow::datatypes::Schema;
 use comfy_table::CellAlignment;
 use powersweep_claims::{Claims, Finding, Rows, Verdict, papers};
 use powersweep_coordinator::store::Location;
-use powersweep_experiments::Sweep;
+use powersweep_experiments::{Sweep, manifests};
 use powersweep_results::columns::TABLES;
 use powersweep_results::join::{self, TasksById};
 use serde_json::{Value as Json, json};
@@ -113,9 +113,16 @@ fn task_ids(sweep: &Sweep) -> BTreeSet<String> {
     (0..sweep.index_count()).filter_map(|index| sweep.task(index)).map(|task| task.task_id.to_string()).collect()
 }
 
+/// The path or shipped name of a manifest that a file of claims names: a path starts in the folder of that file.
+fn beside(claims: &str, manifest: &str) -> String {
+    let path = inputs::folder_of(claims).join(manifest);
+    let is_shipped = !path.is_file() && manifests::find(manifest).is_some();
+    if is_shipped { manifest.to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
 fn run_args(manifest: &str, args: &CheckArgs) -> RunArgs {
     RunArgs {
-        manifest: manifest.to_owned(),
+        manifest: beside(args.paper.as_deref().unwrap_or_default(), manifest),
         local: args.local.clone(),
         listen: ([127, 0, 0, 1], 0).into(),
         take_over: false,

@@ -1,6 +1,5 @@
 //! `powersweep plan`: the tasks that a sweep would run.
 
-use comfy_table::ContentArrangement;
 use powersweep_coordinator::plan;
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::Location;
@@ -20,7 +19,7 @@ const VALUES_SHOWN: usize = 12;
 /// Shows the plan of a manifest, or explains one task.
 pub fn run(args: &PlanArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let digests = inputs::digests(&manifest, &inputs::library(&args.logs), None)?;
+    let digests = inputs::digests(&manifest, &inputs::library_of(&args.manifest, &args.logs), None)?;
     let sweep = inputs::sweep(&manifest, &digests)?;
     if args.coordinator.coordinator.is_some() && args.index.is_none() {
         let address = client::address(&args.coordinator)?;
@@ -63,7 +62,6 @@ fn overview(sweep: &Sweep, reply: &v1::SubmitReply, served: Option<&Location>, a
         return screen::print_json(&overview_json(sweep, &axes, reply, served.is_some()));
     }
     let mut table = screen::table();
-    table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["section", "axis", "values (tasks)"]);
     for axis in &axes {
         let place =

@@ -41,7 +41,7 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
     }
     let began = Instant::now();
     let manifest = inputs::manifest(&args.manifest)?;
-    let library = inputs::library(&args.local.logs);
+    let library = inputs::library_of(&args.manifest, &args.local.logs);
     let reading = Instant::now();
     let memory = args.local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));

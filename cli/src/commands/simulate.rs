@@ -80,7 +80,7 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
     let mut task = match (&args.manifest, args.index) {
         (Some(name), Some(index)) => {
             let manifest = inputs::manifest(name)?;
-            let digests = inputs::digests(&manifest, library, None)?;
+            let digests = inputs::digests(&manifest, &inputs::library_of(name, &args.logs), None)?;
             inputs::task(&inputs::sweep(&manifest, &digests)?, index)?
         }
         _ => TaskSpec {
@@ -110,7 +110,9 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
         Some((format, name)) => {
             let sha256 = source.opt_text("log_sha256").map(str::parse).transpose();
             let sha256 = sha256.map_err(|error| failure!(Usage, "log_sha256: {error}"))?;
-            let bytes = inputs::log(library, format, name, sha256)?;
+            let manifest = args.manifest.as_deref().filter(|_| !names_log(args));
+            let folder = manifest.map(inputs::folder_of).unwrap_or_default();
+            let bytes = inputs::log(&library.clone().with_base(folder), format, name, sha256)?;
             task.digest = Some(bytes.digest);
             task.log = Some(Arc::from(name));
             Some(inputs::parsed(format, &bytes)?)
@@ -122,6 +124,12 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
     let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_exit(exit)?;
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok((task, workload))
+}
+
+/// Whether the log is named on the command line, not in the manifest.
+fn names_log(args: &SimulateArgs) -> bool {
+    let is_log = |setting: &String| setting.split('=').next().is_some_and(|key| key.trim() == "log");
+    args.log.is_some() || args.set.iter().any(is_log)
 }
 
 /// Applies `--log` and `--set`: first the components, then the parameters, so that their order does not matter.

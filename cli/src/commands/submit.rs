@@ -23,7 +23,7 @@ const FAILURES_SHOWN: u32 = 10;
 /// Checks the manifest in this process, submits it and uploads its logs.
 pub fn run(args: &SubmitArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let library = inputs::library(&args.logs);
+    let library = inputs::library_of(&args.manifest, &args.logs);
     let digests = inputs::digests(&manifest, &library, None)?;
     inputs::sweep(&manifest, &digests)?;
     let address = client::address(&args.coordinator)?;

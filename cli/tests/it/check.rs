@@ -4,7 +4,7 @@ use crate::sandbox::Sandbox;
 use crate::sweeps::synthetic;
 
 /// Claims on the sweep [`synthetic`]: two that hold, one that does not hold if `waits_at_most` is less than ours.
-fn claims(manifest: &str, waits_at_most: f64, demanded: bool) -> String {
+pub(crate) fn claims(manifest: &str, waits_at_most: f64, demanded: bool) -> String {
     let why = if demanded { "" } else { "why = \"a test\"" };
     format!(
         r#"version = 1

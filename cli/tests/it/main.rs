@@ -12,6 +12,7 @@ mod life;
 mod limits;
 mod lp;
 mod one_task;
+mod paths;
 mod places;
 mod random;
 mod rows;

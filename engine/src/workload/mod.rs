@@ -70,7 +70,7 @@ pub const LOG_SOURCE: Component = Component {
             ty: Type::Locator,
             unit: "",
             default: ParamDefault::Required,
-            doc: "Name on the search path (POWERSWEEP_TRACES), path, or http(s) URL of the log.",
+            doc: "Name on the search path (POWERSWEEP_TRACES), path from the manifest's folder, or http(s) URL of the log.",
         },
         Param {
             name: "log_sha256",
