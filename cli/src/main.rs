@@ -11,6 +11,7 @@ mod exit;
 mod farm;
 mod inputs;
 mod interrupt;
+mod log;
 mod quantities;
 mod reading;
 mod results_table;
@@ -24,9 +25,6 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::{Cli, Command, TraceCommand};
 use crate::exit::Outcome;
@@ -37,7 +35,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    start_log(&cli);
+    log::start(&cli, std::io::stderr().is_terminal());
     // One TLS provider for gRPC, object stores and downloads.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match dispatch(&cli.command) {
@@ -79,20 +77,4 @@ fn dispatch(command: &Command) -> Outcome {
         }
         Command::Health(args) => commands::health::run(args),
     }
-}
-
-/// Log messages go to standard error: warnings by default, also information from `serve` and `worker`. Warnings about
-/// failed tasks would break the progress bar of `run` and `check`, which list these tasks at their end.
-fn start_log(cli: &Cli) {
-    let default = match (cli.verbose, &cli.command) {
-        (0, Command::Serve(_) | Command::Worker(_)) | (1, _) => "powersweep=info,warn",
-        (0, Command::Run(_) | Command::Check(_)) => "powersweep_worker::slots=error,warn",
-        (0, _) => "warn",
-        _ => "debug",
-    };
-    let wanted = std::env::var("POWERSWEEP_LOG").unwrap_or_else(|_| default.to_owned());
-    // This filter has targets and levels only. A filter with spans and fields would need a regular expression engine.
-    let filter: Targets = wanted.parse().unwrap_or_else(|_| default.parse().expect("the defaults are filters"));
-    let log = tracing_subscriber::fmt::layer().with_ansi(std::io::stderr().is_terminal());
-    tracing_subscriber::registry().with(log.with_writer(std::io::stderr)).with(filter).init();
 }
