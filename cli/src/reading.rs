@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::{Schema, SchemaRef};
 use bytes::Bytes;
-use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::ProjectionMask;
@@ -20,7 +19,7 @@ use powersweep_proto::client::chain;
 use powersweep_results::{failures, jobs, series, tasks};
 
 use crate::exit::{Exit, Failure, OrExit, failure};
-use crate::screen;
+use crate::{screen, stored};
 
 /// Rows of a batch: the fixed costs are small, and so is the memory.
 const BATCH_ROWS: usize = 8_192;
@@ -61,13 +60,12 @@ impl Reading {
             table,
         };
         if !reading.view.known && !reading.has_rows() {
-            let found = known_experiments(location).await?;
-            let known: Vec<&str> = found.iter().map(String::as_str).collect();
-            let reason = match known.is_empty() {
-                true => format!("there are no experiments in {location}"),
-                false => format!("{location}: {}", screen::unknown("experiment", experiment, &known)),
-            };
-            return Err(failure!(Usage, "{reason}"));
+            let known = stored::names(location).await?;
+            // A deleted experiment whose rows were kept has rows in other tables.
+            if !known.iter().any(|name| name == experiment) {
+                let reason = stored::unknown(experiment, &known);
+                return Err(failure!(Usage, "{location}: {reason}"));
+            }
         }
         Ok(reading)
     }
@@ -194,21 +192,4 @@ pub fn relaxed(schema: &Schema) -> SchemaRef {
 pub fn narrowed(schema: &Schema, wanted: &BTreeSet<String>) -> SchemaRef {
     let fields = schema.fields().iter().filter(|field| wanted.contains(field.name()));
     Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
-}
-
-/// The experiments that the state knows or that have files.
-async fn known_experiments(location: &Location) -> Result<Vec<String>, Failure> {
-    let loaded = crate::stored::read(location).await?;
-    let mut names: Vec<String> = loaded.experiments.into_iter().map(|record| record.name).collect();
-    let store = location.object_store().or_exit(Exit::Storage)?;
-    for folder in store.list_with_delimiter(None).await.or_exit(Exit::Storage)?.common_prefixes {
-        // The name of the state's folder begins with a dot. An experiment's folder may outlive its files.
-        let Some(name) = folder.filename().filter(|name| !name.starts_with('.')) else { continue };
-        if store.list(Some(&folder)).try_next().await.or_exit(Exit::Storage)?.is_some() {
-            names.push(name.to_owned());
-        }
-    }
-    names.sort();
-    names.dedup();
-    Ok(names)
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, Outcome, failure};
@@ -32,10 +32,12 @@ pub fn print_json(value: &Json) -> Outcome {
     print(&serde_json::to_string_pretty(value).expect("JSON values always serialise"))
 }
 
-/// An empty table without borders.
+/// An empty table without borders. On a terminal, long cells are wrapped to the terminal's width; elsewhere a row is one
+/// line, for other programs.
 pub fn table() -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
     table
 }
 
@@ -44,10 +46,15 @@ const SUGGESTED: usize = 3;
 
 /// An error about an unknown name, with the most similar names, or with all names if none is similar.
 pub fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
+    format!("unknown {kind} `{name}`; {}", instead_of(name, known))
+}
+
+/// "did you mean `x`?" with the most similar names, or all names if none is similar.
+pub fn instead_of(name: &str, known: &[&str]) -> String {
     let near = nearest(name, known);
     match near.is_empty() {
-        false => format!("unknown {kind} `{name}`; did you mean {}?", near.join(" or ")),
-        true => format!("unknown {kind} `{name}`; there are {}", known.join(", ")),
+        false => format!("did you mean {}?", near.join(" or ")),
+        true => format!("there are {}", known.join(", ")),
     }
 }
 

@@ -1,13 +1,17 @@
 //! The data as seen by a command that does not own it: its state, and the coordinator that serves it.
 
+use futures::TryStreamExt;
+use object_store::ObjectStore;
 use powersweep_coordinator::owner::{self, OwnerError};
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::{Location, ReadOnly};
 use powersweep_proto::client::{Client, chain};
+use powersweep_proto::v1;
+use tonic::{Code, Status};
 
 use crate::args::{CoordinatorArgs, DataArgs};
-use crate::client;
 use crate::exit::{Exit, Failure, OrExit, failure};
+use crate::{client, screen};
 
 /// The stored state; empty if the data does not exist yet. Writes nothing.
 pub async fn read(location: &Location) -> Result<Loaded, Failure> {
@@ -18,6 +22,50 @@ pub async fn read(location: &Location) -> Result<Loaded, Failure> {
     let loaded = state.load().await.or_exit(Exit::Storage)?;
     state.close().await.or_exit(Exit::Storage)?;
     Ok(loaded)
+}
+
+/// The experiments that the state knows or that have files, sorted.
+pub async fn names(location: &Location) -> Result<Vec<String>, Failure> {
+    let loaded = read(location).await?;
+    let mut names: Vec<String> = loaded.experiments.into_iter().map(|record| record.name).collect();
+    if location.path().is_some_and(|path| !path.exists()) {
+        return Ok(names);
+    }
+    let store = location.object_store().or_exit(Exit::Storage)?;
+    for folder in store.list_with_delimiter(None).await.or_exit(Exit::Storage)?.common_prefixes {
+        // The name of the state's folder begins with a dot. An experiment's folder may outlive its files.
+        let Some(name) = folder.filename().filter(|name| !name.starts_with('.')) else { continue };
+        if store.list(Some(&folder)).try_next().await.or_exit(Exit::Storage)?.is_some() {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// Why there is no experiment of this name, with the names that there are.
+pub fn unknown(experiment: &str, known: &[String]) -> String {
+    let others: Vec<&str> = known.iter().map(String::as_str).filter(|name| *name != experiment).collect();
+    match others.is_empty() {
+        true => format!("there is no experiment {experiment}"),
+        false => format!("there is no experiment {experiment}; {}", screen::instead_of(experiment, &others)),
+    }
+}
+
+/// A refused request about an experiment. If the coordinator does not know the experiment, the error has the names that
+/// it knows.
+pub async fn refused(client: &mut Client, status: &Status, experiment: &str) -> Failure {
+    let mut failure = client::refused(status);
+    if status.code() == Code::NotFound
+        && let Ok(all) = client.status(v1::StatusRequest::default()).await
+    {
+        let known: Vec<String> = all.into_inner().experiments.into_iter().map(|found| found.name).collect();
+        if !known.iter().any(|name| name == experiment) {
+            failure.message = unknown(experiment, &known);
+        }
+    }
+    failure
 }
 
 /// The address of the coordinator that serves this data; `None` if none runs.

@@ -1,6 +1,5 @@
 //! `powersweep columns`: the columns of the result tables.
 
-use comfy_table::ContentArrangement;
 use powersweep_results::columns::{Column, TABLES};
 use serde_json::{Value as Json, json};
 
@@ -22,7 +21,6 @@ pub fn run(args: &ColumnsArgs) -> Outcome {
     }
     for table in chosen {
         let mut shown = screen::table();
-        shown.set_content_arrangement(ContentArrangement::Dynamic);
         for column in (table.columns)() {
             let null = if column.nullable { "or null" } else { "" };
             shown.add_row([format!("  {}", column.name), column.type_name().to_owned(), null.to_owned(), column.doc]);

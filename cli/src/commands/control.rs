@@ -135,7 +135,10 @@ fn ask<T>(
                 (client::connect(&Address { url, ..Address::default() }).await?, Some(farm))
             }
         };
-        let reply = request(&mut client).await.map_err(|status| client::refused(&status));
+        let reply = match request(&mut client).await {
+            Ok(reply) => Ok(reply),
+            Err(status) => Err(stored::refused(&mut client, &status, &args.experiment).await),
+        };
         drop(client);
         if let Some(farm) = own {
             farm.end().await?;

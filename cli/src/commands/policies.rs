@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use comfy_table::ContentArrangement;
 use powersweep_engine::components;
 use powersweep_engine::spec::{Component, Default, Param, Role, Section};
 use serde_json::{Value as Json, json};
@@ -36,7 +35,6 @@ fn component_text(component: &Component) -> String {
     let mut text = format!("{} = \"{}\"{default}\n  {}\n{source}", component.role.key(), component.name, component.doc);
     if !component.params.is_empty() {
         let mut table = screen::table();
-        table.set_content_arrangement(ContentArrangement::Dynamic);
         for param in component.params {
             let name = format!("  {}", param.name);
             table.add_row([name, default_text(param), param.expectation(), param.doc.to_owned()]);

@@ -1,9 +1,12 @@
 //! `powersweep status`: experiments, workers and failures.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use powersweep_coordinator::plan;
+use powersweep_coordinator::store::Location;
+use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
 
@@ -24,17 +27,31 @@ async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
     let name = args.experiment.clone().unwrap_or_default();
     let request = v1::StatusRequest { experiment: name.clone(), max_failures: args.failures };
     let location = match stored::coordinator(&args.coordinator, &args.data).await? {
-        Coordinator::Running(mut client) => {
-            let status = client.status(request).await.map_err(|status| client::refused(&status))?;
-            return Ok(status.into_inner());
-        }
+        Coordinator::Running(mut client) => return ask(&mut client, request).await,
         Coordinator::None(location) => location,
     };
     let status = plan::status(stored::read(&location).await?, &request, &location.to_string());
     if !name.is_empty() && status.experiments.is_empty() {
-        return Err(failure!(Usage, "there is no experiment {name} in {}", status.data));
+        return Err(not_stored(&location, &name).await?);
     }
     Ok(status)
+}
+
+async fn ask(client: &mut Client, request: v1::StatusRequest) -> Result<v1::StatusReply, Failure> {
+    match client.status(request.clone()).await {
+        Ok(status) => Ok(status.into_inner()),
+        Err(status) => Err(stored::refused(client, &status, &request.experiment).await),
+    }
+}
+
+/// Why the stored state does not have this experiment. Its rows may still be there.
+async fn not_stored(location: &Location, name: &str) -> Result<Failure, Failure> {
+    let known = stored::names(location).await?;
+    if known.iter().any(|known| known == name) {
+        let hint = format!("`powersweep results {name}` shows its rows, `powersweep adopt` rebuilds the state from them");
+        return Ok(failure!(Usage, "{location} has no state of {name}\n{hint}"));
+    }
+    Ok(failure!(Usage, "{location}: {}", stored::unknown(name, &known)))
 }
 
 fn show(args: &StatusArgs, status: &v1::StatusReply) -> Outcome {
@@ -159,21 +176,28 @@ fn to_text(status: &v1::StatusReply) -> String {
     text.trim_end().to_owned()
 }
 
-/// The failures of an experiment, each with the command that reproduces it; empty without failures.
+/// The failures of an experiment, with the command that reproduces each; empty without failures. Failures of one kind and
+/// message are shown once, with their number.
 pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
     if experiment.failures.is_empty() {
         return String::new();
     }
-    let count = screen::count(experiment.failed + experiment.quarantined, "task");
-    let mut text = format!("{}: {count} failed\n", experiment.name);
-    for f in &experiment.failures {
+    let failed = experiment.failed + experiment.quarantined;
+    let mut text = format!("{}: {} failed\n", experiment.name, screen::count(failed, "task"));
+    let mut shown = 0;
+    let mut seen = BTreeSet::new();
+    for f in experiment.failures.iter().filter(|f| seen.insert((f.kind, &f.message))) {
+        let equal = f.equal.max(1);
+        let others = if equal > 1 { format!("{}, such as ", screen::count(equal, "task")) } else { String::new() };
         let last = if f.r#final { ", for good" } else { "" };
-        text.push_str(&format!("  task {} (attempt {}, {}{last}): {}\n", f.index, f.attempt, f.worker, f.message));
+        let attempt = format!("attempt {}, {}{last}", f.attempt, f.worker);
+        text.push_str(&format!("  {others}task {} ({attempt}): {}\n", f.index, f.message));
         if !f.reproduce.is_empty() {
             text.push_str(&format!("    reproduce: {}\n", f.reproduce));
         }
+        shown += equal;
     }
-    let more = (experiment.failed + experiment.quarantined).saturating_sub(experiment.failures.len() as u64);
+    let more = failed.saturating_sub(shown);
     if more > 0 {
         text.push_str(&format!(
             "  … and {more} more: `powersweep results {} --table failures` lists all\n",
@@ -190,7 +214,7 @@ fn to_json(status: &v1::StatusReply) -> Json {
     };
     let failure = |f: &v1::Failure| {
         json!({ "index": f.index, "kind": f.kind().word(), "message": f.message, "worker": f.worker, "attempt": f.attempt, "final": f.r#final,
-                "reproduce": f.reproduce })
+                "reproduce": f.reproduce, "equal": f.equal })
     };
     let experiments: Vec<Json> = status
         .experiments
@@ -215,4 +239,29 @@ fn to_json(status: &v1::StatusReply) -> Json {
     json!({ "build": status.build, "epoch": status.epoch, "data": status.data,
             "storage_stalled": status.storage_stalled, "storage_reason": status.storage_reason,
             "experiments": experiments, "workers": workers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_failures_are_shown_once_with_their_number() {
+        let failure = |index: u64, message: &str, equal: u64| v1::Failure {
+            index,
+            message: message.to_owned(),
+            worker: "w".to_owned(),
+            attempt: 1,
+            equal,
+            ..v1::Failure::default()
+        };
+        let failures = vec![failure(3, "too wide", 40), failure(9, "too long", 1), failure(4, "too wide", 40)];
+        let experiment =
+            v1::ExperimentStatus { name: "e".to_owned(), failed: 50, failures, ..v1::ExperimentStatus::default() };
+        assert_eq!(
+            failures_text(&experiment),
+            "e: 50 tasks failed\n  40 tasks, such as task 3 (attempt 1, w): too wide\n  \
+             task 9 (attempt 1, w): too long\n  … and 9 more: `powersweep results e --table failures` lists all\n"
+        );
+    }
 }

@@ -137,7 +137,7 @@ fn a_restart_renames_the_rows_of_the_old_log() {
     assert_eq!((rows::tasks(&data, "wide@1").len(), rows::tasks(&data, "wide").len()), (0, 4));
     assert!(!data.join("wide@1").exists(), "no empty folder stays");
     std::fs::create_dir_all(data.join("wide@1/tasks")).expect("it can be made");
-    sandbox.run(&["results", "wide@1"]).exits(2).says(&["unknown experiment `wide@1`; did you mean `wide`?"]);
+    sandbox.run(&["results", "wide@1"]).exits(2).says(&["there is no experiment wide@1; did you mean `wide`?"]);
 }
 
 #[test]

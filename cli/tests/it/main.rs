@@ -21,4 +21,5 @@ mod sandbox;
 mod sweeps;
 mod table;
 mod tables;
+mod terminal;
 mod tls;

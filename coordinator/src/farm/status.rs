@@ -1,5 +1,7 @@
 //! Status of a farm: experiments, workers, failures.
 
+use std::collections::BTreeMap;
+
 use powersweep_experiments::settings::reproduce;
 use powersweep_proto::v1::{self, ExperimentState};
 
@@ -48,7 +50,7 @@ impl Farm {
             tasks_per_s: rate,
             eta_s: self.eta_s(experiment, rate),
             spent: Some(experiment.spent),
-            failures: experiment.failures.values().take(failures).map(|f| failure_status(experiment, f)).collect(),
+            failures: failures_status(experiment, failures),
             extra: experiment.extra(),
             reason,
             priority: experiment.record.priority,
@@ -144,7 +146,27 @@ impl Farm {
     }
 }
 
-fn failure_status(experiment: &Experiment, failure: &FailureRecord) -> v1::Failure {
+/// At most `count` failures: the first of each kind and message, then the others. A hundred tasks that fail for one
+/// reason hide no other reason.
+fn failures_status(experiment: &Experiment, count: usize) -> Vec<v1::Failure> {
+    if count == 0 {
+        return Vec::new();
+    }
+    let mut equal: BTreeMap<(i32, &str), u64> = BTreeMap::new();
+    let mut others = Vec::new();
+    let mut first = Vec::new();
+    for failure in experiment.failures.values().take(FAILURES_MAX as usize) {
+        let known = equal.entry((failure.kind, &failure.message)).or_default();
+        let group = if *known == 0 { &mut first } else { &mut others };
+        *known += 1;
+        group.push(failure);
+    }
+    let chosen = first.into_iter().chain(others).take(count);
+    let count = |failure: &FailureRecord| equal.get(&(failure.kind, failure.message.as_str())).copied();
+    chosen.map(|f| failure_status(experiment, f, count(f).unwrap_or(1))).collect()
+}
+
+fn failure_status(experiment: &Experiment, failure: &FailureRecord, equal: u64) -> v1::Failure {
     let sweep = experiment.sweep.as_ref();
     let task = sweep.and_then(|sweep| sweep.task(failure.index));
     let again = sweep.zip(task.as_ref()).map(|(sweep, task)| reproduce(&task.sim, &sweep.manifest().limits()));
@@ -157,6 +179,7 @@ fn failure_status(experiment: &Experiment, failure: &FailureRecord) -> v1::Failu
         worker: failure.worker.clone(),
         attempt: failure.attempts,
         r#final: failure.quarantined,
+        equal,
     }
 }
 

@@ -477,6 +477,7 @@ pub struct ExperimentStatus {
     #[prost(string, tag = "18")]
     pub owner: ::prost::alloc::string::String,
 }
+/// The first failures of each kind and message come first, in the order of their indices; then the others.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Failure {
     #[prost(uint64, tag = "1")]
@@ -495,6 +496,9 @@ pub struct Failure {
     pub r#final: bool,
     #[prost(string, tag = "8")]
     pub reproduce: ::prost::alloc::string::String,
+    /// failed tasks with this kind and message, this one included, of the first 10,000
+    #[prost(uint64, tag = "9")]
+    pub equal: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WorkerStatus {
