@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use powersweep_coordinator::store::Location;
 use powersweep_experiments::Digest;
 use powersweep_proto::v1::FailureKind;
@@ -12,7 +13,7 @@ use powersweep_proto::v1::FailureKind;
 use crate::examples;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::quantities::bytes;
-pub use crate::worker_args::{SlotsArgs, TaskLimitArgs, WorkerArgs};
+pub use crate::worker_args::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
 
 mod tables;
 
@@ -29,6 +30,9 @@ pub struct Cli {
     /// Print log messages; -vv prints more. POWERSWEEP_LOG sets the levels by target, such as powersweep=debug,warn.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Colour messages: by default (auto) on a terminal, unless NO_COLOR is set; CLICOLOR_FORCE colours everywhere.
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    pub color: Option<ColorChoice>,
 }
 
 fn after_help() -> String {
@@ -123,6 +127,20 @@ pub enum Command {
     /// Show facts about a workload log.
     #[command(subcommand, after_help = examples::TRACE_INFO)]
     Trace(TraceCommand),
+    /// Show the defaults of options. They can be set in ./powersweep.toml, in ~/.config/powersweep/config.toml and in
+    /// /etc/powersweep/config.toml.
+    #[command(subcommand, after_help = examples::CONFIG)]
+    Config(ConfigCommand),
+    /// Print a script that completes commands and options in a shell.
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder.
+    #[command(after_help = examples::MAN)]
+    Man(ManArgs),
     /// Check that a coordinator answers and that its storage works; for health checks of containers.
     #[command(after_help = examples::HEALTH)]
     Health(CoordinatorArgs),
@@ -177,11 +195,29 @@ pub struct CoordinatorArgs {
 
 /// The form of a command's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+enum Format {
     /// A table for people.
     Table,
     /// JSON for programs.
     Json,
+}
+
+/// How a command shows what it found.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct OutputArgs {
+    /// Output for people or for programs.
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// Short for --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl OutputArgs {
+    /// Whether the output is for programs.
+    pub fn is_json(self) -> bool {
+        self.json || self.format == Format::Json
+    }
 }
 
 /// How `run` and `check` run a sweep on this machine.
@@ -235,9 +271,8 @@ pub struct CheckArgs {
     /// Check only demanded claims, and run only the sweeps that these claims need.
     #[arg(long)]
     pub demanded: bool,
-    /// Output for people or for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: Format,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -255,9 +290,8 @@ pub struct PlanArgs {
     /// --coordinator.
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
-    /// Output for people or for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: Format,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -287,9 +321,8 @@ pub struct SimulateArgs {
     /// Write one row for each point of the recorded series to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
-    /// Output for people or for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: Format,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -301,9 +334,8 @@ pub struct LpArgs {
     /// Solve only the system of this task.
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
-    /// Output for people or for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: Format,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -423,30 +455,47 @@ pub struct StatusArgs {
     /// Number of failures listed for each experiment.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub failures: u32,
-    /// Short for --format json.
-    #[arg(long, conflicts_with = "format")]
-    pub json: bool,
-    /// Output for people or for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: Format,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
 pub struct PoliciesArgs {
     /// List only the components of this name.
     pub name: Option<String>,
-    /// Output for people or for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: Format,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
 pub struct ColumnsArgs {
     /// List only the columns of this table: tasks, jobs, series or failures.
     pub table: Option<String>,
-    /// Output for people or for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: Format,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Show the default of each option that a configuration can set.
+    #[command(after_help = examples::CONFIG)]
+    Show(ShowConfigArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ShowConfigArgs {
+    /// Also show where each default comes from, and the files.
+    #[arg(long)]
+    pub origin: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Folder of the pages, which is created; pages in it are overwritten.
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -461,8 +510,7 @@ pub enum TraceCommand {
         sha256: Option<Digest>,
         #[command(flatten)]
         logs: LogArgs,
-        /// Output for people or for programs.
-        #[arg(long, value_enum, default_value = "table")]
-        format: Format,
+        #[command(flatten)]
+        output: OutputArgs,
     },
 }

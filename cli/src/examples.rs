@@ -7,7 +7,7 @@ pub const RUN: &str = "Examples:
 pub const CHECK: &str = "Examples:
   powersweep check --list                              the papers and their number of claims
   powersweep check etinski2010 --traces ~/logs         every published number beside the result
-  powersweep check etinski2010 --demanded --format json  demanded claims, as JSON";
+  powersweep check etinski2010 --demanded --json        demanded claims, as JSON";
 pub const PLAN: &str = "Examples:
   powersweep plan sweep.toml             the axes and the number of done tasks
   powersweep plan sweep.toml --index 12  one task: its parameters, and why it would run";
@@ -18,7 +18,7 @@ pub const SIMULATE: &str = "Examples:
   powersweep simulate -s capacity_rule=two-level -s two_level_procs=64 --series series.csv  active procs";
 pub const LP: &str = "Examples:
   powersweep lp aldaoud2011                 capacity, allocations and loads of a paper's systems
-  powersweep lp sweep.toml --format json    your own systems, as JSON";
+  powersweep lp sweep.toml --json           your own systems, as JSON";
 pub const SERVE: &str = "Examples:
   powersweep serve                                               for workers on this machine
   powersweep serve --listen 0.0.0.0:7450 --token-file token --tls-cert cert.pem --tls-key key.pem";
@@ -75,10 +75,19 @@ pub const POLICIES: &str = "Examples:
   powersweep policies bsld  one component";
 pub const COLUMNS: &str = "Examples:
   powersweep columns tasks          the columns of a task's row
-  powersweep columns --format json  every table, as JSON";
+  powersweep columns --json         every table, as JSON";
 pub const TRACE_INFO: &str = "Examples:
   powersweep trace info ./my-log.swf.gz                        a file
   powersweep trace info KTH-SP2-1996-2.1-cln --traces ~/logs   a log by name";
+pub const CONFIG: &str = "Example:
+  powersweep config show --origin  the default of each option, and the file that it comes from";
+pub const COMPLETIONS: &str = "Examples:
+  powersweep completions bash > ~/.local/share/bash-completion/completions/powersweep
+  powersweep completions zsh > ~/.zfunc/_powersweep
+  powersweep completions fish > ~/.config/fish/completions/powersweep.fish";
+pub const MAN: &str = "Examples:
+  powersweep man                               the page of the program
+  powersweep man --output ~/.local/share/man/man1  a page for each command";
 pub const HEALTH: &str = "Example:
   powersweep health --coordinator http://127.0.0.1:7450 && echo healthy";
 

@@ -48,10 +48,11 @@ pub fn text(name: &str, kind: &str) -> Result<String, Failure> {
     std::fs::read_to_string(name).map_err(|error| failure!(Usage, "cannot read the {kind} {name}: {error}"))
 }
 
-/// All problems of a file. A terminal gets a drawing of each problem's place.
+/// All problems of a file. A terminal, or a reader of colours, gets a drawing of each problem's place.
 pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
     let count = errors.problems().len();
-    let shown = if std::io::stderr().is_terminal() { errors.drawn() } else { errors.to_string() };
+    let is_drawn = std::io::stderr().is_terminal() || screen::has_color(&std::io::stderr());
+    let shown = if is_drawn { errors.drawn() } else { errors.to_string() };
     failure!(Usage, "{} in {file}\n{shown}", screen::count(count as u64, "problem"))
 }
 
@@ -74,11 +75,15 @@ pub fn library(args: &LogArgs) -> Library {
 }
 
 /// `$XDG_CACHE_HOME/powersweep` or `~/.cache/powersweep`; none if neither variable has an absolute path.
-fn default_cache() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    absolute("XDG_CACHE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .map(|c| c.join("powersweep"))
+pub fn default_cache() -> Option<PathBuf> {
+    base_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("powersweep"))
+}
+
+/// A base folder of the XDG specification: that of the variable, else a folder in the home folder. None if neither is an
+/// absolute path.
+pub fn base_folder(variable: &str, in_home: &str) -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(in_home)))
 }
 
 /// The format of a log of the command line for which no source is chosen.

@@ -6,6 +6,7 @@
 mod args;
 mod client;
 mod commands;
+mod config;
 mod examples;
 mod exit;
 mod farm;
@@ -21,12 +22,13 @@ mod stored;
 mod worker_args;
 mod writing;
 
-use std::io::IsTerminal;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 
-use crate::args::{Cli, Command, TraceCommand};
+use crate::args::{Cli, Command, ConfigCommand, TraceCommand};
+use crate::config::Config;
 use crate::exit::Outcome;
 
 /// Many threads allocate and free large batches of rows; jemalloc returns the free memory to the system.
@@ -34,11 +36,7 @@ use crate::exit::Outcome;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    log::start(&cli, std::io::stderr().is_terminal());
-    // One TLS provider for gRPC, object stores and downloads.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    match dispatch(&cli.command) {
+    match run() {
         Ok(exit) => exit.into(),
         Err(failure) => {
             screen::note(&format!("powersweep: {}", failure.message.trim_end()));
@@ -47,7 +45,40 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(command: &Command) -> Outcome {
+fn run() -> Outcome {
+    let early = color_flag(std::env::args_os());
+    screen::choose_color(early, None);
+    let config = Config::read();
+    let configured = config.as_ref().ok().and_then(Config::color);
+    // A broken configuration does not hide `--help`.
+    let command = config.as_ref().map_or_else(|_| Cli::command(), |config| config.apply(Cli::command()));
+    let matches = command.color(screen::choose_color(early, configured)).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    screen::choose_color(cli.color, configured);
+    let config = config?;
+    log::start(&cli, screen::has_color(&std::io::stderr()));
+    // One TLS provider for gRPC, object stores and downloads.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    dispatch(&cli.command, &config)
+}
+
+/// The value of `--color` before the command line is parsed: the parser's own messages follow it, too.
+fn color_flag(arguments: impl Iterator<Item = OsString>) -> Option<ColorChoice> {
+    let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
+    let mut arguments = arguments.take_while(|argument| argument != "--");
+    let mut choice = None;
+    while let Some(argument) = arguments.next() {
+        let value = match argument.strip_prefix("--color") {
+            Some("") => arguments.next(),
+            Some(value) => value.strip_prefix('=').map(str::to_owned),
+            None => None,
+        };
+        choice = value.and_then(|value| ColorChoice::from_str(&value, false).ok()).or(choice);
+    }
+    choice
+}
+
+fn dispatch(command: &Command, config: &Config) -> Outcome {
     match command {
         Command::Run(args) => commands::run::run(args),
         Command::Check(args) => commands::check::run(args),
@@ -72,9 +103,27 @@ fn dispatch(command: &Command) -> Outcome {
         Command::Schema => commands::schema::run(),
         Command::Policies(args) => commands::policies::run(args),
         Command::Columns(args) => commands::columns::run(args),
-        Command::Trace(TraceCommand::Info { log, sha256, logs, format }) => {
-            commands::trace::info(log, *sha256, logs, *format)
+        Command::Trace(TraceCommand::Info { log, sha256, logs, output }) => {
+            commands::trace::info(log, *sha256, logs, *output)
         }
+        Command::Config(ConfigCommand::Show(args)) => commands::config::show(args, config),
+        Command::Completions { shell } => commands::completions::run(*shell),
+        Command::Man(args) => commands::man::run(args),
         Command::Health(args) => commands::health::run(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_color_before_two_dashes_counts() {
+        let of = |line: &str| color_flag(line.split(' ').map(OsString::from));
+        assert_eq!(of("powersweep plan"), None);
+        assert_eq!(of("powersweep --color never plan --color=always"), Some(ColorChoice::Always));
+        assert_eq!(of("powersweep plan --color"), None);
+        assert_eq!(of("powersweep plan -- --color never"), None);
+        assert_eq!(of("powersweep plan --color=pink"), None);
     }
 }

@@ -1,8 +1,12 @@
 //! Output of commands: text and tables for people, JSON for programs. A closed pipe is not an error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
+use anstream::AutoStream;
+use anstream::stream::RawStream;
+use clap::ColorChoice;
 use comfy_table::{ContentArrangement, Table, presets};
+use miette::MietteHandlerOpts;
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, Outcome, failure};
@@ -27,9 +31,65 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Prints indented JSON.
-pub fn print_json(value: &Json) -> Outcome {
-    print(&serde_json::to_string_pretty(value).expect("JSON values always serialise"))
+/// Version of the documents in JSON. A document may get more fields under the same version; a removed field, or another
+/// meaning of one, raises the version.
+const JSON_VERSION: u64 = 1;
+
+/// A document for programs: an object, to which the version is added.
+pub fn versioned(mut document: Json) -> Json {
+    document["version"] = JSON_VERSION.into();
+    document
+}
+
+/// Prints a document for programs, which must be an object.
+pub fn print_json(document: Json) -> Outcome {
+    print(&indented(&versioned(document)))
+}
+
+/// Indented JSON.
+pub fn indented(value: &Json) -> String {
+    serde_json::to_string_pretty(value).expect("JSON values always serialise")
+}
+
+/// Decides when text is coloured: by `--color`, else by the environment, else by the configuration, else `auto`. Returns
+/// the decision, in which `auto` stands for the environment's.
+pub fn choose_color(flag: Option<ColorChoice>, configured: Option<ColorChoice>) -> ColorChoice {
+    let choice = match (flag, color_variable()) {
+        (Some(choice), _) => choice,
+        (None, Some(_)) => ColorChoice::Auto,
+        (None, None) => configured.unwrap_or_default(),
+    };
+    let global = match choice {
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    };
+    global.write_global();
+    // Otherwise drawings of problems would make a decision of their own. Only the first call sets the hook.
+    let drawing = || MietteHandlerOpts::new().color(has_color(&io::stderr())).build();
+    let _ = miette::set_hook(Box::new(move |_| Box::new(drawing())));
+    choice
+}
+
+/// The variable of the environment that decides about colours in place of a terminal, and its choice.
+pub fn color_variable() -> Option<(&'static str, &'static str)> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_forced = |name: &str| is_set(name) && std::env::var_os(name).is_some_and(|value| value != "0");
+    match (is_set("NO_COLOR"), is_forced("CLICOLOR_FORCE")) {
+        (true, _) => Some(("NO_COLOR", "never")),
+        (false, true) => Some(("CLICOLOR_FORCE", "always")),
+        (false, false) => None,
+    }
+}
+
+/// Whether text on this stream is coloured; [`choose_color`] has decided.
+pub fn has_color<S: RawStream>(stream: &S) -> bool {
+    AutoStream::choice(stream) != anstream::ColorChoice::Never
+}
+
+/// Whether text on this stream can be drawn over: it is a terminal that can move its cursor.
+pub fn redraws(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
 /// An empty table without borders. On a terminal, long cells are wrapped to the terminal's width; elsewhere a row is one

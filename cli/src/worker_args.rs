@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::TypedValueParser;
 
 use crate::args::{CoordinatorArgs, LogArgs};
 use crate::quantities::{memory, positive_time, time};
@@ -53,11 +54,18 @@ pub struct TaskLimitArgs {
     pub task_max_memory: Option<usize>,
 }
 
+/// Maximum number of slots.
+pub const SLOTS_MAX: u16 = 1024;
+
+fn slots() -> impl TypedValueParser<Value = u16> {
+    clap::value_parser!(u16).range(..=i64::from(SLOTS_MAX))
+}
+
 /// Threads and memory of a process that simulates.
 #[derive(Debug, Clone, Args)]
 pub struct SlotsArgs {
     /// Number of tasks simulated at once; 0 for one per processor.
-    #[arg(long, short = 'j', default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    #[arg(long, short = 'j', env = "POWERSWEEP_SLOTS", default_value_t = 0, value_parser = slots())]
     pub slots: u16,
     /// Memory for parsed logs and workloads, which tasks share. A task fails if its workload alone may need more.
     #[arg(long, value_name = "SIZE", env = "POWERSWEEP_WORKLOAD_MEMORY", default_value = "1GiB", value_parser = memory)]

@@ -49,10 +49,20 @@ pub struct ResultsArgs {
     pub rows: usize,
     /// The first rows for people, or all rows for programs.
     #[arg(long, value_enum, default_value = "table")]
-    pub format: RowFormat,
+    format: RowFormat,
+    /// Short for --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Write to this file instead of standard output. An incomplete file is never left behind.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+impl ResultsArgs {
+    /// How the rows are shown or written.
+    pub fn format(&self) -> RowFormat {
+        if self.json { RowFormat::Json } else { self.format }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -16,19 +16,19 @@ use powersweep_results::join::{self, TasksById};
 use serde_json::{Value as Json, json};
 
 use super::run;
-use crate::args::{CheckArgs, Format, RunArgs};
+use crate::args::{CheckArgs, OutputArgs, RunArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::{client, inputs, results_table, screen};
 
 /// Runs the missing tasks of the claims' manifests, then compares.
 pub fn run(args: &CheckArgs) -> Outcome {
-    let Some(name) = &args.paper else { return list(args.format) };
+    let Some(name) = &args.paper else { return list(args.output) };
     let claims = claims(name)?;
     let rows = rows(&claims, args)?;
     let findings = claims.check(&rows, args.demanded);
-    match args.format {
-        Format::Json => screen::print_json(&document(&claims, &findings))?,
-        Format::Table => screen::print(&text(&claims, &findings))?,
+    match args.output.is_json() {
+        true => screen::print_json(document(&claims, &findings))?,
+        false => screen::print(&text(&claims, &findings))?,
     };
     let failed: Vec<&str> = findings.iter().filter(|f| f.is_failure()).map(|f| f.id.as_str()).collect();
     let demanded = findings.iter().filter(|f| f.demanded).count() as u64;
@@ -132,9 +132,9 @@ fn run_args(manifest: &str, args: &CheckArgs) -> RunArgs {
     }
 }
 
-fn list(format: Format) -> Outcome {
+fn list(output: OutputArgs) -> Outcome {
     let parsed = papers::builtin().iter().map(|(name, _)| claims(name)).collect::<Result<Vec<Claims>, Failure>>()?;
-    if format == Format::Json {
+    if output.is_json() {
         let one = |claims: &Claims| {
             json!({
                 "paper": claims.paper(),
@@ -144,7 +144,7 @@ fn list(format: Format) -> Outcome {
                 "manifests": claims.manifests(false),
             })
         };
-        return screen::print_json(&parsed.iter().map(one).collect());
+        return screen::print_json(json!({ "papers": parsed.iter().map(one).collect::<Vec<Json>>() }));
     }
     let mut table = screen::table();
     table.set_header(["paper", "claims", "demanded", "manifests", "title"]);

@@ -1,9 +1,9 @@
 //! `powersweep columns`: the columns of the result tables.
 
-use powersweep_results::columns::{Column, TABLES};
+use powersweep_results::columns::{Column, TABLES, Table};
 use serde_json::{Value as Json, json};
 
-use crate::args::{ColumnsArgs, Format};
+use crate::args::ColumnsArgs;
 use crate::exit::{Exit, Outcome, failure};
 use crate::screen;
 
@@ -15,9 +15,10 @@ pub fn run(args: &ColumnsArgs) -> Outcome {
         let name = args.table.as_deref().unwrap_or_default();
         return Err(failure!(Usage, "{}", screen::unknown("table", name, &names)));
     }
-    if args.format == Format::Json {
-        let all = chosen.iter().flat_map(|t| (t.columns)().into_iter().map(|c| column_json(t.name, &c))).collect();
-        return screen::print_json(&Json::Array(all));
+    if args.output.is_json() {
+        let of_table = |t: &Table| (t.columns)().iter().map(|c| column_json(t.name, c)).collect::<Vec<Json>>();
+        let all: Vec<Json> = chosen.into_iter().flat_map(of_table).collect();
+        return screen::print_json(json!({ "columns": all }));
     }
     for table in chosen {
         let mut shown = screen::table();

@@ -11,7 +11,7 @@ use powersweep_engine::{Role, SimSpec};
 use powersweep_experiments::{Digest, Sweep, TaskSpec};
 use serde_json::{Value as Json, json};
 
-use crate::args::{Format, LpArgs};
+use crate::args::LpArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::{inputs, screen};
 
@@ -55,12 +55,12 @@ pub fn run(args: &LpArgs) -> Outcome {
                     \"rate-matrix\" or \"structured\"";
         return Err(failure!(Usage, "{}: {reason}", args.manifest));
     }
-    match args.format {
-        Format::Json => {
-            let list = found.iter().map(Found::json).collect::<Result<_, Failure>>()?;
-            screen::print_json(&Json::Array(list))
+    match args.output.is_json() {
+        true => {
+            let systems = found.iter().map(Found::json).collect::<Result<Vec<Json>, Failure>>()?;
+            screen::print_json(json!({ "systems": systems }))
         }
-        Format::Table => {
+        false => {
             let texts = found.iter().map(Found::text).collect::<Result<String, Failure>>()?;
             screen::print(texts.trim_end())
         }

@@ -3,10 +3,13 @@
 pub mod adopt;
 pub mod check;
 pub mod columns;
+pub mod completions;
+pub mod config;
 pub mod control;
 pub mod export;
 pub mod health;
 pub mod lp;
+pub mod man;
 pub mod plan;
 pub mod policies;
 pub mod results;

@@ -9,7 +9,7 @@ use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
 
 use super::submit;
-use crate::args::{Format, PlanArgs};
+use crate::args::PlanArgs;
 use crate::exit::{Outcome, failure};
 use crate::{client, inputs, results_table, screen, stored};
 
@@ -46,7 +46,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
         ));
     }
     match args.index {
-        Some(index) => explain(&sweep, index, &loaded, &location, args.format),
+        Some(index) => explain(&sweep, index, &loaded, &location, args.output.is_json()),
         None => {
             let reply = plan::submission(loaded, &sweep, &digests);
             let reply = reply.map_err(|reason| failure!(Refused, "{reason}"))?;
@@ -58,8 +58,8 @@ pub fn run(args: &PlanArgs) -> Outcome {
 /// `served`: the data, if a coordinator serves it.
 fn overview(sweep: &Sweep, reply: &v1::SubmitReply, served: Option<&Location>, args: &PlanArgs) -> Outcome {
     let axes = sweep.axes();
-    if args.format == Format::Json {
-        return screen::print_json(&overview_json(sweep, &axes, reply, served.is_some()));
+    if args.output.is_json() {
+        return screen::print_json(overview_json(sweep, &axes, reply, served.is_some()));
     }
     let mut table = screen::table();
     table.set_header(["section", "axis", "values (tasks)"]);
@@ -121,12 +121,12 @@ fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, s
             "extra": reply.extra, "lacking": lacking, "coordinator_at_work": served, "axes": axes })
 }
 
-fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, format: Format) -> Outcome {
+fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, as_json: bool) -> Outcome {
     let task = inputs::task(sweep, index)?;
     let state = plan::task_state(loaded, &task);
     let (verdict, reason) = verdict(&state, location);
-    if format == Format::Json {
-        return screen::print_json(&task_json(&task, verdict, &reason));
+    if as_json {
+        return screen::print_json(task_json(&task, verdict, &reason));
     }
     let mut table = screen::table();
     table.add_row(["task", &index.to_string()]);

@@ -6,7 +6,7 @@ use powersweep_engine::components;
 use powersweep_engine::spec::{Component, Default, Param, Role, Section};
 use serde_json::{Value as Json, json};
 
-use crate::args::{Format, PoliciesArgs};
+use crate::args::PoliciesArgs;
 use crate::exit::{Outcome, failure};
 use crate::screen;
 
@@ -23,9 +23,12 @@ pub fn run(args: &PoliciesArgs) -> Outcome {
         let name = args.name.as_deref().unwrap_or_default();
         return Err(failure!(Usage, "{}", screen::unknown("component", name, &names)));
     }
-    match args.format {
-        Format::Json => screen::print_json(&Json::Array(chosen.iter().map(|e| component_json(e)).collect())),
-        Format::Table => screen::print(&chosen.iter().map(|e| component_text(e)).collect::<Vec<_>>().join("\n")),
+    match args.output.is_json() {
+        true => {
+            let components: Vec<Json> = chosen.iter().map(|e| component_json(e)).collect();
+            screen::print_json(json!({ "components": components }))
+        }
+        false => screen::print(&chosen.iter().map(|e| component_text(e)).collect::<Vec<_>>().join("\n")),
     }
 }
 

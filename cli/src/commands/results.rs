@@ -25,13 +25,13 @@ pub fn run(args: &ResultsArgs) -> Outcome {
     let location = args.data.location()?;
     let table = args.table;
     let all = relaxed(&schema_of(table));
-    let default = SHOWN.iter().find(|(shown, _)| *shown == table && args.format == RowFormat::Table);
+    let default = SHOWN.iter().find(|(shown, _)| *shown == table && args.format() == RowFormat::Table);
     let names = match args.columns.is_empty() {
         true => default.map_or(Vec::new(), |(_, names)| names.to_vec()),
         false => args.columns.iter().map(|name| name.trim()).collect(),
     };
     let chosen = chosen(&all, &names, table)?;
-    let encoding = match args.format {
+    let encoding = match args.format() {
         RowFormat::Table => None,
         RowFormat::Csv => Some(Encoding::Csv),
         RowFormat::Json => Some(Encoding::Json),

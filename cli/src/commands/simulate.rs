@@ -16,7 +16,7 @@ use powersweep_results::{jobs, series, tasks};
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
-use crate::args::{Format, SimulateArgs};
+use crate::args::SimulateArgs;
 use crate::commands::worker;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::writing::{Encoding, Writing};
@@ -70,9 +70,9 @@ pub fn run(args: &SimulateArgs) -> Outcome {
         rows.push(&task, details.series.as_deref().unwrap_or_default());
         write("--series", path, &task, &rows.finish())?;
     }
-    match args.format {
-        Format::Json => screen::print_json(&Json::Object(rows::pairs(&batch, 0).into_iter().collect())),
-        Format::Table => screen::print(&row_text(&batch)),
+    match args.output.is_json() {
+        true => screen::print_json(Json::Object(rows::pairs(&batch, 0).into_iter().collect())),
+        false => screen::print(&row_text(&batch)),
     }
 }
 

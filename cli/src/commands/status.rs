@@ -1,7 +1,6 @@
 //! `powersweep status`: experiments, workers and failures.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use powersweep_coordinator::plan;
@@ -10,7 +9,7 @@ use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
 
-use crate::args::{Format, StatusArgs};
+use crate::args::StatusArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::stored::{self, Coordinator};
 use crate::{client, interrupt, screen};
@@ -55,29 +54,26 @@ async fn not_stored(location: &Location, name: &str) -> Result<Failure, Failure>
 }
 
 fn show(args: &StatusArgs, status: &v1::StatusReply) -> Outcome {
-    match is_json(args) {
-        true => screen::print_json(&to_json(status)),
+    match args.output.is_json() {
+        true => screen::print_json(to_json(status)),
         false => screen::print(&to_text(status)),
     }
-}
-
-fn is_json(args: &StatusArgs) -> bool {
-    args.json || args.format == Format::Json
 }
 
 /// Redraws a terminal; elsewhere writes a line for each change. Continues while a known coordinator does not answer.
 /// Ends when the reader closes the pipe.
 async fn watch(args: &StatusArgs) -> Outcome {
     let stop = interrupt::token();
-    let terminal = std::io::stdout().is_terminal() && !is_json(args);
+    let as_json = args.output.is_json();
+    let terminal = screen::redraws(&std::io::stdout()) && !as_json;
     let mut last = String::new();
     let mut known = false;
     loop {
         let text = match look(args).await {
             Ok(status) => {
                 known = true;
-                match (is_json(args), terminal) {
-                    (true, _) => to_json(&status).to_string(),
+                match (as_json, terminal) {
+                    (true, _) => screen::versioned(to_json(&status)).to_string(),
                     (false, true) => to_text(&status),
                     (false, false) => to_lines(&status),
                 }

@@ -5,20 +5,20 @@ use powersweep_engine::workload::log_facts::{LogFacts, LogTotals, Spread};
 use powersweep_experiments::Digest;
 use serde_json::{Map, Value as Json, json};
 
-use crate::args::{Format, LogArgs};
+use crate::args::{LogArgs, OutputArgs};
 use crate::exit::Outcome;
 use crate::{inputs, rows, screen};
 
 /// Prints the facts about a log.
-pub fn info(name: &str, sha256: Option<Digest>, args: &LogArgs, format: Format) -> Outcome {
+pub fn info(name: &str, sha256: Option<Digest>, args: &LogArgs, output: OutputArgs) -> Outcome {
     let library = inputs::library(args);
     let log_format = inputs::format(&library, name)?;
     let bytes = inputs::log(&library, log_format, name, sha256)?;
     let facts = LogFacts::of(&inputs::parsed(log_format, &bytes)?);
     let digest = bytes.digest.to_string();
-    match format {
-        Format::Json => screen::print_json(&to_json(&facts, &digest)),
-        Format::Table => screen::print(&to_text(&facts, &digest)),
+    match output.is_json() {
+        true => screen::print_json(to_json(&facts, &digest)),
+        false => screen::print(&to_text(&facts, &digest)),
     }
 }
 
