@@ -18,8 +18,8 @@ use toml::de::DeTable;
 use crate::exit::{Failure, failure};
 use crate::{inputs, screen};
 
-use keys::Key;
 pub use keys::KEYS;
+use keys::Key;
 
 /// Maximum size of a configuration file (bytes).
 const TEXT_BYTES_MAX: u64 = 1 << 20;

@@ -41,7 +41,8 @@ pub fn show(args: &ShowConfigArgs, config: &Config) -> Outcome {
 
 fn to_json(shown: &[Shown], config: &Config) -> Json {
     let setting = |s: &Shown| json!({ "key": s.key, "value": s.value, "origin": s.origin });
-    let file = |(path, was_read): &(std::path::PathBuf, bool)| json!({ "path": path.to_string_lossy(), "read": was_read });
+    let file =
+        |(path, was_read): &(std::path::PathBuf, bool)| json!({ "path": path.to_string_lossy(), "read": was_read });
     json!({
         "settings": shown.iter().map(setting).collect::<Vec<Json>>(),
         "files": config.files.iter().map(file).collect::<Vec<Json>>(),

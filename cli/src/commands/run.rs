@@ -285,7 +285,8 @@ fn worker_ended(result: Result<Result<WorkerReport, WorkerError>, tokio::task::J
 
 fn progress_bar(quiet: bool) -> ProgressBar {
     let bar = ProgressBar::no_length();
-    bar.set_draw_target(if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() });
+    let is_drawn = !quiet && screen::redraws(&std::io::stderr());
+    bar.set_draw_target(if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() });
     let template = "{wide_bar} {pos}/{len} tasks  {msg}";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);

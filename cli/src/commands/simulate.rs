@@ -71,7 +71,8 @@ pub fn run(args: &SimulateArgs) -> Outcome {
         write("--series", path, &task, &rows.finish())?;
     }
     match args.output.is_json() {
-        true => screen::print_json(Json::Object(rows::pairs(&batch, 0).into_iter().collect())),
+        // A row has the columns of its table, as in `results`.
+        true => screen::print(&screen::indented(&Json::Object(rows::pairs(&batch, 0).into_iter().collect()))),
         false => screen::print(&row_text(&batch)),
     }
 }

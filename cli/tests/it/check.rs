@@ -117,7 +117,7 @@ fn list_shows_every_paper() {
     let sandbox = Sandbox::new();
     sandbox.run(&["check", "--list"]).exits(0).prints(&["etinski2010", "BSLD Threshold Driven"]);
     let found = sandbox.run(&["check", "--list", "--format", "json"]).exits(0).json();
-    let etinski = found.as_array().into_iter().flatten().find(|paper| paper["paper"] == "etinski2010");
+    let etinski = found["papers"].as_array().into_iter().flatten().find(|paper| paper["paper"] == "etinski2010");
     assert!(etinski.is_some_and(|paper| paper["demanded"].as_u64() > Some(40)), "{found}");
 }
 

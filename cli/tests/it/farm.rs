@@ -60,7 +60,8 @@ fn a_wait_reports_failed_tasks_and_their_exit_code() {
         sandbox.start(&["submit", "wide.toml", "--wait", "--traces", "logs", "--coordinator", url.as_str()]);
     waiting.says("powersweep: waiting: no worker is connected");
     let worker = worker(&sandbox, "w", &url, &[]);
-    let ended = waiting.wait().exits(3).says(&["wide: 2 tasks failed", "such as task 0 (attempt 1, w, for good): job 2"]);
+    let ended =
+        waiting.wait().exits(3).says(&["wide: 2 tasks failed", "such as task 0 (attempt 1, w, for good): job 2"]);
     assert_eq!(ended.stderr.matches("reproduce: powersweep simulate").count(), 1, "{ended}");
     terminate(worker);
     terminate(served);

@@ -36,8 +36,8 @@ fn the_worked_example_of_the_paper_is_solved() {
     table.prints(&["lambda* 1.764706, load 0.566667", "0.3529", "0.6471", "c 1.000000 (lpas): 0.975000 W", "0.1111"]);
     // One system for all seeds and policies. The capacity 9 is above lambda*, which replaces it.
     let json = sandbox.run(&["lp", "worked.toml", "--format", "json"]).exits(0).json();
-    assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
-    let system = &json[0];
+    assert_eq!(json["systems"].as_array().map(Vec::len), Some(1), "{json}");
+    let system = &json["systems"][0];
     let near = |value: &serde_json::Value, expected: f64| {
         let value = value.as_f64().expect("a number");
         assert!((value - expected).abs() < 1e-6, "{value} is not {expected}");
@@ -52,9 +52,9 @@ fn the_worked_example_of_the_paper_is_solved() {
     // Equal machines form a group and share its load evenly.
     sandbox.write("twice.toml", WORKED.replace("group_idle_w", "group_servers = [2, 1]\ngroup_idle_w"));
     let json = sandbox.run(&["lp", "twice.toml", "--index", "0", "--format", "json"]).exits(0).json();
-    assert_eq!(json[0]["group_servers"], serde_json::json!([2, 1]));
+    assert_eq!(json["systems"][0]["group_servers"], serde_json::json!([2, 1]));
     // Group 1 serves only class 2: 5 v = lambda, 2 * 2 + (1 - v) = 1.5 lambda.
-    near(&json[0]["lambda"], 50.0 / 17.0);
+    near(&json["systems"][0]["lambda"], 50.0 / 17.0);
 }
 
 /// Group 1 leaves and group 2 slows down at 10 s; arrivals double at 20 s.
@@ -70,9 +70,9 @@ fn every_phase_of_a_changing_system_is_solved() {
         let value = value.as_f64().expect("a number");
         assert!((value - expected).abs() < 1e-6, "{value} is not {expected}");
     };
-    assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
-    near(&json[0]["lambda"], 30.0 / 17.0);
-    let changes = json[0]["changes"].as_array().expect("a list");
+    assert_eq!(json["systems"].as_array().map(Vec::len), Some(1), "{json}");
+    near(&json["systems"][0]["lambda"], 30.0 / 17.0);
+    let changes = json["systems"][0]["changes"].as_array().expect("a list");
     assert_eq!(changes.iter().map(|change| change["at_s"].as_f64()).collect::<Vec<_>>(), [Some(10.0), Some(20.0)]);
     // Machine 2 alone at rates 2.5 and 0.5: lambda / 2.5 + 1.5 lambda / 0.5 = 1.
     near(&changes[0]["lambda"], 5.0 / 17.0);
@@ -89,7 +89,7 @@ fn every_phase_of_a_changing_system_is_solved() {
         "[0.1, 0.1]\nspeed_change_at_s = [10]\nspeed_change_groups = [2]\nspeed_change_factors = [[0.5], [2]]";
     sandbox.write("two.toml", WORKED.replace("[0.1, 0.1]", changes));
     let json = sandbox.run(&["lp", "two.toml", "--format", "json"]).exits(0).json();
-    assert_eq!(json.as_array().map(Vec::len), Some(2), "{json}");
+    assert_eq!(json["systems"].as_array().map(Vec::len), Some(2), "{json}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The real binary, run as a user runs it.
 
 mod check;
+mod config;
 mod documents;
 mod edits;
 mod farm;

@@ -100,7 +100,8 @@ fn schema_policies_and_columns_list_the_components() {
     let schema = sandbox.run(&["schema"]).exits(0).json();
     assert!(schema["$schema"].is_string() && schema["properties"]["workloads"].is_object());
     let policies = sandbox.run(&["policies", "--format", "json"]).exits(0).json();
-    let names: Vec<&str> = policies.as_array().expect("a list").iter().filter_map(|p| p["name"].as_str()).collect();
+    let names: Vec<&str> =
+        policies["components"].as_array().expect("a list").iter().filter_map(|p| p["name"].as_str()).collect();
     let shown = sandbox.run(&["policies"]).exits(0);
     for name in ["fcfs", "sjf", "wfp3", "f1", "easy", "conservative", "bsld", "lublin", "swf"] {
         assert!(names.contains(&name), "{names:?}");
@@ -108,7 +109,8 @@ fn schema_policies_and_columns_list_the_components() {
     }
     sandbox.run(&["policies", "bsld"]).exits(0).prints(&["bsld_threshold", "wq_threshold", "Etinski"]);
     let columns = sandbox.run(&["columns", "--format", "json"]).exits(0).json();
-    let of = |table: &str| columns.as_array().expect("a list").iter().filter(|c| c["table"] == table).count();
+    let of =
+        |table: &str| columns["columns"].as_array().expect("a list").iter().filter(|c| c["table"] == table).count();
     for table in ["tasks", "jobs", "failures"] {
         assert!(of(table) > 5, "{table}");
         let shown = sandbox.run(&["columns", table]).exits(0);

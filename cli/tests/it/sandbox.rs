@@ -32,6 +32,11 @@ impl Sandbox {
         Sandbox { folder: folder(), outputs: folder(), commands: AtomicU32::new(0) }
     }
 
+    /// The home folder of the commands.
+    pub(crate) fn home(&self) -> &Path {
+        self.outputs.path()
+    }
+
     /// A path in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
@@ -51,7 +56,10 @@ impl Sandbox {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("POWERSWEEP_")) {
             command.env_remove(name);
         }
-        command.current_dir(self.folder.path()).env("HOME", self.outputs.path()).env_remove("XDG_CACHE_HOME");
+        command.current_dir(self.folder.path()).env("HOME", self.outputs.path());
+        for name in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NO_COLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
         command.stdin(Stdio::null());
         command
     }

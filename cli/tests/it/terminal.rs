@@ -21,13 +21,14 @@ fn on_a_terminal(sandbox: &Sandbox, command: &str, variables: &[(&str, &str)]) -
 #[test]
 fn tables_fit_a_terminal_and_have_one_line_for_each_row_elsewhere() {
     let sandbox = Sandbox::new();
-    for command in ["check --list", "policies", "columns tasks", "plan quickstart"] {
+    for command in ["check --list", "columns tasks", "plan quickstart"] {
         let args: Vec<&str> = command.split(' ').collect();
         let elsewhere = sandbox.run(&args).exits(0);
         assert!(elsewhere.stdout.lines().any(|line| line.chars().count() > 80), "{elsewhere}");
         let Some(ended) = on_a_terminal(&sandbox, command, &[]) else { return };
         let ended = ended.exits(0);
-        let is_table = |line: &&str| !line.contains('`') && !line.starts_with("quickstart") && !line.contains("Source:");
+        let is_table =
+            |line: &&str| !line.contains('`') && !line.starts_with("quickstart") && !line.contains("Source:");
         for line in ended.stdout.lines().filter(is_table) {
             assert!(line.chars().count() <= 80, "{line:?} in\n{ended}");
         }
@@ -91,4 +92,93 @@ fn equal_failures_are_shown_once() {
     let status = sandbox.run(&["status", "wide", "--failures", "1"]).exits(0).prints(&[cause]);
     assert_eq!(status.stdout.matches("reproduce: ").count(), 1, "{status}");
     assert!(!status.stdout.contains("more:"), "the equal failure is counted: {status}");
+}
+
+/// Without a terminal there is neither a colour nor a redraw, whatever the command.
+#[test]
+fn colors_follow_the_flag_the_environment_and_the_terminal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wrong.toml", crate::sweeps::WRONG);
+    let escapes = |args: &[&str], variables: &[(&str, &str)]| {
+        let ended = sandbox.run_with(&[&["plan", "wrong.toml"], args].concat(), variables).exits(2);
+        ended.stderr.contains("\x1b[")
+    };
+    let (no_color, forced) = (("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1"));
+    assert!(!escapes(&[], &[]));
+    assert!(escapes(&["--color", "always"], &[]));
+    assert!(escapes(&["--color=always"], &[no_color]), "a flag comes before the environment");
+    assert!(escapes(&[], &[forced]));
+    assert!(!escapes(&[], &[forced, no_color]));
+    assert!(!escapes(&["--color", "never"], &[forced]));
+    sandbox.write("powersweep.toml", "color = \"always\"\n");
+    assert!(escapes(&[], &[]), "the configuration decides");
+    assert!(!escapes(&[], &[no_color]), "the environment comes before the configuration");
+    let help = |args: &[&str]| sandbox.run(&[&["plan", "--help"], args].concat()).exits(0).stdout.contains("\x1b[");
+    assert!(help(&[]) && !help(&["--color=never"]));
+    sandbox.write("powersweep.toml", "");
+    for (variable, expected) in [(("X", "1"), true), (("NO_COLOR", "1"), false)] {
+        let Some(ended) = on_a_terminal(&sandbox, "plan wrong.toml", &[variable]) else { return };
+        assert_eq!(ended.exits(2).stdout.contains("\x1b[3"), expected, "{variable:?}");
+    }
+}
+
+#[test]
+fn progress_is_drawn_on_terminals_that_can_redraw_only() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 2));
+    let ended = sandbox.run_with(&["run", "sweep.toml", "--data", "a"], &[("CLICOLOR_FORCE", "1")]).exits(0);
+    assert!(!ended.stderr.contains(['\r', '\x1b']), "{ended}");
+    let Some(ended) = on_a_terminal(&sandbox, "run sweep.toml --data b", &[("TERM", "dumb")]) else { return };
+    assert!(!ended.stdout.contains('\x1b'), "{ended}");
+}
+
+#[test]
+fn every_listing_is_a_json_document_with_a_version() {
+    let sandbox = Sandbox::new();
+    sandbox.write("tiny.swf", TINY_LOG);
+    sandbox.write("sweep.toml", synthetic("sweep", 1));
+    sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
+    let at = |list: &'static str, command: &'static str| (list, command);
+    for (list, command) in [
+        at("experiments", "status"),
+        at("axes", "plan sweep.toml"),
+        at("components", "plan sweep.toml --index 0"),
+        at("components", "policies"),
+        at("columns", "columns"),
+        at("header", "trace info tiny.swf"),
+        at("papers", "check --list"),
+        at("systems", "lp"),
+        at("settings", "config show"),
+    ] {
+        let args: Vec<&str> = command.split(' ').collect();
+        let short = sandbox.run(&[&args[..], &["--json"]].concat()).exits(0);
+        let json = short.json();
+        assert_eq!(json["version"], 1, "{short}");
+        assert!(json[list].as_array().is_some_and(|list| !list.is_empty()) || json[list].is_object(), "{short}");
+        let long = sandbox.run(&[&args[..], &["--format", "json"]].concat()).exits(0);
+        assert_eq!(long.stdout, short.stdout);
+    }
+    // A row has the columns of its table.
+    let row = sandbox.run(&["results", "sweep", "--json", "--columns", "task_index,queue_order"]).exits(0);
+    assert_eq!(row.stdout.lines().count(), 2, "{row}");
+}
+
+#[test]
+fn shells_and_man_get_every_command() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        sandbox.run(&["completions", shell]).exits(0).prints(&["powersweep", "submit", "color", "traces"]);
+    }
+    sandbox.run(&["completions", "cmd"]).exits(2);
+    let script = sandbox.write("completions.bash", sandbox.run(&["completions", "bash"]).exits(0).stdout);
+    let mut bash = sandbox.command("bash");
+    let line = "COMP_WORDS=(powersweep sub); COMP_CWORD=1; _powersweep powersweep sub powersweep; echo ${COMPREPLY[@]}";
+    bash.args(["-c", &format!("source '{}' && {line}", script.display())]);
+    sandbox.spawn(bash).wait().exits(0).prints(&["submit"]);
+    sandbox.run(&["man"]).exits(0).prints(&[".TH powersweep 1", "POWERSWEEP_LOG"]);
+    sandbox.run(&["man", "--output", "pages"]).exits(0);
+    for page in ["powersweep.1", "powersweep-run.1", "powersweep-trace-info.1", "powersweep-config-show.1"] {
+        let text = std::fs::read_to_string(sandbox.path("pages").join(page)).expect(page);
+        assert!(text.contains(".SH NAME") && text.contains("Examples") == (page != "powersweep.1"), "{text}");
+    }
 }
