@@ -75,8 +75,9 @@ pub enum Command {
     /// Submit a manifest, and the logs that it needs, to a running coordinator.
     #[command(after_help = examples::SUBMIT)]
     Submit(SubmitArgs),
-    /// Show experiments, workers and failures. Asks the coordinator at --coordinator, else the one that serves --data.
-    /// If none runs, reads the stored state in --data.
+    /// Show experiments, workers and failures. Asks the coordinator at --coordinator, else the one that serves --data,
+    /// else, without --data, the one at http://127.0.0.1:7450, as `worker` and `submit` do. If none runs, reads the stored
+    /// state in --data.
     #[command(after_help = examples::STATUS)]
     Status(StatusArgs),
     /// Pause an experiment until `resume`: running tasks finish, no other task starts.
@@ -164,11 +165,19 @@ pub struct LogArgs {
 #[derive(Debug, Clone, Args)]
 pub struct DataArgs {
     /// Folder, or object store (s3://, gs://, az://; needs the cargo feature `cloud`), of results and state.
-    #[arg(long, value_name = "URL", env = "POWERSWEEP_DATA", default_value = "./results/data")]
+    #[arg(long, value_name = "URL", env = "POWERSWEEP_DATA", default_value = DATA)]
     pub data: String,
 }
 
+/// The data of a command that names none.
+const DATA: &str = "./results/data";
+
 impl DataArgs {
+    /// Whether the command names no data.
+    pub fn is_default(&self) -> bool {
+        self.data == DATA
+    }
+
     /// The folder or object store.
     pub fn location(&self) -> Result<Location, Failure> {
         Location::parse(&self.data).or_exit(Exit::Usage)

@@ -3,8 +3,9 @@
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use powersweep_coordinator::owner::{self, OwnerError};
-use powersweep_coordinator::records::Loaded;
-use powersweep_coordinator::store::{Location, ReadOnly};
+use powersweep_coordinator::records::{Loaded, Table as RowTable};
+use powersweep_coordinator::store::{Location, PRIVATE_DIR, ReadOnly};
+use powersweep_experiments::Manifest;
 use powersweep_proto::client::{Client, chain};
 use powersweep_proto::v1;
 use tonic::{Code, Status};
@@ -22,6 +23,11 @@ pub async fn read(location: &Location) -> Result<Loaded, Failure> {
     let loaded = state.load().await.or_exit(Exit::Storage)?;
     state.close().await.or_exit(Exit::Storage)?;
     Ok(loaded)
+}
+
+/// Whether there may be a state; an object store is not asked.
+pub fn is_there(location: &Location) -> bool {
+    location.path().is_none_or(|path| path.join(PRIVATE_DIR).is_dir())
 }
 
 /// The experiments that the state knows or that have files, sorted.
@@ -42,6 +48,22 @@ pub async fn names(location: &Location) -> Result<Vec<String>, Failure> {
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+/// Fails if the manifest of an experiment does not ask for this table.
+pub async fn check_table(location: &Location, experiment: &str, table: RowTable) -> Result<(), Failure> {
+    let loaded = read(location).await?;
+    let record = loaded.experiments.iter().find(|record| record.name == experiment);
+    let manifest = record.and_then(|record| Manifest::parse("stored manifest", &record.manifest).ok());
+    let asked = manifest.and_then(|manifest| manifest.tables().asked(table.name()).copied());
+    if asked == Some(false) {
+        return Err(failure!(
+            Usage,
+            "the manifest of {experiment} has no table `{table}`: add tables = [\"{table}\"] at its top and give it a new \
+             name, so that all its tasks run with this table"
+        ));
+    }
+    Ok(())
 }
 
 /// Why there is no experiment of this name, with the names that there are.

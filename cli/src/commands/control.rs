@@ -1,9 +1,10 @@
 //! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `prune`, `delete`: control of a submitted experiment.
 //!
 //! The request goes to the coordinator at --coordinator, else to the one that serves --data. If none runs, the command
-//! itself runs one for this request.
+//! itself runs one for this request; without --data and without a state in the default data, the request goes to the
+//! coordinator at the default address.
 
-use powersweep_coordinator::store::{Location, PRIVATE_DIR};
+use powersweep_coordinator::store::Location;
 use powersweep_proto::client::{Address, Client};
 use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
@@ -129,11 +130,14 @@ fn ask<T>(
     client::block_on(async {
         let (mut client, own) = match stored::coordinator(&args.coordinator, &args.data).await? {
             Coordinator::Running(client) => (client, None),
-            Coordinator::None(location) => {
-                let farm = own_coordinator(&location, &args.data).await?;
-                let url = format!("http://{}", farm.handle().local_addr());
-                (client::connect(&Address { url, ..Address::default() }).await?, Some(farm))
-            }
+            Coordinator::None(location) => match at_default_address(args, &location).await {
+                Some(client) => (client, None),
+                None => {
+                    let farm = own_coordinator(&location, &args.data).await?;
+                    let url = format!("http://{}", farm.handle().local_addr());
+                    (client::connect(&Address { url, ..Address::default() }).await?, Some(farm))
+                }
+            },
         };
         let reply = match request(&mut client).await {
             Ok(reply) => Ok(reply),
@@ -147,9 +151,18 @@ fn ask<T>(
     })
 }
 
+/// The coordinator at the address where `worker` and `submit` look for one, if the command names no data and the default
+/// data has no state.
+async fn at_default_address(args: &ControlArgs, location: &Location) -> Option<Client> {
+    if !args.data.is_default() || stored::is_there(location) {
+        return None;
+    }
+    client::connect(&client::address(&args.coordinator).ok()?).await.ok()
+}
+
 /// A coordinator in this process. A folder without state is refused, so that a typing error does not create one.
 async fn own_coordinator(location: &Location, data: &DataArgs) -> Result<LocalFarm, Failure> {
-    if location.path().is_some_and(|path| !path.join(PRIVATE_DIR).is_dir()) {
+    if !stored::is_there(location) {
         let hint = "give the folder of `run` or `serve` with --data, or a coordinator with --coordinator";
         return Err(failure!(Usage, "there are no experiments in {location}\n{hint}"));
     }

@@ -20,7 +20,7 @@ use crate::args::ExportArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::reading::{Reading, narrowed, relaxed, schema_of};
 use crate::writing::{cannot_write, partial_beside};
-use crate::{client, screen};
+use crate::{client, screen, stored};
 
 /// Rows that are sorted in memory at once: about 100 MB of the widest table.
 const BUCKET_ROWS: u64 = 65_536;
@@ -31,6 +31,10 @@ const BUCKETS_MAX: u64 = 256;
 /// Maximum number of task indices in the sample that determines the borders of buckets.
 const SAMPLE_MAX: usize = 1 << 20;
 
+/// Endings of the names of files in other formats.
+const OTHER_FORMATS: &[&str] =
+    &["csv", "json", "arrow", "tsv", "txt", "jsonl", "ndjson", "ipc", "feather", "xlsx", "gz", "zst", "zip", "pq"];
+
 /// Copies one table or all tables.
 pub fn run(args: &ExportArgs) -> Outcome {
     let location = args.data.location()?;
@@ -39,6 +43,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
         let hint = "name a folder for all tables, or choose one table with --table";
         return Err(failure!(Usage, "{} is the name of one file; {hint}", args.output.display()));
     }
+    refuse_other_format(args)?;
     refuse_existing(&args.output)?;
     let partial = partial_beside(&args.output);
     std::fs::create_dir_all(&partial).map_err(|error| cannot_write(&args.output, &error))?;
@@ -72,6 +77,23 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Refuses the name of a file in another format, of which a folder would be made.
+fn refuse_other_format(args: &ExportArgs) -> Result<(), Failure> {
+    let ending = args.output.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    if !OTHER_FORMATS.contains(&ending.as_str()) {
+        return Ok(());
+    }
+    let table = args.table.unwrap_or(Table::Tasks);
+    let output = args.output.display();
+    let hint = match ending.as_str() {
+        "csv" | "json" | "arrow" => {
+            format!("`powersweep results {} --table {table} --format {ending} --output {output}` does", args.experiment)
+        }
+        _ => "name a folder, or with --table a file whose name ends in .parquet".to_owned(),
+    };
+    Err(failure!(Usage, "{output}: an export does not write .{ending} files; {hint}"))
 }
 
 fn refuse_existing(output: &Path) -> Result<(), Failure> {
@@ -110,6 +132,9 @@ impl Export<'_> {
     async fn copy(&self) -> Result<u64, Failure> {
         let reading = Reading::open(self.location, &self.args.experiment, self.table).await?;
         if !reading.has_rows() {
+            if self.args.table.is_some() {
+                stored::check_table(self.location, &self.args.experiment, self.table).await?;
+            }
             return Ok(0);
         }
         let scratch = Scratch(self.spill.clone());

@@ -11,7 +11,7 @@ use crate::args::{ResultsArgs, RowFormat};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::reading::{Reading, narrowed, relaxed, schema_of};
 use crate::writing::{Encoding, Writing};
-use crate::{client, results_table, rows, screen};
+use crate::{client, results_table, rows, screen, stored};
 
 /// Columns of tables other than `tasks` that are shown by default.
 const SHOWN: &[(Table, &[&str])] = &[
@@ -43,6 +43,9 @@ pub fn run(args: &ResultsArgs) -> Outcome {
     }
     client::block_on(async {
         let reading = Reading::open(&location, &args.experiment, table).await?;
+        if !reading.has_rows() {
+            stored::check_table(&location, &args.experiment, table).await?;
+        }
         if reading.is_without_state() {
             screen::note(&format!(
                 "powersweep: {location} has no state of {}: only published rows are read; `powersweep adopt` rebuilds the state",

@@ -324,6 +324,38 @@ fn tasks_without_rows_in_an_added_table_are_counted() {
     assert_eq!(rows::read(&sandbox.path("results/data"), "s", "jobs").len(), 2 * 60);
 }
 
+/// The manifest does not ask for the table: there will never be rows.
+#[test]
+fn a_table_that_the_manifest_does_not_have_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.toml", synthetic("s", 1));
+    sandbox.run(&["run", "s.toml", "--quiet", "--show", "0"]).exits(0);
+    let reason = "the manifest of s has no table `jobs`: add tables = [\"jobs\"]";
+    sandbox.run(&["results", "s", "--table", "jobs"]).exits(2).says(&[reason]);
+    sandbox.run(&["results", "s", "--table", "jobs", "--format", "csv"]).exits(2).says(&[reason]);
+    sandbox.run(&["export", "s", "--table", "jobs", "--output", "jobs.parquet"]).exits(2).says(&[reason]);
+    sandbox.run(&["results", "s", "--table", "failures"]).exits(0).prints(&["no rows yet"]);
+}
+
+#[test]
+fn an_export_makes_no_folder_with_the_name_of_a_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.toml", synthetic("s", 1));
+    sandbox.run(&["run", "s.toml", "--quiet", "--show", "0"]).exits(0);
+    let export = |args: &[&str]| sandbox.run(&[&["export", "s"], args].concat());
+    let hint = "powersweep results s --table tasks --format csv --output t.csv";
+    export(&["--table", "tasks", "-o", "t.csv"]).exits(2).says(&["does not write .csv files", hint]);
+    export(&["-o", "t.CSV"]).exits(2).says(&["does not write .csv files"]);
+    export(&["--table", "tasks", "-o", "t.csv.gz"]).exits(2).says(&["does not write .gz files"]);
+    assert_eq!(std::fs::read_dir(sandbox.path("")).expect("there").count(), 2, "no file was made");
+    // The command in the message works; a folder may have a dot in its name.
+    let args: Vec<&str> = hint.split(' ').skip(1).collect();
+    sandbox.run(&args).exits(0);
+    assert!(sandbox.path("t.csv").is_file());
+    export(&["-o", "s-2026.11"]).exits(0);
+    assert!(sandbox.path("s-2026.11/tasks.parquet").is_file());
+}
+
 fn file_rows(path: &Path) -> i64 {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).expect("there")).expect("Parquet");
     reader.metadata().file_metadata().num_rows()
