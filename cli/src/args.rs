@@ -4,10 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand};
 use clap_complete::Shell;
 use powersweep_coordinator::store::Location;
-use powersweep_experiments::Digest;
 use powersweep_proto::v1::FailureKind;
 
 use crate::examples;
@@ -15,8 +14,10 @@ use crate::exit::{Exit, Failure, OrExit};
 use crate::quantities::bytes;
 pub use crate::worker_args::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
 
+mod listings;
 mod tables;
 
+pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
 pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat};
 
 /// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate the tasks, and their
@@ -200,33 +201,6 @@ pub struct CoordinatorArgs {
     /// PEM file with the certificates to trust; required for an https address.
     #[arg(long, value_name = "FILE", env = "POWERSWEEP_CA")]
     pub ca: Option<PathBuf>,
-}
-
-/// The form of a command's output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A table for people.
-    Table,
-    /// JSON for programs.
-    Json,
-}
-
-/// How a command shows what it found.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct OutputArgs {
-    /// Output for people or for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    format: Format,
-    /// Short for --format json.
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-}
-
-impl OutputArgs {
-    /// Whether the output is for programs.
-    pub fn is_json(self) -> bool {
-        self.json || self.format == Format::Json
-    }
 }
 
 /// How `run` and `check` run a sweep on this machine.
@@ -466,60 +440,4 @@ pub struct StatusArgs {
     pub failures: u32,
     #[command(flatten)]
     pub output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub struct PoliciesArgs {
-    /// List only the components of this name.
-    pub name: Option<String>,
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub struct ColumnsArgs {
-    /// List only the columns of this table: tasks, jobs, series or failures.
-    pub table: Option<String>,
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
-    /// Show the default of each option that a configuration can set.
-    #[command(after_help = examples::CONFIG)]
-    Show(ShowConfigArgs),
-}
-
-#[derive(Debug, Args)]
-pub struct ShowConfigArgs {
-    /// Also show where each default comes from, and the files.
-    #[arg(long)]
-    pub origin: bool,
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub struct ManArgs {
-    /// Folder of the pages, which is created; pages in it are overwritten.
-    #[arg(long, short, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum TraceCommand {
-    #[command(after_help = examples::TRACE_INFO)]
-    /// Show a log's header, number of jobs, time span, job sizes, run times and missing values.
-    Info {
-        /// Name, path or URL of the log.
-        log: String,
-        /// SHA-256 of the file as downloaded; required for a URL.
-        #[arg(long)]
-        sha256: Option<Digest>,
-        #[command(flatten)]
-        logs: LogArgs,
-        #[command(flatten)]
-        output: OutputArgs,
-    },
 }

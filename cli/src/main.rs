@@ -10,6 +10,7 @@ mod config;
 mod examples;
 mod exit;
 mod farm;
+mod fitted;
 mod inputs;
 mod interrupt;
 mod log;

@@ -5,11 +5,11 @@ use std::io::{self, IsTerminal, Write};
 use anstream::AutoStream;
 use anstream::stream::RawStream;
 use clap::ColorChoice;
-use comfy_table::{ContentArrangement, Table, presets};
 use miette::MietteHandlerOpts;
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::fitted::Table;
 
 /// Prints text to standard output. A closed pipe does not change the command's result.
 pub fn print(text: &str) -> Outcome {
@@ -92,13 +92,9 @@ pub fn redraws(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
-/// An empty table without borders. On a terminal, long cells are wrapped to the terminal's width; elsewhere a row is one
-/// line, for other programs.
+/// An empty table, which fits the terminal.
 pub fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table
+    Table::new()
 }
 
 /// Maximum number of names suggested for an unknown name.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::CellAlignment;
 use powersweep_engine::lp::structured::Decomposition;
 use powersweep_engine::lp::{self, Allocation, Capacity, System};
 use powersweep_engine::queues::policies::classes::system::{self, Groups};
@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::args::LpArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::fitted::Table;
 use crate::{inputs, screen};
 
 /// Maximum number of systems shown; a sweep can have millions.

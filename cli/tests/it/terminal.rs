@@ -92,6 +92,12 @@ fn equal_failures_are_shown_once() {
     let status = sandbox.run(&["status", "wide", "--failures", "1"]).exits(0).prints(&[cause]);
     assert_eq!(status.stdout.matches("reproduce: ").count(), 1, "{status}");
     assert!(!status.stdout.contains("more:"), "the equal failure is counted: {status}");
+
+    // Failures for one reason do not hide another reason.
+    sandbox.write("wide.toml", WIDE.replace("procs = [3, 4]", "procs = [2, 3, 4]").replace("\"wide\"", "\"wider\""));
+    sandbox.run(&["run", "wide.toml", "--quiet"]).exits(3).says(&["wider: 4 tasks failed"]);
+    let status = sandbox.run(&["status", "wider", "--failures", "2"]).exits(0);
+    status.prints(&["2 tasks, such as task 0", "the machine has 2", "2 tasks, such as task 2", "the machine has 3"]);
 }
 
 /// Without a terminal there is neither a colour nor a redraw, whatever the command.
@@ -179,6 +185,6 @@ fn shells_and_man_get_every_command() {
     sandbox.run(&["man", "--output", "pages"]).exits(0);
     for page in ["powersweep.1", "powersweep-run.1", "powersweep-trace-info.1", "powersweep-config-show.1"] {
         let text = std::fs::read_to_string(sandbox.path("pages").join(page)).expect(page);
-        assert!(text.contains(".SH NAME") && text.contains("Examples") == (page != "powersweep.1"), "{text}");
+        assert!(text.contains(".SH NAME") && text.contains("Example") == (page != "powersweep.1"), "{text}");
     }
 }
