@@ -1,4 +1,4 @@
-//! The keys of a configuration file.
+//! The keys of a configuration file. A new key is one line in [`KEYS`], and one in the table of docs/configuration.md.
 
 use std::path::Path;
 
