@@ -6,6 +6,7 @@
 
 mod disk;
 mod drains;
+mod edits;
 mod farm;
 mod journal;
 mod kills;
