@@ -102,7 +102,9 @@ impl Farm {
     /// Stores the attempt's row of the `failures` table.
     fn failure_row(&mut self, name: &str, failure: &FailureRecord, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        let Some(task) = experiment.sweep.as_ref().and_then(|sweep| sweep.task(failure.index)) else { return };
+        let Some(task) = experiment.sweep.as_ref().and_then(|sweep| sweep.task(failure.index)) else {
+            return lost_row(failure, &"the manifest has no such task");
+        };
         let mut rows = failures::Builder::new();
         rows.push(
             &task,
@@ -114,11 +116,23 @@ impl Farm {
                 message: failure.message.clone(),
             }],
         );
-        let Ok(bytes) = wire::encode(&rows.finish()) else { return };
         let generation = experiment.record.generation;
-        let rows = EncodedRows { rows: 1, mask: None, encoded: bytes };
-        self.put_rows(name, Table::Failures, generation, rows, now);
+        match wire::encode(&rows.finish()) {
+            Ok(encoded) => {
+                let rows = EncodedRows { rows: 1, mask: None, encoded };
+                self.put_rows(name, Table::Failures, generation, rows, now);
+            }
+            Err(error) => lost_row(failure, &error),
+        }
     }
+}
+
+/// Logs a row of `failures` that cannot be made. The attempt counts all the same, by its record.
+fn lost_row(failure: &FailureRecord, reason: &dyn std::fmt::Display) {
+    let FailureRecord { experiment, index, attempts, message, .. } = failure;
+    tracing::error!(
+        "attempt {attempts} at task {index} of {experiment} has no row in `failures`: {reason}; it said: {message}"
+    );
 }
 
 /// The first bytes of a message, up to the end of a character.
