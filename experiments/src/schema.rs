@@ -12,7 +12,7 @@ use crate::limits::{self, DEADLINE, EVENTS};
 use crate::manifest::block::{params, roles, section_key};
 use crate::manifest::exclude::LABELS;
 use crate::manifest::top::SEEDS;
-use crate::manifest::{TEXT_MAX, Tables};
+use crate::manifest::{TEXT_MAX, Tables, recorded};
 use crate::names::NAME_MAX;
 
 /// The schema of a manifest.
@@ -46,6 +46,13 @@ pub fn json_schema() -> Json {
                 "type": "array",
                 "uniqueItems": true,
                 "items": { "enum": Tables::NAMES },
+            },
+            "series": {
+                "description": "The series to record, in the table `series`; without this key, `tables = [\"series\"]` records all.",
+                "type": "array",
+                "minItems": 1,
+                "uniqueItems": true,
+                "items": { "enum": recorded::names() },
             },
             "limits": limits(),
             "seeds": axis(&SEEDS),

@@ -257,8 +257,8 @@ fn the_quickstart_manifest_explains_every_section() {
     }
     let sandbox = Sandbox::new();
     let used = text.replace("\n# tables = ", "\ntables = ").replace("\n# zip = ", "\nzip = ");
-    let used = used.replace("\n# limits = ", "\nlimits = ");
-    assert_eq!(used.len() + 6, text.len(), "three settings are commented out");
+    let used = used.replace("\n# limits = ", "\nlimits = ").replace("\n# series = ", "\nseries = ");
+    assert_eq!(used.len() + 8, text.len(), "four settings are commented out");
     sandbox.write("used.toml", used);
     sandbox.run(&["plan", "used.toml"]).exits(0).prints(&["quickstart: 88 tasks, 0 done already, 88 would run"]);
 }

@@ -141,7 +141,7 @@ impl Block<'_, '_> {
             let belongs = format!("`{name}` belongs in {table}");
             return Problem::new(span, message, "misplaced key").help(belongs);
         }
-        if matches!(name, "seed" | "seeds" | "tables" | "exclude") {
+        if matches!(name, "seed" | "seeds" | "series" | "tables" | "exclude") {
             let help = if name == "seed" {
                 "write `seeds`, at the top of the manifest"
             } else {

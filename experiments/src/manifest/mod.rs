@@ -38,6 +38,7 @@
 pub(crate) mod block;
 mod combos;
 pub(crate) mod exclude;
+pub(crate) mod recorded;
 pub(crate) mod top;
 mod unique;
 pub(crate) mod values;
@@ -71,6 +72,7 @@ pub(crate) struct Inner {
     pub(crate) name: Arc<str>,
     pub(crate) description: String,
     pub(crate) tables: Tables,
+    pub(crate) series: Option<Vec<&'static str>>,
     pub(crate) limits: TaskLimits,
     pub(crate) text: Arc<str>,
     pub(crate) levels: [Level; LEVELS],
@@ -153,6 +155,11 @@ impl Manifest {
     /// The optional tables it asks for.
     pub fn tables(&self) -> Tables {
         self.0.tables
+    }
+
+    /// Whether a series of this name has rows in the table `series`. A manifest that names no series records all.
+    pub fn records(&self, series: &str) -> bool {
+        self.0.series.as_ref().is_none_or(|chosen| chosen.contains(&series))
     }
 
     /// The limits of each task.

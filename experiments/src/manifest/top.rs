@@ -20,11 +20,12 @@ use super::values::{integer, kind, read as read_values};
 use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, unique};
 
 /// The keys at the top of a manifest.
-pub(crate) const KEYS: [&str; 12] = [
+pub(crate) const KEYS: [&str; 13] = [
     "version",
     "name",
     "description",
     "tables",
+    "series",
     "limits",
     "workloads",
     "platforms",
@@ -74,7 +75,9 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     version(table, problems);
     let name = name(table, problems);
     let description = description(table, problems);
-    let tables = tables(table, problems);
+    let mut tables = tables(table, problems);
+    let series = super::recorded::series(table, problems);
+    tables.series |= series.is_some();
     let limits = crate::limits::limits(table, problems);
     let workloads = section(table, Section::Workloads, problems);
     let platforms = section(table, Section::Platforms, problems);
@@ -99,6 +102,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         name: name?.into(),
         description,
         tables,
+        series,
         limits,
         text: text.clone(),
         levels,

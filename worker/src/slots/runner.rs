@@ -126,6 +126,10 @@ impl Runner<'_> {
             Err(SimError::Deadline) if !late() => return Outcome::Stopped,
             Err(e) => return Outcome::failed(kind(&e), limits.words(&e)),
         };
+        if let Some(points) = &mut self.details.series {
+            let manifest = experiment.sweep.manifest();
+            points.retain(|point| manifest.records(point.series));
+        }
         let facts = RunFacts {
             attempt: task.attempt,
             worker: self.worker.to_owned(),
