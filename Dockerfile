@@ -5,6 +5,8 @@ ARG BUILDER=rust:1.95-bookworm
 FROM ${BUILDER} AS build
 WORKDIR /src
 COPY . .
+# The commit, for the footers of result files: the context has no .git.
+ARG POWERSWEEP_COMMIT
 ENV CARGO_TARGET_DIR=/target RUSTFLAGS="-C target-feature=+crt-static"
 # Object stores are trusted by the system's certificates: without a copy of them in the image no s3:// address works.
 RUN cargo build --release --locked --package powersweep --features cloud --target "$(uname -m)-unknown-linux-gnu" \

@@ -115,6 +115,7 @@ impl LocalFarm {
                 only: options.local.as_ref().map(|local| local.experiment.clone()),
                 readable_logs: options.local.as_ref().map(|local| local.logs.digests()).unwrap_or_default(),
                 data: location.to_string(),
+                build: env!("POWERSWEEP_BUILD").to_owned(),
                 ..Config::default()
             },
             log_source: options.local.map(|local| local.logs),

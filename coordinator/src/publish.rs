@@ -14,7 +14,7 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use object_store::path::Path;
 use powersweep_results::folded::FoldedBatch;
-use powersweep_results::part::{self, Footer, Group};
+use powersweep_results::part::{self, Footer, Group, Origin};
 use powersweep_results::wire::Gather;
 use powersweep_results::{ResultsError, failures, layout, merge, tasks};
 use uuid::Uuid;
@@ -74,8 +74,8 @@ pub fn part_path(experiment: &str, table: Table, part_id: Uuid) -> Path {
 }
 
 /// Makes the part of a durable intent visible, without closing the intent, and returns its size in bytes. Safe to
-/// repeat.
-pub async fn make_visible(store: &dyn Store, intent: &Intent) -> Result<u64, PublishError> {
+/// repeat, also with another `origin`, which the part's footer states.
+pub async fn make_visible(store: &dyn Store, intent: &Intent, origin: Origin) -> Result<u64, PublishError> {
     let Intent { experiment, part_id, first_seq, last_seq, .. } = intent;
     let (table, part_id) = (intent.table(), **part_id);
     let rows = store.rows(experiment, table, *first_seq, *last_seq).await?;
@@ -84,29 +84,25 @@ pub async fn make_visible(store: &dyn Store, intent: &Intent) -> Result<u64, Pub
         uploads.push(store.objects()?.staged(experiment, table, *upload.part_id).await?);
     }
     let owned = intent.clone();
-    let part = crate::store::blocking(move || encode(&owned, &rows, &uploads)).await?;
+    let part = crate::store::blocking(move || encode(&owned, &rows, &uploads, origin)).await?;
     let bytes = part.len() as u64;
     store.objects()?.create(&part_path(experiment, table, part_id), part, part_id).await?;
     Ok(bytes)
 }
 
 /// The bytes of a part made of uploads.
-fn merged(intent: &Intent, inputs: &[Bytes]) -> Result<Bytes, Damage> {
-    let mut footer = footer(intent, 0);
+fn merged(intent: &Intent, inputs: &[Bytes], mut footer: Footer) -> Result<Bytes, Damage> {
+    footer.rows = 0;
     for input in inputs {
         footer.rows += part::read_footer(input).map_err(of_the_part)?.rows;
     }
-    let Footer { experiment, part_id, rows } = &footer;
+    let Footer { experiment, part_id, rows, .. } = &footer;
     if *rows != intent.rows {
         // The existing rows are published: a worker's wrong count must not stop the table.
         let table = intent.table();
         tracing::warn!("part {part_id} of {experiment}/{table} has {rows} rows, {} according to workers", intent.rows);
     }
     merge::merge(inputs, &footer).map_err(of_the_part)
-}
-
-fn footer(intent: &Intent, rows: u64) -> Footer {
-    Footer { experiment: intent.experiment.clone(), part_id: *intent.part_id, rows }
 }
 
 /// Schema of the tables whose rows are in the state; `None` for those whose rows are uploaded.
@@ -148,7 +144,7 @@ fn thread_cpu_ms() -> Option<f64> {
 }
 
 /// The bytes of an intent's part.
-fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes]) -> Result<Bytes, PublishError> {
+fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes], origin: Origin) -> Result<Bytes, PublishError> {
     let (experiment, table, part_id) = (&intent.experiment, intent.table(), *intent.part_id);
     let wrong = |reason: String| PublishError::Intent { experiment: experiment.clone(), table, part_id, reason };
     let count: u64 = rows.iter().map(RowsRecord::live_rows).sum();
@@ -157,9 +153,9 @@ fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes]) -> Result<Byt
     }
     let before = thread_cpu_ms();
     let groups = shared_out(rows, part::row_groups(count));
-    let footer = footer(intent, count);
+    let footer = Footer { origin, ..Footer::new(experiment, part_id, count) };
     let encoded = match (stored_schema(table), &groups[..]) {
-        (None, _) => merged(intent, uploads).map(|bytes| (bytes, Some(0.0))),
+        (None, _) => merged(intent, uploads, footer).map(|bytes| (bytes, Some(0.0))),
         // A small part is encoded on this thread, and no batch is decoded twice.
         (Some(schema), [] | [_]) => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, Some(0.0))),
         (Some(schema), groups) => encode_groups(groups, &schema, &footer),
@@ -231,7 +227,7 @@ fn encode_groups(
     for group in encoded.into_iter().flat_map(|(groups, _)| groups) {
         part.append(group?).map_err(of_the_part)?;
     }
-    Ok((part.finish().map_err(of_the_part)?, cpu_ms))
+    Ok((part.finish().map_err(of_the_part)?.into(), cpu_ms))
 }
 
 /// Splits records into at most `runs_max` runs with about the same number of live rows.

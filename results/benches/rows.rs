@@ -41,7 +41,7 @@ fn one_row() -> usize {
 
 fn part_of(n: u64) -> (Vec<RecordBatch>, Footer) {
     let batches = (0..n).map(|i| batch(i * ROWS)).collect();
-    (batches, Footer { experiment: "sample".to_owned(), part_id: Uuid::nil(), rows: n * ROWS })
+    (batches, Footer::new("sample", Uuid::nil(), n * ROWS))
 }
 
 #[divan::bench]

@@ -1,11 +1,17 @@
 //! A column's declaration, from which schema, arrays and documentation follow.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use powersweep_engine::components::SERIES;
 use powersweep_engine::facts::{Datum, Field, Kind};
+
+/// Key of a column's meaning in the metadata of its Arrow field.
+pub const DESCRIPTION: &str = "description";
+/// Key of a column's unit; missing for a column without a unit.
+pub const UNIT: &str = "unit";
 
 /// The description of one column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +51,13 @@ impl Column {
             Kind::Ints => DataType::List(Arc::new(ArrowField::new_list_field(DataType::Int64, true))),
             Kind::Reals => DataType::List(Arc::new(ArrowField::new_list_field(DataType::Float64, true))),
         }
+    }
+
+    /// The Arrow field: its metadata has description and unit, which Parquet files keep for their readers.
+    fn field(&self) -> ArrowField {
+        let unit = (!self.unit.is_empty()).then(|| (UNIT.to_owned(), self.unit.to_owned()));
+        let metadata: HashMap<_, _> = unit.into_iter().chain([(DESCRIPTION.to_owned(), self.doc.clone())]).collect();
+        ArrowField::new(&self.name, self.arrow(), self.nullable).with_metadata(metadata)
     }
 
     /// The type's name in the documentation.
@@ -114,11 +127,11 @@ pub fn unit_in(name: &str) -> &'static str {
 
 /// The Arrow schema of columns.
 pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = &'a Column>) -> SchemaRef {
-    let fields: Vec<_> = columns.into_iter().map(|c| ArrowField::new(&c.name, c.arrow(), c.nullable)).collect();
-    Arc::new(Schema::new(fields))
+    Arc::new(Schema::new(columns.into_iter().map(Column::field).collect::<Vec<_>>()))
 }
 
-/// A hash of the names, types, order and nullability of a schema's fields (FNV-1a, 64 bits).
+/// A hash of the names, types, order and nullability of a schema's fields (FNV-1a, 64 bits). Descriptions and units are no
+/// part of it: a better text must not part the builds of a farm.
 pub fn fingerprint(schema: &Schema) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for field in schema.fields() {
@@ -250,5 +263,8 @@ mod tests {
             fingerprint(&schema("a", DataType::Int64, true)),
         ]);
         assert_eq!(prints.len(), 4);
+        let described = ArrowField::new("a", DataType::Int64, false)
+            .with_metadata(HashMap::from([(DESCRIPTION.to_owned(), "Meaning.".to_owned())]));
+        assert!(prints.contains(&fingerprint(&Schema::new(vec![described]))), "a description is no part of it");
     }
 }

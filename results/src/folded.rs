@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array, new_null_array};
+use arrow::datatypes::{FieldRef, SchemaRef};
 
 use crate::ResultsError;
 
@@ -84,6 +84,20 @@ impl FoldedBatch {
         let columns = self.columns.iter().map(|column| column.unfold(self.rows)).collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+
+    /// The rows with the columns of another schema, by name; null where this batch lacks a column. No data is copied.
+    pub fn project(&self, schema: &SchemaRef) -> FoldedBatch {
+        let column = |field: &FieldRef| match self.column(field.name()) {
+            Some(column) => column.clone(),
+            None => Folded::Equal(new_null_array(field.data_type(), 1)),
+        };
+        FoldedBatch::new(Arc::clone(schema), self.rows, schema.fields().iter().map(column).collect())
+    }
+
+    /// The column of this name.
+    pub fn column(&self, name: &str) -> Option<&Folded> {
+        Some(&self.columns[self.schema.index_of(name).ok()?])
     }
 }
 

@@ -37,11 +37,14 @@ pub struct RunFacts {
 }
 }
 
+/// Number of columns of [`keys`].
+pub(crate) const KEYS: usize = 7;
+
 /// The first columns of every table. They identify the task of a row; `task_id` joins the row with the task's row in
 /// `tasks`.
-pub(crate) fn keys() -> Vec<Column> {
+pub(crate) fn keys() -> [Column; KEYS] {
     use Kind::{Int, Text};
-    vec![
+    [
         Column::new("experiment", Text, "manifest", "Name of the experiment."),
         Column::new(
             "task_id",

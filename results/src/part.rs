@@ -2,7 +2,7 @@
 
 mod groups;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
@@ -17,7 +17,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::ColumnPath;
 use uuid::Uuid;
 
-pub use self::groups::{Group, GroupEncoder, Groups, in_groups};
+pub use self::groups::{ColumnEncoder, EncodedColumn, Group, GroupEncoder, Groups, in_groups};
 use crate::ResultsError;
 use crate::columns::fingerprint;
 use crate::folded::{Folded, FoldedBatch};
@@ -31,7 +31,7 @@ const EXPORT_ZSTD_LEVEL: i32 = 3;
 const ROW_GROUP_ROWS: usize = 65_536;
 
 /// Rows of a row group of an exported table: more than of a part, because an export is complete when it is written.
-const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
+pub const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
 
 /// Number of first rows that decide whether a column gets a dictionary.
 const SAMPLED_ROWS: usize = 100;
@@ -45,6 +45,13 @@ const KEY_PART_ID: &str = "powersweep.part_id";
 const KEY_ROWS: &str = "powersweep.rows";
 const KEY_SCHEMA: &str = "powersweep.schema";
 const KEY_VERSION: &str = "powersweep.version";
+const KEY_MANIFEST: &str = "powersweep.manifest";
+const KEY_LOG_DIGESTS: &str = "powersweep.log_digests";
+const KEY_COMPONENT_VERSIONS: &str = "powersweep.component_versions";
+const KEY_BUILD: &str = "powersweep.build";
+
+/// Longest text of a manifest that a footer has. Every part has a footer, and readers read it whole.
+const MANIFEST_BYTES_MAX: usize = 1 << 16;
 
 /// The identity of a part, as its footer has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +62,58 @@ pub struct Footer {
     pub part_id: Uuid,
     /// Rows in the part.
     pub rows: u64,
+    /// What its rows come from. It does not identify the part: after an edit of the manifest, the same part may be made
+    /// again with another origin.
+    pub origin: Origin,
+}
+
+/// What rows come from, for readers of a file without its farm. Empty fields have no entry in a footer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Origin {
+    /// The text of the manifest. A text of more than 64 KiB is left out.
+    pub manifest: String,
+    /// SHA-256 of each log, by its name in the manifest.
+    pub log_digests: BTreeMap<String, String>,
+    /// Versions of the kernel and of the components.
+    pub component_versions: BTreeMap<String, u32>,
+    /// Version and commit of the program that made the part.
+    pub build: String,
+}
+
+impl Footer {
+    /// The footer of a part whose origin is not known.
+    pub fn new(experiment: &str, part_id: Uuid, rows: u64) -> Footer {
+        Footer { experiment: experiment.to_owned(), part_id, rows, origin: Origin::default() }
+    }
+}
+
+impl Origin {
+    /// The entries of a footer. Maps are JSON objects.
+    fn pairs(&self) -> Result<Vec<KeyValue>, ResultsError> {
+        let json = |error: serde_json::Error| ResultsError::Damaged(error.into());
+        let manifest = if self.manifest.len() > MANIFEST_BYTES_MAX { "" } else { &self.manifest };
+        let digests = serde_json::to_string(&self.log_digests).map_err(json)?;
+        let versions = serde_json::to_string(&self.component_versions).map_err(json)?;
+        let pairs = [
+            (KEY_MANIFEST, manifest),
+            (KEY_LOG_DIGESTS, &digests),
+            (KEY_COMPONENT_VERSIONS, &versions),
+            (KEY_BUILD, &self.build),
+        ];
+        let some = pairs.into_iter().filter(|(_, value)| !["", "{}"].contains(value));
+        Ok(some.map(|(key, value)| key_value(key, value.to_owned())).collect())
+    }
+
+    /// The origin in a footer; empty where an entry is missing or is none of ours.
+    fn of(value: impl Fn(&'static str) -> Option<String>) -> Origin {
+        let text = |key| value(key).unwrap_or_default();
+        Origin {
+            manifest: text(KEY_MANIFEST),
+            log_digests: serde_json::from_str(&text(KEY_LOG_DIGESTS)).unwrap_or_default(),
+            component_versions: serde_json::from_str(&text(KEY_COMPONENT_VERSIONS)).unwrap_or_default(),
+            build: text(KEY_BUILD),
+        }
+    }
 }
 
 /// Encodes batches of one schema as a Parquet file in memory.
@@ -90,7 +149,7 @@ pub fn encode_from(
     if group.rows() > 0 {
         part.append(group.close()?)?;
     }
-    part.finish()
+    Ok(part.finish()?.into())
 }
 
 /// Number of row groups of a part with this number of rows.
@@ -105,15 +164,14 @@ fn arrow_writer(
     first: Option<&FoldedBatch>,
 ) -> Result<ArrowWriter<Vec<u8>>, ResultsError> {
     let columns = first.map(columns_without_dictionary).unwrap_or_default();
-    let without_dictionary =
-        |builder: WriterPropertiesBuilder, column| builder.set_column_dictionary_enabled(column, false);
     let properties = columns.into_iter().fold(properties(schema, footer)?.into_builder(), without_dictionary).build();
     Ok(ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?)
 }
 
 /// The properties of the writer of every part.
 pub(crate) fn properties(schema: &Schema, footer: &Footer) -> Result<WriterProperties, ResultsError> {
-    let mut pairs = origin(schema, &footer.experiment);
+    let mut pairs = kind(schema, &footer.experiment);
+    pairs.extend(footer.origin.pairs()?);
     pairs.push(key_value(KEY_PART_ID, footer.part_id.to_string()));
     pairs.push(key_value(KEY_ROWS, footer.rows.to_string()));
     Ok(builder(pairs, ZSTD_LEVEL)?
@@ -128,9 +186,30 @@ pub fn export_writer<W: Write + Send>(
     experiment: &str,
     out: W,
 ) -> Result<ArrowWriter<W>, ResultsError> {
-    let properties = builder(origin(schema, experiment), EXPORT_ZSTD_LEVEL)?
-        .set_max_row_group_row_count(Some(EXPORT_ROW_GROUP_ROWS));
-    Ok(ArrowWriter::try_new(out, schema.clone(), Some(properties.build()))?)
+    let properties = export_properties(schema, experiment)?.build();
+    Ok(ArrowWriter::try_new(out, schema.clone(), Some(properties))?)
+}
+
+/// A table that is not a part and is written column by column. `distinct`: columns whose values mostly differ, which get
+/// no dictionary.
+pub fn export_groups<W: Write + Send>(
+    schema: &SchemaRef,
+    experiment: &str,
+    distinct: impl IntoIterator<Item = String>,
+    out: W,
+) -> Result<(Groups<W>, GroupEncoder), ResultsError> {
+    let columns = distinct.into_iter().map(ColumnPath::from);
+    let properties = columns.fold(export_properties(schema, experiment)?, without_dictionary).build();
+    groups::from_writer(schema, ArrowWriter::try_new(out, schema.clone(), Some(properties))?, None)
+}
+
+fn export_properties(schema: &Schema, experiment: &str) -> Result<WriterPropertiesBuilder, ResultsError> {
+    let builder = builder(kind(schema, experiment), EXPORT_ZSTD_LEVEL)?;
+    Ok(builder.set_max_row_group_row_count(Some(EXPORT_ROW_GROUP_ROWS)))
+}
+
+fn without_dictionary(builder: WriterPropertiesBuilder, column: ColumnPath) -> WriterPropertiesBuilder {
+    builder.set_column_dictionary_enabled(column, false)
 }
 
 fn key_value(key: &str, value: String) -> KeyValue {
@@ -138,7 +217,7 @@ fn key_value(key: &str, value: String) -> KeyValue {
 }
 
 /// The footer entries of every Parquet file that powersweep writes.
-fn origin(schema: &Schema, experiment: &str) -> Vec<KeyValue> {
+fn kind(schema: &Schema, experiment: &str) -> Vec<KeyValue> {
     vec![
         key_value(KEY_EXPERIMENT, experiment.to_owned()),
         key_value(KEY_SCHEMA, format!("{:016x}", fingerprint(schema))),
@@ -199,6 +278,7 @@ pub fn read_footer(bytes: &Bytes) -> Result<Footer, ResultsError> {
         experiment: value(KEY_EXPERIMENT)?.to_owned(),
         part_id: value(KEY_PART_ID)?.parse().map_err(|_| ResultsError::Footer(KEY_PART_ID))?,
         rows: value(KEY_ROWS)?.parse().map_err(|_| ResultsError::Footer(KEY_ROWS))?,
+        origin: Origin::of(|key| value(key).ok().map(str::to_owned)),
     };
     if u64::try_from(metadata.file_metadata().num_rows()) != Ok(footer.rows) {
         return Err(ResultsError::Footer(KEY_ROWS));

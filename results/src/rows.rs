@@ -24,7 +24,7 @@ pub struct Layout<R: 'static> {
 
 impl<R> Layout<R> {
     pub(crate) fn new(own: Vec<Declared<R>>) -> Layout<R> {
-        let mut columns = identity::keys();
+        let mut columns = Vec::from(identity::keys());
         columns.extend(own.iter().map(|d| d.column.clone()));
         let schema = columns::schema(&columns);
         Layout { own, columns, schema }

@@ -74,7 +74,7 @@ static DECLARATIONS: LazyLock<Declarations> = LazyLock::new(|| {
     let run = Declared::of_fields(RunFacts::FIELDS, "farm");
     let counts: Vec<_> = RuleCounts::FIELDS.iter().map(count).collect();
     let metrics = Metric::all();
-    let mut columns = identity::keys();
+    let mut columns = Vec::from(identity::keys());
     columns.extend(columns_of(&run));
     let first_axis = columns.len();
     columns.extend(AXES.columns());
@@ -105,6 +105,14 @@ pub fn columns() -> Vec<Column> {
 /// The columns of the simulated spec: kernel, log, components and parameters.
 pub fn axes() -> Vec<Column> {
     AXES.columns()
+}
+
+/// Number of first columns that identify the task of a row, in every table.
+pub const KEYS: usize = identity::KEYS;
+
+/// The columns that a simulation gives: counts of the workload's rules, then metrics.
+pub fn metrics() -> Vec<Column> {
+    DECLARATIONS.columns[DECLARATIONS.after_axes..].to_vec()
 }
 
 /// The Arrow schema; the same in every part that this build writes.

@@ -28,6 +28,7 @@ mod hand_in;
 mod index_set;
 mod lease;
 mod leaving;
+mod origin;
 mod outgoing;
 mod pending;
 mod pins;

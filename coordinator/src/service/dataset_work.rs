@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use powersweep_proto::client::chain;
+use powersweep_results::part::Origin;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -27,12 +28,18 @@ impl DatasetWork {
     }
 
     /// Makes a part visible, and reports its bytes.
-    pub(super) fn publish(&self, intent: Intent, report: impl FnOnce(Result<u64, PublishFailure>) + Send + 'static) {
+    pub(super) fn publish(
+        &self,
+        intent: Intent,
+        origin: Origin,
+        report: impl FnOnce(Result<u64, PublishFailure>) + Send + 'static,
+    ) {
         let (store, parts) = (Arc::clone(&self.store), Arc::clone(&self.parts));
         self.running.spawn(async move {
             // The semaphore is closed when the farm has ended.
             let Ok(_permit) = parts.acquire_owned().await else { return };
-            report(make_visible(&*store, &intent).await.map_err(|error| failure(&error, error.is_retryable())));
+            let made = make_visible(&*store, &intent, origin).await;
+            report(made.map_err(|error| failure(&error, error.is_retryable())));
         });
     }
 

@@ -293,7 +293,9 @@ impl Driver {
             }
             Effect::Publish { intent } => {
                 let (report, part_id) = (self.reporter(), *intent.part_id);
-                self.work.publish(intent, move |result| report(Report::Event(Event::Published { part_id, result })));
+                let origin = self.farm.origin(&intent.experiment);
+                let report = move |result| report(Report::Event(Event::Published { part_id, result }));
+                self.work.publish(intent, origin, report);
             }
             Effect::Leave { experiment, fate } => {
                 let report = self.reporter();

@@ -18,6 +18,7 @@ use powersweep_experiments::{Manifest, Sweep};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
+use powersweep_results::part::Origin;
 use powersweep_results::wire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -97,7 +98,7 @@ impl Owner<'_> {
                 self.replies.push(reply);
             }
             Effect::Publish { intent } => {
-                let shown = make_visible(self.store, &intent).await;
+                let shown = make_visible(self.store, &intent, Origin::default()).await;
                 let result = shown.map_err(|error| {
                     assert!(error.is_retryable(), "{error}");
                     PublishFailure { reason: error.to_string(), retryable: true }

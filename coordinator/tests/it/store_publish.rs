@@ -8,6 +8,7 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use powersweep_coordinator::publish::{PublishError, make_visible, part_path};
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Fault, Location, ModelStore, SlateStore, Store};
+use powersweep_results::part::Origin;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -47,7 +48,7 @@ pub(crate) fn intent(table: Table, seqs: RangeInclusive<u64>, rows: u64) -> Inte
 
 /// Makes an open intent's part visible and closes it.
 async fn finish(store: &dyn Store, intent: &Intent) -> Result<(), PublishError> {
-    let bytes = make_visible(store, intent).await?;
+    let bytes = make_visible(store, intent, Origin::default()).await?;
     let mut batch = Batch::new();
     batch.delete(Key::Intent { part_id: *intent.part_id });
     for seq in intent.first_seq..=intent.last_seq {
@@ -219,7 +220,7 @@ async fn accepted_uploads_become_one_part_also_after_a_crash() {
     let mut batch = Batch::new();
     batch.put(Record::Intent(intent.clone()));
     store.commit(batch).await.expect("durable");
-    make_visible(&*store, &intent).await.expect("merged");
+    make_visible(&*store, &intent, Origin::default()).await.expect("merged");
     place.kill();
     let store = place.open().await;
     assert_eq!(store.load().await.expect("loads").intents, std::slice::from_ref(&intent));
@@ -281,7 +282,7 @@ async fn a_part_of_many_rows() {
     }
     let live: Vec<u64> = (0..RECORDS * EACH).filter(|id| id % EACH != 7).collect();
     let intent = intent(Table::Failures, 0..=RECORDS - 1, live.len() as u64);
-    make_visible(&store, &intent).await.expect("it can be made");
+    make_visible(&store, &intent, Origin::default()).await.expect("it can be made");
     let found =
         store.object_store().get(&part_path("e", Table::Failures, *intent.part_id)).await.expect("it is visible");
     let part = found.bytes().await.expect("it can be read");
@@ -292,6 +293,7 @@ async fn a_part_of_many_rows() {
     let mut damaged = hand_in_of(60);
     cut(&mut damaged, |bytes| bytes / 2);
     store.commit(Batch::new().put(Record::Rows(damaged)).clone()).await.expect("durable");
-    let error = make_visible(&store, &Intent { part_id: Uuid::now_v7().into(), ..intent }).await.expect_err("damaged");
+    let again = Intent { part_id: Uuid::now_v7().into(), ..intent };
+    let error = make_visible(&store, &again, Origin::default()).await.expect_err("damaged");
     assert!(matches!(&error, PublishError::Rows { seq, .. } if seq == "60"), "{error}");
 }

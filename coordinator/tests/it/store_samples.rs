@@ -214,8 +214,7 @@ pub(crate) fn upload(seq: u64, part_id: Uuid, rows: u64) -> RowsRecord {
 /// A complete Parquet part of the tasks table.
 pub(crate) fn a_part(experiment: &str, part_id: Uuid, ids: std::ops::Range<u64>) -> Bytes {
     let batch = rows_of(Table::Tasks, ids);
-    let footer =
-        powersweep_results::part::Footer { experiment: experiment.to_owned(), part_id, rows: batch.num_rows() as u64 };
+    let footer = powersweep_results::part::Footer::new(experiment, part_id, batch.num_rows() as u64);
     powersweep_results::part::encode(&batch.schema(), &[batch], &footer).expect("a small part")
 }
 

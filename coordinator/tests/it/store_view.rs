@@ -24,11 +24,7 @@ async fn seen(location: &Location, table: Table) -> Vec<u64> {
     for batch in schema.iter().flat_map(|schema| live_batches(&view.rows, schema)) {
         let batch = batch.expect("readable").unfold().expect("whole");
         // Through Parquet only to read it like the others.
-        let footer = powersweep_results::part::Footer {
-            experiment: "e".into(),
-            part_id: Uuid::nil(),
-            rows: batch.num_rows() as u64,
-        };
+        let footer = powersweep_results::part::Footer::new("e", Uuid::nil(), batch.num_rows() as u64);
         let part = powersweep_results::part::encode(&batch.schema(), &[batch], &footer).expect("encodes");
         assert!(ParquetRecordBatchReaderBuilder::try_new(part.clone()).is_ok());
         ids.extend(ids_in(part));

@@ -1,7 +1,11 @@
-//! Row groups of parts, column by column.
+//! Row groups of parts and of exported tables, column by column.
 
-use arrow::datatypes::SchemaRef;
-use bytes::Bytes;
+use std::io::Write;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::error::ArrowError;
+use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::file::writer::SerializedFileWriter;
 
@@ -10,23 +14,33 @@ use crate::ResultsError;
 use crate::columns::fingerprint;
 use crate::folded::FoldedBatch;
 
-/// A part made of row groups, which several threads may encode.
-pub struct Groups {
-    file: SerializedFileWriter<Vec<u8>>,
-    rows_left: u64,
+/// A file made of row groups, which several threads may encode.
+pub struct Groups<W: Write + Send = Vec<u8>> {
+    file: SerializedFileWriter<W>,
+    /// Rows of the footer that are in no row group yet; `None` for a file whose footer states no number.
+    rows_left: Option<u64>,
 }
 
-/// Encodes row groups of one part; shared by threads.
+/// Encodes row groups of one file; shared by threads.
 pub struct GroupEncoder {
     schema: SchemaRef,
     columns: ArrowRowGroupWriterFactory,
 }
 
-/// An encoded row group that is in no part yet.
+/// An encoded row group that is in no file yet.
 pub struct Group {
-    columns: Vec<ArrowColumnChunk>,
+    columns: Vec<EncodedColumn>,
     rows: u64,
 }
+
+/// Encodes one column of a row group.
+pub struct ColumnEncoder {
+    field: FieldRef,
+    writer: ArrowColumnWriter,
+}
+
+/// An encoded column of a row group.
+pub struct EncodedColumn(ArrowColumnChunk);
 
 /// An empty part, and the encoder of its row groups. `first` are some of its rows.
 pub fn in_groups(
@@ -34,9 +48,17 @@ pub fn in_groups(
     footer: &Footer,
     first: Option<&FoldedBatch>,
 ) -> Result<(Groups, GroupEncoder), ResultsError> {
-    let (file, columns) = arrow_writer(schema, footer, first)?.into_serialized_writer()?;
-    let groups = Groups { file, rows_left: footer.rows };
-    Ok((groups, GroupEncoder { schema: schema.clone(), columns }))
+    from_writer(schema, arrow_writer(schema, footer, first)?, Some(footer.rows))
+}
+
+/// An empty file of this writer, and the encoder of its row groups.
+pub(super) fn from_writer<W: Write + Send>(
+    schema: &SchemaRef,
+    writer: ArrowWriter<W>,
+    rows: Option<u64>,
+) -> Result<(Groups<W>, GroupEncoder), ResultsError> {
+    let (file, columns) = writer.into_serialized_writer()?;
+    Ok((Groups { file, rows_left: rows }, GroupEncoder { schema: schema.clone(), columns }))
 }
 
 impl GroupEncoder {
@@ -52,42 +74,80 @@ impl GroupEncoder {
         open.close()
     }
 
-    /// Begins a row group.
-    pub(super) fn open(&self) -> Result<OpenGroup, ResultsError> {
+    /// The encoders of the columns of a row group, in the schema's order.
+    pub fn columns(&self) -> Result<Vec<ColumnEncoder>, ResultsError> {
         // Only encrypted files use the number of a group.
-        let columns = self.columns.create_column_writers(0)?;
-        if columns.len() != self.schema.fields().len() {
+        let writers = self.columns.create_column_writers(0)?;
+        if writers.len() != self.schema.fields().len() {
             return Err(ResultsError::Footer("column count"));
         }
-        Ok(OpenGroup { schema: self.schema.clone(), columns, rows: 0 })
+        let fields = self.schema.fields().iter().cloned();
+        Ok(fields.zip(writers).map(|(field, writer)| ColumnEncoder { field, writer }).collect())
+    }
+
+    /// Begins a row group.
+    pub(super) fn open(&self) -> Result<OpenGroup, ResultsError> {
+        Ok(OpenGroup { schema: self.schema.clone(), columns: self.columns()?, rows: 0 })
     }
 }
 
-impl Groups {
+impl ColumnEncoder {
+    /// The column.
+    pub fn field(&self) -> &FieldRef {
+        &self.field
+    }
+
+    /// Adds values. Fails if they have another type.
+    pub fn write(&mut self, values: &ArrayRef) -> Result<(), ResultsError> {
+        if values.data_type() != self.field.data_type() {
+            let (name, found) = (self.field.name(), values.data_type());
+            return Err(ArrowError::SchemaError(format!("the column `{name}` has values of type {found}")).into());
+        }
+        let leaves = compute_leaves(&self.field, values)?;
+        leaves.iter().try_for_each(|leaf| self.writer.write(leaf))?;
+        Ok(())
+    }
+
+    /// The encoded column.
+    pub fn close(self) -> Result<EncodedColumn, ResultsError> {
+        Ok(EncodedColumn(self.writer.close()?))
+    }
+}
+
+impl Group {
+    /// A row group of these columns, which are in the schema's order and have this number of rows each.
+    pub fn new(columns: Vec<EncodedColumn>, rows: u64) -> Group {
+        Group { columns, rows }
+    }
+}
+
+impl<W: Write + Send> Groups<W> {
     /// Appends a row group.
     pub fn append(&mut self, group: Group) -> Result<(), ResultsError> {
-        self.rows_left = self.rows_left.checked_sub(group.rows).ok_or(ResultsError::Footer("row count"))?;
+        if let Some(left) = &mut self.rows_left {
+            *left = left.checked_sub(group.rows).ok_or(ResultsError::Footer("row count"))?;
+        }
         let mut columns = self.file.next_row_group()?;
-        for column in group.columns {
+        for EncodedColumn(column) in group.columns {
             column.append_to_row_group(&mut columns)?;
         }
         columns.close()?;
         Ok(())
     }
 
-    /// The part's bytes. Fails if its footer states more rows than the row groups have.
-    pub fn finish(self) -> Result<Bytes, ResultsError> {
-        if self.rows_left > 0 {
+    /// Writes the end of the file. Fails if its footer states more rows than the row groups have.
+    pub fn finish(self) -> Result<W, ResultsError> {
+        if self.rows_left.is_some_and(|left| left > 0) {
             return Err(ResultsError::Footer("row count"));
         }
-        Ok(self.file.into_inner()?.into())
+        Ok(self.file.into_inner()?)
     }
 }
 
 /// A row group that is being encoded.
 pub(super) struct OpenGroup {
     schema: SchemaRef,
-    columns: Vec<ArrowColumnWriter>,
+    columns: Vec<ColumnEncoder>,
     rows: usize,
 }
 
@@ -103,16 +163,14 @@ impl OpenGroup {
             return Err(ResultsError::OtherSchema { found, expected });
         }
         self.rows += batch.rows();
-        let fields = self.schema.fields().iter();
-        for ((field, writer), column) in fields.zip(&mut self.columns).zip(batch.columns()) {
-            let leaves = compute_leaves(field, &column.unfold(batch.rows())?)?;
-            leaves.iter().try_for_each(|leaf| writer.write(leaf))?;
+        for (encoder, column) in self.columns.iter_mut().zip(batch.columns()) {
+            encoder.write(&column.unfold(batch.rows())?)?;
         }
         Ok(())
     }
 
     pub(super) fn close(self) -> Result<Group, ResultsError> {
-        let columns = self.columns.into_iter().map(ArrowColumnWriter::close).collect::<Result<_, _>>()?;
-        Ok(Group { columns, rows: self.rows as u64 })
+        let columns = self.columns.into_iter().map(ColumnEncoder::close).collect::<Result<_, _>>()?;
+        Ok(Group::new(columns, self.rows as u64))
     }
 }

@@ -80,7 +80,7 @@ fn batch(rows: usize) -> RecordBatch {
 
 fn ours(schema: &SchemaRef, batches: &[RecordBatch]) -> Bytes {
     let rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
-    let footer = Footer { experiment: "e".to_owned(), part_id: Uuid::nil(), rows };
+    let footer = Footer::new("e", Uuid::nil(), rows);
     part::encode(schema, batches, &footer).expect("encodes")
 }
 
@@ -164,7 +164,7 @@ fn columns_that_begin_with_equal_rows_are_complete() {
 #[test]
 fn a_batch_of_other_columns_is_refused() {
     let other = Arc::new(Schema::new(vec![Field::new("int", DataType::Int64, true)]));
-    let footer = Footer { experiment: "e".to_owned(), part_id: Uuid::nil(), rows: 2 };
+    let footer = Footer::new("e", Uuid::nil(), 2);
     let refused = part::encode(&other, &[batch(2)], &footer);
     assert!(matches!(refused, Err(ResultsError::OtherSchema { .. })), "{refused:?}");
 }

@@ -25,7 +25,7 @@ fn object(batch: &RecordBatch) -> Bytes {
 }
 
 fn footer(rows: u64) -> Footer {
-    Footer { experiment: "sample".to_owned(), part_id: Uuid::now_v7(), rows }
+    Footer::new("sample", Uuid::now_v7(), rows)
 }
 
 /// All rows, and the number of row groups.

@@ -24,7 +24,7 @@ fn python() -> Option<PathBuf> {
 
 fn write(root: &Path, folder: &object_store::path::Path, batch: &RecordBatch) {
     let id = Uuid::now_v7();
-    let footer = Footer { experiment: "sample".to_owned(), part_id: id, rows: batch.num_rows() as u64 };
+    let footer = Footer::new("sample", id, batch.num_rows() as u64);
     let bytes = part::encode(&batch.schema(), std::slice::from_ref(batch), &footer).expect("encodes");
     let folder = root.join(folder.as_ref());
     std::fs::create_dir_all(&folder).expect("a writable folder");

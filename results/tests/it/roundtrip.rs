@@ -8,10 +8,11 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_experiments::TaskSpec;
+use powersweep_results::columns::{DESCRIPTION, UNIT};
 use powersweep_results::failures::Failure;
 use powersweep_results::identity::Micros;
 use powersweep_results::join::{self, TasksById};
-use powersweep_results::part::{self, Footer};
+use powersweep_results::part::{self, Footer, Origin};
 use powersweep_results::{ResultsError, failures, jobs, series, tasks};
 use uuid::Uuid;
 
@@ -223,7 +224,7 @@ fn a_join_adds_the_simulated_spec() {
 #[test]
 fn a_part_holds_its_rows_and_its_identity() {
     let batches = [tasks_batch(0, 10), tasks_batch(10, 13)];
-    let footer = Footer { experiment: "sample".to_owned(), part_id: Uuid::now_v7(), rows: 13 };
+    let footer = Footer::new("sample", Uuid::now_v7(), 13);
     let bytes = part::encode(&tasks::schema(), &batches, &footer).expect("encodes");
     assert_eq!(part::read_footer(&bytes).expect("our footer"), footer);
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).expect("a Parquet file").build().expect("readable");
@@ -233,9 +234,39 @@ fn a_part_holds_its_rows_and_its_identity() {
 }
 
 #[test]
+fn a_footer_states_the_origin_of_the_rows() {
+    let origin = Origin {
+        manifest: "version = 1\n".to_owned(),
+        log_digests: [("CTC \"SP2\"".to_owned(), "ab".repeat(32))].into(),
+        component_versions: [("kernel".to_owned(), 3), ("order/sjf".to_owned(), 1)].into(),
+        build: "0.1.0 (0123456789ab)".to_owned(),
+    };
+    let footer = Footer { origin: origin.clone(), ..Footer::new("sample", Uuid::now_v7(), 1) };
+    let encode = |footer: &Footer| part::encode(&tasks::schema(), &[tasks_batch(0, 1)], footer).expect("encodes");
+    assert_eq!(part::read_footer(&encode(&footer)).expect("our footer"), footer);
+    // Every part has a footer: a manifest of a megabyte is left out.
+    let long = Origin { manifest: "#".repeat(1 << 20), ..origin };
+    let bytes = encode(&Footer { origin: long.clone(), ..footer });
+    assert!(bytes.len() < 1 << 19, "{} bytes", bytes.len());
+    let found = part::read_footer(&bytes).expect("our footer").origin;
+    assert_eq!(found, Origin { manifest: String::new(), ..long });
+}
+
+#[test]
+fn columns_are_explained_in_the_file() {
+    let bytes = part::encode(&tasks::schema(), &[tasks_batch(0, 1)], &Footer::new("sample", Uuid::nil(), 1));
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.expect("encodes")).expect("a Parquet file");
+    for (column, field) in tasks::columns().iter().zip(reader.schema().fields()) {
+        assert_eq!(field.metadata().get(DESCRIPTION), Some(&column.doc), "{}", column.name);
+        let unit = field.metadata().get(UNIT).map_or("", String::as_str);
+        assert_eq!(unit, column.unit, "{}", column.name);
+    }
+}
+
+#[test]
 fn a_footer_that_powersweep_did_not_write_is_refused() {
     let batch = tasks_batch(0, 1);
-    let wrong = Footer { experiment: "sample".to_owned(), part_id: Uuid::nil(), rows: 2 };
+    let wrong = Footer::new("sample", Uuid::nil(), 2);
     assert!(part::encode(&tasks::schema(), std::slice::from_ref(&batch), &wrong).is_err(), "a wrong row count");
 
     let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), tasks::schema(), None).expect("a writer");

@@ -127,8 +127,7 @@ impl Taken {
         let experiment = || self.experiment.name.to_string();
         let (mut objects, mut uploads) = (Vec::new(), Vec::new());
         for (table, batch) in &self.optional {
-            let footer =
-                part::Footer { experiment: experiment(), part_id: Uuid::now_v7(), rows: batch.num_rows() as u64 };
+            let footer = part::Footer::new(&self.experiment.name, Uuid::now_v7(), batch.num_rows() as u64);
             let data = part::encode(&batch.schema(), std::slice::from_ref(batch), &footer)?;
             let (table, part_id) = ((*table).to_owned(), Bytes::copy_from_slice(footer.part_id.as_bytes()));
             let bytes = data.len() as u64;
