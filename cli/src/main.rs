@@ -19,7 +19,9 @@ mod reading;
 mod results_table;
 mod rows;
 mod screen;
+mod sorted_copy;
 mod stored;
+mod varying;
 mod worker_args;
 mod writing;
 

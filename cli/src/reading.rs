@@ -1,5 +1,7 @@
 //! The rows of one table, batch by batch: published rows from parts, unpublished rows from state and staging folder.
 
+mod part;
+
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,11 +14,16 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_coordinator::publish::{live_batches, stored_schema};
-use powersweep_coordinator::records::Table;
+use powersweep_coordinator::records::{RowsRecord, Table};
 use powersweep_coordinator::store::Location;
 use powersweep_coordinator::view::{self, View, ViewError};
 use powersweep_proto::client::chain;
-use powersweep_results::{failures, jobs, series, tasks};
+use powersweep_results::folded::FoldedBatch;
+use powersweep_results::part::{Footer, encode_from};
+use powersweep_results::{failures, jobs, layout, series, tasks};
+use uuid::Uuid;
+
+pub use self::part::{Part, Seen};
 
 use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::{screen, stored};
@@ -30,6 +37,8 @@ pub struct Reading {
     view: View,
     experiment: String,
     table: Table,
+    /// Schema of the unpublished rows in the state, where the table has such rows.
+    in_state: Option<SchemaRef>,
 }
 
 /// The columns of a table in this version.
@@ -58,6 +67,7 @@ impl Reading {
             view,
             experiment: experiment.to_owned(),
             table,
+            in_state: stored_schema(table),
         };
         if !reading.view.known && !reading.has_rows() {
             let known = stored::names(location).await?;
@@ -68,6 +78,16 @@ impl Reading {
             }
         }
         Ok(reading)
+    }
+
+    /// Lists the parts of a table. Unpublished rows are left out.
+    pub async fn published(location: &Location, experiment: &str, table: Table) -> Result<Reading, Failure> {
+        let store = location.object_store().or_exit(Exit::Storage)?;
+        let folder = layout::table_dir(experiment, table.name());
+        let listed: Vec<_> = store.list(Some(&folder)).try_collect().await.or_exit(Exit::Storage)?;
+        let parts: BTreeSet<Path> = listed.into_iter().map(|part| part.location).collect();
+        let view = View { parts: parts.into_iter().collect(), known: true, ..View::default() };
+        Ok(Reading { store, view, experiment: experiment.to_owned(), table, in_state: None })
     }
 
     /// Whether the table has rows.
@@ -86,49 +106,74 @@ impl Reading {
         schema: &SchemaRef,
         mut each: impl FnMut(RecordBatch) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
-        let parts = self.view.parts.iter().map(|path| (path, None));
-        let staged = self.view.staged.iter().map(|(path, bytes)| (path, Some(bytes)));
-        for (path, bytes) in parts.chain(staged) {
-            let bytes = match bytes {
-                Some(bytes) => bytes.clone(),
-                None => object(&*self.store, path).await?,
-            };
-            let part = parquet(path, bytes)?;
-            self.note_unknown(path, part.schema());
-            for batch in columns(path, part, schema.fields().iter().map(|field| field.name().as_str()))? {
-                if !each(fitted(&batch?, schema, path)?)? {
-                    return Ok(());
-                }
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        for number in 0..self.objects() {
+            let part = self.part(number).await?;
+            self.note_unknown(part.path(), part.schema());
+            let fit = |batch| each(fitted(&batch, schema, part.path())?);
+            if !part.each(&names, part.all(), BATCH_ROWS, fit).await? {
+                return Ok(());
             }
         }
-        let Some(stored) = stored_schema(self.table) else { return Ok(()) };
-        for batch in live_batches(&self.view.rows, &stored) {
-            let batch = batch.map_err(|(seq, error)| {
-                let place = format!("rows {seq} of {}/{} in the state", self.experiment, self.table);
-                unreadable(&place, &error)
-            })?;
-            let batch = batch.unfold().or_exit(Exit::Storage)?;
-            if !each(fitted(&batch, schema, &Path::from("the state"))?)? {
+        for batch in self.unpublished() {
+            if !each(batch?.project(schema).unfold().or_exit(Exit::Storage)?)? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Whether a part lacks a column of this version.
-    pub async fn lacks_columns(&self) -> Result<bool, Failure> {
-        let known = schema_of(self.table);
-        for path in &self.view.parts {
-            let part = parquet(path, object(&*self.store, path).await?)?;
-            if known.fields().iter().any(|field| part.schema().column_with_name(field.name()).is_none()) {
-                return Ok(true);
+    /// Number of Parquet objects: parts, then staged uploads.
+    fn objects(&self) -> usize {
+        self.view.parts.len() + self.view.staged.len()
+    }
+
+    async fn part(&self, number: usize) -> Result<Part, Failure> {
+        match self.view.parts.get(number) {
+            Some(path) => Part::stored(&self.store, path).await,
+            None => {
+                let (path, bytes) = &self.view.staged[number - self.view.parts.len()];
+                Part::held(path, bytes.clone()).await
             }
         }
-        Ok(false)
+    }
+
+    /// All Parquet objects, with their footers.
+    pub async fn parts(&self) -> Result<Vec<Part>, Failure> {
+        let mut parts = Vec::with_capacity(self.objects());
+        for number in 0..self.objects() {
+            parts.push(self.part(number).await?);
+        }
+        Ok(parts)
+    }
+
+    /// The unpublished rows in the state.
+    pub fn unpublished(&self) -> impl Iterator<Item = Result<FoldedBatch, Failure>> + '_ {
+        let batches = self.in_state.iter().flat_map(|schema| live_batches(&self.view.rows, schema));
+        batches.map(|batch| {
+            batch.map_err(|(seq, error)| {
+                let place = format!("rows {seq} of {}/{} in the state", self.experiment, self.table);
+                unreadable(&place, &error)
+            })
+        })
+    }
+
+    /// All Parquet objects; the unpublished rows in the state are one more.
+    pub async fn parts_of_all(&self) -> Result<Vec<Part>, Failure> {
+        let mut parts = self.parts().await?;
+        let rows = self.view.rows.iter().map(RowsRecord::live_rows).sum();
+        if let Some(schema) = self.in_state.as_ref().filter(|_| rows > 0) {
+            let footer = Footer::new(&self.experiment, Uuid::nil(), rows);
+            let batches = live_batches(&self.view.rows, schema).map(|batch| batch.map_err(|(_, error)| error));
+            let place = Path::from("the state");
+            let bytes = encode_from(schema, batches, &footer).map_err(|error| unreadable(&place, &error))?;
+            parts.push(Part::held(&place, bytes).await?);
+        }
+        Ok(parts)
     }
 
     /// Prints the columns of a part that this version does not know; they are not read.
-    fn note_unknown(&self, path: &Path, found: &Schema) {
+    pub fn note_unknown(&self, path: &Path, found: &Schema) {
         let known = schema_of(self.table);
         let unknown: Vec<&str> = found
             .fields()
@@ -172,7 +217,7 @@ fn unreadable(place: &dyn Display, error: &dyn std::error::Error) -> Failure {
 }
 
 /// A batch with exactly these columns; a missing column is null.
-fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<RecordBatch, Failure> {
+pub fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<RecordBatch, Failure> {
     let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
         Some(column) => Arc::clone(column),
         None => new_null_array(field.data_type(), batch.num_rows()),

@@ -1,17 +1,25 @@
 //! The first rows of `tasks` on the screen: columns that vary, and the usual metrics.
+//!
+//! Only what is shown is read: the footers of the parts, the index of the row groups that may have the first rows, and
+//! the shown columns of these rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
 use comfy_table::CellAlignment;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
+use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
+use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::Location;
-use powersweep_results::{layout, tasks};
+use powersweep_results::layout;
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, OrExit};
-use crate::{reading, rows, screen};
+use crate::reading::{Reading, Seen, narrowed, relaxed, schema_of};
+use crate::varying::{self, Group, Tasks, whole};
+use crate::{rows, screen};
 
 /// Metrics of queueing models, with their headings.
 const QUEUE_METRICS: &[(&str, &str)] = &[
@@ -32,33 +40,51 @@ const METRICS: &[(&str, &str)] = &[
     ("energy_total_j", "energy (J)"),
 ];
 
-/// Columns that no manifest chooses.
-const NOT_AXES: &[&str] = &["task_index", "kernel_version", "log_digest", "log_sha256"];
+/// The column whose order rows are shown in.
+const INDEX: &str = "task_index";
+/// The column that tells queueing models from batch simulations.
+const KIND: &str = "kind";
 
-/// Columns with the names of a manifest's blocks.
-const LABELS: &[&str] = &["workload", "platform", "policy"];
+/// A row, by its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    index: i64,
+    group: usize,
+    row: usize,
+}
 
-/// Maximum number of rows that are read for the screen.
-pub const ROWS_MAX: u64 = 100_000;
-
-/// The first published rows of an experiment by task index. `None` if it has no rows, or more than [`ROWS_MAX`].
+/// The first published rows of an experiment by task index; `None` if it has no rows.
 pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> Result<Option<String>, Failure> {
     if rows_shown == 0 {
         return Ok(None);
     }
-    let batches = columns(location, experiment, "tasks", &wanted(), ROWS_MAX).await?;
-    let found: Vec<Vec<(String, Json)>> =
-        batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|row| rows::pairs(batch, row))).collect();
-    Ok(table(found, rows_shown))
+    table(&Reading::published(location, experiment, Table::Tasks).await?, rows_shown).await
 }
 
-/// A table of rows with the columns of [`wanted`], by task index; `None` without rows.
-pub fn table(mut found: Vec<Vec<(String, Json)>>, rows_shown: usize) -> Option<String> {
-    if found.is_empty() {
-        return None;
+/// The first rows by task index; `None` without rows.
+pub async fn table(reading: &Reading, rows_shown: usize) -> Result<Option<String>, Failure> {
+    let candidates = varying::candidates();
+    let others = METRICS.iter().chain(QUEUE_METRICS).map(|(name, _)| *name).chain([INDEX]);
+    let needed: BTreeSet<&str> = candidates.iter().map(String::as_str).chain(others).collect();
+    let tasks = Tasks::open(reading, &varying::columns(needed)).await?;
+    let groups = tasks.groups();
+    let count: usize = groups.iter().map(|group| group.rows()).sum();
+    if count == 0 {
+        return Ok(None);
     }
-    found.sort_by_key(|row| value(row, "task_index").and_then(Json::as_i64));
-    Some(render(&found, rows_shown))
+    let places = first_rows(&groups, rows_shown).await?;
+    let found = varying::search(&groups, &candidates).await?;
+    let axes = found.iter().filter(|candidate| candidate.distinguishes()).map(|candidate| candidate.name.as_str());
+    let axes: Vec<&str> = axes.collect();
+    let kinds = cells(&groups, &places, &[KIND]).await?;
+    let of_queues = |kind: &Vec<Json>| kind[0].as_str().is_some_and(|kind| kind != "batch");
+    let metrics = if !kinds.is_empty() && kinds.iter().all(of_queues) { QUEUE_METRICS } else { METRICS };
+    let shown: Vec<&str> = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name)).collect();
+    let cells = cells(&groups, &places, &shown).await?;
+    let headings = axes.iter().copied().chain(metrics.iter().map(|(_, heading)| *heading));
+    let text = render(headings, axes.len(), &cells);
+    let more = count - places.len();
+    Ok(Some(if more > 0 { format!("{text}\n… and {more} more rows") } else { text }))
 }
 
 /// Whether an experiment has no part of `tasks`.
@@ -68,80 +94,97 @@ pub async fn is_empty(location: &Location, experiment: &str) -> Result<bool, Fai
     Ok(first.or_exit(Exit::Storage)?.is_none())
 }
 
-fn value<'a>(row: &'a [(String, Json)], name: &str) -> Option<&'a Json> {
-    row.iter().find(|(column, _)| column == name).map(|(_, value)| value)
-}
-
-/// [`QUEUE_METRICS`] if all rows are of queueing models.
-fn metrics(found: &[Vec<(String, Json)>]) -> &'static [(&'static str, &'static str)] {
-    let of_queues = |row: &Vec<(String, Json)>| value(row, "kind").is_some_and(|kind| kind != "batch");
-    if found.iter().all(of_queues) { QUEUE_METRICS } else { METRICS }
-}
-
-fn render(found: &[Vec<(String, Json)>], rows_shown: usize) -> String {
-    let (axes, metrics) = (axes(found), metrics(found));
-    let mut table = screen::table();
-    table.set_header(axes.iter().copied().chain(metrics.iter().map(|(_, heading)| *heading)));
-    for row in found.iter().take(rows_shown) {
-        let shown = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name));
-        table.add_row(shown.map(|name| value(row, name).map(rows::text).unwrap_or_default()));
-    }
-    table.column_iter_mut().skip(axes.len()).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    let more = found.len().saturating_sub(rows_shown);
-    if more > 0 { format!("{table}\n… and {more} more rows") } else { table.to_string() }
-}
-
-/// The columns that distinguish the rows: labels that vary, and parameters that vary among rows of equal labels.
-fn axes(found: &[Vec<(String, Json)>]) -> Vec<&str> {
-    let text = |row: &[(String, Json)], name: &str| value(row, name).map(rows::text).unwrap_or_default();
-    let values = |name: &str| -> BTreeSet<String> {
-        found.iter().map(|row| text(row, name)).filter(|value| !value.is_empty()).collect()
-    };
-    let labels: Vec<&str> = LABELS.iter().copied().filter(|name| values(name).len() > 1).collect();
-    let labelled = |row: &[(String, Json)]| -> Vec<String> { labels.iter().map(|name| text(row, name)).collect() };
-    let beyond_labels = |name: &str| {
-        let pairs: BTreeSet<(Vec<String>, String)> = found.iter().map(|row| (labelled(row), text(row, name))).collect();
-        let blocks: BTreeSet<Vec<String>> = found.iter().map(|row| labelled(row)).collect();
-        pairs.len() > blocks.len()
-    };
-    let names = found[0].iter().map(|(name, _)| name.as_str());
-    names
-        .filter(|name| !NOT_AXES.contains(name))
-        .filter(|name| !METRICS.iter().chain(QUEUE_METRICS).any(|(metric, _)| metric == name))
-        .filter(|name| labels.contains(name) || (values(name).len() > 1 && beyond_labels(name)))
-        .collect()
-}
-
-/// The columns of `tasks` that the table on the screen needs: possible axes, labels, metrics.
-pub fn wanted() -> BTreeSet<String> {
-    let axes = tasks::axes().into_iter().map(|column| column.name);
-    let others = LABELS.iter().chain(&["task_index", "seed"]).copied();
-    let metrics = METRICS.iter().chain(QUEUE_METRICS).map(|(name, _)| *name);
-    axes.chain(others.chain(metrics).map(str::to_owned)).collect()
-}
-
-/// Some columns of all published rows of a table; no rows if there are more than `rows_max`.
+/// Some columns of all published rows of a table.
 pub async fn columns(
     location: &Location,
     experiment: &str,
     table: &str,
     wanted: &BTreeSet<String>,
-    rows_max: u64,
 ) -> Result<Vec<RecordBatch>, Failure> {
-    let store = location.object_store().or_exit(Exit::Storage)?;
-    let folder = layout::table_dir(experiment, table);
-    let parts: Vec<_> = store.list(Some(&folder)).try_collect().await.or_exit(Exit::Storage)?;
+    let Some(table) = Table::from_name(table) else { return Ok(Vec::new()) };
+    let reading = Reading::published(location, experiment, table).await?;
     let mut batches = Vec::new();
-    let mut rows = 0;
-    for part in parts {
-        let path = &part.location;
-        let part = reading::parquet(path, reading::object(&*store, path).await?)?;
-        rows += part.metadata().file_metadata().num_rows().unsigned_abs();
-        if rows > rows_max {
-            return Ok(Vec::new());
-        }
-        let columns = reading::columns(path, part, wanted.iter().map(String::as_str))?;
-        batches.extend(columns.collect::<Result<Vec<_>, _>>()?);
-    }
+    let schema = narrowed(&relaxed(&schema_of(table)), wanted);
+    reading
+        .each(&schema, |batch| {
+            batches.push(batch);
+            Ok(true)
+        })
+        .await?;
     Ok(batches)
+}
+
+/// The places of the rows with the smallest task indices. Row groups are read in the order of their smallest index, until
+/// no other row group can have a smaller one.
+async fn first_rows(groups: &[Group<'_>], most: usize) -> Result<Vec<Place>, Failure> {
+    let least = |group: &Group<'_>| match group.seen(INDEX) {
+        Seen::Equal(least) | Seen::Between { least, .. } => least.as_i64().unwrap_or(i64::MIN),
+        Seen::Unknown => i64::MIN,
+    };
+    let mut order: Vec<(i64, usize)> = groups.iter().enumerate().map(|(at, group)| (least(group), at)).collect();
+    order.sort_unstable();
+    let schema = varying::columns([INDEX]);
+    let mut places: Vec<Place> = Vec::new();
+    for (least, at) in order {
+        if places.len() == most && places.last().is_none_or(|last| last.index < least) {
+            break;
+        }
+        let mut row = 0;
+        let group = groups[at];
+        let collect = |batch: &RecordBatch| {
+            let indices = batch.column(0).as_primitive::<Int64Type>().iter();
+            places.extend(indices.zip(row..).map(|(index, row)| Place {
+                index: index.unwrap_or(i64::MAX),
+                group: at,
+                row,
+            }));
+            row += batch.num_rows();
+            true
+        };
+        group.each(&schema, whole, collect).await?;
+        places.sort_unstable();
+        places.truncate(most);
+    }
+    Ok(places)
+}
+
+/// These columns of these rows.
+async fn cells(groups: &[Group<'_>], places: &[Place], names: &[&str]) -> Result<Vec<Vec<Json>>, Failure> {
+    let mut by_group: BTreeMap<usize, BTreeMap<usize, usize>> = BTreeMap::new();
+    for (at, place) in places.iter().enumerate() {
+        by_group.entry(place.group).or_default().insert(place.row, at);
+    }
+    let schema = varying::columns(names.iter().copied());
+    let mut cells = vec![Vec::new(); places.len()];
+    for (at, wanted) in by_group {
+        let group = groups[at];
+        let ranges = wanted.keys().map(|row| *row..row + 1);
+        let some = RowSelection::from_consecutive_ranges(ranges, group.rows());
+        // All rows of unpublished ones are in the one batch; of a part, only those that are wanted.
+        let is_whole = matches!(group, Group::Unpublished(_));
+        let mut targets = wanted.iter();
+        let take = |batch: &RecordBatch| {
+            let mut row = 0;
+            while row < batch.num_rows() {
+                let Some((place, target)) = targets.next() else { break };
+                let from = if is_whole { *place } else { row };
+                cells[*target] = batch.columns().iter().map(|column| rows::cell(column, from)).collect();
+                row += 1;
+            }
+            true
+        };
+        group.each(&schema, |group| RowGroupSelection::new(group, Some(some)), take).await?;
+    }
+    Ok(cells)
+}
+
+/// `axes`: number of columns that are no metrics.
+fn render<'a>(headings: impl Iterator<Item = &'a str>, axes: usize, rows: &[Vec<Json>]) -> String {
+    let mut table = screen::table();
+    table.set_header(headings);
+    for row in rows {
+        table.add_row(row.iter().map(rows::text));
+    }
+    table.column_iter_mut().skip(axes).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table.to_string()
 }

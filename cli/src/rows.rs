@@ -24,7 +24,8 @@ pub fn cell(column: &dyn Array, row: usize) -> Json {
     }
 }
 
-fn real(value: f64) -> Json {
+/// A real number; "unlimited" for infinity.
+pub fn real(value: f64) -> Json {
     if value == f64::INFINITY { json!("unlimited") } else { json!(value) }
 }
 
@@ -42,6 +43,17 @@ pub fn cells(batch: &RecordBatch, row: usize) -> impl Iterator<Item = (&str, Jso
 /// The same, with owned names.
 pub fn pairs(batch: &RecordBatch, row: usize) -> Vec<(String, Json)> {
     cells(batch, row).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A value of a column for people: an instant to the second, in UTC.
+pub fn shown(column: &dyn Array, row: usize) -> String {
+    match column.data_type() {
+        DataType::Timestamp(..) if column.is_valid(row) => {
+            let instant = DateTime::from_timestamp_micros(column.as_primitive::<TimestampMicrosecondType>().value(row));
+            instant.map_or_else(String::new, |instant| instant.format("%Y-%m-%d %H:%M:%S UTC").to_string())
+        }
+        _ => text(&cell(column, row)),
+    }
 }
 
 /// A value for people; empty for null.

@@ -77,6 +77,10 @@ pub struct ExportArgs {
     /// Add the components and parameters of the task to each row of `jobs`, `series` and `failures`.
     #[arg(long)]
     pub wide: bool,
+    /// Only the labels, components, parameters and seeds that have several values, then what was measured; both in the
+    /// order of `powersweep columns`. Columns without any value are left out.
+    #[arg(long, conflicts_with = "wide")]
+    pub tidy: bool,
     /// A new folder; with --table also a new file whose name ends in .parquet. Nothing is overwritten.
     #[arg(long, short, value_name = "DIR|FILE")]
     pub output: PathBuf,

@@ -91,7 +91,7 @@ fn read(
 ) -> Result<Vec<RecordBatch>, Failure> {
     let batches = |table: &str, mut columns: BTreeSet<String>| {
         columns.insert("task_id".to_owned());
-        client::block_on(results_table::columns(location, sweep.manifest().name(), table, &columns, u64::MAX))
+        client::block_on(results_table::columns(location, sweep.manifest().name(), table, &columns))
     };
     let known = TABLES.iter().filter(|known| known.name == table).flat_map(|known| (known.columns)());
     let known: BTreeSet<String> = known.map(|column| column.name).collect();

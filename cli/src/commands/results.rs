@@ -9,7 +9,7 @@ use powersweep_results::tasks;
 
 use crate::args::{ResultsArgs, RowFormat};
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::reading::{Reading, narrowed, relaxed, schema_of};
+use crate::reading::{Reading, relaxed, schema_of};
 use crate::writing::{Encoding, Writing};
 use crate::{client, results_table, rows, screen, stored};
 
@@ -53,7 +53,7 @@ pub fn run(args: &ResultsArgs) -> Outcome {
             ));
         }
         match encoding {
-            None => shown(&reading, &all, chosen, args).await,
+            None => shown(&reading, chosen, args).await,
             Some(encoding) => {
                 let schema = chosen.unwrap_or(all);
                 let mut out = Writing::begin(args.output.as_deref(), encoding, &schema, &args.experiment)?;
@@ -93,18 +93,9 @@ fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<Schema
     Ok(Some(Arc::new(Schema::new(fields))))
 }
 
-async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, args: &ResultsArgs) -> Outcome {
+async fn shown(reading: &Reading, chosen: Option<SchemaRef>, args: &ResultsArgs) -> Outcome {
     let Some(schema) = chosen else {
-        let (mut found, mut read) = (Vec::new(), 0);
-        let schema = narrowed(all, &results_table::wanted());
-        reading
-            .each(&schema, |batch| {
-                read += batch.num_rows() as u64;
-                found.extend((0..batch.num_rows()).map(|row| rows::pairs(&batch, row)));
-                Ok(read < results_table::ROWS_MAX)
-            })
-            .await?;
-        let text = results_table::table(found, args.rows);
+        let text = results_table::table(reading, args.rows).await?;
         return screen::print(text.as_deref().unwrap_or("no rows yet"));
     };
     let mut text = screen::table();
@@ -118,7 +109,7 @@ async fn shown(reading: &Reading, all: &SchemaRef, chosen: Option<SchemaRef>, ar
                     return Ok(false);
                 }
                 count += 1;
-                text.add_row(rows::cells(&batch, row).map(|(_, value)| rows::text(&value)));
+                text.add_row(batch.columns().iter().map(|column| rows::shown(column, row)));
             }
             Ok(true)
         })

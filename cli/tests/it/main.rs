@@ -19,6 +19,7 @@ mod random;
 mod rows;
 mod runs;
 mod sandbox;
+mod showing;
 mod sweeps;
 mod table;
 mod tables;

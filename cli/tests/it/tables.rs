@@ -226,7 +226,7 @@ fn every_failed_attempt_has_a_row() {
 #[test]
 fn an_export_is_one_sorted_file_for_each_table() {
     let sandbox = Sandbox::new();
-    // More rows than one bucket.
+    // More rows than a row group of a part.
     let text = synthetic("big", 60).replace("synthetic_jobs_count = 60", "synthetic_jobs_count = 600");
     sandbox.write("big.toml", text.replace("version = 1\n", "version = 1\ntables = [\"jobs\"]\n"));
     sandbox.run(&["run", "big.toml", "--quiet", "--show", "0"]).exits(0);
