@@ -10,9 +10,9 @@
 use bytes::Bytes;
 use object_store::path::Path;
 use powersweep_experiments::{Decoder, Sweep};
-use powersweep_results::layout::{self, left_name};
-use powersweep_results::part::Footer;
 use powersweep_results::ResultsError;
+use powersweep_results::layout::{self, left_name};
+use powersweep_results::part::{self, Footer};
 use powersweep_results::split::{RowKey, for_each_key, fragment};
 use roaring::RoaringTreemap;
 use uuid::Uuid;
@@ -112,16 +112,16 @@ async fn write_fragments(
     let Affected { table, is_left, path, rows, moving } = found;
     let bytes = store.objects()?.read(&path).await?;
     let old = Fragment { part_id: part_id_of(&path)?.into(), rows, bytes: bytes.len() as u64 };
+    let origin = part::read_footer(&bytes).map_err(|source| unreadable(experiment, table, &path, source))?.origin;
     let mut fragments = [None, None];
     for (fragment, moves) in fragments.iter_mut().zip([false, true]) {
         let count = if moves { moving.len() } else { rows - moving.len() };
         if count == 0 {
             continue;
         }
-        let footer = Footer { experiment: experiment.to_owned(), part_id: Uuid::now_v7(), rows: count };
+        let footer = Footer { origin: origin.clone(), ..Footer::new(experiment, Uuid::now_v7(), count) };
         let (whole, positions, part_id) = (bytes.clone(), moving.clone(), footer.part_id);
-        let encoded =
-            blocking(move || self::fragment(&whole, |row| positions.contains(row) == moves, &footer)).await;
+        let encoded = blocking(move || self::fragment(&whole, |row| positions.contains(row) == moves, &footer)).await;
         let encoded = encoded.map_err(|source| unreadable(experiment, table, &path, source))?;
         *fragment = Some(Fragment { part_id: part_id.into(), rows: count, bytes: encoded.len() as u64 });
         store.objects()?.stage_fragment(id, part_id, encoded).await?;

@@ -74,7 +74,7 @@ mod tests {
         let columns = [("task_id", ids), ("value", values), ("task_index", indices)];
         let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)));
         let batch = batch.expect("columns of equal length");
-        let footer = Footer { experiment: "e".to_owned(), part_id: Uuid::from_u128(1), rows: rows as u64 };
+        let footer = Footer::new("e", Uuid::from_u128(1), rows as u64);
         part::encode(&batch.schema(), &[batch], &footer).expect("encodes")
     }
 
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn fragments_have_each_row_once_and_in_order() {
         let whole = table(10_000);
-        let footer = |rows| Footer { experiment: "e".to_owned(), part_id: Uuid::from_u128(2), rows };
+        let footer = |rows| Footer::new("e", Uuid::from_u128(2), rows);
         let kept = fragment(&whole, |row| row % 5 == 0, &footer(2_000)).expect("a part");
         let moved = fragment(&whole, |row| row % 5 != 0, &footer(8_000)).expect("a part");
         assert_eq!(part::read_footer(&kept).expect("a part"), footer(2_000));
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_wrong_number_of_rows_is_an_error() {
-        let footer = Footer { experiment: "e".to_owned(), part_id: Uuid::from_u128(2), rows: 3 };
+        let footer = Footer::new("e", Uuid::from_u128(2), 3);
         assert!(fragment(&table(10), |row| row < 2, &footer).is_err());
     }
 
@@ -110,7 +110,7 @@ mod tests {
     fn a_file_without_task_ids_is_an_error() {
         let values: ArrayRef = Arc::new(Int64Array::from(vec![1]));
         let batch = RecordBatch::try_from_iter([("task_index", values)]).expect("one column");
-        let footer = Footer { experiment: "e".to_owned(), part_id: Uuid::from_u128(2), rows: 1 };
+        let footer = Footer::new("e", Uuid::from_u128(2), 1);
         let bytes = part::encode(&batch.schema(), &[batch], &footer).expect("encodes");
         assert!(matches!(for_each_key(&bytes, |_| ()), Err(ResultsError::Column("task_id"))));
     }

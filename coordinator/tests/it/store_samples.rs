@@ -18,7 +18,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 fn fragment(id: u128, rows: u64) -> Fragment {
-    Fragment { part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 + id).into(), rows, bytes: 100 * rows }
+    Fragment {
+        part_id: Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 + id).into(),
+        rows,
+        bytes: 100 * rows,
+    }
 }
 
 /// One record of each kind, with values that show in the bytes.

@@ -9,6 +9,7 @@ use powersweep_coordinator::publish::{live_batches, make_visible, stored_schema}
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, Store};
 use powersweep_coordinator::view;
+use powersweep_results::part::Origin;
 use uuid::Uuid;
 
 /// The ids in a table as a reader sees it, sorted.
@@ -64,7 +65,7 @@ async fn rows_are_seen_once_at_every_step_of_their_part() {
     })
     .await;
     assert_eq!(seen(location, Table::Tasks).await, all, "an open intent without a part");
-    make_visible(&*store, &intent).await.expect("visible");
+    make_visible(&*store, &intent, Origin::default()).await.expect("visible");
     assert_eq!(seen(location, Table::Tasks).await, all, "an open intent with its part");
     commit(&*store, |batch| {
         batch.delete(Key::Intent { part_id: *intent.part_id });
@@ -101,8 +102,8 @@ async fn uploads_are_seen_once_at_every_step_of_their_part() {
     })
     .await;
     assert_eq!(seen(location, Table::Jobs).await, all, "open intents without parts");
-    make_visible(&*store, &two).await.expect("visible");
-    make_visible(&*store, &one).await.expect("visible");
+    make_visible(&*store, &two, Origin::default()).await.expect("visible");
+    make_visible(&*store, &one, Origin::default()).await.expect("visible");
     assert_eq!(seen(location, Table::Jobs).await, all, "open intents with their parts");
     commit(&*store, |batch| {
         for intent in [&two, &one] {
