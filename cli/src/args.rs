@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use powersweep_coordinator::store::Location;
 use powersweep_proto::v1::FailureKind;
 
+pub use crate::access_args::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 use crate::examples;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::quantities::bytes;
@@ -76,9 +77,9 @@ pub enum Command {
     /// Submit a manifest, and the logs that it needs, to a running coordinator.
     #[command(after_help = examples::SUBMIT)]
     Submit(SubmitArgs),
-    /// Show experiments, workers and failures. Asks the coordinator at --coordinator, else the one that serves --data,
-    /// else, without --data, the one at http://127.0.0.1:7450, as `worker` and `submit` do. If none runs, reads the stored
-    /// state in --data.
+    /// Show experiments, workers and failures. Asks the coordinator at --coordinator, else the one that serves --data.
+    /// Where there is no data, asks the coordinator of the user's own access file, as `worker` and `submit` do. If none
+    /// runs, reads the stored state in --data.
     #[command(after_help = examples::STATUS)]
     Status(StatusArgs),
     /// Pause an experiment until `resume`: running tasks finish, no other task starts.
@@ -145,7 +146,18 @@ pub enum Command {
     Man(ManArgs),
     /// Check that a coordinator answers and that its storage works; for health checks of containers.
     #[command(after_help = examples::HEALTH)]
-    Health(CoordinatorArgs),
+    Health(HealthArgs),
+    /// Show, replace or hand on the access files, which clients and workers need.
+    #[command(subcommand, after_help = examples::ACCESS)]
+    Access(AccessCommand),
+}
+
+#[derive(Debug, Args)]
+pub struct HealthArgs {
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
 }
 
 /// Where logs are found and cached.
@@ -174,11 +186,6 @@ pub struct DataArgs {
 const DATA: &str = "./results/data";
 
 impl DataArgs {
-    /// Whether the command names no data.
-    pub fn is_default(&self) -> bool {
-        self.data == DATA
-    }
-
     /// The folder or object store.
     pub fn location(&self) -> Result<Location, Failure> {
         Location::parse(&self.data).or_exit(Exit::Usage)
@@ -188,19 +195,17 @@ impl DataArgs {
 /// How to reach a coordinator.
 #[derive(Debug, Clone, Args)]
 pub struct CoordinatorArgs {
-    /// Address of the coordinator. By default, commands with --data use the data itself or the coordinator that serves
-    /// it; other commands use http://127.0.0.1:7450.
-    #[arg(long, value_name = "URL", env = "POWERSWEEP_COORDINATOR")]
+    /// Address of the coordinator, HOST:PORT, in place of those in the access file. Without this option, a command with
+    /// --data asks the coordinator that serves it, or uses the data itself.
+    #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_COORDINATOR")]
     pub coordinator: Option<String>,
-    /// File with the token that the coordinator requires; POWERSWEEP_TOKEN can hold the token instead.
-    #[arg(long, value_name = "FILE", env = "POWERSWEEP_TOKEN_FILE")]
-    pub token_file: Option<PathBuf>,
-    /// Send the token unencrypted to another machine; only for trusted networks.
+    /// Access file of the coordinator, or a folder with such files, or - to read one or a join line from standard input.
+    /// By default the file in --data/.powersweep/access, else the one in ~/.config/powersweep.
+    #[arg(long, value_name = "FILE", env = "POWERSWEEP_ACCESS")]
+    pub access: Option<PathBuf>,
+    /// Allow unencrypted connections, to a coordinator that was started with --insecure; only for trusted networks.
     #[arg(long, env = "POWERSWEEP_INSECURE")]
     pub insecure: bool,
-    /// PEM file with the certificates to trust; required for an https address.
-    #[arg(long, value_name = "FILE", env = "POWERSWEEP_CA")]
-    pub ca: Option<PathBuf>,
 }
 
 /// How `run` and `check` run a sweep on this machine.
@@ -325,23 +330,14 @@ pub struct LpArgs {
 pub struct ServeArgs {
     #[command(flatten)]
     pub data: DataArgs,
-    /// Address to listen on. An address other than loopback needs tokens and TLS, or --insecure.
+    /// Address to listen on; 0.0.0.0:7450 for workers on other machines.
     #[arg(long, default_value = "127.0.0.1:7450", env = "POWERSWEEP_LISTEN")]
     pub listen: SocketAddr,
-    /// File with the token that clients must send; workers too, unless --worker-token-file is given. POWERSWEEP_TOKEN
-    /// can hold the token instead.
-    #[arg(long, value_name = "FILE", env = "POWERSWEEP_TOKEN_FILE")]
-    pub token_file: Option<PathBuf>,
-    /// File with a separate token for workers.
-    #[arg(long, value_name = "FILE", env = "POWERSWEEP_WORKER_TOKEN_FILE")]
-    pub worker_token_file: Option<PathBuf>,
-    /// PEM file with the certificate chain; turns TLS on.
-    #[arg(long, value_name = "FILE", requires = "tls_key", env = "POWERSWEEP_TLS_CERT")]
-    pub tls_cert: Option<PathBuf>,
-    /// PEM file with the private key of the certificate.
-    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "POWERSWEEP_TLS_KEY")]
-    pub tls_key: Option<PathBuf>,
-    /// Serve other machines without tokens or TLS; only for trusted networks.
+    /// Another address of this coordinator, HOST:PORT, for the access files: of a proxy, or a published port of a
+    /// container; may be repeated.
+    #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_ADVERTISE", value_delimiter = ',')]
+    pub advertise: Vec<String>,
+    /// Serve without encryption; callers need access files all the same. Only for trusted networks.
     #[arg(long, env = "POWERSWEEP_INSECURE")]
     pub insecure: bool,
     /// Take the data over from a coordinator that still seems to run.
@@ -355,6 +351,8 @@ pub struct SubmitArgs {
     pub manifest: String,
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
     #[command(flatten)]
     pub logs: LogArgs,
     /// Show the tasks that would run, and submit nothing.

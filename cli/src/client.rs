@@ -5,20 +5,18 @@ use std::future::Future;
 
 use bytes::Bytes;
 use powersweep_experiments::{Digest, Manifest};
-use powersweep_proto::client::{Address, Client, ConnectError, Target, Tls, words};
+use powersweep_proto::access::Role;
+use powersweep_proto::client::{Address, Client, ConnectError, Target, words};
 use powersweep_proto::v1;
 use powersweep_workloads::Library;
 use tonic::{Code, Status};
 
-use crate::args::CoordinatorArgs;
+use crate::args::{CoordinatorArgs, DataArgs};
 use crate::exit::{Exit, Failure, failure};
-use crate::inputs;
+use crate::{access, inputs};
 
 /// Size of the pieces in which a log is uploaded.
 const CHUNK_BYTES: usize = 1 << 20;
-
-/// The default address of `serve`.
-const DEFAULT_URL: &str = "http://127.0.0.1:7450";
 
 /// Runs a command's asynchronous part.
 pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -30,32 +28,35 @@ pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, 
     result
 }
 
-/// The coordinator's address, token and TLS settings from the command line.
-pub fn address(args: &CoordinatorArgs) -> Result<Address, Failure> {
-    let tls = args.ca.as_ref().map(|path| Ok(Tls { ca_pem: inputs::pem(path, "CERTIFICATE")? }));
+/// How to reach the coordinator of the command line, or that of the data.
+pub fn address(args: &CoordinatorArgs, data: &DataArgs, role: Role) -> Result<Address, Failure> {
+    let access = access::find(args, data, role)?;
     Ok(Address {
-        url: args.coordinator.clone().unwrap_or_else(|| DEFAULT_URL.to_owned()),
-        token: inputs::token(args.token_file.as_deref())?,
+        urls: args.coordinator.iter().cloned().collect(),
         insecure: args.insecure,
-        tls: tls.transpose()?,
+        ..Address::of(access, role)
     })
 }
 
 /// Connects once, without retries.
 pub async fn connect(address: &Address) -> Result<Client, Failure> {
-    let failure = |error: ConnectError| match error {
+    Target::new(address).map_err(not_connected)?.connect().await.map_err(not_connected)
+}
+
+fn not_connected(error: ConnectError) -> Failure {
+    match error {
+        ConnectError::Access(error) => access::refused(&error),
         ConnectError::Address { .. } => failure!(Usage, "{error}"),
         ConnectError::Unreachable { ref reason, .. } => {
             let hint = if reason.contains("certificate") {
-                "the certificates of --ca do not confirm the server's certificate; a self-signed one needs the server's \
-                 address in subjectAltName, and basicConstraints CA:FALSE"
+                "another coordinator than that of the access file is there: get its own file with `powersweep access \
+                 export` where it runs, and give it with --access"
             } else {
-                "start one with `powersweep serve`, or give the address of a running one with --coordinator"
+                "start one with `powersweep serve`, or give --data, --access or --coordinator for a running one"
             };
             failure!(Network, "{error}\n{hint}")
         }
-    };
-    Target::new(address).map_err(failure)?.connect().await.map_err(failure)
+    }
 }
 
 /// A failed or refused request as an error.

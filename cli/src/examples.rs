@@ -20,11 +20,11 @@ pub const LP: &str = "Examples:
   powersweep lp aldaoud2011                 capacity, allocations and loads of a paper's systems
   powersweep lp sweep.toml --json           your own systems, as JSON";
 pub const SERVE: &str = "Examples:
-  powersweep serve                                               for workers on this machine
-  powersweep serve --listen 0.0.0.0:7450 --token-file token --tls-cert cert.pem --tls-key key.pem";
+  powersweep serve                         for workers on this machine
+  powersweep serve --listen 0.0.0.0:7450   for workers on other machines, too";
 pub const WORKER: &str = "Examples:
-  powersweep worker                                              for a coordinator on this machine
-  powersweep worker --coordinator https://head:7450 --token-file token --ca cert.pem --slots 8
+  powersweep worker                                              for the coordinator that serves ./results/data
+  powersweep worker --access worker.json --slots 8               on a machine without that folder
   powersweep worker --time-limit 3:55:00 --idle-limit 10m        in a batch job of four hours
   powersweep worker --task-deadline 1h --task-max-memory 4GiB    with limits for each task";
 pub const SUBMIT: &str = "Examples:
@@ -36,10 +36,10 @@ pub const STATUS: &str = "Examples:
   powersweep status                                     experiments in ./results/data
   powersweep status my-sweep --json                     one experiment, as JSON
   powersweep status --watch                             refresh until interrupted
-  powersweep status --coordinator http://head:7450      a coordinator on another machine";
+  powersweep status --access client.json                a coordinator on another machine";
 pub const PAUSE: &str = "Examples:
-  powersweep pause my-sweep                                    an experiment in ./results/data
-  powersweep pause my-sweep --coordinator http://head:7450     at a coordinator on another machine";
+  powersweep pause my-sweep                         an experiment in ./results/data
+  powersweep pause my-sweep --access client.json    at a coordinator on another machine";
 pub const RESUME: &str = "Example:
   powersweep resume my-sweep";
 pub const CANCEL: &str = "Example:
@@ -89,7 +89,18 @@ pub const MAN: &str = "Examples:
   powersweep man                               the page of the program
   powersweep man --output ~/.local/share/man/man1  a page for each command";
 pub const HEALTH: &str = "Example:
-  powersweep health --coordinator http://127.0.0.1:7450 && echo healthy";
+  powersweep health --data /data && echo healthy";
+pub const ACCESS: &str = "Examples:
+  powersweep access show                                   where the access files are
+  powersweep access export --worker --output worker.json   for a worker on another machine";
+pub const ACCESS_SHOW: &str = "Example:
+  powersweep access show --format json";
+pub const ACCESS_ROTATE: &str = "Examples:
+  powersweep access rotate            new tokens; the former ones stay valid for 10 minutes
+  powersweep access rotate --grace 0s  the former ones end at once";
+pub const ACCESS_EXPORT: &str = "Examples:
+  powersweep access export --worker --output worker.json   copy this file to the other machine
+  powersweep access export --worker --join                 one line, to paste into `powersweep worker --access -`";
 
 #[cfg(test)]
 mod tests {

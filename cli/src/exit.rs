@@ -32,7 +32,7 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Storage, "the data folder or object store cannot be written or read"),
     (Exit::Owned, "another running coordinator owns the data"),
     (Exit::Network, "a port is taken, or no coordinator answers at an address"),
-    (Exit::Refused, "the coordinator refused the request"),
+    (Exit::Refused, "the coordinator refused the request, or an access file is not private or not this user's"),
     (Exit::Fenced, "a newer coordinator took the data over; do not restart this one"),
     (Exit::ClaimFails, "a demanded claim of a paper does not hold"),
     (Exit::Cancelled, "the experiment was cancelled or deleted while this command waited"),

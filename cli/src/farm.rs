@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use powersweep_coordinator::access::Authority;
 use powersweep_coordinator::owner::{OwnerError, Ownership};
 use powersweep_coordinator::store::{Location, OPEN_TIME, OpenError, SlateStore, Store, StoreError, open};
-use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions, Tls, Tokens, serve};
-use powersweep_proto::client::chain;
+use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions, serve};
+use powersweep_proto::access::{Role, Source};
+use powersweep_proto::client::{Address, chain};
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure, OrExit, failure};
@@ -25,11 +27,9 @@ pub struct FarmOptions {
     pub data: String,
     /// Address to listen on.
     pub listen: SocketAddr,
-    /// Tokens that clients and workers must send.
-    pub tokens: Tokens,
-    /// Certificate and key; unencrypted without them.
-    pub tls: Option<Tls>,
-    /// Serve other machines without tokens or TLS.
+    /// Further addresses at which it can be reached.
+    pub advertise: Vec<String>,
+    /// Serve without encryption.
     pub insecure: bool,
     /// Take the data over from a live owner.
     pub take_over: bool,
@@ -38,13 +38,12 @@ pub struct FarmOptions {
 }
 
 impl FarmOptions {
-    /// A coordinator for this machine: a free port of the loopback interface, no tokens, no TLS.
+    /// A coordinator for this machine: a free port of the loopback interface.
     pub fn on_loopback(data: &str) -> FarmOptions {
         FarmOptions {
             data: data.to_owned(),
             listen: ([127, 0, 0, 1], 0).into(),
-            tokens: Tokens::default(),
-            tls: None,
+            advertise: Vec::new(),
             insecure: false,
             take_over: false,
             local: None,
@@ -96,35 +95,33 @@ impl LocalFarm {
 
     async fn open(options: FarmOptions) -> Result<LocalFarm, Failure> {
         let location = Location::parse(&options.data).or_exit(Exit::Usage)?;
-        // `serve` checks this too, but only after the data was opened.
-        let unprotected = options.tls.is_none() || !options.tokens.are_complete();
-        if !options.listen.ip().is_loopback() && !options.insecure && unprotected {
-            return Err(serving_failed(&ServeError::Unprotected { address: options.listen }));
-        }
         port_is_free(options.listen)?;
         let (store, ownership) = open(&location, "", options.take_over).await.map_err(opening)?;
         let store: Arc<SlateStore> = Arc::new(store);
         let stop = CancellationToken::new();
-        let serving = ServeOptions {
-            listen: options.listen,
-            tokens: options.tokens,
-            tls: options.tls,
-            insecure: options.insecure,
-            config: Config {
-                forget_leases: options.local.is_some(),
-                only: options.local.as_ref().map(|local| local.experiment.clone()),
-                readable_logs: options.local.as_ref().map(|local| local.logs.digests()).unwrap_or_default(),
-                data: location.to_string(),
-                build: env!("POWERSWEEP_BUILD").to_owned(),
-                ..Config::default()
-            },
-            log_source: options.local.map(|local| local.logs),
-            ..ServeOptions::local(store.clone())
+        let serving = async {
+            let access = Arc::new(Authority::open(&location)?);
+            let serving = ServeOptions {
+                listen: options.listen,
+                access,
+                advertise: options.advertise,
+                insecure: options.insecure,
+                config: Config {
+                    forget_leases: options.local.is_some(),
+                    only: options.local.as_ref().map(|local| local.experiment.clone()),
+                    readable_logs: options.local.as_ref().map(|local| local.logs.digests()).unwrap_or_default(),
+                    data: location.to_string(),
+                    build: env!("POWERSWEEP_BUILD").to_owned(),
+                    ..Config::default()
+                },
+                log_source: options.local.map(|local| local.logs),
+                ..ServeOptions::local(store.clone())
+            };
+            serve(serving, stop.clone()).await
         };
-        let scheme = if serving.tls.is_some() { "https" } else { "http" };
-        match serve(serving, stop.clone()).await {
+        match serving.await {
             Ok(handle) => {
-                ownership.set_endpoint(&format!("{scheme}://{}", handle.local_addr()));
+                ownership.set_endpoint(handle.access(Role::Client).addresses.first().map_or("", String::as_str));
                 Ok(LocalFarm { location, handle, ownership, stop })
             }
             Err(error) => {
@@ -133,6 +130,12 @@ impl LocalFarm {
                 Err(serving_failed(&error))
             }
         }
+    }
+
+    /// How callers of a role within this process reach it.
+    pub fn address(&self, role: Role) -> Address {
+        let access = Source::Given(Box::new(self.handle.access(role)));
+        Address::of(access, role)
     }
 
     /// The coordinator's address and requests.
@@ -198,13 +201,11 @@ pub fn opening(error: OpenError) -> Failure {
 fn serving_failed(error: &ServeError) -> Failure {
     let exit = match error {
         ServeError::Listen { .. } | ServeError::Server(_) => Exit::Network,
-        ServeError::Unprotected { .. } | ServeError::Tls(_) => Exit::Usage,
+        ServeError::Access(error) => return crate::access::refused(error),
         ServeError::Store(store) if store.is_lost_ownership() => Exit::Fenced,
         ServeError::Store(_) | ServeError::Unfinished { .. } => Exit::Storage,
         _ => Exit::Failure,
     };
     let hint = if exit == Exit::Network { "; choose another address with --listen" } else { "" };
-    // The message of a TLS error lacks its causes.
-    let causes = if let ServeError::Tls(cause) = error { format!(": {}", chain(cause)) } else { String::new() };
-    Failure::new(exit, format!("{}{causes}{hint}", chain(error)))
+    Failure::new(exit, format!("{}{hint}", chain(error)))
 }

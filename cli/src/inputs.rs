@@ -1,4 +1,4 @@
-//! Inputs of commands: manifests, logs, certificates, tokens.
+//! Inputs of commands: manifests and logs.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -160,31 +160,4 @@ pub fn task(sweep: &Sweep, index: u64) -> Result<TaskSpec, Failure> {
         };
         failure!(Usage, "{} has no task {index}: {reason}", sweep.manifest().name())
     })
-}
-
-/// The content of a PEM file, which must have an object of this kind.
-pub fn pem(path: &Path, kind: &str) -> Result<Vec<u8>, Failure> {
-    let wrong = |reason: String| failure!(Usage, "{}: {reason}", path.display());
-    let text = std::fs::read(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    let end = format!("{kind}-----");
-    let begins = |line: &[u8]| line.starts_with(b"-----BEGIN ") && line.trim_ascii_end().ends_with(end.as_bytes());
-    match text.split(|byte| *byte == b'\n').any(begins) {
-        true => Ok(text),
-        false => Err(wrong(format!("the file has no {} in PEM form", kind.to_lowercase()))),
-    }
-}
-
-/// The token in this file, else in POWERSWEEP_TOKEN, without surrounding white space.
-pub fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
-    let text = match file {
-        Some(path) => std::fs::read_to_string(path)
-            .map_err(|error| failure!(Usage, "cannot read the token file {}: {error}", path.display()))?,
-        None => std::env::var("POWERSWEEP_TOKEN").unwrap_or_default(),
-    };
-    let token = text.trim().to_owned();
-    match (token.is_empty(), file) {
-        (true, Some(path)) => Err(failure!(Usage, "the token file {} is empty", path.display())),
-        (true, None) => Ok(None),
-        (false, _) => Ok(Some(token)),
-    }
 }

@@ -3,6 +3,8 @@
 // A binary exports no items; `pub` here means visible to the other modules.
 #![allow(unreachable_pub)]
 
+mod access;
+mod access_args;
 mod args;
 mod client;
 mod commands;
@@ -30,7 +32,7 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 
-use crate::args::{Cli, Command, ConfigCommand, TraceCommand};
+use crate::args::{AccessCommand, Cli, Command, ConfigCommand, TraceCommand};
 use crate::config::Config;
 use crate::exit::Outcome;
 
@@ -113,6 +115,9 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Completions { shell } => commands::completions::run(*shell),
         Command::Man(args) => commands::man::run(args),
         Command::Health(args) => commands::health::run(args),
+        Command::Access(AccessCommand::Show(args)) => commands::access::show(args),
+        Command::Access(AccessCommand::Rotate(args)) => commands::access::rotate(args),
+        Command::Access(AccessCommand::Export(args)) => commands::access::export(args),
     }
 }
 

@@ -6,13 +6,14 @@ use powersweep_coordinator::owner::{self, OwnerError};
 use powersweep_coordinator::records::{Loaded, Table as RowTable};
 use powersweep_coordinator::store::{Location, PRIVATE_DIR, ReadOnly};
 use powersweep_experiments::Manifest;
+use powersweep_proto::access::Role;
 use powersweep_proto::client::{Client, chain};
 use powersweep_proto::v1;
 use tonic::{Code, Status};
 
 use crate::args::{CoordinatorArgs, DataArgs};
 use crate::exit::{Exit, Failure, OrExit, failure};
-use crate::{client, screen};
+use crate::{access, client, screen};
 
 /// The stored state; empty if the data does not exist yet. Writes nothing.
 pub async fn read(location: &Location) -> Result<Loaded, Failure> {
@@ -111,15 +112,19 @@ pub enum Coordinator {
     None(Location),
 }
 
-/// Connects to the coordinator at --coordinator, else to the one that serves --data.
+/// Connects to the coordinator of --coordinator or --access, else to the one that serves --data. Where there is no data,
+/// the one of the user's own access file counts.
 pub async fn coordinator(args: &CoordinatorArgs, data: &DataArgs) -> Result<Coordinator, Failure> {
-    let mut address = client::address(args)?;
-    if args.coordinator.is_none() {
+    if args.coordinator.is_none() && args.access.is_none() {
         let location = data.location()?;
-        match owner_endpoint(&location).await? {
-            Some(endpoint) => address.url = endpoint,
-            None => return Ok(Coordinator::None(location)),
+        let elsewhere = location.path().is_some_and(|path| !path.exists()) && is_configured();
+        if !elsewhere && owner_endpoint(&location).await?.is_none() {
+            return Ok(Coordinator::None(location));
         }
     }
-    Ok(Coordinator::Running(client::connect(&address).await?))
+    Ok(Coordinator::Running(client::connect(&client::address(args, data, Role::Client)?).await?))
+}
+
+fn is_configured() -> bool {
+    access::configured(Role::Client).is_some_and(|file| file.exists())
 }

@@ -5,13 +5,15 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::TypedValueParser;
 
-use crate::args::{CoordinatorArgs, LogArgs};
+use crate::args::{CoordinatorArgs, DataArgs, LogArgs};
 use crate::quantities::{memory, positive_time, time};
 
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
     #[command(flatten)]
     pub logs: LogArgs,
     #[command(flatten)]

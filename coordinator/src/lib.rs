@@ -1,5 +1,6 @@
 //! The coordinator: leases, durable state, exactly-once publishing, gRPC service.
 
+pub mod access;
 pub mod farm;
 pub mod owner;
 pub mod plan;
@@ -12,4 +13,4 @@ pub mod store;
 pub mod view;
 
 pub use farm::Config;
-pub use service::{Handle, LogSource, Requests, ServeError, ServeOptions, Tls, Tokens, serve};
+pub use service::{Handle, LogSource, Requests, ServeError, ServeOptions, serve};

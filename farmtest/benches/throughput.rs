@@ -119,13 +119,12 @@ fn sweep(binary: &Path, setup: &Setup, tasks: u64) -> Measured {
 
     let data_arg = data.to_str().expect("temporary folders have plain names");
     let mut coordinator = run(&["serve", "--listen", "127.0.0.1:0", "--data", data_arg], "serve");
-    let line = coordinator.says("powersweep: serving");
-    let url = line.rsplit(' ').next().expect("a line has words").to_owned();
+    coordinator.says("powersweep: serving");
     let slots = setup.slots.to_string();
     let mut workers: Vec<Process> = (0..setup.workers)
         .map(|n| {
             let name = format!("worker-{n}");
-            run(&["worker", "--slots", &slots, "--name", &name, "--coordinator", &url], &name)
+            run(&["worker", "--slots", &slots, "--name", &name, "--data", data_arg], &name)
         })
         .collect();
     workers.iter_mut().for_each(|worker| drop(worker.says("connected to")));
@@ -134,7 +133,7 @@ fn sweep(binary: &Path, setup: &Setup, tasks: u64) -> Measured {
     let cpu = |processes: &[Process]| processes.iter().map(Process::cpu_s).sum::<f64>();
     let (coordinator_before, workers_before) = (coordinator.cpu_s(), cpu(&workers));
     let begun = Instant::now();
-    let mut submit = run(&["submit", manifest.to_str().expect("a plain name"), "--coordinator", &url], "submit");
+    let mut submit = run(&["submit", manifest.to_str().expect("a plain name"), "--data", data_arg], "submit");
     let client_s = submit.ends_well();
     wait_for_rows(&data.join("trivial/tasks"), tasks);
     let counted = counter.count();

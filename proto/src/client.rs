@@ -1,20 +1,26 @@
-//! Connections of workers and commands to a coordinator: address, TLS, token, limits.
+//! Connections of workers and commands to a coordinator: addresses, TLS, token, limits.
 
-use std::net::IpAddr;
+use std::future::Future;
 use std::time::Duration;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use rustls::pki_types::TrustAnchor;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status};
 
+use crate::access::{self, Access, AccessError, Ca, Role, SERVER_NAME, Secret, Source};
 use crate::v1::farm_client::FarmClient;
 
 /// Maximum size of a message; the largest messages carry a manifest.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 /// Limit for name look-up, connection and handshakes together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The next address is tried after this time, while the attempts before it go on.
+const NEXT_ADDRESS: Duration = Duration::from_millis(100);
 /// A silent network is noticed after interval + timeout; then the worker connects again.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,41 +30,49 @@ pub type Client = FarmClient<InterceptedService<Channel, Token>>;
 
 /// Adds `authorization: Bearer TOKEN` to a call.
 #[derive(Clone)]
-pub struct Token(Option<MetadataValue<Ascii>>);
+pub struct Token(MetadataValue<Ascii>);
 
 impl Interceptor for Token {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(value) = &self.0 {
-            request.metadata_mut().insert("authorization", value.clone());
-        }
+        request.metadata_mut().insert("authorization", self.0.clone());
         Ok(request)
     }
 }
 
-/// TLS settings of a client.
-#[derive(Debug, Clone, Default)]
-pub struct Tls {
-    /// Certificates to trust, PEM.
-    pub ca_pem: Vec<u8>,
+/// How to reach a coordinator.
+#[derive(Debug, Clone)]
+pub struct Address {
+    /// Addresses, certificate and token.
+    pub access: Source,
+    /// The role for which the access is used.
+    pub role: Role,
+    /// URLs or `HOST:PORT`, in place of the access's own addresses; empty for those.
+    pub urls: Vec<String>,
+    /// Allows unencrypted connections.
+    pub insecure: bool,
 }
 
-/// A coordinator's address, and the settings of the connection.
-#[derive(Debug, Clone, Default)]
-pub struct Address {
-    /// `http://host:port` or `https://host:port`.
-    pub url: String,
-    /// Sent with every call; needed if the coordinator requires tokens.
-    pub token: Option<String>,
-    /// Allows to send the token unencrypted to another machine.
-    pub insecure: bool,
-    /// Required for an `https` address.
-    pub tls: Option<Tls>,
+impl Address {
+    /// The coordinator of this access.
+    pub fn of(access: Source, role: Role) -> Address {
+        Address { access, role, urls: Vec::new(), insecure: false }
+    }
+
+    /// An unencrypted connection to one address, as of a coordinator with `--insecure`.
+    pub fn unencrypted(url: impl Into<String>, role: Role, token: &str) -> Address {
+        let (addresses, token) = (vec![url.into()], Secret::new(token));
+        let access = Access { role: Some(role), addresses, ca: Ca::None, token, protocol: crate::PROTOCOL };
+        Address { insecure: true, ..Address::of(Source::Given(Box::new(access)), role) }
+    }
 }
 
 /// Why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address, token or TLS settings cannot be used. Final.
+    /// There is no usable access. Final until the file is mended.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The address or token cannot be used. Final.
     #[error("the coordinator's address `{url}` {reason}")]
     Address {
         /// The address.
@@ -69,82 +83,149 @@ pub enum ConnectError {
     /// No coordinator answered. Retryable.
     #[error("no coordinator answers at {url}: {reason}")]
     Unreachable {
-        /// The address.
+        /// The address, or several.
         url: String,
         /// The error of the transport.
         reason: String,
     },
 }
 
-/// A checked address, for any number of connections.
+/// Checked addresses of one coordinator, for any number of connections.
 #[derive(Clone)]
 pub struct Target {
-    url: String,
-    endpoint: Endpoint,
+    places: Vec<Place>,
     token: Token,
 }
 
+/// One address.
+#[derive(Clone)]
+struct Place {
+    url: String,
+    endpoint: Endpoint,
+    trust: Trust,
+}
+
+/// How the server at an address is recognised.
+#[derive(Clone)]
+enum Trust {
+    Anchor(TrustAnchor<'static>),
+    Pinned(powersweep_experiments::Digest),
+    Plain,
+}
+
 impl Target {
-    /// Checks address, TLS settings and token.
+    /// Loads the access and checks addresses and token.
     pub fn new(address: &Address) -> Result<Target, ConnectError> {
-        let wrong = |reason: String| ConnectError::Address { url: address.url.clone(), reason };
-        let token = address.token.as_ref().map(|token| {
-            MetadataValue::try_from(format!("Bearer {token}")).map(|mut value| {
-                value.set_sensitive(true);
-                value
-            })
-        });
-        let token =
-            token.transpose().map_err(|_| wrong("has a token with characters that a header cannot carry".into()))?;
-        Ok(Target { url: address.url.clone(), endpoint: endpoint(address)?, token: Token(token) })
+        let access = address.access.load(Some(address.role))?;
+        let urls = if address.urls.is_empty() { &access.addresses } else { &address.urls };
+        let places = urls.iter().map(|url| place(url, &access.ca, address.insecure)).collect::<Result<Vec<_>, _>>()?;
+        let wrong = |reason: &str| ConnectError::Address { url: urls.join(", "), reason: reason.to_owned() };
+        if places.is_empty() {
+            return Err(wrong("is missing: no coordinator has written it yet; start `powersweep serve`"));
+        }
+        let token = MetadataValue::try_from(format!("Bearer {}", access.token.reveal()));
+        let mut token = token.map_err(|_| wrong("has a token with characters that a header cannot carry"))?;
+        token.set_sensitive(true);
+        Ok(Target { places, token: Token(token) })
     }
 
-    /// The address as it was given.
-    pub fn url(&self) -> &str {
-        &self.url
+    /// The addresses, for messages.
+    pub fn urls(&self) -> String {
+        self.places.iter().map(|place| place.url.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether another target sends the same token.
+    pub fn has_token_of(&self, other: &Target) -> bool {
+        self.token.0 == other.token.0
     }
 
     /// Opens a connection. Needs a tokio runtime with time and IO.
     pub async fn connect(&self) -> Result<Client, ConnectError> {
-        let unreachable = |reason: String| ConnectError::Unreachable { url: self.url.clone(), reason };
-        // The transport's own limit includes neither the name look-up nor the handshakes.
-        let channel = tokio::time::timeout(CONNECT_TIMEOUT, self.endpoint.connect()).await;
-        let channel =
-            channel.map_err(|_| unreachable(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs())))?;
-        let channel = channel.map_err(|error| unreachable(chain(&error)))?;
-        let client = FarmClient::with_interceptor(channel, self.token.clone());
-        Ok(client.max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX))
+        self.reach().await.map(|(client, _)| client)
+    }
+
+    /// Opens a connection to the first address that answers, and names that address. The attempts begin in the order of
+    /// preference and go on together.
+    pub async fn reach(&self) -> Result<(Client, String), ConnectError> {
+        let attempts = self.places.iter().zip(0..).map(|(place, turn): (&Place, u32)| async move {
+            tokio::time::sleep(NEXT_ADDRESS * turn).await;
+            (place, within(place.channel()).await)
+        });
+        let mut attempts: FuturesUnordered<_> = attempts.collect();
+        let mut reasons = Vec::new();
+        while let Some((place, channel)) = attempts.next().await {
+            match channel {
+                Ok(channel) => {
+                    let client = FarmClient::with_interceptor(channel, self.token.clone());
+                    let client = client.max_decoding_message_size(MESSAGE_BYTES_MAX);
+                    return Ok((client.max_encoding_message_size(MESSAGE_BYTES_MAX), place.url.clone()));
+                }
+                Err(reason) => reasons.push((&place.url, reason)),
+            }
+        }
+        let reason = match &reasons[..] {
+            [(_, reason)] => reason.clone(),
+            several => several.iter().map(|(url, reason)| format!("{url}: {reason}")).collect::<Vec<_>>().join("; "),
+        };
+        Err(ConnectError::Unreachable { url: self.urls(), reason })
     }
 }
 
-fn endpoint(address: &Address) -> Result<Endpoint, ConnectError> {
-    let wrong = |reason: String| ConnectError::Address { url: address.url.clone(), reason };
-    let endpoint = Endpoint::from_shared(address.url.clone()).map_err(|e| wrong(format!("cannot be used: {e}")))?;
-    let mut endpoint = endpoint
+impl Place {
+    async fn channel(&self) -> Result<Channel, String> {
+        let endpoint = match &self.trust {
+            Trust::Plain => self.endpoint.clone(),
+            Trust::Anchor(anchor) => encrypted(&self.endpoint, anchor.clone())?,
+            Trust::Pinned(digest) => {
+                let anchor = access::anchor_of(access::host_of(&self.url), *digest).await?;
+                encrypted(&self.endpoint, anchor)?
+            }
+        };
+        endpoint.connect().await.map_err(|error| chain(&error))
+    }
+}
+
+fn encrypted(endpoint: &Endpoint, anchor: TrustAnchor<'static>) -> Result<Endpoint, String> {
+    let tls = ClientTlsConfig::new().trust_anchor(anchor).domain_name(SERVER_NAME);
+    endpoint.clone().tls_config(tls).map_err(|error| chain(&error))
+}
+
+/// The transport's own limit includes neither the name look-up nor the handshakes.
+async fn within<T>(attempt: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let ended = tokio::time::timeout(CONNECT_TIMEOUT, attempt).await;
+    ended.unwrap_or_else(|_| Err(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs())))
+}
+
+fn place(given: &str, ca: &Ca, insecure: bool) -> Result<Place, ConnectError> {
+    let scheme = if *ca == Ca::None { "http" } else { "https" };
+    let url = if given.contains("://") { given.to_owned() } else { format!("{scheme}://{given}") };
+    let wrong = |reason: String| ConnectError::Address { url: given.to_owned(), reason };
+    let endpoint = Endpoint::from_shared(url.clone()).map_err(|e| wrong(format!("cannot be used: {e}")))?;
+    if endpoint.uri().port().is_none() {
+        return Err(wrong("must be HOST:PORT, or https:// before it".to_owned()));
+    }
+    let trust = match (endpoint.uri().scheme_str(), ca) {
+        (Some("https"), Ca::Pem(pem)) => Trust::Anchor(access::anchor(pem).map_err(wrong)?),
+        (Some("https"), Ca::Pinned(digest)) => Trust::Pinned(*digest),
+        (Some("https"), Ca::None) => {
+            return Err(wrong("is encrypted, but the access file is that of a coordinator with --insecure".to_owned()));
+        }
+        (Some("http"), _) if insecure => Trust::Plain,
+        (Some("http"), _) => {
+            return Err(wrong(
+                "is unencrypted: the token would be readable on the way. --insecure allows that in a trusted network"
+                    .to_owned(),
+            ));
+        }
+        _ => return Err(wrong("must begin with https:// (or http://, with --insecure)".to_owned())),
+    };
+    let endpoint = endpoint
         .connect_timeout(CONNECT_TIMEOUT)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .keep_alive_while_idle(true)
         .tcp_nodelay(true);
-    match endpoint.uri().scheme_str() {
-        Some("https") => {
-            let tls = address.tls.as_ref();
-            let tls = tls.ok_or_else(|| wrong("needs the certificates to trust: a PEM file, with --ca".into()))?;
-            let config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca_pem));
-            endpoint = endpoint.tls_config(config).map_err(|e| wrong(format!("has unusable TLS settings: {e}")))?;
-        }
-        Some("http") => {
-            let host = endpoint.uri().host().unwrap_or_default().trim_matches(['[', ']']);
-            let loopback = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-            if address.token.is_some() && !loopback && !address.insecure {
-                return Err(wrong(
-                    "would receive the token unencrypted: use https, or --insecure in a trusted network".into(),
-                ));
-            }
-        }
-        _ => return Err(wrong("must begin with http:// or https://".into())),
-    }
-    Ok(endpoint)
+    Ok(Place { url, endpoint, trust })
 }
 
 /// An error with its causes: the message of a transport error alone says little.
@@ -189,19 +270,31 @@ pub fn words(status: &Status) -> String {
 mod tests {
     use super::*;
 
-    fn address(url: &str, token: Option<&str>) -> Address {
-        Address { url: url.to_owned(), token: token.map(str::to_owned), ..Address::default() }
+    fn address(url: &str, ca: Ca, token: &str) -> Address {
+        let addresses = vec![url.to_owned()];
+        let access = Access { role: None, addresses, ca, token: Secret::new(token), protocol: 0 };
+        Address::of(Source::Given(Box::new(access)), Role::Client)
+    }
+
+    fn problem(address: &Address) -> String {
+        Target::new(address).err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]
     fn addresses_are_checked_before_connecting() {
-        assert!(Target::new(&address("http://127.0.0.1:1", Some("t"))).is_ok());
-        assert!(Target::new(&address("http://[::1]:1", Some("t"))).is_ok());
-        let problem = |a: &Address| Target::new(a).err().map(|e| e.to_string()).unwrap_or_default();
-        assert!(problem(&address("http://host:1", Some("t"))).contains("unencrypted"));
-        assert!(problem(&address("ftp://host:1", None)).contains("must begin with"));
-        assert!(problem(&address("https://host:1", None)).contains("certificates"));
-        assert!(problem(&address("http://127.0.0.1:1", Some("a\nb"))).contains("token"));
-        assert!(Target::new(&Address { insecure: true, ..address("http://host:1", Some("t")) }).is_ok());
+        let pinned = || Ca::Pinned(powersweep_experiments::Digest::of(b"ca"));
+        assert_eq!(problem(&address("127.0.0.1:1", pinned(), "t")), "");
+        assert_eq!(problem(&address("https://[::1]:1", pinned(), "t")), "");
+        assert!(problem(&address("http://127.0.0.1:1", pinned(), "t")).contains("unencrypted"));
+        assert!(problem(&address("127.0.0.1:1", Ca::None, "t")).contains("--insecure"));
+        assert!(problem(&address("https://h:1", Ca::None, "t")).contains("is encrypted"));
+        assert_eq!(problem(&Address { insecure: true, ..address("h:1", Ca::None, "t") }), "");
+        assert!(problem(&address("ftp://host:1", pinned(), "t")).contains("must begin with https://"));
+        assert!(problem(&address("host", pinned(), "t")).contains("HOST:PORT"));
+        assert!(problem(&address("h:1", pinned(), "a\nb")).contains("token"));
+        let other = Address { urls: vec!["nonsense".to_owned()], ..address("h:1", pinned(), "t") };
+        assert!(problem(&other).contains("`nonsense` must be HOST:PORT"));
+        let none = Address { role: Role::Worker, ..address("", pinned(), "t") };
+        assert!(problem(&none).contains("cannot be used"));
     }
 }

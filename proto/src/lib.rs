@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub mod access;
 pub mod client;
 
 /// Messages, client and server of package `powersweep.v1`, generated from `farm.proto` by `cargo xtask docs`.

@@ -120,6 +120,7 @@ mod tests {
     use powersweep_experiments::{Manifest, Sweep};
 
     use super::*;
+    use crate::options::nowhere;
 
     struct Nowhere;
 
@@ -135,7 +136,7 @@ mod tests {
                     synthetic_jobs_count = [1000, 1000000000]\n[platforms.p]\n[policies.q]\n";
         let manifest = Manifest::parse("test.toml", text).expect("valid");
         let sweep = Sweep::new(manifest, BTreeMap::new()).expect("no log is needed");
-        let options = WorkerOptions { memory_bytes: 1 << 20, ..WorkerOptions::new("http://127.0.0.1:1", 1, "w") };
+        let options = WorkerOptions { memory_bytes: 1 << 20, ..WorkerOptions::new(nowhere(), 1, "w") };
         let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
         let workload = |index: u64| {
             logs.workload(&sweep.task(index).expect("a task"), &AtomicBool::new(false)).map(|built| built.jobs.len())

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use powersweep_engine::SimError;
 use powersweep_engine::workload::Workload;
+use powersweep_proto::access::AccessError;
+use powersweep_proto::client::Address;
 use powersweep_workloads::ParsedLogs;
-
-pub use powersweep_proto::client::Tls;
 
 /// The options of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
-    /// Addresses of the coordinator (`http://host:port` or `https://host:port`), tried in turn.
-    pub endpoints: Vec<String>,
+    /// How to reach the coordinator.
+    pub coordinator: Address,
     /// Tasks to run at once; at least 1.
     pub slots: usize,
     /// Name for the results' `worker` column.
@@ -29,12 +29,6 @@ pub struct WorkerOptions {
     pub memory_bytes: usize,
     /// Logs that this process has parsed already, in place of an empty cache of `memory_bytes`.
     pub parsed: Option<Arc<ParsedLogs>>,
-    /// Token that is sent with every call; `None` if the coordinator asks for none.
-    pub token: Option<String>,
-    /// Allows sending the token unencrypted to another machine.
-    pub insecure: bool,
-    /// TLS towards an `https` endpoint.
-    pub tls: Option<Tls>,
     /// This worker's own limits of one task; the experiment's apply as well.
     pub limits: TaskLimits,
     /// Time that running tasks may take after the worker is told to stop.
@@ -106,9 +100,9 @@ impl TaskLimits {
 
 impl WorkerOptions {
     /// A worker of one coordinator with the default settings.
-    pub fn new(endpoint: impl Into<String>, slots: usize, name: impl Into<String>) -> WorkerOptions {
+    pub fn new(coordinator: Address, slots: usize, name: impl Into<String>) -> WorkerOptions {
         WorkerOptions {
-            endpoints: vec![endpoint.into()],
+            coordinator,
             slots,
             name: name.into(),
             cache_dir: None,
@@ -116,9 +110,6 @@ impl WorkerOptions {
             search_path: Vec::new(),
             memory_bytes: LOGS_MEMORY_BYTES,
             parsed: None,
-            token: None,
-            insecure: false,
-            tls: None,
             limits: TaskLimits::default(),
             drain_limit: Duration::from_secs(10),
             time_limit: None,
@@ -161,6 +152,9 @@ pub enum WorkerError {
     /// An option makes no sense. Final.
     #[error("{0}")]
     Options(String),
+    /// There is no usable access to a coordinator. Final.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// No coordinator answered for as long as `connect_limit`. Retryable.
     #[error("no coordinator at {endpoints} for {seconds:.0} s: {cause}")]
     Unreachable {
@@ -195,4 +189,10 @@ pub enum WorkerError {
         /// The system's reason.
         source: std::io::Error,
     },
+}
+
+/// A coordinator that does not exist.
+#[cfg(test)]
+pub(crate) fn nowhere() -> Address {
+    Address::unencrypted("http://127.0.0.1:1", powersweep_proto::access::Role::Worker, "token")
 }

@@ -1,11 +1,11 @@
 //! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `prune`, `delete`: control of a submitted experiment.
 //!
 //! The request goes to the coordinator at --coordinator, else to the one that serves --data. If none runs, the command
-//! itself runs one for this request; without --data and without a state in the default data, the request goes to the
-//! coordinator at the default address.
+//! itself runs one for this request.
 
 use powersweep_coordinator::store::Location;
-use powersweep_proto::client::{Address, Client};
+use powersweep_proto::access::Role;
+use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
 use tokio_util::sync::CancellationToken;
@@ -130,14 +130,10 @@ fn ask<T>(
     client::block_on(async {
         let (mut client, own) = match stored::coordinator(&args.coordinator, &args.data).await? {
             Coordinator::Running(client) => (client, None),
-            Coordinator::None(location) => match at_default_address(args, &location).await {
-                Some(client) => (client, None),
-                None => {
-                    let farm = own_coordinator(&location, &args.data).await?;
-                    let url = format!("http://{}", farm.handle().local_addr());
-                    (client::connect(&Address { url, ..Address::default() }).await?, Some(farm))
-                }
-            },
+            Coordinator::None(location) => {
+                let farm = own_coordinator(&location, &args.data).await?;
+                (client::connect(&farm.address(Role::Client)).await?, Some(farm))
+            }
         };
         let reply = match request(&mut client).await {
             Ok(reply) => Ok(reply),
@@ -149,15 +145,6 @@ fn ask<T>(
         }
         Ok(reply?.into_inner())
     })
-}
-
-/// The coordinator at the address where `worker` and `submit` look for one, if the command names no data and the default
-/// data has no state.
-async fn at_default_address(args: &ControlArgs, location: &Location) -> Option<Client> {
-    if !args.data.is_default() || stored::is_there(location) {
-        return None;
-    }
-    client::connect(&client::address(&args.coordinator).ok()?).await.ok()
 }
 
 /// A coordinator in this process. A folder without state is refused, so that a typing error does not create one.

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod access;
 pub mod adopt;
 pub mod check;
 pub mod columns;

@@ -5,6 +5,7 @@ use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::Location;
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{AxisSummary, Sweep, TaskSpec};
+use powersweep_proto::access::Role;
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
 
@@ -21,8 +22,8 @@ pub fn run(args: &PlanArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let digests = inputs::digests(&manifest, &inputs::library_of(&args.manifest, &args.logs), None)?;
     let sweep = inputs::sweep(&manifest, &digests)?;
-    if args.coordinator.coordinator.is_some() && args.index.is_none() {
-        let address = client::address(&args.coordinator)?;
+    if (args.coordinator.coordinator.is_some() || args.coordinator.access.is_some()) && args.index.is_none() {
+        let address = client::address(&args.coordinator, &args.data, Role::Client)?;
         let reply = client::block_on(async {
             let mut farm = client::connect(&address).await?;
             let request = v1::SubmitRequest { dry_run: true, ..client::submission(&manifest, &digests) };

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powersweep_coordinator::LogSource;
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_proto::access::Role;
 use powersweep_proto::v1;
 use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
 use powersweep_workloads::{Library, ParsedLogs};
@@ -32,13 +33,6 @@ pub fn run(args: &RunArgs) -> Outcome {
 
 /// Runs a sweep until every task has its row, and returns the sweep.
 pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
-    if !args.listen.ip().is_loopback() {
-        return Err(failure!(
-            Usage,
-            "{} is open to other machines, but `run` has no tokens: use `powersweep serve` instead",
-            args.listen
-        ));
-    }
     let began = Instant::now();
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library_of(&args.manifest, &args.local.logs);
@@ -98,12 +92,10 @@ impl LogSource for LogFiles {
 async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
     if failure.exit == Exit::Owned
         && let Ok(location) = args.local.data.location()
-        && let Ok(Some(endpoint)) = stored::owner_endpoint(&location).await
+        && let Ok(Some(_)) = stored::owner_endpoint(&location).await
     {
-        let manifest = quoted(&args.manifest);
-        failure
-            .message
-            .push_str(&format!("\nto run this sweep there: powersweep submit {manifest} --coordinator {endpoint}"));
+        let (manifest, data) = (quoted(&args.manifest), quoted(&args.local.data.data));
+        failure.message.push_str(&format!("\nto run this sweep there: powersweep submit {manifest} --data {data}"));
     }
     failure
 }
@@ -155,9 +147,8 @@ impl Run {
         if !args.local.quiet {
             screen::note(&submit::describe(&reply, false));
         }
-        let endpoint = format!("http://{}", self.farm.handle().local_addr());
         let name = format!("local-{}", std::process::id());
-        let mut options = WorkerOptions::new(endpoint, args.local.slots.count(), name);
+        let mut options = WorkerOptions::new(self.farm.address(Role::Worker), args.local.slots.count(), name);
         options.search_path = args.local.logs.traces.clone();
         options.parsed = Some(logs);
         let stop = CancellationToken::new();

@@ -1,25 +1,20 @@
 //! `powersweep serve`: a coordinator.
 
-use powersweep_coordinator::{Tls, Tokens};
+use powersweep_experiments::settings::quoted;
+use powersweep_proto::access::Role;
 
 use crate::args::ServeArgs;
-use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::exit::{Exit, Outcome, failure};
 use crate::farm::{FarmOptions, LocalFarm};
-use crate::{client, farm, inputs, interrupt, screen};
+use crate::{client, farm, interrupt, screen};
 
 /// Serves until it is interrupted or another coordinator takes the data over.
 pub fn run(args: &ServeArgs) -> Outcome {
     allow_many_connections();
-    let token = inputs::token(args.token_file.as_deref())?;
-    let worker = match &args.worker_token_file {
-        Some(file) => inputs::token(Some(file))?,
-        None => token.clone(),
-    };
     let options = FarmOptions {
         data: args.data.data.clone(),
         listen: args.listen,
-        tokens: Tokens { client: token, worker },
-        tls: tls(args)?,
+        advertise: args.advertise.clone(),
         insecure: args.insecure,
         take_over: args.take_over,
         local: None,
@@ -27,12 +22,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
     client::block_on(async {
         let stop = interrupt::token();
         let farm = LocalFarm::start(options, &stop).await?;
-        let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
-        let address = farm.handle().local_addr();
-        screen::note(&format!(
-            "powersweep: serving {} at {address}; to start a worker: powersweep worker --coordinator {scheme}://{address}",
-            farm.location
-        ));
+        screen::note(&serving(&farm, &args.data.data));
         let lost = tokio::select! {
             () = stop.cancelled() => false,
             () = farm.lost() => true,
@@ -54,12 +44,17 @@ fn allow_many_connections() {
     }
 }
 
-fn tls(args: &ServeArgs) -> Result<Option<Tls>, Failure> {
-    match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => {
-            let certificate_pem = inputs::pem(certificate, "CERTIFICATE")?;
-            Ok(Some(Tls { certificate_pem, key_pem: inputs::pem(key, "PRIVATE KEY")? }))
-        }
-        _ => Ok(None),
-    }
+/// Where it serves, and how workers join.
+fn serving(farm: &LocalFarm, data: &str) -> String {
+    let worker = farm.handle().access(Role::Worker);
+    let folder = farm.handle().authority().folder().map(|folder| folder.join(Role::Worker.file_name()));
+    let file = folder.unwrap_or_default();
+    let data = quoted(data);
+    format!(
+        "powersweep: serving {} at {}\n  a worker: powersweep worker --access {}\n  a worker without this file: powersweep \
+         access export --worker --join --data {data}",
+        farm.location,
+        worker.addresses.first().map_or("", String::as_str),
+        quoted(&file.display().to_string()),
+    )
 }

@@ -24,22 +24,8 @@ pub fn run(args: &StatusArgs) -> Outcome {
             return watch(args).await;
         }
         let status = look(args).await?;
-        note_stored(args, &status)?;
         show(args, &status)
     })
-}
-
-/// Says that the default data has a state, too, if the coordinator at the default address serves other data.
-fn note_stored(args: &StatusArgs, status: &v1::StatusReply) -> Result<(), Failure> {
-    let location = args.data.location()?;
-    let is_elsewhere = !status.build.is_empty() && status.data != location.to_string();
-    let is_unnamed = args.coordinator.coordinator.is_none() && args.data.is_default();
-    if is_elsewhere && is_unnamed && stored::is_there(&location) {
-        screen::note(&format!(
-            "powersweep: {location} has a state, too: `powersweep status --data {location}` shows it"
-        ));
-    }
-    Ok(())
 }
 
 async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
@@ -49,34 +35,12 @@ async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
         Coordinator::Running(mut client) => return ask(&mut client, request).await,
         Coordinator::None(location) => location,
     };
-    let elsewhere = match args.data.is_default() {
-        true => at_default_address(args, &request).await,
-        false => None,
-    };
-    let loaded = match elsewhere {
-        Some(Ok(status)) => return Ok(status),
-        // The stored state may have what the user looks for.
-        Some(Err(_)) if stored::is_there(&location) => stored::read(&location).await?,
-        Some(Err(failure)) => return Err(failure),
-        None => stored::read(&location).await?,
-    };
+    let loaded = stored::read(&location).await?;
     let status = plan::status(loaded, &request, &location.to_string());
     if !name.is_empty() && status.experiments.is_empty() {
         return Err(not_stored(&location, &name).await?);
     }
     Ok(status)
-}
-
-/// The reply of the coordinator at the address where `worker` and `submit` look for one; `None` if none answers.
-async fn at_default_address(
-    args: &StatusArgs,
-    request: &v1::StatusRequest,
-) -> Option<Result<v1::StatusReply, Failure>> {
-    let reply = async {
-        let mut client = client::connect(&client::address(&args.coordinator)?).await?;
-        ask(&mut client, request.clone()).await
-    };
-    Some(reply.await).filter(|reply| !reply.as_ref().is_err_and(|failure| failure.exit == Exit::Network))
 }
 
 async fn ask(client: &mut Client, request: v1::StatusRequest) -> Result<v1::StatusReply, Failure> {

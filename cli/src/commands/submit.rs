@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use powersweep_proto::access::Role;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
 
 use super::status::failures_text;
-use crate::args::{CoordinatorArgs, SubmitArgs};
+use crate::args::SubmitArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::{client, inputs, screen};
 
@@ -26,7 +27,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     let library = inputs::library_of(&args.manifest, &args.logs);
     let digests = inputs::digests(&manifest, &library, None)?;
     inputs::sweep(&manifest, &digests)?;
-    let address = client::address(&args.coordinator)?;
+    let address = client::address(&args.coordinator, &args.data, Role::Client)?;
     client::block_on(async {
         let mut farm = client::connect(&address).await?;
         let mut request = client::submission(&manifest, &digests);
@@ -40,7 +41,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
             return Ok(Exit::Done);
         }
         client::upload_missing(&mut farm, &manifest, &digests, &reply.missing_logs, &library).await?;
-        if args.wait { wait(&args.coordinator, farm, &reply.experiment).await } else { Ok(Exit::Done) }
+        if args.wait { wait(args, farm, &reply.experiment).await } else { Ok(Exit::Done) }
     })
 }
 
@@ -109,11 +110,11 @@ pub fn why_waiting(found: &v1::ExperimentStatus) -> String {
 }
 
 /// Connects again to a coordinator that does not answer: it may be restarting.
-async fn reconnect(coordinator: &CoordinatorArgs, lost: &Failure) -> Result<Client, Failure> {
+async fn reconnect(args: &SubmitArgs, lost: &Failure) -> Result<Client, Failure> {
     screen::note(&format!("powersweep: waiting for the coordinator: {}", lost.message));
     loop {
         tokio::time::sleep(RECONNECT_INTERVAL).await;
-        match client::connect(&client::address(coordinator)?).await {
+        match client::connect(&client::address(&args.coordinator, &args.data, Role::Client)?).await {
             Ok(farm) => {
                 screen::note("powersweep: the coordinator answers again");
                 return Ok(farm);
@@ -125,7 +126,7 @@ async fn reconnect(coordinator: &CoordinatorArgs, lost: &Failure) -> Result<Clie
 }
 
 /// Waits for the end, also while the coordinator restarts. Prints why no task runs meanwhile, and which tasks failed.
-async fn wait(coordinator: &CoordinatorArgs, mut farm: Client, experiment: &str) -> Outcome {
+async fn wait(args: &SubmitArgs, mut farm: Client, experiment: &str) -> Outcome {
     let mut printed = String::new();
     loop {
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
@@ -139,7 +140,7 @@ async fn wait(coordinator: &CoordinatorArgs, mut farm: Client, experiment: &str)
                 if failure.exit != Exit::Network {
                     return Err(failure);
                 }
-                farm = reconnect(coordinator, &failure).await?;
+                farm = reconnect(args, &failure).await?;
                 continue;
             }
         };

@@ -1,9 +1,11 @@
 //! `powersweep worker`: runs tasks for a coordinator until a signal, a limit or the coordinator ends it.
 
+use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use powersweep_proto::access::{Role, Source};
 use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions};
 
 use crate::args::{TaskLimitArgs, WorkerArgs};
@@ -15,12 +17,10 @@ const RESTART_WORTH: Duration = Duration::from_secs(10);
 
 /// Runs the worker to its end.
 pub fn run(args: &WorkerArgs) -> Outcome {
-    let address = client::address(&args.coordinator)?;
+    let address = client::address(&args.coordinator, &args.data, Role::Worker)?;
+    let given = if let Source::Given(access) = &address.access { Some(access.text()) } else { None };
     let name = args.name.clone().unwrap_or_else(default_name);
-    let mut options = WorkerOptions::new(address.url, args.slots.count(), name);
-    options.token = address.token;
-    options.insecure = address.insecure;
-    options.tls = address.tls;
+    let mut options = WorkerOptions::new(address, args.slots.count(), name);
     options.search_path = args.logs.traces.clone();
     options.cache_dir = args.logs.cache.clone();
     options.cache_bytes_max = args.logs.cache_size;
@@ -39,7 +39,7 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     let used = args.time_used.unwrap_or_default() + started.elapsed();
     let time_is_up = args.time_limit.is_some_and(|limit| used + args.drain_limit + RESTART_WORTH >= limit);
     if report.as_ref().is_ok_and(|report| report.stuck_tasks > 0) && !stopped && !time_is_up {
-        return Err(restart(used));
+        return Err(restart(used, given.as_deref()));
     }
     match report {
         Ok(report) => screen::print(&format!(
@@ -67,8 +67,8 @@ pub fn limits(args: &TaskLimitArgs) -> TaskLimits {
 }
 
 /// Replaces this process by the same command: no other way ends a thread whose task does not return. Returns only if
-/// that fails.
-fn restart(used: Duration) -> Failure {
+/// that fails. `given` is the access that this process read from standard input.
+fn restart(used: Duration, given: Option<&str>) -> Failure {
     screen::note("powersweep: a task ignores its deadline: this worker restarts");
     let mut command = match std::env::current_exe() {
         Ok(program) => Command::new(program),
@@ -78,8 +78,21 @@ fn restart(used: Duration) -> Failure {
     };
     command.args(std::env::args_os().skip(1));
     command.env("POWERSWEEP_TIME_USED", format!("{}s", used.as_secs()));
+    if let Some(access) = given {
+        match piped(access) {
+            Ok(input) => drop(command.stdin(input)),
+            Err(error) => return failure!(Failure, "cannot restart this worker: {error}; start it again"),
+        }
+    }
     let error = command.exec();
     failure!(Failure, "cannot restart this worker: {error}; start it again")
+}
+
+/// A pipe with this text, which is shorter than the kernel's buffer.
+fn piped(text: &str) -> std::io::Result<Stdio> {
+    let (reader, mut writer) = std::io::pipe()?;
+    writer.write_all(text.as_bytes())?;
+    Ok(reader.into())
 }
 
 fn default_name() -> String {
@@ -92,6 +105,7 @@ fn default_name() -> String {
 pub fn exit_of(error: &WorkerError) -> Exit {
     match error {
         WorkerError::Options(_) => Exit::Usage,
+        WorkerError::Access(error) => crate::access::refused(error).exit,
         WorkerError::Unreachable { .. } => Exit::Network,
         WorkerError::Refused { .. } | WorkerError::Protocol { .. } => Exit::Refused,
         WorkerError::Thread { .. } => Exit::Failure,

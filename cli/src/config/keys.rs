@@ -27,8 +27,8 @@ enum Kind {
     Paths,
     /// A folder, or the URL of an object store.
     Place,
-    /// The URL of a coordinator.
-    Url,
+    /// The address of a coordinator.
+    Address,
     /// A number of bytes.
     Size,
     /// A number of slots.
@@ -40,7 +40,8 @@ enum Kind {
 /// Every key.
 pub const KEYS: &[Key] = &[
     Key { name: "data", kind: Kind::Place },
-    Key { name: "coordinator", kind: Kind::Url },
+    Key { name: "coordinator", kind: Kind::Address },
+    Key { name: "access", kind: Kind::Path },
     Key { name: "traces", kind: Kind::Paths },
     Key { name: "cache", kind: Kind::Path },
     Key { name: "cache_size", kind: Kind::Size },
@@ -61,9 +62,9 @@ impl Key {
                 let place = text.map(|text| if text.contains("://") { text.to_owned() } else { at(text) });
                 place.ok_or("a path or the URL of an object store")
             }
-            Kind::Url => {
-                let is_url = |text: &&str| ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme));
-                text.filter(is_url).map(str::to_owned).ok_or("an address such as \"http://head:7450\"")
+            Kind::Address => {
+                let is_address = |text: &&str| text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+                text.filter(is_address).map(str::to_owned).ok_or("an address such as \"head:7450\"")
             }
             Kind::Size => size(value).ok_or("a number of bytes such as \"20GiB\""),
             Kind::Slots => {

@@ -123,8 +123,7 @@ impl Shell {
     /// Runs each line in a terminal of its own until the last line ends.
     fn terminals(&self, block: &Block) {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").to_string();
-        let url = format!("http://{port}");
-        let variables = [("POWERSWEEP_LISTEN", port.as_str()), ("POWERSWEEP_COORDINATOR", url.as_str())];
+        let variables = [("POWERSWEEP_LISTEN", port.as_str())];
         let start = |line: &str| self.start(Path::new("sh"), &["-ec", line], &variables);
         let lines: Vec<&str> = block.text.lines().collect();
         let (last, others) = lines.split_last().expect("a block has lines");

@@ -4,9 +4,10 @@ use crate::rows;
 use crate::sandbox::{Running, Sandbox};
 use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
 
-/// Starts a worker and waits for its connection.
+/// Starts a worker and waits for its connection. Without a URL, it finds the coordinator of `./results/data`.
 pub(crate) fn worker(sandbox: &Sandbox, name: &str, url: &str, args: &[&str]) -> Running {
-    let mut worker = sandbox.start(&[&["worker", "--slots", "1", "--name", name, "--coordinator", url], args].concat());
+    let at: &[&str] = if url.is_empty() { &[] } else { &["--coordinator", url] };
+    let mut worker = sandbox.start(&[&["worker", "--slots", "1", "--name", name], at, args].concat());
     worker.says("connected to");
     worker
 }
@@ -25,16 +26,17 @@ fn workers_get_logs_from_the_coordinator() {
     sandbox.write("jobs.toml", JOBS);
     sandbox.write("logs/tiny.swf", TINY_LOG);
     let (served, url) = sandbox.serve(&["--data", "data"]);
-    let workers = ["w1", "w2"].map(|name| worker(&sandbox, name, &url, &[]));
-    let submit = ["submit", "jobs.toml", "--traces", "logs", "--coordinator", &url];
+    let workers = ["w1", "w2"].map(|name| worker(&sandbox, name, &url, &["--data", "data"]));
+    let submit = ["submit", "jobs.toml", "--traces", "logs", "--data", "data"];
     sandbox
         .run(&[&submit[..], &["--dry-run"]].concat())
         .exits(0)
         .prints(&["jobs: 4 tasks, 0 done already, 4 would run"]);
     sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["no experiment yet"]);
     sandbox.run(&[&submit[..], &["--wait"]].concat()).exits(0).prints(&["jobs: 4 tasks, 0 done already, 4 to run"]);
-    for at in [["--data", "data"], ["--coordinator", &url]] {
-        let status = sandbox.run(&[&["status", "jobs", "--format", "json"][..], &at].concat()).exits(0).json();
+    for at in [&[][..], &["--coordinator", &url]] {
+        let status = ["status", "jobs", "--format", "json", "--data", "data"];
+        let status = sandbox.run(&[&status[..], at].concat()).exits(0).json();
         let jobs = &status["experiments"][0];
         assert_eq!((&jobs["state"], &jobs["done"], &jobs["failed"]), (&"finished".into(), &4.into(), &0.into()));
         assert_eq!(status["workers"].as_array().map(Vec::len), Some(2), "{status}");
@@ -95,37 +97,4 @@ fn a_terminated_farm_continues_with_its_rows() {
     let rows = rows::tasks(&sandbox.path("results/data"), "sweep");
     assert_eq!(rows.len(), 400);
     assert!(rows.values().filter(|row| row["worker"] == "first").count() as u64 >= kept);
-}
-
-#[test]
-fn requests_without_the_right_token_are_refused() {
-    let sandbox = Sandbox::new();
-    sandbox.write("sweep.toml", synthetic("sweep", 2));
-    sandbox.write("token", "right\n");
-    sandbox.write("other", "wrong\n");
-    let (served, address) = sandbox.serve(&["--token-file", "token"]);
-    let at = ["--coordinator", address.as_str()];
-    for command in [&["status"][..], &["submit", "sweep.toml"], &["health"], &["worker"]] {
-        let call = [command, &at].concat();
-        sandbox.run(&call).exits(8).says(&["this coordinator needs a token", "--token-file or POWERSWEEP_TOKEN"]);
-        let ended = sandbox.run(&[&call[..], &["--token-file", "other"]].concat()).exits(8);
-        ended.says(&["the token is not known", "--token-file or POWERSWEEP_TOKEN"]);
-    }
-    let call = |command: &[&str]| sandbox.run(&[command, &at, &["--token-file", "token"]].concat());
-    call(&["health"]).exits(0);
-    sandbox.run_with(&["status", "--coordinator", &address], &[("POWERSWEEP_TOKEN", "right")]).exits(0);
-    let mut worker = sandbox.command(crate::sandbox::BINARY);
-    worker.args(["worker", "--slots", "1", "--name", "w1"]).args(at).env("POWERSWEEP_TOKEN", "right");
-    let mut worker = sandbox.spawn(worker);
-    worker.says("connected to");
-    call(&["submit", "sweep.toml", "--wait"]).exits(0).prints(&["sweep: 4 tasks, 0 done already, 4 to run"]);
-    call(&["submit", "sweep.toml", "--dry-run"]).exits(0).prints(&["4 done already, 0 would run"]);
-    call(&["status"]).exits(0).prints(&["finished", "w1"]);
-    worker.signal("TERM");
-    worker.wait().exits(0).prints(&["worker ended", "4 tasks done"]);
-    served.signal("TERM");
-    served.wait().exits(0);
-    let rows = rows::tasks(&sandbox.path("results/data"), "sweep");
-    assert_eq!(rows.len(), 4);
-    assert!(rows.values().all(|row| row["worker"] == "w1"));
 }

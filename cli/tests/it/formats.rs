@@ -37,13 +37,13 @@ fn simulate(sandbox: &Sandbox, args: &[&str]) -> Ended {
 fn a_sweep_reads_each_log_in_the_format_of_its_source() {
     let sandbox = sandbox();
     let (served, url) = sandbox.serve(&["--data", "farm"]);
-    let worker = worker(&sandbox, "w", &url, &[]);
+    let worker = worker(&sandbox, "w", &url, &["--data", "farm"]);
     for format in FORMATS {
         let name = format.component.name;
         let file = format!("{name}.toml");
         sandbox.write(&file, manifest(name, &workload("w", name)));
         sandbox.run(&["run", &file, "--traces", "logs"]).exits(0);
-        sandbox.run(&["submit", &file, "--traces", "logs", "--coordinator", &url, "--wait"]).exits(0);
+        sandbox.run(&["submit", &file, "--traces", "logs", "--data", "farm", "--wait"]).exits(0);
     }
     terminate(worker);
     terminate(served);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use powersweep_farmtest::dataset::assert_undisturbed;
 use powersweep_farmtest::sweeps::four_policies;
+use powersweep_proto::access::{Role, Source};
 use powersweep_proto::client::{Address, Client, Target};
 use powersweep_proto::v1::StatusRequest;
 use tokio::runtime::Runtime;
@@ -58,7 +59,8 @@ impl Scene {
             let json: Option<serde_json::Value> = serde_json::from_str(&record).ok();
             let url = json.as_ref().and_then(|json| json["endpoint"].as_str()).unwrap_or_default();
             if record != before && !url.is_empty() {
-                let target = Target::new(&Address { url: url.to_owned(), ..Address::default() }).expect("an address");
+                let file = self.sandbox.path(data).join(".powersweep/access/client.json");
+                let target = Target::new(&Address::of(Source::File(file), Role::Client)).expect("it was written");
                 if let Ok(client) = self.runtime.block_on(target.connect()) {
                     return client;
                 }

@@ -52,13 +52,13 @@ fn worker<'a>(url: &'a str, args: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn a_worker_ends_at_its_limits() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["worker", "--time-limit", "5s"]).exits(2).says(&["leaves no time to work"]);
     for wrong in [["--time-limit", "5 parsecs"], ["--task-max-memory", "much"], ["--idle-limit", "0"]] {
         sandbox.run(&[&["worker"][..], &wrong].concat()).exits(2);
     }
-    let nobody = ["worker", "--connect-limit", "300ms", "--coordinator", "http://127.0.0.1:1"];
-    sandbox.run(&nobody).exits(7).says(&["powersweep: no coordinator at http://127.0.0.1:1"]);
     let (_served, url) = sandbox.serve(&[]);
+    sandbox.run(&["worker", "--time-limit", "5s"]).exits(2).says(&["leaves no time to work"]);
+    let nobody = ["worker", "--connect-limit", "300ms", "--coordinator", "127.0.0.1:1"];
+    sandbox.run(&nobody).exits(7).says(&["powersweep: no coordinator at https://127.0.0.1:1"]);
     sandbox.run(&worker(&url, &["--idle-limit", "300ms"])).exits(0).prints(&["nothing to do for its idle limit"]);
     let short = worker(&url, &["--time-limit", "2500ms", "--drain-limit", "0"]);
     sandbox.run(&short).exits(0).prints(&["its time limit is near"]);

@@ -1,5 +1,6 @@
 //! The real binary, run as a user runs it.
 
+mod access;
 mod check;
 mod config;
 mod documents;
@@ -24,4 +25,3 @@ mod sweeps;
 mod table;
 mod tables;
 mod terminal;
-mod tls;

@@ -50,6 +50,13 @@ impl Sandbox {
         path
     }
 
+    /// The folder of the access files of the one object store that a coordinator here has served.
+    pub(crate) fn access_elsewhere(&self) -> PathBuf {
+        let folder = self.outputs.path().join(".local/state/powersweep/access");
+        let mut found = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        found.next().map_or(folder, |entry| entry.path())
+    }
+
     /// A command in this folder and environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -57,7 +64,7 @@ impl Sandbox {
             command.env_remove(name);
         }
         command.current_dir(self.folder.path()).env("HOME", self.outputs.path());
-        for name in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NO_COLOR", "CLICOLOR_FORCE"] {
+        for name in ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "NO_COLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }
         command.stdin(Stdio::null());
@@ -88,7 +95,7 @@ impl Sandbox {
         let mut served = self.start(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
         let line = served.says("powersweep: serving");
         let url = line.rsplit(' ').next().expect("a line has words").to_owned();
-        assert!(url.starts_with("http://127.0.0.1:"), "{line}");
+        assert!(url.starts_with("https://127.0.0.1:"), "{line}");
         (served, url)
     }
 

@@ -1,87 +1,96 @@
-//! Authorisation: one token for clients, one for workers.
+//! Authorisation: every call has a token, and a token admits callers of one role.
 
-use tonic::metadata::MetadataMap;
-use tonic::{Code, Status};
+use std::sync::Arc;
 
-/// Bearer tokens; `None` admits every caller.
-#[derive(Clone, Default)]
-pub struct Tokens {
-    /// For submit, status, flush, control, and uploading and fetching logs.
-    pub client: Option<String>,
-    /// For work streams, fetching logs and uploading parts.
-    pub worker: Option<String>,
-}
+use powersweep_proto::access::{Role, Secret};
+use tonic::{Request, Status};
+
+use crate::access::{Admitted, Authority};
 
 /// Callers that a call admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Client,
-    Worker,
-    Either,
+pub(super) enum Callers {
+    Clients,
+    Workers,
+    Both,
 }
 
-impl Tokens {
-    /// Whether clients and workers need a token.
-    pub fn are_complete(&self) -> bool {
-        self.client.is_some() && self.worker.is_some()
-    }
-
-    /// Admits a caller, or says why not.
-    pub(super) fn check(&self, metadata: &MetadataMap, role: Role) -> Result<(), Status> {
-        let accepted: &[&Option<String>] = match role {
-            Role::Client => &[&self.client],
-            Role::Worker => &[&self.worker],
-            Role::Either => &[&self.client, &self.worker],
-        };
-        if accepted.iter().any(|token| token.is_none()) {
-            return Ok(());
+impl Callers {
+    fn include(self, role: Role) -> bool {
+        match self {
+            Callers::Clients => role == Role::Client,
+            Callers::Workers => role == Role::Worker,
+            Callers::Both => true,
         }
-        let header = metadata.get("authorization").and_then(|value| value.to_str().ok());
-        let Some(given) = header.and_then(|value| value.strip_prefix("Bearer ")) else {
-            return Err(Status::new(
-                Code::Unauthenticated,
-                "this coordinator needs a token: give --token-file or POWERSWEEP_TOKEN",
-            ));
-        };
-        if accepted.iter().copied().flatten().any(|token| same(token, given)) {
-            return Ok(());
-        }
-        let other = [&self.client, &self.worker].into_iter().flatten().any(|token| same(token, given));
-        Err(match other {
-            true => Status::new(Code::PermissionDenied, "this token is for another kind of caller"),
-            false => Status::new(
-                Code::Unauthenticated,
-                "the token is not known: give the coordinator's with --token-file or POWERSWEEP_TOKEN",
-            ),
-        })
     }
 }
 
-/// Compares in constant time, so that the time does not reveal the first difference.
-fn same(a: &str, b: &str) -> bool {
-    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+/// The token of a call, if it has one.
+pub(super) fn token<T>(call: &Request<T>) -> Option<Secret> {
+    let header = call.metadata().get("authorization").and_then(|value| value.to_str().ok());
+    header.and_then(|value| value.strip_prefix("Bearer ")).map(Secret::new)
+}
+
+/// Admits a caller, or says why not.
+pub(super) async fn check(
+    authority: &Arc<Authority>,
+    token: Option<Secret>,
+    callers: Callers,
+) -> Result<Admitted, Status> {
+    let Some(token) = token else {
+        return Err(Status::unauthenticated("this coordinator needs a token: give its access file with --access"));
+    };
+    let known = match authority.admit(token.reveal()) {
+        None => {
+            // The caller may have read a new token before this process noticed the rotation.
+            let refreshed = Arc::clone(authority);
+            let _ = tokio::task::spawn_blocking(move || refreshed.refresh()).await;
+            authority.admit(token.reveal())
+        }
+        known => known,
+    };
+    match known {
+        Some(caller) if callers.include(caller.role) => Ok(caller),
+        Some(caller) => {
+            let (has, needs) = (caller.role, if caller.role == Role::Client { Role::Worker } else { Role::Client });
+            let file = needs.file_name();
+            Err(Status::permission_denied(format!(
+                "this is the token of a {has}, and the call needs that of a {needs} (access file {file})"
+            )))
+        }
+        None => Err(Status::unauthenticated(
+            "the token is not valid: it was rotated, or is another coordinator's. Get the access file again \
+             (`powersweep access export` where the coordinator runs)",
+        )),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use tonic::Code;
+
     use super::*;
 
-    fn call(tokens: &Tokens, token: Option<&str>, role: Role) -> Result<(), Code> {
-        let mut metadata = MetadataMap::new();
-        if let Some(token) = token {
-            metadata.insert("authorization", format!("Bearer {token}").parse().expect("ascii"));
-        }
-        tokens.check(&metadata, role).map_err(|status| status.code())
-    }
-
-    #[test]
-    fn a_token_admits_its_own_kind_of_caller_only() {
-        let tokens = Tokens { client: Some("cli".into()), worker: Some("wrk".into()) };
-        assert_eq!(call(&tokens, Some("cli"), Role::Client), Ok(()));
-        assert_eq!(call(&tokens, Some("wrk"), Role::Client), Err(Code::PermissionDenied));
-        assert_eq!(call(&tokens, Some("wrk"), Role::Either), Ok(()));
-        assert_eq!(call(&tokens, Some("wrx"), Role::Worker), Err(Code::Unauthenticated));
-        assert_eq!(call(&tokens, None, Role::Worker), Err(Code::Unauthenticated));
-        assert_eq!(call(&Tokens::default(), None, Role::Worker), Ok(()));
+    #[tokio::test]
+    async fn a_token_admits_its_own_kind_of_caller_only() {
+        let authority = Arc::new(Authority::in_memory());
+        let call = async |token: Option<Secret>, callers| {
+            let mut request = Request::new(());
+            if let Some(token) = &token {
+                let header = format!("Bearer {}", token.reveal()).parse().expect("ascii");
+                request.metadata_mut().insert("authorization", header);
+            }
+            check(&authority, super::token(&request), callers).await.map(|_| ()).map_err(|status| status.code())
+        };
+        let [client, worker] = Role::ALL.map(|role| Some(authority.access(role).token));
+        assert_eq!(call(client.clone(), Callers::Clients).await, Ok(()));
+        assert_eq!(call(client.clone(), Callers::Workers).await, Err(Code::PermissionDenied));
+        assert_eq!(call(worker.clone(), Callers::Clients).await, Err(Code::PermissionDenied));
+        assert_eq!(call(worker.clone(), Callers::Workers).await, Ok(()));
+        assert_eq!(call(worker, Callers::Both).await, Ok(()));
+        let cut = client.map(|token| Secret::new(&token.reveal()[1..]));
+        assert_eq!(call(cut, Callers::Clients).await, Err(Code::Unauthenticated));
+        assert_eq!(call(Some(Secret::new("")), Callers::Both).await, Err(Code::Unauthenticated));
+        assert_eq!(call(None, Callers::Both).await, Err(Code::Unauthenticated));
     }
 }

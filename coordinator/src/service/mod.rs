@@ -6,6 +6,7 @@
 mod auth;
 mod dataset_work;
 mod driver;
+mod listen;
 mod pace;
 mod requests;
 mod rpc;
@@ -14,17 +15,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use powersweep_proto::access::{Access, AccessError, Role};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_server::FarmServer;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Identity, Server, ServerTlsConfig};
+use tonic::transport::Server;
 
-pub use auth::Tokens;
 pub use requests::{LogSource, Requests};
 
+use crate::access::{Authority, reachable};
 use crate::farm::Config;
 use crate::store::{Store, StoreError};
 
@@ -48,15 +50,8 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 const WINDOW_BYTES: u32 = 8 << 20;
 /// How long open connections may take to receive their last answers.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
-
-/// A PEM certificate chain and its private key.
-#[derive(Clone)]
-pub struct Tls {
-    /// Certificate chain, PEM.
-    pub certificate_pem: Vec<u8>,
-    /// Private key, PEM.
-    pub key_pem: Vec<u8>,
-}
+/// How often changed tokens are taken in, and certificates renewed.
+const ACCESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Settings and resources of a coordinator.
 pub struct ServeOptions {
@@ -64,11 +59,11 @@ pub struct ServeOptions {
     pub store: Arc<dyn Store>,
     /// Address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Tokens of clients and workers; without tokens, every caller is admitted.
-    pub tokens: Tokens,
-    /// Encryption.
-    pub tls: Option<Tls>,
-    /// Listen on other than loopback addresses without tokens or encryption.
+    /// Certificates and tokens.
+    pub access: Arc<Authority>,
+    /// Further addresses (`HOST:PORT`) at which this one can be reached, before those of this machine.
+    pub advertise: Vec<String>,
+    /// Unencrypted connections; callers need tokens all the same.
     pub insecure: bool,
     /// Time-outs and limits.
     pub config: Config,
@@ -79,13 +74,13 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// A coordinator on a free port of the loopback interface.
+    /// A coordinator on a free port of the loopback interface, whose access only this process has.
     pub fn local(store: Arc<dyn Store>) -> ServeOptions {
         ServeOptions {
             store,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            tokens: Tokens::default(),
-            tls: None,
+            access: Arc::new(Authority::in_memory()),
+            advertise: Vec::new(),
             insecure: false,
             config: Config::default(),
             drain_limit: Duration::from_secs(5),
@@ -102,15 +97,9 @@ pub enum ServeError {
     /// The address is in use or not this machine's. Final.
     #[error("cannot listen on {address}: {source}")]
     Listen { address: SocketAddr, source: std::io::Error },
-    /// An address that other machines can reach, without protection. Final.
-    #[error(
-        "{address} is open to other machines: give tokens for clients and workers and a TLS certificate, or use \
-         --insecure if the network is trusted"
-    )]
-    Unprotected { address: SocketAddr },
-    /// The certificate or key cannot be used. Final.
-    #[error("the TLS certificate or key cannot be used: {0}")]
-    Tls(tonic::transport::Error),
+    /// The access files cannot be used or written. Final.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The gRPC server failed.
     #[error("the gRPC server failed: {0}")]
     Server(tonic::transport::Error),
@@ -133,6 +122,7 @@ pub enum ServeError {
 /// A running coordinator.
 pub struct Handle {
     local_addr: SocketAddr,
+    access: Arc<Authority>,
     requests: Requests,
     driver: JoinHandle<Result<(), ServeError>>,
     server: JoinHandle<Result<(), ServeError>>,
@@ -142,6 +132,16 @@ impl Handle {
     /// The address that it listens on.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
+    }
+
+    /// How callers of a role reach it.
+    pub fn access(&self, role: Role) -> Access {
+        self.access.access(role)
+    }
+
+    /// Its certificates and tokens.
+    pub fn authority(&self) -> &Authority {
+        &self.access
     }
 
     /// The same requests as over gRPC, in this process. Cheap to clone.
@@ -170,13 +170,11 @@ impl Handle {
 /// Loads the state and starts serving. Cancelling `shutdown` ends it in good order: no task is handed out, workers may
 /// finish running tasks for `drain_limit`, rows are published, the store is closed.
 pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result<Handle, ServeError> {
-    let open = !options.listen.ip().is_loopback();
-    if open && !options.insecure && (options.tls.is_none() || !options.tokens.are_complete()) {
-        return Err(ServeError::Unprotected { address: options.listen });
-    }
     let listen_error = |source| ServeError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
     let local_addr = listener.local_addr().map_err(listen_error)?;
+    let access = Arc::clone(&options.access);
+    publish(&options, local_addr)?;
     let (reporter, health) = tonic_health::server::health_reporter();
     let (driver, requests) = driver::start(&options, shutdown).await?;
     reporter.set_serving::<FarmServer<rpc::Rpc>>().await;
@@ -190,20 +188,17 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
             result
         }
     });
-    let farm = FarmServer::new(rpc::Rpc::new(requests.clone(), options.tokens.clone()))
+    let farm = FarmServer::new(rpc::Rpc::new(requests.clone(), Arc::clone(&access)))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut builder = Server::builder()
-        .tcp_nodelay(true)
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES);
-    if let Some(tls) = &options.tls {
-        let identity = Identity::from_pem(&tls.certificate_pem, &tls.key_pem);
-        builder = builder.tls_config(ServerTlsConfig::new().identity(identity)).map_err(ServeError::Tls)?;
-    }
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).with_keepalive(Some(KEEPALIVE_INTERVAL));
+    let tls = (!options.insecure).then(|| access.tls());
+    let incoming = listen::incoming(listener, tls);
+    tokio::spawn(keep_access(Arc::clone(&access), ended.clone()));
     let router = builder
         .add_service(farm)
         .add_service(health)
@@ -218,7 +213,28 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
             () = async { ended.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => Ok(()),
         }
     });
-    Ok(Handle { local_addr, requests, driver, server })
+    Ok(Handle { local_addr, access, requests, driver, server })
+}
+
+/// Writes the access files.
+fn publish(options: &ServeOptions, local_addr: SocketAddr) -> Result<(), AccessError> {
+    let scheme = if options.insecure { "http" } else { "https" };
+    let hosts = options.advertise.iter().cloned().chain(reachable(local_addr));
+    options.access.publish(hosts.map(|host| format!("{scheme}://{host}")).collect(), !options.insecure)
+}
+
+/// Takes rotated tokens in, and renews certificates.
+async fn keep_access(access: Arc<Authority>, ended: CancellationToken) {
+    let mut interval = tokio::time::interval(ACCESS_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = interval.tick() => {}
+            () = ended.cancelled() => return,
+        }
+        let access = Arc::clone(&access);
+        let _ = tokio::task::spawn_blocking(move || access.refresh()).await;
+    }
 }
 
 fn reflection() -> tonic_reflection::server::Builder<'static> {

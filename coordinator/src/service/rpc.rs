@@ -7,18 +7,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
+use powersweep_proto::access::Secret;
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
 use powersweep_results::{part, tasks, wire};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 use uuid::Uuid;
 
-use super::auth::{Role, Tokens};
+use super::auth::{self, Callers};
 use super::driver::{self, Command};
 use super::requests::{Requests, digest_of, store_status};
 use super::{CHUNK_BYTES, LOG_BYTES_MAX};
+use crate::access::{Admitted, Authority};
 use crate::farm::{ConnId, Event};
 use crate::records::Table;
 use crate::store::MAX_PART_BYTES;
@@ -26,19 +29,19 @@ use crate::store::MAX_PART_BYTES;
 /// The service.
 pub(super) struct Rpc {
     requests: Requests,
-    tokens: Tokens,
+    access: Arc<Authority>,
     next_conn: Arc<AtomicU64>,
 }
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Rpc {
-    pub(super) fn new(requests: Requests, tokens: Tokens) -> Rpc {
-        Rpc { requests, tokens, next_conn: Arc::new(AtomicU64::new(1)) }
+    pub(super) fn new(requests: Requests, access: Arc<Authority>) -> Rpc {
+        Rpc { requests, access, next_conn: Arc::new(AtomicU64::new(1)) }
     }
 
-    fn check<T>(&self, request: &Request<T>, role: Role) -> Result<(), Status> {
-        self.tokens.check(request.metadata(), role)
+    async fn check(&self, token: Option<Secret>, callers: Callers) -> Result<Admitted, Status> {
+        auth::check(&self.access, token, callers).await
     }
 }
 
@@ -48,17 +51,17 @@ impl v1::farm_server::Farm for Rpc {
     type FetchLogStream = Boxed<v1::Chunk>;
 
     async fn work(&self, request: Request<Streaming<v1::WorkerMessage>>) -> Result<Response<Self::WorkStream>, Status> {
-        self.check(&request, Role::Worker)?;
+        let caller = self.check(auth::token(&request), Callers::Workers).await?;
         let address = request.remote_addr().map(|address| address.to_string()).unwrap_or_default();
         let conn = self.next_conn.fetch_add(1, Ordering::Relaxed);
         let (outbox, inbox) = driver::outbox();
         self.requests.command(Command::Attach { conn, outbox }).await?;
-        tokio::spawn(read(self.requests.clone(), conn, address, request.into_inner()));
+        tokio::spawn(read(self.requests.clone(), conn, address, request.into_inner(), caller.revoked));
         Ok(Response::new(ReceiverStream::new(inbox)))
     }
 
     async fn fetch_log(&self, request: Request<v1::FetchLogRequest>) -> Result<Response<Self::FetchLogStream>, Status> {
-        self.check(&request, Role::Either)?;
+        self.check(auth::token(&request), Callers::Both).await?;
         let digest = digest_of(&request.get_ref().digest).map_err(Status::invalid_argument)?;
         let total = self.requests.log_bytes(digest).await?;
         let store = Arc::clone(&self.requests.store);
@@ -78,7 +81,7 @@ impl v1::farm_server::Farm for Rpc {
         &self,
         request: Request<Streaming<v1::UploadLogRequest>>,
     ) -> Result<Response<v1::UploadLogReply>, Status> {
-        self.check(&request, Role::Client)?;
+        self.check(auth::token(&request), Callers::Clients).await?;
         let mut stream = request.into_inner();
         let mut digest: Option<Digest> = None;
         let mut data = BytesMut::new();
@@ -97,7 +100,7 @@ impl v1::farm_server::Farm for Rpc {
         &self,
         request: Request<Streaming<v1::UploadPartRequest>>,
     ) -> Result<Response<v1::UploadPartReply>, Status> {
-        self.check(&request, Role::Worker)?;
+        self.check(auth::token(&request), Callers::Workers).await?;
         let mut stream = request.into_inner();
         let mut header: Option<v1::UploadPartRequest> = None;
         let mut data = BytesMut::new();
@@ -113,30 +116,40 @@ impl v1::farm_server::Farm for Rpc {
     }
 
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitReply>, Status> {
-        self.check(&request, Role::Client)?;
+        self.check(auth::token(&request), Callers::Clients).await?;
         self.requests.submit(request.into_inner()).await.map(Response::new)
     }
 
     async fn status(&self, request: Request<v1::StatusRequest>) -> Result<Response<v1::StatusReply>, Status> {
-        self.check(&request, Role::Client)?;
+        self.check(auth::token(&request), Callers::Clients).await?;
         self.requests.status(request.into_inner()).await.map(Response::new)
     }
 
     async fn flush(&self, request: Request<v1::FlushRequest>) -> Result<Response<v1::FlushReply>, Status> {
-        self.check(&request, Role::Client)?;
+        self.check(auth::token(&request), Callers::Clients).await?;
         self.requests.flush(request.into_inner()).await.map(Response::new)
     }
 
     async fn control(&self, request: Request<v1::ControlRequest>) -> Result<Response<v1::ControlReply>, Status> {
-        self.check(&request, Role::Client)?;
+        self.check(auth::token(&request), Callers::Clients).await?;
         self.requests.control(request.into_inner()).await.map(Response::new)
     }
 }
 
-/// Turns a worker's messages into events until its stream ends.
-async fn read(requests: Requests, conn: ConnId, address: String, mut stream: Streaming<v1::WorkerMessage>) {
+/// Turns a worker's messages into events until its stream ends, or its token.
+async fn read(
+    requests: Requests,
+    conn: ConnId,
+    address: String,
+    mut stream: Streaming<v1::WorkerMessage>,
+    revoked: CancellationToken,
+) {
     let abrupt = loop {
-        match stream.message().await {
+        let message = tokio::select! {
+            message = stream.message() => message,
+            () = revoked.cancelled() => break true,
+        };
+        match message {
             Ok(Some(v1::WorkerMessage { body: Some(body) })) => {
                 let rows = rows_of(&body);
                 let event = Event::Message { conn, address: address.clone(), body, rows };

@@ -79,8 +79,14 @@ fn measure(binary: &Path, runtime: &Runtime, data: &Path) {
     let seconds = number("POWERSWEEP_SCALE_SECONDS", 120);
     let server = Server::start(binary, data, runtime);
     server.submit(&trivial("connections", 1_000_000_000), runtime);
-    let load =
-        Load { url: server.url.clone(), workers: workers / PROCESSES, rows: 1, ahead: 8, task_ms: TASK_MS, seconds };
+    let load = Load {
+        access: server.access.clone(),
+        workers: workers / PROCESSES,
+        rows: 1,
+        ahead: 8,
+        task_ms: TASK_MS,
+        seconds,
+    };
     let mut processes: Vec<_> = (0..PROCESSES).map(|_| load.start()).collect();
     let began = Instant::now();
     let (mut cpu, mut done, mut at) = (server.cpu_s(), 0, Instant::now());

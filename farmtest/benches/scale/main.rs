@@ -60,8 +60,8 @@ pub(crate) fn folder() -> tempfile::TempDir {
 }
 
 /// Workers that hand in their leased tasks at once.
-fn fast(url: &str, workers: usize, rows: usize, seconds: u64) -> Workers {
-    Load { url: url.to_owned(), workers, rows, ahead: 4, task_ms: 0, seconds }.start()
+fn fast(access: &str, workers: usize, rows: usize, seconds: u64) -> Workers {
+    Load { access: access.to_owned(), workers, rows, ahead: 4, task_ms: 0, seconds }.start()
 }
 
 fn accept(binary: &Path, runtime: &Runtime) {
@@ -76,7 +76,7 @@ fn accept(binary: &Path, runtime: &Runtime) {
         took.as_secs_f64() * 1e3
     );
     // Sixteen workers: leases and done bits are far apart.
-    let seen = fast(&server.url, 16, 5, 5).wait();
+    let seen = fast(&server.access, 16, 5, 5).wait();
     let (now, most) = server.memory_mib();
     let state = server.experiment(runtime);
     println!(
@@ -95,7 +95,7 @@ fn recover(binary: &Path, runtime: &Runtime) {
         let data = folder();
         let server = Server::start(binary, data.path(), runtime);
         server.submit(&trivial("recover", tasks), runtime);
-        let workers = fast(&server.url, 4, rows, 600);
+        let workers = fast(&server.access, 4, rows, 600);
         let done = |server: &Server| {
             let state = server.experiment(runtime);
             state.done >= 1_000_000 && (tasks > 1_000_000 || state.rows_in_parts >= 1_000_000)
@@ -186,9 +186,9 @@ fn watch(
 
 fn many(binary: &Path, runtime: &Runtime) {
     println!("  {ORDINARY} ordinary workers:");
-    many_with(binary, runtime, |url| (0..ORDINARY).map(|_| Workers::ordinary(binary, url)).collect());
+    many_with(binary, runtime, |access| (0..ORDINARY).map(|_| Workers::ordinary(binary, access)).collect());
     println!("  workers that compute nothing:");
-    many_with(binary, runtime, |url| vec![fast(url, 4, 1000, 3600)]);
+    many_with(binary, runtime, |access| vec![fast(access, 4, 1000, 3600)]);
 }
 
 fn many_with(binary: &Path, runtime: &Runtime, start: impl Fn(&str) -> Vec<Workers>) {
@@ -196,7 +196,7 @@ fn many_with(binary: &Path, runtime: &Runtime, start: impl Fn(&str) -> Vec<Worke
     let data = folder();
     let server = Server::start(binary, data.path(), runtime);
     server.submit(&trivial("many", tasks), runtime);
-    let workers = start(&server.url);
+    let workers = start(&server.access);
     watch(&server, data.path(), runtime, 1000, Duration::from_secs(10), |done| done >= tasks);
     while server.experiment(runtime).rows_in_parts < tasks {
         std::thread::sleep(Duration::from_millis(200));
@@ -215,7 +215,7 @@ fn small(binary: &Path, runtime: &Runtime) {
     let server = Server::start(binary, data.path(), runtime);
     server.submit(&trivial("small", 1_000_000_000), runtime);
     let began = Instant::now();
-    let load = Load { url: server.url.clone(), workers: 8, rows: 1, ahead: 1, task_ms: 0, seconds };
+    let load = Load { access: server.access.clone(), workers: 8, rows: 1, ahead: 1, task_ms: 0, seconds };
     let mut workers = load.start();
     watch(&server, data.path(), runtime, 1, Duration::from_secs(15), |_| workers.ended());
     let seen = workers.wait();

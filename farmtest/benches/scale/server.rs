@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use powersweep_farmtest::sweeps::four_policies;
+use powersweep_proto::access::{Role, Source};
 use powersweep_proto::client::{Address, Target};
 use powersweep_proto::v1;
 use tokio::runtime::Runtime;
@@ -30,7 +31,8 @@ pub(crate) fn machine() -> String {
 /// A `powersweep serve`. Killed when dropped.
 pub(crate) struct Server {
     child: Child,
-    pub(crate) url: String,
+    /// Its folder of access files.
+    pub(crate) access: String,
     /// Time from the start of the process to its first answer.
     pub(crate) ready_after: Duration,
 }
@@ -48,15 +50,16 @@ impl Server {
             .expect("the binary starts");
         let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
         let mut words = String::new();
-        let url = loop {
+        loop {
             let mut line = String::new();
             let read = said.read_line(&mut line).expect("its words can be read");
             assert!(read > 0 && began.elapsed() < PATIENCE, "powersweep serve does not start: {words}{line}");
-            if let Some(url) = line.trim().rsplit_once("--coordinator ").map(|(_, url)| url.to_owned()) {
-                break url;
+            if line.contains("powersweep: serving") {
+                break;
             }
             words.push_str(&line);
-        };
+        }
+        let access = data.join(".powersweep/access").to_str().expect("temporary folders have plain names").to_owned();
         std::thread::spawn(move || {
             let mut rest = String::new();
             let _ = said.read_to_string(&mut rest);
@@ -64,7 +67,7 @@ impl Server {
                 println!("  serve: {line}");
             });
         });
-        let mut server = Server { child, url, ready_after: Duration::ZERO };
+        let mut server = Server { child, access, ready_after: Duration::ZERO };
         server.status(runtime);
         server.ready_after = began.elapsed();
         server
@@ -73,7 +76,7 @@ impl Server {
     /// State of all experiments.
     pub(crate) fn status(&self, runtime: &Runtime) -> v1::StatusReply {
         runtime.block_on(async {
-            let mut client = target(&self.url).connect().await.expect("it answers");
+            let mut client = target(&self.access, Role::Client).connect().await.expect("it answers");
             client.status(v1::StatusRequest::default()).await.expect("it answers").into_inner()
         })
     }
@@ -88,7 +91,7 @@ impl Server {
         let began = Instant::now();
         let request = v1::SubmitRequest { manifest: manifest.to_owned(), ..Default::default() };
         let reply = runtime.block_on(async {
-            let mut client = target(&self.url).connect().await.expect("it answers");
+            let mut client = target(&self.access, Role::Client).connect().await.expect("it answers");
             client.submit(request).await.expect("the manifest is right").into_inner()
         });
         (reply, began.elapsed())
@@ -126,8 +129,10 @@ impl Drop for Server {
     }
 }
 
-pub(crate) fn target(url: &str) -> Target {
-    Target::new(&Address { url: url.to_owned(), ..Address::default() }).expect("it is an address")
+/// The coordinator of a folder of access files.
+pub(crate) fn target(access: &str, role: Role) -> Target {
+    let file = Path::new(access).join(role.file_name());
+    Target::new(&Address::of(Source::File(file), role)).expect("the coordinator has written it")
 }
 
 /// Files of the coordinator's state.

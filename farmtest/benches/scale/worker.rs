@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Manifest, Sweep};
+use powersweep_proto::access::Role;
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
@@ -32,8 +33,8 @@ const SAID_S: f64 = 20e-6;
 /// The work of a process of workers.
 #[derive(Debug, Clone)]
 pub(crate) struct Load {
-    /// URL of the coordinator.
-    pub(crate) url: String,
+    /// Folder of the coordinator's access files.
+    pub(crate) access: String,
     /// Workers, one connection and one slot each.
     pub(crate) workers: usize,
     /// Rows of a hand-in.
@@ -91,13 +92,13 @@ impl Wait {
 impl Load {
     fn args(&self) -> Vec<String> {
         let numbers = [self.workers as u64, self.rows as u64, self.ahead as u64, self.task_ms, self.seconds];
-        [WORD.to_owned(), self.url.clone()].into_iter().chain(numbers.iter().map(u64::to_string)).collect()
+        [WORD.to_owned(), self.access.clone()].into_iter().chain(numbers.iter().map(u64::to_string)).collect()
     }
 
     fn from_args(args: &[String]) -> Load {
         let number = |at: usize| args[at].parse::<u64>().expect("the bench starts itself with numbers");
         Load {
-            url: args[1].clone(),
+            access: args[1].clone(),
             workers: number(2) as usize,
             rows: number(3) as usize,
             ahead: number(4) as usize,
@@ -122,9 +123,9 @@ pub(crate) struct Workers(Child);
 
 impl Workers {
     /// A `powersweep worker` of one slot.
-    pub(crate) fn ordinary(binary: &Path, url: &str) -> Workers {
+    pub(crate) fn ordinary(binary: &Path, access: &str) -> Workers {
         let mut command = Command::new(binary);
-        command.args(["worker", "--slots", "1", "--coordinator", url]).stdin(Stdio::null());
+        command.args(["worker", "--slots", "1", "--access", access]).stdin(Stdio::null());
         Workers(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts"))
     }
 
@@ -286,7 +287,7 @@ impl Worker {
 
     async fn work(&mut self, until: Instant) -> Result<(), String> {
         let words = |error: &dyn std::error::Error| powersweep_proto::client::chain(error);
-        let target = crate::server::target(&self.load.url);
+        let target = crate::server::target(&self.load.access, Role::Worker);
         let mut client = loop {
             match target.connect().await {
                 Ok(client) => break client,

@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use powersweep_coordinator::access::Authority;
 use powersweep_coordinator::farm::Config;
 use powersweep_coordinator::owner::Ownership;
 use powersweep_coordinator::service::{Handle, Requests, ServeOptions, serve};
 use powersweep_coordinator::store::{Location, SlateStore, Store, open};
 use powersweep_experiments::{Digest, Manifest};
+use powersweep_proto::access::{Role, Source};
+use powersweep_proto::client::Address;
 use powersweep_proto::v1;
 use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
 use tokio::runtime::{Builder, Runtime};
@@ -72,6 +75,7 @@ impl Coordinator {
             let (store, ownership) = open(&location, "", false).await.expect("nobody else owns it");
             let store = Arc::new(store);
             let options = ServeOptions {
+                access: Arc::new(Authority::open(&location).expect("the folder is private")),
                 listen: ([127, 0, 0, 1], port).into(),
                 config,
                 ..ServeOptions::local(Arc::clone(&store) as Arc<dyn Store>)
@@ -84,6 +88,12 @@ impl Coordinator {
 
     pub(crate) fn port(&self) -> u16 {
         self.handle.local_addr().port()
+    }
+
+    /// How workers reach it, and the next coordinator on the same data.
+    pub(crate) fn address(&self) -> Address {
+        let folder = self.handle.authority().folder().expect("its access is in the data folder");
+        Address::of(Source::File(folder.join(Role::Worker.file_name())), Role::Worker)
     }
 
     fn requests(&self) -> Requests {
@@ -179,8 +189,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn start(port: u16, name: &str) -> Worker {
-        Worker::start_with(WorkerOptions::new(format!("http://127.0.0.1:{port}"), 2, name))
+    pub(crate) fn start(coordinator: Address, name: &str) -> Worker {
+        Worker::start_with(WorkerOptions::new(coordinator, 2, name))
     }
 
     pub(crate) fn start_with(options: WorkerOptions) -> Worker {

@@ -12,11 +12,11 @@ fn a_worker_that_crashes_with_a_lease_loses_no_task() {
     let data = Data::new();
     let manifest = four_policies("vanish", 400, 400, "");
     let coordinator = Coordinator::start_with(&data, 0, SHORT_ABSENCE);
-    let first = Worker::start(coordinator.port(), "first");
+    let first = Worker::start(coordinator.address(), "first");
     coordinator.submit(&manifest);
     coordinator.wait_done("vanish", 20);
     first.crash();
-    let second = Worker::start(coordinator.port(), "second");
+    let second = Worker::start(coordinator.address(), "second");
     coordinator.wait_done("vanish", 400);
     second.stop();
     coordinator.stop();
@@ -30,7 +30,7 @@ fn a_worker_keeps_computing_while_the_coordinator_crashes_and_returns() {
     let data = Data::new();
     let manifest = four_policies("restart", 800, 400, "");
     let mut coordinator = Coordinator::start(&data, 0);
-    let worker = Worker::start(coordinator.port(), "w");
+    let worker = Worker::start(coordinator.address(), "w");
     coordinator.submit(&manifest);
     for done in [20, 200, 500] {
         coordinator.wait_done("restart", done);
@@ -53,19 +53,16 @@ fn workers_and_coordinator_crash_in_turn() {
     let data = Data::new();
     let manifest = four_policies("turns", 1200, 300, "");
     let mut coordinator = Coordinator::start_with(&data, 0, SHORT_ABSENCE);
-    let mut workers = vec![Worker::start(coordinator.port(), "w0"), Worker::start(coordinator.port(), "w1")];
+    let mut workers = vec![Worker::start(coordinator.address(), "w0"), Worker::start(coordinator.address(), "w1")];
     coordinator.submit(&manifest);
     for round in 1..=4 {
         coordinator.wait_done("turns", round * 200);
         workers.remove(0).crash();
-        let port = if round % 2 == 0 {
+        if round % 2 == 0 {
             let port = coordinator.crash();
             coordinator = Coordinator::start_with(&data, port, SHORT_ABSENCE);
-            port
-        } else {
-            coordinator.port()
-        };
-        workers.push(Worker::start(port, &format!("w{}", round + 1)));
+        }
+        workers.push(Worker::start(coordinator.address(), &format!("w{}", round + 1)));
     }
     coordinator.wait_done("turns", 1200);
     workers.into_iter().for_each(|w| drop(w.stop()));

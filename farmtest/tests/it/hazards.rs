@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use powersweep_farmtest::sweeps::four_policies;
+use powersweep_proto::client::Address;
 use powersweep_proto::v1;
 use powersweep_worker::{TaskHook, WorkerOptions};
 
@@ -16,9 +17,9 @@ use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, tasks};
 /// Far longer than any step here.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-fn options(port: u16, name: &str, hook: impl Fn(u64) + Send + Sync + 'static) -> WorkerOptions {
+fn options(coordinator: Address, name: &str, hook: impl Fn(u64) + Send + Sync + 'static) -> WorkerOptions {
     let hook = TaskHook(Arc::new(move |_: &str, index| hook(index)));
-    WorkerOptions { before_task: Some(hook), ..WorkerOptions::new(format!("http://127.0.0.1:{port}"), 1, name) }
+    WorkerOptions { before_task: Some(hook), ..WorkerOptions::new(coordinator, 1, name) }
 }
 
 #[track_caller]
@@ -43,14 +44,14 @@ fn a_task_that_ignores_its_deadline_ends_its_worker_and_runs_elsewhere() {
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    let worker = Worker::start_with(options(coordinator.port(), "deaf", deaf));
+    let worker = Worker::start_with(options(coordinator.address(), "deaf", deaf));
     let report = worker.ended();
     assert_eq!((report.stuck_tasks, report.unacknowledged), (1, 0), "{report:?}");
     assert!(report.reason.contains("ignores its deadline"), "{report:?}");
     let status = coordinator.status("deaf");
     let failure = &status.failures[0];
     assert_eq!((failure.index, failure.kind(), failure.r#final), (5, v1::FailureKind::Deadline, false), "{failure:?}");
-    let second = Worker::start(coordinator.port(), "second");
+    let second = Worker::start(coordinator.address(), "second");
     coordinator.wait_done("deaf", 40);
     over.store(true, Ordering::Relaxed);
     second.stop();
@@ -71,9 +72,9 @@ fn a_straggler_is_run_by_an_idle_worker_too_and_the_first_row_counts() {
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    let first = Worker::start_with(options(coordinator.port(), "slow", slow));
+    let first = Worker::start_with(options(coordinator.address(), "slow", slow));
     until("the slow worker has task 0", || coordinator.status("slow").running > 0);
-    let second = Worker::start(coordinator.port(), "second");
+    let second = Worker::start(coordinator.address(), "second");
     coordinator.wait_done("slow", 16);
     over.store(true, Ordering::Relaxed);
     assert_eq!(second.stop().tasks_acknowledged, 16);
@@ -144,7 +145,8 @@ fn tasks_finished_during_a_network_outage_are_neither_lost_nor_run_again() {
     let counted = move |_| {
         count.fetch_add(1, Ordering::SeqCst);
     };
-    let worker = Worker::start_with(options(network.port, "w", counted));
+    let urls = vec![format!("127.0.0.1:{}", network.port)];
+    let worker = Worker::start_with(options(Address { urls, ..coordinator.address() }, "w", counted));
     coordinator.submit(&manifest);
     for done in [20, 150] {
         coordinator.wait_done("away", done);

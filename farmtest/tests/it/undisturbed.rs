@@ -13,7 +13,7 @@ fn a_small_sweep_equals_the_engine() {
     let data = Data::new();
     let manifest = four_policies("small", 40, 100, "");
     let coordinator = Coordinator::start(&data, 0);
-    let worker = Worker::start(coordinator.port(), "ada");
+    let worker = Worker::start(coordinator.address(), "ada");
     let reply = coordinator.submit(&manifest);
     assert_eq!((reply.tasks, reply.to_run), (40, 40));
     coordinator.wait_done("small", 40);
@@ -35,8 +35,8 @@ fn a_log_reaches_workers_by_fetching_or_from_their_own_folder() {
         let data = Data::new();
         let manifest = on_a_log("logged", &[]);
         let coordinator = Coordinator::start(&data, 0);
-        let endpoint = format!("http://127.0.0.1:{}", coordinator.port());
-        let worker = Worker::start_with(WorkerOptions { search_path, ..WorkerOptions::new(endpoint, 1, "w") });
+        let options = WorkerOptions::new(coordinator.address(), 1, "w");
+        let worker = Worker::start_with(WorkerOptions { search_path, ..options });
         coordinator.submit(&manifest);
         coordinator.wait_done("logged", 22);
         worker.stop();
@@ -52,7 +52,7 @@ fn optional_tables_have_every_job_and_every_point_of_every_task_once() {
     let data = Data::new();
     let manifest = on_a_log("jobs", &["jobs", "series"]);
     let coordinator = Coordinator::start(&data, 0);
-    let worker = Worker::start(coordinator.port(), "w");
+    let worker = Worker::start(coordinator.address(), "w");
     coordinator.submit(&manifest);
     coordinator.wait_done("jobs", 22);
     worker.stop();
@@ -78,7 +78,7 @@ fn two_workers_share_a_sweep() {
     let data = Data::new();
     let manifest = four_policies("shared", 400, 400, "");
     let coordinator = Coordinator::start(&data, 0);
-    let workers = ["ada", "bob"].map(|name| Worker::start(coordinator.port(), name));
+    let workers = ["ada", "bob"].map(|name| Worker::start(coordinator.address(), name));
     // One worker alone may finish before the other is connected.
     coordinator.wait_workers(2);
     coordinator.submit(&manifest);

@@ -1,61 +1,60 @@
-//! Connecting: the coordinator's addresses in turn, with pauses between attempts.
+//! Connecting: the coordinator's addresses, with pauses between attempts.
 
 use std::time::Duration;
 
-use powersweep_proto::client::{self, Address, Client, ConnectError};
+use powersweep_proto::client::{Address, Client, ConnectError, Target, is_final};
+use tonic::Status;
 
-use crate::options::{WorkerError, WorkerOptions};
+use crate::options::WorkerError;
 
 /// First pause between two attempts to connect, and the longest.
 const BACK_OFF_MIN: Duration = Duration::from_millis(50);
 const BACK_OFF_MAX: Duration = Duration::from_secs(3);
 
-/// The addresses of the coordinator, checked at the start.
-pub(super) struct Targets {
-    /// At least one.
-    targets: Vec<client::Target>,
-    turn: usize,
+/// The coordinator, checked at the start.
+pub(super) struct Coordinator {
+    address: Address,
+    target: Target,
+    /// The address that answered last, or all of them.
+    reached: String,
 }
 
-impl Targets {
-    /// Checks addresses, TLS and token.
-    pub(super) fn new(options: &WorkerOptions) -> Result<Targets, WorkerError> {
-        if options.endpoints.is_empty() {
-            return Err(WorkerError::Options("a worker needs the address of a coordinator".to_owned()));
-        }
-        let address = |url: &String| Address {
-            url: url.clone(),
-            token: options.token.clone(),
-            insecure: options.insecure,
-            tls: options.tls.clone(),
-        };
-        let targets = options.endpoints.iter().map(|url| client::Target::new(&address(url)));
-        let targets = targets.collect::<Result<_, _>>().map_err(|e| WorkerError::Options(e.to_string()))?;
-        Ok(Targets { targets, turn: 0 })
+impl Coordinator {
+    /// Checks access, addresses and token.
+    pub(super) fn new(address: &Address) -> Result<Coordinator, WorkerError> {
+        let target = Target::new(address).map_err(unusable)?;
+        Ok(Coordinator { address: address.clone(), reached: target.urls(), target })
     }
 
-    /// The address to try now.
-    pub(super) fn address(&self) -> &str {
-        self.targets[self.turn].url()
+    /// The address of the present connection, or all addresses, for messages.
+    pub(super) fn reached(&self) -> &str {
+        &self.reached
     }
 
-    /// All addresses, for messages.
-    pub(super) fn addresses(&self) -> String {
-        self.targets.iter().map(client::Target::url).collect::<Vec<_>>().join(", ")
+    /// Whether another attempt would be refused, too: not if the tokens were rotated since the access was read.
+    pub(super) fn denies(&self, status: &Status) -> bool {
+        let renewed = || Target::new(&self.address).is_ok_and(|now| !now.has_token_of(&self.target));
+        is_final(status) && !renewed()
     }
 
-    /// Switches to the next address.
-    pub(super) fn turn(&mut self) {
-        self.turn = (self.turn + 1) % self.targets.len();
-    }
-
-    /// Opens a connection to the present address.
-    pub(super) async fn connect(&self) -> Result<Client, String> {
-        self.targets[self.turn].connect().await.map_err(|error| match error {
-            // The caller's message has the address.
+    /// Opens a connection. The access is read again: a new coordinator may have other addresses, or another token.
+    pub(super) async fn connect(&mut self) -> Result<Client, String> {
+        self.target = Target::new(&self.address).map_err(|error| error.to_string())?;
+        self.reached = self.target.urls();
+        let (client, url) = self.target.reach().await.map_err(|error| match error {
+            // The caller's message has the addresses.
             ConnectError::Unreachable { reason, .. } => reason,
             other => other.to_string(),
-        })
+        })?;
+        self.reached = url;
+        Ok(client)
+    }
+}
+
+fn unusable(error: ConnectError) -> WorkerError {
+    match error {
+        ConnectError::Access(error) => WorkerError::Access(error),
+        error => WorkerError::Options(error.to_string()),
     }
 }
 
@@ -88,39 +87,26 @@ impl BackOff {
 
 #[cfg(test)]
 mod tests {
+    use powersweep_proto::access::{Access, Ca, Role, Secret, Source};
+
     use super::*;
 
-    fn problem(options: &WorkerOptions) -> String {
-        Targets::new(options).err().expect("not usable").to_string()
-    }
-
     #[test]
-    fn addresses_are_checked_before_anything_starts() {
-        let options = |address: &str| WorkerOptions::new(address, 1, "w");
-        assert!(problem(&WorkerOptions { endpoints: Vec::new(), ..options("") }).contains("needs the address"));
-        assert!(problem(&options("not an address")).contains("not an address"));
-        assert!(problem(&options("https://host:1")).contains("PEM"));
-        let token = |address: &str| WorkerOptions { token: Some("t".into()), ..options(address) };
-        assert!(problem(&token("http://host:1")).contains("token"));
-        assert!(Targets::new(&token("http://127.0.0.1:1")).is_ok());
-        assert!(Targets::new(&WorkerOptions { insecure: true, ..token("http://host:1") }).is_ok());
-        let second = WorkerOptions { endpoints: vec!["http://a:1".into(), "ftp://b:1".into()], ..options("") };
-        assert!(problem(&second).contains("ftp://b:1"));
-    }
-
-    #[test]
-    fn addresses_take_turns() {
-        let options = WorkerOptions {
-            endpoints: vec!["http://a:1".into(), "http://b:1".into()],
-            ..WorkerOptions::new("", 1, "w")
+    fn access_is_checked_before_anything_starts() {
+        let access = |address: &str| Access {
+            role: Some(Role::Client),
+            addresses: vec![address.to_owned()],
+            ca: Ca::None,
+            token: Secret::new("t"),
+            protocol: 0,
         };
-        let mut targets = Targets::new(&options).expect("usable");
-        assert_eq!(targets.addresses(), "http://a:1, http://b:1");
-        let mut next = || {
-            targets.turn();
-            targets.address().to_owned()
-        };
-        assert_eq!([next(), next(), next()], ["http://b:1", "http://a:1", "http://b:1"]);
+        let of = |access: Access| Address::of(Source::Given(Box::new(access)), Role::Worker);
+        let problem = |address: &Address| Coordinator::new(address).err().expect("not usable").to_string();
+        assert!(problem(&of(access("h:1"))).contains("worker.json"));
+        let worker = |address: &str| of(Access { role: Some(Role::Worker), ..access(address) });
+        assert!(problem(&worker("not an address")).contains("not an address"));
+        assert!(problem(&worker("http://host:1")).contains("--insecure"));
+        assert!(Coordinator::new(&Address { insecure: true, ..worker("http://host:1") }).is_ok());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use powersweep_experiments::{Digest, Manifest, Sweep};
-use powersweep_proto::client::{Client, is_final, words};
+use powersweep_proto::client::{Client, words};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
@@ -28,7 +28,7 @@ use crate::logs::Logs;
 use crate::options::{TaskLimits, WorkerError, WorkerOptions, WorkerReport};
 use crate::session::{ExperimentKey, Identity, Session, Upload};
 use crate::slots::{Experiment, Pool};
-use connect::{BackOff, Targets};
+use connect::{BackOff, Coordinator};
 use transfer::{FromCoordinator, LogRequest};
 
 /// Capacity of the queue to the transport. Small, because queued messages are sent again after a lost connection.
@@ -51,7 +51,7 @@ pub fn versions() -> v1::Versions {
 
 /// Runs a worker until `shutdown` is cancelled (it drains: queued tasks go back, running ones may finish within
 /// [`WorkerOptions::drain_limit`]) or one of its own limits is reached. When the coordinator ends, the worker waits
-/// for the next one at the same addresses.
+/// for the next one at the addresses of its access.
 ///
 /// Needs a tokio runtime with time and IO. Slots are threads of their own and do not block it.
 pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<WorkerReport, WorkerError> {
@@ -66,7 +66,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
         );
         return Err(WorkerError::Options(message));
     }
-    let targets = Targets::new(&options)?;
+    let coordinator = Coordinator::new(&options.coordinator)?;
     let worker_id = Uuid::new_v4();
     let identity = Identity { name: options.name.clone(), worker_id, versions: versions() };
     let (requests, log_requests) = mpsc::unbounded_channel();
@@ -82,7 +82,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
     let now = Instant::now();
     let mut agent = Agent {
         options,
-        targets,
+        coordinator,
         pool: Arc::clone(&pool),
         wake,
         shutdown,
@@ -142,7 +142,7 @@ fn report(pool: &Pool, reason: String) -> WorkerReport {
 
 struct Agent {
     options: WorkerOptions,
-    targets: Targets,
+    coordinator: Coordinator,
     pool: Arc<Pool>,
     wake: Arc<Notify>,
     shutdown: CancellationToken,
@@ -198,7 +198,6 @@ impl Agent {
                 Some(Err(NoLink::Final(error))) => return Err(error),
                 Some(Err(NoLink::Retry(cause))) => {
                     self.pool.session().disconnected();
-                    self.targets.turn();
                     cause
                 }
                 // The worker must check first whether it ends.
@@ -206,7 +205,7 @@ impl Agent {
             };
             self.check_contact(&cause)?;
             let pause = self.back_off.pause();
-            tracing::info!("no connection to {} ({cause}); trying again in {pause:.1?}", self.targets.addresses());
+            tracing::info!("no connection to {} ({cause}); trying again in {pause:.1?}", self.coordinator.reached());
             self.idle_for(pause).await;
         }
     }
@@ -215,7 +214,7 @@ impl Agent {
         let away = self.last_contact.elapsed();
         match self.options.connect_limit {
             Some(limit) if away >= limit => Err(WorkerError::Unreachable {
-                endpoints: self.targets.addresses(),
+                endpoints: self.coordinator.reached().to_owned(),
                 seconds: away.as_secs_f64(),
                 cause: cause.to_owned(),
             }),
@@ -302,8 +301,8 @@ impl Agent {
         }
     }
 
-    async fn link(&self) -> Result<Link, NoLink> {
-        let mut client = self.targets.connect().await.map_err(NoLink::Retry)?;
+    async fn link(&mut self) -> Result<Link, NoLink> {
+        let mut client = self.coordinator.connect().await.map_err(NoLink::Retry)?;
         let (outbound, messages) = mpsc::channel(OUTBOUND_MESSAGES);
         let left = self.options.time_limit.map(|l| l.saturating_sub(self.started.elapsed()).as_secs_f64());
         let hello = self.pool.session().hello(left);
@@ -316,7 +315,7 @@ impl Agent {
         let answer = tokio::time::timeout(GREETING_TIMEOUT, answer).await;
         let (first, inbound) = match answer.map_err(|_| NoLink::Retry("no answer to the greeting".to_owned()))? {
             Ok(answer) => answer,
-            Err(status) if is_final(&status) => return Err(NoLink::Final(self.refused(words(&status)))),
+            Err(status) if self.coordinator.denies(&status) => return Err(NoLink::Final(self.refused(words(&status)))),
             Err(status) => return Err(NoLink::Retry(words(&status))),
         };
         match first.and_then(|m| m.body) {
@@ -324,7 +323,7 @@ impl Agent {
                 self.pool.change(|s| s.welcome(&welcome));
                 let (least, most) = HEARTBEAT_BOUNDS_S;
                 let heartbeat = Duration::from_secs_f64(welcome.heartbeat_s.clamp(least, most));
-                tracing::info!("connected to {} (epoch {})", self.targets.address(), welcome.epoch);
+                tracing::info!("connected to {} (epoch {})", self.coordinator.reached(), welcome.epoch);
                 Ok(Link { client, outbound, inbound, heartbeat })
             }
             Some(FromFarm::Refused(refused)) if refused.r#final => Err(NoLink::Final(self.refused(refused.reason))),
@@ -334,7 +333,7 @@ impl Agent {
     }
 
     fn refused(&self, reason: String) -> WorkerError {
-        WorkerError::Refused { endpoint: self.targets.address().to_owned(), reason }
+        WorkerError::Refused { endpoint: self.coordinator.reached().to_owned(), reason }
     }
 
     // ---- a connection
@@ -365,7 +364,7 @@ impl Agent {
                 received = link.inbound.message() => match received {
                     Ok(Some(m)) => self.receive(m)?,
                     Ok(None) => return Ok(Ended::Lost("the coordinator closed the connection".to_owned())),
-                    Err(status) if is_final(&status) => return Err(self.refused(words(&status))),
+                    Err(status) if self.coordinator.denies(&status) => return Err(self.refused(words(&status))),
                     Err(status) => return Ok(Ended::Lost(words(&status))),
                 },
                 permit = link.outbound.reserve(), if pending.is_some() => match (permit, pending.take()) {
@@ -424,7 +423,7 @@ impl Agent {
             }
             Some(FromFarm::Revoke(revoke)) => self.pool.change(|s| s.revoked(&revoke)),
             Some(FromFarm::Drain(drain)) => {
-                tracing::info!("{} releases this worker: {}", self.targets.address(), drain.reason);
+                tracing::info!("{} releases this worker: {}", self.coordinator.reached(), drain.reason);
                 self.pool.change(Session::pause);
             }
             Some(FromFarm::Refused(refused)) => return Err(self.refused(refused.reason)),
@@ -437,7 +436,8 @@ impl Agent {
     /// The coordinator has checked the manifest: if this build cannot read it, the builds differ.
     fn read_experiment(&self, message: v1::Experiment) -> Result<Experiment, WorkerError> {
         let name = message.name;
-        let wrong = |message: String| WorkerError::Protocol { endpoint: self.targets.address().to_owned(), message };
+        let wrong =
+            |message: String| WorkerError::Protocol { endpoint: self.coordinator.reached().to_owned(), message };
         let manifest = Manifest::parse(&name, &message.manifest)
             .map_err(|e| wrong(format!("the manifest of experiment `{name}`: {e}")))?;
         let digest = |(log, bytes): (String, bytes::Bytes)| {

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::logs::{Fetch, LogError};
-use crate::options::{TaskLimits, WorkerOptions};
+use crate::options::{TaskLimits, WorkerOptions, nowhere};
 use crate::session::Identity;
 
 /// Gives a fixed answer, and counts the calls.
@@ -92,7 +92,7 @@ impl Farm {
         session.welcome(&v1::Welcome { epoch: 1, ..Default::default() });
         let fetches = Arc::new(AtomicUsize::new(0));
         let fetch = FakeFetch { answer, calls: Arc::clone(&fetches) };
-        let options = WorkerOptions::new("http://127.0.0.1:1", slots, "w");
+        let options = WorkerOptions::new(nowhere(), slots, "w");
         let logs = Logs::new(&options, Box::new(fetch)).expect("no cache folder is asked for");
         let (wake, woken) = channel();
         let wake = Box::new(move || wake.send(()).unwrap_or_default());

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use powersweep_experiments::Digest;
+use powersweep_proto::access::Role;
+use powersweep_proto::client::Address;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as FromWorker;
 use powersweep_proto::{PROTOCOL, v1};
@@ -81,7 +83,7 @@ fn rows(hand_in: &v1::HandIn) -> usize {
 #[tokio::test]
 async fn leased_tasks_come_back_as_rows_and_the_worker_drains() {
     let mut farm = Fake::start().await;
-    let (worker, shutdown) = start(WorkerOptions::new(farm.url(), 2, "ada"));
+    let (worker, shutdown) = start(WorkerOptions::new(farm.coordinator(), 2, "ada"));
     let mut conn = farm.accept().await;
     assert_eq!((conn.hello.worker.as_str(), conn.hello.slots), ("ada", 2));
     let versions = conn.hello.versions.clone().expect("the greeting has versions");
@@ -106,7 +108,7 @@ async fn leased_tasks_come_back_as_rows_and_the_worker_drains() {
 #[tokio::test]
 async fn a_final_refusal_ends_the_worker_with_its_reason() {
     let mut farm = Fake::start().await;
-    let (worker, _shutdown) = start(WorkerOptions::new(farm.url(), 1, "w"));
+    let (worker, _shutdown) = start(WorkerOptions::new(farm.coordinator(), 1, "w"));
     let conn = farm.accept().await;
     let reason = "gear_rule/bsld is version 2 there, 1 here".to_owned();
     conn.send(ToWorker::Refused(v1::Refused { reason, r#final: true })).await;
@@ -118,7 +120,7 @@ async fn a_final_refusal_ends_the_worker_with_its_reason() {
 #[tokio::test]
 async fn after_a_temporary_refusal_the_worker_connects_again() {
     let mut farm = Fake::start().await;
-    let (worker, shutdown) = start(WorkerOptions::new(farm.url(), 1, "w"));
+    let (worker, shutdown) = start(WorkerOptions::new(farm.coordinator(), 1, "w"));
     let conn = farm.accept().await;
     conn.send(ToWorker::Refused(v1::Refused { reason: "starting".into(), r#final: false })).await;
     drop(conn);
@@ -135,7 +137,7 @@ async fn after_a_temporary_refusal_the_worker_connects_again() {
 async fn a_wrong_token_is_final() {
     let farm = Fake::start().await;
     farm.facts.lock().expect("no panic").token = Some("secret");
-    let options = WorkerOptions { token: Some("guess".into()), ..WorkerOptions::new(farm.url(), 1, "w") };
+    let options = WorkerOptions::new(farm.coordinator(), 1, "w");
     let error = end(start(options).0).await.expect_err("it was refused");
     assert!(error.to_string().contains("token"), "{error}");
 }
@@ -143,7 +145,8 @@ async fn a_wrong_token_is_final() {
 #[tokio::test]
 async fn a_missing_coordinator_is_an_error_only_with_a_limit() {
     let limit = Some(Duration::from_millis(200));
-    let options = WorkerOptions { connect_limit: limit, ..WorkerOptions::new("http://127.0.0.1:1", 1, "w") };
+    let nowhere = Address::unencrypted("http://127.0.0.1:1", Role::Worker, "token");
+    let options = WorkerOptions { connect_limit: limit, ..WorkerOptions::new(nowhere, 1, "w") };
     let error = end(start(options).0).await.expect_err("no coordinator answers");
     assert!(matches!(error, WorkerError::Unreachable { .. }), "{error}");
 }
@@ -151,7 +154,7 @@ async fn a_missing_coordinator_is_an_error_only_with_a_limit() {
 #[tokio::test]
 async fn rows_finished_while_the_coordinator_is_away_are_handed_in_later() {
     let mut farm = Fake::start().await;
-    let (worker, shutdown) = start(WorkerOptions::new(farm.url(), 2, "w"));
+    let (worker, shutdown) = start(WorkerOptions::new(farm.coordinator(), 2, "w"));
     let mut conn = farm.accept().await;
     conn.welcome(1, vec![]).await;
     conn.experiment(LUBLIN, &[], vec![]).await;
@@ -184,7 +187,7 @@ async fn a_log_comes_from_the_coordinator_once_and_then_from_the_cache() {
     let cache = tempfile::tempdir().expect("a folder");
     for _ in 0..2 {
         let cache_dir = Some(cache.path().into());
-        let (worker, shutdown) = start(WorkerOptions { cache_dir, ..WorkerOptions::new(farm.url(), 1, "w") });
+        let (worker, shutdown) = start(WorkerOptions { cache_dir, ..WorkerOptions::new(farm.coordinator(), 1, "w") });
         let mut conn = farm.accept().await;
         conn.welcome(1, vec![]).await;
         conn.experiment(SWF, &[], tiny_digest()).await;
@@ -208,7 +211,7 @@ async fn a_log_on_the_search_path_with_the_same_digest_is_not_fetched() {
         let mut farm = Fake::start().await;
         farm.facts.lock().expect("no panic").log = TINY_LOG.to_vec();
         let search_path: Vec<PathBuf> = vec![folder.path().into()];
-        let (worker, shutdown) = start(WorkerOptions { search_path, ..WorkerOptions::new(farm.url(), 1, "w") });
+        let (worker, shutdown) = start(WorkerOptions { search_path, ..WorkerOptions::new(farm.coordinator(), 1, "w") });
         let mut conn = farm.accept().await;
         conn.welcome(1, vec![]).await;
         conn.experiment(SWF, &[], tiny_digest()).await;
@@ -225,7 +228,7 @@ async fn a_log_on_the_search_path_with_the_same_digest_is_not_fetched() {
 async fn objects_are_uploaded_before_their_hand_in() {
     let mut farm = Fake::start().await;
     farm.facts.lock().expect("no panic").log = TINY_LOG.to_vec();
-    let (worker, shutdown) = start(WorkerOptions::new(farm.url(), 1, "w"));
+    let (worker, shutdown) = start(WorkerOptions::new(farm.coordinator(), 1, "w"));
     let mut conn = farm.accept().await;
     conn.welcome(1, vec![]).await;
     conn.experiment(SWF, &["jobs"], tiny_digest()).await;
@@ -246,7 +249,7 @@ async fn objects_are_uploaded_before_their_hand_in() {
 #[tokio::test]
 async fn a_manifest_that_this_build_cannot_read_ends_the_worker() {
     let mut farm = Fake::start().await;
-    let (worker, _shutdown) = start(WorkerOptions::new(farm.url(), 1, "w"));
+    let (worker, _shutdown) = start(WorkerOptions::new(farm.coordinator(), 1, "w"));
     let conn = farm.accept().await;
     conn.welcome(1, vec![]).await;
     conn.experiment("version = 99", &[], vec![]).await;
@@ -258,7 +261,7 @@ async fn a_manifest_that_this_build_cannot_read_ends_the_worker() {
 async fn an_idle_worker_ends_after_its_limit() {
     let mut farm = Fake::start().await;
     let idle_limit = Some(Duration::from_millis(100));
-    let (worker, _shutdown) = start(WorkerOptions { idle_limit, ..WorkerOptions::new(farm.url(), 1, "w") });
+    let (worker, _shutdown) = start(WorkerOptions { idle_limit, ..WorkerOptions::new(farm.coordinator(), 1, "w") });
     let mut conn = farm.accept().await;
     conn.welcome(1, vec![]).await;
     assert!(matches!(conn.next().await, Some(FromWorker::Goodbye(_))));
@@ -273,7 +276,7 @@ async fn stopping_hands_back_queued_tasks_and_those_that_run_at_the_limit() {
     let long = long.replace("[policies.q]", "[policies.q]\nbackfill = \"conservative\"");
     let mut farm = Fake::start().await;
     let drain_limit = Duration::from_millis(50);
-    let (worker, shutdown) = start(WorkerOptions { drain_limit, ..WorkerOptions::new(farm.url(), 1, "w") });
+    let (worker, shutdown) = start(WorkerOptions { drain_limit, ..WorkerOptions::new(farm.coordinator(), 1, "w") });
     let mut conn = farm.accept().await;
     conn.welcome(1, vec![]).await;
     conn.experiment(&long, &[], vec![]).await;
@@ -298,7 +301,7 @@ async fn stopping_hands_back_queued_tasks_and_those_that_run_at_the_limit() {
 #[tokio::test]
 async fn a_worker_survives_the_end_of_its_coordinator() {
     let mut farm = Fake::start().await;
-    let (worker, shutdown) = start(WorkerOptions::new(farm.url(), 2, "w"));
+    let (worker, shutdown) = start(WorkerOptions::new(farm.coordinator(), 2, "w"));
     let mut conn = farm.accept().await;
     conn.welcome(1, vec![]).await;
     conn.send(ToWorker::Drain(v1::Drain { reason: "maintenance".into() })).await;

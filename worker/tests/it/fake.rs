@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use powersweep_experiments::Digest;
+use powersweep_proto::access::Role;
+use powersweep_proto::client::Address;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::farm_server::{Farm, FarmServer};
 use powersweep_proto::v1::worker_message::Body as FromWorker;
@@ -69,8 +71,9 @@ impl Fake {
         Fake { address, facts, conns, server }
     }
 
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+    /// How a worker reaches it.
+    pub(crate) fn coordinator(&self) -> Address {
+        Address::unencrypted(format!("http://{}", self.address), Role::Worker, "guess")
     }
 
     /// The next session, from its greeting on.

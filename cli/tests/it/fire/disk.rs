@@ -141,7 +141,8 @@ fn assert_paused(farm: &mut Farm, fault: Fault) -> String {
     });
     assert!(paused, "{fault:?}: the status does not say that storage fails");
     assert!(!reason.is_empty(), "{fault:?}: no reason");
-    let shown = farm.sandbox.run(&["status", "--coordinator", &format!("http://127.0.0.1:{}", farm.port)]).exits(0);
+    let at = format!("127.0.0.1:{}", farm.port);
+    let shown = farm.sandbox.run(&["status", "--coordinator", &at, "--data", "disk/data"]).exits(0);
     shown.prints(&["STORAGE STALLED: "]);
     reason
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use powersweep_experiments::{Manifest, Sweep};
 use powersweep_farmtest::dataset::assert_undisturbed_but;
 use powersweep_farmtest::sweeps::four_policies;
+use powersweep_proto::access::{Role, Source};
 use powersweep_proto::client::{Address, Client, Target};
 use powersweep_proto::v1::{ExperimentState, StatusReply, StatusRequest};
 use tokio::runtime::Runtime;
@@ -111,7 +112,14 @@ impl Farm {
     }
 
     fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// The folder of the access files of all coordinators of this farm.
+    fn access(&self) -> PathBuf {
+        let beside = self.sandbox.path(&self.data).join(".powersweep/access");
+        // An object store has no folder: they are in the state folder of the sandbox's user.
+        if self.data.contains("://") { self.sandbox.access_elsewhere() } else { beside }
     }
 
     /// Spawns a coordinator at this port without waiting for it.
@@ -166,9 +174,10 @@ impl Farm {
     pub(super) fn add_worker(&mut self, slots: u32) {
         self.names += 1;
         let name = format!("w{}", self.names);
-        let url = format!("http://127.0.0.1:{}", self.workers_port);
+        let url = format!("https://127.0.0.1:{}", self.workers_port);
         let mut command = self.sandbox.command(BINARY);
-        command.args(["worker", "--coordinator", &url, "--name", &name, "--slots", &slots.to_string()]);
+        command.arg("worker").arg("--access").arg(self.access());
+        command.args(["--coordinator", &url, "--name", &name, "--slots", &slots.to_string()]);
         command.env("POWERSWEEP_LOG", LOG);
         let worker = self.sandbox.spawn(command);
         self.logs.push(worker.log().to_owned());
@@ -198,7 +207,9 @@ impl Farm {
         let file = format!("{name}.toml");
         let manifest = four_policies(name, tasks.into(), jobs, "");
         self.sandbox.write(&file, &manifest);
-        self.sandbox.run(&["submit", &file, "--coordinator", &self.url()]).exits(0);
+        let mut submit = self.sandbox.command(BINARY);
+        submit.args(["submit", &file, "--coordinator", &self.url()]).arg("--access").arg(self.access());
+        self.sandbox.spawn(submit).wait().exits(0);
         let mut generation = None;
         self.wait_status(PATIENCE, |status| {
             generation = status.experiments.iter().find(|e| e.name == name).map(|e| e.generation);
@@ -225,7 +236,10 @@ impl Farm {
 
     /// The coordinator's status; `None` if it does not answer.
     pub(super) fn status(&mut self) -> Option<StatusReply> {
-        let target = Target::new(&Address { url: self.url(), ..Address::default() }).expect("an address");
+        let access = Source::File(self.access().join(Role::Client.file_name()));
+        let address = Address { urls: vec![self.url()], ..Address::of(access, Role::Client) };
+        // A coordinator that has just begun may not have made its access yet.
+        let target = Target::new(&address).ok()?;
         let known = self.client.take();
         let asked = async {
             let mut client = match known {

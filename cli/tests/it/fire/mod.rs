@@ -32,7 +32,7 @@ fn step(random: &mut Random, tasks: u32, faults: u64) -> u64 {
 }
 
 /// Whether this process may mount and make network namespaces; prints the reason otherwise.
-fn is_root(test: &str) -> bool {
+pub(crate) fn is_root(test: &str) -> bool {
     let id = Command::new("id").arg("-u").output().expect("id is there");
     let root = id.stdout == b"0\n";
     if !root {

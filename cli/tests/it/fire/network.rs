@@ -90,16 +90,16 @@ impl Hosts {
     fn ask(&self, args: &[&str]) -> crate::sandbox::Ended {
         let mut command = self.sandbox.command("ip");
         command.args(["netns", "exec", &format!("{}{COORDINATOR}", self.prefix), BINARY]).args(args);
-        command.args(["--coordinator", "http://127.0.0.1:7450"]);
+        command.args(["--coordinator", "127.0.0.1:7450", "--data", "data"]);
         self.sandbox.spawn(command).wait()
     }
 
     fn start_all(&mut self) {
-        self.start(COORDINATOR, &["serve", "--listen", "0.0.0.0:7450", "--insecure", "--data", "data"]);
+        self.start(COORDINATOR, &["serve", "--listen", "0.0.0.0:7450", "--data", "data"]);
         self.processes[0].says("powersweep: serving");
         for host in 2..=HOSTS {
             let name = format!("h{host}");
-            self.start(host, &["worker", "--coordinator", "http://10.78.0.1:7450", "--name", &name, "--slots", "1"]);
+            self.start(host, &["worker", "--data", "data", "--name", &name, "--slots", "1"]);
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) enum Older {
 /// A second coordinator without `--take-over`: refused, with the first's address.
 fn assert_refused(farm: &Farm) {
     let second = farm.spawn_coordinator(port(), &[]).wait().exits(6);
-    let first = format!("data (at http://127.0.0.1:{},", farm.port);
+    let first = format!("data (at https://127.0.0.1:{},", farm.port);
     second.says(&["another coordinator owns", &first, "or use --take-over"]);
 }
 
