@@ -1,7 +1,7 @@
 # One image for coordinator and workers: the binary alone, linked statically.
 #   docker build --tag powersweep .
 # BUILDER needs the Rust toolchain of Cargo.toml (rust-version), a C compiler, make and CA certificates.
-ARG BUILDER=rust:1.95-bookworm
+ARG BUILDER=rust:1.95.0-bookworm
 FROM ${BUILDER} AS build
 WORKDIR /src
 COPY . .
@@ -16,8 +16,11 @@ RUN cargo build --release --locked --package powersweep --features cloud --targe
 
 FROM scratch
 COPY --from=build /image /
-ENV POWERSWEEP_DATA=/data
+# The access files of data in an object store are on the volume, too.
+ENV POWERSWEEP_DATA=/data XDG_STATE_HOME=/data
 VOLUME /data
 EXPOSE 7450
+# Not root. Everybody may write in the volume that Docker makes; for a mounted folder, give its owner by --user.
+USER 1000:1000
 ENTRYPOINT ["/powersweep"]
-CMD ["serve", "--listen", "0.0.0.0:7450", "--insecure"]
+CMD ["serve", "--listen", "0.0.0.0:7450"]

@@ -59,8 +59,7 @@ project=powersweep-check-$$
 export COMPOSE_PROJECT_NAME=$project POWERSWEEP_IMAGE=$project
 # Port 0: Docker picks a free one.
 export POWERSWEEP_PORT=0 POWERSWEEP_DATA_DIR=$scratch/data
-POWERSWEEP_TOKEN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-export POWERSWEEP_TOKEN
+unset POWERSWEEP_ACCESS POWERSWEEP_COORDINATOR
 # The user `nobody`: no process in a container may need root.
 export POWERSWEEP_USER=65534:65534
 chmod 755 "$scratch"
@@ -103,7 +102,7 @@ build_image() {
 # --- Status of the farm ---------------------------------------------------------------------------------------------
 
 status() {
-    "$BINARY" status --coordinator "$address" --insecure "$@"
+    "$BINARY" status --coordinator "$address" "$@"
 }
 
 # done_tasks EXPERIMENT: number of done tasks.
@@ -153,11 +152,17 @@ build_image
 say "$(docker version --format 'daemon {{.Server.Version}}'), $(compose version --short)"
 begin=$SECONDS
 compose up --detach --no-build
-address=http://$(compose port coordinator 7450)
+address=$(compose port coordinator 7450)
+# The access file belongs to the containers' user, and is closed to others: a copy for this one.
+(umask 077 && cp "$scratch/data/.powersweep/access/client.json" "$scratch/client.json")
+[ "$(stat --format %a "$scratch/data/.powersweep/access")" = 700 ] || fail "the access folder is open"
+export POWERSWEEP_ACCESS=$scratch/client.json
 say "up after $((SECONDS - begin)) s, coordinator at $address"
 wait_until 60 "two workers connected" workers_connected 2
 
-env -u POWERSWEEP_TOKEN "$BINARY" submit quickstart --coordinator "$address" && fail "a submission without the token was accepted"
+(umask 077 && sed 's/"token": "[^"]*"/"token": "guess"/' "$scratch/client.json" >"$scratch/forged.json")
+"$BINARY" submit quickstart --coordinator "$address" --access "$scratch/forged.json" &&
+    fail "a submission without the token was accepted"
 submitted=$("$BINARY" submit quickstart --coordinator "$address" --wait)
 say "$submitted"
 quickstart=$(sed -n 's/^quickstart: \([0-9]*\) tasks.*/\1/p' <<<"$submitted")
