@@ -32,9 +32,21 @@ pub struct Cli {
     /// Print log messages; -vv prints more. POWERSWEEP_LOG sets the levels by target, such as powersweep=debug,warn.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Form of log messages and notes on standard error; json writes one object a line.
+    #[arg(long, global = true, value_enum, default_value = "text", env = "POWERSWEEP_LOG_FORMAT")]
+    pub log_format: LogFormat,
     /// Colour messages: by default (auto) on a terminal, unless NO_COLOR is set; CLICOLOR_FORCE colours everywhere.
     #[arg(long, global = true, value_enum, value_name = "WHEN")]
     pub color: Option<ColorChoice>,
+}
+
+/// The form of log messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// JSON objects for programs.
+    Json,
 }
 
 fn after_help() -> String {
@@ -340,6 +352,10 @@ pub struct ServeArgs {
     /// Serve without encryption; callers need access files all the same. Only for trusted networks.
     #[arg(long, env = "POWERSWEEP_INSECURE")]
     pub insecure: bool,
+    /// Serve numbers for Prometheus at http://ADDRESS/metrics, without a token; a loopback address, such as
+    /// 127.0.0.1:9464.
+    #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_METRICS")]
+    pub metrics: Option<SocketAddr>,
     /// Take the data over from a coordinator that still seems to run.
     #[arg(long)]
     pub take_over: bool,

@@ -29,6 +29,8 @@ pub struct FarmOptions {
     pub listen: SocketAddr,
     /// Further addresses at which it can be reached.
     pub advertise: Vec<String>,
+    /// Loopback address of the metrics.
+    pub metrics: Option<SocketAddr>,
     /// Serve without encryption.
     pub insecure: bool,
     /// Take the data over from a live owner.
@@ -44,6 +46,7 @@ impl FarmOptions {
             data: data.to_owned(),
             listen: ([127, 0, 0, 1], 0).into(),
             advertise: Vec::new(),
+            metrics: None,
             insecure: false,
             take_over: false,
             local: None,
@@ -106,6 +109,7 @@ impl LocalFarm {
                 access,
                 advertise: options.advertise,
                 insecure: options.insecure,
+                metrics: options.metrics,
                 config: Config {
                     forget_leases: options.local.is_some(),
                     only: options.local.as_ref().map(|local| local.experiment.clone()),
@@ -201,6 +205,7 @@ pub fn opening(error: OpenError) -> Failure {
 fn serving_failed(error: &ServeError) -> Failure {
     let exit = match error {
         ServeError::Listen { .. } | ServeError::Server(_) => Exit::Network,
+        ServeError::OpenMetrics { .. } => Exit::Usage,
         ServeError::Access(error) => return crate::access::refused(error),
         ServeError::Store(store) if store.is_lost_ownership() => Exit::Fenced,
         ServeError::Store(_) | ServeError::Unfinished { .. } => Exit::Storage,

@@ -4,7 +4,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, LogFormat};
 use crate::screen;
 
 /// The variable with the filter.
@@ -25,8 +25,12 @@ pub fn start(cli: &Cli, ansi: bool) {
     };
     let wanted = std::env::var_os(VARIABLE).unwrap_or_default();
     let (filter, broken) = filter(&wanted.to_string_lossy(), default);
-    let log = tracing_subscriber::fmt::layer().with_ansi(ansi);
-    tracing_subscriber::registry().with(log.with_writer(std::io::stderr)).with(filter).init();
+    let json = cli.log_format == LogFormat::Json;
+    screen::write_notes_as_json(json);
+    let lines = (!json).then(|| tracing_subscriber::fmt::layer().with_ansi(ansi).with_writer(std::io::stderr));
+    let objects =
+        json.then(|| tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(std::io::stderr));
+    tracing_subscriber::registry().with(lines).with(objects).with(filter).init();
     for directive in broken {
         screen::note(&format!("powersweep: {VARIABLE}: {directive}"));
     }

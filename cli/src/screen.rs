@@ -1,6 +1,7 @@
 //! Output of commands: text and tables for people, JSON for programs. A closed pipe is not an error.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::AutoStream;
 use anstream::stream::RawStream;
@@ -28,7 +29,19 @@ pub fn write(text: &str) -> Result<bool, Failure> {
 
 /// Prints a line to standard error; `eprintln!` would panic on a closed pipe.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let line = match NOTES_AS_JSON.load(Ordering::Relaxed) {
+        true => serde_json::json!({ "level": "NOTE", "message": text }).to_string(),
+        false => text.to_owned(),
+    };
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Whether [`note`] writes JSON, like the log.
+static NOTES_AS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Chooses the form of [`note`].
+pub fn write_notes_as_json(json: bool) {
+    NOTES_AS_JSON.store(json, Ordering::Relaxed);
 }
 
 /// Version of the documents in JSON. A document may get more fields under the same version; a removed field, or another

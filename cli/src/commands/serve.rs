@@ -15,6 +15,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         data: args.data.data.clone(),
         listen: args.listen,
         advertise: args.advertise.clone(),
+        metrics: args.metrics,
         insecure: args.insecure,
         take_over: args.take_over,
         local: None,
@@ -23,6 +24,9 @@ pub fn run(args: &ServeArgs) -> Outcome {
         let stop = interrupt::token();
         let farm = LocalFarm::start(options, &stop).await?;
         screen::note(&serving(&farm, &args.data.data));
+        if let Some(address) = farm.handle().metrics_addr() {
+            screen::note(&format!("powersweep: metrics at http://{address}/metrics"));
+        }
         let lost = tokio::select! {
             () = stop.cancelled() => false,
             () = farm.lost() => true,

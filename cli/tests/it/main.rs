@@ -14,6 +14,7 @@ mod life;
 mod limits;
 mod lp;
 mod one_task;
+mod operator;
 mod paths;
 mod places;
 mod random;

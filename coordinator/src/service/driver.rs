@@ -9,13 +9,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_proto::client::chain;
 use powersweep_proto::v1;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::dataset_work::DatasetWork;
+use super::metrics::Counts;
 use super::pace::Pace;
 use super::requests::Requests;
 use super::{ServeError, ServeOptions};
@@ -99,6 +100,9 @@ struct Driver {
     commit_since: Option<Instant>,
     pace: Pace,
     stalled: bool,
+    /// Tells health checks whether storage stalls.
+    health: watch::Sender<bool>,
+    counts: Arc<Counts>,
     /// The fault of stalled storage, as far as a probe found it.
     trouble: Option<String>,
     /// Time of the last probe, and wait until the next.
@@ -111,6 +115,8 @@ struct Driver {
 /// Loads the state and starts the driver.
 pub(super) async fn start(
     options: &ServeOptions,
+    counts: Arc<Counts>,
+    health: watch::Sender<bool>,
     shutdown: CancellationToken,
 ) -> Result<(JoinHandle<Result<(), ServeError>>, Requests), ServeError> {
     let (commands, receiver) = mpsc::channel(WAITING_MAX);
@@ -133,6 +139,8 @@ pub(super) async fn start(
         commit_since: None,
         pace: Pace::new(started),
         stalled: false,
+        health,
+        counts,
         trouble: None,
         probed: None,
         work: DatasetWork::new(Arc::clone(&options.store)),
@@ -341,7 +349,9 @@ impl Driver {
         if self.pace.next() > now {
             return Some(self.pace.next());
         }
+        let row_bytes = self.farm.waiting_bytes();
         let (token, batch) = self.farm.take_commit()?;
+        self.counts.committed_row_bytes.add(row_bytes as u64);
         self.pace.started(now);
         self.commit_since = Some(now);
         let (store, report) = (Arc::clone(&self.store), self.reporter());
@@ -356,7 +366,10 @@ impl Driver {
     fn report(&mut self, report: Report) -> Option<StoreError> {
         match report {
             Report::Commit { token, result } => {
-                self.commit_since = None;
+                if let Some(since) = self.commit_since.take() {
+                    self.counts.commits.observe(since.elapsed());
+                }
+                self.counts.commit_failures.add(u64::from(result.is_err()));
                 match result {
                     Ok(()) => self.event(Event::Committed { token }),
                     Err(error) => return Some(error),
@@ -365,7 +378,9 @@ impl Driver {
             }
             Report::Event(event) => {
                 match &event {
+                    Event::Published { result: Ok(_), .. } => self.counts.parts.add(1),
                     Event::Published { part_id, result: Err(failure) } => {
+                        self.counts.part_failures.add(1);
                         tracing::warn!("part {part_id} could not be published: {}", failure.reason);
                     }
                     Event::Left { experiment, result: Err(failure) } => {
@@ -405,7 +420,12 @@ impl Driver {
             (self.trouble, self.probed) = (None, None);
             self.event(Event::Storage { stalled: None });
         }
+        self.set_stalled(stalled);
+    }
+
+    fn set_stalled(&mut self, stalled: bool) {
         self.stalled = stalled;
+        self.health.send_if_modified(|told| std::mem::replace(told, stalled) != stalled);
     }
 
     /// Finds out the fault of stalled storage, with exponential back-off.
@@ -431,6 +451,7 @@ impl Driver {
         self.conns.clear();
         self.clients.clear();
         self.commit_since = None;
+        self.set_stalled(true);
         let reason = Some(format!("storage failed: {}", chain(&error)));
         self.farm.handle(Event::Storage { stalled: reason }, now(self.started), &mut Vec::new());
         if !error.is_retryable() {
@@ -449,7 +470,7 @@ impl Driver {
                         Ending::Draining { .. } => self.event(Event::Stop),
                         Ending::Closing { .. } => self.event(Event::Close),
                     }
-                    self.stalled = false;
+                    self.set_stalled(false);
                     return Ok(());
                 }
                 Err(error) if !error.is_retryable() => return Err(error.into()),

@@ -3,10 +3,12 @@
 //! [`serve`] starts a [driver](driver) that owns the [`Farm`](crate::farm::Farm) and the store, and a gRPC server whose
 //! calls become the driver's events. The [`Handle`] makes the same requests within this process.
 
+mod audit;
 mod auth;
 mod dataset_work;
 mod driver;
 mod listen;
+mod metrics;
 mod pace;
 mod requests;
 mod rpc;
@@ -19,13 +21,19 @@ use powersweep_proto::access::{Access, AccessError, Role};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_server::FarmServer;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
+use tonic::server::NamedService;
 use tonic::transport::Server;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 
+pub use metrics::{Kind, METRICS, Metric, markdown as metrics_markdown};
 pub use requests::{LogSource, Requests};
 
+use self::metrics::Counts;
 use crate::access::{Authority, reachable};
 use crate::farm::Config;
 use crate::store::{Store, StoreError};
@@ -65,6 +73,8 @@ pub struct ServeOptions {
     pub advertise: Vec<String>,
     /// Unencrypted connections; callers need tokens all the same.
     pub insecure: bool,
+    /// Loopback address of a listener with [`METRICS`].
+    pub metrics: Option<SocketAddr>,
     /// Time-outs and limits.
     pub config: Config,
     /// How long workers may finish running tasks after a shutdown began.
@@ -82,6 +92,7 @@ impl ServeOptions {
             access: Arc::new(Authority::in_memory()),
             advertise: Vec::new(),
             insecure: false,
+            metrics: None,
             config: Config::default(),
             drain_limit: Duration::from_secs(5),
             log_source: None,
@@ -100,6 +111,9 @@ pub enum ServeError {
     /// The access files cannot be used or written. Final.
     #[error(transparent)]
     Access(#[from] AccessError),
+    /// The address of the metrics is open to other machines. Final.
+    #[error("{address} is open to other machines, and metrics need no token: give --metrics a loopback address")]
+    OpenMetrics { address: SocketAddr },
     /// The gRPC server failed.
     #[error("the gRPC server failed: {0}")]
     Server(tonic::transport::Error),
@@ -122,6 +136,7 @@ pub enum ServeError {
 /// A running coordinator.
 pub struct Handle {
     local_addr: SocketAddr,
+    metrics_addr: Option<SocketAddr>,
     access: Arc<Authority>,
     requests: Requests,
     driver: JoinHandle<Result<(), ServeError>>,
@@ -132,6 +147,11 @@ impl Handle {
     /// The address that it listens on.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
+    }
+
+    /// The address of its metrics.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics_addr
     }
 
     /// How callers of a role reach it.
@@ -170,14 +190,18 @@ impl Handle {
 /// Loads the state and starts serving. Cancelling `shutdown` ends it in good order: no task is handed out, workers may
 /// finish running tasks for `drain_limit`, rows are published, the store is closed.
 pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result<Handle, ServeError> {
-    let listen_error = |source| ServeError::Listen { address: options.listen, source };
-    let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
-    let local_addr = listener.local_addr().map_err(listen_error)?;
+    let (listener, local_addr) = bind(options.listen).await?;
+    let metrics = match options.metrics {
+        Some(address) if !address.ip().is_loopback() => return Err(ServeError::OpenMetrics { address }),
+        Some(address) => Some(bind(address).await?),
+        None => None,
+    };
     let access = Arc::clone(&options.access);
     publish(&options, local_addr)?;
     let (reporter, health) = tonic_health::server::health_reporter();
-    let (driver, requests) = driver::start(&options, shutdown).await?;
-    reporter.set_serving::<FarmServer<rpc::Rpc>>().await;
+    let (counts, (stalled, health_of)) = (Arc::new(Counts::default()), watch::channel(false));
+    let (driver, requests) = driver::start(&options, Arc::clone(&counts), stalled, shutdown).await?;
+    tokio::spawn(report_health(reporter, health_of));
     // The server ends after the driver, so that clients receive their last answers.
     let ended = CancellationToken::new();
     let driver = tokio::spawn({
@@ -188,7 +212,11 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
             result
         }
     });
-    let farm = FarmServer::new(rpc::Rpc::new(requests.clone(), Arc::clone(&access)))
+    let metrics_addr = metrics.as_ref().map(|(_, address)| *address);
+    if let Some((listener, _)) = metrics {
+        metrics::listen(listener, requests.clone(), Arc::clone(&counts), ended.clone());
+    }
+    let farm = FarmServer::new(rpc::Rpc::new(requests.clone(), Arc::clone(&access), counts))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut builder = Server::builder()
@@ -213,7 +241,27 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
             () = async { ended.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => Ok(()),
         }
     });
-    Ok(Handle { local_addr, access, requests, driver, server })
+    Ok(Handle { local_addr, metrics_addr, access, requests, driver, server })
+}
+
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let failed = |source| ServeError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let local_addr = listener.local_addr().map_err(failed)?;
+    Ok((listener, local_addr))
+}
+
+/// Tells health checks whether the farm works: not while storage stalls.
+async fn report_health(reporter: HealthReporter, mut stalled: watch::Receiver<bool>) {
+    loop {
+        let serving = if *stalled.borrow_and_update() { ServingStatus::NotServing } else { ServingStatus::Serving };
+        for service in ["", <FarmServer<rpc::Rpc> as NamedService>::NAME] {
+            reporter.set_service_status(service, serving).await;
+        }
+        if stalled.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Writes the access files.

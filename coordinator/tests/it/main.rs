@@ -1,5 +1,6 @@
 //! Tests of the coordinator against real storage and real protocols.
 
+mod documented;
 mod lost_answers;
 mod storage_stalls;
 mod store;

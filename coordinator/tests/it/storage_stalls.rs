@@ -12,8 +12,14 @@ use powersweep_coordinator::store::{
     Batch, Fault, Location, ModelStore, Objects, OpenError, SlateStore, Store, StoreError, open,
 };
 use powersweep_proto::v1;
+use powersweep_proto::v1::farm_server::FarmServer;
 use powersweep_results::wire;
 use tokio_util::sync::CancellationToken;
+use tonic::server::NamedService;
+use tonic::transport::Endpoint;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::store_samples::{hand_in, rows_of};
 
@@ -44,10 +50,20 @@ async fn until_stalled(farm: &Handle, stalled: bool) -> v1::StatusReply {
     }
 }
 
+/// The answer to a health check of gRPC.
+async fn health(farm: &Handle) -> ServingStatus {
+    let channel = Endpoint::from_shared(format!("http://{}", farm.local_addr())).expect("an address").connect().await;
+    let service = <FarmServer<()> as NamedService>::NAME.to_owned();
+    let mut client = HealthClient::new(channel.expect("it listens"));
+    client.check(HealthCheckRequest { service }).await.expect("it answers").into_inner().status()
+}
+
 async fn start(store: &Arc<ModelStore>) -> (Handle, CancellationToken) {
     let shutdown = CancellationToken::new();
     let options =
         ServeOptions { drain_limit: Duration::ZERO, ..ServeOptions::local(Arc::clone(store) as Arc<dyn Store>) };
+    // A health check has no access file.
+    let options = ServeOptions { insecure: true, ..options };
     (serve(options, shutdown.clone()).await.expect("it serves"), shutdown)
 }
 
@@ -56,17 +72,20 @@ async fn a_stall_is_reported_and_survived() {
     let store = Arc::new(ModelStore::new());
     let (farm, shutdown) = start(&store).await;
     farm.submit(submit("first")).await.expect("taken");
+    assert_eq!(health(&farm).await, ServingStatus::Serving);
     store.plan([Some(Fault::Hold)]);
     let requests = farm.requests().clone();
     let second = tokio::spawn(async move { requests.submit(submit("second")).await });
     let reply = until_stalled(&farm, true).await;
     assert!(reply.storage_reason.contains("has not confirmed a write"), "{reply:?}");
+    assert_eq!(health(&farm).await, ServingStatus::NotServing);
     let refused = farm.submit(submit("third")).await.expect_err("nothing can be stored");
     assert!(refused.message().contains("when storage works"), "{refused:?}");
     assert!(!second.is_finished(), "a submit is answered once it is durable");
     store.release(1);
     second.await.expect("no panic").expect("accepted");
     let reply = until_stalled(&farm, false).await;
+    assert_eq!(health(&farm).await, ServingStatus::Serving);
     assert_eq!(reply.experiments.len(), 2, "{reply:?}");
     shutdown.cancel();
     farm.wait().await.expect("a good end");

@@ -215,7 +215,9 @@ impl Pool {
                     (self.wake)();
                 }
                 Outcome::Failed { kind, message } => {
-                    tracing::warn!(experiment = %task.experiment.name, index = task.index, "task failed: {message}");
+                    let TaskRef { lease, experiment, index, attempt } = &task;
+                    let experiment = experiment.name.as_ref();
+                    tracing::warn!(experiment, task = index, attempt, %lease, "task failed: {message}");
                     self.session().failed(slot, kind, message);
                     (self.wake)();
                 }
