@@ -3,7 +3,8 @@
 //! The rules are compiled once into a decision diagram. A node is an interval of indices, split into runs. A run
 //! repeats one child: all indices included, all excluded, or another node. The indices below some digits depend only on
 //! the rules that these digits leave undecided. So nodes are shared, and digits that no rule names need no node. A
-//! look-up walks from the root to a leaf.
+//! look-up walks from the root to a leaf. Every node holds an included index, so that the search for the next one turns
+//! back at most once at each node of its walk: its steps are bounded by the number of digits, whatever the rules are.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -41,10 +42,12 @@ struct Run {
     /// Indices of one copy; 1 if they are all included or all excluded.
     stride: u64,
     child: Child,
+    /// Included indices of the node before the run.
+    before: u64,
 }
 
-const INCLUDED: Run = Run { start: 0, stride: 1, child: Child::Included };
-const EXCLUDED: Run = Run { start: 0, stride: 1, child: Child::Excluded };
+const INCLUDED: Run = Run { start: 0, stride: 1, child: Child::Included, before: 0 };
+const EXCLUDED: Run = Run { start: 0, stride: 1, child: Child::Excluded, before: 0 };
 
 /// An interval of indices.
 #[derive(Debug)]
@@ -98,6 +101,20 @@ impl Exclusion {
         included(&self.nodes, self.root, self.indices)
     }
 
+    /// Number of included indices below `index`.
+    pub(crate) fn included_below(&self, index: u64) -> u64 {
+        let (mut run, mut offset, mut below) = (self.root, index.min(self.indices), 0);
+        while let Child::Node(node) = run.child {
+            let Node { runs, included, .. } = &self.nodes[node];
+            below += offset / run.stride * included;
+            offset %= run.stride;
+            run = runs[run_at(runs, offset)];
+            below += run.before;
+            offset -= run.start;
+        }
+        below + if run.child == Child::Included { offset } else { 0 }
+    }
+
     /// The first included index at or after `from`.
     pub(crate) fn next(&self, from: u64) -> Option<u64> {
         self.next_in_run(self.root, from, self.indices)
@@ -105,6 +122,8 @@ impl Exclusion {
 
     /// The first included index at or after `from` in a run of this length. Indices count from the start of the run.
     fn next_in_run(&self, run: Run, from: u64, len: u64) -> Option<u64> {
+        #[cfg(test)]
+        tests::VISITED.with(|visited| visited.set(visited.get() + 1));
         if from >= len || run.child == Child::Excluded {
             return None;
         }
@@ -150,7 +169,7 @@ impl Runs {
     fn push(&mut self, len: u64, run: Run) {
         let same = |last: &Run| (last.stride, last.child) == (run.stride, run.child);
         if len > 0 && !self.runs.last().is_some_and(same) {
-            self.runs.push(Run { start: self.end, ..run });
+            self.runs.push(Run { start: self.end, before: 0, ..run });
         }
         self.end += len;
     }
@@ -264,15 +283,18 @@ impl<'a> Compiler<'a> {
     }
 
     /// Adds a node with these runs. A single run needs no node.
-    fn finish(&mut self, key: (Place, Vec<usize>), Runs { runs, end }: Runs) -> Run {
+    fn finish(&mut self, key: (Place, Vec<usize>), Runs { mut runs, end }: Runs) -> Run {
         let run = match runs.as_slice() {
             [only] => *only,
             _ => {
-                let ends = runs.iter().skip(1).map(|run| run.start).chain([end]);
-                let counts = runs.iter().zip(ends).map(|(run, end)| included(&self.nodes, *run, end - run.start));
-                let included = counts.sum();
-                self.nodes.push(Node { runs, indices: end, included });
-                Run { start: 0, stride: end, child: Child::Node(self.nodes.len() - 1) }
+                let mut before = 0;
+                for at in 0..runs.len() {
+                    let end = runs.get(at + 1).map_or(end, |next| next.start);
+                    runs[at].before = before;
+                    before += included(&self.nodes, runs[at], end - runs[at].start);
+                }
+                self.nodes.push(Node { runs, indices: end, included: before });
+                Run { stride: end, child: Child::Node(self.nodes.len() - 1), ..INCLUDED }
             }
         };
         self.known.insert(key, run);
@@ -282,9 +304,22 @@ impl<'a> Compiler<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::space::{Column, Digit, Variant};
     use crate::values::Values;
+
+    thread_local! {
+        /// Runs that the search for the next included index has visited.
+        pub(super) static VISITED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// The next included index, and the runs visited.
+    fn counted(exclusion: &Exclusion, from: u64) -> (Option<u64>, usize) {
+        VISITED.set(0);
+        (exclusion.next(from), VISITED.get())
+    }
 
     /// A level with one variant and digits of these lengths.
     fn level(lens: &[u64]) -> Level {
@@ -316,6 +351,105 @@ mod tests {
         assert!(exclusion.contains(3_000_008) && !exclusion.contains(2_000_008) && exclusion.contains(2_000_007));
         assert_eq!(exclusion.next(3_000_007), Some(3_000_010));
         assert_eq!(exclusion.next(1_000_000_000), None);
+    }
+
+    /// SplitMix64.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: u64) -> u64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (mixed ^ (mixed >> 27)) % end
+        }
+
+        /// Positions of a digit: some, or those of one remainder.
+        fn positions(&mut self, len: u64) -> Vec<u64> {
+            let step = 1 + self.below(3);
+            let from = self.below(step.min(len));
+            (from..len).step_by(step as usize).filter(|_| step > 1 || self.below(2) == 0).collect()
+        }
+
+        /// A rule with conditions on some digits of some levels.
+        fn rule(&mut self, levels: &[Level; LEVELS]) -> Rule {
+            let mut rule = Rule::default();
+            for (at, level) in levels.iter().enumerate() {
+                let mut conditions = Vec::new();
+                for (on, digit) in level.variants[0].digits.iter().enumerate() {
+                    if self.below(3) > 0 {
+                        conditions.push((on, self.positions(digit.len())));
+                    }
+                }
+                if !conditions.is_empty() {
+                    rule.levels[at] = Some(vec![Requirement::When(conditions)]);
+                }
+            }
+            rule
+        }
+    }
+
+    /// Whether a rule excludes an index, from the positions of its digits.
+    fn excludes(rule: &Rule, levels: &[Level; LEVELS], index: u64) -> bool {
+        let mut rest = index;
+        (0..LEVELS).rev().all(|at| {
+            let positions = levels[at].variants[0].positions(rest % levels[at].count);
+            rest /= levels[at].count;
+            let Some(variants) = &rule.levels[at] else { return true };
+            let Requirement::When(conditions) = &variants[0] else { return false };
+            conditions.iter().all(|(on, allowed)| allowed.contains(&positions[*on]))
+        }) && rule.levels.iter().any(Option::is_some)
+    }
+
+    #[test]
+    fn random_rules_agree_with_brute_force_within_a_budget_of_steps() {
+        for seed in 0..300 {
+            let mut random = Random(seed);
+            let lens = |random: &mut Random, digits| (0..digits).map(|_| 1 + random.below(4)).collect::<Vec<u64>>();
+            let levels = [2, 1, 2, 0, 1].map(|digits| level(&lens(&mut random, digits)));
+            let rules: Vec<Rule> = (0..1 + random.below(5)).map(|_| random.rule(&levels)).collect();
+            let rules: Vec<Rule> = rules.into_iter().filter(|rule| rule.levels.iter().any(Option::is_some)).collect();
+            let exclusion = Exclusion::new(&levels, &rules).expect("small");
+            let indices: u64 = levels.iter().map(|level| level.count).product();
+            let included = |index: &u64| !rules.iter().any(|rule| excludes(rule, &levels, *index));
+            for index in 0..=indices {
+                let (next, visited) = counted(&exclusion, index);
+                assert_eq!(next, (index..indices).find(included), "seed {seed}, index {index}");
+                assert!(visited <= STEPS_EACH_DIGIT * DIGITS, "seed {seed}: {visited} runs");
+                let below = (0..index).filter(included).count() as u64;
+                assert_eq!(exclusion.included_below(index), below, "seed {seed}, index {index}");
+            }
+        }
+    }
+
+    /// Digits of the sweeps here, each with a level of its own or within one.
+    const DIGITS: usize = 6;
+    /// A run that ends without an included index, its next copy, an excluded run, and the run after it.
+    const STEPS_EACH_DIGIT: usize = 5;
+
+    #[test]
+    fn rules_that_complement_each_other_in_the_seed_are_searched_within_a_budget_of_steps() {
+        let wide = 60_000;
+        let levels = [level(&[wide, wide]), level(&[wide]), level(&[]), level(&[]), level(&[1_000])];
+        // All but the last position of each digit have no included seed: the rules exclude the even and the odd ones.
+        let but_last = || (0..wide - 1).collect::<Vec<u64>>();
+        let mut rules = Vec::new();
+        for (at, digit) in [(0, 0), (0, 1), (1, 0)] {
+            for odd in [0, 1] {
+                let mut rule = Rule::default();
+                rule.levels[at] = Some(vec![Requirement::When(vec![(digit, but_last())])]);
+                let seeds = (odd..1_000).step_by(2).collect();
+                rule.levels[LEVELS - 1] = Some(vec![Requirement::When(vec![(0, seeds)])]);
+                rules.push(rule);
+            }
+        }
+        let exclusion = Exclusion::new(&levels, &rules).expect("few nodes");
+        let first = (wide * wide * wide - 1) * 1_000;
+        assert_eq!(exclusion.included(), 1_000);
+        for from in [0, 1, 999, first / 2, first - 1, first, first + 1_000] {
+            let (next, visited) = counted(&exclusion, from);
+            assert_eq!(next, (from <= first).then_some(first.max(from)), "from {from}");
+            assert!(visited <= STEPS_EACH_DIGIT * DIGITS, "from {from}: {visited} runs");
+        }
     }
 
     #[test]

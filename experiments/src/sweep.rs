@@ -108,6 +108,12 @@ impl Sweep {
         self.0.manifest.inner().exclusion.next(from)
     }
 
+    /// Number of tasks with indices in a range.
+    pub fn tasks_in(&self, range: std::ops::Range<u64>) -> u64 {
+        let below = |index| self.0.manifest.inner().exclusion.included_below(index);
+        below(range.end).saturating_sub(below(range.start))
+    }
+
     /// The task of an index; `None` if it is excluded or beyond the last.
     pub fn task(&self, index: u64) -> Option<TaskSpec> {
         Decoder::new(self.clone()).task(index)

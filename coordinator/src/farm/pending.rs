@@ -73,6 +73,11 @@ impl Closed<'_> {
     pub(super) fn is_pending(&self, index: u64) -> bool {
         !self.done.contains(index) && !self.failed.contains(index) && !self.leased.contains(index)
     }
+
+    /// Number of tasks of a chunk in the sets, which have no task in common.
+    fn in_chunk(&self, chunk: u32) -> u64 {
+        [self.done, self.failed, self.leased].iter().filter_map(|set| set.chunk(chunk)).map(RoaringBitmap::len).sum()
+    }
 }
 
 /// See the module.
@@ -167,7 +172,14 @@ impl Pending {
             };
             self.cursor = start;
             let chunk = chunk_of(start);
-            let chunk_end = ((u64::from(chunk) + 1) * CHUNK_TASKS).min(sweep.index_count());
+            let chunk_start = u64::from(chunk) * CHUNK_TASKS;
+            let chunk_end = (chunk_start + CHUNK_TASKS).min(sweep.index_count());
+            if !whole && closed.in_chunk(chunk) == sweep.tasks_in(chunk_start..chunk_end) {
+                // After a restart most chunks are done. Exclusions may leave no two tasks side by side, so that a search
+                // would step over each task.
+                self.cursor = chunk_end;
+                continue;
+            }
             match open_run(start, chunk_end, closed) {
                 None => self.cursor = chunk_end,
                 Some(run) => {
