@@ -7,7 +7,7 @@ use bytes::Bytes;
 use powersweep_experiments::{Digest, Manifest};
 use powersweep_proto::access::Role;
 use powersweep_proto::client::{Address, Client, ConnectError, Target, words};
-use powersweep_proto::v1;
+use powersweep_proto::{plain, v1};
 use powersweep_workloads::Library;
 use tonic::{Code, Status};
 
@@ -69,6 +69,21 @@ pub fn refused(status: &Status) -> Failure {
         _ => Exit::Refused,
     };
     Failure::new(exit, words(status))
+}
+
+/// The state that a coordinator reports, safe to be shown on a terminal.
+pub async fn status(farm: &mut Client, request: v1::StatusRequest) -> Result<v1::StatusReply, Status> {
+    let mut reply = farm.status(request).await?.into_inner();
+    let clean = |text: &mut String| *text = plain(text).into_owned();
+    [&mut reply.build, &mut reply.data, &mut reply.storage_reason].into_iter().for_each(clean);
+    for experiment in &mut reply.experiments {
+        [&mut experiment.name, &mut experiment.reason, &mut experiment.owner].into_iter().for_each(clean);
+        for failure in &mut experiment.failures {
+            [&mut failure.message, &mut failure.worker, &mut failure.reproduce].into_iter().for_each(clean);
+        }
+    }
+    reply.workers.iter_mut().for_each(|worker| [&mut worker.name, &mut worker.address].into_iter().for_each(clean));
+    Ok(reply)
 }
 
 /// The request that submits a manifest.

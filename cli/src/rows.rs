@@ -3,6 +3,7 @@
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
 use chrono::{DateTime, SecondsFormat};
+use powersweep_proto::plain;
 use serde_json::{Value as Json, json};
 
 /// One value. Infinity is "unlimited", because JSON has no infinity; an instant is RFC 3339 in UTC.
@@ -56,11 +57,11 @@ pub fn shown(column: &dyn Array, row: usize) -> String {
     }
 }
 
-/// A value for people; empty for null.
+/// A value for people, safe on a terminal; empty for null.
 pub fn text(value: &Json) -> String {
     match value {
         Json::Null => String::new(),
-        Json::String(text) => text.clone(),
+        Json::String(text) => plain(text).into_owned(),
         Json::Number(n) if n.is_f64() => crate::screen::number(n.as_f64().unwrap_or(f64::NAN)),
         Json::Array(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
         other => other.to_string(),

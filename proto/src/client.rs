@@ -252,6 +252,11 @@ pub fn is_final(status: &Status) -> bool {
 
 /// A status as text.
 pub fn words(status: &Status) -> String {
+    // The peer may be anybody.
+    crate::plain(&own_words(status)).into_owned()
+}
+
+fn own_words(status: &Status) -> String {
     match status.code() {
         Code::Unimplemented => "the server there is not a powersweep coordinator, or one of another version".to_owned(),
         code if status.message().is_empty() => format!("{code:?}"),

@@ -38,6 +38,7 @@ pub(crate) enum LogError {
 pub(crate) struct Logs {
     parsed: Arc<ParsedLogs>,
     library: Library,
+    trusts_paths: bool,
     cache: Option<Cache>,
     coordinator: Box<dyn Fetch>,
 }
@@ -54,7 +55,7 @@ impl Logs {
         // A workload beyond the budget is refused before it is built: running out of memory would end the process.
         let empty = || ParsedLogs::new(options.memory_bytes).with_max_workload_bytes(options.memory_bytes as u64);
         let parsed = options.parsed.clone().unwrap_or_else(|| Arc::new(empty()));
-        Ok(Logs { parsed, library, cache, coordinator })
+        Ok(Logs { parsed, library, trusts_paths: options.trusts_paths, cache, coordinator })
     }
 
     /// The workload of a task; built once for all tasks that share it.
@@ -93,9 +94,11 @@ impl Logs {
         })
     }
 
-    /// A file of this name on the search path, if its digest is the log's. URLs are left to the coordinator.
+    /// A file of this name on the search path, if its digest is the log's. URLs are left to the coordinator, and paths,
+    /// too: a manifest must not make a worker open any file of its machine.
     fn found(&self, format: &LogFormat, digest: &Digest, log: &str) -> Option<Vec<u8>> {
-        if log.is_empty() || log.contains("://") {
+        let is_path = log.contains(std::path::is_separator);
+        if log.is_empty() || log.contains("://") || is_path && !self.trusts_paths {
             return None;
         }
         match self.library.load(format, log, None) {
@@ -128,6 +131,34 @@ mod tests {
         fn fetch(&self, _: &Digest, _: &AtomicBool) -> Result<Vec<u8>, LogError> {
             Err(LogError::Stopped)
         }
+    }
+
+    #[test]
+    fn a_worker_opens_files_by_name_and_not_by_a_strangers_path() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (text, path) = ("; a log\n", folder.path().join("secret.swf"));
+        std::fs::write(&path, text).expect("it is ours");
+        let manifest = |log: &str| {
+            format!("version = 1\nname = \"t\"\n[workloads.w]\nsource = \"swf\"\nlog = {log:?}\n[policies.q]\n")
+        };
+        let bytes = |log: &str, trusts_paths: bool| {
+            let manifest = Manifest::parse("test.toml", &manifest(log)).expect("valid");
+            let sweep = Sweep::new(manifest, [(log.to_owned(), Digest::of(text.as_bytes()))].into()).expect("its log");
+            let task = sweep.task(0).expect("a task");
+            let search_path = vec![folder.path().to_owned()];
+            let options =
+                WorkerOptions { trusts_paths, search_path, ..WorkerOptions::new("http://127.0.0.1:1", 1, "w") };
+            let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
+            let format = LogFormat::of(task.sim.choice(Role::Source)).expect("a log");
+            logs.bytes(format, &Digest::of(text.as_bytes()), log, &AtomicBool::new(false))
+        };
+        let path = path.to_str().expect("UTF-8").to_owned();
+        let climbing = format!("{}/../{}", folder.path().display(), path.trim_start_matches('/'));
+        for stranger in [path.as_str(), climbing.as_str(), "./secret.swf"] {
+            assert!(matches!(bytes(stranger, false), Err(LogError::Stopped)), "{stranger}: the coordinator is asked");
+        }
+        assert_eq!(bytes("secret", false).expect("on the search path"), text.as_bytes());
+        assert_eq!(bytes(&path, true).expect("the user's own path"), text.as_bytes());
     }
 
     #[test]

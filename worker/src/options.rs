@@ -23,6 +23,9 @@ pub struct WorkerOptions {
     pub cache_dir: Option<PathBuf>,
     /// Directories that logs are looked for in before the coordinator is asked.
     pub search_path: Vec<PathBuf>,
+    /// The coordinator is in this process, and the logs' paths are the user's own. Another coordinator's manifest opens no
+    /// file by its path.
+    pub trusts_paths: bool,
     /// Bytes that the cache folder may take; `None` for no limit.
     pub cache_bytes_max: Option<u64>,
     /// Bytes of parsed logs and built workloads kept in memory. A task fails if its workload alone may take more.
@@ -106,6 +109,7 @@ impl WorkerOptions {
             slots,
             name: name.into(),
             cache_dir: None,
+            trusts_paths: false,
             cache_bytes_max: None,
             search_path: Vec::new(),
             memory_bytes: LOGS_MEMORY_BYTES,

@@ -12,7 +12,7 @@ pub fn run(args: &HealthArgs) -> Outcome {
     client::block_on(async {
         let mut farm = client::connect(&address).await?;
         let request = v1::StatusRequest { experiment: String::new(), max_failures: 0 };
-        let status = farm.status(request).await.map_err(|status| client::refused(&status))?.into_inner();
+        let status = client::status(&mut farm, request).await.map_err(|status| client::refused(&status))?;
         if status.storage_stalled {
             return Err(failure!(Storage, "storage stalled: {}", status.storage_reason));
         }

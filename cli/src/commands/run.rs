@@ -149,6 +149,7 @@ impl Run {
         }
         let name = format!("local-{}", std::process::id());
         let mut options = WorkerOptions::new(self.farm.address(Role::Worker), args.local.slots.count(), name);
+        options.trusts_paths = true;
         options.search_path = args.local.logs.traces.clone();
         options.parsed = Some(logs);
         let stop = CancellationToken::new();

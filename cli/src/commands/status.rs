@@ -44,8 +44,8 @@ async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
 }
 
 async fn ask(client: &mut Client, request: v1::StatusRequest) -> Result<v1::StatusReply, Failure> {
-    match client.status(request.clone()).await {
-        Ok(status) => Ok(status.into_inner()),
+    match client::status(client, request.clone()).await {
+        Ok(status) => Ok(status),
         Err(status) => Err(stored::refused(client, &status, &request.experiment).await),
     }
 }
@@ -184,7 +184,9 @@ fn to_text(status: &v1::StatusReply) -> String {
 /// message are shown once, with their number.
 pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
     if experiment.failures.is_empty() {
-        return String::new();
+        // Of a failed experiment: its rows that cannot be published.
+        let reason = &experiment.reason;
+        return if reason.is_empty() { String::new() } else { format!("{}: {reason}\n", experiment.name) };
     }
     let failed = experiment.failed + experiment.quarantined;
     let mut text = format!("{}: {} failed\n", experiment.name, screen::count(failed, "task"));

@@ -130,8 +130,8 @@ async fn wait(args: &SubmitArgs, mut farm: Client, experiment: &str) -> Outcome 
     let mut printed = String::new();
     loop {
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
-        let status = match farm.status(request).await {
-            Ok(status) => status.into_inner(),
+        let status = match client::status(&mut farm, request).await {
+            Ok(status) => status,
             Err(status) if status.code() == tonic::Code::NotFound => {
                 return Err(failure!(Cancelled, "{experiment} was deleted by another command"));
             }
