@@ -23,9 +23,9 @@ impl Digest {
 
     /// The digest of all bytes of a reader.
     pub fn of_reader(mut reader: impl Read) -> io::Result<Digest> {
-        let mut hasher = Hasher(Sha256::new());
-        io::copy(&mut reader, &mut hasher)?;
-        Ok(Digest(hasher.0.finalize().into()))
+        let mut digest = DigestWriter::default();
+        io::copy(&mut reader, &mut digest)?;
+        Ok(digest.finish())
     }
 
     /// The 32 raw bytes.
@@ -34,11 +34,25 @@ impl Digest {
     }
 }
 
-struct Hasher(Sha256);
+/// The digest of bytes that come piece by piece.
+#[derive(Debug, Clone, Default)]
+pub struct DigestWriter(Sha256);
 
-impl Write for Hasher {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl DigestWriter {
+    /// Appends bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
+    }
+
+    /// The digest of all bytes.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+impl Write for DigestWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.update(bytes);
         Ok(bytes.len())
     }
 

@@ -34,7 +34,7 @@ pub mod reading {
 }
 
 pub use difference::difference;
-pub use digest::{Digest, DigestError};
+pub use digest::{Digest, DigestError, DigestWriter};
 pub use errors::{ManifestErrors, Problem, SweepError};
 pub use limits::TaskLimits;
 pub use manifest::{LogRef, Manifest, Tables};

@@ -38,6 +38,14 @@ pub enum ResultsError {
     /// A Parquet file has no valid values in a column that identifies its rows.
     #[error("the Parquet file has no valid column `{0}`: not a table written by powersweep")]
     Column(&'static str),
+    /// A row that is not of the task or experiment that it should be of.
+    #[error("row {row} {reason}")]
+    Foreign {
+        /// Position of the row.
+        row: usize,
+        /// The fault.
+        reason: &'static str,
+    },
     /// A mask leaves out a row that the batch does not have.
     #[error("the mask leaves out row {position}, and there are {rows} rows")]
     Mask {

@@ -1,6 +1,7 @@
 //! Parts: immutable Parquet files, each with a footer that identifies it.
 
 mod groups;
+mod inspect;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -18,6 +19,7 @@ use parquet::schema::types::ColumnPath;
 use uuid::Uuid;
 
 pub use self::groups::{ColumnEncoder, EncodedColumn, Group, GroupEncoder, Groups, in_groups};
+pub use self::inspect::inspect;
 use crate::ResultsError;
 use crate::columns::fingerprint;
 use crate::folded::{Folded, FoldedBatch};

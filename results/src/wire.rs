@@ -14,6 +14,7 @@
 
 mod columns;
 mod gather;
+mod keys;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use zstd::zstd_safe::CParameter;
 
 use self::columns::{FoldedColumn, Reader};
 pub use self::gather::Gather;
+pub use self::keys::{RowKey, decoded_bytes, keys};
 use crate::ResultsError;
 use crate::columns::fingerprint;
 

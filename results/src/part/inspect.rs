@@ -1,0 +1,90 @@
+//! Objects of workers, before their rows are accepted.
+
+use std::collections::BTreeSet;
+
+use arrow::array::AsArray;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::{ArrowSchemaConverter, ProjectionMask, parquet_to_arrow_schema};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use uuid::Uuid;
+
+use super::{Footer, read_footer};
+use crate::ResultsError;
+
+/// Most tasks with rows in one object: those of a hand-in.
+const TASKS_MAX: usize = 65_536;
+
+/// The identity of an object that can be merged into a part, and the tasks that its rows are of, in order.
+///
+/// Checks the footer, the columns, the place of every column in the file, and the keys of all rows. The values of the
+/// other columns are the worker's word. May panic where the library does; callers catch that.
+pub fn inspect(bytes: &Bytes, schema: &SchemaRef) -> Result<(Footer, Vec<Uuid>), ResultsError> {
+    let footer = read_footer(bytes)?;
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(bytes)?;
+    check_columns(&metadata, schema)?;
+    let mut rows = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let rows = rows.try_fold(0_u64, |sum, rows| sum.checked_add(rows?));
+    if rows != Some(footer.rows) {
+        return Err(ResultsError::Footer("row count"));
+    }
+    let mut columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    if !columns.all(|column| is_inside(column, bytes.len() as u64)) {
+        return Err(ResultsError::Footer("column offset"));
+    }
+    let tasks = tasks(bytes, &footer)?;
+    Ok((footer, tasks))
+}
+
+/// Compares the columns with the table's, in both type systems: parts are merged by copying columns.
+fn check_columns(metadata: &ParquetMetaData, schema: &SchemaRef) -> Result<(), ResultsError> {
+    let file = metadata.file_metadata();
+    let expected = ArrowSchemaConverter::new().convert(schema)?;
+    let found = parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata())?;
+    let same = file.schema() == expected.root_schema() && found.fields() == schema.fields();
+    if same { Ok(()) } else { Err(ResultsError::Footer("columns")) }
+}
+
+/// Whether the pages of a column are in the file.
+fn is_inside(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
+    let offsets = [Some(column.data_page_offset()), column.dictionary_page_offset()];
+    let size = u64::try_from(column.compressed_size()).ok();
+    let fits = |offset: i64| Some(u64::try_from(offset).ok()?.checked_add(size?)? <= file_bytes);
+    let first = offsets.into_iter().flatten().min();
+    column.num_values() >= 0
+        && column.uncompressed_size() >= 0
+        && offsets.into_iter().flatten().all(|offset| (0..=file_bytes.cast_signed()).contains(&offset))
+        && first.and_then(fits) == Some(true)
+}
+
+/// The distinct tasks of the rows.
+fn tasks(bytes: &Bytes, footer: &Footer) -> Result<Vec<Uuid>, ResultsError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())?;
+    let keys = ProjectionMask::columns(builder.parquet_schema(), ["experiment", "task_id"]);
+    let (mut tasks, mut row) = (BTreeSet::new(), 0);
+    let mut last = String::new();
+    for batch in builder.with_projection(keys).build()? {
+        let batch = batch?;
+        let columns = (batch.column(0).as_string::<i32>(), batch.column(1).as_string::<i32>());
+        for (experiment, id) in columns.0.iter().zip(columns.1) {
+            let foreign = |reason| ResultsError::Foreign { row, reason };
+            if experiment != Some(footer.experiment.as_str()) {
+                return Err(foreign("is of another experiment"));
+            }
+            let id = id.unwrap_or_default();
+            if id != last {
+                tasks.insert(Uuid::try_parse(id).map_err(|_| foreign("has no task_id"))?);
+                id.clone_into(&mut last);
+            }
+            if tasks.len() > TASKS_MAX {
+                return Err(foreign("is of one task too many"));
+            }
+            row += 1;
+        }
+    }
+    if row as u64 != footer.rows {
+        return Err(ResultsError::Footer("row count"));
+    }
+    Ok(tasks.into_iter().collect())
+}
