@@ -32,7 +32,7 @@ pub fn submission(
     match reply {
         Some(Reply::Submitted(reply)) => Ok(*reply),
         Some(Reply::Invalid(reason) | Reply::NotFound(reason) | Reply::Refused(reason)) => Err(reason),
-        Some(Reply::Flushed(_) | Reply::LogStored | Reply::Controlled(_)) | None => {
+        Some(Reply::Flushed(_) | Reply::LogStored | Reply::LogsDropped(_) | Reply::Controlled(_)) | None => {
             Err("the submit has no reply; this is a bug: please report it".to_owned())
         }
     }

@@ -419,6 +419,9 @@ pub struct LeaseRecord {
     /// Number of this lease of the tasks, counted from 1.
     #[prost(uint32, tag = "7")]
     pub attempt: u32,
+    /// The tasks are pending, done or failed, and rows of the worker may still come.
+    #[prost(bool, tag = "8")]
+    pub ended: bool,
 }
 
 /// A log in the content-addressed store.

@@ -142,11 +142,6 @@ impl Farm {
         worker.leases.iter().any(|id| self.leases.get(id).is_some_and(|lease| lease.suspect))
     }
 
-    /// Whether a lease can have been granted, by this owner or an earlier one.
-    pub(super) fn was_granted(&self, LeaseId { epoch, counter }: LeaseId) -> bool {
-        epoch > 0 && (epoch < self.epoch || epoch == self.epoch && counter <= self.next_lease)
-    }
-
     /// Grants a lease of tasks that were taken from the pending ones.
     fn grant(&mut self, id: Uuid, name: &str, taken: Taken, duplicate: bool, now: Now) {
         let experiment = self.experiments.get_mut(name).expect("tasks were taken from it");
@@ -170,6 +165,7 @@ impl Farm {
             progress_at: now.mono,
             duplicate,
             suspect: taken.suspect,
+            owed: false,
         };
         self.add_lease(lease_id, lease);
         let worker = self.workers.get_mut(&id).expect("leases are granted to known workers");

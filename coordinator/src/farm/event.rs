@@ -35,8 +35,8 @@ pub enum Event {
         conn: ConnId,
         address: String,
         body: Body,
-        /// For a hand-in: the rows that its batch decodes to.
-        rows: u32,
+        /// Of a hand-in; else empty.
+        content: Content,
     },
     /// A connection ended.
     Disconnected {
@@ -89,6 +89,31 @@ pub enum Event {
     Tick,
 }
 
+/// A hand-in's content, which the driver checks: the farm does not know what a row contains, or what is in storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// The number of rows, which are those of the tasks that the hand-in names; or why the batch is refused.
+    pub rows: Result<u32, String>,
+    /// Why its uploads are refused, if they are.
+    pub uploads: Result<(), BadUpload>,
+}
+
+/// Why an upload is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BadUpload {
+    /// It is not in the staging folder, or this process has not checked it. Its tasks run again.
+    Unknown(String),
+    /// It is not what the hand-in says. Counts as a failed attempt of its tasks.
+    Wrong(String),
+}
+
+impl Content {
+    /// That of a hand-in with this number of rows and sound uploads, or of another message.
+    pub fn of_rows(rows: u32) -> Content {
+        Content { rows: Ok(rows), uploads: Ok(()) }
+    }
+}
+
 /// A request of a client.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "the names of fields say what they are")]
@@ -99,6 +124,11 @@ pub enum Request {
     Flush(String),
     /// Act on an experiment.
     Control { experiment: String, action: Action },
+    /// Drop the records of logs that no experiment has used for long.
+    DropLogs {
+        /// The logs in the store.
+        stored: Vec<Digest>,
+    },
     /// Record that a log is in the store. The reply comes once the record is durable.
     LogStored {
         /// SHA-256 of its decompressed bytes.
@@ -212,6 +242,8 @@ pub enum Reply {
     Flushed(v1::FlushReply),
     /// To a stored log.
     LogStored,
+    /// The logs that may be deleted now.
+    LogsDropped(Vec<Digest>),
     /// To an [`Action`].
     Controlled(v1::ControlReply),
     /// The request is wrong in every state.

@@ -194,6 +194,24 @@ impl Experiment {
         self.intents.is_empty() && self.tables.values().all(TableRows::is_published)
     }
 
+    /// Whether no part is being made, but those that cannot be.
+    pub(super) fn awaits_no_part(&self) -> bool {
+        self.intents.values().all(|open| open.quarantined.is_some())
+    }
+
+    /// Whether all rows are in visible parts, but those that cannot be.
+    pub(super) fn is_settled(&self) -> bool {
+        self.awaits_no_part() && self.tables.values().all(|rows| rows.unpublished.is_empty())
+    }
+
+    /// The rows that cannot become a part, and why; `None` if there are none.
+    pub(super) fn quarantine(&self) -> Option<String> {
+        let bad = || self.intents.values().filter_map(|open| Some((&open.intent, open.quarantined.as_ref()?)));
+        let (first, reason) = bad().next()?;
+        let rows: u64 = bad().map(|(intent, _)| intent.rows).sum();
+        Some(format!("{rows} rows cannot be published (part {} of {}): {reason}", *first.part_id, first.table()))
+    }
+
     /// Whether every task is done or failed for good.
     pub(super) fn is_complete(&self) -> bool {
         self.sweep.is_some() && self.done.len() + self.failed.len() == self.tasks()

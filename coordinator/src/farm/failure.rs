@@ -72,7 +72,8 @@ impl Farm {
             crashes,
             kind: kind.into(),
             quarantined: last,
-            message: cut(message).to_owned(),
+            // Shown on terminals.
+            message: powersweep_proto::plain(cut(message)).into_owned(),
             worker: worker_name.to_owned(),
             at_us: now.wall_us,
             forgiven,

@@ -8,16 +8,18 @@ use roaring::RoaringBitmap;
 use uuid::Uuid;
 
 use super::dispatch::to_wire;
+use super::ended::covers;
+use super::event::BadUpload;
 use super::experiment::{Experiment, add_spent};
 use super::index_set::{IndexSet, chunk_of, join};
 use super::lease::{Return, Revoked};
 use super::submit::tables_of;
 use super::tables::Header;
-use super::{ConnId, Effect, Farm, Now};
+use super::{ConnId, Content, Effect, Farm, Now};
 use crate::records::{EncodedRows, Record, RowsRecord, Stored, Table, Upload};
 
 /// Most rows of one hand-in.
-pub(super) const HAND_IN_ROWS_MAX: u32 = 65_536;
+pub(crate) const HAND_IN_ROWS_MAX: u32 = 65_536;
 
 /// Most uploads of one hand-in: one for each table.
 const UPLOADS_MAX: usize = 4;
@@ -50,12 +52,21 @@ enum Rejection {
     Overtaken,
     /// Its upload was deleted, because it came before when none of its tasks was needed. An edit made them needed.
     Discarded,
+    /// A lease of its tasks is not known.
+    Unknown(LeaseId),
+    /// An upload is not in the staging folder.
+    NoUpload(String),
 }
 
 impl Farm {
-    pub(super) fn hand_in(&mut self, conn: ConnId, worker: Uuid, hand_in: v1::HandIn, rows: u32, now: Now) {
+    pub(super) fn hand_in(&mut self, conn: ConnId, worker: Uuid, hand_in: v1::HandIn, content: Content, now: Now) {
         self.hungry.insert(worker);
-        let checked = match self.check_hand_in(worker, &hand_in, rows) {
+        let named = hand_in.done.iter().map(|tasks| tasks.indices.len().max(1)).sum::<usize>();
+        if named > HAND_IN_ROWS_MAX as usize {
+            let reason = format!("a hand-in names {named} tasks and leases, at most {HAND_IN_ROWS_MAX} are allowed");
+            return self.out.refuse(conn, reason, true);
+        }
+        let checked = match self.check_hand_in(worker, &hand_in, content) {
             Ok(checked) => checked,
             Err(rejection) => return self.reject(conn, worker, &hand_in, rejection, now),
         };
@@ -67,7 +78,7 @@ impl Farm {
             self.out.ack(conn, hand_in.id);
             return;
         }
-        self.store_rows(&hand_in, &checked, rows, now);
+        self.store_rows(&hand_in, &checked, now);
         self.measure(worker, name, checked.needed, hand_in.spent.as_ref(), now);
         self.settle_leases(name, &checked, now);
         self.store_uploads(&hand_in, &checked, now);
@@ -75,7 +86,7 @@ impl Farm {
         self.publish_due(name, now);
     }
 
-    fn check_hand_in(&self, worker: Uuid, hand_in: &v1::HandIn, rows: u32) -> Result<Checked, Rejection> {
+    fn check_hand_in(&self, worker: Uuid, hand_in: &v1::HandIn, content: Content) -> Result<Checked, Rejection> {
         let wrong = |reason: String| Err(Rejection::Wrong(reason));
         let name = &hand_in.experiment;
         let Some(experiment) = self.experiments.get(name) else {
@@ -84,6 +95,7 @@ impl Farm {
         if experiment.leaving.is_some() {
             return wrong(format!("{name} is being removed"));
         }
+        let rows = content.rows.map_err(Rejection::Wrong)?;
         let named: usize = hand_in.done.iter().map(|tasks| tasks.indices.len()).sum();
         if named != rows as usize || rows == 0 || rows > HAND_IN_ROWS_MAX {
             let rule = format!("a hand-in has 1 to {HAND_IN_ROWS_MAX} rows, one for each task");
@@ -95,7 +107,7 @@ impl Farm {
         let mut seen = BTreeSet::new();
         let mut ordered = true;
         for tasks in &hand_in.done {
-            let lease = self.check_lease(worker, hand_in, tasks).map_err(Rejection::Wrong)?;
+            let (lease, known) = self.check_lease(worker, hand_in, tasks).map_err(Rejection::Wrong)?;
             for &index in &tasks.indices {
                 let present = experiment.present_index(hand_in.generation, index).map_err(Rejection::Wrong)?;
                 // Rows mostly come in ascending order, which shows that no task is named twice. Otherwise a set does.
@@ -105,11 +117,14 @@ impl Farm {
                 }
                 last = present.or(last);
                 let needed = present.filter(|&i| !experiment.done.contains(i) && (ordered || seen.insert(i)));
+                if needed.is_some() && !known {
+                    return Err(Rejection::Unknown(lease));
+                }
                 checked.needed += u64::from(needed.is_some());
                 checked.rows.push((needed, lease));
             }
         }
-        self.check_uploads(experiment, hand_in, &mut checked)?;
+        self.check_uploads(experiment, hand_in, content.uploads, &mut checked)?;
         Ok(checked)
     }
 
@@ -117,6 +132,7 @@ impl Farm {
         &self,
         experiment: &Experiment,
         hand_in: &v1::HandIn,
+        found: Result<(), BadUpload>,
         checked: &mut Checked,
     ) -> Result<(), Rejection> {
         let wrong = |reason: String| Err(Rejection::Wrong(reason));
@@ -145,30 +161,39 @@ impl Farm {
         if checked.uploads.iter().any(|(_, upload)| self.discarded.contains(&*upload.part_id)) {
             return Err(Rejection::Discarded);
         }
-        Ok(())
+        found.map_err(|bad| match bad {
+            BadUpload::Unknown(reason) => Rejection::NoUpload(reason),
+            BadUpload::Wrong(reason) => Rejection::Wrong(reason),
+        })
     }
 
-    /// The lease of handed-in tasks. A lease that is unknown must have been granted before.
-    fn check_lease(&self, worker: Uuid, hand_in: &v1::HandIn, tasks: &v1::LeaseTasks) -> Result<LeaseId, String> {
+    /// The lease of handed-in tasks, and whether it is known, as one that continues or has ended. The worker must have
+    /// been granted the tasks. Under a lease that is not known, only rows of done tasks may come, again.
+    fn check_lease(
+        &self,
+        worker: Uuid,
+        hand_in: &v1::HandIn,
+        tasks: &v1::LeaseTasks,
+    ) -> Result<(LeaseId, bool), String> {
         let id = tasks.lease.ok_or("tasks without a lease")?;
-        let Some(lease) = self.leases.get(&id) else {
-            return if self.was_granted(id) { Ok(id) } else { Err(format!("lease {id} was never granted")) };
-        };
-        if lease.worker != worker {
+        let Some(grant) = self.grant_of(id) else { return Ok((id, false)) };
+        if grant.worker != worker {
             return Err(format!("lease {id} is another worker's"));
         }
-        if lease.experiment != hand_in.experiment {
-            return Err(format!("lease {id} is of {}", lease.experiment));
+        if grant.experiment != hand_in.experiment {
+            return Err(format!("lease {id} is of {}", grant.experiment));
         }
-        if lease.generation == hand_in.generation
-            && let Some(index) = tasks.indices.iter().find(|&&index| !lease.covers(index))
-        {
+        if grant.generation != hand_in.generation {
+            let (granted, named) = (grant.generation, hand_in.generation);
+            return Err(format!("lease {id} is of generation {granted}, not of generation {named}"));
+        }
+        if let Some(index) = tasks.indices.iter().find(|&&index| !covers(grant.ranges, index)) {
             return Err(format!("task {index} is not in lease {id}"));
         }
-        Ok(id)
+        Ok((id, true))
     }
 
-    fn store_rows(&mut self, hand_in: &v1::HandIn, checked: &Checked, rows: u32, now: Now) {
+    fn store_rows(&mut self, hand_in: &v1::HandIn, checked: &Checked, now: Now) {
         let experiment = self.experiments.get_mut(&hand_in.experiment).expect("checked");
         let mut mask = RoaringBitmap::new();
         let mut changed_chunks = BTreeSet::new();
@@ -189,6 +214,7 @@ impl Farm {
             self.out.done_changed(&experiment.record.name, chunk);
         }
         let mask = (!mask.is_empty()).then(|| Stored::of_bits(mask));
+        let rows = u32::try_from(checked.rows.len()).expect("at most HAND_IN_ROWS_MAX");
         let encoded = EncodedRows { rows, mask, encoded: hand_in.rows.clone() };
         self.put_rows(&hand_in.experiment, Table::Tasks, hand_in.generation, encoded, now);
     }
@@ -265,9 +291,12 @@ impl Farm {
 
     fn reject(&mut self, conn: ConnId, worker: Uuid, hand_in: &v1::HandIn, rejection: Rejection, now: Now) {
         let reason = match &rejection {
-            Rejection::Wrong(reason) => reason,
-            Rejection::Overtaken => "some of its tasks are done already",
-            Rejection::Discarded => "its uploads were deleted, because none of its tasks was needed then",
+            Rejection::Wrong(reason) | Rejection::NoUpload(reason) => reason.clone(),
+            Rejection::Overtaken => "some of its tasks are done already".to_owned(),
+            Rejection::Discarded => "its uploads were deleted, because none of its tasks was needed then".to_owned(),
+            Rejection::Unknown(id) => {
+                format!("lease {id} is not known: it was never granted, or so many ended since that it was dropped")
+            }
         };
         let reason = format!("hand-in rejected: {reason}");
         self.out.reject(conn, hand_in.id, reason.clone());
@@ -285,7 +314,9 @@ impl Farm {
                 .filter(|&index| lease.open.contains(index))
                 .collect();
             match rejection {
-                Rejection::Overtaken | Rejection::Discarded => self.give_back(id, &indices, Return::Blameless, now),
+                Rejection::Overtaken | Rejection::Discarded | Rejection::Unknown(_) | Rejection::NoUpload(_) => {
+                    self.give_back(id, &indices, Return::Blameless, now);
+                }
                 Rejection::Wrong(_) => {
                     for index in indices.iter() {
                         self.remove_from_lease(id, index);

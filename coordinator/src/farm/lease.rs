@@ -31,6 +31,8 @@ pub(super) struct Lease {
     pub(super) duplicate: bool,
     /// One of its tasks may have killed a worker: the worker holds no other lease.
     pub(super) suspect: bool,
+    /// Tasks were taken from it that its worker may still run.
+    pub(super) owed: bool,
 }
 
 /// A task that a worker need not run any more.
@@ -63,13 +65,13 @@ impl Lease {
             worker_id: self.worker.into(),
             worker: worker_name.to_owned(),
             attempt: self.attempt,
+            ended: false,
         }
     }
 
     /// Whether the worker was granted this index of the lease's generation.
     pub(super) fn covers(&self, index: u64) -> bool {
-        let at = self.granted.partition_point(|range| range.end <= index);
-        self.granted.get(at).is_some_and(|range| range.contains(&index))
+        super::ended::covers(&self.granted, index)
     }
 }
 
@@ -89,15 +91,18 @@ impl Farm {
         true
     }
 
-    /// Deletes a lease that has no open task.
+    /// Ends a lease that has no open task.
     pub(super) fn drop_if_empty(&mut self, id: LeaseId) {
-        let Some(lease) = self.leases.get(&id) else { return };
-        if lease.open.is_empty() {
-            let worker = lease.worker;
-            self.leases.remove(&id);
-            if let Some(worker) = self.workers.get_mut(&worker) {
-                worker.leases.remove(&id);
-            }
+        if self.leases.get(&id).is_none_or(|lease| !lease.open.is_empty()) {
+            return;
+        }
+        let Some(lease) = self.leases.remove(&id) else { return };
+        if let Some(worker) = self.workers.get_mut(&lease.worker) {
+            worker.leases.remove(&id);
+        }
+        if lease.owed {
+            self.keep_ended(lease.record(id, &self.worker_name(lease.worker)));
+        } else {
             self.out.delete(Key::Lease { id });
         }
     }
@@ -119,6 +124,7 @@ impl Farm {
         let mut revoked = Vec::new();
         for (lease, worker, same_generation) in holders {
             self.remove_from_lease(lease, index);
+            self.owe(lease);
             self.drop_if_empty(lease);
             self.hungry.extend(self.workers.get(&worker).and_then(|w| w.conn).map(|_| worker));
             // A lease of an earlier generation has another index for the task: its worker finishes the task in vain.
@@ -165,9 +171,16 @@ impl Farm {
 
     /// All open tasks of a lease.
     pub(super) fn give_back_all(&mut self, id: LeaseId, why: Return, now: Now) {
+        self.owe(id);
         if let Some(lease) = self.leases.get(&id) {
             let open = lease.open.clone();
             self.give_back(id, &open, why, now);
+        }
+    }
+
+    fn owe(&mut self, id: LeaseId) {
+        if let Some(lease) = self.leases.get_mut(&id) {
+            lease.owed = true;
         }
     }
 

@@ -102,6 +102,10 @@ impl Farm {
         for wait in std::mem::take(&mut experiment.flushes) {
             self.out.reply(wait.client, Reply::Refused(format!("{name} is being removed: its rows are not flushed")));
         }
+        for open in experiment.intents.values_mut().filter(|open| open.quarantined.is_some()) {
+            // Whether its rows would be lost is found out at once.
+            open.progress = Progress::RetryAt(now.mono);
+        }
         self.publish_due(name, now);
         self.advance_leaving(name, now);
     }
@@ -147,6 +151,7 @@ impl Farm {
             worker.fits.remove(name);
         }
         self.delete_records(&experiment);
+        self.forget_ended(name);
         self.generation_floor = self.generation_floor.max(experiment.record.generation);
         self.out.put(Record::GenerationFloor(self.generation_floor));
         let aside = match leaving.fate {

@@ -21,6 +21,7 @@ mod config;
 mod control;
 mod cost;
 mod dispatch;
+mod ended;
 mod event;
 mod experiment;
 mod failure;
@@ -28,11 +29,13 @@ mod hand_in;
 mod index_set;
 mod lease;
 mod leaving;
+mod logs;
 mod origin;
 mod outgoing;
 mod pending;
 mod pins;
 mod publishing;
+mod ranges;
 mod recover;
 mod share;
 mod splitting;
@@ -44,6 +47,7 @@ mod tests;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::v1::farm_message::Body as ToWorker;
@@ -54,12 +58,16 @@ use uuid::Uuid;
 pub use adopt::{Adoption, Row};
 pub use config::Config;
 pub use control::PRIORITIES;
-pub use event::{Action, ClientId, ConnId, Effect, Event, Now, PublishFailure, Reply, Request, Submission};
+pub use event::{
+    Action, BadUpload, ClientId, ConnId, Content, Effect, Event, Now, PublishFailure, Reply, Request, Submission,
+};
+pub(crate) use hand_in::HAND_IN_ROWS_MAX;
 pub use index_set::IndexSet;
 pub use pins::build_versions;
 
 use crate::records::Record;
 use crate::store::Batch;
+use ended::Ended;
 use experiment::Experiment;
 use lease::Lease;
 use outgoing::Outgoing;
@@ -76,6 +84,8 @@ pub struct Farm {
     /// Names in the order in which experiments are served: by first submit.
     schedule: Vec<String>,
     leases: BTreeMap<LeaseId, Lease>,
+    /// Leases that ended, under which rows may still come.
+    ended: Ended,
     workers: BTreeMap<Uuid, Worker>,
     conns: BTreeMap<ConnId, Uuid>,
     /// Workers that may want tasks now.
@@ -87,6 +97,8 @@ pub struct Farm {
     /// Slots of connected workers.
     slots: u64,
     logs: BTreeMap<Digest, u64>,
+    /// Logs that no experiment uses, and since when.
+    unused_logs: BTreeMap<Digest, Duration>,
     /// Greatest generation of any deleted or renamed experiment: a new bearer of such a name begins above it.
     generation_floor: u64,
     /// The latest uploads deleted by this process: a hand-in that still names one is rejected.
@@ -135,7 +147,7 @@ impl Farm {
     /// that reports their batch as durable.
     pub fn handle(&mut self, event: Event, now: Now, effects: &mut Vec<Effect>) {
         match event {
-            Event::Message { conn, address, body, rows } => self.message(conn, address, body, rows, now),
+            Event::Message { conn, address, body, content } => self.message(conn, address, body, content, now),
             Event::Disconnected { conn, abrupt } => self.disconnected(conn, abrupt, now),
             Event::Request { client, request } => self.request(client, request, now),
             Event::Committed { token } => {
@@ -165,6 +177,7 @@ impl Farm {
             Request::Submit(submission) => self.submit(client, submission, now),
             Request::Flush(experiment) => self.flush(client, &experiment, now),
             Request::Control { experiment, action } => self.control(client, &experiment, &action, now),
+            Request::DropLogs { stored } => self.drop_unused_logs(client, &stored, now),
             Request::LogStored { digest, bytes } => {
                 self.log_stored(digest, bytes);
                 self.out.reply(client, Reply::LogStored);
@@ -172,7 +185,7 @@ impl Farm {
         }
     }
 
-    fn message(&mut self, conn: ConnId, address: String, body: Body, rows: u32, now: Now) {
+    fn message(&mut self, conn: ConnId, address: String, body: Body, content: Content, now: Now) {
         if let Body::Hello(hello) = body {
             return self.hello(conn, address, &hello, now);
         }
@@ -186,9 +199,9 @@ impl Farm {
         match body {
             Body::Hello(_) => {}
             Body::Heartbeat(heartbeat) => self.heartbeat(id, &heartbeat),
-            Body::HandIn(hand_in) => self.hand_in(conn, id, hand_in, rows, now),
+            Body::HandIn(hand_in) => self.hand_in(conn, id, hand_in, content, now),
             Body::Failure(failure) => self.task_failure(conn, id, &failure, now),
-            Body::HandBack(hand_back) => self.hand_back(id, &hand_back, now),
+            Body::HandBack(hand_back) => self.hand_back(conn, id, &hand_back, now),
             Body::Goodbye(_) => self.goodbye(conn, id, now),
         }
     }
@@ -269,10 +282,25 @@ impl Farm {
         !self.conns.is_empty()
     }
 
-    /// Whether all rows handed in are in visible parts, which the end of the coordinator waits for.
+    /// Whether all rows handed in are in visible parts, which the end of the coordinator waits for. Rows that cannot be
+    /// published stay in the state.
     pub fn is_settled(&self) -> bool {
-        let settled = |e: &Experiment| e.is_published() || e.leaving.as_ref().is_some_and(leaving::Leaving::drops_rows);
+        let settled = |e: &Experiment| e.is_settled() || e.leaving.as_ref().is_some_and(leaving::Leaving::drops_rows);
         !self.is_busy() && self.experiments.values().all(settled)
+    }
+
+    /// The sweep of a generation of an experiment, if both are known and this build can use its manifest.
+    pub fn sweep_of(&self, experiment: &str, generation: u64) -> Option<&Sweep> {
+        let experiment = self.experiments.get(experiment)?;
+        if experiment.record.generation == generation {
+            return experiment.sweep.as_ref();
+        }
+        experiment.earlier.get(&generation).map(|earlier| &earlier.sweep)
+    }
+
+    /// The worker that a lease of an experiment was granted to, if the lease continues or ended not long ago.
+    pub fn holder(&self, lease: LeaseId, experiment: &str) -> Option<Uuid> {
+        self.grant_of(lease).filter(|grant| grant.experiment == experiment).map(|grant| grant.worker)
     }
 
     /// The sweep of an experiment, if it is known and this build can use its manifest.

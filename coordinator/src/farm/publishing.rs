@@ -72,7 +72,7 @@ impl Farm {
         let part_id = self.ids.next(now);
         let (experiment_name, table) = (name.to_owned(), table.into());
         let intent = Intent { experiment: experiment_name, table, part_id: part_id.into(), first_seq, last_seq, rows };
-        let open = OpenIntent { intent: intent.clone(), uploads, progress: Progress::Running };
+        let open = OpenIntent { intent: intent.clone(), uploads, progress: Progress::Running, quarantined: None };
         experiment.intents.insert(part_id, open);
         self.out.put(Record::Intent(intent.clone()));
         self.out.later(Effect::Publish { intent });
@@ -83,7 +83,9 @@ impl Farm {
     /// not count: one experiment's failure must not stop the others.
     pub(super) fn is_behind_with_parts(&self) -> bool {
         let intents = self.experiments.values().flat_map(|experiment| experiment.intents.values());
-        let made = |open: &&OpenIntent| open.progress == Progress::Running && open.uploads.is_empty();
+        let made = |open: &&OpenIntent| {
+            open.progress == Progress::Running && open.uploads.is_empty() && open.quarantined.is_none()
+        };
         intents.filter(made).map(|open| open.intent.rows).sum::<u64>() >= self.config.part_rows_waiting
     }
 
@@ -124,9 +126,12 @@ impl Farm {
                 let open = experiment.intents.get_mut(&part_id).expect("just found");
                 let wait = if failure.retryable { RETRY_AFTER } else { RETRY_AFTER * 15 };
                 open.progress = Progress::RetryAt(now.mono + wait);
+                open.quarantined = (!failure.retryable).then(|| failure.reason.clone());
                 let intent = &open.intent;
                 self.publish_trouble =
                     Some(format!("part {part_id} of {name}/{} is not visible: {}", intent.table(), failure.reason));
+                self.answer_flushes(&name);
+                self.finish(&name);
             }
         }
     }
@@ -152,13 +157,21 @@ impl Farm {
     /// manifest's rows alone.
     pub(super) fn finish(&mut self, name: &str) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        let ended = matches!(experiment.record.state(), ExperimentState::Finished | ExperimentState::Failed);
-        let agrees = experiment.is_complete() && experiment.is_published() && experiment.is_split();
-        if ended || experiment.leaving.is_some() || !agrees {
+        // Rows that cannot be published also keep the tables from being split.
+        let split = experiment.is_split() || experiment.quarantine().is_some();
+        let agrees = experiment.is_complete() && experiment.is_settled() && split;
+        if experiment.leaving.is_some() || !agrees {
             return;
         }
-        let end = if experiment.failed.is_empty() { ExperimentState::Finished } else { ExperimentState::Failed };
-        self.set_state(name, end);
+        let sound = experiment.failed.is_empty() && experiment.quarantine().is_none();
+        let end = if sound { ExperimentState::Finished } else { ExperimentState::Failed };
+        let state = experiment.record.state();
+        if state != end && state != ExperimentState::Finished {
+            self.set_state(name, end);
+            if sound {
+                self.forget_ended(name);
+            }
+        }
     }
 
     pub(super) fn flush(&mut self, client: ClientId, name: &str, now: Now) {
@@ -175,17 +188,22 @@ impl Farm {
         self.answer_flushes(name);
     }
 
-    /// Answers flushes when no part is being made. Rows that are handed in meanwhile are flushed, too.
+    /// Answers flushes when no part is being made but those that cannot be. Rows that are handed in meanwhile are
+    /// flushed, too.
     fn answer_flushes(&mut self, name: &str) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        if !experiment.intents.is_empty() {
+        if !experiment.awaits_no_part() {
             return;
         }
+        let quarantine = experiment.quarantine();
         let waiting = std::mem::take(&mut experiment.flushes);
         let (rows, parts) = experiment.table(Table::Tasks).published;
         for FlushWait { client, published_before: (rows_before, parts_before) } in waiting {
-            let reply = v1::FlushReply { rows: rows - rows_before, parts: parts - parts_before };
-            self.out.reply(client, Reply::Flushed(reply));
+            let reply = match &quarantine {
+                None => Reply::Flushed(v1::FlushReply { rows: rows - rows_before, parts: parts - parts_before }),
+                Some(reason) => Reply::Refused(format!("{reason}; all other rows of {name} are published")),
+            };
+            self.out.reply(client, reply);
         }
     }
 }

@@ -141,7 +141,8 @@ impl Farm {
     fn load_intent(&mut self, intent: Intent) {
         let Some(experiment) = self.experiments.get_mut(&intent.experiment) else { return };
         experiment.table(intent.table()).publishing_rows += intent.rows;
-        let open = OpenIntent { intent: intent.clone(), uploads: Vec::new(), progress: Progress::Running };
+        let open =
+            OpenIntent { intent: intent.clone(), uploads: Vec::new(), progress: Progress::Running, quarantined: None };
         experiment.intents.insert(*intent.part_id, open);
         self.out.later(Effect::Publish { intent });
     }
@@ -149,13 +150,14 @@ impl Farm {
     /// Leases of an earlier owner continue with a new expiry: their workers may be computing.
     fn load_lease(&mut self, record: LeaseRecord, now: Now) {
         let id = record.id;
-        let open = self.open_tasks(&record);
-        let Some(experiment) = self.experiments.get_mut(&record.experiment) else {
-            return self.out.delete(Key::Lease { id });
-        };
-        if self.config.forget_leases || open.is_empty() {
+        if self.config.forget_leases || !self.experiments.contains_key(&record.experiment) {
             return self.out.delete(Key::Lease { id });
         }
+        let open = if record.ended { IndexSet::new() } else { self.open_tasks(&record) };
+        if open.is_empty() {
+            return self.keep_ended(record);
+        }
+        let Some(experiment) = self.experiments.get_mut(&record.experiment) else { return };
         let mut duplicate = false;
         for index in open.iter() {
             if !experiment.leased.insert(index) {
@@ -177,6 +179,8 @@ impl Farm {
             progress_at: now.mono,
             duplicate,
             suspect: false,
+            // Some of its tasks may have left it before.
+            owed: true,
         };
         self.leases.insert(id, lease);
     }

@@ -113,10 +113,13 @@ impl Farm {
                 match self.why_no_worker_fits(experiment) {
                     Some(reason) => (waiting, reason),
                     None if self.is_behind_with_parts() => (running, "waits until parts are written".to_owned()),
-                    None => (running, self.stalled.clone().unwrap_or_default()),
+                    None => {
+                        let reason = self.stalled.clone().or_else(|| experiment.quarantine());
+                        (running, reason.unwrap_or_default())
+                    }
                 }
             }
-            state => (state, String::new()),
+            state => (state, experiment.quarantine().unwrap_or_default()),
         }
     }
 

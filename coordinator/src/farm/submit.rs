@@ -249,6 +249,7 @@ impl Farm {
             let before = lease.open.len();
             let moved = lease.open.iter().filter_map(|index| mapping.index(index));
             lease.open = moved.filter(|&i| !experiment.done.contains(i) && !experiment.failed.contains(i)).collect();
+            lease.owed |= lease.open.len() < before;
             for index in lease.open.iter() {
                 if !experiment.leased.insert(index) {
                     *experiment.duplicated.entry(index).or_insert(1) += 1;

@@ -181,6 +181,8 @@ pub(super) struct OpenIntent {
     /// Uploads with its rows, deleted when the intent is closed.
     pub(super) uploads: Vec<Uuid>,
     pub(super) progress: Progress,
+    /// Why its rows cannot become a part. They stay in the state, and nothing waits for them.
+    pub(super) quarantined: Option<String>,
 }
 
 /// A client that waits until all rows are published.

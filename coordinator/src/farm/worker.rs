@@ -1,7 +1,6 @@
 //! Workers: hello, heartbeat, loss and return.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::time::Duration;
 
 use powersweep_proto::PROTOCOL;
@@ -9,15 +8,23 @@ use powersweep_proto::v1::{self, ExperimentState, LeaseId};
 use uuid::Uuid;
 
 use super::dispatch::to_wire;
+use super::ended::Grant;
 use super::index_set::IndexSet;
 use super::lease::{Lease, Return};
-use super::{ConnId, Farm, Now};
+use super::{ConnId, Farm, Now, ranges};
 
 /// Longest worker name: the name is in every row.
 const NAME_BYTES_MAX: usize = 200;
 
 /// Most slots of one worker.
 const SLOTS_MAX: u32 = 4096;
+
+/// Most leases that a worker says that it holds, and most of their ranges.
+const HELD_MAX: usize = 65_536;
+const HELD_RANGES_MAX: usize = 1 << 20;
+
+/// Most bytes of the versions of a worker's build: it has some dozens of components.
+const VERSIONS_BYTES_MAX: usize = 65_536;
 
 /// One worker process.
 #[derive(Debug, Default)]
@@ -58,6 +65,20 @@ impl Worker {
     pub(super) fn slot_seconds(&mut self, at_once: u64, now: Now) -> f64 {
         let since = now.mono.saturating_sub(std::mem::replace(&mut self.last_report, now.mono));
         since.as_secs_f64() * u64::from(self.slots).min(at_once.max(1)) as f64
+    }
+}
+
+/// Refuses leases that no worker can hold.
+fn check_held(held: &[v1::LeaseState]) -> Result<(), String> {
+    let ranges: usize = held.iter().map(|state| state.open.len()).sum();
+    if held.len() > HELD_MAX || ranges > HELD_RANGES_MAX {
+        let most = format!("at most {HELD_MAX} with {HELD_RANGES_MAX} are allowed");
+        return Err(format!("the worker holds {} leases with {ranges} index ranges, {most}", held.len()));
+    }
+    let wrong = |state: &v1::LeaseState| Some((state.lease.unwrap_or_default(), ranges::checked(&state.open).err()?));
+    match held.iter().find_map(wrong) {
+        Some((lease, reason)) => Err(format!("lease {lease}, which the worker holds: {reason}")),
+        None => Ok(()),
     }
 }
 
@@ -133,6 +154,12 @@ impl Farm {
             format!("the worker has {} slots, not from 1 to {SLOTS_MAX}", hello.slots)
         } else if hello.worker.is_empty() || hello.worker.len() > NAME_BYTES_MAX {
             format!("the worker's name must have 1 to {NAME_BYTES_MAX} bytes")
+        } else if !powersweep_proto::is_plain_name(&hello.worker) {
+            "the worker's name has control characters".to_owned()
+        } else if prost::Message::encoded_len(&versions) > VERSIONS_BYTES_MAX {
+            format!("the versions of the worker's build have more than {VERSIONS_BYTES_MAX} bytes")
+        } else if let Err(reason) = check_held(&hello.held) {
+            reason
         } else {
             return Ok(id);
         };
@@ -158,11 +185,9 @@ impl Farm {
             let Some(lease) = self.leases.get_mut(&lease_id) else { continue };
             lease.progress_at = now.mono;
             let Some(experiment) = self.experiments.get(&lease.experiment) else { continue };
-            let theirs: IndexSet = state
-                .open
-                .iter()
-                .flat_map(|range| range.start..range.end.min(range.start.saturating_add(self.config.lease_tasks_max)))
-                .filter(|&index| lease.covers(index))
+            let theirs: IndexSet = ranges::common(&ranges::checked(&state.open).unwrap_or_default(), &lease.granted)
+                .into_iter()
+                .flatten()
                 .filter_map(|index| experiment.present_index(lease.generation, index).ok().flatten())
                 .collect();
             let unknown_there: IndexSet = lease.open.iter().filter(|&index| !theirs.contains(index)).collect();
@@ -179,24 +204,22 @@ impl Farm {
         adopted
     }
 
-    /// Takes up an expired lease, as far as its tasks are pending: their rows may follow this hello, so that the tasks
-    /// need not run again.
+    /// Takes up an ended lease of this worker, as far as its tasks are pending: their rows may follow this hello, so that
+    /// the tasks need not run again.
     fn take_up(&mut self, id: Uuid, lease_id: LeaseId, state: &v1::LeaseState, now: Now) -> bool {
-        if self.stopping || !self.was_granted(lease_id) || !self.fits(id, &state.experiment) {
+        if self.stopping || !self.fits(id, &state.experiment) {
             return false;
         }
-        let granted: Vec<Range<u64>> = state.open.iter().map(|range| range.start..range.end).collect();
-        let in_order = granted.iter().all(|range| range.start < range.end)
-            && granted.windows(2).all(|pair| pair[0].end <= pair[1].start);
-        let tasks = granted.iter().fold(0_u64, |sum, range| sum.saturating_add(range.end.saturating_sub(range.start)));
+        let theirs = |grant: &&Grant| {
+            grant.worker == id && grant.experiment == state.experiment && grant.generation == state.generation
+        };
+        let Some(grant) = self.ended.get(lease_id).filter(theirs) else { return false };
         let Some(experiment) = self.experiments.get_mut(&state.experiment).filter(|e| e.can_run()) else {
             return false;
         };
-        if !in_order || tasks > self.config.lease_tasks_max {
-            return false;
-        }
+        let held = ranges::common(&ranges::checked(&state.open).unwrap_or_default(), &grant.ranges);
         let (mut open, mut others) = (IndexSet::new(), Vec::new());
-        for index in granted.iter().cloned().flatten() {
+        for index in held.into_iter().flatten() {
             let present = experiment.present_index(state.generation, index).ok().flatten();
             match present.filter(|&i| experiment.closed().is_pending(i)) {
                 Some(present) => drop(open.insert(present)),
@@ -206,6 +229,7 @@ impl Farm {
         if open.is_empty() {
             return false;
         }
+        let granted = self.ended.remove(lease_id).map(|grant| grant.ranges).unwrap_or_default();
         for index in open.iter() {
             experiment.pending.remove(index);
             experiment.leased.insert(index);
@@ -220,6 +244,7 @@ impl Farm {
             progress_at: now.mono,
             duplicate: false,
             suspect: false,
+            owed: true,
         };
         self.add_lease(lease_id, lease);
         if let Some(conn) = self.workers.get(&id).and_then(|worker| worker.conn).filter(|_| !others.is_empty()) {
@@ -238,18 +263,16 @@ impl Farm {
         self.hungry.insert(id);
     }
 
-    pub(super) fn hand_back(&mut self, id: Uuid, back: &v1::HandBack, now: Now) {
+    pub(super) fn hand_back(&mut self, conn: ConnId, id: Uuid, back: &v1::HandBack, now: Now) {
         let Some(lease_id) = back.lease else { return };
+        let ranges = match ranges::checked(&back.ranges) {
+            Ok(ranges) => ranges,
+            Err(reason) => return self.out.refuse(conn, format!("a hand-back of lease {lease_id}: {reason}"), true),
+        };
         let Some(lease) = self.leases.get(&lease_id).filter(|lease| lease.worker == id) else { return };
         let Some(experiment) = self.experiments.get(&lease.experiment) else { return };
-        let ranges = back.ranges.iter().map(|range| range.start..range.end);
-        let inside = ranges.flat_map(|range| {
-            lease.granted.iter().filter_map(move |granted| {
-                let cut = range.start.max(granted.start)..range.end.min(granted.end);
-                (cut.start < cut.end).then_some(cut)
-            })
-        });
-        let indices: IndexSet = inside
+        let indices: IndexSet = ranges::common(&ranges, &lease.granted)
+            .into_iter()
             .flatten()
             .filter_map(|index| experiment.present_index(lease.generation, index).ok().flatten())
             .collect();

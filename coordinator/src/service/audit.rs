@@ -1,12 +1,11 @@
 //! Log lines about calls: who asked for what, and what became of it. Each call has an id, which its lines share.
 
-use powersweep_proto::access::Secret;
 use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
 use tonic::{Request, Status};
 use uuid::Uuid;
 
-use super::auth;
+use super::auth::{self, Credentials};
 
 /// Target of the lines, for filters.
 const AUDIT: &str = "powersweep::audit";
@@ -15,16 +14,17 @@ const AUDIT: &str = "powersweep::audit";
 pub(super) struct Call {
     id: Uuid,
     peer: String,
-    /// Taken by the check of it.
-    pub(super) token: Option<Secret>,
+    /// Taken by the check of them.
+    pub(super) credentials: Credentials,
     /// Fingerprint of the valid token.
     pub(super) caller: String,
 }
 
 impl Call {
     pub(super) fn of<T>(request: &Request<T>) -> Call {
-        let peer = request.remote_addr().map(|address| address.to_string()).unwrap_or_default();
-        Call { id: Uuid::now_v7(), peer, token: auth::token(request), caller: String::new() }
+        let credentials = auth::credentials(request);
+        let peer = credentials.peer.map(|address| address.to_string()).unwrap_or_default();
+        Call { id: Uuid::now_v7(), peer, credentials, caller: String::new() }
     }
 
     /// A submit, if its caller was admitted.

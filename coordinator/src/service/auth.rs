@@ -1,5 +1,6 @@
 //! Authorisation: every call has a token, and a token admits callers of one role.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use powersweep_proto::access::{Role, Secret};
@@ -25,10 +26,20 @@ impl Callers {
     }
 }
 
-/// The token of a call, if it has one.
-pub(super) fn token<T>(call: &Request<T>) -> Option<Secret> {
+/// What a call shows of its caller.
+#[derive(Default)]
+pub(super) struct Credentials {
+    /// The token, if the call has one.
+    pub(super) token: Option<Secret>,
+    /// The other end of the connection.
+    pub(super) peer: Option<SocketAddr>,
+}
+
+/// The credentials of a call.
+pub(super) fn credentials<T>(call: &Request<T>) -> Credentials {
     let header = call.metadata().get("authorization").and_then(|value| value.to_str().ok());
-    header.and_then(|value| value.strip_prefix("Bearer ")).map(Secret::new)
+    let token = header.and_then(|value| value.strip_prefix("Bearer ")).map(Secret::new);
+    Credentials { token, peer: call.remote_addr() }
 }
 
 /// Admits a caller, or says why not.
@@ -80,7 +91,7 @@ mod tests {
                 let header = format!("Bearer {}", token.reveal()).parse().expect("ascii");
                 request.metadata_mut().insert("authorization", header);
             }
-            check(&authority, super::token(&request), callers).await.map(|_| ()).map_err(|status| status.code())
+            check(&authority, credentials(&request).token, callers).await.map(|_| ()).map_err(|status| status.code())
         };
         let [client, worker] = Role::ALL.map(|role| Some(authority.access(role).token));
         assert_eq!(call(client.clone(), Callers::Clients).await, Ok(()));

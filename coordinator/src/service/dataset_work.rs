@@ -1,7 +1,9 @@
 //! Work on the dataset in tasks beside the driver: publishing and splitting parts, deleting and moving datasets.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use powersweep_proto::client::chain;
 use powersweep_results::part::Origin;
 use tokio::sync::Semaphore;
@@ -38,8 +40,12 @@ impl DatasetWork {
         self.running.spawn(async move {
             // The semaphore is closed when the farm has ended.
             let Ok(_permit) = parts.acquire_owned().await else { return };
-            let made = make_visible(&*store, &intent, origin).await;
-            report(made.map_err(|error| failure(&error, error.is_retryable())));
+            // Without a report, the farm would wait for the part for ever.
+            let made = AssertUnwindSafe(make_visible(&*store, &intent, origin)).catch_unwind().await;
+            report(match made {
+                Ok(made) => made.map_err(|error| failure(&error, error.is_retryable())),
+                Err(_) => Err(PublishFailure { reason: PANICKED.to_owned(), retryable: false }),
+            });
         });
     }
 
@@ -135,6 +141,9 @@ impl DatasetWork {
     }
 }
 
+const PANICKED: &str = "its rows are damaged so that reading them panicked";
+
 fn failure(error: &(dyn std::error::Error + 'static), retryable: bool) -> PublishFailure {
-    PublishFailure { reason: chain(error), retryable }
+    // It may quote a worker's object, and is shown on terminals.
+    PublishFailure { reason: powersweep_proto::plain(&chain(error)).into_owned(), retryable }
 }

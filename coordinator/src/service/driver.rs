@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::client::chain;
 use powersweep_proto::v1;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -14,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
+use uuid::Uuid;
 
 use super::dataset_work::DatasetWork;
 use super::metrics::Counts;
@@ -28,6 +30,8 @@ use crate::store::{Store, StoreError};
 const WAITING_MAX: usize = 512;
 /// Most events handled before the next commit.
 const BURST_MAX: usize = 256;
+/// Status requests may take this share of the driver's time, as 1 in N: with a flood of them, hand-ins still are taken in.
+const STATUS_SHARE: u32 = 5;
 /// Messages that may wait for one worker; a worker that does not read them is disconnected.
 const MESSAGES_MAX: usize = 4096;
 /// Interval of [`Event::Tick`].
@@ -56,6 +60,12 @@ pub(super) enum Command {
     Event(Event),
     /// A request that changes the state.
     Request { request: Request, reply: oneshot::Sender<Reply> },
+    /// Asks for the sweep of a generation of an experiment.
+    Sweep { experiment: String, generation: u64, reply: oneshot::Sender<Option<Sweep>> },
+    /// Asks for the worker that holds or held a lease.
+    Holder { lease: v1::LeaseId, experiment: String, reply: oneshot::Sender<Option<Uuid>> },
+    /// Asks whether an experiment uses a log.
+    WantsLog { digest: Digest, reply: oneshot::Sender<bool> },
     /// A request that only reads the state.
     Status { request: v1::StatusRequest, reply: oneshot::Sender<v1::StatusReply> },
 }
@@ -110,6 +120,8 @@ struct Driver {
     work: DatasetWork,
     ending: Ending,
     drain_limit: Duration,
+    /// When status requests are answered next.
+    answers_at: Instant,
 }
 
 /// Loads the state and starts the driver.
@@ -146,9 +158,11 @@ pub(super) async fn start(
         work: DatasetWork::new(Arc::clone(&options.store)),
         ending: Ending::No,
         drain_limit: options.drain_limit,
+        answers_at: started,
     };
     let log_source = options.log_source.clone();
-    let requests = Requests { commands, questions, store: Arc::clone(&options.store), log_source };
+    let (limits, uploads) = (Arc::default(), Arc::default());
+    let requests = Requests { commands, questions, store: Arc::clone(&options.store), limits, uploads, log_source };
     Ok((tokio::spawn(driver.run(Inbox { commands: receiver, questions: asked }, reported, shutdown)), requests))
 }
 
@@ -172,8 +186,10 @@ impl Driver {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut burst = Vec::with_capacity(BURST_MAX);
+        let mut asked = Vec::with_capacity(BURST_MAX);
         loop {
             let next_commit = self.start_commit();
+            let answers_at = Some(self.answers_at).filter(|at| *at > Instant::now());
             tokio::select! {
                 biased;
                 Some((life, report)) = reported.recv() => {
@@ -183,7 +199,14 @@ impl Driver {
                         self.reload(error, &mut inbox).await?;
                     }
                 }
-                Some(question) = inbox.questions.recv() => self.command(question),
+                // Before the queues, which may never be empty.
+                _ = tick.tick() => {
+                    self.watch_storage();
+                    self.event(Event::Tick);
+                }
+                1.. = inbox.questions.recv_many(&mut asked, BURST_MAX), if answers_at.is_none() => {
+                    self.answer(&mut asked);
+                }
                 taken = inbox.commands.recv_many(&mut burst, BURST_MAX), if self.takes_more() => {
                     if taken == 0 {
                         // All senders are dropped: the server has ended.
@@ -194,10 +217,7 @@ impl Driver {
                     }
                 }
                 () = tokio::time::sleep_until(next_commit.unwrap_or_else(Instant::now).into()), if next_commit.is_some() => {}
-                _ = tick.tick() => {
-                    self.watch_storage();
-                    self.event(Event::Tick);
-                }
+                () = tokio::time::sleep_until(answers_at.unwrap_or_else(Instant::now).into()), if answers_at.is_some() => {}
                 () = shutdown.cancelled(), if self.ending == Ending::No => {
                     self.ending = Ending::Draining { until: Instant::now() + self.drain_limit };
                     self.event(Event::Stop);
@@ -278,10 +298,34 @@ impl Driver {
                 self.clients.insert(client, reply);
                 self.event(Event::Request { client, request });
             }
+            Command::Sweep { experiment, generation, reply } => {
+                let _ = reply.send(self.farm.sweep_of(&experiment, generation).cloned());
+            }
+            Command::WantsLog { digest, reply } => drop(reply.send(self.farm.wants_log(digest))),
+            Command::Holder { lease, experiment, reply } => {
+                let _ = reply.send(self.farm.holder(lease, &experiment));
+            }
             Command::Status { request, reply } => {
                 let _ = reply.send(self.farm.status(&request, now(self.started)));
             }
         }
+    }
+
+    /// Answers status requests. Equal ones have the same answer, which is made once.
+    fn answer(&mut self, asked: &mut Vec<Command>) {
+        let begun = Instant::now();
+        let mut made: Vec<(v1::StatusRequest, v1::StatusReply)> = Vec::new();
+        for question in asked.drain(..) {
+            let Command::Status { request, reply } = question else {
+                self.command(question);
+                continue;
+            };
+            let known = made.iter().find(|(other, _)| *other == request).map(|(_, answer)| answer.clone());
+            let answer = known.unwrap_or_else(|| self.farm.status(&request, now(self.started)));
+            made.push((request, answer.clone()));
+            let _ = reply.send(answer);
+        }
+        self.answers_at = Instant::now() + begun.elapsed() * (STATUS_SHARE - 1);
     }
 
     fn effect(&mut self, effect: Effect) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::StreamExt;
@@ -17,11 +17,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
 
 use super::KEEPALIVE_INTERVAL;
+use super::connections::{Connections, Guarded};
 
 /// Limit of one TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most handshakes at once; further connections wait in the kernel's queue.
-const HANDSHAKES_MAX: usize = 256;
 /// Connections that may wait for the server.
 const WAITING_MAX: usize = 64;
 /// Wait after a connection that could not be accepted: too many files are open.
@@ -29,26 +28,32 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// An accepted connection.
 pub(super) enum Connection {
-    Plain(TcpStream),
-    Encrypted(Box<TlsStream<TcpStream>>),
+    Plain(Guarded<TcpStream>),
+    Encrypted(Box<TlsStream<Guarded<TcpStream>>>),
 }
 
-/// Accepts connections until the stream is dropped; with `tls`, those that complete a handshake.
+/// Accepts connections until the stream is dropped; with `tls`, those that complete a handshake. `connections` bounds
+/// their number, before the handshake too.
 pub(super) fn incoming(
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
+    connections: Arc<Connections>,
 ) -> ReceiverStream<io::Result<Connection>> {
     let (accepted, receiver) = mpsc::channel(WAITING_MAX);
-    tokio::spawn(accept(listener, tls.map(TlsAcceptor::from), accepted));
+    tokio::spawn(accept(listener, tls.map(TlsAcceptor::from), connections, accepted));
     ReceiverStream::new(receiver)
 }
 
-async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, accepted: mpsc::Sender<io::Result<Connection>>) {
+async fn accept(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    connections: Arc<Connections>,
+    accepted: mpsc::Sender<io::Result<Connection>>,
+) {
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).with_keepalive(Some(KEEPALIVE_INTERVAL));
+    let incoming = connections.guard(incoming);
     tokio::pin!(incoming);
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
     loop {
-        let permit = Arc::clone(&handshakes).acquire_owned().await.expect("it is never closed");
         let stream = tokio::select! {
             stream = incoming.next() => stream,
             () = accepted.closed() => return,
@@ -64,7 +69,6 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, accepted: mpsc:
         };
         let (tls, accepted) = (tls.clone(), accepted.clone());
         tokio::spawn(async move {
-            let _permit = permit;
             if let Some(connection) = greeted(stream, tls).await {
                 let _ = accepted.send(Ok(connection)).await;
             }
@@ -73,7 +77,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, accepted: mpsc:
 }
 
 /// Does the handshake. A peer that fails it is logged only on request: any program on the network can cause that.
-async fn greeted(stream: TcpStream, tls: Option<TlsAcceptor>) -> Option<Connection> {
+async fn greeted(stream: Guarded<TcpStream>, tls: Option<TlsAcceptor>) -> Option<Connection> {
     let Some(tls) = tls else { return Some(Connection::Plain(stream)) };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
         Ok(Ok(stream)) => Some(Connection::Encrypted(Box::new(stream))),

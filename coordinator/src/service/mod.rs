@@ -5,13 +5,17 @@
 
 mod audit;
 mod auth;
+mod connections;
+mod content;
 mod dataset_work;
 mod driver;
+mod limits;
 mod listen;
 mod metrics;
 mod pace;
 mod requests;
 mod rpc;
+mod uploads;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,6 +37,7 @@ use tonic_health::server::HealthReporter;
 pub use metrics::{Kind, METRICS, Metric, markdown as metrics_markdown};
 pub use requests::{LogSource, Requests};
 
+use self::connections::Connections;
 use self::metrics::Counts;
 use crate::access::{Authority, reachable};
 use crate::farm::Config;
@@ -54,8 +59,16 @@ pub const CHUNK_BYTES: u64 = 256 << 10;
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Time after which a connection without an answer to the ping is closed.
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Flow-control window of a stream and of a connection: rows of a fast worker during one commit.
-const WINDOW_BYTES: u32 = 8 << 20;
+/// Flow-control windows of a stream and of a connection: bytes that are in memory before they are read. A thousand workers
+/// fill them at the same time.
+const STREAM_WINDOW_BYTES: u32 = 128 << 10;
+const WINDOW_BYTES: u32 = 512 << 10;
+/// Most calls at a time over one connection: a worker has its session, two uploads, and a log for each slot.
+const STREAMS_MAX: u32 = 256;
+/// Most bytes of the headers of a call.
+const HEADERS_BYTES_MAX: u32 = 16 << 10;
+/// Interval at which unused logs and uploads are deleted.
+const COLLECT_INTERVAL: Duration = Duration::from_secs(3600);
 /// How long open connections may take to receive their last answers.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// How often changed tokens are taken in, and certificates renewed.
@@ -212,21 +225,26 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
             result
         }
     });
+    let connections = Arc::new(Connections::default());
     let metrics_addr = metrics.as_ref().map(|(_, address)| *address);
     if let Some((listener, _)) = metrics {
         metrics::listen(listener, requests.clone(), Arc::clone(&counts), ended.clone());
     }
-    let farm = FarmServer::new(rpc::Rpc::new(requests.clone(), Arc::clone(&access), counts))
+    let rpc = rpc::Rpc::new(requests.clone(), Arc::clone(&access), counts, Arc::clone(&connections));
+    let farm = FarmServer::new(rpc)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut builder = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
-        .initial_stream_window_size(WINDOW_BYTES)
+        .max_concurrent_streams(STREAMS_MAX)
+        .http2_max_header_list_size(HEADERS_BYTES_MAX)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES);
     let tls = (!options.insecure).then(|| access.tls());
-    let incoming = listen::incoming(listener, tls);
+    let incoming = listen::incoming(listener, tls, connections);
     tokio::spawn(keep_access(Arc::clone(&access), ended.clone()));
+    tokio::spawn(collect(requests.clone(), ended.clone()));
     let router = builder
         .add_service(farm)
         .add_service(health)
@@ -282,6 +300,19 @@ async fn keep_access(access: Arc<Authority>, ended: CancellationToken) {
         }
         let access = Arc::clone(&access);
         let _ = tokio::task::spawn_blocking(move || access.refresh()).await;
+    }
+}
+
+/// Deletes what nobody uses, now and then.
+async fn collect(requests: Requests, ended: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = ended.cancelled() => return,
+            () = tokio::time::sleep(COLLECT_INTERVAL) => {}
+        }
+        if let Err(status) = requests.collect().await {
+            tracing::debug!("unused logs are not deleted now: {}", status.message());
+        }
     }
 }
 

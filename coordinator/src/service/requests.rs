@@ -6,17 +6,22 @@ use std::sync::Arc;
 use bytes::Bytes;
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::client::chain;
-use powersweep_proto::v1;
+use powersweep_proto::{is_plain_name, v1};
 use tokio::sync::{mpsc, oneshot};
-use tonic::Status;
+use tonic::{Status, Streaming};
+use uuid::Uuid;
 
-use super::MANIFEST_BYTES_MAX;
 use super::driver::Command;
+use super::limits::{self, Limits, Received};
+use super::uploads::{Announced, Uploads};
+use super::{LOG_BYTES_MAX, MANIFEST_BYTES_MAX};
 use crate::farm::{Action, Reply, Request, Submission};
 use crate::store::{Objects, Store, StoreError};
 
 /// Longest name of a user.
 const USER_BYTES_MAX: usize = 256;
+/// Most tasks that a retry can name.
+const RETRY_INDICES_MAX: usize = 10_000;
 
 /// Requests to a running coordinator.
 #[derive(Clone)]
@@ -25,6 +30,8 @@ pub struct Requests {
     /// Status requests have a queue of their own: they are answered also while storage stalls.
     pub(super) questions: mpsc::Sender<Command>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) limits: Arc<Limits>,
+    pub(super) uploads: Arc<Uploads>,
     pub(super) log_source: Option<Arc<dyn LogSource>>,
 }
 
@@ -54,6 +61,40 @@ impl Requests {
         answer.await.map_err(|_| Status::unavailable("storage failed while the request was being stored: ask again"))
     }
 
+    /// The sweep of a generation of an experiment, if the farm knows it.
+    pub(super) async fn sweep(&self, experiment: &str, generation: u64) -> Result<Option<Sweep>, Status> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Sweep { experiment: experiment.to_owned(), generation, reply }).await?;
+        answer.await.map_err(|_| reloading())
+    }
+
+    /// The worker that holds or held a lease of an experiment.
+    pub(super) async fn holder(&self, lease: v1::LeaseId, experiment: &str) -> Result<Option<Uuid>, Status> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Holder { lease, experiment: experiment.to_owned(), reply }).await?;
+        answer.await.map_err(|_| reloading())
+    }
+
+    /// Checks an upload and puts it into the staging folder. Returns its size.
+    pub(super) async fn stage(&self, worker: Uuid, upload: Announced, mut received: Received) -> Result<u64, Status> {
+        // `received` keeps the permits to hold the bytes.
+        let data = received.data.split().freeze();
+        let inspected = tokio::task::spawn_blocking(move || {
+            let facts = upload.inspect(&data);
+            (upload, data, facts)
+        });
+        let (upload, data, facts) =
+            inspected.await.map_err(|_| Status::internal("checking the upload failed: this is a bug"))?;
+        let bytes = data.len() as u64;
+        let refused = facts.as_ref().err().cloned();
+        if refused.is_none() {
+            let Announced { experiment, table, part_id, .. } = &upload;
+            self.objects()?.stage(experiment, *table, *part_id, data).await.map_err(store_status)?;
+        }
+        self.uploads.add(worker, &upload, facts);
+        refused.map_or(Ok(bytes), |reason| Err(Status::invalid_argument(reason)))
+    }
+
     async fn experiments(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, Status> {
         let (reply, answer) = oneshot::channel();
         self.command(Command::Status { request, reply }).await?;
@@ -65,6 +106,7 @@ impl Requests {
         if request.manifest.len() > MANIFEST_BYTES_MAX {
             return Err(Status::invalid_argument(format!("the manifest has more than {MANIFEST_BYTES_MAX} bytes")));
         }
+        let _turn = self.limits.submits.acquire().await.map_err(|_| ending())?;
         let submission = tokio::task::spawn_blocking(move || submission(request))
             .await
             .map_err(|_| Status::internal("checking the manifest failed: this is a bug"))??;
@@ -93,6 +135,7 @@ impl Requests {
 
     /// State of one experiment, or of all if the name is empty.
     pub async fn status(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, Status> {
+        let _turn = self.limits.statuses.acquire().await.map_err(|_| ending())?;
         let name = request.experiment.clone();
         let reply = self.experiments(request).await?;
         if !name.is_empty() && reply.experiments.is_empty() {
@@ -112,7 +155,7 @@ impl Requests {
     /// Pauses, resumes, cancels, retries, deletes or reprioritises an experiment.
     pub async fn control(&self, request: v1::ControlRequest) -> Result<v1::ControlReply, Status> {
         let action = request.action.ok_or_else(|| Status::invalid_argument("the request names no action"))?;
-        let (experiment, action) = (request.experiment, action_of(action));
+        let (experiment, action) = (request.experiment, action_of(action)?);
         match self.ask(Request::Control { experiment, action }).await? {
             Reply::Controlled(reply) => Ok(reply),
             other => Err(refusal(other)),
@@ -131,10 +174,81 @@ impl Requests {
         Ok(self.put_log(digest, text.ok_or_else(missing)?.into()).await?.bytes)
     }
 
+    /// Stores a log piece by piece. Its bytes must have the digest.
+    pub(super) async fn receive_log(
+        &self,
+        digest: Digest,
+        first: Bytes,
+        mut stream: Streaming<v1::UploadLogRequest>,
+    ) -> Result<v1::UploadLogReply, Status> {
+        let _turn = self.limits.logs.acquire().await.map_err(|_| ending())?;
+        let _kept = self.limits.logs_change.read().await;
+        self.check_wanted(digest).await?;
+        if let Some(bytes) = self.objects()?.log_bytes(digest).await.map_err(store_status)? {
+            return self.log_stored(digest, bytes, false).await;
+        }
+        let mut writer = self.objects()?.log_writer(digest).await.map_err(store_status)?;
+        let mut next = Ok(Some(first));
+        loop {
+            match next {
+                Ok(Some(piece)) if writer.bytes() + piece.len() as u64 <= LOG_BYTES_MAX => {
+                    if let Err(error) = writer.push(piece).await {
+                        writer.abort().await;
+                        return Err(store_status(error));
+                    }
+                }
+                Ok(Some(_)) => {
+                    writer.abort().await;
+                    return Err(Status::resource_exhausted(format!("the log has more than {LOG_BYTES_MAX} bytes")));
+                }
+                Ok(None) => break,
+                Err(status) => {
+                    writer.abort().await;
+                    return Err(status);
+                }
+            }
+            next = limits::next(&mut stream).await.map(|message| message.map(|message| message.data));
+        }
+        let bytes = writer.finish().await.map_err(store_status)?;
+        self.log_stored(digest, bytes, true).await
+    }
+
     /// Stores a log's decompressed bytes. They must have the digest.
     pub async fn put_log(&self, digest: Digest, data: Bytes) -> Result<v1::UploadLogReply, Status> {
+        let _kept = self.limits.logs_change.read().await;
         let bytes = data.len() as u64;
         let new = self.objects()?.put_log(digest, data).await.map_err(store_status)?;
+        self.log_stored(digest, bytes, new).await
+    }
+
+    /// Deletes logs that no experiment has used for long, and uploads that no hand-in names.
+    pub(super) async fn collect(&self) -> Result<(), Status> {
+        for (experiment, table, part_id) in self.uploads.take_abandoned() {
+            self.objects()?.discard_staged(&experiment, table, part_id).await.map_err(store_status)?;
+        }
+        // No log arrives meanwhile: it could be found in the store and then be deleted. Another round follows.
+        let Ok(_alone) = self.limits.logs_change.try_write() else { return Ok(()) };
+        let stored = self.objects()?.logs().await.map_err(store_status)?;
+        let Reply::LogsDropped(unused) = self.ask(Request::DropLogs { stored }).await? else { return Ok(()) };
+        for digest in unused {
+            self.objects()?.remove_log(digest).await.map_err(store_status)?;
+            tracing::info!("log {digest} is deleted: no experiment uses it");
+        }
+        Ok(())
+    }
+
+    /// Refuses a log that no experiment uses.
+    async fn check_wanted(&self, digest: Digest) -> Result<(), Status> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::WantsLog { digest, reply }).await?;
+        if answer.await.map_err(|_| reloading())? {
+            return Ok(());
+        }
+        let reason = format!("no experiment uses the log {digest}: submit its manifest first");
+        Err(Status::failed_precondition(reason))
+    }
+
+    async fn log_stored(&self, digest: Digest, bytes: u64, new: bool) -> Result<v1::UploadLogReply, Status> {
         // Tasks wait for the log's record. An answer before the record is durable could leave them waiting for ever.
         match self.ask(Request::LogStored { digest, bytes }).await? {
             Reply::LogStored => Ok(v1::UploadLogReply { bytes, already_there: !new }),
@@ -160,25 +274,30 @@ fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
     }
     let sweep = Sweep::new(manifest, digests.clone()).map_err(|error| Status::invalid_argument(error.to_string()))?;
     let v1::SubmitRequest { dry_run, restart, replace, priority, user, .. } = request;
-    if user.len() > USER_BYTES_MAX {
-        return Err(Status::invalid_argument(format!("the user's name has more than {USER_BYTES_MAX} bytes")));
+    if user.len() > USER_BYTES_MAX || !is_plain_name(&user) {
+        let reason = format!("the user's name has more than {USER_BYTES_MAX} bytes, or control characters");
+        return Err(Status::invalid_argument(reason));
     }
     Ok(Submission { dry_run, restart, replace, user, priority, ..Submission::new(sweep, digests) })
 }
 
-fn action_of(action: v1::control_request::Action) -> Action {
+fn action_of(action: v1::control_request::Action) -> Result<Action, Status> {
     use v1::control_request::Action as Wire;
-    match action {
+    Ok(match action {
         Wire::Pause(_) => Action::Pause,
         Wire::Resume(_) => Action::Resume,
         Wire::Cancel(_) => Action::Cancel,
+        Wire::Retry(retry) if retry.indices.len() > RETRY_INDICES_MAX => {
+            let reason = format!("{} tasks to retry, at most {RETRY_INDICES_MAX} can be named", retry.indices.len());
+            return Err(Status::invalid_argument(reason));
+        }
         Wire::Retry(retry) => {
             Action::Retry { indices: retry.indices.iter().copied().collect(), kinds: retry.kinds().collect() }
         }
         Wire::Delete(delete) => Action::Delete { force: delete.force, data_too: delete.data_too },
         Wire::Prune(_) => Action::Prune,
         Wire::SetPriority(set) => Action::SetPriority(set.priority),
-    }
+    })
 }
 
 pub(super) fn digest_of(bytes: &[u8]) -> Result<Digest, String> {
@@ -190,7 +309,7 @@ fn refusal(reply: Reply) -> Status {
         Reply::Invalid(reason) => Status::invalid_argument(reason),
         Reply::NotFound(reason) => Status::not_found(reason),
         Reply::Refused(reason) => Status::failed_precondition(reason),
-        Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::Controlled(_) => {
+        Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::LogsDropped(_) | Reply::Controlled(_) => {
             Status::internal("the reply is that of another request: this is a bug")
         }
     }
@@ -207,6 +326,10 @@ pub(super) fn store_status(error: StoreError) -> Status {
         StoreError::PartTaken { .. } => Status::already_exists(message),
         _ => Status::data_loss(message),
     }
+}
+
+fn reloading() -> Status {
+    Status::unavailable("the coordinator loads its state again: try again")
 }
 
 fn ending() -> Status {

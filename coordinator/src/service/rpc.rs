@@ -1,53 +1,60 @@
 //! The gRPC calls: authorisation, conversion to requests and events, streams.
 
-use powersweep_experiments::Digest;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use powersweep_proto::access::Secret;
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
-use powersweep_results::{part, tasks, wire};
-use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status, Streaming};
-use uuid::Uuid;
 
+use super::CHUNK_BYTES;
 use super::audit::{self, Call};
-use super::auth::{self, Callers};
+use super::auth::{self, Callers, Credentials};
+use super::connections::Connections;
+use super::content::Checker;
 use super::driver::{self, Command};
+use super::limits::{self, Received};
 use super::metrics::{Counts, Timed};
 use super::requests::{Requests, digest_of, store_status};
-use super::{CHUNK_BYTES, LOG_BYTES_MAX};
+use super::uploads::Announced;
 use crate::access::{Admitted, Authority};
-use crate::farm::{ConnId, Event};
-use crate::records::Table;
+use crate::farm::{ConnId, Content, Event};
 use crate::store::MAX_PART_BYTES;
+
+/// How long a new stream may take until its first message, which must be Hello.
+const HELLO_WAIT: Duration = Duration::from_secs(10);
 
 /// The service.
 pub(super) struct Rpc {
     requests: Requests,
     access: Arc<Authority>,
     counts: Arc<Counts>,
+    connections: Arc<Connections>,
     next_conn: Arc<AtomicU64>,
 }
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Rpc {
-    pub(super) fn new(requests: Requests, access: Arc<Authority>, counts: Arc<Counts>) -> Rpc {
-        Rpc { requests, access, counts, next_conn: Arc::new(AtomicU64::new(1)) }
+    pub(super) fn new(
+        requests: Requests,
+        access: Arc<Authority>,
+        counts: Arc<Counts>,
+        connections: Arc<Connections>,
+    ) -> Rpc {
+        Rpc { requests, access, counts, connections, next_conn: Arc::new(AtomicU64::new(1)) }
     }
 
-    async fn check(&self, token: Option<Secret>, callers: Callers) -> Result<Admitted, Status> {
+    async fn check(&self, Credentials { token, peer }: Credentials, callers: Callers) -> Result<Admitted, Status> {
         let admitted = auth::check(&self.access, token, callers).await;
         match admitted.as_ref().map_err(Status::code) {
-            Ok(_) => {}
+            Ok(_) => self.connections.known(peer),
             Err(Code::PermissionDenied) => self.counts.wrong_roles.add(1),
             Err(_) => self.counts.unknown_tokens.add(1),
         }
@@ -61,7 +68,7 @@ impl Rpc {
         call: &mut Call,
         answer: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Status> {
-        call.caller = self.check(call.token.take(), Callers::Clients).await?.fingerprint;
+        call.caller = self.check(std::mem::take(&mut call.credentials), Callers::Clients).await?.fingerprint;
         let begun = Instant::now();
         let answer = answer.await;
         self.counts.request(timed).observe(begun.elapsed());
@@ -76,7 +83,7 @@ impl v1::farm_server::Farm for Rpc {
 
     async fn work(&self, request: Request<Streaming<v1::WorkerMessage>>) -> Result<Response<Self::WorkStream>, Status> {
         let mut call = Call::of(&request);
-        let caller = self.check(call.token.take(), Callers::Workers).await?;
+        let caller = self.check(std::mem::take(&mut call.credentials), Callers::Workers).await?;
         call.caller = caller.fingerprint;
         self.counts.streams.add(1);
         let address = request.remote_addr().map(|address| address.to_string()).unwrap_or_default();
@@ -89,7 +96,7 @@ impl v1::farm_server::Farm for Rpc {
     }
 
     async fn fetch_log(&self, request: Request<v1::FetchLogRequest>) -> Result<Response<Self::FetchLogStream>, Status> {
-        self.check(auth::token(&request), Callers::Both).await?;
+        self.check(auth::credentials(&request), Callers::Both).await?;
         let digest = digest_of(&request.get_ref().digest).map_err(Status::invalid_argument)?;
         let total = self.requests.log_bytes(digest).await?;
         let store = Arc::clone(&self.requests.store);
@@ -109,39 +116,38 @@ impl v1::farm_server::Farm for Rpc {
         &self,
         request: Request<Streaming<v1::UploadLogRequest>>,
     ) -> Result<Response<v1::UploadLogReply>, Status> {
-        self.check(auth::token(&request), Callers::Clients).await?;
+        self.check(auth::credentials(&request), Callers::Clients).await?;
         let mut stream = request.into_inner();
-        let mut digest: Option<Digest> = None;
-        let mut data = BytesMut::new();
-        while let Some(message) = stream.next().await {
-            let message = message?;
-            if digest.is_none() {
-                digest = Some(digest_of(&message.digest).map_err(Status::invalid_argument)?);
-            }
-            grow(&mut data, &message.data, LOG_BYTES_MAX)?;
-        }
-        let digest = digest.ok_or_else(|| Status::invalid_argument("the first message must name the digest"))?;
-        self.counts.log_bytes.add(data.len() as u64);
-        Ok(Response::new(self.requests.put_log(digest, data.freeze()).await?))
+        let first = limits::next(&mut stream).await?;
+        let first = first.ok_or_else(|| Status::invalid_argument("the first message must name the digest"))?;
+        let digest = digest_of(&first.digest).map_err(Status::invalid_argument)?;
+        let reply = self.requests.receive_log(digest, first.data, stream).await?;
+        self.counts.log_bytes.add(reply.bytes);
+        Ok(Response::new(reply))
     }
 
     async fn upload_part(
         &self,
         request: Request<Streaming<v1::UploadPartRequest>>,
     ) -> Result<Response<v1::UploadPartReply>, Status> {
-        self.check(auth::token(&request), Callers::Workers).await?;
+        self.check(auth::credentials(&request), Callers::Workers).await?;
         let mut stream = request.into_inner();
-        let mut header: Option<v1::UploadPartRequest> = None;
-        let mut data = BytesMut::new();
-        while let Some(message) = stream.next().await {
-            let message = message?;
-            grow(&mut data, &message.data, MAX_PART_BYTES)?;
-            header.get_or_insert(v1::UploadPartRequest { data: Bytes::new(), ..message });
+        let mut received = Received::begin(&self.requests.limits).await?;
+        let first = received.next(&mut stream).await?;
+        let first = first.ok_or_else(|| Status::invalid_argument("the first message must name the part"))?;
+        let upload = Announced::of(&first)?;
+        let holder = self.requests.holder(upload.lease, &upload.experiment).await?;
+        let worker = holder.ok_or_else(|| {
+            let Announced { lease, experiment, .. } = &upload;
+            Status::failed_precondition(format!("lease {lease} of {experiment} is not known: its tasks run again"))
+        })?;
+        self.requests.uploads.room(worker)?;
+        received.push(&first.data, MAX_PART_BYTES).await?;
+        while let Some(message) = received.next(&mut stream).await? {
+            received.push(&message.data, MAX_PART_BYTES).await?;
         }
-        let header = header.ok_or_else(|| Status::invalid_argument("the first message must name the part"))?;
-        let bytes = data.len() as u64;
+        let bytes = self.requests.stage(worker, upload, received).await?;
         self.counts.upload_bytes.add(bytes);
-        stage(&self.requests, header, data.freeze()).await?;
         Ok(Response::new(v1::UploadPartReply { bytes }))
     }
 
@@ -194,16 +200,27 @@ impl Reader {
     /// Reads until the stream ends, or its token.
     async fn read(self, mut stream: Streaming<v1::WorkerMessage>, revoked: CancellationToken) {
         let conn = self.conn;
+        let mut checker = Checker::new(self.requests.clone());
+        let mut first = true;
         let abrupt = loop {
+            let next = async {
+                match std::mem::take(&mut first) {
+                    true => tokio::time::timeout(HELLO_WAIT, stream.message()).await.unwrap_or(Ok(None)),
+                    false => stream.message().await,
+                }
+            };
             let message = tokio::select! {
-                message = stream.message() => message,
+                message = next => message,
                 () = revoked.cancelled() => break true,
             };
             match message {
                 Ok(Some(v1::WorkerMessage { body: Some(body) })) => {
-                    let rows = rows_of(&body);
-                    self.note(&body, rows);
-                    let event = Event::Message { conn, address: self.address.clone(), body, rows };
+                    let content = match &body {
+                        Body::HandIn(hand_in) => checker.content(hand_in).await,
+                        _ => Content::of_rows(0),
+                    };
+                    self.note(&body, &content);
+                    let event = Event::Message { conn, address: self.address.clone(), body, content };
                     if self.requests.command(Command::Event(event)).await.is_err() {
                         return;
                     }
@@ -218,12 +235,12 @@ impl Reader {
     }
 
     /// Counts a message, and logs what an operator looks for.
-    fn note(&self, body: &Body, rows: u32) {
+    fn note(&self, body: &Body, content: &Content) {
         match body {
             Body::Hello(hello) => self.call.joined(hello),
             Body::HandIn(hand_in) => {
                 self.counts.hand_ins.add(1);
-                self.counts.rows.add(rows.into());
+                self.counts.rows.add(content.rows.as_ref().map_or(0, |rows| u64::from(*rows)));
                 self.counts.row_bytes.add(hand_in.rows.len() as u64);
             }
             Body::Failure(failure) => {
@@ -233,37 +250,4 @@ impl Reader {
             _ => {}
         }
     }
-}
-
-/// Number of rows in a hand-in's batch; 0 if the batch cannot be decoded, which the farm rejects.
-fn rows_of(body: &Body) -> u32 {
-    let Body::HandIn(hand_in) = body else { return 0 };
-    match wire::rows(&hand_in.rows, &tasks::schema()) {
-        Ok(rows) => u32::try_from(rows).unwrap_or(u32::MAX),
-        Err(error) => {
-            tracing::warn!("a hand-in of {} cannot be read: {error}", hand_in.experiment);
-            0
-        }
-    }
-}
-
-/// Checks an upload and puts it into the staging folder.
-async fn stage(requests: &Requests, header: v1::UploadPartRequest, data: Bytes) -> Result<(), Status> {
-    let table = Table::from_name(&header.table).filter(|table| matches!(table, Table::Jobs | Table::Series));
-    let table = table.ok_or_else(|| Status::invalid_argument(format!("table {:?} has no uploads", header.table)))?;
-    let part_id = Uuid::from_slice(&header.part_id).map_err(|_| Status::invalid_argument("part_id is not a UUID"))?;
-    let footer = part::read_footer(&data)
-        .map_err(|error| Status::invalid_argument(format!("the object is no part: {error}")))?;
-    if footer.part_id != part_id || footer.experiment != header.experiment {
-        return Err(Status::invalid_argument("the object's footer names another part"));
-    }
-    requests.objects()?.stage(&header.experiment, table, part_id, data).await.map_err(store_status)
-}
-
-fn grow(data: &mut BytesMut, more: &[u8], most: u64) -> Result<(), Status> {
-    if (data.len() + more.len()) as u64 > most {
-        return Err(Status::resource_exhausted(format!("more than {most} bytes")));
-    }
-    data.extend_from_slice(more);
-    Ok(())
 }

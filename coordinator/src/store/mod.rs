@@ -22,7 +22,7 @@ mod tuning;
 pub use encoding::{DecodeError, FORMAT_VERSION, Pair, decode, encode, encode_key};
 pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
-pub use objects::{MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};
+pub use objects::{LogWriter, MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};
 pub(crate) use objects::{blocking, staged_object};
 pub use open::{OPEN_TIME, OpenError, open};
 pub use slate::{ReadOnly, SlateStore};

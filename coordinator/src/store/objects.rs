@@ -10,8 +10,10 @@ use crate::records::Table;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::{Path, PathPart};
-use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
-use powersweep_experiments::Digest;
+use object_store::{
+    Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, WriteMultipart,
+};
+use powersweep_experiments::{Digest, DigestWriter};
 use powersweep_results::layout::left_name;
 use powersweep_results::part::read_footer;
 use std::collections::BTreeSet;
@@ -170,6 +172,27 @@ impl Objects {
         }
     }
 
+    /// A writer of a log that is not in memory as a whole.
+    pub async fn log_writer(&self, digest: Digest) -> Result<LogWriter, StoreError> {
+        let path = log_path(digest);
+        let upload = self.store.put_multipart(&path).await.map_err(|error| unavailable("store log", &path, error))?;
+        let writer = WriteMultipart::new_with_chunk_size(upload, LOG_PIECE_BYTES);
+        Ok(LogWriter { digest, path, writer, hashed: DigestWriter::default(), bytes: 0 })
+    }
+
+    /// The stored logs.
+    pub async fn logs(&self) -> Result<Vec<Digest>, StoreError> {
+        let folder = private(&["logs"]);
+        let found = self.store.list(Some(&folder)).try_collect::<Vec<_>>().await;
+        let found = found.map_err(|error| unavailable("list", &folder, error))?;
+        Ok(found.iter().filter_map(|log| log.location.filename()?.parse().ok()).collect())
+    }
+
+    /// Deletes a stored log.
+    pub async fn remove_log(&self, digest: Digest) -> Result<(), StoreError> {
+        self.remove(&log_path(digest)).await
+    }
+
     /// Size of a stored log, if it exists.
     pub async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
         self.size(&log_path(digest)).await
@@ -276,6 +299,56 @@ impl Objects {
         match self.store.delete(path).await {
             Ok(()) | Err(ObjectError::NotFound { .. }) => Ok(()),
             Err(error) => Err(unavailable("delete", path, error)),
+        }
+    }
+}
+
+/// Bytes of a log that are sent to storage in one request, and the number of such requests at a time.
+const LOG_PIECE_BYTES: usize = 8 << 20;
+const LOG_PIECES_AT_ONCE: usize = 2;
+
+/// Writes a log piece by piece. The log is complete or absent: it appears when [`LogWriter::finish`] has compared the
+/// digest.
+pub struct LogWriter {
+    digest: Digest,
+    path: Path,
+    writer: WriteMultipart,
+    hashed: DigestWriter,
+    bytes: u64,
+}
+
+impl LogWriter {
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Appends bytes. Waits while storage is slower than the sender.
+    pub async fn push(&mut self, piece: Bytes) -> Result<(), StoreError> {
+        let waited = self.writer.wait_for_capacity(LOG_PIECES_AT_ONCE).await;
+        waited.map_err(|error| unavailable("store log", &self.path, error))?;
+        self.bytes += piece.len() as u64;
+        self.hashed.update(&piece);
+        self.writer.put(piece);
+        Ok(())
+    }
+
+    /// Makes the log visible, and returns its size. The bytes must have the digest.
+    pub async fn finish(mut self) -> Result<u64, StoreError> {
+        let found = std::mem::take(&mut self.hashed).finish();
+        if found != self.digest {
+            let expected = self.digest;
+            self.abort().await;
+            return Err(StoreError::WrongDigest { expected, found });
+        }
+        let (path, bytes) = (self.path, self.bytes);
+        self.writer.finish().await.map(|_| bytes).map_err(|error| unavailable("store log", &path, error))
+    }
+
+    /// Gives the log up.
+    pub async fn abort(self) {
+        if let Err(error) = self.writer.abort().await {
+            tracing::debug!(path = %self.path, %error, "an incomplete log is not deleted");
         }
     }
 }

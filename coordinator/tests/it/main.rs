@@ -1,7 +1,9 @@
 //! Tests of the coordinator against real storage and real protocols.
 
 mod documented;
+mod hostile;
 mod lost_answers;
+mod mutations;
 mod storage_stalls;
 mod store;
 mod store_crashes;

@@ -9,7 +9,7 @@ use object_store::ObjectStoreExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use powersweep_coordinator::farm::{
-    Config, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, build_versions,
+    Config, Content, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, build_versions,
 };
 use powersweep_coordinator::publish::make_visible;
 use powersweep_coordinator::records::{Record, Table};
@@ -119,7 +119,8 @@ impl Owner<'_> {
     }
 
     async fn message(&mut self, body: ToFarm, rows: u32) -> Result<(), StoreError> {
-        self.event(Event::Message { conn: self.conn, address: "test".into(), body, rows }).await
+        self.event(Event::Message { conn: self.conn, address: "test".into(), body, content: Content::of_rows(rows) })
+            .await
     }
 
     /// Runs all tasks that are handed out, two in each hand-in.

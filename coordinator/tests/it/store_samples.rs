@@ -129,6 +129,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             worker_id: Uuid::from_u128(9).into(),
             worker: "node7".into(),
             attempt: 2,
+            ended: false,
         }),
         Record::Log(LogRecord { digest: Digest::from([0xCD; 32]).into(), bytes: 12_345_678, name: "SDSC-SP2".into() }),
         Record::Leaving(LeavingRecord {
@@ -159,7 +160,8 @@ pub(crate) fn rows_of(table: Table, ids: std::ops::Range<u64>) -> RecordBatch {
     RecordBatch::try_new(schema, columns).expect("columns made from the schema fit it")
 }
 
-fn column(field: &Field, ids: std::ops::Range<u64>) -> ArrayRef {
+/// Values of a column; row `id` carries `id`.
+pub(crate) fn column(field: &Field, ids: std::ops::Range<u64>) -> ArrayRef {
     let n = (ids.end - ids.start) as usize;
     match field.data_type() {
         DataType::Utf8 => Arc::new(ids.map(|id| Some(id.to_string())).collect::<StringArray>()),

@@ -47,6 +47,7 @@ fn small(n: u64) -> Batch {
         worker_id: Uuid::nil().into(),
         worker: "w".into(),
         attempt: 1,
+        ended: false,
     }));
     if n > 0 {
         batch.delete(Key::Lease { id: LeaseId { epoch: 1, counter: n - 1 } });

@@ -94,14 +94,21 @@ async fn fetch(mut client: Client, digest: &Digest) -> Result<Vec<u8>, tonic::St
     Ok(bytes)
 }
 
-/// Uploads one object; returns whether it is in the staging folder.
+/// Uploads one object; returns whether its hand-in can be sent. After a refusal it is: the coordinator then says what
+/// becomes of the tasks.
 pub(super) async fn upload(mut client: Client, upload: Upload) -> (Upload, bool) {
-    let result = client.upload_part(tokio_stream::iter(upload_messages(&upload))).await;
-    if let Err(status) = &result {
-        tracing::info!("uploading an object of `{}` again: {}", upload.object.experiment, words(status));
-        tokio::time::sleep(RETRY_PAUSE).await;
+    use tonic::Code::{AlreadyExists, FailedPrecondition, InvalidArgument, NotFound};
+    let Err(status) = client.upload_part(tokio_stream::iter(upload_messages(&upload))).await else {
+        return (upload, true);
+    };
+    let experiment = &upload.object.experiment;
+    if matches!(status.code(), AlreadyExists | FailedPrecondition | InvalidArgument | NotFound) {
+        tracing::warn!("an object of `{experiment}` is refused: {}", words(&status));
+        return (upload, true);
     }
-    (upload, result.is_ok())
+    tracing::info!("uploading an object of `{experiment}` again: {}", words(&status));
+    tokio::time::sleep(RETRY_PAUSE).await;
+    (upload, false)
 }
 
 /// The messages of an upload: only the first has the fields that identify it.

@@ -13,7 +13,8 @@ use prost::Message;
 use uuid::Uuid;
 
 use crate::farm::{
-    Action, Config, ConnId, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, build_versions,
+    Action, Config, ConnId, Content, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission,
+    build_versions,
 };
 use crate::records::{Fate, Fragment, Intent, SplitPart, Table, Upload};
 use crate::store::{Fault, ModelStore, Store};
@@ -364,7 +365,8 @@ impl Wire {
             ToFarm::HandIn(hand_in) => decode(&hand_in.rows).1.len() as u32,
             _ => 0,
         };
-        self.event(Event::Message { conn, address: "test".into(), body, rows });
+        let content = Content::of_rows(rows);
+        self.event(Event::Message { conn, address: "test".into(), body, content });
     }
 
     pub(super) fn connect(&mut self, worker: u128, slots: u32, held: Vec<v1::LeaseState>) -> ConnId {

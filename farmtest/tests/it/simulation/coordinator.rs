@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use powersweep_coordinator::farm::{Config, Effect, Event, Farm, Now, PublishFailure};
+use powersweep_coordinator::farm::{Config, Content, Effect, Event, Farm, Now, PublishFailure};
 use powersweep_coordinator::records::Intent;
 use powersweep_coordinator::store::{Batch, ModelStore, StoreError};
 use powersweep_proto::v1;
@@ -454,7 +454,8 @@ impl World {
             ToFarm::HandIn(hand_in) => self.note_unwanted(c, link, hand_in),
             _ => 0,
         };
-        self.farm_event(c, Event::Message { conn: link, address: "simulated".into(), body, rows });
+        let content = Content::of_rows(rows);
+        self.farm_event(c, Event::Message { conn: link, address: "simulated".into(), body, content });
     }
 
     pub(super) fn farm_sees_end(&mut self, link: u64, abrupt: bool) {

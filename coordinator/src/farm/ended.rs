@@ -1,0 +1,166 @@
+//! Leases that ended while their worker could still run their tasks: rows may follow, and count.
+//!
+//! A worker whose network failed comes back with rows after its lease expired. The record of the lease stays, marked as
+//! ended, so that these rows are accepted for the tasks that the worker was granted, and for no other task. The latest
+//! leases are kept; rows under an older one are rejected, and their tasks run again.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use powersweep_proto::v1::LeaseId;
+use uuid::Uuid;
+
+use super::Farm;
+use super::experiment::Experiment;
+use super::lease::Lease;
+use crate::records::{Key, LeaseRecord, Record};
+
+/// Most leases that are kept, and most of their ranges: some ten megabytes.
+const LEASES_MAX: usize = 65_536;
+const RANGES_MAX: usize = 1 << 19;
+
+/// What a worker was granted.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Grant {
+    pub(super) experiment: String,
+    /// The generation whose indices the ranges have.
+    pub(super) generation: u64,
+    pub(super) ranges: Vec<Range<u64>>,
+    pub(super) worker: Uuid,
+}
+
+/// The same of a lease that continues or has ended.
+pub(super) struct Granted<'a> {
+    pub(super) experiment: &'a str,
+    pub(super) generation: u64,
+    pub(super) ranges: &'a [Range<u64>],
+    pub(super) worker: Uuid,
+}
+
+/// Whether disjoint ranges in order have an index.
+pub(super) fn covers(ranges: &[Range<u64>], index: u64) -> bool {
+    let at = ranges.partition_point(|range| range.end <= index);
+    ranges.get(at).is_some_and(|range| range.contains(&index))
+}
+
+impl From<&LeaseRecord> for Grant {
+    fn from(record: &LeaseRecord) -> Grant {
+        Grant {
+            experiment: record.experiment.clone(),
+            generation: record.generation,
+            ranges: record.ranges.iter().map(|range| range.start..range.end).collect(),
+            worker: *record.worker_id,
+        }
+    }
+}
+
+/// The latest ended leases.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// Each with its number in `order`.
+    grants: BTreeMap<LeaseId, (u64, Grant)>,
+    /// The oldest first.
+    order: BTreeMap<u64, LeaseId>,
+    next: u64,
+    ranges: usize,
+}
+
+impl Ended {
+    pub(super) fn get(&self, id: LeaseId) -> Option<&Grant> {
+        self.grants.get(&id).map(|(_, grant)| grant)
+    }
+
+    /// Adds a lease. Returns those that are dropped for it.
+    pub(super) fn add(&mut self, id: LeaseId, grant: Grant) -> Vec<LeaseId> {
+        self.remove(id);
+        self.ranges += grant.ranges.len();
+        self.grants.insert(id, (self.next, grant));
+        self.order.insert(self.next, id);
+        self.next += 1;
+        let mut dropped = Vec::new();
+        while self.grants.len() > LEASES_MAX || self.ranges > RANGES_MAX {
+            let Some((_, &oldest)) = self.order.first_key_value() else { break };
+            self.remove(oldest);
+            dropped.push(oldest);
+        }
+        dropped
+    }
+
+    /// Takes a lease out.
+    pub(super) fn remove(&mut self, id: LeaseId) -> Option<Grant> {
+        let (number, grant) = self.grants.remove(&id)?;
+        self.order.remove(&number);
+        self.ranges -= grant.ranges.len();
+        Some(grant)
+    }
+
+    /// Takes all leases of an experiment out.
+    fn remove_all(&mut self, experiment: &str) -> Vec<LeaseId> {
+        let of_it = self.grants.iter().filter(|(_, (_, grant))| grant.experiment == experiment);
+        let ids: Vec<LeaseId> = of_it.map(|(id, _)| *id).collect();
+        for id in &ids {
+            self.remove(*id);
+        }
+        ids
+    }
+}
+
+impl Farm {
+    /// What was granted under a lease that continues or has ended; `None` if the lease is not known.
+    pub(super) fn grant_of(&self, id: LeaseId) -> Option<Granted<'_>> {
+        if let Some(Lease { experiment, generation, granted: ranges, worker, .. }) = self.leases.get(&id) {
+            return Some(Granted { experiment, generation: *generation, ranges, worker: *worker });
+        }
+        let Grant { experiment, generation, ranges, worker } = self.ended.get(id)?;
+        Some(Granted { experiment, generation: *generation, ranges, worker: *worker })
+    }
+
+    /// Keeps a lease that ended before its worker was heard, unless no row is needed any more.
+    pub(super) fn keep_ended(&mut self, record: LeaseRecord) {
+        let done = |experiment: &Experiment| experiment.is_complete() && experiment.failed.is_empty();
+        if self.experiments.get(&record.experiment).is_some_and(done) {
+            return self.out.delete(Key::Lease { id: record.id });
+        }
+        let dropped = self.ended.add(record.id, Grant::from(&record));
+        if !record.ended {
+            self.out.put(Record::Lease(LeaseRecord { ended: true, ..record }));
+        }
+        for id in dropped {
+            self.out.delete(Key::Lease { id });
+        }
+    }
+
+    /// Drops the ended leases of an experiment that is removed, or needs no more rows.
+    pub(super) fn forget_ended(&mut self, experiment: &str) {
+        for id in self.ended.remove_all(experiment) {
+            self.out.delete(Key::Lease { id });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_leases_are_kept_within_the_limits() {
+        let grant = |ranges: u64| Grant {
+            experiment: "e".into(),
+            generation: 1,
+            ranges: (0..ranges).map(|at| 2 * at..2 * at + 1).collect(),
+            worker: Uuid::nil(),
+        };
+        let id = |counter| LeaseId { epoch: 1, counter };
+        let mut ended = Ended::default();
+        assert_eq!(ended.add(id(1), grant(100)), []);
+        assert_eq!(ended.add(id(2), grant(100)), []);
+        assert!(ended.get(id(1)).is_some_and(|grant| covers(&grant.ranges, 198) && !covers(&grant.ranges, 199)));
+        assert_eq!(ended.add(id(3), grant(RANGES_MAX as u64 - 100)), [id(1)], "the ranges are bounded");
+        assert_eq!(ended.remove(id(3)), Some(grant(RANGES_MAX as u64 - 100)));
+        for counter in 4..4 + LEASES_MAX as u64 {
+            ended.add(id(counter), grant(1));
+        }
+        assert_eq!((ended.grants.len(), ended.get(id(2))), (LEASES_MAX, None), "their number is bounded");
+        assert_eq!((ended.remove_all("e").len(), ended.ranges, ended.order.len()), (LEASES_MAX, 0, 0));
+    }
+}

@@ -1,0 +1,108 @@
+//! Checks of hand-ins, off the driver's thread: rows are of the tasks that they are handed in for, and uploads are sound.
+
+use std::collections::BTreeSet;
+
+use powersweep_experiments::Decoder;
+use powersweep_proto::v1;
+use powersweep_results::{tasks, wire};
+use uuid::Uuid;
+
+use super::requests::Requests;
+use crate::farm::{Content, HAND_IN_ROWS_MAX};
+
+/// Hand-ins of more rows are checked on a thread that may block.
+const ROWS_AT_ONCE: usize = 64;
+/// Batches that decode to more bytes are checked one at a time.
+const LARGE_BYTES: u64 = 4 << 20;
+
+/// Checks the hand-ins of one worker, and remembers the sweep of the last one.
+pub(super) struct Checker {
+    requests: Requests,
+    known: Option<Known>,
+}
+
+struct Known {
+    experiment: String,
+    generation: u64,
+    decoder: Decoder,
+}
+
+impl Checker {
+    pub(super) fn new(requests: Requests) -> Checker {
+        Checker { requests, known: None }
+    }
+
+    /// What is known of a hand-in's content before the farm gets it.
+    pub(super) async fn content(&mut self, hand_in: &v1::HandIn) -> Content {
+        let named: usize = hand_in.done.iter().map(|tasks| tasks.indices.len()).sum();
+        if named > HAND_IN_ROWS_MAX as usize {
+            // The farm refuses it, whatever its rows are.
+            return Content::of_rows(0);
+        }
+        let known = match self.known(hand_in).await {
+            Ok(known) => known,
+            Err(reason) => return Content { rows: Err(reason), uploads: Ok(()) },
+        };
+        let (checked, known) = if named <= ROWS_AT_ONCE && !is_large(hand_in) {
+            with(hand_in, known)
+        } else {
+            let limits = self.requests.limits.clone();
+            let _turn = if is_large(hand_in) { limits.decoding.acquire().await.ok() } else { None };
+            let owned = hand_in.clone();
+            let panicked = |_| (Err("checking its rows failed: this is a bug".to_owned()), None);
+            tokio::task::spawn_blocking(move || with(&owned, known)).await.unwrap_or_else(panicked)
+        };
+        self.known = known;
+        match checked {
+            Ok((rows, ids)) => Content { rows: Ok(rows), uploads: self.requests.uploads.named(hand_in, &ids) },
+            Err(reason) => {
+                tracing::warn!("a hand-in is refused: {reason:?}");
+                Content { rows: Err(reason), uploads: Ok(()) }
+            }
+        }
+    }
+
+    /// The decoder of the hand-in's sweep; `None` if the farm does not know the sweep and will refuse the hand-in.
+    async fn known(&mut self, hand_in: &v1::HandIn) -> Result<Option<Known>, String> {
+        let (experiment, generation) = (&hand_in.experiment, hand_in.generation);
+        if let Some(known) = self.known.take_if(|k| k.experiment == *experiment && k.generation == generation) {
+            return Ok(Some(known));
+        }
+        let sweep = self.requests.sweep(experiment, generation).await.map_err(|status| status.message().to_owned())?;
+        let known = |sweep| Known { experiment: experiment.clone(), generation, decoder: Decoder::new(sweep) };
+        Ok(sweep.map(known))
+    }
+}
+
+fn is_large(hand_in: &v1::HandIn) -> bool {
+    wire::decoded_bytes(&hand_in.rows).is_none_or(|bytes| bytes > LARGE_BYTES)
+}
+
+/// The number of rows and the ids of their tasks, or why the rows are refused.
+type Checked = Result<(u32, BTreeSet<Uuid>), String>;
+
+fn with(hand_in: &v1::HandIn, mut known: Option<Known>) -> (Checked, Option<Known>) {
+    let checked = check(hand_in, known.as_mut().map(|known| &mut known.decoder));
+    (checked, known)
+}
+
+/// Compares the task of each row with the task of its index.
+fn check(hand_in: &v1::HandIn, mut decoder: Option<&mut Decoder>) -> Checked {
+    let keys = wire::keys(&hand_in.rows, &tasks::schema(), &hand_in.experiment)
+        .map_err(|error| format!("its rows cannot be read: {error}"))?;
+    let rows = u32::try_from(keys.len()).unwrap_or(u32::MAX);
+    let indices: Vec<u64> = hand_in.done.iter().flat_map(|tasks| tasks.indices.iter().copied()).collect();
+    let decoder = decoder.as_mut().filter(|_| indices.len() == keys.len());
+    if let Some(decoder) = decoder {
+        for (key, &index) in keys.iter().zip(&indices) {
+            // The farm refuses an index that is no task.
+            let Some(task) = decoder.task(index) else { continue };
+            if key.task_id != task.task_id || i64::try_from(index) != Ok(key.task_index) {
+                let (id, found) = (task.task_id, key.task_id);
+                let row = key.task_index;
+                return Err(format!("its row of task {index} ({id}) is that of task {row} ({found})"));
+            }
+        }
+    }
+    Ok((rows, keys.iter().map(|key| key.task_id).collect()))
+}

@@ -1,0 +1,103 @@
+//! What all callers together may take: memory, threads and time of this process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::sync::{OwnedSemaphorePermit, RwLock, Semaphore};
+use tokio::time::Instant;
+use tonic::{Status, Streaming};
+
+/// Uploads that are received and checked at the same time; others wait, which stops their senders.
+const UPLOADS_AT_ONCE: usize = 16;
+/// Bytes that each of them may take. Only one at a time takes more.
+const UPLOAD_BYTES: usize = 8 << 20;
+/// Logs that are received at the same time. They go to storage piece by piece.
+const LOGS_AT_ONCE: usize = 4;
+/// Manifests that are checked at the same time: their exclusions may take a hundred megabytes.
+const SUBMITS_AT_ONCE: usize = 2;
+/// Status requests that are answered at the same time: a reply may have ten thousand failures.
+const STATUS_AT_ONCE: usize = 16;
+
+/// How long a sender may keep the coordinator waiting for the next message of an upload.
+const MESSAGE_WAIT: Duration = Duration::from_secs(30);
+/// How long an upload may wait for its turn, and how long its turn may take.
+const TURN_WAIT: Duration = Duration::from_secs(300);
+const TURN: Duration = Duration::from_secs(120);
+
+/// See the module.
+pub(super) struct Limits {
+    uploads: Arc<Semaphore>,
+    large: Arc<Semaphore>,
+    pub(super) logs: Semaphore,
+    /// Held for reading while a log arrives, and for writing while unused ones are deleted.
+    pub(super) logs_change: RwLock<()>,
+    pub(super) submits: Semaphore,
+    pub(super) statuses: Semaphore,
+    /// Large batches of hand-ins that are decoded.
+    pub(super) decoding: Semaphore,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            uploads: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
+            large: Arc::new(Semaphore::new(1)),
+            logs: Semaphore::new(LOGS_AT_ONCE),
+            logs_change: RwLock::new(()),
+            submits: Semaphore::new(SUBMITS_AT_ONCE),
+            statuses: Semaphore::new(STATUS_AT_ONCE),
+            decoding: Semaphore::new(1),
+        }
+    }
+}
+
+/// Bytes in memory, with the permits to hold them.
+pub(super) struct Received {
+    pub(super) data: BytesMut,
+    limits: Arc<Limits>,
+    _turn: OwnedSemaphorePermit,
+    until: Instant,
+    large: Option<OwnedSemaphorePermit>,
+}
+
+impl Received {
+    /// Waits for a turn.
+    pub(super) async fn begin(limits: &Arc<Limits>) -> Result<Received, Status> {
+        let _turn = turn(&limits.uploads, Instant::now() + TURN_WAIT).await?;
+        let until = Instant::now() + TURN;
+        Ok(Received { data: BytesMut::new(), limits: Arc::clone(limits), _turn, until, large: None })
+    }
+
+    /// The next message of the upload's stream; `None` at its end.
+    pub(super) async fn next<T>(&self, stream: &mut Streaming<T>) -> Result<Option<T>, Status> {
+        let late = |_| Status::deadline_exceeded(format!("the upload took longer than {} s", TURN.as_secs()));
+        tokio::time::timeout_at(self.until, next(stream)).await.map_err(late)?
+    }
+
+    /// Appends bytes, up to a limit.
+    pub(super) async fn push(&mut self, more: &[u8], bytes_max: u64) -> Result<(), Status> {
+        let bytes = self.data.len() + more.len();
+        if bytes as u64 > bytes_max {
+            return Err(Status::invalid_argument(format!("the object has more than {bytes_max} bytes")));
+        }
+        if bytes > UPLOAD_BYTES && self.large.is_none() {
+            self.large = Some(turn(&self.limits.large, self.until).await?);
+        }
+        self.data.extend_from_slice(more);
+        Ok(())
+    }
+}
+
+async fn turn(of: &Arc<Semaphore>, until: Instant) -> Result<OwnedSemaphorePermit, Status> {
+    match tokio::time::timeout_at(until, Arc::clone(of).acquire_owned()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        _ => Err(Status::unavailable("too many uploads at the same time: send it again later")),
+    }
+}
+
+/// The next message of a stream; `None` at its end. A sender that is silent for too long is given up.
+pub(super) async fn next<T>(stream: &mut Streaming<T>) -> Result<Option<T>, Status> {
+    let late = |_| Status::deadline_exceeded(format!("no message for {} s", MESSAGE_WAIT.as_secs()));
+    tokio::time::timeout(MESSAGE_WAIT, stream.message()).await.map_err(late)?
+}

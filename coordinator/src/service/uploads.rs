@@ -1,0 +1,231 @@
+//! Uploads that this process has checked, until a hand-in names them.
+//!
+//! A part is made of many uploads, and one that cannot be merged would stop all of them. So an object is checked before
+//! it is accepted: its columns, its rows, and that its rows are of tasks of the hand-in that names it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use powersweep_proto::v1;
+use powersweep_results::{jobs, part, series};
+use tonic::Status;
+use uuid::Uuid;
+
+use crate::farm::BadUpload;
+use crate::records::Table;
+use crate::store::STAGED_MAX_AGE;
+
+/// Most bytes and objects that one worker may have in the staging folder before it hands in their tasks. A worker stops
+/// computing at 256 MiB of unacknowledged rows.
+const WORKER_BYTES_MAX: u64 = 1 << 30;
+const WORKER_OBJECTS_MAX: u64 = 16_384;
+/// How long the facts of an upload are kept after a hand-in named it: a hand-in is sent again after a broken connection.
+const NAMED_AGE: Duration = Duration::from_secs(600);
+/// The same limit for all workers together, in tasks of uploads: 16 bytes each.
+const NAMED_TASKS_MAX: usize = 2_000_000;
+
+/// The upload that the first message of a stream names.
+pub(super) struct Announced {
+    pub(super) experiment: String,
+    pub(super) table: Table,
+    pub(super) part_id: Uuid,
+    pub(super) lease: v1::LeaseId,
+}
+
+impl Announced {
+    pub(super) fn of(first: &v1::UploadPartRequest) -> Result<Announced, Status> {
+        let invalid = |reason: String| Status::invalid_argument(reason);
+        let table = Table::from_name(&first.table).filter(|table| schema(*table).is_some());
+        Ok(Announced {
+            experiment: first.experiment.clone(),
+            table: table.ok_or_else(|| invalid(format!("table {:?} has no uploads", first.table)))?,
+            part_id: Uuid::from_slice(&first.part_id).map_err(|_| invalid("part_id is not a UUID".to_owned()))?,
+            lease: first.lease.ok_or_else(|| invalid("the first message must name a lease".to_owned()))?,
+        })
+    }
+
+    /// Checks the object; blocks. Returns its facts, or why no part can be made of it.
+    pub(super) fn inspect(&self, data: &Bytes) -> Result<Facts, String> {
+        let schema = schema(self.table).ok_or("the table has no uploads")?;
+        // The reader of Parquet files panics at some damaged ones.
+        let inspected = catch_unwind(AssertUnwindSafe(|| part::inspect(data, &schema)));
+        let (footer, tasks) = match inspected {
+            Ok(Ok(inspected)) => inspected,
+            Ok(Err(error)) => return Err(format!("the object is no part of {}: {error}", self.table)),
+            Err(_) => return Err(format!("the object is no part of {}: it is damaged", self.table)),
+        };
+        if footer.part_id != self.part_id || footer.experiment != self.experiment {
+            return Err("the object's footer names another part".to_owned());
+        }
+        Ok(Facts { rows: footer.rows, bytes: data.len() as u64, tasks })
+    }
+}
+
+/// The schema of a table whose rows are uploaded.
+fn schema(table: Table) -> Option<SchemaRef> {
+    match table {
+        Table::Jobs => Some(jobs::schema()),
+        Table::Series => Some(series::schema()),
+        Table::Tasks | Table::Failures => None,
+    }
+}
+
+/// What is known of a checked object.
+#[derive(Debug)]
+pub(super) struct Facts {
+    rows: u64,
+    pub(super) bytes: u64,
+    /// The tasks of its rows, in order.
+    tasks: Vec<Uuid>,
+}
+
+struct Entry {
+    worker: Uuid,
+    experiment: String,
+    table: Table,
+    /// `Err`: why it is refused.
+    facts: Result<Facts, String>,
+    since: Instant,
+    /// A hand-in named it.
+    named: bool,
+}
+
+impl Entry {
+    fn bytes(&self) -> u64 {
+        self.facts.as_ref().map_or(0, |facts| facts.bytes)
+    }
+
+    fn tasks(&self) -> usize {
+        self.facts.as_ref().map_or(0, |facts| facts.tasks.len())
+    }
+}
+
+#[derive(Default)]
+struct Known {
+    entries: BTreeMap<Uuid, Entry>,
+    /// Objects and bytes of each worker that no hand-in has named.
+    waiting: BTreeMap<Uuid, (u64, u64)>,
+    /// Entries that a hand-in named, the oldest first, and the number of their tasks.
+    named: VecDeque<(Instant, Uuid)>,
+    named_tasks: usize,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Uploads(Mutex<Known>);
+
+impl Uploads {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a worker may upload more now.
+    pub(super) fn room(&self, worker: Uuid) -> Result<(), Status> {
+        let (objects, bytes) = self.known().waiting.get(&worker).copied().unwrap_or_default();
+        if objects < WORKER_OBJECTS_MAX && bytes < WORKER_BYTES_MAX {
+            return Ok(());
+        }
+        Err(Status::resource_exhausted(format!(
+            "this worker has {objects} uploads with {bytes} bytes that it has not handed in: hand them in first"
+        )))
+    }
+
+    /// Notes an object that was checked, and is in the staging folder if it is sound.
+    pub(super) fn add(&self, worker: Uuid, upload: &Announced, facts: Result<Facts, String>) {
+        let known = &mut *self.known();
+        known.remove(upload.part_id);
+        let (experiment, table, since) = (upload.experiment.clone(), upload.table, Instant::now());
+        let entry = Entry { worker, experiment, table, facts, since, named: false };
+        let waiting = known.waiting.entry(worker).or_default();
+        *waiting = (waiting.0 + 1, waiting.1 + entry.bytes());
+        known.entries.insert(upload.part_id, entry);
+    }
+
+    /// Compares the uploads that a hand-in names with what is known of them. `ids` are the hand-in's tasks.
+    pub(super) fn named(&self, hand_in: &v1::HandIn, ids: &BTreeSet<Uuid>) -> Result<(), BadUpload> {
+        if hand_in.uploads.is_empty() {
+            return Ok(());
+        }
+        let known = &mut *self.known();
+        known.forget_old();
+        for upload in &hand_in.uploads {
+            // The farm refuses an id that is none.
+            let Ok(id) = Uuid::from_slice(&upload.part_id) else { continue };
+            known.name(id);
+            let Some(entry) = known.entries.get(&id) else {
+                return Err(BadUpload::Unknown(format!("its upload {id} of {} is not known", upload.table)));
+            };
+            let wrong = |reason: &str| Err(BadUpload::Wrong(format!("its upload of {}: {reason}", upload.table)));
+            let facts = match &entry.facts {
+                Ok(facts) => facts,
+                Err(reason) => return wrong(reason),
+            };
+            if entry.experiment != hand_in.experiment || entry.table.name() != upload.table {
+                return wrong(&format!("it was uploaded for {} of {}", entry.table, entry.experiment));
+            }
+            if (facts.rows, facts.bytes) != (upload.rows, upload.bytes) {
+                return wrong(&format!("it has {} rows and {} bytes", facts.rows, facts.bytes));
+            }
+            if let Some(foreign) = facts.tasks.iter().find(|task| !ids.contains(*task)) {
+                return wrong(&format!("it has rows of task {foreign}, which is not handed in"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out the uploads that no hand-in has named for long.
+    pub(super) fn take_abandoned(&self) -> Vec<(String, Table, Uuid)> {
+        let known = &mut *self.known();
+        let old = known.entries.iter().filter(|(_, entry)| !entry.named && entry.since.elapsed() > STAGED_MAX_AGE);
+        let old: Vec<_> = old.map(|(id, entry)| (entry.experiment.clone(), entry.table, *id)).collect();
+        for (_, _, id) in &old {
+            known.remove(*id);
+        }
+        old
+    }
+}
+
+impl Known {
+    fn name(&mut self, id: Uuid) {
+        let Some(entry) = self.entries.get_mut(&id).filter(|entry| !entry.named) else { return };
+        entry.named = true;
+        let (worker, bytes, tasks) = (entry.worker, entry.bytes(), entry.tasks());
+        self.named_tasks += tasks;
+        self.named.push_back((Instant::now(), id));
+        self.no_longer_waits(worker, bytes);
+    }
+
+    fn no_longer_waits(&mut self, worker: Uuid, bytes: u64) {
+        let Some(waiting) = self.waiting.get_mut(&worker) else { return };
+        *waiting = (waiting.0.saturating_sub(1), waiting.1.saturating_sub(bytes));
+        if waiting.0 == 0 {
+            self.waiting.remove(&worker);
+        }
+    }
+
+    fn remove(&mut self, id: Uuid) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        if entry.named {
+            self.named_tasks -= entry.tasks();
+        } else {
+            self.no_longer_waits(entry.worker, entry.bytes());
+        }
+    }
+
+    fn forget_old(&mut self) {
+        while let Some(&(at, id)) = self.named.front() {
+            if at.elapsed() < NAMED_AGE && self.named_tasks <= NAMED_TASKS_MAX {
+                return;
+            }
+            self.named.pop_front();
+            // It may have been uploaded again since.
+            if self.entries.get(&id).is_some_and(|entry| entry.named) {
+                self.remove(id);
+            }
+        }
+    }
+}
