@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::client::chain;
 use powersweep_proto::v1;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -15,14 +14,14 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
-use uuid::Uuid;
 
+use super::command::{Command, Outbox};
 use super::dataset_work::DatasetWork;
 use super::metrics::Counts;
 use super::pace::Pace;
 use super::requests::Requests;
 use super::{ServeError, ServeOptions};
-use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, Reply, Request};
+use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, Reply};
 use crate::records::SplitRecord;
 use crate::store::{Store, StoreError};
 
@@ -48,27 +47,6 @@ const STALLED_CLOSE_LIMIT: Duration = Duration::from_secs(5);
 const PROBE_AFTER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
 /// Back-pressure: while more bytes of rows wait for a commit, no event is taken in, and flow control stops the workers.
 const WAITING_BYTES_MAX: usize = 16 << 20;
-
-/// Messages to one worker.
-pub(super) type Outbox = mpsc::Sender<Result<v1::FarmMessage, Status>>;
-
-/// A message of the service to the driver.
-pub(super) enum Command {
-    /// A worker's stream, before its first message.
-    Attach { conn: ConnId, outbox: Outbox },
-    /// An event.
-    Event(Event),
-    /// A request that changes the state.
-    Request { request: Request, reply: oneshot::Sender<Reply> },
-    /// Asks for the sweep of a generation of an experiment.
-    Sweep { experiment: String, generation: u64, reply: oneshot::Sender<Option<Sweep>> },
-    /// Asks for the worker that holds or held a lease.
-    Holder { lease: v1::LeaseId, experiment: String, reply: oneshot::Sender<Option<Uuid>> },
-    /// Asks whether an experiment uses a log.
-    WantsLog { digest: Digest, reply: oneshot::Sender<bool> },
-    /// A request that only reads the state.
-    Status { request: v1::StatusRequest, reply: oneshot::Sender<v1::StatusReply> },
-}
 
 /// A report of one of the driver's tasks.
 enum Report {
@@ -302,9 +280,7 @@ impl Driver {
                 let _ = reply.send(self.farm.sweep_of(&experiment, generation).cloned());
             }
             Command::WantsLog { digest, reply } => drop(reply.send(self.farm.wants_log(digest))),
-            Command::Holder { lease, experiment, reply } => {
-                let _ = reply.send(self.farm.holder(lease, &experiment));
-            }
+            Command::Holder { lease, experiment, reply } => drop(reply.send(self.farm.holder(lease, &experiment))),
             Command::Status { request, reply } => {
                 let _ = reply.send(self.farm.status(&request, now(self.started)));
             }
@@ -316,10 +292,7 @@ impl Driver {
         let begun = Instant::now();
         let mut made: Vec<(v1::StatusRequest, v1::StatusReply)> = Vec::new();
         for question in asked.drain(..) {
-            let Command::Status { request, reply } = question else {
-                self.command(question);
-                continue;
-            };
+            let Command::Status { request, reply } = question else { continue };
             let known = made.iter().find(|(other, _)| *other == request).map(|(_, answer)| answer.clone());
             let answer = known.unwrap_or_else(|| self.farm.status(&request, now(self.started)));
             made.push((request, answer.clone()));

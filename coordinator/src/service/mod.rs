@@ -5,6 +5,7 @@
 
 mod audit;
 mod auth;
+mod command;
 mod connections;
 mod content;
 mod dataset_work;

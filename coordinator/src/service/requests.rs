@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tonic::{Status, Streaming};
 use uuid::Uuid;
 
-use super::driver::Command;
+use super::command::Command;
 use super::limits::{self, Limits, Received};
 use super::uploads::{Announced, Uploads};
 use super::{LOG_BYTES_MAX, MANIFEST_BYTES_MAX};

@@ -1,0 +1,30 @@
+//! Messages of the service to the driver.
+
+use powersweep_experiments::{Digest, Sweep};
+use powersweep_proto::v1;
+use tokio::sync::{mpsc, oneshot};
+use tonic::Status;
+use uuid::Uuid;
+
+use crate::farm::{ConnId, Event, Reply, Request};
+
+/// Messages to one worker.
+pub(super) type Outbox = mpsc::Sender<Result<v1::FarmMessage, Status>>;
+
+/// A message of the service to the driver.
+pub(super) enum Command {
+    /// A worker's stream, before its first message.
+    Attach { conn: ConnId, outbox: Outbox },
+    /// An event.
+    Event(Event),
+    /// A request that changes the state.
+    Request { request: Request, reply: oneshot::Sender<Reply> },
+    /// Asks for the sweep of a generation of an experiment.
+    Sweep { experiment: String, generation: u64, reply: oneshot::Sender<Option<Sweep>> },
+    /// Asks for the worker that holds or held a lease.
+    Holder { lease: v1::LeaseId, experiment: String, reply: oneshot::Sender<Option<Uuid>> },
+    /// Asks whether an experiment uses a log.
+    WantsLog { digest: Digest, reply: oneshot::Sender<bool> },
+    /// A request that only reads the state.
+    Status { request: v1::StatusRequest, reply: oneshot::Sender<v1::StatusReply> },
+}
