@@ -9,6 +9,7 @@ mod args;
 mod client;
 mod commands;
 mod config;
+mod estimate;
 mod examples;
 mod exit;
 mod farm;
@@ -24,6 +25,7 @@ mod screen;
 mod sorted_copy;
 mod stored;
 mod varying;
+mod warnings;
 mod worker_args;
 mod writing;
 

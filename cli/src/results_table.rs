@@ -27,8 +27,11 @@ const QUEUE_METRICS: &[(&str, &str)] = &[
     ("wait_s_mean", "mean wait (s)"),
     ("turnaround_s_mean", "mean response (s)"),
     ("energy_per_job_j", "energy per job (J)"),
-    ("energy_total_j", "energy (J)"),
+    ("energy_total_j", ENERGY),
 ];
+
+/// The heading of energies.
+const ENERGY: &str = "energy (J)";
 
 /// Metrics of batch simulations, with their headings.
 const METRICS: &[(&str, &str)] = &[
@@ -37,11 +40,13 @@ const METRICS: &[(&str, &str)] = &[
     ("bsld_mean", "mean BSLD"),
     ("utilization_installed", "utilization"),
     ("reduced_count", "reduced jobs"),
-    ("energy_total_j", "energy (J)"),
+    ("energy_total_j", ENERGY),
 ];
 
 /// The column whose order rows are shown in.
 const INDEX: &str = "task_index";
+/// The columns that tell energies in joules from relative ones.
+const POWER: [&str; 2] = ["power", "power_top_w"];
 /// The column that tells queueing models from batch simulations.
 const KIND: &str = "kind";
 
@@ -64,7 +69,7 @@ pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> R
 /// The first rows by task index; `None` without rows.
 pub async fn table(reading: &Reading, rows_shown: usize) -> Result<Option<String>, Failure> {
     let candidates = varying::candidates();
-    let others = METRICS.iter().chain(QUEUE_METRICS).map(|(name, _)| *name).chain([INDEX]);
+    let others = METRICS.iter().chain(QUEUE_METRICS).map(|(name, _)| *name).chain([INDEX]).chain(POWER);
     let needed: BTreeSet<&str> = candidates.iter().map(String::as_str).chain(others).collect();
     let tasks = Tasks::open(reading, &varying::columns(needed)).await?;
     let groups = tasks.groups();
@@ -81,10 +86,23 @@ pub async fn table(reading: &Reading, rows_shown: usize) -> Result<Option<String
     let metrics = if !kinds.is_empty() && kinds.iter().all(of_queues) { QUEUE_METRICS } else { METRICS };
     let shown: Vec<&str> = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name)).collect();
     let cells = cells(&groups, &places, &shown).await?;
-    let headings = axes.iter().copied().chain(metrics.iter().map(|(_, heading)| *heading));
+    let energy = energy_heading(&self::cells(&groups, &places, &POWER).await?);
+    let metrics = metrics.iter().map(|(_, heading)| if *heading == ENERGY { energy } else { *heading });
+    let headings = axes.iter().copied().chain(metrics);
     let text = render(headings, axes.len(), &cells);
     let more = count - places.len();
     Ok(Some(if more > 0 { format!("{text}\n… and {more} more rows") } else { text }))
+}
+
+/// The heading of energies, from the shown rows' [`POWER`]: they are joules unless the power of a busy proc is left at its
+/// default.
+fn energy_heading(found: &[Vec<Json>]) -> &'static str {
+    let is_relative = |row: &&Vec<Json>| row[0] == "etinski" && row[1].as_f64() == Some(1.0);
+    match found.iter().filter(is_relative).count() {
+        0 => ENERGY,
+        count if count == found.len() => "energy (relative)",
+        _ => "energy (J or relative)",
+    }
 }
 
 /// Whether an experiment has no part of `tasks`.

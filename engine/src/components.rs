@@ -48,6 +48,37 @@ pub fn find(role: Role, name: &str) -> Option<&'static Component> {
     COMPONENTS.iter().copied().find(|e| e.role == role && e.name == name)
 }
 
+/// A parameter that has another name than in an earlier release.
+///
+/// Manifests and columns have the present name. Identities keep the released one, so that a new name changes no task id.
+#[derive(Debug, Clone, Copy)]
+pub struct Renamed {
+    /// The present name.
+    pub name: &'static str,
+    /// The name in earlier releases.
+    pub released: &'static str,
+    /// What to write now, for the refusal of the released name.
+    pub help: &'static str,
+}
+
+/// The renamed parameters.
+pub const RENAMED: &[Renamed] = &[Renamed {
+    name: "cap_schedule_w",
+    released: "caps_w",
+    help: "write `cap_schedule_w`: [15000, 20000] is one cap that changes every `cap_period_s`, [[15000], [20000]] an axis \
+           of two constant caps",
+}];
+
+/// The renamed parameter that had this name in an earlier release.
+pub fn renamed(released: &str) -> Option<&'static Renamed> {
+    RENAMED.iter().find(|renamed| renamed.released == released)
+}
+
+/// The name of a parameter in identities.
+pub fn identity_name(name: &'static str) -> &'static str {
+    RENAMED.iter().find(|renamed| renamed.name == name).map_or(name, |renamed| renamed.released)
+}
+
 /// The components that can fill a role, in registration order.
 pub fn of(role: Role) -> impl Iterator<Item = &'static Component> {
     COMPONENTS.iter().copied().filter(move |e| e.role == role)
@@ -204,6 +235,22 @@ mod tests {
         let params = COMPONENTS.iter().flat_map(|component| component.params);
         let names: BTreeSet<&str> = params.filter(|param| !param.is_identity()).map(|param| param.name).collect();
         assert_eq!(names.into_iter().collect::<Vec<_>>(), ["log", "log_sha256"]);
+    }
+
+    /// An identity lists parameters in the order of their names: a new name must not change the order.
+    #[test]
+    fn renamed_parameters_keep_their_places_in_identities() {
+        for component in COMPONENTS.iter() {
+            let mut params: Vec<&str> = component.params.iter().map(|param| param.name).collect();
+            params.sort_unstable();
+            let names: Vec<&str> = params.into_iter().map(identity_name).collect();
+            assert!(names.is_sorted(), "{}: {names:?}", component.name);
+        }
+        for Renamed { name, released, .. } in RENAMED {
+            let known =
+                |name| COMPONENTS.iter().any(|component| component.params.iter().any(|param| param.name == name));
+            assert!(known(*name) && !known(*released), "{name}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use powersweep_engine::spec::{Default, Param};
-use powersweep_engine::{Choice, Value};
+use powersweep_engine::{Choice, Value, components};
 
 /// A total order of values. Two values are equal exactly when their canonical bytes are.
 pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
@@ -58,12 +58,12 @@ pub fn push_choice(out: &mut Vec<u8>, choice: &Choice, is_in: impl Fn(&Param) ->
     let count_at = out.len();
     out.extend_from_slice(&0_u32.to_le_bytes());
     let mut count = 0_u32;
-    // `values` is ordered by name.
+    // `values` is ordered by name, and released names have the same order.
     for (name, value) in choice.values() {
         let param = component.params.iter().find(|p| p.name == *name);
         if param.is_some_and(|param| is_in(param) && !is_default(param, value)) {
             count += 1;
-            push_text(out, name);
+            push_text(out, components::identity_name(name));
             push_value(out, value);
         }
     }

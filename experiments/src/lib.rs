@@ -26,6 +26,7 @@ pub mod settings;
 mod space;
 mod sweep;
 mod values;
+mod warnings;
 
 /// Helpers for readers of other TOML files.
 pub mod reading {
@@ -42,3 +43,4 @@ pub use mapping::Mapping;
 pub use pins::component_id;
 pub use plan::{AxisSummary, AxisValue, BlockSummary};
 pub use sweep::{Decoder, Sweep, TaskSpec};
+pub use warnings::Warning;

@@ -15,7 +15,7 @@ kept as (
     select * from runs where coalesce(power_cap_excess_max_w, 0) = 0
 )
 select distinct on (one.energy_total_j, one.bsld_tau600s_mean)
-    gear_rule, bsld_threshold, wq_threshold, capacity_rule, ols_period_s, ols_sla_slowdown, caps_w[1] as cap_w,
+    gear_rule, bsld_threshold, wq_threshold, capacity_rule, ols_period_s, ols_sla_slowdown, cap_schedule_w[1] as cap_w,
     round(energy_relative, 4) as energy_relative, round(bsld_relative, 3) as bsld_relative,
     round(bsld_tau600s_mean, 2) as bsld_tau600s_mean
 from kept as one

@@ -7,12 +7,13 @@ use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{AxisSummary, Sweep, TaskSpec};
 use powersweep_proto::access::Role;
 use powersweep_proto::v1;
+use powersweep_workloads::ParsedLogs;
 use serde_json::{Value as Json, json};
 
 use super::submit;
 use crate::args::PlanArgs;
 use crate::exit::{Outcome, failure};
-use crate::{client, inputs, results_table, screen, stored};
+use crate::{client, estimate, inputs, results_table, screen, stored, warnings};
 
 /// Maximum number of values shown for an axis.
 const VALUES_SHOWN: usize = 12;
@@ -20,7 +21,8 @@ const VALUES_SHOWN: usize = 12;
 /// Shows the plan of a manifest, or explains one task.
 pub fn run(args: &PlanArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let digests = inputs::digests(&manifest, &inputs::library_of(&args.manifest, &args.logs), None)?;
+    let logs = ParsedLogs::new(warnings::LOGS_BYTES);
+    let digests = inputs::digests(&manifest, &inputs::library_of(&args.manifest, &args.logs), Some(&logs))?;
     let sweep = inputs::sweep(&manifest, &digests)?;
     if (args.coordinator.coordinator.is_some() || args.coordinator.access.is_some()) && args.index.is_none() {
         let address = client::address(&args.coordinator, &args.data, Role::Client)?;
@@ -29,7 +31,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
             let request = v1::SubmitRequest { dry_run: true, ..client::submission(&manifest, &digests) };
             Ok(farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner())
         })?;
-        return overview(&sweep, &reply, None, args);
+        return overview(&sweep, &reply, None, &logs, args);
     }
     let location = args.data.location()?;
     let (loaded, served, lost) = client::block_on(async {
@@ -51,16 +53,26 @@ pub fn run(args: &PlanArgs) -> Outcome {
         None => {
             let reply = plan::submission(loaded, &sweep, &digests);
             let reply = reply.map_err(|reason| failure!(Refused, "{reason}"))?;
-            overview(&sweep, &reply, served.then_some(&location), args)
+            overview(&sweep, &reply, served.then_some(&location), &logs, args)
         }
     }
 }
 
 /// `served`: the data, if a coordinator serves it.
-fn overview(sweep: &Sweep, reply: &v1::SubmitReply, served: Option<&Location>, args: &PlanArgs) -> Outcome {
+fn overview(
+    sweep: &Sweep,
+    reply: &v1::SubmitReply,
+    served: Option<&Location>,
+    logs: &ParsedLogs,
+    args: &PlanArgs,
+) -> Outcome {
     let axes = sweep.axes();
+    let (found, estimate) = (warnings::of(sweep, logs), estimate::of(sweep, reply.to_run, logs));
     if args.output.is_json() {
-        return screen::print_json(overview_json(sweep, &axes, reply, served.is_some()));
+        let mut plan = overview_json(sweep, &axes, reply, served.is_some());
+        plan["warnings"] = warnings::json(&found).into();
+        plan["estimate"] = estimate.map_or(Json::Null, |estimate| estimate.json());
+        return screen::print_json(plan);
     }
     let mut table = screen::table();
     table.set_header(["section", "axis", "values (tasks)"]);
@@ -82,6 +94,12 @@ fn overview(sweep: &Sweep, reply: &v1::SubmitReply, served: Option<&Location>, a
         text.push_str(&format!("{} combinations, {excluded} of them excluded\n", sweep.index_count()));
     }
     text.push_str(&submit::describe(reply, true));
+    if let Some(estimate) = estimate {
+        text.push_str(&format!("\n{}", estimate.text()));
+    }
+    if !found.is_empty() {
+        text.push_str(&format!("\n{}", warnings::text(&found, &args.manifest)));
+    }
     if let Some(location) = served {
         let data = quoted(&location.to_string());
         text.push_str(&format!(

@@ -19,7 +19,7 @@ use super::{status, submit, worker};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::farm::{FarmOptions, Local, LocalFarm};
-use crate::{client, farm, inputs, interrupt, results_table, screen, stored};
+use crate::{client, farm, inputs, interrupt, results_table, screen, stored, warnings};
 
 /// Interval of the status requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
@@ -55,10 +55,14 @@ pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
             Ok(farm) => farm,
             Err(failure) => return Err(offer_submit(failure, args).await),
         };
+        let found = if args.local.quiet { Vec::new() } else { warnings::of(&sweep, &logs) };
         let mut run = Run { farm, worker: None, began, reading_s };
         let submitted = run.submit(args, &manifest, &digests, logs).await;
         let ended = match submitted {
-            Ok(()) => run.follow(args, manifest.name(), &stop).await,
+            Ok(()) => {
+                warnings::note(&found, &args.manifest);
+                run.follow(args, manifest.name(), &stop).await
+            }
             Err(failure) => Err(failure),
         };
         run.end(args, &manifest, ended).await.map(|()| sweep)

@@ -6,11 +6,12 @@ use powersweep_proto::access::Role;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
+use powersweep_workloads::ParsedLogs;
 
 use super::status::failures_text;
 use crate::args::SubmitArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::{client, inputs, screen};
+use crate::{client, inputs, screen, warnings};
 
 /// Interval of the status requests of `--wait`.
 const WAIT_INTERVAL: Duration = Duration::from_millis(500);
@@ -25,8 +26,10 @@ const FAILURES_SHOWN: u32 = 10;
 pub fn run(args: &SubmitArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library_of(&args.manifest, &args.logs);
-    let digests = inputs::digests(&manifest, &library, None)?;
-    inputs::sweep(&manifest, &digests)?;
+    let logs = ParsedLogs::new(warnings::LOGS_BYTES);
+    let digests = inputs::digests(&manifest, &library, Some(&logs))?;
+    let found = warnings::of(&inputs::sweep(&manifest, &digests)?, &logs);
+    drop(logs);
     let address = client::address(&args.coordinator, &args.data, Role::Client)?;
     client::block_on(async {
         let mut farm = client::connect(&address).await?;
@@ -37,6 +40,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
         request.priority = args.priority;
         let reply = farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner();
         screen::print(&describe(&reply, args.dry_run))?;
+        warnings::note(&found, &args.manifest);
         if args.dry_run {
             return Ok(Exit::Done);
         }

@@ -17,6 +17,7 @@ mod one_task;
 mod operator;
 mod paths;
 mod places;
+mod plan;
 mod random;
 mod rows;
 mod runs;

@@ -2,6 +2,7 @@
 pub mod job_record;
 pub mod kernel;
 pub(crate) mod nodes;
+pub mod physics;
 pub mod platform;
 pub mod policy;
 pub mod power;

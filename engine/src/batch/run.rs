@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use super::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
 use super::platform::Machine;
 use super::policy::batch::{self, Batch};
+use super::policy::cap::CapReach;
 use super::policy::composed::Composed;
 use super::{nodes, weekly};
 use crate::details::Details;
@@ -34,6 +35,7 @@ pub(crate) fn simulate(
         let integrals = Integrals {
             clamped_count: prepared.clamped_count,
             dropped_wide_count: prepared.dropped_wide_count,
+            dropped_over_cap_count: prepared.dropped_over_cap_count,
             ..integrals
         };
         let sla = summary::sla_slowdown(spec);
@@ -76,26 +78,55 @@ fn has_priorities(spec: &SimSpec) -> bool {
 /// A workload on its machine, with checked jobs that fit.
 struct Prepared<'w> {
     machine: Machine,
-    /// The workload's own jobs unless `wide_jobs` changed some.
+    /// The workload's own jobs unless `wide_jobs` or `over_cap_jobs` changed some.
     jobs: Cow<'w, [Job]>,
     clamped_count: u64,
     dropped_wide_count: u64,
+    dropped_over_cap_count: u64,
 }
 
 impl<'w> Prepared<'w> {
     fn new(spec: &SimSpec, workload: &'w Workload) -> Result<Prepared<'w>, SimError> {
         let machine = Machine::new(spec, workload.native_procs)?;
         let widest = check_jobs(&workload.jobs, &machine)?;
-        let mut prepared =
-            Prepared { machine, jobs: Cow::Borrowed(&workload.jobs), clamped_count: 0, dropped_wide_count: 0 };
+        let mut prepared = Prepared {
+            machine,
+            jobs: Cow::Borrowed(&workload.jobs),
+            clamped_count: 0,
+            dropped_wide_count: 0,
+            dropped_over_cap_count: 0,
+        };
         if widest > prepared.machine.procs() {
             prepared.fit_wide_jobs(spec.choice(Role::Rules).text("wide_jobs"))?;
         }
+        prepared.drop_over_cap_jobs(spec);
         if prepared.jobs.is_empty() {
-            let why = format!("{} of {} jobs were wider than the machine", workload.jobs.len(), workload.jobs.len());
-            return Err(SimError::Empty(if workload.jobs.is_empty() { "it had none".to_owned() } else { why }));
+            return Err(SimError::Empty(prepared.why_empty(workload.jobs.len())));
         }
         Ok(prepared)
+    }
+
+    /// Applies `over_cap_jobs`.
+    fn drop_over_cap_jobs(&mut self, spec: &SimSpec) {
+        let Some(reach) = CapReach::new(spec, &self.machine) else { return };
+        if reach.drops && !self.jobs.iter().all(|job| reach.admits(job.procs, job.class)) {
+            let before = self.jobs.len();
+            self.jobs.to_mut().retain(|job| reach.admits(job.procs, job.class));
+            self.dropped_over_cap_count = (before - self.jobs.len()) as u64;
+        }
+    }
+
+    fn why_empty(&self, before: usize) -> String {
+        let over_cap = match self.dropped_over_cap_count {
+            0 => String::new(),
+            count => format!("; {count} exceeded every cap of `cap_schedule_w`"),
+        };
+        let wide = self.dropped_wide_count;
+        if before == 0 {
+            "it had none".to_owned()
+        } else {
+            format!("{wide} of {before} jobs were wider than the machine{over_cap}")
+        }
     }
 
     /// Applies `wide_jobs` to the jobs that need more procs than the machine has.

@@ -163,6 +163,7 @@ fn fill_integrals(summary: &mut Summary, integrals: &Integrals) {
     let busy: f64 = integrals.busy_proc_s.iter().sum();
     summary.clamped_count = integrals.clamped_count;
     summary.dropped_wide_count = integrals.dropped_wide_count;
+    summary.dropped_over_cap_count = integrals.dropped_over_cap_count;
     summary.events_count = integrals.events_count;
     summary.machine_procs = integrals.machine_procs;
     summary.first_submit_s = integrals.first_submit_s;

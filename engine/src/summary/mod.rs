@@ -187,6 +187,8 @@ pub struct Integrals {
     pub clamped_count: u64,
     /// Jobs dropped because they were wider than the machine.
     pub dropped_wide_count: u64,
+    /// Jobs dropped because no cap admits them.
+    pub dropped_over_cap_count: u64,
 }
 
 /// Integrals of power and use of the machine, for [`fill_power`].

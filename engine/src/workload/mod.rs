@@ -288,10 +288,23 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     Ok(Workload { jobs, native_procs: stated.or(native_procs), counts, log_waits_s })
 }
 
+/// The parameter with the number of jobs of a generator; `None` for another choice.
+pub fn jobs_param(choice: &Choice) -> Option<&'static str> {
+    Generator::of(choice).map(|generator| generator.jobs_count)
+}
+
 /// Number of jobs that the source of a spec generates; `None` for logs and sources of queues.
 pub fn generated_jobs(spec: &SimSpec) -> Option<u64> {
     let source = spec.choice(Role::Source);
     Generator::of(source).map(|generator| generator.jobs_count(source))
+}
+
+/// Machine size that a spec states without its log: that of its rules or its generator.
+pub fn stated_procs(spec: &SimSpec) -> Option<u32> {
+    let source = spec.choice(Role::Source);
+    let of_generator = || Some(source.int(Generator::of(source)?.machine_procs));
+    let stated = spec.choice(Role::Rules).opt_int("native_procs").or_else(of_generator);
+    stated.and_then(|procs| u32::try_from(procs).ok())
 }
 
 /// The waits of jobs under the log's own scheduler (s); see [`Workload::log_waits_s`].

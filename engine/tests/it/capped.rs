@@ -23,7 +23,7 @@ pub(crate) fn platform(procs: i64) -> Build {
 
 pub(crate) fn capped(order: &str, backfill: &str, cap: &str, caps_w: &[f64], period_s: f64) -> Build {
     let build = platform(4).choose(Role::Order, order).choose(Role::Backfill, backfill).choose(Role::Cap, cap);
-    build.set("caps_w", Value::Reals(caps_w.to_vec())).real("cap_period_s", period_s)
+    build.set("cap_schedule_w", Value::Reals(caps_w.to_vec())).real("cap_period_s", period_s)
 }
 
 /// The scheduler of Zhang et al. 2014 under a cap; PDRC starts jobs blindly, as in the paper.
@@ -259,12 +259,25 @@ fn a_job_without_watts_waits_for_a_higher_cap_or_starves() {
     }
 }
 
+/// Two procs at the lowest gear and two idle procs draw 12 W, one and three 10 W.
+#[test]
+fn jobs_over_every_cap_are_dropped_and_counted() {
+    let list = [(0., 10., 2, 1), (0., 10., 1, 1), (0., 10., 4, 1)];
+    let build = || capped("fcfs", "easy", "admission", &[9., 11.], 5.).text("over_cap_jobs", "drop");
+    let (summary, rows) = run(&build(), &list);
+    assert_eq!((summary.jobs_count, summary.dropped_over_cap_count), (1, 2));
+    assert_eq!((rows[0].job_id, rows[0].start_s), (2, 5.));
+    let error = simulate(&build().0, &jobs(&list[2..]), &Limits::NONE, None).unwrap_err();
+    assert!(error.to_string().contains("1 exceeded every cap of `cap_schedule_w`"), "{error}");
+}
+
 #[test]
 fn combinations_that_make_no_sense_are_refused() {
     let problem = |build: Build| build.0.problems().join("; ");
     let caps = || Value::Reals(vec![10.]);
-    let cap =
-        |backfill, name| Build::log().choose(Role::Backfill, backfill).choose(Role::Cap, name).set("caps_w", caps());
+    let cap = |backfill, name| {
+        Build::log().choose(Role::Backfill, backfill).choose(Role::Cap, name).set("cap_schedule_w", caps())
+    };
     assert_eq!(problem(cap("conservative", "pdrc")), "");
     assert!(problem(cap("knapsack", "pdrc")).contains("needs `power_cap` = \"uniform\""));
     assert!(problem(cap("knapsack", "uniform")).contains("needs `queue_order` = \"priority\""));
@@ -274,7 +287,7 @@ fn combinations_that_make_no_sense_are_refused() {
     assert!(problem(bsld.text("head_gear", "fixed")).contains("`head_gear` = \"fixed\""));
     let knapsack = cap("knapsack", "uniform").choose(Role::Order, "priority").choose(Role::GearRule, "bsld");
     assert!(problem(knapsack.real("bsld_threshold", 2.0)).contains("`gear_rule` = \"bsld\" makes no sense"));
-    assert!(problem(cap("easy", "pdrc").set("caps_w", Value::Reals(vec![0.]))).contains("above 0 W"));
+    assert!(problem(cap("easy", "pdrc").set("cap_schedule_w", Value::Reals(vec![0.]))).contains("above 0 W"));
     let both = platform(4).real("beta", 0.3);
     assert!(problem(both).contains("`beta` and `table_time` = \"measured\""));
     assert_eq!(problem(platform(4).real("beta", 0.3).text("table_time", "beta")), "");
@@ -295,7 +308,7 @@ fn each_class_of_jobs_has_its_tables_of_power_and_run_time() {
             .real("idle_fraction", 0.1)
             .choose(Role::Cap, "pdrc")
             .text("pdrc_start", "blind")
-            .set("caps_w", Value::Reals(vec![13.]))
+            .set("cap_schedule_w", Value::Reals(vec![13.]))
             .choose(Role::Order, "priority")
             .choose(Role::Backfill, "within-priority")
     };
@@ -451,7 +464,7 @@ proptest! {
                     if gears == "bsld" {
                         without = without.choose(Role::GearRule, "bsld").real("bsld_threshold", 2.);
                     }
-                    let with = Build(without.0.clone()).choose(Role::Cap, "admission").set("caps_w", Value::Reals(vec![1e6]));
+                    let with = Build(without.0.clone()).choose(Role::Cap, "admission").set("cap_schedule_w", Value::Reals(vec![1e6]));
                     let rows = |build: &Build| {
                         let mut rows = Vec::new();
                         simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();

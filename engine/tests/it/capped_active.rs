@@ -12,7 +12,7 @@ fn online_simulation_uses_the_cap_that_begins_at_its_instant() {
     // active procs would suffice.
     let list: Vec<Job> = std::iter::once((0., 1000., 10, 1)).chain((0..5).map(|_| (100., 1000., 1, 1))).collect();
     let build = |cap_period_s| {
-        let build = platform(10).choose(Role::Cap, "admission").set("caps_w", Value::Reals(vec![100., 20.]));
+        let build = platform(10).choose(Role::Cap, "admission").set("cap_schedule_w", Value::Reals(vec![100., 20.]));
         let build = build.real("cap_period_s", cap_period_s).choose(Role::Capacity, "ols");
         build.real("ols_period_s", 1000.).real("ols_sla_slowdown", 2.)
     };
@@ -33,7 +33,7 @@ fn online_simulation_uses_the_cap_that_begins_at_its_instant() {
 #[test]
 fn waiting_for_watts_of_procs_that_switch_off_is_no_starvation() {
     // Eight procs switch off at 0 and draw 160 W until 100. No job runs from 10 on, but job 2 does not starve.
-    let build = platform(10).choose(Role::Cap, "admission").set("caps_w", Value::Reals(vec![100.]));
+    let build = platform(10).choose(Role::Cap, "admission").set("cap_schedule_w", Value::Reals(vec![100.]));
     let build =
         build.choose(Role::Capacity, "two-level").int("two_level_procs", 2).real("off_s", 100.).real("off_w", 20.);
     times(build, &[(0., 10., 2, 1), (20., 10., 2, 1)], &[(0., 10.), (100., 110.)]);
@@ -44,7 +44,7 @@ fn power_precedence_resumes_at_every_event() {
     // Jobs 1 and 2 would draw 84 W with two idle procs, so that job 2 is suspended; the idle procs go to sleep. When job 3
     // arrives, 80 W suffice for job 2, which resumes.
     let build = platform(10).choose(Role::Order, "priority").choose(Role::Backfill, "within-priority");
-    let build = build.choose(Role::Cap, "power-precedence").set("caps_w", Value::Reals(vec![80.]));
+    let build = build.choose(Role::Cap, "power-precedence").set("cap_schedule_w", Value::Reals(vec![80.]));
     let build = build.choose(Role::Capacity, "two-level").int("two_level_procs", 8);
     let list = [(0., 1000., 4, 1), (0., 1000., 4, 2), (100., 10., 1, 3)];
     let rows = times(build, &list, &[(0., 1000.), (0., 1100.), (1000., 1010.)]);

@@ -28,9 +28,9 @@ fn sample(param: &Param, component: &Component) -> Option<Value> {
         // The machine of these tests draws 3.4 W idle, 4.6 W busy at the lowest gear and 16 W at the top gear. `admission`
         // does not change running jobs, so that it keeps constant caps only. `power-precedence` suspends jobs instead of
         // lowering them, and needs a cap that admits the widest job at its gear.
-        ("caps_w", ..) if component.name == "admission" => Some(Value::Reals(vec![7.0])),
-        ("caps_w", ..) if component.name == "power-precedence" => Some(Value::Reals(vec![17.0, 6.0, 9.0])),
-        ("caps_w", ..) => Some(Value::Reals(vec![12.0, 6.0, 9.0])),
+        ("cap_schedule_w", ..) if component.name == "admission" => Some(Value::Reals(vec![7.0])),
+        ("cap_schedule_w", ..) if component.name == "power-precedence" => Some(Value::Reals(vec![17.0, 6.0, 9.0])),
+        ("cap_schedule_w", ..) => Some(Value::Reals(vec![12.0, 6.0, 9.0])),
         ("cap_period_s", ..) => Some(Value::Real(700.0)),
         ("ols_period_s", ..) => Some(Value::Real(900.0)),
         ("ols_sla_slowdown", ..) => Some(Value::Real(3.0)),

@@ -404,7 +404,7 @@ proptest! {
         let order = if sjf { "sjf" } else { "fcfs" };
         let mut build = platform(i64::from(PROCS)).choose(Role::Order, order).choose(Role::Backfill, "conservative");
         if !caps_w.is_empty() {
-            build = build.choose(Role::Cap, "admission").set("caps_w", Value::Reals(caps_w.clone()));
+            build = build.choose(Role::Cap, "admission").set("cap_schedule_w", Value::Reals(caps_w.clone()));
             build = Build(build.0).real("cap_period_s", PERIOD_S);
         }
         let mut rows = Vec::new();

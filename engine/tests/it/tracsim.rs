@@ -34,7 +34,7 @@ fn spec(reading: &Reading, sizes: &str, policy: &str, seed: u64) -> SimSpec {
         .choose(Role::Backfill, if knapsack { "knapsack" } else { "within-priority" });
     if policy != "none" {
         spec = spec.choose(Role::Cap, if knapsack { "uniform" } else { policy });
-        spec = spec.set("caps_w", Value::Reals(reading.caps_w.to_vec()));
+        spec = spec.set("cap_schedule_w", Value::Reals(reading.caps_w.to_vec()));
     }
     if policy == "pdrc" {
         spec = spec.text("pdrc_start", "blind");

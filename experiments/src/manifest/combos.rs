@@ -75,7 +75,7 @@ fn mention(sentence: &str, name: &str) -> Option<usize> {
 }
 
 /// The position of each level.
-fn positions(levels: &[Level; LEVELS], index: u64) -> [u64; LEVELS] {
+pub(crate) fn positions(levels: &[Level; LEVELS], index: u64) -> [u64; LEVELS] {
     let mut rest = index;
     let mut positions = [0; LEVELS];
     for at in (0..LEVELS).rev() {
@@ -89,7 +89,7 @@ fn index_of(levels: &[Level; LEVELS], positions: [u64; LEVELS]) -> u64 {
     positions.iter().zip(levels).fold(0, |index, (position, level)| index * level.count + position)
 }
 
-fn spec(levels: &[Level; LEVELS], index: u64) -> SimSpec {
+pub(crate) fn spec(levels: &[Level; LEVELS], index: u64) -> SimSpec {
     let mut sim = SimSpec::new();
     for (level, position) in levels.iter().zip(positions(levels, index)).take(SEED_LEVEL) {
         let (variant, offset) = level.locate(position);
@@ -101,7 +101,7 @@ fn spec(levels: &[Level; LEVELS], index: u64) -> SimSpec {
 /// The indices to check. One seed is enough. In a small sweep: all indices. In a larger one: every pair of variants of
 /// two levels, and in every variant each value of each axis and each pair of last values, with all other digits at
 /// their first position.
-fn candidates(levels: &[Level; LEVELS]) -> BTreeSet<u64> {
+pub(crate) fn candidates(levels: &[Level; LEVELS]) -> BTreeSet<u64> {
     let seeds = levels[SEED_LEVEL].count;
     let all = levels.iter().map(|level| level.count).product::<u64>() / seeds;
     if all <= ALL_MAX {

@@ -36,11 +36,11 @@
 //! module does not access the file system: the caller gives the text and the file name for messages.
 
 pub(crate) mod block;
-mod combos;
+pub(crate) mod combos;
 pub(crate) mod exclude;
 pub(crate) mod recorded;
 pub(crate) mod top;
-mod unique;
+pub(crate) mod unique;
 pub(crate) mod values;
 mod zip;
 

@@ -9,6 +9,7 @@ mod huge;
 mod random;
 mod schema;
 mod unique;
+mod warnings;
 
 use std::collections::BTreeMap;
 

@@ -61,6 +61,13 @@ impl MachineClass {
         }
     }
 
+    /// Greatest power of one processor (W).
+    fn peak_proc_w(&self, sleeps: bool) -> f64 {
+        let top = |job_class: usize| self.gears_of(job_class as u8).iter().map(|gear| gear.busy_w);
+        let busy_w = (0..self.job_classes()).flat_map(top).fold(self.idle_w, f64::max);
+        if sleeps { busy_w.max(self.sleep.wake_w).max(self.sleep.off_w) } else { busy_w }
+    }
+
     /// Number of classes of jobs with gears of their own, at least one.
     pub fn job_classes(&self) -> usize {
         1 + self.more_job_classes.len()
@@ -77,6 +84,26 @@ impl Machine {
                 u32::from(job_class) + 1
             )
         })
+    }
+
+    /// Power of the machine with all procs idle (W).
+    pub fn idle_w(&self) -> f64 {
+        self.classes.iter().map(|class| f64::from(class.procs) * class.idle_w).sum::<f64>() + self.static_w
+    }
+
+    /// Greatest power of the machine (W). `sleeps`: whether procs may switch off and wake.
+    pub fn peak_w(&self, sleeps: bool) -> f64 {
+        let of = |class: &MachineClass| f64::from(class.procs) * class.peak_proc_w(sleeps);
+        self.classes.iter().map(of).sum::<f64>() + self.static_w
+    }
+
+    /// Number of procs of the first class that can be busy at their lowest gear, the others idle, within a power (W).
+    pub fn busy_procs_within(&self, power_w: f64) -> u32 {
+        let class = &self.classes[0];
+        let each_w = (0..class.job_classes()).map(|job_class| class.gears_of(job_class as u8)[0].busy_w);
+        let added_w = each_w.fold(f64::INFINITY, f64::min) - class.idle_w;
+        let left_w = power_w - self.idle_w();
+        if added_w <= 0.0 { class.procs } else { (left_w / added_w).clamp(0.0, f64::from(class.procs)) as u32 }
     }
 
     /// Processors of all classes.

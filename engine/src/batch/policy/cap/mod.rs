@@ -6,7 +6,8 @@
 //!
 //! "Exceeds the cap" means by more than rounding: power > cap * (1 + 1e-9). If the power with all jobs at their lowest
 //! gears exceeds the cap and the rule does not suspend, the violation is measured. If nothing executes, and no cap of
-//! the list lets a suspended job or the first waiting job execute, the simulation ends with [`SimError::Starved`].
+//! the list lets a suspended job or the first waiting job execute, the simulation ends with [`SimError::Starved`]. Jobs
+//! that no cap can admit are dropped before, if `over_cap_jobs` says so.
 //!
 //! A rule is a file with its description and a [`CapRule`]; the list below registers it.
 //!
@@ -33,13 +34,14 @@
 //! | Node.Power, getPower | [`Cluster::gears_for`], `idle_fraction`; [`Cluster::power_w`] |
 //! | Cluster.DirtyNodes, IdleNodes | [`Cluster::free`], [`Cluster::executing`], [`Cluster::suspended`] |
 //! | Cluster.JobList | [`Cluster::running_jobs`]; the policy owns the waiting jobs |
-//! | Cluster.PowerCap, setPowerCap | `caps_w`, `cap_period_s`; series `power_cap_w` |
+//! | Cluster.PowerCap, setPowerCap | `cap_schedule_w`, `cap_period_s`; series `power_cap_w` |
 //! | Cluster.setTracManager | `power_cap` |
 //! | Cluster.setJobScheduler | `queue_order`, `backfill` |
 //! | cooling | `cooling_w` |
 pub mod admission;
 pub(crate) mod allowance;
 mod held;
+mod over_cap;
 pub mod pdrc;
 pub mod performance_precedence;
 pub mod power_precedence;
@@ -57,7 +59,8 @@ use crate::error::{Result, SimError, Stop};
 use crate::spec::{Component, Role, SimSpec};
 use allowance::limit_w;
 use held::HeldJobs;
-use rule::CapRule;
+pub(crate) use over_cap::CapReach;
+use rule::{CapRule, LeastGear};
 use schedule::Schedule;
 
 /// No cap.
@@ -72,6 +75,17 @@ rules! { $
         pdrc: Pdrc,
         power_precedence: PowerPrecedence,
         performance_precedence: PerformancePrecedence,
+    }
+}
+
+impl Rule {
+    /// The rule of a spec; `None` if this folder does not have it.
+    fn of(spec: &SimSpec, machine: &Machine) -> Option<Rule> {
+        chosen!(spec.choice(Role::Cap).component(), (spec, machine))
+    }
+
+    fn least_gear(&self) -> LeastGear {
+        each!(self, rule => rule.least_gear())
     }
 }
 
@@ -101,7 +115,7 @@ impl Cap {
         if *choice.component() == NONE {
             return Ok(None);
         }
-        let rule = chosen!(choice.component(), (spec, machine)).ok_or_else(|| {
+        let rule = Rule::of(spec, machine).ok_or_else(|| {
             let name = choice.component().name;
             SimError::Invalid(format!("the batch policy does not know the power_cap `{name}`"))
         })?;
@@ -208,7 +222,7 @@ impl Cap {
         if *stalled < self.schedule.count() + usize::from(self.schedule.count() > 1) {
             return Ok(());
         }
-        let gear = each!(&self.rule, rule => rule.lowest_start());
+        let gear = self.rule.least_gear().words();
         Err(Stop::new(SimError::Starved { job_id: cluster.job_id(job), now_s: cluster.now_s(), gear }))
     }
 }

@@ -9,7 +9,7 @@
 //!   is not taken, and the next priority follows.
 use super::allowance::Allowance;
 use super::held::HeldJobs;
-use super::rule::{CAP, CAP_PERIOD_S, CAPS_W, CapRule};
+use super::rule::{CAP, CAP_PERIOD_S, CAP_SCHEDULE_W, CapRule, OVER_CAP_JOBS};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
 use crate::error::Result;
@@ -23,8 +23,9 @@ pub const COMPONENT: Component = Component {
     doc: "Running jobs are lowered by priority, the lowest first, while the power exceeds the cap, and raised by priority, \
           the highest first, while it fits.",
     params: &[
-        CAPS_W,
+        CAP_SCHEDULE_W,
         CAP_PERIOD_S,
+        OVER_CAP_JOBS,
         Param {
             name: "pdrc_start",
             ty: Type::OneOf(&["fitting", "blind"]),

@@ -1,7 +1,7 @@
 //! Jobs run at their ceilings, and are suspended while the power exceeds the cap.
 use super::allowance::{Allowance, above_idle_w};
 use super::held::{Held, HeldJobs};
-use super::rule::{CAP, CapRule};
+use super::rule::{CAP, CapRule, LeastGear};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::error::Result;
 use crate::spec::Component;
@@ -25,8 +25,8 @@ impl CapRule for PowerPrecedence {
         Allowance::ANY
     }
 
-    fn lowest_start(&self) -> &'static str {
-        "the gear of `gear_rule`"
+    fn least_gear(&self) -> LeastGear {
+        LeastGear::OfGearRule
     }
 
     /// Suspends jobs until the power fits, and resumes the others. It does so at every event, because procs that fall

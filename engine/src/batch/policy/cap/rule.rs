@@ -7,12 +7,13 @@ use crate::error::Result;
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 /// Parameter: the caps.
-pub(super) const CAPS_W: Param = Param {
-    name: "caps_w",
+pub(super) const CAP_SCHEDULE_W: Param = Param {
+    name: "cap_schedule_w",
     ty: Type::Reals { min: 0.0, max: 1e15 },
     unit: "W",
     default: Default::Required,
-    doc: "Greatest powers of the machine, each for `cap_period_s`, from the first submit on; the list repeats.",
+    doc: "Schedule of one cap: the greatest powers of the machine, each for `cap_period_s`, from the first submit on; \
+          the list repeats. An axis is a list of schedules: [[15000], [20000]] are two constant caps.",
 };
 
 /// Parameter: the period of each cap.
@@ -21,17 +22,46 @@ pub(super) const CAP_PERIOD_S: Param = Param {
     ty: Type::Real { min: 0.0, max: 1e12, min_allowed: false, unlimited: false },
     unit: "s",
     default: Default::Real(3000.0),
-    doc: "How long each of `caps_w` holds (Zhang et al. 2014: 3000 s).",
+    doc: "How long each of `cap_schedule_w` holds (Zhang et al. 2014: 3000 s).",
 };
 
-/// Common part of the components of power caps. A rule with more parameters repeats the two.
+/// Parameter: jobs that no cap of the schedule admits.
+pub(super) const OVER_CAP_JOBS: Param = Param::one_of(
+    "over_cap_jobs",
+    &["error", "drop"],
+    "A job that exceeds every cap of `cap_schedule_w` even alone on the machine, at the gear of least power at which \
+     `power_cap` lets it run: the task fails, or the job is dropped and counted in `dropped_over_cap_count`.",
+);
+
+/// Common part of the components of power caps. A rule with more parameters repeats the three.
 pub(super) const CAP: Component =
-    Component { role: Role::Cap, params: &[CAPS_W, CAP_PERIOD_S], problems, ..Component::BATCH };
+    Component { role: Role::Cap, params: &[CAP_SCHEDULE_W, CAP_PERIOD_S, OVER_CAP_JOBS], problems, ..Component::BATCH };
+
+/// The least power at which a rule lets a job run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeastGear {
+    /// The power of its lowest gear has to fit.
+    Lowest,
+    /// The power of the gear rule's choice has to fit.
+    OfGearRule,
+    /// The job runs even if no power fits.
+    Any,
+}
+
+impl LeastGear {
+    /// The gear in words for an error.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            LeastGear::OfGearRule => "the gear of `gear_rule`",
+            LeastGear::Lowest | LeastGear::Any => "the lowest gear",
+        }
+    }
+}
 
 fn problems(spec: &SimSpec) -> Vec<String> {
-    let caps_w = spec.choice(Role::Cap).opt_reals(CAPS_W.name).unwrap_or_default();
+    let caps_w = spec.choice(Role::Cap).opt_reals(CAP_SCHEDULE_W.name).unwrap_or_default();
     let wrong = caps_w.iter().find(|cap_w| **cap_w <= 0.0);
-    wrong.map(|cap_w| format!("`caps_w` must be above 0 W, not {cap_w}")).into_iter().collect()
+    wrong.map(|cap_w| format!("`cap_schedule_w` must be above 0 W, not {cap_w}")).into_iter().collect()
 }
 
 /// A rule that keeps the power below a cap, or measures by how much it is exceeded.
@@ -47,9 +77,10 @@ pub(super) trait CapRule: Clone + std::default::Default {
         Allowance { limit_w, ..Allowance::ANY }
     }
 
-    /// The gear of least power at which the rule starts or resumes a job, in words for an error.
-    fn lowest_start(&self) -> &'static str {
-        "the lowest gear"
+    /// The gear of least power at which the rule starts or resumes a job within the cap. By default the lowest one, if
+    /// starts keep to a limit at all.
+    fn least_gear(&self) -> LeastGear {
+        if self.allowance(0.0).limit_w == f64::INFINITY { LeastGear::Any } else { LeastGear::Lowest }
     }
 
     /// Before a scheduling pass: enforces the cap on running jobs. `cap_changed`: since the pass before.

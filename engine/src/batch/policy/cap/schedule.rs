@@ -12,7 +12,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     pub(super) fn new(choice: &Choice) -> Schedule {
-        let caps_w = choice.reals("caps_w").to_vec();
+        let caps_w = choice.reals("cap_schedule_w").to_vec();
         Schedule { caps_w, period_s: choice.real("cap_period_s"), passed: 0 }
     }
 

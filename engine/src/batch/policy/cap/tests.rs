@@ -22,7 +22,7 @@ fn spec(cap: &str, backfill: &str) -> SimSpec {
     let mut set = |role, name, value| spec.choice_mut(role).set(name, value).expect("it fits");
     set(Role::Source, "tracsim_gap_mean_s", Value::Real(400.0));
     set(Role::Platform, "gears_ghz", Value::Reals(vec![1.2, 1.5, 1.8, 2.1, 2.4, 2.7, 3.0]));
-    set(Role::Cap, "caps_w", Value::Reals(vec![45e3, 35e3, 25e3]));
+    set(Role::Cap, "cap_schedule_w", Value::Reals(vec![45e3, 35e3, 25e3]));
     spec
 }
 

@@ -1,0 +1,169 @@
+//! Time and size of a sweep before it runs: a few of its tasks are simulated on a short part of their workloads.
+
+use std::time::{Duration, Instant};
+
+use powersweep_engine::workload::{self, GENERATORS, Workload};
+use powersweep_engine::{Details, Limits, Role, SimError, SimSpec, Value, simulate};
+use powersweep_experiments::{Sweep, TaskSpec};
+use powersweep_workloads::ParsedLogs;
+use serde_json::{Value as Json, json};
+
+use crate::{screen, warnings};
+
+/// Tasks that are simulated, spread over the sweep.
+const TASKS: u64 = 5;
+/// Most jobs of a workload that are simulated.
+const JOBS: u64 = 1_000;
+/// Longest simulation of one task: `plan` answers at once.
+const DEADLINE: Duration = Duration::from_millis(40);
+/// Time of a job in a task that could not be measured (s), such as that of a short workload without measured jobs.
+const JOB_S: f64 = 2e-6;
+/// Time of a task beside its simulation (s): its row, its share of a lease and of a hand-in.
+const TASK_S: f64 = 2e-5;
+/// Bytes of a row of `tasks` in a part, measured.
+const TASK_ROW_BYTES: f64 = 320.0;
+/// Bytes of a row of `jobs` in a part, measured.
+const JOB_ROW_BYTES: f64 = 20.0;
+
+/// Time and size of the tasks that would run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Tasks: rows of the table `tasks`.
+    tasks: u64,
+    /// Jobs of a task, in the mean; `None` if the jobs are drawn during the run.
+    jobs_each: Option<f64>,
+    /// Slot time of all tasks (s).
+    slot_s: f64,
+    /// A task took longer than it was measured: the time is a lower bound.
+    is_least: bool,
+    /// Size of the parts (bytes).
+    bytes: f64,
+    /// Whether the table `jobs` is written.
+    with_jobs: bool,
+}
+
+/// One measured task.
+struct Sample {
+    seconds: f64,
+    jobs: Option<u64>,
+    is_least: bool,
+}
+
+/// The estimate for the tasks of a sweep that would run; `None` without any, or if none can be measured.
+pub fn of(sweep: &Sweep, to_run: u64, logs: &ParsedLogs) -> Option<Estimate> {
+    let at = |k: u64| u128::from(sweep.index_count()) * u128::from(2 * k + 1) / u128::from(2 * TASKS);
+    let index = |k: u64| sweep.next_included(u64::try_from(at(k)).ok()?).or_else(|| sweep.next_included(0));
+    let samples: Vec<Sample> = (0..TASKS.min(to_run)).filter_map(|k| measure(&sweep.task(index(k)?)?, logs)).collect();
+    let count = samples.len() as f64;
+    if samples.is_empty() {
+        return None;
+    }
+    let with_jobs = sweep.manifest().tables().jobs;
+    let jobs: Option<u64> = samples.iter().map(|sample| sample.jobs).sum();
+    let jobs_each = jobs.map(|jobs| jobs as f64 / count);
+    let job_rows = jobs_each.filter(|_| with_jobs).unwrap_or_default();
+    Some(Estimate {
+        tasks: to_run,
+        jobs_each,
+        slot_s: (samples.iter().map(|sample| sample.seconds).sum::<f64>() / count + TASK_S) * to_run as f64,
+        is_least: samples.iter().any(|sample| sample.is_least),
+        bytes: (TASK_ROW_BYTES + JOB_ROW_BYTES * job_rows) * to_run as f64,
+        with_jobs,
+    })
+}
+
+/// Simulates a task on a short part of its workload.
+fn measure(task: &TaskSpec, logs: &ParsedLogs) -> Option<Sample> {
+    let begun = Instant::now();
+    let (sim, workload, jobs) = shortened(task, logs)?;
+    let limits = Limits { deadline_passed: &|| begun.elapsed() >= DEADLINE, ..Limits::NONE };
+    let ended = simulate(&sim, &workload, &limits, &mut Details::default());
+    let seconds = begun.elapsed().as_secs_f64();
+    let share = jobs.map_or(1.0, |jobs| jobs as f64 / workload.jobs.len().max(1) as f64);
+    Some(match ended {
+        Ok(_) => Sample { seconds: seconds * share, jobs, is_least: false },
+        Err(SimError::Deadline) => Sample { seconds: seconds * share, jobs, is_least: true },
+        Err(_) => Sample { seconds: jobs? as f64 * JOB_S, jobs, is_least: false },
+    })
+}
+
+/// A task with at most [`JOBS`] jobs, and the number of jobs of the whole task.
+fn shortened(task: &TaskSpec, logs: &ParsedLogs) -> Option<(SimSpec, Workload, Option<u64>)> {
+    let mut sim = task.sim.clone();
+    let source = *sim.choice(Role::Source).component();
+    if let Some(jobs) = workload::generated_jobs(&sim) {
+        let generator = GENERATORS.iter().find(|generator| generator.component == source)?;
+        let short = i64::try_from(jobs.min(JOBS)).ok()?;
+        sim.choice_mut(Role::Source).set(generator.jobs_count, Value::Int(short)).ok()?;
+        let workload = workload::build(&sim, None).ok()?;
+        return Some((sim, workload, Some(jobs)));
+    }
+    if task.digest.is_none() {
+        // Jobs of queues are drawn during the run.
+        return Some((sim, Workload::default(), None));
+    }
+    let whole = warnings::workload(task, logs)?;
+    let kept = whole.jobs.len().min(usize::try_from(JOBS).ok()?);
+    let short = Workload { jobs: whole.jobs[..kept].to_vec(), log_waits_s: Vec::new(), ..*whole };
+    Some((sim, short, Some(whole.jobs.len() as u64)))
+}
+
+impl Estimate {
+    /// The estimate in a line.
+    pub fn text(&self) -> String {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let (about, all) = (if self.is_least { "at least" } else { "about" }, self.slot_s / cores as f64);
+        let jobs = self
+            .jobs_each
+            .filter(|_| self.with_jobs)
+            .map(|jobs| format!(" and {} of `jobs`", screen::number((jobs * self.tasks as f64).round())));
+        format!(
+            "estimate: {} of `tasks`{}, about {}; {about} {} of one core, {} on the {cores} of this machine",
+            screen::count(self.tasks, "row"),
+            jobs.unwrap_or_default(),
+            size(self.bytes),
+            time(self.slot_s),
+            time(all)
+        )
+    }
+
+    /// The estimate for programs.
+    pub fn json(&self) -> Json {
+        json!({ "rows": self.tasks, "bytes": self.bytes, "core_s": self.slot_s, "core_s_is_lower_bound": self.is_least,
+                "jobs_each": self.jobs_each })
+    }
+}
+
+/// A time for people, up to years.
+fn time(seconds: f64) -> String {
+    const DAY_S: f64 = 86_400.0;
+    const YEAR_S: f64 = 365.25 * DAY_S;
+    match seconds {
+        s if s >= 2.0 * YEAR_S => format!("{} years", screen::number((s / YEAR_S).round())),
+        s if s >= 2.0 * DAY_S => format!("{:.0} days", s / DAY_S),
+        s => screen::duration(s),
+    }
+}
+
+/// A size for people, in powers of 1000.
+fn size(bytes: f64) -> String {
+    const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let step = (0..UNITS.len() - 1).find(|step| bytes < 1000_f64.powi(*step as i32 + 1)).unwrap_or(UNITS.len() - 1);
+    let amount = bytes / 1000_f64.powi(step as i32);
+    if amount < 10.0 && step > 0 {
+        format!("{amount:.1} {}", UNITS[step])
+    } else {
+        format!("{amount:.0} {}", UNITS[step])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_are_short() {
+        assert_eq!((time(200.0), time(3e5), time(3.2e9)), ("3 min 20 s".into(), "3 days".into(), "101 years".into()));
+        assert_eq!((size(12.0), size(3.1e14), size(2.5e6)), ("12 B".into(), "310 TB".into(), "2.5 MB".into()));
+    }
+}

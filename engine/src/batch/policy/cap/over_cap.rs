@@ -1,0 +1,65 @@
+//! Jobs that no cap of the schedule admits, known before the simulation.
+use super::allowance::limit_w;
+use super::rule::{LeastGear, OVER_CAP_JOBS};
+use super::{NONE, Rule};
+use crate::batch::platform::{Machine, MachineClass};
+use crate::batch::policy::{capacity, gear};
+use crate::spec::{Role, SimSpec};
+
+/// The reach of a cap: the least power of a job, and the greatest cap of the schedule.
+///
+/// The least power is a lower bound where the gear rule or a capacity rule decides during the run: a job that is not
+/// admitted here never runs.
+#[derive(Debug)]
+pub(crate) struct CapReach<'m> {
+    class: &'m MachineClass,
+    static_w: f64,
+    /// Power of a proc that the job does not hold, at least (W).
+    resting_w: f64,
+    least_gear: LeastGear,
+    /// Greatest cap of the schedule (W).
+    pub(crate) greatest_w: f64,
+    /// Whether jobs that are not admitted are dropped.
+    pub(crate) drops: bool,
+}
+
+impl<'m> CapReach<'m> {
+    /// The reach of a spec's cap; `None` without a cap, and under a rule that lets jobs run at any power.
+    pub(crate) fn new(spec: &SimSpec, machine: &'m Machine) -> Option<CapReach<'m>> {
+        let choice = spec.choice(Role::Cap);
+        if *choice.component() == NONE {
+            return None;
+        }
+        let least_gear = match Rule::of(spec, machine)?.least_gear() {
+            LeastGear::Any => return None,
+            // A rule other than `top` may choose any gear.
+            LeastGear::OfGearRule if *spec.choice(Role::GearRule).component() != gear::top::COMPONENT => {
+                LeastGear::Lowest
+            }
+            least => least,
+        };
+        let class = &machine.classes[0];
+        let sleeps = *spec.choice(Role::Capacity).component() != capacity::NONE;
+        Some(CapReach {
+            class,
+            static_w: machine.static_w,
+            resting_w: if sleeps { class.idle_w.min(class.sleep.asleep_w) } else { class.idle_w },
+            least_gear,
+            greatest_w: choice.reals("cap_schedule_w").iter().copied().fold(0.0, f64::max),
+            drops: choice.text(OVER_CAP_JOBS.name) == "drop",
+        })
+    }
+
+    /// Power of the machine with one job, alone, at the gear of least power at which the job may run (W).
+    pub(crate) fn least_w(&self, procs: u32, job_class: u8) -> f64 {
+        let gears = self.class.gears_of(job_class);
+        let gear = if self.least_gear == LeastGear::OfGearRule { gears.len() - 1 } else { 0 };
+        let others = f64::from(self.class.procs - procs.min(self.class.procs));
+        f64::from(procs) * gears[gear].busy_w + others * self.resting_w + self.static_w
+    }
+
+    /// Whether some cap of the schedule admits a job.
+    pub(crate) fn admits(&self, procs: u32, job_class: u8) -> bool {
+        self.least_w(procs, job_class) <= limit_w(self.greatest_w)
+    }
+}

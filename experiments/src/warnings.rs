@@ -1,0 +1,139 @@
+//! What a user should know about a sweep before it runs: findings of [`powersweep_engine::batch::physics`], each with its
+//! place in the manifest.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use powersweep_engine::batch::physics::{self, Demand, Finding, FindingKind};
+use powersweep_engine::spec::{Role, Section};
+use powersweep_engine::{SimSpec, workload};
+use toml::de::DeTable;
+
+use crate::canonical::push_choice;
+use crate::manifest::block::section_key;
+use crate::manifest::combos::{candidates, positions, spec};
+use crate::manifest::unique::span_of;
+use crate::space::SECTIONS;
+use crate::sweep::{Sweep, TaskSpec};
+
+/// Most workloads that are looked at: each may take a tenth of a second.
+const WORKLOADS_MAX: usize = 16;
+/// Most jobs of a generated workload that is looked at.
+const GENERATED_MAX: u64 = 50_000;
+
+/// One warning about a sweep. The sweep may run nevertheless.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Its kind.
+    pub kind: FindingKind,
+    /// Line of the manifest, from 1.
+    pub line: usize,
+    /// The block that the line belongs to, as in the manifest: `[policies.capped]`.
+    pub block: String,
+    /// The first finding in a sentence.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+    /// Number of combinations with such a finding, without seeds.
+    pub found: u64,
+    /// Number of combinations that were checked.
+    pub checked: u64,
+    /// Index of the first task with such a finding.
+    pub first_index: u64,
+}
+
+impl Warning {
+    /// Whether it only says how to read the results.
+    pub fn is_note(&self) -> bool {
+        self.kind == FindingKind::RelativePower
+    }
+
+    /// The warning as text. `file`: the manifest's name.
+    pub fn text(&self, file: &str) -> String {
+        let word = if self.is_note() { "note" } else { "warning" };
+        let Warning { line, block, message, help, found, checked, first_index, .. } = self;
+        let of = if found == checked { String::new() } else { format!(" in {found} of {checked} combinations") };
+        let task = if self.is_note() { String::new() } else { format!(", first in task {first_index}") };
+        format!("{word}: {message}\n  at {file}:{line} {block}{of}{task}; {help}")
+    }
+}
+
+impl Sweep {
+    /// The warnings about this sweep, in the order of the manifest; at most one of a kind for each line.
+    ///
+    /// In a small sweep all combinations are checked, in a large one a sample. `demand` gives the jobs of a task; `None`
+    /// where they are not known, so that only findings without jobs are made.
+    pub fn warnings(&self, mut demand: impl FnMut(&TaskSpec) -> Option<Demand>) -> Vec<Warning> {
+        let manifest = self.manifest().inner();
+        let Ok(top) = DeTable::parse(&manifest.text) else { return Vec::new() };
+        let mut found: BTreeMap<(usize, FindingKind), Warning> = BTreeMap::new();
+        let mut demands = Demands::default();
+        let mut checked = 0;
+        let included = |index: &u64| !manifest.exclusion.contains(*index);
+        for index in candidates(&manifest.levels).into_iter().filter(included) {
+            checked += 1;
+            let sim = spec(&manifest.levels, index);
+            let demand = demands.of(&sim, || demand(&self.task(index)?));
+            let mut lines = BTreeSet::new();
+            for finding in physics::findings(&sim, demand) {
+                let (line, block) = self.place(top.get_ref(), index, &finding);
+                let key = (line, finding.kind);
+                let warning = found.entry(key).or_insert_with(|| Warning {
+                    kind: finding.kind,
+                    line,
+                    block,
+                    message: finding.message,
+                    help: finding.help,
+                    found: 0,
+                    checked: 0,
+                    first_index: index,
+                });
+                warning.found += u64::from(lines.insert(key));
+            }
+        }
+        found.into_values().map(|warning| Warning { checked, ..warning }).collect()
+    }
+
+    /// Line and block of a finding about a task: the key that it is about, or else its block.
+    fn place(&self, top: &DeTable<'_>, index: u64, finding: &Finding) -> (usize, String) {
+        let levels = &self.manifest().inner().levels;
+        let at = SECTIONS.iter().position(|section| *section == finding.role.section()).unwrap_or_default();
+        let (variant, _) = levels[at].locate(positions(levels, index)[at]);
+        let label = &levels[at].variants[variant].label;
+        let section = section_key(SECTIONS[at]);
+        let table = top.get(section).and_then(|table| table.get_ref().as_table());
+        let block = match SECTIONS[at] {
+            Section::Statistics => table,
+            _ => table.and_then(|blocks| blocks.get(&**label)?.get_ref().as_table()),
+        };
+        let key = block.and_then(|block| block.get_key_value(finding.about)).map(|(key, _)| key.span());
+        let span = key.unwrap_or_else(|| span_of(top, at, label));
+        let text = &self.manifest().inner().text;
+        let line = text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1;
+        let name = if label.is_empty() { section.to_owned() } else { format!("{section}.{label}") };
+        (line, format!("[{name}]"))
+    }
+}
+
+/// The demands of the workloads that were looked at, by source and rules.
+#[derive(Default)]
+struct Demands {
+    known: HashMap<Vec<u8>, Option<Demand>>,
+}
+
+impl Demands {
+    fn of(&mut self, sim: &SimSpec, look: impl FnOnce() -> Option<Demand>) -> Option<&Demand> {
+        let mut key = Vec::new();
+        // The locator of a log is part of the key: it stands for the log.
+        push_choice(&mut key, sim.choice(Role::Source), |_| true);
+        push_choice(&mut key, sim.choice(Role::Rules), |param| {
+            !["wide_jobs", "interarrival_factor"].contains(&param.name)
+        });
+        let full = self.known.len() >= WORKLOADS_MAX;
+        let small = workload::generated_jobs(sim).is_none_or(|jobs| jobs <= GENERATED_MAX);
+        let look = || if full || !small { None } else { look() };
+        if full && !self.known.contains_key(&key) {
+            return None;
+        }
+        self.known.entry(key).or_insert_with(look).as_ref()
+    }
+}
