@@ -85,8 +85,8 @@ pub async fn table(reading: &Reading, rows_shown: usize) -> Result<Option<String
     let of_queues = |kind: &Vec<Json>| kind[0].as_str().is_some_and(|kind| kind != "batch");
     let metrics = if !kinds.is_empty() && kinds.iter().all(of_queues) { QUEUE_METRICS } else { METRICS };
     let shown: Vec<&str> = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name)).collect();
+    let energy = energy_heading(&cells(&groups, &places, &POWER).await?);
     let cells = cells(&groups, &places, &shown).await?;
-    let energy = energy_heading(&self::cells(&groups, &places, &POWER).await?);
     let metrics = metrics.iter().map(|(_, heading)| if *heading == ENERGY { energy } else { *heading });
     let headings = axes.iter().copied().chain(metrics);
     let text = render(headings, axes.len(), &cells);

@@ -198,7 +198,8 @@ impl Run {
                 });
             }
             stalled = reply.storage_stalled;
-            draw(bar, &found, reply.storage_stalled.then_some(reply.storage_reason.as_str()));
+            let reason = reply.storage_stalled.then_some(reply.storage_reason.as_str());
+            draw(bar, &found, reason);
             if let Some(failure) = submit::stopped(&found) {
                 return Err(failure);
             }
@@ -215,6 +216,10 @@ impl Run {
             tokio::select! {
                 () = tokio::time::sleep(PROGRESS_INTERVAL) => {}
                 () = stop.cancelled() => {
+                    if let Some(reason) = reason {
+                        return Err(failure!(Storage, "interrupted while storage was stalled ({reason}); finished tasks \
+                            are kept. Run the same command to continue"));
+                    }
                     return Err(failure!(Interrupted, "interrupted; finished tasks are kept. Run the same command to continue"));
                 }
                 () = self.farm.lost() => {

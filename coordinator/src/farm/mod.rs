@@ -106,6 +106,8 @@ pub struct Farm {
     stalled: Option<String>,
     /// Why the last part could not be published; `None` once one was published.
     publish_trouble: Option<String>,
+    /// Whether storage refused that part, and trying again can help.
+    refuses_parts: bool,
     stopping: bool,
     closing: bool,
     out: Outgoing,

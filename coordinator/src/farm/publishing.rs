@@ -105,7 +105,7 @@ impl Farm {
         let name = experiment.record.name.clone();
         match result {
             Ok(bytes) => {
-                self.publish_trouble = None;
+                (self.publish_trouble, self.refuses_parts) = (None, false);
                 let open = experiment.intents.remove(&part_id).expect("just found");
                 let table = open.intent.table();
                 let rows = experiment.table(table);
@@ -128,6 +128,7 @@ impl Farm {
                 open.progress = Progress::RetryAt(now.mono + wait);
                 open.quarantined = (!failure.retryable).then(|| failure.reason.clone());
                 let intent = &open.intent;
+                self.refuses_parts = failure.retryable;
                 self.publish_trouble =
                     Some(format!("part {part_id} of {name}/{} is not visible: {}", intent.table(), failure.reason));
                 self.answer_flushes(&name);

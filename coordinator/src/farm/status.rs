@@ -23,7 +23,7 @@ impl Farm {
             build: self.config.build.clone(),
             epoch: self.epoch,
             data: self.config.data.clone(),
-            storage_stalled: self.stalled.is_some(),
+            storage_stalled: self.is_stalled(),
             storage_reason: self.stalled.clone().or_else(|| self.publish_trouble.clone()).unwrap_or_default(),
             experiments: experiments.map(|experiment| self.experiment_status(experiment, failures, now)).collect(),
             workers: self.workers.iter().map(|(id, worker)| worker_status(id, worker, now)).collect(),
@@ -59,11 +59,16 @@ impl Farm {
         }
     }
 
+    /// Whether storage refuses writes: of the state, of uploads or of parts.
+    fn is_stalled(&self) -> bool {
+        self.stalled.is_some() || self.refuses_parts
+    }
+
     /// Remaining time (s), from the measured rate; before a rate is known, from the cost of a task and the slots.
     fn eta_s(&self, experiment: &Experiment, rate: f64) -> Option<f64> {
         let open = experiment.open_tasks() as f64;
         let stopped = matches!(experiment.record.state(), ExperimentState::Paused | ExperimentState::Cancelled);
-        if open == 0.0 || stopped || experiment.leaving.is_some() {
+        if open == 0.0 || stopped || self.is_stalled() || experiment.leaving.is_some() {
             return None;
         }
         if rate > 0.0 {

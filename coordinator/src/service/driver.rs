@@ -19,6 +19,7 @@ use super::command::{Command, Outbox};
 use super::dataset_work::DatasetWork;
 use super::metrics::Counts;
 use super::pace::Pace;
+use super::refusals::Refusals;
 use super::requests::Requests;
 use super::{ServeError, ServeOptions};
 use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, Reply};
@@ -91,6 +92,8 @@ struct Driver {
     /// Tells health checks whether storage stalls.
     health: watch::Sender<bool>,
     counts: Arc<Counts>,
+    /// Uploads that storage refused.
+    refusals: Arc<Refusals>,
     /// The fault of stalled storage, as far as a probe found it.
     trouble: Option<String>,
     /// Time of the last probe, and wait until the next.
@@ -115,6 +118,7 @@ pub(super) async fn start(
     let started = Instant::now();
     let loaded = options.store.load().await?;
     let farm = Farm::recover(options.config.clone(), loaded, seed(), now(started));
+    let refusals = Arc::new(Refusals::default());
     let driver = Driver {
         store: Arc::clone(&options.store),
         config: options.config.clone(),
@@ -131,6 +135,7 @@ pub(super) async fn start(
         stalled: false,
         health,
         counts,
+        refusals: Arc::clone(&refusals),
         trouble: None,
         probed: None,
         work: DatasetWork::new(Arc::clone(&options.store)),
@@ -139,8 +144,8 @@ pub(super) async fn start(
         answers_at: started,
     };
     let log_source = options.log_source.clone();
-    let (limits, uploads) = (Arc::default(), Arc::default());
-    let requests = Requests { commands, questions, store: Arc::clone(&options.store), limits, uploads, log_source };
+    let (limits, uploads, store) = (Arc::default(), Arc::default(), Arc::clone(&options.store));
+    let requests = Requests { commands, questions, store, limits, uploads, log_source, refusals };
     Ok((tokio::spawn(driver.run(Inbox { commands: receiver, questions: asked }, reported, shutdown)), requests))
 }
 
@@ -218,7 +223,11 @@ impl Driver {
     async fn close(&self) -> Result<(), ServeError> {
         let limit = if self.stalled { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT };
         match tokio::time::timeout(limit, self.store.close()).await {
-            Ok(result) => Ok(result?),
+            Ok(result) => {
+                result?;
+                let unfinished = |reason| ServeError::Unfinished { data: self.config.data.clone(), reason };
+                self.refusals.reason().map_or(Ok(()), |reason| Err(unfinished(reason)))
+            }
             Err(_) => {
                 let waited = format!("it has not confirmed the last writes for {} s", limit.as_secs());
                 let trouble = self.store.trouble().await.map(|trouble| format!(": {trouble}"));
@@ -420,12 +429,18 @@ impl Driver {
         None
     }
 
-    /// Pauses dispatch while a commit takes too long.
-    fn watch_storage(&mut self) {
+    /// Why storage counts as stalled: a commit takes too long, or an upload was refused.
+    fn stall(&self) -> Option<String> {
         let waited = self.commit_since.map(|since| since.elapsed()).unwrap_or_default();
-        let stalled = waited > STALL_AFTER;
-        if stalled {
-            let mut reason = format!("storage has not confirmed a write for {} s", waited.as_secs());
+        let slow = || format!("storage has not confirmed a write for {} s", waited.as_secs());
+        (waited > STALL_AFTER).then(slow).or_else(|| self.refusals.reason())
+    }
+
+    /// Pauses dispatch while storage stalls.
+    fn watch_storage(&mut self) {
+        let stall = self.stall();
+        let stalled = stall.is_some();
+        if let Some(mut reason) = stall {
             self.trouble.iter().for_each(|trouble| reason = format!("{reason}: {trouble}"));
             if !self.stalled {
                 tracing::warn!("{reason}; no task is handed out until it does");

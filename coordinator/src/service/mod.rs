@@ -14,6 +14,7 @@ mod limits;
 mod listen;
 mod metrics;
 mod pace;
+mod refusals;
 mod requests;
 mod rpc;
 mod uploads;

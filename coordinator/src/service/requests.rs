@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::command::Command;
 use super::limits::{self, Limits, Received};
+use super::refusals::Refusals;
 use super::uploads::{Announced, Uploads};
 use super::{LOG_BYTES_MAX, MANIFEST_BYTES_MAX};
 use crate::farm::{Action, Reply, Request, Submission};
@@ -33,6 +34,7 @@ pub struct Requests {
     pub(super) limits: Arc<Limits>,
     pub(super) uploads: Arc<Uploads>,
     pub(super) log_source: Option<Arc<dyn LogSource>>,
+    pub(super) refusals: Arc<Refusals>,
 }
 
 /// Logs in files that the coordinator can read, by the digest of their text.
@@ -89,7 +91,13 @@ impl Requests {
         let refused = facts.as_ref().err().cloned();
         if refused.is_none() {
             let Announced { experiment, table, part_id, .. } = &upload;
-            self.objects()?.stage(experiment, *table, *part_id, data).await.map_err(store_status)?;
+            let staged = self.objects()?.stage(experiment, *table, *part_id, data).await;
+            if let Err(error) = staged.as_ref()
+                && error.is_retryable()
+            {
+                self.refusals.refused(format!("storage refuses rows of `{table}`: {}", chain(error)));
+            }
+            staged.map_err(store_status)?;
         }
         self.uploads.add(worker, &upload, facts);
         refused.map_or(Ok(bytes), |reason| Err(Status::invalid_argument(reason)))

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use powersweep_farmtest::sweeps::four_policies;
 
 use super::farm::{Farm, PATIENCE};
 use super::{is_root, long, step, system, try_system};
@@ -199,4 +201,77 @@ fn a_read_only_disk_stalls_the_farm_until_it_is_writable() {
 #[test]
 fn a_hanging_disk_stalls_the_farm_until_it_answers() {
     under_faults(ext4, Fault::Stalled);
+}
+
+/// A sweep with the table `jobs`: its uploads are refused first, because they need more room than the state.
+#[test]
+fn a_full_disk_stalls_a_run_with_rows_of_jobs_visibly() {
+    if !is_root("a full disk under rows of jobs") {
+        return;
+    }
+    let farm = Farm::on("disk/data", &[]);
+    let mut mounted = match tmpfs(&farm) {
+        Ok(mounted) => mounted,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let sandbox = &farm.sandbox;
+    sandbox.write("jobs.toml", four_policies("jobs", 200, 3000, "tables = [\"jobs\"]"));
+    let mut run = sandbox.start(&["run", "jobs.toml", "--slots", "1", "--show", "0", "--data", "disk/data"]);
+    let status = || -> serde_json::Value {
+        let shown = sandbox.run(&["status", "--json", "--data", "disk/data"]);
+        serde_json::from_str(&shown.stdout).unwrap_or_default()
+    };
+    let done = |status: &serde_json::Value| status["experiments"][0]["done"].as_u64();
+    wait_for(|| done(&status()) > Some(5));
+    mounted.break_with(Fault::Full);
+    run.says("powersweep: waiting: storage stalled: ");
+    let mut stalled = status();
+    wait_for(|| {
+        stalled = status();
+        stalled["storage_stalled"] == true
+    });
+    assert_eq!(stalled["experiments"][0]["eta_s"], serde_json::Value::Null, "{stalled}");
+    println!("full with {:?} tasks done: {}", done(&stalled), stalled["storage_reason"]);
+    mounted.repair();
+    run.says("powersweep: storage works again");
+    run.wait().exits(0);
+    let jobs =
+        ["results", "jobs", "--table", "jobs", "--format", "csv", "--columns", "task_index", "--data", "disk/data"];
+    assert_eq!(sandbox.run(&jobs).exits(0).stdout.lines().count(), 1 + 200 * 3000);
+}
+
+/// The state can be written, and the uploads cannot: a file is in the place of their folder.
+#[test]
+fn refused_uploads_stall_the_farm_until_they_are_taken() {
+    let mut farm = Farm::new();
+    farm.start();
+    let folder = farm.sandbox.path("data/.powersweep/staging/upload");
+    let _ = std::fs::remove_dir_all(&folder);
+    farm.sandbox.write("data/.powersweep/staging/upload", "in the way");
+    farm.sandbox.write("jobs.toml", four_policies("jobs", 8, 50, "tables = [\"jobs\"]"));
+    let url = format!("http://127.0.0.1:{}", farm.port);
+    let mut submit = farm.sandbox.start(&["submit", "jobs.toml", "--wait", "--coordinator", &url]);
+    farm.add_worker(1);
+    let mut reason = String::new();
+    let stalled = farm.wait_status(PATIENCE, |status| {
+        reason.clone_from(&status.storage_reason);
+        status.storage_stalled && status.experiments.iter().all(|experiment| experiment.eta_s.is_none())
+    });
+    assert!(stalled && reason.contains("storage refuses rows of `jobs`: "), "{reason}");
+    submit.says("powersweep: waiting: storage refuses rows of `jobs`");
+    std::fs::remove_file(&folder).expect("it is a file");
+    submit.wait().exits(0);
+    assert!(farm.wait_status(PATIENCE, |status| !status.storage_stalled), "it is still stalled");
+    let jobs = ["results", "jobs", "--table", "jobs", "--format", "csv", "--columns", "task_index"];
+    let jobs = farm.sandbox.run(&[&jobs[..], &["--data", "data"]].concat()).exits(0);
+    assert_eq!(jobs.stdout.lines().count(), 1 + 8 * 50);
+    farm.stop();
+}
+
+fn wait_for(mut wanted: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !wanted() {
+        assert!(begun.elapsed() < PATIENCE, "it does not happen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
