@@ -178,6 +178,22 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A remaining time for people, as a range where the two ends differ: "3 min to 5 min".
+pub fn range(least_s: f64, most_s: f64) -> String {
+    let (least, most) = (rounded(least_s), rounded(most_s));
+    if least == most { most } else { format!("{least} to {most}") }
+}
+
+/// A duration in one unit.
+fn rounded(seconds: f64) -> String {
+    match seconds {
+        s if s < 99.5 => format!("{s:.0} s"),
+        s if s < 5_970.0 => format!("{:.0} min", s / 60.0),
+        s if s < 356_400.0 => format!("{:.0} h", s / 3_600.0),
+        s => format!("{:.0} days", s / 86_400.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +219,14 @@ mod tests {
     #[test]
     fn only_one_thing_is_singular() {
         assert_eq!((count(1, "task"), count(0, "task")), ("1 task".to_owned(), "0 tasks".to_owned()));
+    }
+
+    #[test]
+    fn remaining_times_are_ranges() {
+        assert_eq!(range(3.2, 9.0), "3 s to 9 s");
+        assert_eq!(range(50.0, 400.0), "50 s to 7 min");
+        assert_eq!(range(7_300.0, 7_400.0), "2 h");
+        assert_eq!(range(6_000.0, 1e6), "2 h to 12 days");
     }
 
     #[test]

@@ -42,5 +42,5 @@ pub use manifest::{LogRef, Manifest, Tables};
 pub use mapping::Mapping;
 pub use pins::component_id;
 pub use plan::{AxisSummary, AxisValue, BlockSummary};
-pub use sweep::{Decoder, Sweep, TaskSpec};
+pub use sweep::{Decoder, Sweep, TaskKind, TaskSpec};
 pub use warnings::Warning;

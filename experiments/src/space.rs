@@ -198,6 +198,16 @@ impl Variant {
         choices
     }
 
+    /// Number of jobs that the source generates at an offset; `None` if it generates none before the run.
+    pub(crate) fn generated_jobs(&self, offset: u64) -> Option<u64> {
+        let name = self.choices.iter().find_map(powersweep_engine::workload::jobs_param)?;
+        let value = match self.column(name) {
+            Some((digit, column)) => column.values.get(self.positions(offset)[digit]),
+            None => self.fixed(name)?.clone(),
+        };
+        if let Value::Int(jobs) = value { u64::try_from(jobs).ok() } else { None }
+    }
+
     /// The positions of the digits at an offset.
     pub(crate) fn positions(&self, mut offset: u64) -> Vec<u64> {
         let mut positions = vec![0; self.digits.len()];

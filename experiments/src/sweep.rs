@@ -34,6 +34,20 @@ pub struct TaskSpec {
     pub sim: SimSpec,
 }
 
+/// Tasks of one workload and one policy, which cost about the same for each job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskKind {
+    /// The workload: a number for its block and components.
+    pub workload: usize,
+    /// The policy: a number for its block and components.
+    pub policy: usize,
+    /// Jobs that its source generates; `None` for another source.
+    pub jobs: Option<u64>,
+}
+
+/// With more variants in a section, kinds are told apart by blocks alone.
+const KINDS_MAX: usize = 100;
+
 /// The tasks of a manifest by index, decoded on demand. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sweep(Arc<Inner>);
@@ -117,6 +131,19 @@ impl Sweep {
     /// The task of an index; `None` if it is excluded or beyond the last.
     pub fn task(&self, index: u64) -> Option<TaskSpec> {
         Decoder::new(self.clone()).task(index)
+    }
+
+    /// The kind of the task of an index below [`Sweep::index_count`].
+    pub fn kind(&self, index: u64) -> TaskKind {
+        let place = |at: usize| {
+            let level = &self.levels()[at];
+            let (variant, offset) = level.locate(index / self.0.strides[at] % level.count);
+            let number = if level.variants.len() <= KINDS_MAX { variant } else { level.variants[variant].block };
+            (number, &level.variants[variant], offset)
+        };
+        let (workload, variant, offset) = place(0);
+        let (policy, ..) = place(2);
+        TaskKind { workload, policy, jobs: variant.generated_jobs(offset) }
     }
 
     /// The task of an included index, without its seed and its id.

@@ -1,6 +1,7 @@
 //! `powersweep run`: coordinator and worker in one process, with the same protocol as on many machines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ use crate::{client, farm, inputs, interrupt, results_table, screen, stored, warn
 
 /// Interval of the status requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
+/// Interval of the lines of progress where there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(60);
 /// Failures shown at the end.
 const FAILURES_SHOWN: u32 = 10;
 
@@ -169,7 +172,7 @@ impl Run {
         stop: &CancellationToken,
     ) -> Result<v1::ExperimentStatus, Failure> {
         let bar = progress_bar(args.local.quiet);
-        let ended = self.show_progress(&bar, experiment, stop).await;
+        let ended = self.show_progress(&bar, args, experiment, stop).await;
         bar.finish_and_clear();
         ended
     }
@@ -177,11 +180,13 @@ impl Run {
     async fn show_progress(
         &mut self,
         bar: &ProgressBar,
+        args: &RunArgs,
         experiment: &str,
         stop: &CancellationToken,
     ) -> Result<v1::ExperimentStatus, Failure> {
         let mut stalled = false;
         let mut paused = false;
+        let mut lines = Lines::new(args.local.quiet);
         let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
         loop {
             let reply = self.farm.handle().status(request.clone()).await.map_err(|status| match status.code() {
@@ -200,6 +205,7 @@ impl Run {
             stalled = reply.storage_stalled;
             let reason = reply.storage_stalled.then_some(reply.storage_reason.as_str());
             draw(bar, &found, reason);
+            lines.line(Instant::now(), &found, reason).iter().for_each(|line| screen::note(line));
             if let Some(failure) = submit::stopped(&found) {
                 return Err(failure);
             }
@@ -298,12 +304,43 @@ fn progress_bar(quiet: bool) -> ProgressBar {
 fn draw(bar: &ProgressBar, found: &v1::ExperimentStatus, stalled: Option<&str>) {
     bar.set_length(found.tasks);
     bar.set_position(found.done);
-    let message = match (stalled, found.eta_s) {
+    bar.set_message(progress(found, stalled));
+}
+
+/// Speed and remaining time, or why no task runs.
+fn progress(found: &v1::ExperimentStatus, stalled: Option<&str>) -> String {
+    match (stalled, status::left(found)) {
         (Some(reason), _) => format!("storage stalled: {reason}"),
-        (None, Some(eta_s)) => format!("{}/s, {} left", screen::number(found.tasks_per_s), screen::duration(eta_s)),
+        (None, Some(left)) => format!("{}/s, {left} left", screen::number(found.tasks_per_s)),
         (None, None) => found.reason.clone(),
-    };
-    bar.set_message(message);
+    }
+}
+
+/// Lines of progress where standard error or standard output is no terminal, such as the log of a batch job.
+struct Lines {
+    next: Instant,
+    shown: bool,
+}
+
+impl Lines {
+    fn new(quiet: bool) -> Lines {
+        let terminal = std::io::stderr().is_terminal() && std::io::stdout().is_terminal();
+        Lines { next: Instant::now() + LINE_INTERVAL, shown: !quiet && !terminal }
+    }
+
+    /// The next line, if it is due.
+    fn line(&mut self, now: Instant, found: &v1::ExperimentStatus, stalled: Option<&str>) -> Option<String> {
+        if !self.shown || now < self.next {
+            return None;
+        }
+        self.next = now + LINE_INTERVAL;
+        let failed = match found.failed + found.quarantined {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        };
+        let (done, tasks, words) = (found.done, screen::count(found.tasks, "task"), progress(found, stalled));
+        Some(format!("powersweep: {}: {done} of {tasks} done{failed}; {words}", found.name))
+    }
 }
 
 /// The summary: done tasks, times, the place of the rows; after the quickstart also the next commands.
@@ -329,4 +366,33 @@ fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, args: &Run
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_progress_is_due_each_minute() {
+        let begun = Instant::now();
+        let mut lines = Lines { next: begun + LINE_INTERVAL, shown: true };
+        let found = v1::ExperimentStatus {
+            name: "e".to_owned(),
+            tasks: 800,
+            done: 22,
+            failed: 1,
+            tasks_per_s: 2.0,
+            eta_s: Some(400.0),
+            eta_least_s: Some(200.0),
+            eta_most_s: Some(900.0),
+            ..Default::default()
+        };
+        let mut at = |seconds, stalled| lines.line(begun + Duration::from_secs(seconds), &found, stalled);
+        assert_eq!(at(59, None), None);
+        let line = "powersweep: e: 22 of 800 tasks done, 1 failed; 2/s, 3 min to 15 min left";
+        assert_eq!(at(60, None).as_deref(), Some(line));
+        assert_eq!(at(119, None), None);
+        let line = "powersweep: e: 22 of 800 tasks done, 1 failed; storage stalled: no space";
+        assert_eq!(at(121, Some("no space")).as_deref(), Some(line));
+    }
 }

@@ -149,7 +149,7 @@ fn to_text(status: &v1::StatusReply) -> String {
             e.running.to_string(),
             (e.failed + e.quarantined).to_string(),
             screen::number(e.tasks_per_s),
-            e.eta_s.map(screen::duration).unwrap_or_default(),
+            left(e).unwrap_or_default(),
         ]);
     }
     match status.experiments.is_empty() {
@@ -178,6 +178,13 @@ fn to_text(status: &v1::StatusReply) -> String {
         text.push_str(&format!("\n{}", failures_text(e)));
     }
     text.trim_end().to_owned()
+}
+
+/// The remaining time of an experiment in words; `None` while it cannot be told.
+pub fn left(experiment: &v1::ExperimentStatus) -> Option<String> {
+    let likely_s = experiment.eta_s?;
+    let (least_s, most_s) = (experiment.eta_least_s.unwrap_or(likely_s), experiment.eta_most_s.unwrap_or(likely_s));
+    Some(screen::range(least_s, most_s))
 }
 
 /// The failures of an experiment, with the command that reproduces each; empty without failures. Failures of one kind and
@@ -230,7 +237,7 @@ fn to_json(status: &v1::StatusReply) -> Json {
                 "name": e.name, "owner": e.owner, "state": e.state().word(), "priority": e.priority, "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done,
                 "running": e.running, "failed": e.failed, "quarantined": e.quarantined, "extra": e.extra,
                 "rows_in_parts": e.rows_in_parts, "rows_unpublished": e.rows_unpublished, "tasks_per_s": e.tasks_per_s,
-                "eta_s": e.eta_s, "spent": spent(&e.spent), "failures": e.failures.iter().map(failure).collect::<Vec<_>>(),
+                "eta_s": e.eta_s, "eta_least_s": e.eta_least_s, "eta_most_s": e.eta_most_s, "spent": spent(&e.spent), "failures": e.failures.iter().map(failure).collect::<Vec<_>>(),
             })
         })
         .collect();

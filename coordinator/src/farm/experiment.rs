@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::Now;
 use super::cost::{Cost, Rate};
+use super::forecast::{Forecast, Open};
 use super::index_set::IndexSet;
 use super::leaving::Leaving;
 use super::pending::{Closed, Pending};
@@ -55,6 +56,7 @@ pub(super) struct Experiment {
     pub(super) flushes: Vec<FlushWait>,
     pub(super) cost: Cost,
     pub(super) rate: Rate,
+    pub(super) forecast: Forecast,
     pub(super) spent: v1::TimeSpent,
     pub(super) share: Share,
     /// Set while the experiment is being deleted or set aside.
@@ -79,6 +81,19 @@ impl Experiment {
     pub(super) fn took(&mut self, tasks: u64, seconds: f64, now: Now) {
         self.cost.add(tasks, seconds);
         self.share.add(now.mono, seconds);
+    }
+
+    /// Estimates the remaining time on a number of slots.
+    pub(super) fn look_ahead(&mut self, slots: u64, now: Now) {
+        self.forecast.pass(now.mono, if self.can_run() { slots } else { 0 });
+        let open = self.sweep.as_ref().filter(|_| self.can_run()).map(|sweep| Open {
+            sweep,
+            closed: self.closed(),
+            cursor: self.pending.cursor(),
+            pending: self.pending_tasks(),
+            slots,
+        });
+        self.forecast.left = open.and_then(|open| self.forecast.estimate(self.record.generation, &open));
     }
 
     pub(super) fn name(&self) -> &str {

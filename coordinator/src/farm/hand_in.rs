@@ -79,7 +79,7 @@ impl Farm {
             return;
         }
         self.store_rows(&hand_in, &checked, now);
-        self.measure(worker, name, checked.needed, hand_in.spent.as_ref(), now);
+        self.measure(worker, name, &checked, hand_in.spent.as_ref(), now);
         self.settle_leases(name, &checked, now);
         self.store_uploads(&hand_in, &checked, now);
         self.out.ack(conn, hand_in.id);
@@ -249,17 +249,19 @@ impl Farm {
         self.out.put(Record::Rows(record));
     }
 
-    fn measure(&mut self, worker: Uuid, name: &str, tasks: u64, spent: Option<&v1::TimeSpent>, now: Now) {
+    fn measure(&mut self, worker: Uuid, name: &str, checked: &Checked, spent: Option<&v1::TimeSpent>, now: Now) {
         let Some(worker) = self.workers.get_mut(&worker) else { return };
-        worker.tasks_done += tasks;
-        let seconds = worker.slot_seconds(tasks, now);
+        worker.tasks_done += checked.needed;
+        let slot_s = worker.slot_seconds(checked.needed, now);
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        match spent {
-            Some(spent) => {
-                experiment.took(tasks, spent.engine_s + spent.parse_s, now);
-                add_spent(&mut experiment.spent, spent);
-            }
-            None => experiment.took(tasks, seconds, now),
+        let seconds = spent.map_or(slot_s, |spent| spent.engine_s + spent.parse_s);
+        experiment.took(checked.needed, seconds, now);
+        if let Some(sweep) = &experiment.sweep {
+            let indices: Vec<u64> = checked.rows.iter().filter_map(|(index, _)| *index).collect();
+            experiment.forecast.learn(sweep, experiment.record.generation, &indices, seconds);
+        }
+        if let Some(spent) = spent {
+            add_spent(&mut experiment.spent, spent);
         }
     }
 

@@ -27,7 +27,7 @@ fn bit_of(index: u64) -> u32 {
     (index & (CHUNK_TASKS - 1)) as u32
 }
 
-fn index_at(chunk: u32, bit: u32) -> u64 {
+pub(super) fn index_at(chunk: u32, bit: u32) -> u64 {
     u64::from(chunk) * CHUNK_TASKS + u64::from(bit)
 }
 

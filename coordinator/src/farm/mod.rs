@@ -25,6 +25,7 @@ mod ended;
 mod event;
 mod experiment;
 mod failure;
+mod forecast;
 mod hand_in;
 mod index_set;
 mod lease;
@@ -217,6 +218,7 @@ impl Farm {
             self.advance_leaving(&name, now);
             if let Some(experiment) = self.experiments.get_mut(&name) {
                 experiment.rate.sample(now.mono, experiment.done.len());
+                experiment.look_ahead(if self.stalled.is_none() { self.slots } else { 0 }, now);
             }
         }
         self.find_stragglers(now);

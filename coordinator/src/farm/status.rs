@@ -6,6 +6,7 @@ use powersweep_experiments::settings::reproduce;
 use powersweep_proto::v1::{self, ExperimentState};
 
 use super::experiment::Experiment;
+use super::forecast::Left;
 use super::worker::Worker;
 use super::{Farm, Now};
 use crate::records::{FailureRecord, Table};
@@ -37,6 +38,7 @@ impl Farm {
         let rate = experiment.rate.per_s(now.mono, done);
         let rows = experiment.tables.get(&Table::Tasks);
         let (state, reason) = self.state_of(experiment);
+        let left = self.remaining(experiment);
         v1::ExperimentStatus {
             name: experiment.name().to_owned(),
             state: state.into(),
@@ -48,7 +50,7 @@ impl Farm {
             rows_in_parts: rows.map_or(0, |rows| rows.rows_in_parts),
             rows_unpublished: rows.map_or(0, |rows| rows.unpublished_rows + rows.publishing_rows),
             tasks_per_s: rate,
-            eta_s: self.eta_s(experiment, rate),
+            eta_s: left.map(|left| left.likely_s),
             spent: Some(experiment.spent),
             failures: failures_status(experiment, failures),
             extra: experiment.extra(),
@@ -56,26 +58,21 @@ impl Farm {
             priority: experiment.record.priority,
             generation: experiment.record.generation,
             owner: experiment.record.owner.clone(),
+            eta_least_s: left.map(|left| left.least_s),
+            eta_most_s: left.map(|left| left.most_s),
         }
     }
 
     /// Whether storage refuses writes: of the state, of uploads or of parts.
     fn is_stalled(&self) -> bool {
-        self.stalled.is_some() || self.refuses_parts
+        let waits = |experiment: &Experiment| !experiment.intents.is_empty();
+        self.stalled.is_some() || self.refuses_parts && self.experiments.values().any(waits)
     }
 
-    /// Remaining time (s), from the measured rate; before a rate is known, from the cost of a task and the slots.
-    fn eta_s(&self, experiment: &Experiment, rate: f64) -> Option<f64> {
-        let open = experiment.open_tasks() as f64;
-        let stopped = matches!(experiment.record.state(), ExperimentState::Paused | ExperimentState::Cancelled);
-        if open == 0.0 || stopped || self.is_stalled() || experiment.leaving.is_some() {
-            return None;
-        }
-        if rate > 0.0 {
-            return Some(open / rate);
-        }
-        let cost_s = experiment.cost.mean_s()?;
-        (self.slots > 0).then(|| open * cost_s / self.slots as f64)
+    /// The remaining time; `None` while it cannot be told: before the first hand-in, and while no task is handed out.
+    fn remaining(&self, experiment: &Experiment) -> Option<Left> {
+        let runs = experiment.can_run() && !self.is_stalled() && self.slots > 0;
+        experiment.forecast.left.filter(|_| runs && experiment.open_tasks() > 0)
     }
 
     pub(super) fn state_of(&self, experiment: &Experiment) -> (ExperimentState, String) {

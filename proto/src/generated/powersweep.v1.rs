@@ -457,6 +457,7 @@ pub struct ExperimentStatus {
     pub rows_unpublished: u64,
     #[prost(double, tag = "10")]
     pub tasks_per_s: f64,
+    /// likely remaining time; unset before the first hand-in, and while storage is stalled
     #[prost(double, optional, tag = "11")]
     pub eta_s: ::core::option::Option<f64>,
     #[prost(message, optional, tag = "12")]
@@ -476,6 +477,11 @@ pub struct ExperimentStatus {
     /// the user who submitted it; "" if unknown
     #[prost(string, tag = "18")]
     pub owner: ::prost::alloc::string::String,
+    /// nine of ten remaining times lie between the least and the most
+    #[prost(double, optional, tag = "20")]
+    pub eta_least_s: ::core::option::Option<f64>,
+    #[prost(double, optional, tag = "21")]
+    pub eta_most_s: ::core::option::Option<f64>,
 }
 /// The first failures of each kind and message come first, in the order of their indices; then the others.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
