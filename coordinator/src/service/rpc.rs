@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::Stream;
-use powersweep_proto::access::Secret;
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
 use tokio_stream::wrappers::ReceiverStream;
