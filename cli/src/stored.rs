@@ -81,9 +81,9 @@ pub fn unknown(experiment: &str, known: &[String]) -> String {
 pub async fn refused(client: &mut Client, status: &Status, experiment: &str) -> Failure {
     let mut failure = client::refused(status);
     if status.code() == Code::NotFound
-        && let Ok(all) = client.status(v1::StatusRequest::default()).await
+        && let Ok(all) = client::status(client, v1::StatusRequest::default()).await
     {
-        let known: Vec<String> = all.into_inner().experiments.into_iter().map(|found| found.name).collect();
+        let known: Vec<String> = all.experiments.into_iter().map(|found| found.name).collect();
         if !known.iter().any(|name| name == experiment) {
             failure.message = unknown(experiment, &known);
         }

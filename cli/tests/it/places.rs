@@ -130,51 +130,6 @@ fn a_take_over_ends_the_older_coordinator() {
     sandbox.run(&["status"]).exits(0).prints(&["sweep"]);
 }
 
-/// In a network of its own, where the default port is free.
-#[test]
-fn status_finds_the_coordinator_that_submit_finds() {
-    let sandbox = Sandbox::new();
-    sandbox.write("sweep.toml", synthetic("sweep", 1));
-    sandbox.write("other.toml", synthetic("other", 1));
-    let alone = |script: &str| {
-        let mut shell = sandbox.command("unshare");
-        let powersweep = format!("powersweep() {{ echo ==; '{}' \"$@\" 2>&1; }}", crate::sandbox::BINARY);
-        shell.args(["--user", "--map-root-user", "--net", "sh", "-c", &format!("{powersweep}\n{script}")]);
-        sandbox.spawn(shell).wait()
-    };
-    if alone("ip link set lo up").code() != Some(0) {
-        println!("skipped: no network namespace can be made here");
-        return;
-    }
-    let ended = alone(
-        "ip link set lo up
-        powersweep status
-        powersweep serve --data farm > served & served=$!
-        until grep -q serving served; do sleep 0.05; done
-        powersweep submit sweep.toml
-        powersweep status
-        powersweep pause sweep
-        powersweep run other.toml --quiet --show 0
-        powersweep status
-        powersweep status other
-        powersweep status --data results/data
-        powersweep pause sweep
-        pkill --parent $served; wait $served
-        powersweep status",
-    );
-    let said: Vec<&str> = ended.stdout.split("==\n").skip(1).collect();
-    let [before, _, farm, paused, _, both, other, data, unknown, after] = said[..] else { panic!("{ended}") };
-    let stored = "no coordinator runs; stored state in";
-    assert!(before.contains(stored) && before.contains("no experiment yet"), "{ended}");
-    assert!(farm.contains("/farm\n") && farm.contains("waiting"), "{ended}");
-    assert!(paused.contains("sweep is paused"), "{ended}");
-    assert!(both.contains("/farm\n") && both.contains("has a state, too: `powersweep status --data"), "{ended}");
-    for local in [other, data, after] {
-        assert!(local.contains(stored) && local.contains("other") && local.contains("finished"), "{ended}");
-    }
-    assert!(unknown.contains("there is no experiment sweep; there are other"), "{ended}");
-}
-
 /// The log of a manifest has changed since its rows were made. The rows are kept.
 #[test]
 fn changed_pins_are_refused() {
