@@ -5,18 +5,21 @@
 //! are nearly in the order of tasks, so that most row groups are read for one or two buckets. A column that has no value
 //! in a row group is not read.
 
+mod runs;
+
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, StringArray, make_array, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray, new_null_array};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use futures::{StreamExt, TryStreamExt, stream};
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep_results::part::{self, ColumnEncoder, EncodedColumn, Group};
 use serde_json::Value as Json;
 
+use self::runs::{Run, assembled, runs};
 use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::reading::{Part, Seen};
 
@@ -93,14 +96,6 @@ struct Picks {
     /// `None`: all of them.
     rows: Option<RowSelection>,
     count: usize,
-}
-
-/// Consecutive rows of one row group, counted among the picked ones; without `from`, rows that have no values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
-    from: Option<usize>,
-    begin: usize,
-    rows: usize,
 }
 
 /// The keys of a bucket's rows, in the order of the copy.
@@ -354,19 +349,6 @@ fn in_order(keys: Keys) -> Picked {
     Picked { from: keys.from, runs }
 }
 
-/// The runs of rows at these places (row group, position).
-fn runs(places: impl Iterator<Item = Option<(usize, usize)>>) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for place in places {
-        let (from, begin) = place.map_or((None, 0), |(from, position)| (Some(from), position));
-        match runs.last_mut() {
-            Some(last) if last.from == from && (from.is_none() || last.begin + last.rows == begin) => last.rows += 1,
-            _ => runs.push(Run { from, begin, rows: 1 }),
-        }
-    }
-    runs
-}
-
 /// These columns of some rows of a part. Columns without a value are not read.
 async fn columns(part: &Part, picks: &Picks, fields: &[Field]) -> Result<Vec<ArrayRef>, Failure> {
     let is_read = |field: &&Field| part.seen(field.name(), picks.group) != Seen::Equal(Json::Null);
@@ -380,29 +362,6 @@ async fn columns(part: &Part, picks: &Picks, fields: &[Field]) -> Result<Vec<Arr
         None => new_null_array(field.data_type(), picks.count),
     };
     Ok(fields.iter().map(column).collect())
-}
-
-/// The values of runs, one after the other.
-fn assembled(ty: &DataType, arrays: &[ArrayRef], runs: &[Run]) -> Result<ArrayRef, Failure> {
-    let rows = runs.iter().map(|run| run.rows).sum();
-    if arrays.iter().all(|array| array.null_count() == array.len()) {
-        return Ok(new_null_array(ty, rows));
-    }
-    if let ([array], [Run { from: Some(_), begin: 0, .. }]) = (arrays, runs)
-        && array.len() == rows
-    {
-        return Ok(Arc::clone(array));
-    }
-    let data: Vec<_> = arrays.iter().map(|array| array.to_data()).collect();
-    let nulls = runs.iter().any(|run| run.from.is_none());
-    let mut all = MutableArrayData::new(data.iter().collect(), nulls, rows);
-    for run in runs {
-        match run.from {
-            Some(from) => all.try_extend(from, run.begin, run.begin + run.rows).or_exit(Exit::Failure)?,
-            None => all.try_extend_nulls(run.rows).or_exit(Exit::Failure)?,
-        }
-    }
-    Ok(make_array(all.freeze()))
 }
 
 #[cfg(test)]
@@ -492,22 +451,5 @@ mod tests {
         // One task with more rows than a bucket.
         assert_eq!(ranges(&[7, 7, 7, 8], 4), [i64::MIN..=6, 7..=7, 8..=i64::MAX]);
         assert_eq!(ranges(&[1, 2], 1_000_000).len(), 2);
-    }
-
-    #[test]
-    fn runs_are_put_together_in_their_order() {
-        let first: ArrayRef = Arc::new(Int64Array::from(vec![Some(10), Some(11), None]));
-        let second: ArrayRef = Arc::new(Int64Array::from(vec![20, 21]));
-        let places = [(1, 1), (0, 0), (0, 1), (0, 2), (1, 0)].map(Some);
-        let found = runs(places.into_iter().chain([None, None]));
-        assert_eq!(found.len(), 4);
-        let arrays = [first, second];
-        let values = assembled(&DataType::Int64, &arrays, &found).map_err(|failure| failure.message).expect("they fit");
-        let expected = [Some(21), Some(10), Some(11), None, Some(20), None, None];
-        assert_eq!(*values, Int64Array::from(expected.to_vec()));
-        let whole = runs([(0, 0), (0, 1), (0, 2)].into_iter().map(Some));
-        let same =
-            assembled(&DataType::Int64, &arrays[..1], &whole).map_err(|failure| failure.message).expect("they fit");
-        assert_eq!(*same, *arrays[0]);
     }
 }

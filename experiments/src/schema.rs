@@ -11,8 +11,8 @@ use serde_json::{Map, Value as Json, json};
 use crate::limits::{self, DEADLINE, EVENTS};
 use crate::manifest::block::{params, roles, section_key};
 use crate::manifest::exclude::LABELS;
-use crate::manifest::top::SEEDS;
-use crate::manifest::{TEXT_MAX, Tables, recorded};
+use crate::manifest::top::{SEEDS, series_names};
+use crate::manifest::{TEXT_MAX, Tables};
 use crate::names::NAME_MAX;
 
 /// The schema of a manifest.
@@ -52,7 +52,7 @@ pub fn json_schema() -> Json {
                 "type": "array",
                 "minItems": 1,
                 "uniqueItems": true,
-                "items": { "enum": recorded::names() },
+                "items": { "enum": series_names() },
             },
             "limits": limits(),
             "seeds": axis(&SEEDS),

@@ -38,7 +38,6 @@
 pub(crate) mod block;
 pub(crate) mod combos;
 pub(crate) mod exclude;
-pub(crate) mod recorded;
 pub(crate) mod top;
 pub(crate) mod unique;
 pub(crate) mod values;

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use powersweep_engine::Value;
+use powersweep_engine::components::SERIES;
 use powersweep_engine::spec::{Default, Param, Section, Type};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -76,7 +77,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     let name = name(table, problems);
     let description = description(table, problems);
     let mut tables = tables(table, problems);
-    let series = super::recorded::series(table, problems);
+    let series = series(table, problems);
     tables.series |= series.is_some();
     let limits = crate::limits::limits(table, problems);
     let workloads = section(table, Section::Workloads, problems);
@@ -198,6 +199,40 @@ fn tables(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Tables {
         }
     }
     tables
+}
+
+/// The names of all series.
+pub(crate) fn series_names() -> Vec<&'static str> {
+    SERIES.iter().map(|series| series.name).collect()
+}
+
+/// The chosen series; `None` if the manifest chooses none, so that all are recorded.
+fn series(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Vec<&'static str>> {
+    let value = table.get("series")?;
+    let expected = "expected such as series = [\"power_w\"]";
+    let Some(items) = value.get_ref().as_array().filter(|items| !items.is_empty()) else {
+        let help = "leave it out and use tables = [\"series\"] to record all series";
+        problems.push(Problem::new(value.span(), "`series` must be a list of series", expected).help(help));
+        return None;
+    };
+    let mut chosen: Vec<&'static str> = Vec::new();
+    for item in items {
+        let known = item.get_ref().as_str().and_then(|name| series_names().into_iter().find(|known| *known == name));
+        match known {
+            Some(name) if chosen.contains(&name) => {
+                let message = format!("`{name}` is listed twice");
+                problems.push(Problem::new(item.span(), message, "expected each series once"));
+            }
+            Some(name) => chosen.push(name),
+            None => {
+                let message = format!("there is no series {}", kind(item.get_ref()));
+                let help = item.get_ref().as_str().map(|name| suggestion(name, series_names()));
+                let expected = format!("expected one of {}", series_names().join(", "));
+                problems.push(Problem::new(item.span(), message, expected).maybe_help(help));
+            }
+        }
+    }
+    Some(chosen)
 }
 
 /// Reads a section; `None` after a problem in it.
