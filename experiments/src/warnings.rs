@@ -75,7 +75,11 @@ impl Sweep {
             let demand = demands.of(&sim, || demand(&self.task(index)?));
             let mut lines = BTreeSet::new();
             for finding in physics::findings(&sim, demand) {
-                let (line, block) = self.place(top.get_ref(), index, &finding);
+                let (line, block, keys) = self.place(top.get_ref(), index, &finding);
+                // A user who gives the period means a schedule.
+                if finding.kind == FindingKind::Schedule && keys.is_some_and(|keys| keys.contains_key("cap_period_s")) {
+                    continue;
+                }
                 let key = (line, finding.kind);
                 let warning = found.entry(key).or_insert_with(|| Warning {
                     kind: finding.kind,
@@ -93,8 +97,14 @@ impl Sweep {
         found.into_values().map(|warning| Warning { checked, ..warning }).collect()
     }
 
-    /// Line and block of a finding about a task: the key that it is about, or else its block.
-    fn place(&self, top: &DeTable<'_>, index: u64, finding: &Finding) -> (usize, String) {
+    /// Line, block and the block's keys of a finding about a task: the line of the key that it is about, or else that of
+    /// its block.
+    fn place<'a, 'i>(
+        &self,
+        top: &'a DeTable<'i>,
+        index: u64,
+        finding: &Finding,
+    ) -> (usize, String, Option<&'a DeTable<'i>>) {
         let levels = &self.manifest().inner().levels;
         let at = SECTIONS.iter().position(|section| *section == finding.role.section()).unwrap_or_default();
         let (variant, _) = levels[at].locate(positions(levels, index)[at]);
@@ -110,7 +120,7 @@ impl Sweep {
         let text = &self.manifest().inner().text;
         let line = text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1;
         let name = if label.is_empty() { section.to_owned() } else { format!("{section}.{label}") };
-        (line, format!("[{name}]"))
+        (line, format!("[{name}]"), block)
     }
 }
 

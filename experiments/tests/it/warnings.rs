@@ -73,6 +73,16 @@ fn a_schedule_without_a_period_is_shown_as_an_axis_too() {
     let found = warnings(&MANIFEST.replace("[[9_000], [20_000], [30_000]]\ncap_period_s = 600", "[9_000, 8_000]"));
     assert_eq!(found.iter().map(|warning| warning.kind).collect::<Vec<_>>(), [FindingKind::Schedule], "{found:?}");
     assert!(found[0].help.contains("write [[9000], [8000]]"), "{found:?}");
+    let meant = MANIFEST.replace("[[9_000], [20_000], [30_000]]", "[9_000, 8_000]");
+    assert_eq!(warnings(&meant.replace("= 600", "= 3_000")), []);
+}
+
+#[test]
+fn shipped_manifests_have_no_warnings_but_the_note_on_relative_power() {
+    for (name, text) in powersweep_experiments::manifests::builtin() {
+        let found = sweep(text).warnings(|_| None);
+        assert!(found.iter().all(Warning::is_note), "{name}: {found:?}");
+    }
 }
 
 /// 10^15 tasks: a sample of the combinations is checked.
