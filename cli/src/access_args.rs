@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use crate::args::{DataArgs, Format};
+use crate::args::{DataArgs, OutputArgs};
 use crate::examples;
 use crate::quantities::time;
 
@@ -26,9 +26,8 @@ pub enum AccessCommand {
 pub struct AccessShowArgs {
     #[command(flatten)]
     pub data: DataArgs,
-    /// Output for people or for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: Format,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use powersweep_coordinator::access::{fingerprint, rotate as rotate_tokens};
 use powersweep_proto::access::{Role, write_private};
 use serde_json::json;
 
-use crate::args::{AccessExportArgs, AccessRotateArgs, AccessShowArgs, Format};
+use crate::args::{AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 use crate::exit::{Outcome, failure};
 use crate::{access, screen};
 
@@ -14,9 +14,9 @@ pub fn show(args: &AccessShowArgs) -> Outcome {
     let [client, worker] = [access::read(&folder, Role::Client)?, access::read(&folder, Role::Worker)?];
     let ca = client.ca_sha256().map(|digest| digest.to_string());
     let [client_token, worker_token] = [&client, &worker].map(|access| fingerprint(access.token.reveal()));
-    if args.format == Format::Json {
-        return screen::print_json(&json!({
-            "version": 1, "folder": folder, "addresses": client.addresses, "ca_sha256": ca, "protocol": client.protocol,
+    if args.output.is_json() {
+        return screen::print_json(json!({
+            "folder": folder, "addresses": client.addresses, "ca_sha256": ca, "protocol": client.protocol,
             "tokens": { "client": client_token, "worker": worker_token },
         }));
     }

@@ -3,6 +3,8 @@
 //! All waiting events are handled before the next commit, so that many hand-ins share one durable write. After a failed
 //! commit, the driver drops the farm, closes all streams and loads the state again; workers reconnect.
 
+mod stalls;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -36,16 +38,12 @@ const STATUS_SHARE: u32 = 5;
 const MESSAGES_MAX: usize = 4096;
 /// Interval of [`Event::Tick`].
 const TICK: Duration = Duration::from_millis(250);
-/// A commit that takes longer pauses dispatch.
-const STALL_AFTER: Duration = Duration::from_secs(2);
 /// Wait between attempts to load the state after storage failed.
 const RELOAD_AFTER: Duration = Duration::from_secs(1);
 /// How long publishing the last rows may take, and closing the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(60);
 /// The same while storage does not answer.
 const STALLED_CLOSE_LIMIT: Duration = Duration::from_secs(5);
-/// Least and greatest wait between probes of stalled storage: a probe may block a thread for ever.
-const PROBE_AFTER: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
 /// Back-pressure: while more bytes of rows wait for a commit, no event is taken in, and flow control stops the workers.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
@@ -89,7 +87,6 @@ struct Driver {
     commit_since: Option<Instant>,
     pace: Pace,
     stalled: bool,
-    /// Tells health checks whether storage stalls.
     health: watch::Sender<bool>,
     counts: Arc<Counts>,
     /// Uploads that storage refused.
@@ -375,8 +372,7 @@ impl Driver {
         if self.pace.next() > now {
             return Some(self.pace.next());
         }
-        let row_bytes = self.farm.waiting_bytes();
-        let (token, batch) = self.farm.take_commit()?;
+        let (row_bytes, (token, batch)) = (self.farm.waiting_bytes(), self.farm.take_commit()?);
         self.counts.committed_row_bytes.add(row_bytes as u64);
         self.pace.started(now);
         self.commit_since = Some(now);
@@ -392,10 +388,7 @@ impl Driver {
     fn report(&mut self, report: Report) -> Option<StoreError> {
         match report {
             Report::Commit { token, result } => {
-                if let Some(since) = self.commit_since.take() {
-                    self.counts.commits.observe(since.elapsed());
-                }
-                self.counts.commit_failures.add(u64::from(result.is_err()));
+                self.counts.committed(self.commit_since.take(), result.is_ok());
                 match result {
                     Ok(()) => self.event(Event::Committed { token }),
                     Err(error) => return Some(error),
@@ -403,10 +396,9 @@ impl Driver {
                 self.watch_storage();
             }
             Report::Event(event) => {
+                self.counts.event(&event);
                 match &event {
-                    Event::Published { result: Ok(_), .. } => self.counts.parts.add(1),
                     Event::Published { part_id, result: Err(failure) } => {
-                        self.counts.part_failures.add(1);
                         tracing::warn!("part {part_id} could not be published: {}", failure.reason);
                     }
                     Event::Left { experiment, result: Err(failure) } => {
@@ -427,53 +419,6 @@ impl Driver {
             }
         }
         None
-    }
-
-    /// Why storage counts as stalled: a commit takes too long, or an upload was refused.
-    fn stall(&self) -> Option<String> {
-        let waited = self.commit_since.map(|since| since.elapsed()).unwrap_or_default();
-        let slow = || format!("storage has not confirmed a write for {} s", waited.as_secs());
-        (waited > STALL_AFTER).then(slow).or_else(|| self.refusals.reason())
-    }
-
-    /// Pauses dispatch while storage stalls.
-    fn watch_storage(&mut self) {
-        let stall = self.stall();
-        let stalled = stall.is_some();
-        if let Some(mut reason) = stall {
-            self.trouble.iter().for_each(|trouble| reason = format!("{reason}: {trouble}"));
-            if !self.stalled {
-                tracing::warn!("{reason}; no task is handed out until it does");
-            }
-            self.event(Event::Storage { stalled: Some(reason) });
-            self.probe_storage();
-        } else if self.stalled {
-            tracing::warn!("storage works again");
-            (self.trouble, self.probed) = (None, None);
-            self.event(Event::Storage { stalled: None });
-        }
-        self.set_stalled(stalled);
-    }
-
-    fn set_stalled(&mut self, stalled: bool) {
-        self.stalled = stalled;
-        self.health.send_if_modified(|told| std::mem::replace(told, stalled) != stalled);
-    }
-
-    /// Finds out the fault of stalled storage, with exponential back-off.
-    fn probe_storage(&mut self) {
-        let wait = match self.probed {
-            Some((at, wait)) if at.elapsed() < wait => return,
-            Some((_, wait)) => (wait * 2).min(PROBE_AFTER.1),
-            None => PROBE_AFTER.0,
-        };
-        self.probed = Some((Instant::now(), wait));
-        let (store, report) = (Arc::clone(&self.store), self.reporter());
-        tokio::spawn(async move {
-            let trouble = store.trouble().await;
-            trouble.iter().for_each(|trouble| tracing::warn!("storage: {trouble}"));
-            report(Report::Trouble(trouble));
-        });
     }
 
     /// Drops the state in memory and loads the durable state. Streams are closed: workers reconnect.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
@@ -19,6 +19,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::requests::Requests;
+use crate::farm::Event;
 
 /// Kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,11 +195,11 @@ pub(super) struct Counts {
     pub(super) upload_bytes: Counter,
     pub(super) log_bytes: Counter,
     failures: [Counter; FAILURE_KINDS],
-    pub(super) commits: Histogram,
-    pub(super) commit_failures: Counter,
+    commits: Histogram,
+    commit_failures: Counter,
     pub(super) committed_row_bytes: Counter,
-    pub(super) parts: Counter,
-    pub(super) part_failures: Counter,
+    parts: Counter,
+    part_failures: Counter,
     requests: [Histogram; TIMED.len()],
     pub(super) unknown_tokens: Counter,
     pub(super) wrong_roles: Counter,
@@ -207,6 +208,21 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn failure(&self, kind: v1::FailureKind) {
         self.failures[kind as usize].add(1);
+    }
+
+    /// The end of a commit that began at this moment.
+    pub(super) fn committed(&self, since: Option<Instant>, well: bool) {
+        since.iter().for_each(|since| self.commits.observe(since.elapsed()));
+        self.commit_failures.add(u64::from(!well));
+    }
+
+    /// A report to the farm.
+    pub(super) fn event(&self, event: &Event) {
+        match event {
+            Event::Published { result: Ok(_), .. } => self.parts.add(1),
+            Event::Published { result: Err(_), .. } => self.part_failures.add(1),
+            _ => {}
+        }
     }
 
     pub(super) fn request(&self, request: Timed) -> &Histogram {
