@@ -85,7 +85,9 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
     if !store.objects().or_exit(Exit::Storage)?.left_parts(name).await.or_exit(Exit::Storage)?.is_empty() {
         let to = format!("{left}@{}", since.as_secs());
         store.rename_dataset(&left, &to).await.or_exit(Exit::Storage)?;
-        screen::note(&format!("powersweep: the rows in {left} are now in {to}: their tasks run again if they are back"));
+        screen::note(&format!(
+            "powersweep: the rows in {left} are now in {to}: their tasks run again if they are back"
+        ));
     }
     store.commit(adoption.batch(digests.clone(), &loaded, now_us)).await.or_exit(Exit::Storage)?;
     store.close().await.or_exit(Exit::Storage)?;

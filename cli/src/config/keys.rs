@@ -63,7 +63,8 @@ impl Key {
                 place.ok_or("a path or the URL of an object store")
             }
             Kind::Address => {
-                let is_address = |text: &&str| text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+                let is_address =
+                    |text: &&str| text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
                 text.filter(is_address).map(str::to_owned).ok_or("an address such as \"head:7450\"")
             }
             Kind::Size => size(value).ok_or("a number of bytes such as \"20GiB\""),

@@ -52,7 +52,9 @@ fn an_edited_manifest_runs_only_new_tasks() {
     assert!(ids(&mut after.iter()).is_superset(&ids(&mut before.values())));
     // Rows of values that left the manifest move to another folder.
     sandbox.write("sweep.toml", synthetic("sweep", 1));
-    run().says(&["sweep: 2 tasks, 2 done already, 0 to run; 7 rows of values that left the manifest kept in sweep@left"]);
+    run().says(&[
+        "sweep: 2 tasks, 2 done already, 0 to run; 7 rows of values that left the manifest kept in sweep@left",
+    ]);
     assert_eq!((rows::read(&data, "sweep", "tasks").len(), rows::read(&data, "sweep@left", "tasks").len()), (2, 7));
 }
 

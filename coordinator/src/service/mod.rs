@@ -233,9 +233,8 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
         metrics::listen(listener, requests.clone(), Arc::clone(&counts), ended.clone());
     }
     let rpc = rpc::Rpc::new(requests.clone(), Arc::clone(&access), counts, Arc::clone(&connections));
-    let farm = FarmServer::new(rpc)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let farm =
+        FarmServer::new(rpc).max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX);
     let mut builder = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
