@@ -146,8 +146,7 @@ mod tests {
             let sweep = Sweep::new(manifest, [(log.to_owned(), Digest::of(text.as_bytes()))].into()).expect("its log");
             let task = sweep.task(0).expect("a task");
             let search_path = vec![folder.path().to_owned()];
-            let options =
-                WorkerOptions { trusts_paths, search_path, ..WorkerOptions::new("http://127.0.0.1:1", 1, "w") };
+            let options = WorkerOptions { trusts_paths, search_path, ..WorkerOptions::new(nowhere(), 1, "w") };
             let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
             let format = LogFormat::of(task.sim.choice(Role::Source)).expect("a log");
             logs.bytes(format, &Digest::of(text.as_bytes()), log, &AtomicBool::new(false))

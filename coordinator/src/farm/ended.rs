@@ -10,10 +10,7 @@ use std::ops::Range;
 use powersweep_proto::v1::LeaseId;
 use uuid::Uuid;
 
-use super::Farm;
-use super::experiment::Experiment;
-use super::lease::Lease;
-use crate::records::{Key, LeaseRecord, Record};
+use crate::records::LeaseRecord;
 
 /// Most leases that are kept, and most of their ranges: some ten megabytes.
 const LEASES_MAX: usize = 65_536;
@@ -95,46 +92,13 @@ impl Ended {
     }
 
     /// Takes all leases of an experiment out.
-    fn remove_all(&mut self, experiment: &str) -> Vec<LeaseId> {
+    pub(super) fn remove_all(&mut self, experiment: &str) -> Vec<LeaseId> {
         let of_it = self.grants.iter().filter(|(_, (_, grant))| grant.experiment == experiment);
         let ids: Vec<LeaseId> = of_it.map(|(id, _)| *id).collect();
         for id in &ids {
             self.remove(*id);
         }
         ids
-    }
-}
-
-impl Farm {
-    /// What was granted under a lease that continues or has ended; `None` if the lease is not known.
-    pub(super) fn grant_of(&self, id: LeaseId) -> Option<Granted<'_>> {
-        if let Some(Lease { experiment, generation, granted: ranges, worker, .. }) = self.leases.get(&id) {
-            return Some(Granted { experiment, generation: *generation, ranges, worker: *worker });
-        }
-        let Grant { experiment, generation, ranges, worker } = self.ended.get(id)?;
-        Some(Granted { experiment, generation: *generation, ranges, worker: *worker })
-    }
-
-    /// Keeps a lease that ended before its worker was heard, unless no row is needed any more.
-    pub(super) fn keep_ended(&mut self, record: LeaseRecord) {
-        let done = |experiment: &Experiment| experiment.is_complete() && experiment.failed.is_empty();
-        if self.experiments.get(&record.experiment).is_some_and(done) {
-            return self.out.delete(Key::Lease { id: record.id });
-        }
-        let dropped = self.ended.add(record.id, Grant::from(&record));
-        if !record.ended {
-            self.out.put(Record::Lease(LeaseRecord { ended: true, ..record }));
-        }
-        for id in dropped {
-            self.out.delete(Key::Lease { id });
-        }
-    }
-
-    /// Drops the ended leases of an experiment that is removed, or needs no more rows.
-    pub(super) fn forget_ended(&mut self, experiment: &str) {
-        for id in self.ended.remove_all(experiment) {
-            self.out.delete(Key::Lease { id });
-        }
     }
 }
 

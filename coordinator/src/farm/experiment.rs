@@ -13,7 +13,7 @@ use super::index_set::IndexSet;
 use super::leaving::Leaving;
 use super::pending::{Closed, Pending};
 use super::share::Share;
-use super::splitting::Split;
+use super::split::Split;
 use super::tables::{FlushWait, OpenIntent, TableRows};
 use crate::records::{DoneChunk, ExperimentRecord, FailureRecord, Key, Record, Stored, Table};
 
@@ -210,13 +210,13 @@ impl Experiment {
     }
 
     /// Whether no part is being made, but those that cannot be.
-    pub(super) fn awaits_no_part(&self) -> bool {
+    pub(super) fn has_no_part_under_way(&self) -> bool {
         self.intents.values().all(|open| open.quarantined.is_some())
     }
 
     /// Whether all rows are in visible parts, but those that cannot be.
     pub(super) fn is_settled(&self) -> bool {
-        self.awaits_no_part() && self.tables.values().all(|rows| rows.unpublished.is_empty())
+        self.has_no_part_under_way() && self.tables.values().all(|rows| rows.unpublished.is_empty())
     }
 
     /// The rows that cannot become a part, and why; `None` if there are none.

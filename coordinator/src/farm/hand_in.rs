@@ -297,7 +297,7 @@ impl Farm {
             Rejection::Overtaken => "some of its tasks are done already".to_owned(),
             Rejection::Discarded => "its uploads were deleted, because none of its tasks was needed then".to_owned(),
             Rejection::Unknown(id) => {
-                format!("lease {id} is not known: it was never granted, or so many ended since that it was dropped")
+                format!("lease {id} is not known: it was never granted, or it ended long ago and was dropped")
             }
         };
         let reason = format!("hand-in rejected: {reason}");

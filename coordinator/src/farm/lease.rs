@@ -7,6 +7,7 @@ use powersweep_proto::v1::{FailureKind, LeaseId};
 use uuid::Uuid;
 
 use super::dispatch::to_wire;
+use super::ended::{Grant, Granted, covers};
 use super::experiment::Experiment;
 use super::index_set::IndexSet;
 use super::pending::Group;
@@ -71,7 +72,7 @@ impl Lease {
 
     /// Whether the worker was granted this index of the lease's generation.
     pub(super) fn covers(&self, index: u64) -> bool {
-        super::ended::covers(&self.granted, index)
+        covers(&self.granted, index)
     }
 }
 
@@ -203,5 +204,38 @@ fn release_index(experiment: &mut Experiment, index: u64) {
         Some(leases) if *leases > 2 => *leases -= 1,
         Some(_) => drop(experiment.duplicated.remove(&index)),
         None => drop(experiment.leased.remove(index)),
+    }
+}
+
+impl Farm {
+    /// What was granted under a lease that continues or has ended; `None` if the lease is not known.
+    pub(super) fn grant_of(&self, id: LeaseId) -> Option<Granted<'_>> {
+        if let Some(Lease { experiment, generation, granted: ranges, worker, .. }) = self.leases.get(&id) {
+            return Some(Granted { experiment, generation: *generation, ranges, worker: *worker });
+        }
+        let Grant { experiment, generation, ranges, worker } = self.ended.get(id)?;
+        Some(Granted { experiment, generation: *generation, ranges, worker: *worker })
+    }
+
+    /// Keeps a lease that ended before its worker was heard, unless no row is needed any more.
+    pub(super) fn keep_ended(&mut self, record: LeaseRecord) {
+        let done = |experiment: &Experiment| experiment.is_complete() && experiment.failed.is_empty();
+        if self.experiments.get(&record.experiment).is_some_and(done) {
+            return self.out.delete(Key::Lease { id: record.id });
+        }
+        let dropped = self.ended.add(record.id, Grant::from(&record));
+        if !record.ended {
+            self.out.put(Record::Lease(LeaseRecord { ended: true, ..record }));
+        }
+        for id in dropped {
+            self.out.delete(Key::Lease { id });
+        }
+    }
+
+    /// Drops the ended leases of an experiment that is removed, or needs no more rows.
+    pub(super) fn forget_ended(&mut self, experiment: &str) {
+        for id in self.ended.remove_all(experiment) {
+            self.out.delete(Key::Lease { id });
+        }
     }
 }

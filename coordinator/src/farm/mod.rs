@@ -39,6 +39,7 @@ mod publishing;
 mod ranges;
 mod recover;
 mod share;
+mod split;
 mod splitting;
 mod status;
 mod submit;

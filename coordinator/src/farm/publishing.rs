@@ -193,7 +193,7 @@ impl Farm {
     /// flushed, too.
     fn answer_flushes(&mut self, name: &str) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        if !experiment.awaits_no_part() {
+        if !experiment.has_no_part_under_way() {
             return;
         }
         let quarantine = experiment.quarantine();

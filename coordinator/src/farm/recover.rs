@@ -10,7 +10,7 @@ use super::index_set::IndexSet;
 use super::lease::Lease;
 use super::leaving::Leaving;
 use super::outgoing::Outgoing;
-use super::splitting::Split;
+use super::split::Split;
 use super::tables::{OpenIntent, Progress};
 use super::worker::Worker;
 use super::{Config, Effect, Farm, Now, PartIds, pins};

@@ -6,42 +6,20 @@
 //! durable; the driver replaces the parts; a commit deletes record and mark. An edit meanwhile marks the experiment
 //! again, and another split follows.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::experiment::Experiment;
 use super::leaving::Leaving;
-use super::tables::Progress;
+use super::split::Attempt;
+use super::tables::{Progress, TableRows};
 use super::{ClientId, Effect, Farm, Now, PublishFailure};
-use crate::records::{Fragment, Key, Record, SplitPart, SplitRecord, Table};
+use crate::records::{Key, Record, SplitPart, SplitRecord, Table};
 use crate::split::Sweeps;
 
 /// Wait before a split is tried again after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-
-/// The split of an experiment. Whether one is due is in the experiment's record.
-#[derive(Debug, Default)]
-pub(super) struct Split {
-    /// By table: records of rows below this number may have rows of tasks that left, and are published first.
-    rows_before: BTreeMap<Table, u64>,
-    attempt: Option<Attempt>,
-    /// Why the last attempt failed.
-    pub(super) trouble: String,
-    /// Clients that wait for the deletion of the rows that left.
-    prunes: Vec<ClientId>,
-}
-
-/// Preparing or carrying out one split.
-#[derive(Debug)]
-struct Attempt {
-    id: Uuid,
-    generation: u64,
-    /// Once the split is prepared.
-    record: Option<SplitRecord>,
-    progress: Progress,
-}
 
 impl Experiment {
     /// All rows in the state now are published before the next split.
@@ -57,7 +35,7 @@ impl Experiment {
 
     fn is_published_for_split(&self) -> bool {
         let before = |table: Table| self.split.rows_before.get(&table).copied().unwrap_or(0);
-        let unpublished = |(table, rows): (&Table, &super::tables::TableRows)| {
+        let unpublished = |(table, rows): (&Table, &TableRows)| {
             rows.unpublished.front().is_some_and(|header| header.seq < before(*table))
         };
         !self.tables.iter().any(unpublished)
@@ -101,19 +79,6 @@ impl Experiment {
     /// The ids of the split that is being carried out.
     pub(super) fn split_record(&self) -> Option<&SplitRecord> {
         self.split.attempt.as_ref()?.record.as_ref()
-    }
-}
-
-impl Split {
-    /// A split whose record is durable.
-    pub(super) fn of(record: SplitRecord) -> Split {
-        let attempt = Attempt {
-            id: *record.id,
-            generation: record.generation,
-            record: Some(record),
-            progress: Progress::RetryAt(Duration::ZERO),
-        };
-        Split { attempt: Some(attempt), ..Split::default() }
     }
 }
 
@@ -275,25 +240,5 @@ impl Farm {
     fn pruned(&mut self, client: ClientId, name: &str, changed: bool) {
         let reply = self.controlled(name, changed, 0);
         self.out.reply(client, reply);
-    }
-}
-
-impl super::tables::TableRows {
-    /// Counts the fragments of a part instead of the part.
-    fn split(&mut self, part: &SplitPart) {
-        let rows_of = |fragment: Option<Fragment>| fragment.map_or(0, |fragment| fragment.rows);
-        let moved = rows_of(part.moved);
-        let own = if part.is_left { part.moved } else { part.kept };
-        if part.is_left {
-            self.left_rows = self.left_rows.saturating_sub(moved);
-            self.rows_in_parts += moved;
-        } else {
-            self.left_rows += moved;
-            self.rows_in_parts = self.rows_in_parts.saturating_sub(moved);
-            self.parts = self.parts.saturating_sub(1);
-            self.bytes_in_parts = self.bytes_in_parts.saturating_sub(part.old.bytes);
-        }
-        self.parts += u64::from(own.is_some());
-        self.bytes_in_parts += own.map_or(0, |fragment| fragment.bytes);
     }
 }

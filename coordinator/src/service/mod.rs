@@ -304,7 +304,7 @@ async fn keep_access(access: Arc<Authority>, ended: CancellationToken) {
     }
 }
 
-/// Deletes what nobody uses, now and then.
+/// Deletes unused logs and uploads every hour.
 async fn collect(requests: Requests, ended: CancellationToken) {
     loop {
         tokio::select! {

@@ -14,6 +14,7 @@ use powersweep_coordinator::records::Table;
 use powersweep_coordinator::service::{Handle, ServeOptions, serve};
 use powersweep_coordinator::store::{ModelStore, Store};
 use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_proto::access::Role;
 use powersweep_proto::client::{Address, Client, Target};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
@@ -40,8 +41,8 @@ pub(crate) struct Farm {
 impl Farm {
     pub(crate) async fn start() -> Farm {
         let (store, shutdown) = (Arc::new(ModelStore::new()), CancellationToken::new());
-        let options =
-            ServeOptions { drain_limit: Duration::ZERO, ..ServeOptions::local(Arc::clone(&store) as Arc<dyn Store>) };
+        let local = ServeOptions::local(Arc::clone(&store) as Arc<dyn Store>);
+        let options = ServeOptions { drain_limit: Duration::ZERO, insecure: true, ..local };
         let handle = serve(options, shutdown.clone()).await.expect("it serves");
         Farm { handle, store, shutdown }
     }
@@ -50,8 +51,9 @@ impl Farm {
         format!("http://{}", self.handle.local_addr())
     }
 
-    pub(crate) async fn client(&self) -> Client {
-        let address = Address { url: self.url(), ..Address::default() };
+    /// A connection with the token of a role.
+    pub(crate) async fn client(&self, role: Role) -> Client {
+        let address = Address::unencrypted(self.url(), role, self.handle.access(role).token.reveal());
         Target::new(&address).expect("an address").connect().await.expect("it listens")
     }
 
@@ -110,7 +112,7 @@ pub(crate) fn hello(worker: &str) -> v1::Hello {
 
 impl Worker {
     async fn greet(farm: &Farm) -> Worker {
-        let mut client = farm.client().await;
+        let mut client = farm.client(Role::Worker).await;
         let (outbound, messages) = mpsc::channel(64);
         let message = v1::WorkerMessage { body: Some(ToFarm::Hello(hello("w"))) };
         outbound.send(message).await.expect("open");
@@ -186,7 +188,7 @@ fn hand_in(lease: &v1::Lease, sweep: &Sweep, named: u64, found: u64) -> v1::Hand
 /// An object of a table, and its name in a hand-in.
 fn object(lease: &v1::Lease, schema: &SchemaRef, sweep: &Sweep, index: u64) -> (v1::UploadPartRequest, v1::Upload) {
     let (experiment, part_id) = (lease.experiment.clone(), Uuid::now_v7());
-    let footer = part::Footer { experiment: experiment.clone(), part_id, rows: 1 };
+    let footer = part::Footer::new(&experiment, part_id, 1);
     let data = part::encode(schema, &[rows(schema, sweep, &[index])], &footer).expect("encodes");
     let (table, part_id) = ("jobs".to_owned(), Bytes::copy_from_slice(part_id.as_bytes()));
     let named = v1::Upload { table: table.clone(), part_id: part_id.clone(), rows: 1, bytes: data.len() as u64 };
@@ -369,7 +371,7 @@ async fn uploads_of_many_workers_at_a_time_take_little_memory() {
     let sent = Arc::new(AtomicU64::new(0));
     let mut uploads = Vec::new();
     for _ in 0..WORKERS {
-        let (mut client, sent) = (farm.client().await, Arc::clone(&sent));
+        let (mut client, sent) = (farm.client(Role::Worker).await, Arc::clone(&sent));
         let (first, _) = object(&lease, &jobs::schema(), &sweep, 0);
         let first = v1::UploadPartRequest { data: Bytes::new(), ..first };
         let piece = v1::UploadPartRequest { data: vec![7; PIECE].into(), ..Default::default() };
@@ -400,7 +402,7 @@ async fn uploads_of_many_workers_at_a_time_take_little_memory() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_no_experiment_uses_is_refused() {
     let farm = Farm::start().await;
-    let mut client = farm.client().await;
+    let mut client = farm.client(Role::Client).await;
     let data = Bytes::from_static(b"; a log\n");
     let digest = Digest::of(&data);
     let request = |data: &Bytes| v1::UploadLogRequest { digest: digest.as_bytes().to_vec().into(), data: data.clone() };
@@ -419,7 +421,7 @@ async fn a_log_that_no_experiment_uses_is_refused() {
     let wrong = client.upload_log(tokio_stream::iter([request(&Bytes::from_static(b"other"))])).await;
     assert_eq!(wrong.expect_err("another digest").code(), Code::InvalidArgument);
     let objects = farm.store.objects().expect("open");
-    assert_eq!(objects.log_bytes(digest).await.expect("looks"), None, "nothing of it stays");
+    assert_eq!(objects.log_bytes(digest).await.expect("looks"), None, "no byte of the log stays");
     let pieces = [request(&data.slice(..3)), v1::UploadLogRequest { data: data.slice(3..), ..Default::default() }];
     let reply = client.upload_log(tokio_stream::iter(pieces)).await.expect("stored").into_inner();
     assert_eq!((reply.bytes, reply.already_there), (8, false));
@@ -430,7 +432,7 @@ async fn a_log_that_no_experiment_uses_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_whose_name_commands_terminals_is_refused() {
     let farm = Farm::start().await;
-    let mut client = farm.client().await;
+    let mut client = farm.client(Role::Worker).await;
     let message = v1::WorkerMessage { body: Some(ToFarm::Hello(hello("\u{1b}]0;owned\u{7}"))) };
     let mut inbound = client.work(tokio_stream::iter([message])).await.expect("open").into_inner();
     let answer = inbound.message().await.expect("no error").and_then(|message| message.body);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut, Bytes};
+use powersweep_proto::access::Role;
 use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
 use powersweep_proto::v1::worker_message::Body;
@@ -185,8 +186,31 @@ fn of_upload(random: &mut Random) -> (&'static str, Vec<Vec<u8>>) {
     ("UploadPart", vec![first.encode_to_vec(); 2])
 }
 
+/// The tokens of the two roles.
+#[derive(Clone)]
+struct Tokens {
+    client: String,
+    worker: String,
+}
+
+impl Tokens {
+    fn of(farm: &Farm) -> Tokens {
+        let [client, worker] =
+            [Role::Client, Role::Worker].map(|role| farm.handle.access(role).token.reveal().to_owned());
+        Tokens { client, worker }
+    }
+
+    /// A request with the token of a caller that the call admits.
+    fn admit<T>(&self, message: T, call: &str) -> tonic::Request<T> {
+        let token = if ["Work", "UploadPart", "FetchLog"].contains(&call) { &self.worker } else { &self.client };
+        let mut request = tonic::Request::new(message);
+        request.metadata_mut().insert("authorization", format!("Bearer {token}").parse().expect("ascii"));
+        request
+    }
+}
+
 /// Makes one call. Any answer is right, but there must be one.
-async fn call(channel: &Channel, random: &mut Random) -> u64 {
+async fn call(channel: &Channel, tokens: &Tokens, random: &mut Random) -> u64 {
     let mut grpc = Grpc::new(channel.clone());
     grpc.ready().await.expect("the server accepts calls");
     let path = |call: &str| format!("/powersweep.v1.Farm/{call}").parse().expect("a path");
@@ -201,7 +225,7 @@ async fn call(channel: &Channel, random: &mut Random) -> u64 {
                 .collect();
             let messages = tokio_stream::iter(std::iter::once(greeting).chain(mutated));
             let work = async {
-                let answer = grpc.streaming(tonic::Request::new(messages), path("Work"), Raw).await?;
+                let answer = grpc.streaming(tokens.admit(messages, "Work"), path("Work"), Raw).await?;
                 let mut answers = answer.into_inner();
                 while answers.message().await?.is_some() {}
                 Ok::<(), Status>(())
@@ -212,13 +236,13 @@ async fn call(channel: &Channel, random: &mut Random) -> u64 {
             let (name, messages) = of_upload(random);
             let count = messages.len() as u64;
             let messages: Vec<_> = messages.into_iter().map(|message| random.mutated(message)).collect();
-            let messages = tonic::Request::new(tokio_stream::iter(messages));
+            let messages = tokens.admit(tokio_stream::iter(messages), name);
             let upload = grpc.client_streaming(messages, path(name), Raw);
             (tokio::time::timeout(PATIENCE, upload).await.map(drop), count)
         }
         _ => {
             let (name, message) = of_client(random);
-            let request = tonic::Request::new(random.mutated(message));
+            let request = tokens.admit(random.mutated(message), name);
             (tokio::time::timeout(PATIENCE, grpc.unary(request, path(name), Raw)).await.map(drop), 1)
         }
     };
@@ -255,12 +279,12 @@ async fn mutated_messages_neither_hang_nor_end_nor_swell_the_coordinator() {
     let before = resident_bytes();
     let callers: Vec<_> = (0..4_u64)
         .map(|caller| {
-            let url = farm.url();
+            let (url, tokens) = (farm.url(), Tokens::of(&farm));
             tokio::spawn(async move {
                 let channel = Endpoint::new(url).expect("a URL").connect().await.expect("it listens");
                 let (mut random, mut sent) = (Random(seed << 8 | caller), 0);
                 while sent < cases / 4 {
-                    sent += call(&channel, &mut random).await;
+                    sent += call(&channel, &tokens, &mut random).await;
                 }
                 sent
             })
