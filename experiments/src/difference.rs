@@ -70,7 +70,8 @@ mod tests {
     #[test]
     fn each_changed_key_is_one_line() {
         let old = manifest(
-            "seeds = [1, 2]\n[workloads.w]\nsource = \"lublin\"\n[policies.p]\n[policies.q]\nbackfill = [\"none\",\n \"easy\"]",
+            "seeds = [1, 2]\n[workloads.w]\nsource = \"lublin\"\n[policies.p]\nbackfill = \"conservative\"\n\
+             [policies.q]\nbackfill = [\"none\",\n \"easy\"]",
         );
         let new = manifest(
             "seeds = [1, 2] # as before\n[workloads.v]\nsource = \"lublin\"\n[policies.q]\nbackfill = \"easy\"\n\
@@ -81,7 +82,7 @@ mod tests {
             [
                 "exclude[0].seed: (absent) -> 1",
                 "exclude[0].workload: (absent) -> \"v\"",
-                "policies.p: {} -> (absent)",
+                "policies.p.backfill: \"conservative\" -> (absent)",
                 "policies.q.backfill: [\"none\", \"easy\"] -> \"easy\"",
                 "workloads.v.source: (absent) -> \"lublin\"",
                 "workloads.w.source: \"lublin\" -> (absent)",
@@ -93,7 +94,7 @@ mod tests {
     #[test]
     fn long_values_are_cut() {
         let many: Vec<u64> = (1..100).collect();
-        let text = |seeds: &[u64]| manifest(&format!("seeds = {seeds:?}\n[workloads.w]\nsource = \"lublin\""));
+        let text = |seeds: &[u64]| manifest(&format!("seeds = {seeds:?}\n[workloads.w]\nsource = \"lublin\"\n[policies.p]"));
         let lines = difference(&text(&many), &text(&[1]));
         assert_eq!(lines.len(), 1);
         assert!(lines[0].contains("... -> [1]") && lines[0].len() < 90, "{lines:?}");

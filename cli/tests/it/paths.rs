@@ -49,8 +49,8 @@ fn a_log_is_found_beside_its_manifest() {
 fn a_submitted_log_is_read_beside_its_manifest() {
     let sandbox = sandbox();
     let (served, url) = sandbox.serve(&["--data", "farm"]);
-    let worker = worker(&sandbox, "w", &url, &[]);
-    sandbox.run(&["submit", "study/jobs.toml", "--coordinator", &url, "--wait"]).exits(0);
+    let worker = worker(&sandbox, "w", &url, &["--data", "farm"]);
+    sandbox.run(&["submit", "study/jobs.toml", "--data", "farm", "--wait"]).exits(0);
     terminate(worker);
     terminate(served);
     assert_read(&sandbox.path("farm"), TINY_LOG);

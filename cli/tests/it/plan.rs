@@ -37,8 +37,8 @@ fn plan_run_and_submit_warn_of_a_cap_that_never_binds() {
     sandbox.run(&[&["plan", "s.toml"], &LOGS[..]].concat()).exits(0).prints(&warning);
     let plan = sandbox.run(&[&["plan", "s.toml", "--format", "json"], &LOGS[..]].concat()).exits(0).json();
     assert_eq!((&plan["warnings"][0]["kind"], &plan["warnings"][0]["line"]), (&"cap-never-binds".into(), &10.into()));
-    let (_served, url) = sandbox.serve(&["--data", "served"]);
-    sandbox.run(&[&["submit", "s.toml", "--coordinator", &url], &LOGS[..]].concat()).exits(0).says(&warning);
+    let _served = sandbox.serve(&["--data", "served"]);
+    sandbox.run(&[&["submit", "s.toml", "--data", "served"], &LOGS[..]].concat()).exits(0).says(&warning);
     sandbox.run(&[&["run", "s.toml"], &LOGS[..]].concat()).exits(0).says(&warning);
 }
 

@@ -71,9 +71,9 @@ fn an_unknown_experiment_gets_similar_names() {
     sandbox.run(&["status", "sweep-2"]).exits(2).says(&["has no state of sweep-2", hint]);
     sandbox.run(&["export", "sweep", "--output", "other"]).exits(2).says(&["did you mean `sweep-2`?"]);
 
-    let (served, url) = sandbox.serve(&["--data", "farm"]);
-    sandbox.run(&["submit", "sweep.toml", "--coordinator", &url]).exits(0);
-    let at = ["--coordinator", url.as_str()];
+    let (served, _) = sandbox.serve(&["--data", "farm"]);
+    sandbox.run(&["submit", "sweep.toml", "--data", "farm"]).exits(0);
+    let at = ["--data", "farm"];
     for command in ["status", "pause"] {
         let ended = sandbox.run(&[&[command, "sweap"][..], &at].concat()).exits(8);
         ended.says(&["there is no experiment sweap; did you mean `sweep`?"]);

@@ -249,8 +249,7 @@ fn refused_uploads_stall_the_farm_until_they_are_taken() {
     let _ = std::fs::remove_dir_all(&folder);
     farm.sandbox.write("data/.powersweep/staging/upload", "in the way");
     farm.sandbox.write("jobs.toml", four_policies("jobs", 8, 50, "tables = [\"jobs\"]"));
-    let url = format!("http://127.0.0.1:{}", farm.port);
-    let mut submit = farm.sandbox.start(&["submit", "jobs.toml", "--wait", "--coordinator", &url]);
+    let mut submit = farm.sandbox.start(&["submit", "jobs.toml", "--wait", "--data", "data"]);
     farm.add_worker(1);
     let mut reason = String::new();
     let stalled = farm.wait_status(PATIENCE, |status| {
