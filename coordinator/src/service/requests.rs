@@ -92,10 +92,12 @@ impl Requests {
         if refused.is_none() {
             let Announced { experiment, table, part_id, .. } = &upload;
             let staged = self.objects()?.stage(experiment, *table, *part_id, data).await;
-            if let Err(error) = staged.as_ref()
-                && error.is_retryable()
-            {
-                self.refusals.refused(format!("storage refuses rows of `{table}`: {}", chain(error)));
+            match &staged {
+                Ok(()) => self.refusals.accepted(),
+                Err(error) if error.is_retryable() => {
+                    self.refusals.refused(format!("storage refuses rows of `{table}`: {}", chain(error)));
+                }
+                Err(_) => {}
             }
             staged.map_err(store_status)?;
         }
