@@ -95,7 +95,7 @@ async fn look_once(location: &Location, experiment: &str, table: Table) -> Resul
     if totals(&before, base, table) != totals(&after, base, table) || splits(&before) || splits(&after) {
         return Ok(None);
     }
-    let known = after.experiments.iter().any(|record| record.name == experiment);
+    let known = after.experiments.iter().any(|record| record.name == base);
     let open = intents(&before, experiment, table).chain(intents(&after, experiment, table));
     let twice: BTreeSet<Path> = open.map(|intent| part_path(experiment, table, *intent.part_id)).collect();
     let parts = listed.into_iter().filter(|part| !twice.contains(part)).collect();

@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn long_values_are_cut() {
         let many: Vec<u64> = (1..100).collect();
-        let text = |seeds: &[u64]| manifest(&format!("seeds = {seeds:?}\n[workloads.w]\nsource = \"lublin\"\n[policies.p]"));
+        let text =
+            |seeds: &[u64]| manifest(&format!("seeds = {seeds:?}\n[workloads.w]\nsource = \"lublin\"\n[policies.p]"));
         let lines = difference(&text(&many), &text(&[1]));
         assert_eq!(lines.len(), 1);
         assert!(lines[0].contains("... -> [1]") && lines[0].len() < 90, "{lines:?}");

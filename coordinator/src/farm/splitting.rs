@@ -39,7 +39,11 @@ impl Experiment {
             rows.unpublished.front().is_some_and(|header| header.seq < before(*table))
         };
         !self.tables.iter().any(unpublished)
-            && self.intents.values().all(|open| open.intent.first_seq >= before(open.intent.table()))
+            && self
+                .intents
+                .values()
+                .filter(|open| open.quarantined.is_none())
+                .all(|open| open.intent.first_seq >= before(open.intent.table()))
     }
 
     /// Whether the parts agree with the manifest.
