@@ -389,8 +389,11 @@ mod tests {
         Part::held(&Path::from("p"), bytes).await.map_err(|failure| failure.message).expect("a footer")
     }
 
-    /// (index, identity, own number, number of the task) of a copy's rows, and the number of its row groups.
-    fn copied(bucket_rows: usize, elsewhere: bool) -> (Vec<(i64, String, i64, Option<i64>)>, usize) {
+    /// Index, identity, own number, number of the task.
+    type Copied = (i64, String, i64, Option<i64>);
+
+    /// A copy's rows, and the number of its row groups.
+    fn copied(bucket_rows: usize, elsewhere: bool) -> (Vec<Copied>, usize) {
         let runtime = tokio::runtime::Runtime::new().expect("threads");
         let fields = [INDEX, ID, "attempt", "seed"]
             .map(|name| Field::new(name, if name == ID { DataType::Utf8 } else { DataType::Int64 }, true));

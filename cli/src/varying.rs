@@ -317,7 +317,9 @@ mod tests {
     fn columns_are_found_however_the_rows_are_grouped() {
         let (no, varies, shown) = ((false, false), (true, false), (true, true));
         let long = "a".repeat(200);
-        let cases: Vec<(Vec<(&str, Option<&str>, Option<i64>)>, [(bool, bool); 3])> = vec![
+        /// The rows, and for each column whether it varies and whether it is shown.
+        type Case<'a> = (Vec<(&'a str, Option<&'a str>, Option<i64>)>, [(bool, bool); 3]);
+        let cases: Vec<Case<'_>> = vec![
             (vec![("a", Some("x"), Some(1)); 6], [no, no, no]),
             // The label determines the order; the number has one value beside nulls.
             (vec![("a", Some("x"), Some(1)), ("b", Some("y"), None)], [shown, varies, no]),

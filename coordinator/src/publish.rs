@@ -40,9 +40,6 @@ pub enum PublishError {
     /// A visible part cannot be read. Final: it is damaged, or no part.
     #[error("{path} of {experiment}/{table} cannot be read")]
     Part { experiment: String, table: Table, path: String, source: ResultsError },
-    /// A Parquet file in a folder of parts has another name than a part. Final.
-    #[error("{path} is no part: move the file to another folder")]
-    Foreign { path: String },
     /// Some rows of an intent are missing. Final.
     #[error("part {part_id} of {experiment}/{table} cannot be made: {reason}")]
     Intent { experiment: String, table: Table, part_id: Uuid, reason: String },

@@ -75,6 +75,7 @@ struct Affected {
     table: Table,
     is_left: bool,
     path: Path,
+    part_id: Uuid,
     rows: u64,
     /// Positions of the rows that move to the other folder.
     moving: RoaringTreemap,
@@ -91,12 +92,14 @@ async fn affected(
     for is_left in [false, true] {
         let (folder, _) = folders(experiment, is_left);
         for path in store.objects()?.parts(&layout::table_dir(&folder, table.name())).await? {
+            // A user's own file.
+            let Some(part_id) = path.filename().and_then(layout::part_id) else { continue };
             let bytes = store.objects()?.read(&path).await?;
             let mut tasks = Tasks::new(sweeps);
             let scanned = blocking(move || tasks.scan(&bytes, is_left)).await;
             let (rows, moving) = scanned.map_err(|source| unreadable(experiment, table, &path, source))?;
             if !moving.is_empty() {
-                affected.push(Affected { table, is_left, path, rows, moving });
+                affected.push(Affected { table, is_left, path, part_id, rows, moving });
             }
         }
     }
@@ -109,9 +112,9 @@ async fn write_fragments(
     id: Uuid,
     found: Affected,
 ) -> Result<SplitPart, PublishError> {
-    let Affected { table, is_left, path, rows, moving } = found;
+    let Affected { table, is_left, path, part_id, rows, moving } = found;
     let bytes = store.objects()?.read(&path).await?;
-    let old = Fragment { part_id: part_id_of(&path)?.into(), rows, bytes: bytes.len() as u64 };
+    let old = Fragment { part_id: part_id.into(), rows, bytes: bytes.len() as u64 };
     let origin = part::read_footer(&bytes).map_err(|source| unreadable(experiment, table, &path, source))?.origin;
     let mut fragments = [None, None];
     for (fragment, moves) in fragments.iter_mut().zip([false, true]) {
@@ -128,11 +131,6 @@ async fn write_fragments(
     }
     let [kept, moved] = fragments;
     Ok(SplitPart { table: table.into(), is_left, old, kept, moved })
-}
-
-fn part_id_of(path: &Path) -> Result<Uuid, PublishError> {
-    let id = path.filename().and_then(layout::part_id);
-    id.ok_or_else(|| PublishError::Foreign { path: path.to_string() })
 }
 
 fn unreadable(experiment: &str, table: Table, path: &Path, source: ResultsError) -> PublishError {

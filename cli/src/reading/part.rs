@@ -70,7 +70,8 @@ impl Part {
         let wrong = |error| unreadable(&path, &error);
         let decoder = ParquetMetaDataPushDecoder::try_new(size).map_err(wrong)?;
         let mut decoder = decoder.with_page_index_policy(PageIndexPolicy::Skip);
-        let mut wanted = vec![size.saturating_sub(FOOTER_BYTES)..size];
+        let end = size.saturating_sub(FOOTER_BYTES)..size;
+        let mut wanted = vec![end];
         let footer = loop {
             let found = source.fetch(&path, &wanted).await?;
             decoder.push_ranges(wanted, found).map_err(wrong)?;
