@@ -7,6 +7,7 @@ use powersweep_coordinator::plan;
 use powersweep_coordinator::store::Location;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
+use powersweep_results::layout::left_name;
 use serde_json::{Value as Json, json};
 
 use crate::args::StatusArgs;
@@ -158,6 +159,13 @@ fn to_text(status: &v1::StatusReply) -> String {
     }
     for e in status.experiments.iter().filter(|e| !e.reason.is_empty()) {
         text.push_str(&format!("{}: {}\n", e.name, e.reason));
+    }
+    for e in status.experiments.iter().filter(|e| e.extra > 0) {
+        let (name, rows) = (&e.name, screen::count(e.extra, "row"));
+        text.push_str(&format!(
+            "{name}: {rows} of values that left the manifest in {}; `powersweep prune {name}` deletes them\n",
+            left_name(name)
+        ));
     }
     let mut table = screen::table();
     table.set_header(["worker", "slots", "busy", "leased", "done", "seen"]);

@@ -31,6 +31,7 @@ fn a_table_has_the_rows_of_the_present_manifest_alone() {
     // The command reads what a plain glob reads, also of the rows that left.
     let left = sandbox.run(&["results", "sweep@left", "--data", "data", "--columns", "task_id", "--format", "csv"]);
     assert_eq!(left.exits(0).stdout.lines().count(), 1 + 4);
+    sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["sweep: 4 rows of values that left", "prune sweep"]);
     // The values are back: no task runs.
     run(60).says(&["4 tasks, 4 done already, 0 to run; 4 rows"]);
     assert_eq!((counts("tasks"), counts("jobs")), ((4, 4), (4 * 60, 4 * 70)));

@@ -25,6 +25,8 @@ pub struct Moves {
     parts: Vec<(Path, Path)>,
     /// A path in each folder to sync.
     folders: Vec<Path>,
+    /// The old names of the folders.
+    from: [String; 2],
 }
 
 impl Objects {
@@ -53,29 +55,33 @@ impl Objects {
         for object in objects {
             self.remove(object).await?;
         }
-        let Some(data) = self.directory.clone() else { return Ok(()) };
-        let of_name = |name: &str| {
+        self.remove_empty_folders([layout::left_name(experiment), experiment.to_owned()]).await;
+        Ok(())
+    }
+
+    /// Removes the folders of these datasets. A folder with other files stays.
+    async fn remove_empty_folders(&self, names: [String; 2]) {
+        let Some(data) = self.directory.clone() else { return };
+        let of_name = |name: &String| {
             let tables = Table::ALL.map(|table| layout::table_dir(name, table.name()));
             let folders = tables.into_iter().chain([layout::experiment_dir(name)]);
             folders.map(|folder| data.join(folder.as_ref())).collect::<Vec<_>>()
         };
-        let folders = [of_name(&layout::left_name(experiment)), of_name(experiment)].concat();
+        let folders = names.iter().map(of_name).collect::<Vec<_>>().concat();
         blocking(move || {
             for folder in folders {
-                // A folder with other files stays.
                 let _ = std::fs::remove_dir(folder);
             }
         })
         .await;
-        Ok(())
     }
 
     /// The moves that rename a dataset.
     pub async fn moves(&self, from: &str, to: &str) -> Result<Moves, StoreError> {
         check_name(from)?;
         check_name(to)?;
-        let mut moves = Moves::default();
         let (left_from, left_to) = (layout::left_name(from), layout::left_name(to));
+        let mut moves = Moves { from: [left_from.clone(), from.to_owned()], ..Moves::default() };
         let folders = [(from, to), (&left_from, &left_to)];
         for ((from, to), table) in folders.into_iter().flat_map(|folder| Table::ALL.map(|table| (folder, table))) {
             let (old, new) = (layout::table_dir(from, table.name()), layout::table_dir(to, table.name()));
@@ -102,6 +108,7 @@ impl Objects {
         for folder in &moves.folders {
             self.sync_folder(folder).await?;
         }
+        self.remove_empty_folders(moves.from.clone()).await;
         Ok(())
     }
 
