@@ -25,8 +25,9 @@ const BATCH_ROWS: usize = 5;
 const BATCH_AGE_US: u64 = 100_000;
 const BATCH_AGE_JOBS_US: u64 = 700_000;
 
-/// Reasons for which a correct worker's hand-in may be refused.
-const REFUSALS: [&str; 2] = ["done already", "uploads were deleted"];
+/// Reasons for which a correct worker's hand-in may be refused. A refusal ends the hand-in's leases: if the hand-in comes
+/// again, because its answer was lost, its lease is not known.
+const REFUSALS: [&str; 3] = ["done already", "uploads were deleted", "it ended long ago and was dropped"];
 /// The same where its experiment is being removed, or was.
 const REMOVED: [&str; 3] = ["is being removed", "there is no experiment", "is no longer known"];
 
