@@ -30,7 +30,8 @@ impl Experiment {
 
     /// Whether rows must be published before a split can begin.
     pub(super) fn publishes_for_split(&self) -> bool {
-        self.record.split_due && self.split.attempt.is_none() && !self.is_published_for_split()
+        let begun = self.is_splitting() || self.split_record().is_some();
+        self.record.split_due && !begun && !self.is_published_for_split()
     }
 
     fn is_published_for_split(&self) -> bool {
@@ -91,20 +92,19 @@ impl Farm {
     pub(super) fn advance_split(&mut self, name: &str, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         match &mut experiment.split.attempt {
-            Some(Attempt { progress: Progress::RetryAt(at), .. }) if *at <= now.mono => {}
-            Some(_) => return,
-            None => {
-                let due = experiment.record.split_due && experiment.is_published_for_split();
-                let leaves = |leaving: &Leaving| leaving.drops_rows() || leaving.progress.is_some();
-                let gone = experiment.leaving.as_ref().is_some_and(leaves);
-                if gone || !due && !experiment.record.pruning {
-                    return;
-                }
+            Some(Attempt { progress: Progress::RetryAt(at), .. }) if *at > now.mono => return,
+            Some(Attempt { progress: Progress::Running, .. }) => return,
+            Some(Attempt { record: Some(record), progress, .. }) => {
+                *progress = Progress::Running;
+                return self.out.later(Effect::Split { record: record.clone() });
             }
+            // An edit since the failure may have left other rows to publish first.
+            Some(_) | None => experiment.split.attempt = None,
         }
-        if let Some(Attempt { record: Some(record), progress, .. }) = &mut experiment.split.attempt {
-            *progress = Progress::Running;
-            return self.out.later(Effect::Split { record: record.clone() });
+        let due = experiment.record.split_due && experiment.is_published_for_split();
+        let leaves = |leaving: &Leaving| leaving.drops_rows() || leaving.progress.is_some();
+        if experiment.leaving.as_ref().is_some_and(leaves) || !due && !experiment.record.pruning {
+            return;
         }
         let (id, generation) = (self.ids.next(now), experiment.record.generation);
         let effect = match experiment.sweeps() {

@@ -205,3 +205,26 @@ fn a_restart_runs_every_task_again() {
     let Some(Reply::Submitted(reply)) = wire.replies.pop() else { panic!("no answer") };
     assert_eq!((reply.to_run, &reply.set_aside[..]), (3, ""));
 }
+
+/// A row that is handed in between a failed attempt and an edit is published before the next attempt.
+#[test]
+fn an_attempt_after_a_failure_waits_for_the_rows_of_the_next_edit() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 4));
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    wire.work_off(conn);
+    wire.settle();
+    wire.submit(sweep_of(&format!("version = 1\nname = \"e\"\nseeds = {{ from = 2, count = 7 }}\n{BLOCKS}")));
+    wire.commit_all();
+    assert!(wire.split(true), "the attempt fails");
+    let lease = wire.leases(conn).remove(0);
+    wire.send(conn, super::wire::hand_in(7, &lease, &super::wire::tasks(&lease)[..1]));
+    wire.commit_all();
+    wire.submit(sweep("e", 1));
+    wire.commit_all();
+    wire.pass(std::time::Duration::from_secs(3));
+    wire.event(crate::farm::Event::Tick);
+    wire.settle();
+    assert_eq!((shown(&wire.visible).len(), shown(&wire.left).len()), (1, 4));
+}
