@@ -12,7 +12,6 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_coordinator::publish::{live_batches, stored_schema};
 use powersweep_coordinator::records::{RowsRecord, Table};
@@ -199,18 +198,6 @@ pub async fn object(store: &dyn ObjectStore, path: &Path) -> Result<Bytes, Failu
 /// A Parquet object, before its rows are read.
 pub fn parquet(path: &Path, bytes: Bytes) -> Result<ParquetRecordBatchReaderBuilder<Bytes>, Failure> {
     ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| unreadable(path, &error))
-}
-
-/// The rows of a Parquet object with these of its columns.
-pub fn columns<'a>(
-    path: &'a Path,
-    object: ParquetRecordBatchReaderBuilder<Bytes>,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Result<impl Iterator<Item = Result<RecordBatch, Failure>>, Failure> {
-    let mask = ProjectionMask::columns(object.parquet_schema(), names);
-    let batches = object.with_projection(mask).with_batch_size(BATCH_ROWS).build();
-    let batches = batches.map_err(|error| unreadable(path, &error))?;
-    Ok(batches.map(|batch| batch.map_err(|error| unreadable(path, &error))))
 }
 
 fn unreadable(place: &dyn Display, error: &dyn std::error::Error) -> Failure {

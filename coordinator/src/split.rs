@@ -11,9 +11,10 @@ use bytes::Bytes;
 use object_store::path::Path;
 use powersweep_experiments::{Decoder, Sweep};
 use powersweep_results::ResultsError;
+use powersweep_results::identity::RowKey;
 use powersweep_results::layout::{self, left_name};
 use powersweep_results::part::{self, Footer};
-use powersweep_results::split::{RowKey, for_each_key, fragment};
+use powersweep_results::split::{for_each_key, fragment};
 use roaring::RoaringTreemap;
 use uuid::Uuid;
 

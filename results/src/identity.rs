@@ -7,6 +7,15 @@ use uuid::Uuid;
 use crate::builder::Arrays;
 use crate::columns::Column;
 
+/// The task of a row, from the row's columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowKey {
+    /// Identity: the column `task_id`.
+    pub task_id: Uuid,
+    /// Index in the manifest that the task ran under: the column `task_index`; `None` if the row has no valid one.
+    pub index: Option<u64>,
+}
+
 /// An instant: microseconds since 1970, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Micros(pub i64);

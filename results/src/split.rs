@@ -12,16 +12,8 @@ use uuid::Uuid;
 
 use crate::ResultsError;
 use crate::folded::FoldedBatch;
+use crate::identity::RowKey;
 use crate::part::{self, Footer};
-
-/// The task of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowKey {
-    /// Identity.
-    pub task_id: Uuid,
-    /// Index in the manifest that the task ran under; `None` if the row has no valid one.
-    pub index: Option<u64>,
-}
 
 /// Calls `each` with the key of every row of a Parquet file of any table, in order. Only the two columns of the key are
 /// decoded.

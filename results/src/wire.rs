@@ -27,7 +27,7 @@ use zstd::zstd_safe::CParameter;
 
 use self::columns::{FoldedColumn, Reader};
 pub use self::gather::Gather;
-pub use self::keys::{RowKey, decoded_bytes, keys};
+pub use self::keys::{decoded_bytes, keys};
 use crate::ResultsError;
 use crate::columns::fingerprint;
 

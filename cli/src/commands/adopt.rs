@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Int64Type, Schema};
+use arrow::datatypes::Schema;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use powersweep_coordinator::farm::{Adoption, Row};
+use powersweep_coordinator::farm::Adoption;
 use powersweep_coordinator::owner::Ownership;
 use powersweep_coordinator::probe::probe;
 use powersweep_coordinator::records::{Table, Upload};
 use powersweep_coordinator::store::{Location, PRIVATE_DIR, SlateStore, Store};
 use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::client::chain;
+use powersweep_results::identity::RowKey;
+use powersweep_results::split::for_each_key;
 use powersweep_results::{columns, layout, part, tasks};
 use uuid::Uuid;
 
@@ -226,7 +227,7 @@ impl Scan {
             let bytes = reading::object(&*self.store, &path).await?;
             // An incomplete upload, or another file.
             let Ok(footer) = part::read_footer(&bytes) else { continue };
-            let mut tasks: Vec<Row> = Vec::new();
+            let mut tasks: Vec<RowKey> = Vec::new();
             let size = bytes.len() as u64;
             rows(&path, bytes, |row| {
                 if tasks.last().map(|last| last.task_id) != Some(row.task_id) {
@@ -241,9 +242,8 @@ impl Scan {
 }
 
 /// Calls `each` with the identity and index of every row of a Parquet object.
-fn rows(path: &Path, bytes: Bytes, mut each: impl FnMut(Row)) -> Result<(), Failure> {
-    let damaged = |reason: String| failure!(Storage, "{path} cannot be read: {reason}");
-    let object = reading::parquet(path, bytes)?;
+fn rows(path: &Path, bytes: Bytes, each: impl FnMut(RowKey)) -> Result<(), Failure> {
+    let object = reading::parquet(path, bytes.clone())?;
     let of_tasks = path.parts().nth(1).is_some_and(|folder| folder.as_ref() == Table::Tasks.name());
     if of_tasks
         && columns::fingerprint(&Schema::new(object.schema().fields().clone()))
@@ -252,18 +252,5 @@ fn rows(path: &Path, bytes: Bytes, mut each: impl FnMut(Row)) -> Result<(), Fail
         let hint = "adopt and continue with the version that wrote it, or give the experiment a new name";
         return Err(failure!(Refused, "{path} has the columns of another version: {hint}"));
     }
-    for batch in reading::columns(path, object, ["task_id", "task_index"])? {
-        let batch = batch?;
-        let ids = batch.column_by_name("task_id").and_then(|column| column.as_string_opt::<i32>());
-        let ids = ids.ok_or_else(|| damaged("the column `task_id` is missing".to_owned()))?;
-        let indices = batch.column_by_name("task_index").and_then(|column| column.as_primitive_opt::<Int64Type>());
-        for (at, id) in ids.iter().enumerate() {
-            let id = id.and_then(|id| Uuid::parse_str(id).ok());
-            let task_id = id.ok_or_else(|| damaged(format!("row {at} has no task_id")))?;
-            let index =
-                indices.filter(|column| column.is_valid(at)).and_then(|column| u64::try_from(column.value(at)).ok());
-            each(Row { task_id, index });
-        }
-    }
-    Ok(())
+    for_each_key(&bytes, each).map_err(|error| failure!(Storage, "{path} cannot be read: {}", chain(&error)))
 }

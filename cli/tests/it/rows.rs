@@ -48,7 +48,7 @@ pub(crate) fn try_ids(data: &Path, experiments: &[&str]) -> Option<Vec<String>> 
     let mut ids = Vec::new();
     for part in parts {
         let bytes = bytes::Bytes::from(std::fs::read(part).ok()?);
-        let each = |key: powersweep_results::split::RowKey| ids.push(key.task_id.to_string());
+        let each = |key: powersweep_results::identity::RowKey| ids.push(key.task_id.to_string());
         powersweep_results::split::for_each_key(&bytes, each).expect("a part");
     }
     Some(ids)

@@ -8,22 +8,13 @@
 use std::collections::BTreeMap;
 
 use powersweep_experiments::{Digest, Sweep};
-use powersweep_proto::v1::ExperimentState;
+use powersweep_results::identity::RowKey;
 use uuid::Uuid;
 
 use super::index_set::IndexSet;
-use super::{pins, submit};
+use super::pins;
 use crate::records::{CoveredRecord, ExperimentRecord, Loaded, Record, RowsRecord, Table, Totals, Upload};
 use crate::store::Batch;
-
-/// The task of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// Identity.
-    pub task_id: Uuid,
-    /// Index in the manifest that it ran under; `None` if the row has no valid one.
-    pub index: Option<u64>,
-}
 
 /// The rebuilt state of one experiment.
 #[derive(Debug)]
@@ -71,7 +62,7 @@ impl Adoption {
     }
 
     /// Adds a row of `tasks`. True if its task has another row.
-    pub fn task(&mut self, row: Row) -> bool {
+    pub fn task(&mut self, row: RowKey) -> bool {
         let Some(index) = self.unmoved_index(row) else {
             self.moved.push(row.task_id);
             return false;
@@ -82,7 +73,7 @@ impl Adoption {
     }
 
     /// The index of a row, if it belongs to the row's task in this manifest, too.
-    fn unmoved_index(&self, row: Row) -> Option<u64> {
+    fn unmoved_index(&self, row: RowKey) -> Option<u64> {
         row.index.filter(|index| self.sweep.task(*index).is_some_and(|task| task.task_id == row.task_id))
     }
 
@@ -109,13 +100,13 @@ impl Adoption {
     }
 
     /// The task of a row of an optional table, if it has a row in `tasks`. After [`Adoption::find_moved`].
-    fn done_task(&self, row: Row) -> Option<u64> {
+    fn done_task(&self, row: RowKey) -> Option<u64> {
         let index = self.unmoved_index(row).or_else(|| self.present_index.get(&row.task_id).copied())?;
         self.done.contains(index).then_some(index)
     }
 
     /// Adds a row of a published part of an optional table.
-    pub fn detail(&mut self, table: Table, row: Row) {
+    pub fn detail(&mut self, table: Table, row: RowKey) {
         if let Some(index) = self.done_task(row) {
             self.covered.entry(table).or_default().insert(index);
         }
@@ -123,9 +114,9 @@ impl Adoption {
 
     /// Adds an upload that is in no part, with the tasks of its rows. It was accepted if all of them have a row in
     /// `tasks`; of two uploads with the same tasks, one was rejected. False if it was rejected.
-    pub fn upload(&mut self, table: Table, upload: Upload, rows: &[Row]) -> bool {
+    pub fn upload(&mut self, table: Table, upload: Upload, rows: &[RowKey]) -> bool {
         let covered = self.covered.get(&table);
-        let uncovered = |row: &Row| self.done_task(*row).filter(|i| !covered.is_some_and(|set| set.contains(*i)));
+        let uncovered = |row: &RowKey| self.done_task(*row).filter(|i| !covered.is_some_and(|set| set.contains(*i)));
         let Some(tasks) = rows.iter().map(uncovered).collect::<Option<Vec<u64>>>().filter(|tasks| !tasks.is_empty())
         else {
             return false;
@@ -172,16 +163,9 @@ impl Adoption {
         let mut batch = Batch::new();
         batch.put(Record::Epoch(seconds.max(loaded.epoch + 1)));
         batch.put(Record::Experiment(ExperimentRecord {
-            name: name.clone(),
             generation,
-            manifest: self.sweep.manifest().text().to_owned(),
-            digests: submit::fields(&digests),
-            pins: pins::component_versions(&self.sweep),
-            tasks_schema: pins::tasks_schema(),
-            tables: submit::tables_of(&self.sweep).into_iter().map(i32::from).collect(),
             created_us: now_us,
-            state: ExperimentState::Running.into(),
-            ..ExperimentRecord::default()
+            ..pins::new_record(&self.sweep, &digests)
         }));
         batch.put_all(self.done.records(&name, generation).map(Record::DoneChunk));
         batch.put_all(self.totals.into_values().map(Record::Totals));
@@ -211,8 +195,8 @@ mod tests {
     use super::*;
     use crate::farm::tests::sweep;
 
-    fn row(sweep: &Sweep, index: u64) -> Row {
-        Row { task_id: sweep.task(index).expect("there").task_id, index: Some(index) }
+    fn row(sweep: &Sweep, index: u64) -> RowKey {
+        RowKey { task_id: sweep.task(index).expect("there").task_id, index: Some(index) }
     }
 
     fn upload(id: u128) -> Upload {
@@ -224,12 +208,12 @@ mod tests {
         let (old, new) = (sweep("e", 10), sweep("e", 200_000));
         let mut adoption = Adoption::new(new.clone());
         assert!(!adoption.task(row(&new, 70_000)));
-        assert!(!adoption.task(Row { index: Some(5), ..row(&new, 199_999) }));
-        assert!(!adoption.task(Row { index: None, ..row(&new, 3) }));
+        assert!(!adoption.task(RowKey { index: Some(5), ..row(&new, 199_999) }));
+        assert!(!adoption.task(RowKey { index: None, ..row(&new, 3) }));
         assert!(!adoption.task(row(&old, 7)), "both manifests have seed 8");
         assert!(adoption.task(row(&new, 70_000)), "a second row");
-        assert!(!adoption.task(Row { task_id: Uuid::from_u128(1), index: Some(0) }));
-        assert!(!adoption.task(Row { index: Some(u64::MAX), ..row(&new, 3) }));
+        assert!(!adoption.task(RowKey { task_id: Uuid::from_u128(1), index: Some(0) }));
+        assert!(!adoption.task(RowKey { index: Some(u64::MAX), ..row(&new, 3) }));
         adoption.find_moved();
         assert_eq!((adoption.done(), adoption.doubled(), adoption.foreign()), (4, 2, 1));
         let batch = adoption.batch(BTreeMap::new(), &Loaded::default(), 1_790_000_000_000_000);
@@ -247,7 +231,7 @@ mod tests {
     #[test]
     fn an_upload_is_accepted_if_all_its_tasks_are_done_and_uncovered() {
         let sweep = sweep("e", 10);
-        let rows: Vec<Row> = (0..10).map(|index| row(&sweep, index)).collect();
+        let rows: Vec<RowKey> = (0..10).map(|index| row(&sweep, index)).collect();
         let mut adoption = Adoption::new(sweep);
         for row in &rows[..5] {
             assert!(!adoption.task(*row));

@@ -13,8 +13,7 @@ use super::event::BadUpload;
 use super::experiment::{Experiment, add_spent};
 use super::index_set::{IndexSet, chunk_of, join};
 use super::lease::{Return, Revoked};
-use super::submit::tables_of;
-use super::tables::Header;
+use super::tables::{Header, tables_of};
 use super::{ConnId, Content, Effect, Farm, Now};
 use crate::records::{EncodedRows, Record, RowsRecord, Stored, Table, Upload};
 

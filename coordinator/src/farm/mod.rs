@@ -57,7 +57,7 @@ use powersweep_proto::v1::worker_message::Body;
 use powersweep_proto::v1::{self, LeaseId};
 use uuid::Uuid;
 
-pub use adopt::{Adoption, Row};
+pub use adopt::Adoption;
 pub use config::Config;
 pub use control::PRIORITIES;
 pub use event::{

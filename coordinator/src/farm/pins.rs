@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use powersweep_engine::KERNEL_VERSION;
-use powersweep_experiments::Sweep;
-use powersweep_proto::v1;
+use powersweep_experiments::{Digest, Sweep};
+use powersweep_proto::v1::{self, ExperimentState};
 use powersweep_results::{columns, tasks};
+
+use super::tables::tables_of;
+use crate::records::{ExperimentRecord, Stored};
 
 /// The pin that holds the kernel's version.
 const KERNEL: &str = "kernel";
@@ -21,6 +24,25 @@ pub(super) fn tasks_schema() -> u64 {
 /// This build's versions, as its workers name them in `Hello`.
 pub fn build_versions(build: &str) -> v1::Versions {
     powersweep_proto::versions(build, tasks_schema())
+}
+
+/// The record of a new experiment, without generation and time.
+pub(super) fn new_record(sweep: &Sweep, digests: &BTreeMap<String, Digest>) -> ExperimentRecord {
+    ExperimentRecord {
+        name: sweep.manifest().name().to_owned(),
+        manifest: sweep.manifest().text().to_owned(),
+        digests: stored(digests),
+        pins: component_versions(sweep),
+        tasks_schema: tasks_schema(),
+        tables: tables_of(sweep).into_iter().map(i32::from).collect(),
+        state: ExperimentState::Running.into(),
+        ..ExperimentRecord::default()
+    }
+}
+
+/// Digests as records have them.
+pub(super) fn stored(digests: &BTreeMap<String, Digest>) -> BTreeMap<String, Stored<Digest>> {
+    digests.iter().map(|(log, digest)| (log.clone(), Stored(*digest))).collect()
 }
 
 /// The versions of the kernel and of all components that a sweep uses.

@@ -10,8 +10,9 @@ use super::experiment::{Earlier, Experiment};
 use super::index_set::{IndexSet, chunk_of};
 use super::leaving::{aside_name, is_aside};
 use super::pending::Pending;
+use super::tables::tables_of;
 use super::{ClientId, Farm, Now, Reply, Submission, pins};
-use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRecord, Record, Stored, Table};
+use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRecord, Record, Table};
 
 /// Most indices of a sweep: chunk numbers have 32 bits.
 const INDICES_MAX: u64 = 1 << 48;
@@ -80,9 +81,7 @@ impl Farm {
             return Ok(submitted(v1::SubmitReply { set_aside: aside_name(experiment), ..reply }));
         }
         check_pins(experiment, submission)?;
-        let same = experiment.record.manifest == sweep.manifest().text()
-            && experiment.sweep.is_some()
-            && changed_pins(experiment, submission).is_empty();
+        let same = experiment.record.manifest == sweep.manifest().text() && experiment.sweep.is_some();
         if same && !submission.dry_run {
             self.submit_again(&name, submission.priority, missing);
             self.publish_due(&name, now);
@@ -126,18 +125,11 @@ impl Farm {
 
     fn create(&mut self, name: &str, submission: &Submission, missing: BTreeSet<Digest>, now: Now) {
         let record = ExperimentRecord {
-            name: name.to_owned(),
             generation: self.generation_floor + 1,
-            manifest: submission.sweep.manifest().text().to_owned(),
-            digests: fields(&submission.digests),
-            pins: pins::component_versions(&submission.sweep),
-            tasks_schema: pins::tasks_schema(),
-            tables: tables_of(&submission.sweep).into_iter().map(i32::from).collect(),
             created_us: now.wall_us,
-            state: ExperimentState::Running.into(),
             priority: submission.priority.unwrap_or(0),
             owner: submission.user.clone(),
-            ..ExperimentRecord::default()
+            ..pins::new_record(&submission.sweep, &submission.digests)
         };
         let mut experiment = Experiment::new(record, Ok(submission.sweep.clone()));
         experiment.missing = missing;
@@ -162,12 +154,11 @@ impl Farm {
         experiment.record = ExperimentRecord {
             generation: old.generation + 1,
             manifest: submission.sweep.manifest().text().to_owned(),
-            digests: old.digests.clone().into_iter().chain(fields(&submission.digests)).collect(),
+            digests: old.digests.clone().into_iter().chain(pins::stored(&submission.digests)).collect(),
             pins: old.pins.clone().into_iter().chain(pins::component_versions(&submission.sweep)).collect(),
             tables: tables_of(&submission.sweep).into_iter().map(i32::from).collect(),
             state: if old.state() == ExperimentState::Paused { old.state } else { ExperimentState::Running.into() },
             priority: submission.priority.unwrap_or(old.priority),
-            tasks_schema: pins::tasks_schema(),
             owner: if submission.replace { submission.user.clone() } else { old.owner.clone() },
             ..old.clone()
         };
@@ -295,15 +286,6 @@ impl Farm {
 
 fn submitted(reply: v1::SubmitReply) -> Reply {
     Reply::Submitted(Box::new(reply))
-}
-
-/// Digests as records have them.
-pub(super) fn fields(digests: &BTreeMap<String, Digest>) -> BTreeMap<String, Stored<Digest>> {
-    digests.iter().map(|(log, digest)| (log.clone(), Stored(*digest))).collect()
-}
-
-pub(super) fn tables_of(sweep: &Sweep) -> Vec<Table> {
-    sweep.manifest().tables().names().filter_map(Table::from_name).collect()
 }
 
 /// Differences between the versions, digests and schema of a submission and the pins of the experiment.

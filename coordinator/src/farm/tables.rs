@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use powersweep_experiments::Sweep;
 use uuid::Uuid;
 
 use super::{ClientId, Config};
@@ -10,6 +11,11 @@ use crate::records::{CoveredRecord, Intent, Record, RowsHeader, Table, Totals};
 
 /// Most uploads in one part: uploads are read one after the other.
 const UPLOADS_MAX: usize = 4_096;
+
+/// The optional tables of a sweep.
+pub(super) fn tables_of(sweep: &Sweep) -> Vec<Table> {
+    sweep.manifest().tables().names().filter_map(Table::from_name).collect()
+}
 
 /// One record of unpublished rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -78,7 +78,7 @@ fn is_large(hand_in: &v1::HandIn) -> bool {
     wire::decoded_bytes(&hand_in.rows).is_none_or(|bytes| bytes > LARGE_BYTES)
 }
 
-/// The number of rows and the ids of their tasks, or why the rows are refused.
+/// The number of rows, and the ids of their tasks if the hand-in names uploads; or why the rows are refused.
 type Checked = Result<(u32, BTreeSet<Uuid>), String>;
 
 fn with(hand_in: &v1::HandIn, mut known: Option<Known>) -> (Checked, Option<Known>) {
@@ -97,12 +97,14 @@ fn check(hand_in: &v1::HandIn, mut decoder: Option<&mut Decoder>) -> Checked {
         for (key, &index) in keys.iter().zip(&indices) {
             // The farm refuses an index that is no task.
             let Some(task) = decoder.task(index) else { continue };
-            if key.task_id != task.task_id || i64::try_from(index) != Ok(key.task_index) {
+            if key.task_id != task.task_id || key.index != Some(index) {
                 let (id, found) = (task.task_id, key.task_id);
-                let row = key.task_index;
+                let row = key.index.map_or_else(|| "no index".to_owned(), |row| row.to_string());
                 return Err(format!("its row of task {index} ({id}) is that of task {row} ({found})"));
             }
         }
     }
-    Ok((rows, keys.iter().map(|key| key.task_id).collect()))
+    // Only uploads are compared with the ids.
+    let ids = if hand_in.uploads.is_empty() { &[] } else { &keys[..] };
+    Ok((rows, ids.iter().map(|key| key.task_id).collect()))
 }

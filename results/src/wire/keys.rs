@@ -6,15 +6,7 @@ use uuid::Uuid;
 use super::columns::{FoldedColumn, Values};
 use super::{Columns, Frame};
 use crate::ResultsError;
-
-/// The task of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowKey {
-    /// The column `task_id`.
-    pub task_id: Uuid,
-    /// The column `task_index`.
-    pub task_index: i64,
-}
+use crate::identity::RowKey;
 
 /// The keys of the rows, in order. Makes no arrays.
 ///
@@ -30,8 +22,8 @@ pub fn keys(bytes: &[u8], schema: &SchemaRef, experiment: &str) -> Result<Vec<Ro
             return Err(foreign("is of another experiment"));
         }
         let id = text(ids, row).and_then(|id| Uuid::try_parse_ascii(id).ok());
-        let (task_id, task_index) = id.zip(number(indices, row)).ok_or_else(|| foreign("has no task_id"))?;
-        Ok(RowKey { task_id, task_index })
+        let (task_id, index) = id.zip(number(indices, row)).ok_or_else(|| foreign("has no task_id"))?;
+        Ok(RowKey { task_id, index: u64::try_from(index).ok() })
     };
     (0..columns.rows).map(key).collect()
 }
