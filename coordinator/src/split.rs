@@ -8,7 +8,6 @@
 //! miss rows for a moment, and never see a row twice.
 
 use bytes::Bytes;
-use object_store::path::Path;
 use powersweep_experiments::{Decoder, Sweep};
 use powersweep_results::ResultsError;
 use powersweep_results::identity::RowKey;
@@ -39,9 +38,23 @@ pub async fn prepare(
     sweeps: &Sweeps,
 ) -> Result<Vec<SplitPart>, PublishError> {
     let mut parts = Vec::new();
-    for table in Table::ALL {
-        for found in affected(store, experiment, table, sweeps).await? {
-            parts.push(write_fragments(store, experiment, id, found).await?);
+    for (table, is_left) in Table::ALL.into_iter().flat_map(|table| [(table, false), (table, true)]) {
+        let (folder, _) = folders(experiment, is_left);
+        for path in store.objects()?.parts(&layout::table_dir(&folder, table.name())).await? {
+            // Other names are users' own files.
+            let Some(part_id) = path.filename().and_then(layout::part_id) else { continue };
+            let whole = store.objects()?.read(&path).await?;
+            let (bytes, name, sweeps) = (whole.len() as u64, experiment.to_owned(), sweeps.clone());
+            let made = blocking(move || fragments(&whole, &name, is_left, &sweeps)).await;
+            let (experiment, path) = (experiment.to_owned(), path.to_string());
+            let made = made.map_err(|source| PublishError::Part { experiment, table, path, source })?;
+            let Some((rows, made)) = made else { continue };
+            let old = Fragment { part_id: part_id.into(), rows, bytes };
+            for (fragment, encoded) in made.iter().flatten() {
+                store.objects()?.stage_fragment(id, *fragment.part_id, encoded.clone()).await?;
+            }
+            let [kept, moved] = made.map(|made| made.map(|(fragment, _)| fragment));
+            parts.push(SplitPart { table: table.into(), is_left, old, kept, moved });
         }
     }
     Ok(parts)
@@ -71,71 +84,32 @@ fn folders(experiment: &str, is_left: bool) -> (String, String) {
     if is_left { (left, own) } else { (own, left) }
 }
 
-/// A part with rows to move.
-struct Affected {
-    table: Table,
+/// A fragment and its bytes; `None` if it would have no row.
+type Made = Option<(Fragment, Bytes)>;
+
+/// The number of rows of a part, and its fragments: of the rows that stay in the folder, and of those that move. `None` if
+/// no row moves. Blocks.
+fn fragments(
+    whole: &Bytes,
+    experiment: &str,
     is_left: bool,
-    path: Path,
-    part_id: Uuid,
-    rows: u64,
-    /// Positions of the rows that move to the other folder.
-    moving: RoaringTreemap,
-}
-
-/// The parts of a table with rows to move.
-async fn affected(
-    store: &dyn Store,
-    experiment: &str,
-    table: Table,
     sweeps: &Sweeps,
-) -> Result<Vec<Affected>, PublishError> {
-    let mut affected = Vec::new();
-    for is_left in [false, true] {
-        let (folder, _) = folders(experiment, is_left);
-        for path in store.objects()?.parts(&layout::table_dir(&folder, table.name())).await? {
-            // A user's own file.
-            let Some(part_id) = path.filename().and_then(layout::part_id) else { continue };
-            let bytes = store.objects()?.read(&path).await?;
-            let mut tasks = Tasks::new(sweeps);
-            let scanned = blocking(move || tasks.scan(&bytes, is_left)).await;
-            let (rows, moving) = scanned.map_err(|source| unreadable(experiment, table, &path, source))?;
-            if !moving.is_empty() {
-                affected.push(Affected { table, is_left, path, part_id, rows, moving });
-            }
-        }
+) -> Result<Option<(u64, [Made; 2])>, ResultsError> {
+    let (rows, moving) = Tasks::new(sweeps).scan(whole, is_left)?;
+    if moving.is_empty() {
+        return Ok(None);
     }
-    Ok(affected)
-}
-
-async fn write_fragments(
-    store: &dyn Store,
-    experiment: &str,
-    id: Uuid,
-    found: Affected,
-) -> Result<SplitPart, PublishError> {
-    let Affected { table, is_left, path, part_id, rows, moving } = found;
-    let bytes = store.objects()?.read(&path).await?;
-    let old = Fragment { part_id: part_id.into(), rows, bytes: bytes.len() as u64 };
-    let origin = part::read_footer(&bytes).map_err(|source| unreadable(experiment, table, &path, source))?.origin;
-    let mut fragments = [None, None];
-    for (fragment, moves) in fragments.iter_mut().zip([false, true]) {
-        let count = if moves { moving.len() } else { rows - moving.len() };
-        if count == 0 {
-            continue;
+    let origin = part::read_footer(whole)?.origin;
+    let make = |rows: u64, moves: bool| -> Result<Made, ResultsError> {
+        if rows == 0 {
+            return Ok(None);
         }
-        let footer = Footer { origin: origin.clone(), ..Footer::new(experiment, Uuid::now_v7(), count) };
-        let (whole, positions, part_id) = (bytes.clone(), moving.clone(), footer.part_id);
-        let encoded = blocking(move || self::fragment(&whole, |row| positions.contains(row) == moves, &footer)).await;
-        let encoded = encoded.map_err(|source| unreadable(experiment, table, &path, source))?;
-        *fragment = Some(Fragment { part_id: part_id.into(), rows: count, bytes: encoded.len() as u64 });
-        store.objects()?.stage_fragment(id, part_id, encoded).await?;
-    }
-    let [kept, moved] = fragments;
-    Ok(SplitPart { table: table.into(), is_left, old, kept, moved })
-}
-
-fn unreadable(experiment: &str, table: Table, path: &Path, source: ResultsError) -> PublishError {
-    PublishError::Part { experiment: experiment.to_owned(), table, path: path.to_string(), source }
+        let footer = Footer { origin: origin.clone(), ..Footer::new(experiment, Uuid::now_v7(), rows) };
+        let encoded = fragment(whole, |row| moving.contains(row) == moves, &footer)?;
+        let made = Fragment { part_id: footer.part_id.into(), rows, bytes: encoded.len() as u64 };
+        Ok(Some((made, encoded)))
+    };
+    Ok(Some((rows, [make(rows - moving.len(), false)?, make(moving.len(), true)?])))
 }
 
 /// Tells whether the tasks of rows are in the present manifest.

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::farm::PublishFailure;
-use crate::publish::{self, make_visible};
+use crate::publish::{self, PublishError, make_visible};
 use crate::records::{Fate, Intent, SplitPart, SplitRecord, Table};
 use crate::split::{self, Sweeps};
 use crate::store::{Store, StoreError};
@@ -40,12 +40,7 @@ impl DatasetWork {
         self.running.spawn(async move {
             // The semaphore is closed when the farm has ended.
             let Ok(_permit) = parts.acquire_owned().await else { return };
-            // Without a report, the farm would wait for the part for ever.
-            let made = AssertUnwindSafe(make_visible(&*store, &intent, origin)).catch_unwind().await;
-            report(match made {
-                Ok(made) => made.map_err(|error| failure(&error, error.is_retryable())),
-                Err(_) => Err(PublishFailure { reason: PANICKED.to_owned(), retryable: false }),
-            });
+            report(caught(make_visible(&*store, &intent, origin)).await);
         });
     }
 
@@ -79,8 +74,8 @@ impl DatasetWork {
         self.running.spawn(async move {
             // A split has one part in memory at a time.
             let Ok(_permit) = parts.acquire_owned().await else { return };
-            let result = split::prepare(&*store, &experiment, id, &sweeps).await;
-            report(experiment, result.map_err(|error| failure(&error, error.is_retryable())));
+            let result = caught(split::prepare(&*store, &experiment, id, &sweeps)).await;
+            report(experiment, result);
         });
     }
 
@@ -142,6 +137,15 @@ impl DatasetWork {
 }
 
 const PANICKED: &str = "its rows are damaged so that reading them panicked";
+
+/// The result of work that reads rows. Damaged rows can make the reader panic: without a report, the farm would wait for
+/// ever.
+async fn caught<T>(reading: impl Future<Output = Result<T, PublishError>>) -> Result<T, PublishFailure> {
+    match AssertUnwindSafe(reading).catch_unwind().await {
+        Ok(done) => done.map_err(|error| failure(&error, error.is_retryable())),
+        Err(_) => Err(PublishFailure { reason: PANICKED.to_owned(), retryable: false }),
+    }
+}
 
 fn failure(error: &(dyn std::error::Error + 'static), retryable: bool) -> PublishFailure {
     // It may quote a worker's object, and is shown on terminals.
