@@ -11,6 +11,9 @@ use uuid::Uuid;
 use crate::records::{Fate, Intent, SplitPart, SplitRecord, Table};
 use crate::split::Sweeps;
 
+/// Wait before work on the dataset is tried again after a failure.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
 /// The instant of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Now {
@@ -201,6 +204,13 @@ pub struct PublishFailure {
     pub reason: String,
     /// Whether trying again can help.
     pub retryable: bool,
+}
+
+impl PublishFailure {
+    /// When to try again: later if that cannot help before somebody acts.
+    pub(super) fn retry_at(&self, now: Now) -> Duration {
+        now.mono + if self.retryable { RETRY_AFTER } else { RETRY_AFTER * 15 }
+    }
 }
 
 /// An instruction to the driver.

@@ -13,9 +13,6 @@ use crate::records::{EarlierRecord, FailureRecord, Fate, Key, LeavingRecord, Rec
 use powersweep_proto::v1::{self, ExperimentState};
 use std::time::Duration;
 
-/// Wait before parts are deleted or moved again after a failure.
-const RETRY_AFTER: Duration = Duration::from_secs(2);
-
 /// The removal of an experiment.
 #[derive(Debug)]
 pub(super) struct Leaving {
@@ -139,8 +136,7 @@ impl Farm {
     pub(super) fn left(&mut self, name: &str, result: Result<(), PublishFailure>, now: Now) {
         let Some(leaving) = self.experiments.get_mut(name).and_then(|e| e.leaving.as_mut()) else { return };
         if let Err(failure) = result {
-            let wait = if failure.retryable { RETRY_AFTER } else { RETRY_AFTER * 15 };
-            leaving.progress = Some(Progress::RetryAt(now.mono + wait));
+            leaving.progress = Some(Progress::RetryAt(failure.retry_at(now)));
             leaving.trouble = failure.reason;
             return;
         }

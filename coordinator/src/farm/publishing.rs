@@ -10,9 +10,6 @@ use super::tables::{FlushWait, OpenIntent, PartLimits, Progress, Taken};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply};
 use crate::records::{Intent, Key, Record, Table};
 
-/// Wait before a part is tried again.
-const RETRY_AFTER: Duration = Duration::from_secs(2);
-
 /// Rows wait for a part at most this fraction of their experiment's age, where that is longer than
 /// [`Config::part_age`](super::Config::part_age): the number of parts made because of their age grows with the
 /// logarithm of the time.
@@ -124,8 +121,7 @@ impl Farm {
                 }
                 let experiment = self.experiments.get_mut(&name).expect("just found");
                 let open = experiment.intents.get_mut(&part_id).expect("just found");
-                let wait = if failure.retryable { RETRY_AFTER } else { RETRY_AFTER * 15 };
-                open.progress = Progress::RetryAt(now.mono + wait);
+                open.progress = Progress::RetryAt(failure.retry_at(now));
                 open.quarantined = (!failure.retryable).then(|| failure.reason.clone());
                 let intent = &open.intent;
                 self.refuses_parts = failure.retryable;

@@ -6,8 +6,6 @@
 //! durable; the driver replaces the parts; a commit deletes record and mark. An edit meanwhile marks the experiment
 //! again, and another split follows.
 
-use std::time::Duration;
-
 use uuid::Uuid;
 
 use super::experiment::Experiment;
@@ -17,9 +15,6 @@ use super::tables::{Progress, TableRows};
 use super::{ClientId, Effect, Farm, Now, PublishFailure};
 use crate::records::{Key, Record, SplitPart, SplitRecord, Table};
 use crate::split::Sweeps;
-
-/// Wait before a split is tried again after a failure.
-const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 impl Experiment {
     /// All rows in the state now are published before the next split.
@@ -81,7 +76,7 @@ impl Experiment {
         Some(Sweeps { present: self.sweep.clone()?, earlier })
     }
 
-    /// The ids of the split that is being carried out.
+    /// The record of the split that is being carried out.
     pub(super) fn split_record(&self) -> Option<&SplitRecord> {
         self.split.attempt.as_ref()?.record.as_ref()
     }
@@ -176,8 +171,7 @@ impl Farm {
     fn split_failed(&mut self, name: &str, failure: PublishFailure, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
         let Some(attempt) = &mut experiment.split.attempt else { return };
-        let wait = if failure.retryable { RETRY_AFTER } else { RETRY_AFTER * 15 };
-        attempt.progress = Progress::RetryAt(now.mono + wait);
+        attempt.progress = Progress::RetryAt(failure.retry_at(now));
         experiment.split.trouble = failure.reason;
         self.advance_leaving(name, now);
     }
