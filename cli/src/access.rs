@@ -8,12 +8,13 @@ use powersweep_proto::access::{Access, AccessError, Role, Source};
 
 use crate::args::{CoordinatorArgs, DataArgs};
 use crate::exit::{Exit, Failure, failure};
-use crate::screen;
+use crate::{inputs, screen};
 
 /// Largest access file that is read from standard input (bytes).
 const STDIN_BYTES_MAX: u64 = 64 << 10;
 
-/// The access of the command line, else that of the data, else the user's own.
+/// The access file of the command line, else the access file of the data, else the file in the user's configuration
+/// folder.
 pub fn find(args: &CoordinatorArgs, data: &DataArgs, role: Role) -> Result<Source, Failure> {
     if let Some(given) = &args.access {
         return match given.as_os_str() == "-" {
@@ -56,9 +57,7 @@ fn from_stdin() -> Result<Source, Failure> {
 
 /// The file of a role in the user's configuration folder: `$XDG_CONFIG_HOME/powersweep` or `~/.config/powersweep`.
 pub fn configured(role: Role) -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    config.map(|config| config.join("powersweep").join(role.file_name()))
+    inputs::base_folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("powersweep").join(role.file_name()))
 }
 
 /// The access folder of the data, which must be this user's.

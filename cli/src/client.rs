@@ -28,7 +28,7 @@ pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, 
     result
 }
 
-/// How to reach the coordinator of the command line, or that of the data.
+/// How to reach the coordinator: the one of the command line, else the one that serves the data.
 pub fn address(args: &CoordinatorArgs, data: &DataArgs, role: Role) -> Result<Address, Failure> {
     let access = access::find(args, data, role)?;
     Ok(Address {

@@ -16,7 +16,7 @@ const TASKS: u64 = 5;
 const JOBS: u64 = 1_000;
 /// Longest simulation of one task: `plan` answers at once.
 const DEADLINE: Duration = Duration::from_millis(40);
-/// Time of a job in a task that could not be measured (s), such as that of a short workload without measured jobs.
+/// Assumed time of a job (s) in a sampled task whose simulation fails, such as a shortened workload of warm-up jobs only.
 const JOB_S: f64 = 2e-6;
 /// Time of a task beside its simulation (s): its row, its share of a lease and of a hand-in.
 const TASK_S: f64 = 2e-5;

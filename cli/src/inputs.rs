@@ -56,7 +56,7 @@ pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
     failure!(Usage, "{} in {file}\n{shown}", screen::count(count as u64, "problem"))
 }
 
-/// The log library of a manifest: its relative paths start in the manifest's folder. `name` is that of [`manifest`].
+/// The log library of a manifest: relative paths start in the manifest's folder. `name`: as [`manifest`] takes it.
 pub fn library_of(name: &str, args: &LogArgs) -> Library {
     library(args).with_base(folder_of(name))
 }
@@ -79,8 +79,8 @@ pub fn default_cache() -> Option<PathBuf> {
     base_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("powersweep"))
 }
 
-/// A base folder of the XDG specification: that of the variable, else a folder in the home folder. None if neither is an
-/// absolute path.
+/// A base folder of the XDG specification: the value of `variable`, else the folder `in_home` of `$HOME`. None if neither
+/// path is absolute.
 pub fn base_folder(variable: &str, in_home: &str) -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(in_home)))

@@ -168,7 +168,7 @@ impl Candidate {
         }
     }
 
-    /// What a footer tells of a group; `labels`: those of all of its rows, if there are no others.
+    /// Notes the values of a group that its footers tell. `labels`: the labels of the group's rows, if all have the same.
     fn note_seen(&mut self, group: usize, seen: Seen, labels: Option<&Labels>) {
         match (&seen, labels) {
             (Seen::Equal(value), Some(labels)) => return self.note_with(labels, value),

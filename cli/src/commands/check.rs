@@ -108,7 +108,7 @@ fn read(
     rows.iter().map(|batch| tasks.join(batch)).collect::<Result<_, _>>().or_exit(Exit::Storage)
 }
 
-/// The tasks of the present manifest: the dataset can also have rows of tasks that left the manifest.
+/// The tasks of the present manifest: an adopted dataset can also have rows of tasks of unknown manifests.
 fn task_ids(sweep: &Sweep) -> BTreeSet<String> {
     (0..sweep.index_count()).filter_map(|index| sweep.task(index)).map(|task| task.task_id.to_string()).collect()
 }

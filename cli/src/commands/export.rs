@@ -172,7 +172,7 @@ impl Export<'_> {
         let tasks = varying::Tasks::open(&self.tasks().await?, &columns).await?;
         let found = varying::search(&tasks.groups(), &candidates).await?;
         let vary = found.iter().filter(|candidate| candidate.varies()).map(|candidate| candidate.name.as_str());
-        // Every table has the labels and the seed. A job's `procs` are not those of the machine.
+        // Every table has the labels and the seed. In other tables, `procs` is a job's value, not the system size.
         let is_key = |name: &str| varying::LABELS.contains(&name) || name == "seed";
         let (keys, params): (Vec<&str>, Vec<&str>) = vary.partition(|name| is_key(name) || self.table == Table::Tasks);
         let values: Vec<String> = match self.table {

@@ -51,7 +51,7 @@ pub const KEYS: &[Key] = &[
 ];
 
 impl Key {
-    /// The texts that an option would have for this value, or what is expected. `folder`: that of the file.
+    /// The equal texts of the command-line option, or the expected kind of value. Relative paths start in `folder`.
     pub fn texts(&self, value: &DeValue<'_>, folder: &Path) -> Result<Vec<String>, &'static str> {
         let text = value.as_str().filter(|text| !text.is_empty());
         let at = |path: &str| folder.join(path).to_string_lossy().into_owned();
