@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
@@ -12,7 +13,7 @@ use powersweep_proto::v1::FailureKind;
 pub use crate::access_args::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 use crate::examples;
 use crate::exit::{Exit, Failure, OrExit};
-use crate::quantities::bytes;
+use crate::quantities::{bytes, time};
 pub use crate::worker_args::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
 
 mod listings;
@@ -121,6 +122,12 @@ pub enum Command {
     /// Delete an experiment's state. Its rows stay as Parquet files, unless --data-too is given.
     #[command(after_help = examples::DELETE)]
     Delete(DeleteArgs),
+    /// Before an update of powersweep: let running tasks finish, publish all rows, and end the coordinator.
+    ///
+    /// A version with other columns cannot read unpublished rows of its predecessor. Workers wait for the next
+    /// coordinator.
+    #[command(after_help = examples::PREPARE_UPGRADE)]
+    PrepareUpgrade(UpgradeArgs),
     /// Show or write the rows of an experiment, including unpublished rows.
     #[command(after_help = examples::RESULTS)]
     Results(ResultsArgs),
@@ -397,6 +404,17 @@ pub struct ControlArgs {
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct UpgradeArgs {
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Stop tasks that still run after this time, such as 10m: they run again. By default they may finish.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub drain_limit: Option<Duration>,
 }
 
 #[derive(Debug, Args)]

@@ -58,6 +58,9 @@ pub const PRUNE: &str = "Example:
 pub const DELETE: &str = "Examples:
   powersweep delete my-sweep              delete the state, keep the rows
   powersweep delete my-sweep --data-too   delete the rows, too";
+pub const PREPARE_UPGRADE: &str = "Examples:
+  powersweep prepare-upgrade                       wait for running tasks
+  powersweep prepare-upgrade --drain-limit 10m     for at most ten minutes";
 pub const RESULTS: &str = "Examples:
   powersweep results my-sweep                                       the first rows, with the columns that vary
   powersweep results my-sweep --columns task_index,policy,wait_s_mean --format csv

@@ -155,6 +155,11 @@ impl LocalFarm {
         }
     }
 
+    /// Resolves when the coordinator has ended by itself: an upgrade was prepared, or it failed.
+    pub async fn ended(&self) {
+        self.handle.ended().await;
+    }
+
     /// Publishes finished rows, closes the state and releases the ownership.
     pub async fn end(self) -> Result<(), Failure> {
         self.stop.cancel();

@@ -104,6 +104,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Flush(args) => commands::control::flush(args),
         Command::Prune(args) => commands::control::prune(args),
         Command::Delete(args) => commands::control::delete(args),
+        Command::PrepareUpgrade(args) => commands::control::prepare_upgrade(args),
         Command::Results(args) => commands::results::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Adopt(args) => commands::adopt::run(args),

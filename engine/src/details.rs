@@ -14,6 +14,14 @@ pub enum Measured {
 }
 
 impl Measured {
+    /// Number of simulated jobs: of queues, those that were completed.
+    pub fn jobs_count(&self) -> u64 {
+        match self {
+            Measured::Jobs(summary) => summary.jobs_count,
+            Measured::Queues(summary) => summary.jobs_count,
+        }
+    }
+
     /// The summary of rigid jobs; `None` for queues.
     pub fn jobs(&self) -> Option<&Summary> {
         match self {

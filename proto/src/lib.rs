@@ -65,8 +65,26 @@ impl v1::ExperimentState {
     }
 }
 
-/// Version of the protocol: raised when an older peer could misunderstand a message.
+/// Newest version of the protocol that this build speaks: raised when an older peer could misunderstand a message.
 pub const PROTOCOL: u32 = 3;
+
+/// Oldest version of the protocol that this build speaks.
+pub const OLDEST_PROTOCOL: u32 = 3;
+
+/// The newest version of the protocol that this build and a build of these versions speak.
+///
+/// # Errors
+/// Both ranges in words, if they have no version in common.
+pub fn common_protocol(theirs: &v1::Versions) -> Result<u32, String> {
+    let newest = theirs.protocol;
+    let oldest = if theirs.oldest_protocol == 0 { newest } else { theirs.oldest_protocol };
+    let common = newest.min(PROTOCOL);
+    if common >= oldest.max(OLDEST_PROTOCOL) {
+        return Ok(common);
+    }
+    let words = |oldest, newest| if oldest == newest { format!("{newest}") } else { format!("{oldest} to {newest}") };
+    Err(format!("protocol {} there, {} here", words(oldest, newest), words(OLDEST_PROTOCOL, PROTOCOL)))
+}
 
 /// The versions of this build: a worker sends them in `Hello`, and the coordinator compares them with an experiment's
 /// pins. `tasks_schema` is the fingerprint of the `tasks` table's schema.
@@ -81,5 +99,6 @@ pub fn versions(build: &str, tasks_schema: u64) -> v1::Versions {
         parts,
         tasks_schema,
         protocol: PROTOCOL,
+        oldest_protocol: OLDEST_PROTOCOL,
     }
 }

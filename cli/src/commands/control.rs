@@ -1,21 +1,27 @@
-//! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `prune`, `delete`: control of a submitted experiment.
+//! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `prune`, `delete`: control of a submitted experiment;
+//! `prepare-upgrade`: the end of the coordinator.
 //!
 //! The request goes to the coordinator at --coordinator, else to the one that serves --data. If none runs, the command
 //! itself runs one for this request.
 
+use std::time::Duration;
+
 use powersweep_coordinator::store::Location;
 use powersweep_proto::access::Role;
 use powersweep_proto::client::Client;
-use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
+use powersweep_proto::{plain, v1};
 use tokio_util::sync::CancellationToken;
 use tonic::{Response, Status};
 
-use crate::args::{ControlArgs, DataArgs, DeleteArgs, PriorityArgs, RetryArgs};
+use crate::args::{ControlArgs, CoordinatorArgs, DataArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 use crate::exit::{Failure, Outcome, failure};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::stored::{self, Coordinator};
 use crate::{client, screen};
+
+/// A wait for running tasks that takes longer is explained.
+const UPGRADE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Pauses an experiment: running tasks finish, no other task starts.
 pub fn pause(args: &ControlArgs) -> Outcome {
@@ -104,7 +110,7 @@ pub fn delete(args: &DeleteArgs) -> Outcome {
 /// Publishes acknowledged rows.
 pub fn flush(args: &ControlArgs) -> Outcome {
     let request = v1::FlushRequest { experiment: args.experiment.clone() };
-    let reply = ask(args, async |client| client.flush(request).await)?;
+    let reply = ask(&args.coordinator, &args.data, &args.experiment, async |client| client.flush(request).await)?;
     screen::print(&match reply.rows {
         0 => format!("{}: all acknowledged rows are published already", args.experiment),
         rows => {
@@ -119,25 +125,56 @@ fn to_run(reply: &v1::ControlReply) -> String {
 
 fn control(args: &ControlArgs, action: Action) -> Result<v1::ControlReply, Failure> {
     let request = v1::ControlRequest { experiment: args.experiment.clone(), action: Some(action) };
-    ask(args, async |client| client.control(request).await)
+    ask(&args.coordinator, &args.data, &args.experiment, async |client| client.control(request).await)
+}
+
+/// Ends the coordinator so that another version can start.
+pub fn prepare_upgrade(args: &UpgradeArgs) -> Outcome {
+    let request = v1::PrepareUpgradeRequest { drain_s: args.drain_limit.map(|limit| limit.as_secs_f64()) };
+    let reply = ask(&args.coordinator, &args.data, "", async |client| {
+        let ending = client.prepare_upgrade(request);
+        tokio::pin!(ending);
+        tokio::select! {
+            reply = &mut ending => reply,
+            () = tokio::time::sleep(UPGRADE_PATIENCE) => {
+                screen::note("powersweep: workers finish their running tasks; the same command with --drain-limit 0s stops them");
+                ending.await
+            }
+        }
+    })?;
+    if reply.unpublished.is_empty() {
+        return screen::print("all rows are published, and the coordinator has ended: start the new version");
+    }
+    let lines = reply.unpublished.iter().map(|v1::Unpublished { experiment, rows, reason }| {
+        let reason = if reason.is_empty() { String::new() } else { format!(": {}", plain(reason)) };
+        format!("{} of {} cannot be published{reason}", screen::count(*rows, "row"), plain(experiment))
+    });
+    let lines: Vec<String> = lines.collect();
+    Err(failure!(
+        Storage,
+        "{}\nthe coordinator has ended; a version with other columns cannot read these rows, and will not start here",
+        lines.join("\n")
+    ))
 }
 
 /// Sends a request to the coordinator, or to one that this process runs for this request.
 fn ask<T>(
-    args: &ControlArgs,
+    coordinator: &CoordinatorArgs,
+    data: &DataArgs,
+    experiment: &str,
     request: impl AsyncFnOnce(&mut Client) -> Result<Response<T>, Status>,
 ) -> Result<T, Failure> {
     client::block_on(async {
-        let (mut client, own) = match stored::coordinator(&args.coordinator, &args.data).await? {
+        let (mut client, own) = match stored::coordinator(coordinator, data).await? {
             Coordinator::Running(client) => (client, None),
             Coordinator::None(location) => {
-                let farm = own_coordinator(&location, &args.data).await?;
+                let farm = own_coordinator(&location, data).await?;
                 (client::connect(&farm.address(Role::Client)).await?, Some(farm))
             }
         };
         let reply = match request(&mut client).await {
             Ok(reply) => Ok(reply),
-            Err(status) => Err(stored::refused(&mut client, &status, &args.experiment).await),
+            Err(status) => Err(stored::refused(&mut client, &status, experiment).await),
         };
         drop(client);
         if let Some(farm) = own {

@@ -8,7 +8,7 @@ use crate::exit::{Exit, Outcome, failure};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, farm, interrupt, screen};
 
-/// Serves until it is interrupted or another coordinator takes the data over.
+/// Serves until it is interrupted, an upgrade is prepared, or another coordinator takes the data over.
 pub fn run(args: &ServeArgs) -> Outcome {
     allow_many_connections();
     let options = FarmOptions {
@@ -29,6 +29,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         }
         let lost = tokio::select! {
             () = stop.cancelled() => false,
+            () = farm.ended() => false,
             () = farm.lost() => true,
         };
         let ended = farm::explained(farm.end()).await;

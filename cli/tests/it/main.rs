@@ -27,3 +27,4 @@ mod sweeps;
 mod table;
 mod tables;
 mod terminal;
+mod upgrade;

@@ -50,6 +50,8 @@ fn metrics_count_what_the_farm_does() {
         ("powersweep_request_seconds_count{request=\"submit\"}", 2.0),
         ("powersweep_streams_total", 1.0),
         ("powersweep_received_rows_total", 10.0),
+        // 60 jobs in each of four tasks, three in each of six.
+        ("powersweep_simulated_jobs_total", 258.0),
         ("powersweep_commit_failures_total", 0.0),
     ] {
         assert_eq!(value(sample), expected, "{sample}");

@@ -7,6 +7,7 @@ use powersweep_proto::v1::{self, ExperimentState};
 
 use super::experiment::Experiment;
 use super::forecast::Left;
+use super::leaving::Leaving;
 use super::worker::Worker;
 use super::{Farm, Now};
 use crate::records::{FailureRecord, Table};
@@ -61,6 +62,17 @@ impl Farm {
             eta_least_s: left.map(|left| left.least_s),
             eta_most_s: left.map(|left| left.most_s),
         }
+    }
+
+    /// Experiments with rows that are in no part, and the reason where it is known.
+    pub fn unpublished(&self) -> Vec<v1::Unpublished> {
+        let kept = self.experiments.values().filter(|e| !e.leaving.as_ref().is_some_and(Leaving::drops_rows));
+        let unpublished = kept.map(|experiment| v1::Unpublished {
+            experiment: experiment.name().to_owned(),
+            rows: experiment.tables.values().map(|rows| rows.unpublished_rows + rows.publishing_rows).sum(),
+            reason: experiment.quarantine().or_else(|| self.publish_trouble.clone()).unwrap_or_default(),
+        });
+        unpublished.filter(|of| of.rows > 0).collect()
     }
 
     /// Whether storage refuses writes: of the state, of uploads or of parts.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use powersweep_proto::PROTOCOL;
+use powersweep_proto::common_protocol;
 use powersweep_proto::v1::{self, ExperimentState, LeaseId};
 use uuid::Uuid;
 
@@ -88,8 +88,8 @@ impl Farm {
     }
 
     pub(super) fn hello(&mut self, conn: ConnId, address: String, hello: &v1::Hello, now: Now) {
-        let id = match self.check_hello(conn, hello) {
-            Ok(id) => id,
+        let (id, protocol) = match self.check_hello(conn, hello) {
+            Ok(accepted) => accepted,
             Err((reason, last)) => return self.out.refuse(conn, reason, last),
         };
         if let Some(old) = self.workers.get(&id).and_then(|worker| worker.conn) {
@@ -119,6 +119,7 @@ impl Farm {
                 heartbeat_s: self.config.heartbeat.as_secs_f64(),
                 lease_s: self.config.silence.as_secs_f64(),
                 adopted,
+                protocol,
             }),
         );
         let paused = self.experiments.values().filter(|e| e.record.state() == ExperimentState::Paused);
@@ -133,19 +134,18 @@ impl Farm {
         self.hungry.insert(id);
     }
 
-    /// The worker's id, or why it is refused, and whether the refusal is final.
-    fn check_hello(&self, conn: ConnId, hello: &v1::Hello) -> Result<Uuid, (String, bool)> {
+    /// The worker's id and the protocol of its session, or why it is refused, and whether the refusal is final.
+    fn check_hello(&self, conn: ConnId, hello: &v1::Hello) -> Result<(Uuid, u32), (String, bool)> {
         if self.conns.contains_key(&conn) {
             return Err(("a second Hello on one connection".to_owned(), false));
         }
         let id = Uuid::from_slice(&hello.worker_id).map_err(|_| ("worker_id is not a UUID".to_owned(), true))?;
         let versions = hello.versions.clone().unwrap_or_default();
-        let (protocol, build) = (versions.protocol, &self.config.build);
-        let reason = if protocol != PROTOCOL {
-            format!(
-                "the worker uses protocol {protocol}, the coordinator {PROTOCOL}: use the same version of powersweep"
-            )
-        } else if versions.tasks_schema != super::pins::tasks_schema() {
+        let build = &self.config.build;
+        let protocol = common_protocol(&versions).map_err(|differs| {
+            (format!("the worker's build ({}) and the coordinator's ({build}) differ: {differs}", versions.build), true)
+        })?;
+        let reason = if versions.tasks_schema != super::pins::tasks_schema() {
             let other = versions.build;
             format!(
                 "the worker's build ({other}) has another tasks schema than the coordinator's ({build}): use the same version"
@@ -161,7 +161,7 @@ impl Farm {
         } else if let Err(reason) = check_held(&hello.held) {
             reason
         } else {
-            return Ok(id);
+            return Ok((id, protocol));
         };
         Err((reason, true))
     }

@@ -1,5 +1,7 @@
 //! Messages of the service to the driver.
 
+use std::time::Duration;
+
 use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::v1;
 use tokio::sync::{mpsc, oneshot};
@@ -25,6 +27,8 @@ pub(super) enum Command {
     Holder { lease: v1::LeaseId, experiment: String, reply: oneshot::Sender<Option<Uuid>> },
     /// Asks whether an experiment uses a log.
     WantsLog { digest: Digest, reply: oneshot::Sender<bool> },
+    /// Ends the coordinator once running tasks have ended, within a limit, and all rows are published.
+    PrepareUpgrade { limit: Option<Duration>, reply: oneshot::Sender<Result<v1::PrepareUpgradeReply, Status>> },
     /// A request that only reads the state.
     Status { request: v1::StatusRequest, reply: oneshot::Sender<v1::StatusReply> },
 }

@@ -3,6 +3,7 @@
 //! All waiting events are handled before the next commit, so that many hand-ins share one durable write. After a failed
 //! commit, the driver drops the farm, closes all streams and loads the state again; workers reconnect.
 
+mod ending;
 mod stalls;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
+use self::ending::Ending;
 use super::command::{Command, Outbox};
 use super::dataset_work::DatasetWork;
 use super::metrics::Counts;
@@ -40,10 +42,6 @@ const MESSAGES_MAX: usize = 4096;
 const TICK: Duration = Duration::from_millis(250);
 /// Wait between attempts to load the state after storage failed.
 const RELOAD_AFTER: Duration = Duration::from_secs(1);
-/// How long publishing the last rows may take, and closing the store.
-const CLOSE_LIMIT: Duration = Duration::from_secs(60);
-/// The same while storage does not answer.
-const STALLED_CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// Back-pressure: while more bytes of rows wait for a commit, no event is taken in, and flow control stops the workers.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
@@ -55,14 +53,6 @@ enum Report {
     Event(Event),
     /// The result of a probe of the storage.
     Trouble(Option<String>),
-}
-
-/// Progress of a shutdown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    No,
-    Draining { until: Instant },
-    Closing { since: Instant },
 }
 
 /// The service's messages; status requests are answered also while no other command is taken in.
@@ -97,7 +87,11 @@ struct Driver {
     probed: Option<(Instant, Duration)>,
     work: DatasetWork,
     ending: Ending,
+    /// The shutdown was noticed.
+    told_to_end: bool,
     drain_limit: Duration,
+    /// Callers that wait for the end, to start another version.
+    upgrades: Vec<oneshot::Sender<Result<v1::PrepareUpgradeReply, Status>>>,
     /// When status requests are answered next.
     answers_at: Instant,
 }
@@ -137,7 +131,9 @@ pub(super) async fn start(
         probed: None,
         work: DatasetWork::new(Arc::clone(&options.store)),
         ending: Ending::No,
+        told_to_end: false,
         drain_limit: options.drain_limit,
+        upgrades: Vec::new(),
         answers_at: started,
     };
     let log_source = options.log_source.clone();
@@ -198,9 +194,9 @@ impl Driver {
                 }
                 () = tokio::time::sleep_until(next_commit.unwrap_or_else(Instant::now).into()), if next_commit.is_some() => {}
                 () = tokio::time::sleep_until(answers_at.unwrap_or_else(Instant::now).into()), if answers_at.is_some() => {}
-                () = shutdown.cancelled(), if self.ending == Ending::No => {
-                    self.ending = Ending::Draining { until: Instant::now() + self.drain_limit };
-                    self.event(Event::Stop);
+                () = shutdown.cancelled(), if !self.told_to_end => {
+                    self.told_to_end = true;
+                    self.drain(self.drain_limit);
                 }
             }
             if self.advance_ending() {
@@ -208,53 +204,17 @@ impl Driver {
             }
         }
         self.conns.clear();
-        self.close().await
+        let unpublished = self.farm.unpublished();
+        self.close().await?;
+        for reply in self.upgrades.drain(..) {
+            let _ = reply.send(Ok(v1::PrepareUpgradeReply { unpublished: unpublished.clone() }));
+        }
+        Ok(())
     }
 
     /// Whether events are taken in: not while many rows of earlier ones wait behind a slow commit.
     fn takes_more(&self) -> bool {
         self.commit_since.is_none() || self.farm.waiting_bytes() < WAITING_BYTES_MAX
-    }
-
-    /// Closes the store, within a time limit.
-    async fn close(&self) -> Result<(), ServeError> {
-        let limit = if self.stalled { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT };
-        match tokio::time::timeout(limit, self.store.close()).await {
-            Ok(result) => {
-                result?;
-                let unfinished = |reason| ServeError::Unfinished { data: self.config.data.clone(), reason };
-                self.refusals.reason().map_or(Ok(()), |reason| Err(unfinished(reason)))
-            }
-            Err(_) => {
-                let waited = format!("it has not confirmed the last writes for {} s", limit.as_secs());
-                let trouble = self.store.trouble().await.map(|trouble| format!(": {trouble}"));
-                let reason = waited + &trouble.unwrap_or_default();
-                Err(ServeError::Unfinished { data: self.config.data.clone(), reason })
-            }
-        }
-    }
-
-    /// Advances a shutdown; true at its end.
-    fn advance_ending(&mut self) -> bool {
-        let late = |until: Instant| Instant::now() >= until;
-        if let Ending::Draining { until } = self.ending
-            && (!self.farm.has_workers() && !self.farm.is_busy() || late(until))
-        {
-            self.ending = Ending::Closing { since: Instant::now() };
-            self.event(Event::Close);
-        }
-        // In the same round: if the farm is settled already, no event but the next tick would follow.
-        match self.ending {
-            Ending::No | Ending::Draining { .. } => false,
-            Ending::Closing { since } => {
-                let limit = if self.stalled { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT };
-                let late = late(since + limit);
-                if late && !self.farm.is_settled() {
-                    tracing::warn!("some rows are unpublished: the next start publishes them");
-                }
-                self.farm.is_settled() || late
-            }
-        }
     }
 
     fn event(&mut self, event: Event) {
@@ -287,6 +247,7 @@ impl Driver {
             }
             Command::WantsLog { digest, reply } => drop(reply.send(self.farm.wants_log(digest))),
             Command::Holder { lease, experiment, reply } => drop(reply.send(self.farm.holder(lease, &experiment))),
+            Command::PrepareUpgrade { limit, reply } => self.prepare_upgrade(limit, reply),
             Command::Status { request, reply } => {
                 let _ = reply.send(self.farm.status(&request, now(self.started)));
             }

@@ -105,6 +105,12 @@ pub const METRICS: &[Metric] = &[
     metric("powersweep_hand_ins_total", Kind::Counter, &[], "Hand-ins of workers, with repeated ones."),
     metric("powersweep_received_rows_total", Kind::Counter, &[], "Rows in these hand-ins."),
     metric(
+        "powersweep_simulated_jobs_total",
+        Kind::Counter,
+        &[],
+        "Jobs that the tasks of these rows simulated; divided by the slot seconds of `engine`: the engine's speed.",
+    ),
+    metric(
         "powersweep_received_bytes_total",
         Kind::Counter,
         &["kind"],
@@ -178,9 +184,10 @@ pub(super) enum Timed {
     Status,
     Flush,
     Control,
+    PrepareUpgrade,
 }
 
-const TIMED: [&str; 4] = ["submit", "status", "flush", "control"];
+const TIMED: [&str; 5] = ["submit", "status", "flush", "control", "prepare_upgrade"];
 
 /// Number of kinds of failures, with the unknown one.
 const FAILURE_KINDS: usize = 9;
@@ -191,6 +198,7 @@ pub(super) struct Counts {
     pub(super) streams: Counter,
     pub(super) hand_ins: Counter,
     pub(super) rows: Counter,
+    pub(super) jobs: Counter,
     pub(super) row_bytes: Counter,
     pub(super) upload_bytes: Counter,
     pub(super) log_bytes: Counter,
@@ -325,6 +333,7 @@ fn counted(output: &mut Output, counts: &Counts) {
     simple(output, "powersweep_streams_total", &counts.streams);
     simple(output, "powersweep_hand_ins_total", &counts.hand_ins);
     simple(output, "powersweep_received_rows_total", &counts.rows);
+    simple(output, "powersweep_simulated_jobs_total", &counts.jobs);
     output.begin("powersweep_received_bytes_total");
     for (kind, bytes) in [("rows", &counts.row_bytes), ("uploads", &counts.upload_bytes), ("logs", &counts.log_bytes)] {
         output.value(&[kind], bytes.get() as f64);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use powersweep_experiments::{Digest, Manifest, Sweep};
@@ -170,6 +171,15 @@ impl Requests {
             Reply::Controlled(reply) => Ok(reply),
             other => Err(refusal(other)),
         }
+    }
+
+    /// Ends the coordinator: running tasks finish, all rows are published, the state is closed. Answered at the end.
+    pub async fn prepare_upgrade(&self, request: v1::PrepareUpgradeRequest) -> Result<v1::PrepareUpgradeReply, Status> {
+        let wrong = |_| Status::invalid_argument("the limit of the drain is no number of seconds from 0");
+        let limit = request.drain_s.map(Duration::try_from_secs_f64).transpose().map_err(wrong)?;
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::PrepareUpgrade { limit, reply }).await?;
+        answer.await.map_err(|_| Status::unavailable("the coordinator did not end well: see its own message"))?
     }
 
     /// Size of a stored log. A log that the log source has is stored first: a worker of another machine asks for it.

@@ -185,6 +185,17 @@ impl v1::farm_server::Farm for Rpc {
         call.controlled(action, &experiment, &reply);
         reply.map(Response::new)
     }
+
+    async fn prepare_upgrade(
+        &self,
+        request: Request<v1::PrepareUpgradeRequest>,
+    ) -> Result<Response<v1::PrepareUpgradeReply>, Status> {
+        let mut call = Call::of(&request);
+        let answer = self.requests.prepare_upgrade(request.into_inner());
+        let reply = self.timed(Timed::PrepareUpgrade, &mut call, answer).await;
+        call.controlled("prepare-upgrade", "", &reply);
+        reply.map(Response::new)
+    }
 }
 
 /// Turns a worker's messages into events.
@@ -242,6 +253,7 @@ impl Reader {
                 self.counts.hand_ins.add(1);
                 self.counts.rows.add(content.rows.as_ref().map_or(0, |rows| u64::from(*rows)));
                 self.counts.row_bytes.add(hand_in.rows.len() as u64);
+                self.counts.jobs.add(hand_in.jobs);
             }
             Body::Failure(failure) => {
                 self.counts.failure(failure.kind());

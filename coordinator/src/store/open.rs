@@ -34,8 +34,7 @@ pub enum OpenError {
     /// records in the state, not even that version could read the state. No record was changed.
     #[error(
         "{data} has unpublished rows of {} that another version of powersweep stored and this version cannot read. No \
-         record was changed. Start that version there, run its `powersweep flush NAME` for each experiment, stop it, and \
-         start this version", experiments.join(", ")
+         record was changed. Start that version there, run its `powersweep prepare-upgrade`, and start this version", experiments.join(", ")
     )]
     OtherVersion { data: String, experiments: Vec<String>, source: ResultsError },
 }

@@ -138,6 +138,7 @@ fn of_worker(random: &mut Random) -> Vec<u8> {
             rows: Bytes::from_static(b"PSB3\x01\x02\x03\x04\x05\x06\x07\x08 rows"),
             uploads: vec![upload; random.below(3)],
             spent: None,
+            jobs: random.next(),
         }),
     };
     v1::WorkerMessage { body: Some(body) }.encode_to_vec()

@@ -174,7 +174,7 @@ impl Owner<'_> {
             done: vec![v1::LeaseTasks { lease: lease.id, indices: indices.to_vec() }],
             rows: wire::encode(&rows_of(Table::Tasks, range)).expect("small enough"),
             uploads: vec![upload],
-            spent: None,
+            ..Default::default()
         };
         self.message(ToFarm::HandIn(hand_in), ids.len() as u32).await
     }

@@ -56,8 +56,12 @@ pub struct Versions {
     /// fingerprint of the tasks schema
     #[prost(fixed64, tag = "4")]
     pub tasks_schema: u64,
+    /// newest version of the protocol that this build speaks
     #[prost(uint32, tag = "5")]
     pub protocol: u32,
+    /// oldest one; 0: only `protocol`
+    #[prost(uint32, tag = "6")]
+    pub oldest_protocol: u32,
 }
 #[derive(PartialOrd, Ord)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -129,6 +133,9 @@ pub struct HandIn {
     /// by these tasks; idle_s: idle slot time since the previous hand-in
     #[prost(message, optional, tag = "7")]
     pub spent: ::core::option::Option<TimeSpent>,
+    /// jobs that these tasks simulated
+    #[prost(uint64, tag = "8")]
+    pub jobs: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LeaseTasks {
@@ -221,6 +228,9 @@ pub struct Welcome {
     pub lease_s: f64,
     #[prost(message, repeated, tag = "4")]
     pub adopted: ::prost::alloc::vec::Vec<LeaseId>,
+    /// the newest version that both sides speak, which this session uses
+    #[prost(uint32, tag = "5")]
+    pub protocol: u32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Refused {
@@ -613,6 +623,26 @@ pub struct ControlReply {
     #[prost(uint64, tag = "5")]
     pub to_run: u64,
 }
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct PrepareUpgradeRequest {
+    #[prost(double, optional, tag = "1")]
+    pub drain_s: ::core::option::Option<f64>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PrepareUpgradeReply {
+    #[prost(message, repeated, tag = "1")]
+    pub unpublished: ::prost::alloc::vec::Vec<Unpublished>,
+}
+/// Rows, of all tables, that could not be published: another version may be unable to read them.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Unpublished {
+    #[prost(string, tag = "1")]
+    pub experiment: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub rows: u64,
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+}
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -987,6 +1017,32 @@ pub mod farm_client {
                 .insert(GrpcMethod::new("powersweep.v1.Farm", "Control"));
             self.inner.unary(req, path, codec).await
         }
+        /// Ends the coordinator so that another version can start: running tasks finish, and all rows are published. Answered at
+        /// the end.
+        pub async fn prepare_upgrade(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PrepareUpgradeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PrepareUpgradeReply>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/powersweep.v1.Farm/PrepareUpgrade",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("powersweep.v1.Farm", "PrepareUpgrade"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1054,6 +1110,15 @@ pub mod farm_server {
             &self,
             request: tonic::Request<super::ControlRequest>,
         ) -> std::result::Result<tonic::Response<super::ControlReply>, tonic::Status>;
+        /// Ends the coordinator so that another version can start: running tasks finish, and all rows are published. Answered at
+        /// the end.
+        async fn prepare_upgrade(
+            &self,
+            request: tonic::Request<super::PrepareUpgradeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PrepareUpgradeReply>,
+            tonic::Status,
+        >;
     }
     #[derive(Debug)]
     pub struct FarmServer<T> {
@@ -1474,6 +1539,51 @@ pub mod farm_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ControlSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/powersweep.v1.Farm/PrepareUpgrade" => {
+                    #[allow(non_camel_case_types)]
+                    struct PrepareUpgradeSvc<T: Farm>(pub Arc<T>);
+                    impl<
+                        T: Farm,
+                    > tonic::server::UnaryService<super::PrepareUpgradeRequest>
+                    for PrepareUpgradeSvc<T> {
+                        type Response = super::PrepareUpgradeReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PrepareUpgradeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Farm>::prepare_upgrade(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PrepareUpgradeSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

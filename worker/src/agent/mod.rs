@@ -4,13 +4,14 @@
 //!
 //! [`Session`]: crate::session::Session
 
+mod announced;
 mod connect;
+mod refused;
 mod transfer;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::client::{Client, words};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
@@ -25,9 +26,9 @@ use tonic::Streaming;
 use uuid::Uuid;
 
 use crate::logs::Logs;
-use crate::options::{TaskLimits, WorkerError, WorkerOptions, WorkerReport};
-use crate::session::{ExperimentKey, Identity, Session, Upload};
-use crate::slots::{Experiment, Pool};
+use crate::options::{WorkerError, WorkerOptions, WorkerReport};
+use crate::session::{Identity, Session, Upload};
+use crate::slots::Pool;
 use connect::{BackOff, Coordinator};
 use transfer::{FromCoordinator, LogRequest};
 
@@ -93,6 +94,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
         last_busy: now,
         last_watch: now,
         started: now,
+        refused_since: None,
     };
     let end = StopSlots(Arc::clone(&pool));
     let result = agent.run().await;
@@ -153,6 +155,8 @@ struct Agent {
     last_busy: Instant,
     last_watch: Instant,
     started: Instant,
+    /// When the coordinator refused this worker, which has rows.
+    refused_since: Option<Instant>,
 }
 
 /// An accepted connection.
@@ -190,12 +194,16 @@ impl Agent {
                     self.clients.send_replace(None);
                     self.pool.session().disconnected();
                     self.last_contact = Instant::now();
-                    match ended? {
-                        Ended::Drained(reason) => return Ok(reason),
-                        Ended::Lost(cause) => cause,
+                    match ended {
+                        Ok(Ended::Drained(reason)) => return Ok(reason),
+                        Ok(Ended::Lost(cause)) => {
+                            self.refused_since = None;
+                            cause
+                        }
+                        Err(error) => self.keep_rows(error)?,
                     }
                 }
-                Some(Err(NoLink::Final(error))) => return Err(error),
+                Some(Err(NoLink::Final(error))) => self.keep_rows(error)?,
                 Some(Err(NoLink::Retry(cause))) => {
                     self.pool.session().disconnected();
                     cause
@@ -323,7 +331,12 @@ impl Agent {
                 self.pool.change(|s| s.welcome(&welcome));
                 let (least, most) = HEARTBEAT_BOUNDS_S;
                 let heartbeat = Duration::from_secs_f64(welcome.heartbeat_s.clamp(least, most));
-                tracing::info!("connected to {} (epoch {})", self.coordinator.reached(), welcome.epoch);
+                tracing::info!(
+                    "connected to {} (epoch {}, protocol {})",
+                    self.coordinator.reached(),
+                    welcome.epoch,
+                    welcome.protocol
+                );
                 Ok(Link { client, outbound, inbound, heartbeat })
             }
             Some(FromFarm::Refused(refused)) if refused.r#final => Err(NoLink::Final(self.refused(refused.reason))),
@@ -433,45 +446,6 @@ impl Agent {
         Ok(())
     }
 
-    /// The coordinator has checked the manifest: if this build cannot read it, the builds differ.
-    fn read_experiment(&self, message: v1::Experiment) -> Result<Experiment, WorkerError> {
-        let name = message.name;
-        let wrong =
-            |message: String| WorkerError::Protocol { endpoint: self.coordinator.reached().to_owned(), message };
-        let manifest = Manifest::parse(&name, &message.manifest)
-            .map_err(|e| wrong(format!("the manifest of experiment `{name}`: {e}")))?;
-        let digest = |(log, bytes): (String, bytes::Bytes)| {
-            let digest = Digest::try_from(&bytes[..]).map_err(|_| wrong(format!("the digest of the log `{log}`")))?;
-            Ok((log, digest))
-        };
-        let digests = message.digests.into_iter().map(digest).collect::<Result<_, WorkerError>>()?;
-        let sweep = Sweep::new(manifest, digests).map_err(|e| wrong(format!("the sweep of `{name}`: {e}")))?;
-        let mut tables = powersweep_experiments::Tables::default();
-        for table in &message.tables {
-            match (tables.asked(table), table.as_str()) {
-                (Some(asked), _) => *asked = true,
-                // `tasks` is always written.
-                (None, "tasks") => {}
-                (None, other) => return Err(wrong(format!("table `{other}`, which this build cannot make"))),
-            }
-        }
-        let own = self.options.limits;
-        let deadline = (message.task_deadline_s > 0.0).then(|| Duration::try_from_secs_f64(message.task_deadline_s));
-        let max_events = (message.task_max_events > 0).then_some(message.task_max_events);
-        let max_bytes = (message.task_max_bytes > 0).then(|| usize::try_from(message.task_max_bytes));
-        Ok(Experiment {
-            key: ExperimentKey { name: name.as_str().into(), generation: message.generation },
-            sweep,
-            tables,
-            limits: TaskLimits {
-                // A limit beyond the range of the type does not limit.
-                deadline: least(own.deadline, deadline.and_then(Result::ok)),
-                max_events: least(own.max_events, max_events),
-                max_bytes: least(own.max_bytes, max_bytes.and_then(Result::ok)),
-            },
-        })
-    }
-
     /// Sends the pending message and the goodbye, then waits until the coordinator closes the stream.
     async fn say_goodbye(&self, mut link: Link, pending: Option<v1::WorkerMessage>, reason: &str) {
         let goodbye = message(ToFarm::Goodbye(v1::Goodbye { reason: reason.to_owned() }));
@@ -488,12 +462,4 @@ impl Agent {
 
 fn message(body: ToFarm) -> v1::WorkerMessage {
     v1::WorkerMessage { body: Some(body) }
-}
-
-/// The lesser of two limits; `None` is no limit.
-fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
 }

@@ -300,11 +300,8 @@ impl Session {
         let adopted: BTreeSet<LeaseId> = welcome.adopted.iter().copied().collect();
         let lost: Vec<LeaseId> = self.leases.keys().copied().filter(|id| !adopted.contains(id)).collect();
         for id in lost {
-            if let Some(lease) = self.leases.get_mut(&id) {
-                lease.drop_queue();
-            }
             self.with_queue.remove(&id);
-            self.settle(id);
+            self.drop_queue(id);
         }
         self.outbox.reconnected(new_epoch);
     }
@@ -314,6 +311,23 @@ impl Session {
         self.link = Link::Down;
         self.paused = false;
         self.control.clear();
+    }
+
+    /// The coordinator refuses this worker, and leases its queued tasks to others. Running tasks continue, and finished
+    /// rows are kept for a coordinator that takes them.
+    pub fn refused(&mut self) {
+        self.disconnected();
+        for id in std::mem::take(&mut self.with_queue) {
+            self.drop_queue(id);
+        }
+    }
+
+    /// Drops the queued tasks of a lease.
+    fn drop_queue(&mut self, id: LeaseId) {
+        if let Some(lease) = self.leases.get_mut(&id) {
+            lease.drop_queue();
+        }
+        self.settle(id);
     }
 
     /// A lease was granted. A lease that is held already is ignored. While the worker drains, a lease is handed back.

@@ -25,7 +25,7 @@ fn grant(session: &mut Session, counter: u64, start: u64, end: u64) {
 
 fn connect(session: &mut Session, epoch: u64, adopted: Vec<v1::LeaseId>) -> v1::Hello {
     let hello = session.hello(None);
-    session.welcome(&v1::Welcome { epoch, heartbeat_s: 1.0, lease_s: 10.0, adopted });
+    session.welcome(&v1::Welcome { epoch, adopted, ..Default::default() });
     hello
 }
 
@@ -104,7 +104,7 @@ fn a_row_is_sent_once_a_connection_and_forgotten_when_acknowledged() {
     let hello = s.hello(None);
     assert_eq!(open(&hello), [(1, 0, 2)], "finished but unacknowledged tasks are still held");
     assert_eq!(s.next_message(), None, "nothing is sent before the welcome");
-    s.welcome(&v1::Welcome { epoch: 1, heartbeat_s: 1.0, lease_s: 1.0, adopted: vec![id(1)] });
+    s.welcome(&v1::Welcome { epoch: 1, adopted: vec![id(1)], ..Default::default() });
     assert_eq!(sent_ids(&mut s), [1], "the same id, so that the coordinator can drop a duplicate");
     s.acknowledged(&[1]);
     s.acknowledged(&[1, 99]);

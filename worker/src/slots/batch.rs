@@ -36,6 +36,7 @@ pub(crate) struct Batch {
     series: Option<series::Builder>,
     first_row: Option<Instant>,
     spent: v1::TimeSpent,
+    simulated_jobs: u64,
 }
 
 /// A batch taken from its slot, not encoded yet.
@@ -46,6 +47,7 @@ pub(crate) struct Taken {
     /// Rows of the optional tables, by the table's name.
     optional: Vec<(&'static str, RecordBatch)>,
     spent: v1::TimeSpent,
+    simulated_jobs: u64,
 }
 
 impl Batch {
@@ -63,6 +65,7 @@ impl Batch {
             self.experiment = Some(task.experiment.clone());
         }
         self.tasks.push(&row.spec, &row.counts, &row.measured, &row.facts);
+        self.simulated_jobs += row.measured.jobs_count();
         if tables.jobs {
             self.jobs.get_or_insert_default().push(&row.spec, details.jobs.as_deref().unwrap_or_default());
         }
@@ -117,6 +120,7 @@ impl Batch {
             // A task may record no series: no object is made without rows.
             optional: optional.into_iter().flatten().filter(|(_, batch)| batch.num_rows() > 0).collect(),
             spent: std::mem::take(&mut self.spent),
+            simulated_jobs: std::mem::take(&mut self.simulated_jobs),
         })
     }
 }
@@ -143,6 +147,7 @@ impl Taken {
             rows: wire::encode(&self.tasks)?,
             uploads,
             spent: Some(self.spent),
+            jobs: self.simulated_jobs,
         };
         Ok(FinishedBatch { hand_in, objects })
     }

@@ -118,6 +118,56 @@ async fn a_final_refusal_ends_the_worker_with_its_reason() {
 }
 
 #[tokio::test]
+async fn a_refused_worker_keeps_its_rows_and_offers_them_until_they_are_taken() {
+    let mut farm = Fake::start().await;
+    let (worker, _shutdown) = start(WorkerOptions::new(farm.coordinator(), 1, "w"));
+    let mut conn = farm.accept().await;
+    conn.welcome(1, vec![]).await;
+    conn.experiment(LUBLIN, &[], vec![]).await;
+    conn.lease(1, 0, 5).await;
+    let first = conn.hand_ins(5).await;
+    drop(conn);
+    let refusal = || v1::Refused { reason: "another tasks schema".into(), r#final: true };
+    for _ in 0..3 {
+        let conn = farm.accept().await;
+        conn.send(ToWorker::Refused(refusal())).await;
+    }
+    let mut conn = farm.accept().await;
+    conn.welcome(2, vec![]).await;
+    let again = conn.hand_ins(5).await;
+    assert_eq!(again.iter().map(|h| h.id).collect::<Vec<_>>(), first.iter().map(|h| h.id).collect::<Vec<_>>());
+    for hand_in in &again {
+        conn.acknowledge(hand_in.id).await;
+    }
+    // Nothing is left to keep: the next refusal ends the worker.
+    conn.send(ToWorker::Refused(refusal())).await;
+    let error = end(worker).await.expect_err("it was refused");
+    assert!(error.to_string().contains("another tasks schema"), "{error}");
+}
+
+#[tokio::test]
+async fn a_refused_worker_ends_at_its_limit_and_says_that_rows_are_lost() {
+    let mut farm = Fake::start().await;
+    let connect_limit = Some(Duration::from_millis(300));
+    let (worker, _shutdown) = start(WorkerOptions { connect_limit, ..WorkerOptions::new(farm.coordinator(), 1, "w") });
+    let mut conn = farm.accept().await;
+    conn.welcome(1, vec![]).await;
+    conn.experiment(LUBLIN, &[], vec![]).await;
+    conn.lease(1, 0, 2).await;
+    conn.hand_ins(2).await;
+    drop(conn);
+    let refusing = tokio::spawn(async move {
+        loop {
+            let refusal = v1::Refused { reason: "another schema".into(), r#final: true };
+            farm.accept().await.send(ToWorker::Refused(refusal)).await;
+        }
+    });
+    let error = end(worker).await.expect_err("it was refused");
+    refusing.abort();
+    assert!(error.to_string().contains("another schema; rows that it did not take are lost"), "{error}");
+}
+
+#[tokio::test]
 async fn after_a_temporary_refusal_the_worker_connects_again() {
     let mut farm = Fake::start().await;
     let (worker, shutdown) = start(WorkerOptions::new(farm.coordinator(), 1, "w"));

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use powersweep_experiments::Digest;
+use powersweep_proto::PROTOCOL;
 use powersweep_proto::access::Role;
 use powersweep_proto::client::Address;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
@@ -97,7 +98,7 @@ impl Conn {
     }
 
     pub(crate) async fn welcome(&self, epoch: u64, adopted: Vec<v1::LeaseId>) {
-        let welcome = v1::Welcome { epoch, heartbeat_s: 0.2, lease_s: 10.0, adopted };
+        let welcome = v1::Welcome { epoch, heartbeat_s: 0.2, lease_s: 10.0, adopted, protocol: PROTOCOL };
         self.send(farm_message::Body::Welcome(welcome)).await;
     }
 
@@ -238,6 +239,13 @@ impl Farm for Service {
     }
 
     async fn flush(&self, _: Request<v1::FlushRequest>) -> Result<Response<v1::FlushReply>, Status> {
+        Err(Status::unimplemented("not a worker's call"))
+    }
+
+    async fn prepare_upgrade(
+        &self,
+        _: Request<v1::PrepareUpgradeRequest>,
+    ) -> Result<Response<v1::PrepareUpgradeReply>, Status> {
         Err(Status::unimplemented("not a worker's call"))
     }
 

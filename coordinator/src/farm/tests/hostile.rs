@@ -3,12 +3,14 @@
 use std::time::{Duration, Instant};
 
 use powersweep_experiments::Digest;
-use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
+use powersweep_proto::{OLDEST_PROTOCOL, PROTOCOL, v1};
+
+use uuid::Uuid;
 
 use super::wire::{Wire, hand_in, sweep, tasks};
-use crate::farm::{Event, Reply, Request, Submission};
+use crate::farm::{Event, Reply, Request, Submission, build_versions};
 
 /// Far beyond what a message may take.
 const AT_ONCE: Duration = Duration::from_millis(500);
@@ -41,6 +43,41 @@ fn rejections(messages: Vec<ToWorker>) -> Vec<String> {
 
 fn range(start: u64, end: u64) -> v1::IndexRange {
     v1::IndexRange { start, end }
+}
+
+#[test]
+fn a_worker_is_welcome_if_its_protocols_and_ours_overlap() {
+    let ours = build_versions("test");
+    for (oldest, newest, welcome) in [
+        (0, PROTOCOL, true),
+        (OLDEST_PROTOCOL, PROTOCOL + 4, true),
+        (PROTOCOL, PROTOCOL + 1, true),
+        (PROTOCOL + 1, PROTOCOL + 4, false),
+        (0, PROTOCOL + 1, false),
+        (0, OLDEST_PROTOCOL - 1, false),
+        (0, 0, false),
+    ] {
+        let mut wire = Wire::new();
+        let versions = v1::Versions { protocol: newest, oldest_protocol: oldest, ..ours.clone() };
+        let hello = v1::Hello {
+            worker: "w".to_owned(),
+            worker_id: Uuid::from_u128(1).as_bytes().to_vec().into(),
+            slots: 1,
+            versions: Some(versions),
+            ..Default::default()
+        };
+        let conn = wire.greet(hello);
+        let welcomed = |messages: &[ToWorker]| match messages {
+            [ToWorker::Welcome(welcome)] => Some(welcome.protocol),
+            _ => None,
+        };
+        let answer = wire.read(conn);
+        assert_eq!(welcomed(&answer), welcome.then_some(PROTOCOL), "{oldest} to {newest}: {answer:?}");
+        if !welcome {
+            let reason = refusal(answer).expect("refused");
+            assert!(reason.contains(&format!("{newest} there, {PROTOCOL} here")), "{reason}");
+        }
+    }
 }
 
 #[test]

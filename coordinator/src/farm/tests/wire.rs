@@ -380,16 +380,20 @@ impl Wire {
         held: Vec<v1::LeaseState>,
         seconds_left: Option<f64>,
     ) -> ConnId {
-        self.next_conn += 1;
-        self.inbox.insert(self.next_conn, Vec::new());
-        let hello = v1::Hello {
+        self.greet(v1::Hello {
             worker: format!("w{worker}"),
             worker_id: Uuid::from_u128(worker).as_bytes().to_vec().into(),
             slots,
             versions: Some(build_versions("test")),
             held,
             seconds_left,
-        };
+        })
+    }
+
+    /// A new connection with this greeting.
+    pub(super) fn greet(&mut self, hello: v1::Hello) -> ConnId {
+        self.next_conn += 1;
+        self.inbox.insert(self.next_conn, Vec::new());
         self.send(self.next_conn, ToFarm::Hello(hello));
         self.next_conn
     }
@@ -466,6 +470,7 @@ pub(super) fn hand_in(id: u64, lease: &v1::Lease, done: &[u64]) -> ToFarm {
         done: vec![v1::LeaseTasks { lease: lease.id, indices: done.to_vec() }],
         rows: rows(lease.generation, done),
         uploads: Vec::new(),
+        jobs: 0,
         spent: Some(v1::TimeSpent { engine_s: 0.5 * done.len() as f64, ..Default::default() }),
     })
 }
