@@ -138,6 +138,11 @@ impl Running {
         ended
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The file with its standard error, which is kept after a kill.
     pub(crate) fn log(&self) -> &Path {
         &self.err

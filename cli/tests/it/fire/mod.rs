@@ -4,6 +4,7 @@
 //! `cargo test` runs short versions; `POWERSWEEP_LONG=1` runs the full ones, each a section of `.ci/full`.
 //! `POWERSWEEP_SEED` repeats the moments of a run.
 
+mod crowd;
 mod disk;
 mod drains;
 mod edits;
