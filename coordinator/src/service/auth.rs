@@ -35,11 +35,18 @@ pub(super) struct Credentials {
     pub(super) peer: Option<SocketAddr>,
 }
 
+impl Credentials {
+    /// Those of a call with this header.
+    pub(super) fn of(authorization: Option<&str>, peer: Option<SocketAddr>) -> Credentials {
+        let token = authorization.and_then(|value| value.strip_prefix("Bearer ")).map(Secret::new);
+        Credentials { token, peer }
+    }
+}
+
 /// The credentials of a call.
 pub(super) fn credentials<T>(call: &Request<T>) -> Credentials {
     let header = call.metadata().get("authorization").and_then(|value| value.to_str().ok());
-    let token = header.and_then(|value| value.strip_prefix("Bearer ")).map(Secret::new);
-    Credentials { token, peer: call.remote_addr() }
+    Credentials::of(header, call.remote_addr())
 }
 
 /// Admits a caller, or says why not.

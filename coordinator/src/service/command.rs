@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::v1;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tonic::Status;
 use uuid::Uuid;
 
@@ -13,12 +13,18 @@ use crate::farm::{ConnId, Event, Reply, Request};
 /// Messages to one worker.
 pub(super) type Outbox = mpsc::Sender<Result<v1::FarmMessage, Status>>;
 
+impl From<Event> for Command {
+    fn from(event: Event) -> Command {
+        Command::Event { event, room: None }
+    }
+}
+
 /// A message of the service to the driver.
 pub(super) enum Command {
     /// A worker's stream, before its first message.
     Attach { conn: ConnId, outbox: Outbox },
-    /// An event.
-    Event(Event),
+    /// An event, and the room that its rows have in the queue.
+    Event { event: Event, room: Option<OwnedSemaphorePermit> },
     /// A request that changes the state.
     Request { request: Request, reply: oneshot::Sender<Reply> },
     /// Asks for the sweep of a generation of an experiment.

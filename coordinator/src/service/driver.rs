@@ -230,7 +230,7 @@ impl Driver {
     fn command(&mut self, command: Command) {
         match command {
             Command::Attach { conn, outbox } => drop(self.conns.insert(conn, outbox)),
-            Command::Event(event) => {
+            Command::Event { event, room: _room } => {
                 if let Event::Disconnected { conn, .. } = event {
                     self.conns.remove(&conn);
                 }

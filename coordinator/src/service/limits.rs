@@ -12,6 +12,8 @@ use tonic::{Status, Streaming};
 const UPLOADS_AT_ONCE: usize = 16;
 /// Bytes that each of them may take. Only one at a time takes more.
 const UPLOAD_BYTES: usize = 8 << 20;
+/// Bytes of rows that wait for the driver. Streams are not read while there are more.
+const QUEUED_BYTES: usize = 64 << 20;
 /// Logs that are received at the same time. They go to storage piece by piece.
 const LOGS_AT_ONCE: usize = 4;
 /// Manifests that are checked at the same time: their exclusions may take a hundred megabytes.
@@ -36,6 +38,7 @@ pub(super) struct Limits {
     pub(super) statuses: Semaphore,
     /// Large batches of hand-ins that are decoded.
     pub(super) decoding: Semaphore,
+    queued: Arc<Semaphore>,
 }
 
 impl Default for Limits {
@@ -48,7 +51,16 @@ impl Default for Limits {
             submits: Semaphore::new(SUBMITS_AT_ONCE),
             statuses: Semaphore::new(STATUS_AT_ONCE),
             decoding: Semaphore::new(1),
+            queued: Arc::new(Semaphore::new(QUEUED_BYTES)),
         }
+    }
+}
+
+impl Limits {
+    /// Room for the rows of a hand-in in the driver's queue.
+    pub(super) async fn queued(&self, rows: usize) -> Option<OwnedSemaphorePermit> {
+        let bytes = u32::try_from(rows.min(QUEUED_BYTES)).unwrap_or(u32::MAX);
+        Arc::clone(&self.queued).acquire_many_owned(bytes).await.ok()
     }
 }
 

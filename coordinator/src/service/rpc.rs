@@ -226,13 +226,15 @@ impl Reader {
             };
             match message {
                 Ok(Some(v1::WorkerMessage { body: Some(body) })) => {
-                    let content = match &body {
-                        Body::HandIn(hand_in) => checker.content(hand_in).await,
-                        _ => Content::of_rows(0),
+                    let (content, room) = match &body {
+                        Body::HandIn(hand_in) => {
+                            (checker.content(hand_in).await, self.requests.limits.queued(hand_in.rows.len()).await)
+                        }
+                        _ => (Content::of_rows(0), None),
                     };
                     self.note(&body, &content);
                     let event = Event::Message { conn, address: self.address.clone(), body, content };
-                    if self.requests.command(Command::Event(event)).await.is_err() {
+                    if self.requests.command(Command::Event { event, room }).await.is_err() {
                         return;
                     }
                 }
@@ -242,7 +244,7 @@ impl Reader {
                 Err(_) => break true,
             }
         };
-        let _ = self.requests.command(Command::Event(Event::Disconnected { conn, abrupt })).await;
+        let _ = self.requests.command(Event::Disconnected { conn, abrupt }.into()).await;
     }
 
     /// Counts a message, and logs what an operator looks for.
