@@ -20,7 +20,7 @@ mod listings;
 mod tables;
 
 pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
-pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat};
+pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat, TablesArgs};
 
 /// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate the tasks, and their
 /// rows are written to Parquet files.
@@ -129,9 +129,15 @@ pub enum Command {
     #[command(after_help = examples::PREPARE_UPGRADE)]
     PrepareUpgrade(UpgradeArgs),
     /// Show or write the rows of an experiment, including unpublished rows.
+    ///
+    /// Reads the data of --data. Asks a coordinator instead if there is no such data, or if the command line has
+    /// --coordinator or --access and no --data: the coordinator that `status` asks.
     #[command(after_help = examples::RESULTS)]
     Results(ResultsArgs),
     /// Copy each table of an experiment into one Parquet file, sorted by task.
+    ///
+    /// Reads the data of --data. Asks a coordinator instead if there is no such data, or if the command line has
+    /// --coordinator or --access and no --data: the coordinator that `status` asks.
     #[command(after_help = examples::EXPORT)]
     Export(ExportArgs),
     /// Rebuild the lost state of an experiment from its published rows.
@@ -143,7 +149,7 @@ pub enum Command {
     /// List the components that a manifest can choose, with their parameters.
     #[command(after_help = examples::POLICIES)]
     Policies(PoliciesArgs),
-    /// List the columns of the result tables.
+    /// List the columns of the result tables. Needs neither data nor a coordinator.
     #[command(after_help = examples::COLUMNS)]
     Columns(ColumnsArgs),
     /// Show facts about a workload log.

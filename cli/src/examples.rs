@@ -65,10 +65,12 @@ pub const RESULTS: &str = "Examples:
   powersweep results my-sweep                                       the first rows, with the columns that vary
   powersweep results my-sweep --columns task_index,policy,wait_s_mean --format csv
   powersweep results my-sweep --table failures                      every failed attempt
-  powersweep results my-sweep --format parquet --output tasks.parquet  all rows in one file";
+  powersweep results my-sweep --format parquet --output tasks.parquet  all rows in one file
+  powersweep results my-sweep --access client.json                  from a coordinator on another machine";
 pub const EXPORT: &str = "Examples:
   powersweep export my-sweep --output my-sweep-2026                 one file for each table, in a new folder
-  powersweep export my-sweep --table tasks --output tasks.parquet   one table";
+  powersweep export my-sweep --table tasks --output tasks.parquet   one table
+  powersweep export my-sweep --access client.json --output my-sweep   from a coordinator on another machine";
 pub const ADOPT: &str = "Example:
   powersweep adopt sweep.toml --data ./results/data && powersweep run sweep.toml";
 pub const SCHEMA: &str = "Example:

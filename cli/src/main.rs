@@ -19,6 +19,7 @@ mod interrupt;
 mod log;
 mod quantities;
 mod reading;
+mod remote;
 mod results_table;
 mod rows;
 mod screen;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::{Schema, SchemaRef};
 use bytes::Bytes;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -17,7 +17,7 @@ use powersweep_coordinator::publish::{live_batches, stored_schema};
 use powersweep_coordinator::records::{RowsRecord, Table};
 use powersweep_coordinator::store::Location;
 use powersweep_coordinator::view::{self, View, ViewError};
-use powersweep_proto::client::chain;
+use powersweep_proto::client::{Client, chain};
 use powersweep_results::folded::FoldedBatch;
 use powersweep_results::part::{Footer, encode_from};
 use powersweep_results::{failures, jobs, layout, series, tasks};
@@ -26,19 +26,29 @@ use uuid::Uuid;
 pub use self::part::{Part, Seen};
 
 use crate::exit::{Exit, Failure, OrExit, failure};
+use crate::remote::{self, RemotePart};
+use crate::stored::Tables;
 use crate::{screen, stored};
 
 /// Rows of a batch: the fixed costs are small, and so is the memory.
 const BATCH_ROWS: usize = 8_192;
+/// Footers that are read at the same time: each takes a round trip or two over a network.
+const FOOTERS_AT_ONCE: usize = 8;
 
 /// One table of an experiment at one moment.
 pub struct Reading {
-    store: Arc<dyn ObjectStore>,
+    place: Place,
     view: View,
     experiment: String,
     table: Table,
     /// Schema of the unpublished rows in the state, where the table has such rows.
     in_state: Option<SchemaRef>,
+}
+
+/// Where the parts are.
+enum Place {
+    Stored(Arc<dyn ObjectStore>),
+    Remote(Client),
 }
 
 /// The columns of a table in this version.
@@ -54,45 +64,42 @@ pub fn schema_of(table: Table) -> SchemaRef {
 impl Reading {
     /// Lists the parts of a table and reads its unpublished rows. An unknown experiment is an error; a table without
     /// rows is not.
-    pub async fn open(location: &Location, experiment: &str, table: Table) -> Result<Reading, Failure> {
-        if location.path().is_some_and(|path| !path.exists()) {
-            return Err(failure!(Usage, "there is no {location}: give the folder of the results with --data"));
-        }
-        let view = view::look(location, experiment, table).await.map_err(|error| match &error {
-            ViewError::Restless { .. } => failure!(Failure, "{error}"),
-            _ => failure!(Storage, "{}", chain(&error)),
-        })?;
-        let reading = Reading {
-            store: location.object_store().or_exit(Exit::Storage)?,
-            view,
-            experiment: experiment.to_owned(),
-            table,
-            in_state: stored_schema(table),
-        };
-        if !reading.view.known && !reading.has_rows() {
-            let known = stored::names(location).await?;
-            // A deleted experiment whose rows were kept has rows in other tables.
-            if !known.iter().any(|name| name == experiment) {
-                let reason = stored::unknown(experiment, &known);
-                return Err(failure!(Usage, "{location}: {reason}"));
+    pub async fn open(tables: &Tables, experiment: &str, table: Table) -> Result<Reading, Failure> {
+        let (place, view) = match tables {
+            Tables::Here(location) => {
+                let view = look(location, experiment, table).await?;
+                (Place::Stored(location.object_store().or_exit(Exit::Storage)?), view)
             }
-        }
-        Ok(reading)
+            Tables::At(client) => (Place::Remote(client.clone()), remote::look(client, experiment, table).await?),
+        };
+        Ok(Reading { place, view, experiment: experiment.to_owned(), table, in_state: stored_schema(table) })
     }
 
     /// Lists the parts of a table. Unpublished rows are left out.
     pub async fn published(location: &Location, experiment: &str, table: Table) -> Result<Reading, Failure> {
         let store = location.object_store().or_exit(Exit::Storage)?;
         let folder = layout::table_dir(experiment, table.name());
-        let listed: Vec<_> = store.list(Some(&folder)).try_collect().await.or_exit(Exit::Storage)?;
-        let parts: BTreeSet<Path> = listed.into_iter().map(|part| part.location).collect();
+        let parts = view::list(&*store, &folder).await.or_exit(Exit::Storage)?;
         let view = View { parts: parts.into_iter().collect(), known: true, ..View::default() };
-        Ok(Reading { store, view, experiment: experiment.to_owned(), table, in_state: None })
+        Ok(Reading { place: Place::Stored(store), view, experiment: experiment.to_owned(), table, in_state: None })
     }
 
     /// Whether the table has rows.
     pub fn has_rows(&self) -> bool {
-        !(self.view.parts.is_empty() && self.view.staged.is_empty() && self.view.rows.is_empty())
+        !self.view.is_empty()
+    }
+
+    /// Fails if the manifest of the experiment does not ask for the table, which then has no row.
+    pub fn check_table(&self) -> Result<(), Failure> {
+        if self.has_rows() || !self.view.lacks_table {
+            return Ok(());
+        }
+        let (experiment, table) = (&self.experiment, self.table);
+        Err(failure!(
+            Usage,
+            "the manifest of {experiment} has no table `{table}`: add tables = [\"{table}\"] at its top and give it a new \
+             name, so that all its tasks run with this table"
+        ))
     }
 
     /// Whether the state does not know the experiment: only published rows are read.
@@ -129,22 +136,23 @@ impl Reading {
     }
 
     async fn part(&self, number: usize) -> Result<Part, Failure> {
-        match self.view.parts.get(number) {
-            Some(path) => Part::stored(&self.store, path).await,
-            None => {
-                let (path, bytes) = &self.view.staged[number - self.view.parts.len()];
-                Part::held(path, bytes.clone()).await
+        let Some(part) = self.view.parts.get(number) else {
+            let (path, bytes) = &self.view.staged[number - self.view.parts.len()];
+            return Part::held(path, bytes.clone()).await;
+        };
+        match &self.place {
+            Place::Stored(store) => Part::stored(store, &part.path, part.bytes).await,
+            Place::Remote(client) => {
+                let remote = RemotePart::new(client, &self.experiment, self.table, &part.path);
+                Part::remote(remote, &part.path, part.bytes).await
             }
         }
     }
 
     /// All Parquet objects, with their footers.
     pub async fn parts(&self) -> Result<Vec<Part>, Failure> {
-        let mut parts = Vec::with_capacity(self.objects());
-        for number in 0..self.objects() {
-            parts.push(self.part(number).await?);
-        }
-        Ok(parts)
+        let parts = stream::iter(0..self.objects()).map(|number| self.part(number));
+        parts.buffered(FOOTERS_AT_ONCE).try_collect().await
     }
 
     /// The unpublished rows in the state.
@@ -188,6 +196,27 @@ impl Reading {
             ));
         }
     }
+}
+
+/// Looks at a table of data that this process can read.
+async fn look(location: &Location, experiment: &str, table: Table) -> Result<View, Failure> {
+    if location.path().is_some_and(|path| !path.exists()) {
+        let hint = "give the folder of the results with --data, or --access for a coordinator on another machine";
+        return Err(failure!(Usage, "there is no {location}: {hint}"));
+    }
+    let view = view::look(location, experiment, table).await.map_err(|error| match &error {
+        ViewError::Restless { .. } => failure!(Failure, "{error}"),
+        _ => failure!(Storage, "{}", chain(&error)),
+    })?;
+    if !view.known && view.is_empty() {
+        let known = stored::names(location).await?;
+        // A deleted experiment whose rows were kept has rows in other tables.
+        if !known.iter().any(|name| name == experiment) {
+            let reason = stored::unknown(experiment, &known);
+            return Err(failure!(Usage, "{location}: {reason}"));
+        }
+    }
+    Ok(view)
 }
 
 /// The bytes of an object.

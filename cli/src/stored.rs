@@ -3,15 +3,14 @@
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use powersweep_coordinator::owner::{self, OwnerError};
-use powersweep_coordinator::records::{Loaded, Table as RowTable};
+use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::{Location, PRIVATE_DIR, ReadOnly};
-use powersweep_experiments::Manifest;
 use powersweep_proto::access::Role;
 use powersweep_proto::client::{Client, chain};
 use powersweep_proto::v1;
 use tonic::{Code, Status};
 
-use crate::args::{CoordinatorArgs, DataArgs};
+use crate::args::{CoordinatorArgs, DataArgs, TablesArgs};
 use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::{access, client, screen};
 
@@ -49,22 +48,6 @@ pub async fn names(location: &Location) -> Result<Vec<String>, Failure> {
     names.sort();
     names.dedup();
     Ok(names)
-}
-
-/// Fails if the manifest of an experiment does not ask for this table.
-pub async fn check_table(location: &Location, experiment: &str, table: RowTable) -> Result<(), Failure> {
-    let loaded = read(location).await?;
-    let record = loaded.experiments.iter().find(|record| record.name == experiment);
-    let manifest = record.and_then(|record| Manifest::parse("stored manifest", &record.manifest).ok());
-    let asked = manifest.and_then(|manifest| manifest.tables().asked(table.name()).copied());
-    if asked == Some(false) {
-        return Err(failure!(
-            Usage,
-            "the manifest of {experiment} has no table `{table}`: add tables = [\"{table}\"] at its top and give it a new \
-             name, so that all its tasks run with this table"
-        ));
-    }
-    Ok(())
 }
 
 /// Why there is no experiment of this name, with the names that there are.
@@ -123,6 +106,34 @@ pub async fn coordinator(args: &CoordinatorArgs, data: &DataArgs) -> Result<Coor
         }
     }
     Ok(Coordinator::Running(client::connect(&client::address(args, data, Role::Client)?).await?))
+}
+
+/// Where a command reads tables.
+pub enum Tables {
+    Here(Location),
+    At(Client),
+}
+
+impl std::fmt::Display for Tables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Tables::Here(location) => location.fmt(f),
+            Tables::At(_) => f.write_str("the coordinator"),
+        }
+    }
+}
+
+/// The data, if there is any and the command line does not name a coordinator alone; else the coordinator that `status`
+/// asks.
+pub async fn tables(args: &TablesArgs) -> Result<Tables, Failure> {
+    let location = args.data.location()?;
+    if location.path().is_none_or(|path| path.exists()) && !args.names_only_a_coordinator() {
+        return Ok(Tables::Here(location));
+    }
+    Ok(match coordinator(&args.coordinator, &args.data).await? {
+        Coordinator::Running(client) => Tables::At(client),
+        Coordinator::None(location) => Tables::Here(location),
+    })
 }
 
 fn is_configured() -> bool {

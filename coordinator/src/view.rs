@@ -8,17 +8,19 @@
 //! table is the rows that were read and the listed parts, except for parts of intents open at either reading. Otherwise
 //! the table is read again; intents are closed minutes apart, or seconds apart on the busiest farm.
 //!
-//! Reading needs no coordinator and disturbs none: the state is opened read-only.
+//! A reader with access to the data needs no coordinator and disturbs none: it opens the state read-only. For other
+//! readers the coordinator looks in the same way, through its own store.
 
-use crate::publish::part_path;
+use crate::publish::{part_path, stored_schema};
 use crate::records::{Intent, Loaded, RowsRecord, Table, Totals};
-use crate::store::{Location, ReadOnly, StoreError, staged_object};
+use crate::store::{Location, ReadOnly, Store, StoreError, staged_object};
 use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use powersweep_results::layout::{self, base_name};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Attempts to read a table: each fails only if parts were published or split meanwhile.
@@ -31,7 +33,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, Default)]
 pub struct View {
     /// Published parts by name, which begins with their time.
-    pub parts: Vec<Path>,
+    pub parts: Vec<StoredPart>,
     /// Accepted uploads of an optional table that are in no part, with their bytes: an upload is deleted once its part is
     /// visible.
     pub staged: Vec<(Path, Bytes)>,
@@ -39,6 +41,60 @@ pub struct View {
     pub rows: Vec<RowsRecord>,
     /// Whether the state has the experiment. Without the state, only parts are read.
     pub known: bool,
+    /// Whether the experiment's manifest does not ask for the table.
+    pub lacks_table: bool,
+}
+
+/// A part in the table's folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredPart {
+    /// Its path below DATA.
+    pub path: Path,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl View {
+    /// Whether the table has no row.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty() && self.staged.is_empty() && self.rows.is_empty()
+    }
+}
+
+/// The state that a reader opens.
+#[derive(Clone, Copy)]
+pub enum State<'a> {
+    /// That of data which another process may own.
+    Foreign(&'a Location),
+    /// That of data which this process owns.
+    Own(&'a dyn Store),
+}
+
+impl State<'_> {
+    fn objects(self, folder: &Path) -> Result<Arc<dyn ObjectStore>, ViewError> {
+        match self {
+            State::Foreign(location) => location.object_store().map_err(|source| not_listed(folder, source)),
+            State::Own(store) => Ok(Arc::clone(store.objects()?.object_store())),
+        }
+    }
+
+    /// What decides which rows are in parts, and then the unpublished rows if they are wanted.
+    async fn read(self, name: &str, table: Table, rows: bool) -> Result<(Loaded, Vec<RowsRecord>), StoreError> {
+        let base = base_name(name);
+        match self {
+            State::Foreign(location) => {
+                let state = ReadOnly::open(location).await?;
+                let loaded = state.load_of(base).await?;
+                let rows = if rows { state.rows(name, table, 0, u64::MAX).await? } else { Vec::new() };
+                state.close().await?;
+                Ok((loaded, rows))
+            }
+            State::Own(store) => {
+                let loaded = store.load_of(base).await?;
+                Ok((loaded, if rows { store.rows(name, table, 0, u64::MAX).await? } else { Vec::new() }))
+            }
+        }
+    }
 }
 
 /// Why a table could not be read.
@@ -59,12 +115,29 @@ pub enum ViewError {
 
 /// Reads one table. See the module for the order.
 pub async fn look(location: &Location, experiment: &str, table: Table) -> Result<View, ViewError> {
+    let folder = layout::table_dir(experiment, table.name());
+    for _ in 0..LOOKS_MAX {
+        let view = look_without_uploads(State::Foreign(location), experiment, table).await?;
+        let objects = State::Foreign(location).objects(&folder)?;
+        let staged = fetch(&*objects, uploads(experiment, table, &view.rows))
+            .await
+            .map_err(|source| not_listed(&folder, source))?;
+        if let Some(staged) = staged {
+            return Ok(View { staged, ..view });
+        }
+    }
+    Err(ViewError::Restless { experiment: experiment.to_owned(), table })
+}
+
+/// Reads one table, without the bytes of uploads. An upload that is found later still has its rows, because uploads never
+/// change; one that is missing later is in a part, and the table must be looked at again.
+pub async fn look_without_uploads(state: State<'_>, experiment: &str, table: Table) -> Result<View, ViewError> {
     let mut last = ViewError::Restless { experiment: experiment.to_owned(), table };
     for attempt in 0..LOOKS_MAX {
         if attempt > 0 {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        match look_once(location, experiment, table).await {
+        match look_once(state, experiment, table).await {
             Ok(Some(view)) => return Ok(view),
             Ok(None) => last = ViewError::Restless { experiment: experiment.to_owned(), table },
             // The owner may have deleted files of the state before this attempt had read them.
@@ -76,30 +149,34 @@ pub async fn look(location: &Location, experiment: &str, table: Table) -> Result
 }
 
 /// One attempt; `None` if parts were published or split meanwhile.
-async fn look_once(location: &Location, experiment: &str, table: Table) -> Result<Option<View>, ViewError> {
+async fn look_once(state: State<'_>, experiment: &str, table: Table) -> Result<Option<View>, ViewError> {
     let folder = layout::table_dir(experiment, table.name());
-    let failed = |source| ViewError::List { folder: folder.to_string(), source };
-    let objects = location.object_store().map_err(failed)?;
-    let state = ReadOnly::open(location).await?;
-    let before = state.load().await?;
-    let rows = state.rows(experiment, table, 0, u64::MAX).await?;
-    state.close().await?;
-    let uploads = rows.iter().filter_map(|record| Some(staged_object(experiment, table, *record.upload?.part_id)));
-    let Some(staged) = fetch(&*objects, uploads.collect()).await.map_err(failed)? else { return Ok(None) };
-    let listed = list(&*objects, &folder).await.map_err(failed)?;
-    let state = ReadOnly::open(location).await?;
-    let after = state.load().await?;
-    state.close().await?;
+    let objects = state.objects(&folder)?;
+    let (before, rows) = state.read(experiment, table, true).await?;
+    let listed = list(&*objects, &folder).await.map_err(|source| not_listed(&folder, source))?;
+    let (after, _) = state.read(experiment, table, false).await?;
     let splits = |loaded: &Loaded| loaded.splits.iter().any(|split| split.experiment == base_name(experiment));
     let base = base_name(experiment);
     if totals(&before, base, table) != totals(&after, base, table) || splits(&before) || splits(&after) {
         return Ok(None);
     }
     let known = after.experiments.iter().any(|record| record.name == base);
+    let own = after.experiments.iter().find(|record| record.name == experiment);
+    let is_optional = stored_schema(table).is_none();
+    let lacks_table = is_optional && own.is_some_and(|record| !record.tables().any(|asked| asked == table));
     let open = intents(&before, experiment, table).chain(intents(&after, experiment, table));
     let twice: BTreeSet<Path> = open.map(|intent| part_path(experiment, table, *intent.part_id)).collect();
-    let parts = listed.into_iter().filter(|part| !twice.contains(part)).collect();
-    Ok(Some(View { parts, staged, rows, known }))
+    let parts = listed.into_iter().filter(|part| !twice.contains(&part.path)).collect();
+    Ok(Some(View { parts, staged: Vec::new(), rows, known, lacks_table }))
+}
+
+fn not_listed(folder: &Path, source: object_store::Error) -> ViewError {
+    ViewError::List { folder: folder.to_string(), source }
+}
+
+/// The uploads of these records.
+fn uploads(experiment: &str, table: Table, rows: &[RowsRecord]) -> Vec<Path> {
+    rows.iter().filter_map(|record| Some(staged_object(experiment, table, *record.upload?.part_id))).collect()
 }
 
 /// The bytes of uploads; `None` if one was deleted meanwhile, because its part was published.
@@ -119,10 +196,12 @@ async fn fetch(objects: &dyn ObjectStore, paths: Vec<Path>) -> Result<Option<Vec
     Ok(Some(found))
 }
 
-async fn list(objects: &dyn ObjectStore, folder: &Path) -> Result<BTreeSet<Path>, object_store::Error> {
-    let parquet = |path: &Path| path.filename().is_some_and(|name| name.ends_with(".parquet"));
+/// The parts in a table's folder, by name.
+pub async fn list(objects: &dyn ObjectStore, folder: &Path) -> Result<BTreeSet<StoredPart>, object_store::Error> {
+    let parquet = |part: &StoredPart| part.path.filename().is_some_and(|name| name.ends_with(".parquet"));
     let found: Vec<_> = objects.list(Some(folder)).try_collect().await?;
-    Ok(found.into_iter().map(|object| object.location).filter(parquet).collect())
+    let parts = found.into_iter().map(|object| StoredPart { path: object.location, bytes: object.size });
+    Ok(parts.filter(parquet).collect())
 }
 
 fn intents<'a>(loaded: &'a Loaded, experiment: &'a str, table: Table) -> impl Iterator<Item = &'a Intent> {

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use powersweep_coordinator::records::Table;
 use powersweep_results::columns::TABLES;
 
-use super::{DataArgs, LogArgs};
+use super::{CoordinatorArgs, DataArgs, LogArgs};
 
 /// The tables by name, with what a row is.
 fn tables() -> impl TypedValueParser<Value = Table> {
@@ -32,12 +33,61 @@ pub enum RowFormat {
     Arrow,
 }
 
+/// Where tables are read.
+#[derive(Debug, Args)]
+pub struct TablesArgs {
+    // The first field: the other ones take their values out of what was parsed.
+    #[command(flatten)]
+    named: Named,
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
+}
+
+impl TablesArgs {
+    /// Whether the command line names a coordinator or an access file, and no data. Variables and configurations do not
+    /// count: they are for all commands, and results of `run` in the current folder are nearer.
+    pub fn names_only_a_coordinator(&self) -> bool {
+        self.named.coordinator && !self.named.data
+    }
+}
+
+/// Which of these options are on the command line.
+#[derive(Debug)]
+struct Named {
+    coordinator: bool,
+    data: bool,
+}
+
+impl FromArgMatches for Named {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Named, clap::Error> {
+        let is_named = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        Ok(Named { coordinator: is_named("coordinator") || is_named("access"), data: is_named("data") })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Named::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Named {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct ResultsArgs {
     /// Name of the experiment.
     pub experiment: String,
     #[command(flatten)]
-    pub data: DataArgs,
+    pub from: TablesArgs,
     /// The table to read.
     #[arg(long, value_parser = tables(), default_value = "tasks")]
     pub table: Table,
@@ -70,7 +120,7 @@ pub struct ExportArgs {
     /// Name of the experiment.
     pub experiment: String,
     #[command(flatten)]
-    pub data: DataArgs,
+    pub from: TablesArgs,
     /// Copy only this table.
     #[arg(long, value_parser = tables())]
     pub table: Option<Table>,

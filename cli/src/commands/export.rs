@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use powersweep_coordinator::records::Table;
-use powersweep_coordinator::store::Location;
 use powersweep_results::{join, part, tasks};
 use serde_json::Value as Json;
 
@@ -15,8 +14,9 @@ use crate::args::ExportArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::reading::{Part, Reading, Seen, relaxed, schema_of};
 use crate::sorted_copy::{Origin, SortedCopy};
+use crate::stored::{self, Tables};
 use crate::writing::{cannot_write, partial_beside};
-use crate::{client, screen, stored, varying};
+use crate::{client, screen, varying};
 
 /// Endings of the names of files in other formats.
 const OTHER_FORMATS: &[&str] =
@@ -24,7 +24,6 @@ const OTHER_FORMATS: &[&str] =
 
 /// Copies one table or all tables.
 pub fn run(args: &ExportArgs) -> Outcome {
-    let location = args.data.location()?;
     let is_file = args.output.extension().is_some_and(|extension| extension == "parquet");
     if is_file && args.table.is_none() {
         let hint = "name a folder for all tables, or choose one table with --table";
@@ -36,16 +35,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
     std::fs::create_dir_all(&partial).map_err(|error| cannot_write(&args.output, &error))?;
     // An error deletes what was written.
     let scratch = Scratch(partial.clone());
-    let tables = args.table.map_or(Table::ALL.to_vec(), |table| vec![table]);
-    let mut copied = Vec::new();
-    for table in tables {
-        let target = partial.join(format!("{table}.parquet"));
-        let export = Export { location: &location, args, table, target: &target };
-        let rows = client::block_on(export.copy())?;
-        if rows > 0 || args.table.is_some() {
-            copied.push((table, rows));
-        }
-    }
+    let copied = client::block_on(copies(args, &partial))?;
     if copied.iter().all(|(_, rows)| *rows == 0) {
         return Err(failure!(Usage, "{} has no rows to export", args.experiment));
     }
@@ -55,6 +45,21 @@ pub fn run(args: &ExportArgs) -> Outcome {
         screen::print(&format!("{table}: {}", screen::count(rows, "row")))?;
     }
     Ok(Exit::Done)
+}
+
+/// Copies the tables into a folder. Returns the copied tables with the number of their rows.
+async fn copies(args: &ExportArgs, folder: &Path) -> Result<Vec<(Table, u64)>, Failure> {
+    let tables = stored::tables(&args.from).await?;
+    let mut copied = Vec::new();
+    for table in args.table.map_or(Table::ALL.to_vec(), |table| vec![table]) {
+        let target = folder.join(format!("{table}.parquet"));
+        let export = Export { tables: &tables, args, table, target: &target };
+        let rows = export.copy().await?;
+        if rows > 0 || args.table.is_some() {
+            copied.push((table, rows));
+        }
+    }
+    Ok(copied)
 }
 
 /// A folder that is deleted when this value is dropped.
@@ -103,7 +108,7 @@ fn publish(partial: &Path, output: &Path, file: Option<Table>) -> Result<(), Fai
 
 /// The export of one table.
 struct Export<'a> {
-    location: &'a Location,
+    tables: &'a Tables,
     args: &'a ExportArgs,
     table: Table,
     /// The file to write.
@@ -113,10 +118,10 @@ struct Export<'a> {
 impl Export<'_> {
     /// Copies the table. Returns the number of rows; a table without rows gives no file.
     async fn copy(&self) -> Result<u64, Failure> {
-        let reading = Reading::open(self.location, &self.args.experiment, self.table).await?;
+        let reading = Reading::open(self.tables, &self.args.experiment, self.table).await?;
         if !reading.has_rows() {
             if self.args.table.is_some() {
-                stored::check_table(self.location, &self.args.experiment, self.table).await?;
+                reading.check_table()?;
             }
             return Ok(0);
         }
@@ -147,7 +152,7 @@ impl Export<'_> {
     }
 
     async fn tasks(&self) -> Result<Reading, Failure> {
-        Reading::open(self.location, &self.args.experiment, Table::Tasks).await
+        Reading::open(self.tables, &self.args.experiment, Table::Tasks).await
     }
 
     /// The columns of the file, and where they come from.

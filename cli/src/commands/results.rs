@@ -22,7 +22,6 @@ const SHOWN: &[(Table, &[&str])] = &[
 
 /// Shows the first rows, or writes all rows.
 pub fn run(args: &ResultsArgs) -> Outcome {
-    let location = args.data.location()?;
     let table = args.table;
     let all = relaxed(&schema_of(table));
     let default = SHOWN.iter().find(|(shown, _)| *shown == table && args.format() == RowFormat::Table);
@@ -42,13 +41,12 @@ pub fn run(args: &ResultsArgs) -> Outcome {
         return Err(failure!(Usage, "--output needs --format csv, json, parquet or arrow"));
     }
     client::block_on(async {
-        let reading = Reading::open(&location, &args.experiment, table).await?;
-        if !reading.has_rows() {
-            stored::check_table(&location, &args.experiment, table).await?;
-        }
+        let tables = stored::tables(&args.from).await?;
+        let reading = Reading::open(&tables, &args.experiment, table).await?;
+        reading.check_table()?;
         if reading.is_without_state() {
             screen::note(&format!(
-                "powersweep: {location} has no state of {}: only published rows are read; `powersweep adopt` rebuilds the state",
+                "powersweep: {tables} has no state of {}: only published rows are read; `powersweep adopt` rebuilds the state",
                 args.experiment
             ));
         }

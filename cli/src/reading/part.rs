@@ -8,8 +8,8 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
+use object_store::ObjectStore;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowGroupSelection, RowSelectionPolicy};
@@ -21,11 +21,15 @@ use parquet::file::statistics::Statistics;
 use serde_json::{Value as Json, json};
 
 use super::{fitted, unreadable};
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Exit, Failure, OrExit, failure};
+use crate::remote::RemotePart;
 use crate::rows;
 
 /// Bytes at the end of an object that are fetched first: the footer of a part of four row groups fits.
 const FOOTER_BYTES: u64 = 1 << 19;
+/// The same for a part that comes over the network: the footer of a small part fits, and a large one is fetched in two
+/// steps.
+const REMOTE_FOOTER_BYTES: u64 = 1 << 16;
 
 /// A Parquet object whose footer has been read.
 pub struct Part {
@@ -39,6 +43,7 @@ pub struct Part {
 /// Where the bytes of a part are.
 enum Source {
     Stored(Arc<dyn ObjectStore>),
+    Remote(Box<RemotePart>),
     Held(Bytes),
 }
 
@@ -54,10 +59,14 @@ pub enum Seen {
 }
 
 impl Part {
-    /// Reads the footer of a stored object.
-    pub async fn stored(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<Part, Failure> {
-        let size = store.head(path).await.or_exit(Exit::Storage)?.size;
-        Part::read(path.clone(), Source::Stored(Arc::clone(store)), size).await
+    /// Reads the footer of a stored object of this size.
+    pub async fn stored(store: &Arc<dyn ObjectStore>, path: &Path, bytes: u64) -> Result<Part, Failure> {
+        Part::read(path.clone(), Source::Stored(Arc::clone(store)), bytes).await
+    }
+
+    /// Reads the footer of a part of this size that a coordinator has; `path` names it in errors.
+    pub async fn remote(part: RemotePart, path: &Path, bytes: u64) -> Result<Part, Failure> {
+        Part::read(path.clone(), Source::Remote(Box::new(part)), bytes).await
     }
 
     /// Reads the footer of an object in memory; `path` names it in errors.
@@ -70,7 +79,8 @@ impl Part {
         let wrong = |error| unreadable(&path, &error);
         let decoder = ParquetMetaDataPushDecoder::try_new(size).map_err(wrong)?;
         let mut decoder = decoder.with_page_index_policy(PageIndexPolicy::Skip);
-        let end = size.saturating_sub(FOOTER_BYTES)..size;
+        let first = if matches!(source, Source::Remote(_)) { REMOTE_FOOTER_BYTES } else { FOOTER_BYTES };
+        let end = size.saturating_sub(first)..size;
         let mut wanted = vec![end];
         let footer = loop {
             let found = source.fetch(&path, &wanted).await?;
@@ -194,7 +204,14 @@ impl Source {
     async fn fetch(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Failure> {
         let slice = |bytes: &Bytes, range: &Range<u64>| bytes.slice(range.start as usize..range.end as usize);
         match self {
-            Source::Stored(store) => store.get_ranges(path, ranges).await.or_exit(Exit::Storage),
+            Source::Stored(store) => match store.get_ranges(path, ranges).await {
+                Err(object_store::Error::NotFound { .. }) => {
+                    let reason = "was deleted, because its rows moved to other parts: run the command again";
+                    Err(failure!(Failure, "{path} {reason}"))
+                }
+                found => found.or_exit(Exit::Storage),
+            },
+            Source::Remote(part) => part.fetch(ranges).await,
             Source::Held(bytes) => Ok(ranges.iter().map(|range| slice(bytes, range)).collect()),
         }
     }

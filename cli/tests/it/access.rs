@@ -13,7 +13,7 @@ use crate::sweeps::synthetic;
 
 const FOLDER: &str = "results/data/.powersweep/access";
 
-fn set_mode(path: &Path, mode: u32) {
+pub(crate) fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is this user's");
 }
 

@@ -19,6 +19,7 @@ mod paths;
 mod places;
 mod plan;
 mod random;
+mod remote;
 mod rows;
 mod runs;
 mod sandbox;

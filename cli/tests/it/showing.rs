@@ -11,7 +11,7 @@ use crate::sandbox::{Sandbox, contents};
 use crate::sweeps::synthetic;
 
 /// Two policies of two parameters each; `queue_order` follows from the policy.
-const POLICIES: &str = r#"version = 1
+pub(crate) const POLICIES: &str = r#"version = 1
 name = "shown"
 seeds = { from = 1, count = 300 }
 [workloads.synthetic]
@@ -27,7 +27,7 @@ bsld_threshold = [1.5, 2.5]
 "#;
 
 /// The columns that a command has read, with the bytes of their pages.
-fn read(stderr: &str) -> BTreeMap<String, u64> {
+pub(crate) fn read(stderr: &str) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for line in stderr.lines().filter(|line| line.contains("rows read")) {
         let value = |name: &str| {

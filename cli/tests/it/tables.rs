@@ -15,7 +15,7 @@ use crate::sandbox::{Running, Sandbox, contents};
 use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
 
 /// Tasks of some milliseconds, so that their sweep can be stopped before its end.
-const SLOW: &str = r#"version = 1
+pub(crate) const SLOW: &str = r#"version = 1
 name = "slow"
 seeds = { from = 1, count = 250 }
 [workloads.synthetic]

@@ -20,10 +20,16 @@ const LOGS_AT_ONCE: usize = 4;
 const SUBMITS_AT_ONCE: usize = 2;
 /// Status requests that are answered at the same time: a reply may have ten thousand failures.
 const STATUS_AT_ONCE: usize = 16;
+/// Tables that are sent at the same time: each keeps its unpublished rows in memory, perhaps 100 MiB.
+const TABLES_AT_ONCE: usize = 2;
+/// Pieces of parts that are read at the same time.
+const PIECES_AT_ONCE: usize = 16;
 
 /// How long a sender may keep the coordinator waiting for the next message of an upload.
 const MESSAGE_WAIT: Duration = Duration::from_secs(30);
-/// How long an upload may wait for its turn, and how long its turn may take.
+/// How long a reader of a table may keep the coordinator waiting until it takes the next message.
+pub(super) const READER_WAIT: Duration = MESSAGE_WAIT;
+/// How long an upload or a reader may wait for its turn, and how long an upload's turn may take.
 const TURN_WAIT: Duration = Duration::from_secs(300);
 const TURN: Duration = Duration::from_secs(120);
 
@@ -36,6 +42,8 @@ pub(super) struct Limits {
     pub(super) logs_change: RwLock<()>,
     pub(super) submits: Semaphore,
     pub(super) statuses: Semaphore,
+    tables: Arc<Semaphore>,
+    pub(super) pieces: Semaphore,
     /// Large batches of hand-ins that are decoded.
     pub(super) decoding: Semaphore,
     queued: Arc<Semaphore>,
@@ -50,6 +58,8 @@ impl Default for Limits {
             logs_change: RwLock::new(()),
             submits: Semaphore::new(SUBMITS_AT_ONCE),
             statuses: Semaphore::new(STATUS_AT_ONCE),
+            tables: Arc::new(Semaphore::new(TABLES_AT_ONCE)),
+            pieces: Semaphore::new(PIECES_AT_ONCE),
             decoding: Semaphore::new(1),
             queued: Arc::new(Semaphore::new(QUEUED_BYTES)),
         }
@@ -61,6 +71,11 @@ impl Limits {
     pub(super) async fn queued(&self, rows: usize) -> Option<OwnedSemaphorePermit> {
         let bytes = u32::try_from(rows.min(QUEUED_BYTES)).unwrap_or(u32::MAX);
         Arc::clone(&self.queued).acquire_many_owned(bytes).await.ok()
+    }
+
+    /// Waits for a turn to send a table.
+    pub(super) async fn table(&self) -> Result<OwnedSemaphorePermit, Status> {
+        turn(&self.tables, Instant::now() + TURN_WAIT, "tables are read").await
     }
 }
 
@@ -76,7 +91,7 @@ pub(super) struct Received {
 impl Received {
     /// Waits for a turn.
     pub(super) async fn begin(limits: &Arc<Limits>) -> Result<Received, Status> {
-        let _turn = turn(&limits.uploads, Instant::now() + TURN_WAIT).await?;
+        let _turn = turn(&limits.uploads, Instant::now() + TURN_WAIT, UPLOADS).await?;
         let until = Instant::now() + TURN;
         Ok(Received { data: BytesMut::new(), limits: Arc::clone(limits), _turn, until, large: None })
     }
@@ -94,17 +109,19 @@ impl Received {
             return Err(Status::invalid_argument(format!("the object has more than {bytes_max} bytes")));
         }
         if bytes > UPLOAD_BYTES && self.large.is_none() {
-            self.large = Some(turn(&self.limits.large, self.until).await?);
+            self.large = Some(turn(&self.limits.large, self.until, UPLOADS).await?);
         }
         self.data.extend_from_slice(more);
         Ok(())
     }
 }
 
-async fn turn(of: &Arc<Semaphore>, until: Instant) -> Result<OwnedSemaphorePermit, Status> {
+const UPLOADS: &str = "uploads are sent";
+
+async fn turn(of: &Arc<Semaphore>, until: Instant, what: &str) -> Result<OwnedSemaphorePermit, Status> {
     match tokio::time::timeout_at(until, Arc::clone(of).acquire_owned()).await {
         Ok(Ok(permit)) => Ok(permit),
-        _ => Err(Status::unavailable("too many uploads at the same time: send it again later")),
+        _ => Err(Status::unavailable(format!("too many {what} at the same time: try again later"))),
     }
 }
 

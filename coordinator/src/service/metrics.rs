@@ -116,6 +116,7 @@ pub const METRICS: &[Metric] = &[
         &["kind"],
         "Bytes of rows, of uploads of optional tables, and of logs.",
     ),
+    metric("powersweep_sent_bytes_total", Kind::Counter, &[], "Bytes of tables that clients have read."),
     metric("powersweep_failures_total", Kind::Counter, &["kind"], "Failed attempts by kind of failure."),
     metric("powersweep_commit_seconds", Kind::Histogram, &[], "Time until the store has confirmed a commit."),
     metric("powersweep_commit_failures_total", Kind::Counter, &[], "Commits that failed; the state is loaded again."),
@@ -185,9 +186,12 @@ pub(super) enum Timed {
     Flush,
     Control,
     PrepareUpgrade,
+    /// Until the first message of the answer, as is the next one.
+    ReadTable,
+    ReadPart,
 }
 
-const TIMED: [&str; 5] = ["submit", "status", "flush", "control", "prepare_upgrade"];
+const TIMED: [&str; 7] = ["submit", "status", "flush", "control", "prepare_upgrade", "read_table", "read_part"];
 
 /// Number of kinds of failures, with the unknown one.
 const FAILURE_KINDS: usize = 9;
@@ -202,6 +206,7 @@ pub(super) struct Counts {
     pub(super) row_bytes: Counter,
     pub(super) upload_bytes: Counter,
     pub(super) log_bytes: Counter,
+    pub(super) sent_bytes: Counter,
     failures: [Counter; FAILURE_KINDS],
     commits: Histogram,
     commit_failures: Counter,
@@ -338,6 +343,7 @@ fn counted(output: &mut Output, counts: &Counts) {
     for (kind, bytes) in [("rows", &counts.row_bytes), ("uploads", &counts.upload_bytes), ("logs", &counts.log_bytes)] {
         output.value(&[kind], bytes.get() as f64);
     }
+    simple(output, "powersweep_sent_bytes_total", &counts.sent_bytes);
     output.begin("powersweep_failures_total");
     for kind in v1::FailureKind::all() {
         output.value(&[kind.word()], counts.failures[kind as usize].get() as f64);

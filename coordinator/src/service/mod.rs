@@ -15,6 +15,7 @@ mod limits;
 mod listen;
 mod metrics;
 mod pace;
+mod reading;
 mod refusals;
 mod requests;
 mod rpc;
@@ -59,7 +60,7 @@ pub const MANIFEST_BYTES_MAX: usize = 4 << 20;
 /// Most bytes of a log after decompression.
 pub const LOG_BYTES_MAX: u64 = 2 << 30;
 
-/// Bytes of one message of a streamed log.
+/// Bytes of one message of a streamed log or table.
 pub const CHUNK_BYTES: u64 = 256 << 10;
 
 /// Silence after which a peer gets a keep-alive ping.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use futures::Stream;
+use futures::{Stream, TryStreamExt};
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
 use tokio_stream::wrappers::ReceiverStream;
@@ -80,6 +80,8 @@ impl Rpc {
 impl v1::farm_server::Farm for Rpc {
     type WorkStream = ReceiverStream<Result<v1::FarmMessage, Status>>;
     type FetchLogStream = Boxed<v1::Chunk>;
+    type ReadTableStream = Boxed<v1::TablePiece>;
+    type ReadPartStream = Boxed<v1::Chunk>;
 
     async fn work(&self, request: Request<Streaming<v1::WorkerMessage>>) -> Result<Response<Self::WorkStream>, Status> {
         let mut call = Call::of(&request);
@@ -195,6 +197,29 @@ impl v1::farm_server::Farm for Rpc {
         let reply = self.timed(Timed::PrepareUpgrade, &mut call, answer).await;
         call.controlled("prepare-upgrade", "", &reply);
         reply.map(Response::new)
+    }
+
+    async fn read_table(
+        &self,
+        request: Request<v1::ReadTableRequest>,
+    ) -> Result<Response<Self::ReadTableStream>, Status> {
+        let mut call = Call::of(&request);
+        let request = request.into_inner();
+        let experiment = request.experiment.clone();
+        let pieces = self.timed(Timed::ReadTable, &mut call, self.requests.read_table(request)).await;
+        call.controlled("read", &experiment, &pieces);
+        let counts = Arc::clone(&self.counts);
+        let counted = pieces?.inspect_ok(move |piece| counts.sent_bytes.add(piece.data.len() as u64));
+        Ok(Response::new(Box::pin(counted)))
+    }
+
+    async fn read_part(&self, request: Request<v1::ReadPartRequest>) -> Result<Response<Self::ReadPartStream>, Status> {
+        let mut call = Call::of(&request);
+        let chunks = self.requests.read_part(request.into_inner());
+        let chunks = self.timed(Timed::ReadPart, &mut call, chunks).await?;
+        let counts = Arc::clone(&self.counts);
+        let counted = chunks.inspect_ok(move |chunk| counts.sent_bytes.add(chunk.data.len() as u64));
+        Ok(Response::new(Box::pin(counted)))
     }
 }
 

@@ -21,6 +21,10 @@ pub const FORMAT_VERSION: u8 = 1;
 const ROWS: &[u8] = b"rowd/";
 const AFTER_ROWS: &[u8] = b"rowd0";
 
+/// Prefix of the keys of intents, and the least key after them.
+const INTENTS: &[u8] = b"intent/";
+const AFTER_INTENTS: &[u8] = b"intent0";
+
 /// Size of the checksum at a value's end.
 const CHECK_BYTES: usize = 4;
 
@@ -72,7 +76,7 @@ pub fn encode_key(key: &Key) -> Result<Vec<u8>, StoreError> {
         }
         Key::Rows { experiment, table, seq } => of(ROWS, experiment, &[&[*table as u8], &seq.to_be_bytes()]),
         Key::Header { experiment, table, seq } => of(b"rowh/", experiment, &[&[*table as u8], &seq.to_be_bytes()]),
-        Key::Intent { part_id } => Ok([b"intent/", part_id.as_bytes().as_slice()].concat()),
+        Key::Intent { part_id } => Ok([INTENTS, part_id.as_bytes().as_slice()].concat()),
         Key::Totals { experiment, table } => of(b"total/", experiment, &[&[*table as u8]]),
         Key::Failure { experiment, generation, index } => {
             of(b"fail/", experiment, &[&generation.to_be_bytes(), &index.to_be_bytes()])
@@ -99,6 +103,20 @@ pub(crate) fn rows_range(
 
 /// The first and the last key of a scan.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// Key ranges of what [`Store::load_of`](super::Store::load_of) reads, in key order.
+pub(crate) fn ranges_of(experiment: &str) -> Result<[KeyRange; 4], StoreError> {
+    let name = || experiment.to_owned();
+    let own = encode_key(&Key::Experiment { name: name() })?;
+    let split = encode_key(&Key::Split { experiment: name() })?;
+    let total = |table| encode_key(&Key::Totals { experiment: name(), table });
+    Ok([
+        (Included(own.clone()), Included(own)),
+        (Included(INTENTS.to_vec()), Excluded(AFTER_INTENTS.to_vec())),
+        (Included(split.clone()), Included(split)),
+        (Included(total(Table::Tasks)?), Included(total(Table::Series)?)),
+    ])
+}
 
 /// Key ranges of everything but the bytes of rows, in key order.
 pub(crate) fn load_ranges() -> [KeyRange; 2] {

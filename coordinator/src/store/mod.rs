@@ -19,6 +19,7 @@ mod slate;
 mod stall_detector;
 mod tuning;
 
+pub(crate) use encoding::check_name;
 pub use encoding::{DecodeError, FORMAT_VERSION, Pair, decode, encode, encode_key};
 pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
@@ -154,6 +155,12 @@ impl StoreError {
 pub trait Store: Send + Sync + 'static {
     /// Reads the state without unpublished rows, of which it has the headers.
     async fn load(&self) -> Result<Loaded, StoreError>;
+
+    /// Reads what decides which rows are in the parts of an experiment: its record, its split, the totals of its tables,
+    /// and the open intents of all experiments. May read more of the state.
+    async fn load_of(&self, _experiment: &str) -> Result<Loaded, StoreError> {
+        self.load().await
+    }
 
     /// Makes a batch durable, all or nothing. Concurrent callers share a flush.
     async fn commit(&self, batch: Batch) -> Result<(), StoreError>;

@@ -18,6 +18,7 @@ use powersweep_results::layout::left_name;
 use powersweep_results::part::read_footer;
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -157,6 +158,14 @@ impl Objects {
         self.get(path).await?.ok_or(StoreError::Missing { path: path.to_string() })
     }
 
+    /// Ranges of an object's bytes. [`StoreError::Missing`] if there is no such object.
+    pub async fn ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, StoreError> {
+        self.store.get_ranges(path, ranges).await.map_err(|error| match error {
+            ObjectError::NotFound { .. } => StoreError::Missing { path: path.to_string() },
+            error => unavailable("read", path, error),
+        })
+    }
+
     /// Stores a log by content. Returns false if it was stored already. The bytes must have this digest.
     pub async fn put_log(&self, digest: Digest, bytes: Bytes) -> Result<bool, StoreError> {
         let hashed = bytes.clone();
@@ -287,7 +296,7 @@ impl Objects {
         }
     }
 
-    async fn size(&self, path: &Path) -> Result<Option<u64>, StoreError> {
+    pub(crate) async fn size(&self, path: &Path) -> Result<Option<u64>, StoreError> {
         match self.store.head(path).await {
             Ok(meta) => Ok(Some(meta.size)),
             Err(ObjectError::NotFound { .. }) => Ok(None),

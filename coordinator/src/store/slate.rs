@@ -252,13 +252,14 @@ fn from_slate_kind(data: &str, op: &'static str, kind: ErrorKind, message: Strin
     }
 }
 
-/// Reads the state without its rows.
+/// Reads the records in these ranges, which have no rows.
 async fn read_state(
     db: &(impl DbReadOps + Sync),
+    ranges: impl IntoIterator<Item = encoding::KeyRange, IntoIter: Send>,
     failed: impl Fn(slatedb::Error) -> StoreError + Sync,
 ) -> Result<Loaded, StoreError> {
     let mut loaded = Loaded::default();
-    for range in encoding::load_ranges() {
+    for range in ranges {
         let mut scan = db.scan_with_options(range, &scan_options()).await.map_err(&failed)?;
         while let Some(pair) = scan.next().await.map_err(&failed)? {
             loaded.add(encoding::read(&pair.key, &pair.value)?);
@@ -290,7 +291,16 @@ impl Store for SlateStore {
         // Records of an earlier commit that failed may be in memory: they must be durable before they are read.
         self.flush().await?;
         let snapshot = self.db.snapshot().map_err(self.error("read"))?;
-        read_state(&*snapshot, self.error("read")).await
+        read_state(&*snapshot, encoding::load_ranges(), self.error("read")).await
+    }
+
+    async fn load_of(&self, experiment: &str) -> Result<Loaded, StoreError> {
+        self.check_open()?;
+        let ranges = encoding::ranges_of(experiment)?;
+        // See `load`.
+        self.flush().await?;
+        let snapshot = self.db.snapshot().map_err(self.error("read"))?;
+        read_state(&*snapshot, ranges, self.error("read")).await
     }
 
     async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
@@ -394,7 +404,13 @@ impl ReadOnly {
     /// See [`Store::load`].
     pub async fn load(&self) -> Result<Loaded, StoreError> {
         let Some(db) = &self.db else { return Ok(Loaded::default()) };
-        read_state(db, |error| from_slate(&self.data, "read", error)).await
+        read_state(db, encoding::load_ranges(), |error| from_slate(&self.data, "read", error)).await
+    }
+
+    /// See [`Store::load_of`].
+    pub async fn load_of(&self, experiment: &str) -> Result<Loaded, StoreError> {
+        let Some(db) = &self.db else { return Ok(Loaded::default()) };
+        read_state(db, encoding::ranges_of(experiment)?, |error| from_slate(&self.data, "read", error)).await
     }
 
     /// See [`Store::rows`].

@@ -94,7 +94,7 @@ impl Farm {
 }
 
 /// A worker made by hand.
-struct Worker {
+pub(crate) struct Worker {
     client: Client,
     outbound: mpsc::Sender<v1::WorkerMessage>,
     inbound: Streaming<v1::FarmMessage>,
@@ -113,7 +113,7 @@ pub(crate) fn hello(worker: &str) -> v1::Hello {
 }
 
 impl Worker {
-    async fn greet(farm: &Farm) -> Worker {
+    pub(crate) async fn greet(farm: &Farm) -> Worker {
         let mut client = farm.client(Role::Worker).await;
         let (outbound, messages) = mpsc::channel(64);
         let message = v1::WorkerMessage { body: Some(ToFarm::Hello(hello("w"))) };
@@ -131,7 +131,7 @@ impl Worker {
         body
     }
 
-    async fn lease(&mut self) -> v1::Lease {
+    pub(crate) async fn lease(&mut self) -> v1::Lease {
         while self.leases.is_empty() {
             self.read().await;
         }
@@ -139,7 +139,7 @@ impl Worker {
     }
 
     /// Sends a hand-in; `Err` with the reason if it is rejected.
-    async fn hand_in(&mut self, hand_in: v1::HandIn) -> Result<(), String> {
+    pub(crate) async fn hand_in(&mut self, hand_in: v1::HandIn) -> Result<(), String> {
         self.said += 1;
         let id = self.said;
         let body = Some(ToFarm::HandIn(v1::HandIn { id, ..hand_in }));
@@ -156,7 +156,7 @@ impl Worker {
         }
     }
 
-    async fn upload(&mut self, request: v1::UploadPartRequest) -> Result<u64, Status> {
+    pub(crate) async fn upload(&mut self, request: v1::UploadPartRequest) -> Result<u64, Status> {
         let reply = self.client.upload_part(tokio_stream::iter([request])).await?;
         Ok(reply.into_inner().bytes)
     }
@@ -177,7 +177,7 @@ fn rows(schema: &SchemaRef, sweep: &Sweep, indices: &[u64]) -> RecordBatch {
 }
 
 /// A hand-in of the first task of a lease, or of another one.
-fn hand_in(lease: &v1::Lease, sweep: &Sweep, named: u64, found: u64) -> v1::HandIn {
+pub(crate) fn hand_in(lease: &v1::Lease, sweep: &Sweep, named: u64, found: u64) -> v1::HandIn {
     v1::HandIn {
         experiment: lease.experiment.clone(),
         generation: lease.generation,
@@ -188,7 +188,12 @@ fn hand_in(lease: &v1::Lease, sweep: &Sweep, named: u64, found: u64) -> v1::Hand
 }
 
 /// An object of a table, and its name in a hand-in.
-fn object(lease: &v1::Lease, schema: &SchemaRef, sweep: &Sweep, index: u64) -> (v1::UploadPartRequest, v1::Upload) {
+pub(crate) fn object(
+    lease: &v1::Lease,
+    schema: &SchemaRef,
+    sweep: &Sweep,
+    index: u64,
+) -> (v1::UploadPartRequest, v1::Upload) {
     let (experiment, part_id) = (lease.experiment.clone(), Uuid::now_v7());
     let footer = part::Footer::new(&experiment, part_id, 1);
     let data = part::encode(schema, &[rows(schema, sweep, &[index])], &footer).expect("encodes");

@@ -4,6 +4,7 @@ mod documented;
 mod hostile;
 mod lost_answers;
 mod mutations;
+mod reading;
 mod storage_stalls;
 mod store;
 mod store_crashes;

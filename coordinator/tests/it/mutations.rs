@@ -151,7 +151,8 @@ const MANIFEST: &str = "version = 1\nname = \"e\"\nseeds = { from = 1, count = 5
 /// A client's call with one message.
 fn of_client(random: &mut Random) -> (&'static str, Vec<u8>) {
     let experiment = ["e", "f", "gone", ""][random.below(4)].to_owned();
-    match random.below(5) {
+    let table = ["tasks", "jobs", "failures", "../tasks"][random.below(4)].to_owned();
+    match random.below(7) {
         0 => ("Submit", {
             let manifest = if random.below(2) == 0 { MANIFEST.to_owned() } else { MANIFEST.replace("\"e\"", "\"f\"") };
             let dry_run = random.below(4) == 0;
@@ -160,6 +161,12 @@ fn of_client(random: &mut Random) -> (&'static str, Vec<u8>) {
         1 => ("Status", v1::StatusRequest { experiment, max_failures: random.next() as u32 }.encode_to_vec()),
         2 => ("Flush", v1::FlushRequest { experiment }.encode_to_vec()),
         3 => ("FetchLog", v1::FetchLogRequest { digest: vec![7; 32].into() }.encode_to_vec()),
+        4 => ("ReadTable", v1::ReadTableRequest { experiment, table }.encode_to_vec()),
+        5 => ("ReadPart", {
+            let ranges = vec![v1::ByteRange { start: 0, end: random.below(9_000) as u64 }; random.below(5)];
+            let part = ["part.parquet", "../part.parquet", "client.json"][random.below(3)].to_owned();
+            v1::ReadPartRequest { experiment, table, part, ranges }.encode_to_vec()
+        }),
         _ => ("Control", {
             let action = match random.below(7) {
                 0 => Action::Pause(v1::Pause {}),

@@ -8,17 +8,33 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_coordinator::publish::{live_batches, make_visible, stored_schema};
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, Store};
-use powersweep_coordinator::view;
+use powersweep_coordinator::view::{self, State, View};
 use powersweep_results::part::Origin;
 use uuid::Uuid;
 
-/// The ids in a table as a reader sees it, sorted.
+/// The ids in a table as a reader of the data sees it, sorted.
 async fn seen(location: &Location, table: Table) -> Vec<u64> {
-    let view = view::look(location, "e", table).await.expect("it can be looked at");
+    ids_of(location, view::look(location, "e", table).await.expect("it can be looked at"), table).await
+}
+
+/// The ids in a table as every reader sees it: one of the data, and one that asks the owner.
+async fn seen_by_all(location: &Location, store: &dyn Store, table: Table) -> Vec<u64> {
+    let mut view = view::look_without_uploads(State::Own(store), "e", table).await.expect("it can be looked at");
+    for upload in view.rows.iter().filter_map(|record| record.upload) {
+        let objects = store.objects().expect("open");
+        let bytes = objects.staged("e", table, *upload.part_id).await.expect("there");
+        view.staged.push((object_store::path::Path::from("upload"), bytes));
+    }
+    let by_owner = ids_of(location, view, table).await;
+    assert_eq!(by_owner, seen(location, table).await);
+    by_owner
+}
+
+async fn ids_of(location: &Location, view: View, table: Table) -> Vec<u64> {
     let objects = location.object_store().expect("there");
     let mut ids = Vec::new();
     for part in &view.parts {
-        ids.extend(ids_in(objects.get(part).await.expect("there").bytes().await.expect("read")));
+        ids.extend(ids_in(objects.get(&part.path).await.expect("there").bytes().await.expect("read")));
     }
     view.staged.into_iter().for_each(|(_, bytes)| ids.extend(ids_in(bytes)));
     let schema = stored_schema(table);
@@ -57,23 +73,23 @@ async fn rows_are_seen_once_at_every_step_of_their_part() {
     })
     .await;
     let all = vec![0, 1, 3, 4, 5, 6, 7, 8];
-    assert_eq!(seen(location, Table::Tasks).await, all);
-    assert_eq!(seen(location, Table::Failures).await, [100]);
+    assert_eq!(seen_by_all(location, &*store, Table::Tasks).await, all);
+    assert_eq!(seen_by_all(location, &*store, Table::Failures).await, [100]);
     let intent = intent(Table::Tasks, 0..=0, 4);
     commit(&*store, |batch| {
         batch.put(Record::Intent(intent.clone()));
     })
     .await;
-    assert_eq!(seen(location, Table::Tasks).await, all, "an open intent without a part");
+    assert_eq!(seen_by_all(location, &*store, Table::Tasks).await, all, "an open intent without a part");
     make_visible(&*store, &intent, Origin::default()).await.expect("visible");
-    assert_eq!(seen(location, Table::Tasks).await, all, "an open intent with its part");
+    assert_eq!(seen_by_all(location, &*store, Table::Tasks).await, all, "an open intent with its part");
     commit(&*store, |batch| {
         batch.delete(Key::Intent { part_id: *intent.part_id });
         batch.delete(Key::Rows { experiment: "e".into(), table: Table::Tasks, seq: 0 });
         batch.put(totals(Table::Tasks, 1, 4));
     })
     .await;
-    assert_eq!(seen(location, Table::Tasks).await, all, "a closed intent");
+    assert_eq!(seen_by_all(location, &*store, Table::Tasks).await, all, "a closed intent");
     place.kill();
     assert_eq!(seen(location, Table::Tasks).await, all, "without a coordinator");
 }
@@ -87,7 +103,7 @@ async fn uploads_are_seen_once_at_every_step_of_their_part() {
     for (n, &id) in (0..).zip(&ids) {
         stage_jobs(&*store, "e", id, n * 3..n * 3 + 3).await;
     }
-    assert_eq!(seen(location, Table::Jobs).await, Vec::<u64>::new(), "nobody has accepted them");
+    assert_eq!(seen_by_all(location, &*store, Table::Jobs).await, Vec::<u64>::new(), "nobody has accepted them");
     commit(&*store, |batch| {
         for (seq, &part_id) in (0..).zip(&ids) {
             batch.put(Record::Rows(upload(seq, part_id, 3)));
@@ -95,16 +111,16 @@ async fn uploads_are_seen_once_at_every_step_of_their_part() {
     })
     .await;
     let all: Vec<u64> = (0..9).collect();
-    assert_eq!(seen(location, Table::Jobs).await, all);
+    assert_eq!(seen_by_all(location, &*store, Table::Jobs).await, all);
     let (two, one) = (intent(Table::Jobs, 0..=1, 6), intent(Table::Jobs, 2..=2, 3));
     commit(&*store, |batch| {
         batch.put(Record::Intent(two.clone())).put(Record::Intent(one.clone()));
     })
     .await;
-    assert_eq!(seen(location, Table::Jobs).await, all, "open intents without parts");
+    assert_eq!(seen_by_all(location, &*store, Table::Jobs).await, all, "open intents without parts");
     make_visible(&*store, &two, Origin::default()).await.expect("visible");
     make_visible(&*store, &one, Origin::default()).await.expect("visible");
-    assert_eq!(seen(location, Table::Jobs).await, all, "open intents with their parts");
+    assert_eq!(seen_by_all(location, &*store, Table::Jobs).await, all, "open intents with their parts");
     commit(&*store, |batch| {
         for intent in [&two, &one] {
             batch.delete(Key::Intent { part_id: *intent.part_id });
@@ -115,5 +131,5 @@ async fn uploads_are_seen_once_at_every_step_of_their_part() {
         batch.put(totals(Table::Jobs, 2, 9));
     })
     .await;
-    assert_eq!(seen(location, Table::Jobs).await, all, "closed intents, objects not deleted yet");
+    assert_eq!(seen_by_all(location, &*store, Table::Jobs).await, all, "closed intents, objects not deleted yet");
 }

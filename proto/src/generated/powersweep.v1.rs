@@ -643,6 +643,71 @@ pub struct Unpublished {
     #[prost(string, tag = "3")]
     pub reason: ::prost::alloc::string::String,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadTableRequest {
+    #[prost(string, tag = "1")]
+    pub experiment: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub table: ::prost::alloc::string::String,
+}
+/// A table at one moment. The first pieces have facts. Then each unpublished object follows: its begin, then its bytes.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TablePiece {
+    #[prost(message, optional, tag = "1")]
+    pub facts: ::core::option::Option<TableFacts>,
+    #[prost(message, optional, tag = "2")]
+    pub begin: ::core::option::Option<UnpublishedRows>,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub data: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TableFacts {
+    /// the state has the experiment; otherwise there are only published rows
+    #[prost(bool, tag = "1")]
+    pub known: bool,
+    /// the manifest of the experiment does not ask for the table
+    #[prost(bool, tag = "2")]
+    pub lacks_table: bool,
+    /// further pieces have more
+    #[prost(message, repeated, tag = "3")]
+    pub parts: ::prost::alloc::vec::Vec<PublishedPart>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PublishedPart {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub bytes: u64,
+}
+/// Rows of the state as they are stored there, or an upload, which is a Parquet file.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnpublishedRows {
+    /// id of the upload; "" for rows of the state
+    #[prost(bytes = "bytes", tag = "1")]
+    pub upload: ::prost::bytes::Bytes,
+    #[prost(uint64, tag = "2")]
+    pub bytes: u64,
+}
+/// ABORTED: the part was deleted, because its rows moved to other parts. The table must be read again.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReadPartRequest {
+    #[prost(string, tag = "1")]
+    pub experiment: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub table: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub part: ::prost::alloc::string::String,
+    /// at most 10,000, together at most 512 MiB
+    #[prost(message, repeated, tag = "4")]
+    pub ranges: ::prost::alloc::vec::Vec<ByteRange>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ByteRange {
+    #[prost(uint64, tag = "1")]
+    pub start: u64,
+    #[prost(uint64, tag = "2")]
+    pub end: u64,
+}
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1043,6 +1108,56 @@ pub mod farm_client {
                 .insert(GrpcMethod::new("powersweep.v1.Farm", "PrepareUpgrade"));
             self.inner.unary(req, path, codec).await
         }
+        /// The present rows of a table: the names of its published parts, and its unpublished rows.
+        pub async fn read_table(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReadTableRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::TablePiece>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/powersweep.v1.Farm/ReadTable",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("powersweep.v1.Farm", "ReadTable"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Bytes of a published part, range by range in the order of the request.
+        pub async fn read_part(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ReadPartRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::Chunk>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/powersweep.v1.Farm/ReadPart",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("powersweep.v1.Farm", "ReadPart"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1119,6 +1234,28 @@ pub mod farm_server {
             tonic::Response<super::PrepareUpgradeReply>,
             tonic::Status,
         >;
+        /// Server streaming response type for the ReadTable method.
+        type ReadTableStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::TablePiece, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// The present rows of a table: the names of its published parts, and its unpublished rows.
+        async fn read_table(
+            &self,
+            request: tonic::Request<super::ReadTableRequest>,
+        ) -> std::result::Result<tonic::Response<Self::ReadTableStream>, tonic::Status>;
+        /// Server streaming response type for the ReadPart method.
+        type ReadPartStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::Chunk, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Bytes of a published part, range by range in the order of the request.
+        async fn read_part(
+            &self,
+            request: tonic::Request<super::ReadPartRequest>,
+        ) -> std::result::Result<tonic::Response<Self::ReadPartStream>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct FarmServer<T> {
@@ -1595,6 +1732,98 @@ pub mod farm_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/powersweep.v1.Farm/ReadTable" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReadTableSvc<T: Farm>(pub Arc<T>);
+                    impl<
+                        T: Farm,
+                    > tonic::server::ServerStreamingService<super::ReadTableRequest>
+                    for ReadTableSvc<T> {
+                        type Response = super::TablePiece;
+                        type ResponseStream = T::ReadTableStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReadTableRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Farm>::read_table(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReadTableSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/powersweep.v1.Farm/ReadPart" => {
+                    #[allow(non_camel_case_types)]
+                    struct ReadPartSvc<T: Farm>(pub Arc<T>);
+                    impl<
+                        T: Farm,
+                    > tonic::server::ServerStreamingService<super::ReadPartRequest>
+                    for ReadPartSvc<T> {
+                        type Response = super::Chunk;
+                        type ResponseStream = T::ReadPartStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ReadPartRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Farm>::read_part(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ReadPartSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)
