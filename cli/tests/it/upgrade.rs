@@ -48,7 +48,9 @@ fn running_tasks_finish_all_rows_are_published_and_the_next_coordinator_continue
 #[test]
 fn the_drain_limit_hands_tasks_back_and_counts_no_attempt() {
     let sandbox = Sandbox::new();
-    sandbox.write("slow.toml", slow("slow", 2).replace("_000", "_000_000"));
+    // Jobs arrive ten times as fast as the machine can run them: the queue grows, and a task takes minutes.
+    let text = slow("slow", 2).replace("[platforms", "interarrival_factor = 0.1\n[platforms");
+    sandbox.write("slow.toml", format!("{}backfill = \"conservative\"\n", text.replace("30_000", "300_000")));
     let (served, _) = sandbox.serve(&[]);
     let worker = worker(&sandbox, "w", "", &["--drain-limit", "0s"]);
     sandbox.run(&["submit", "slow.toml"]).exits(0);
@@ -66,7 +68,8 @@ fn the_coordinator_of_a_run_is_not_ended() {
     let sandbox = Sandbox::new();
     sandbox.write("slow.toml", slow("slow", 40));
     let mut run = sandbox.start(&["run", "slow.toml", "--slots", "1"]);
-    while sandbox.run(&["status", "--json"]).json()["experiments"].as_array().is_none_or(Vec::is_empty) {}
+    let begun = |status: serde_json::Value| status["experiments"][0]["done"].as_u64().is_some_and(|done| done > 0);
+    while !begun(sandbox.run(&["status", "--json"]).json()) {}
     sandbox.run(&["prepare-upgrade"]).exits(8).says(&["belongs to `powersweep run`: interrupt that command"]);
     assert!(run.runs());
     run.signal("INT");

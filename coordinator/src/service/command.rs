@@ -15,7 +15,7 @@ pub(super) type Outbox = mpsc::Sender<Result<v1::FarmMessage, Status>>;
 
 impl From<Event> for Command {
     fn from(event: Event) -> Command {
-        Command::Event { event, room: None }
+        Command::Event { event: Box::new(event), room: None }
     }
 }
 
@@ -24,7 +24,7 @@ pub(super) enum Command {
     /// A worker's stream, before its first message.
     Attach { conn: ConnId, outbox: Outbox },
     /// An event, and the room that its rows have in the queue.
-    Event { event: Event, room: Option<OwnedSemaphorePermit> },
+    Event { event: Box<Event>, room: Option<OwnedSemaphorePermit> },
     /// A request that changes the state.
     Request { request: Request, reply: oneshot::Sender<Reply> },
     /// Asks for the sweep of a generation of an experiment.

@@ -50,7 +50,7 @@ enum Report {
     /// The commit of this token.
     Commit { token: u64, result: Result<(), StoreError> },
     /// To pass to the farm.
-    Event(Event),
+    Event(Box<Event>),
     /// The result of a probe of the storage.
     Trouble(Option<String>),
 }
@@ -231,10 +231,10 @@ impl Driver {
         match command {
             Command::Attach { conn, outbox } => drop(self.conns.insert(conn, outbox)),
             Command::Event { event, room: _room } => {
-                if let Event::Disconnected { conn, .. } = event {
+                if let Event::Disconnected { conn, .. } = *event {
                     self.conns.remove(&conn);
                 }
-                self.event(event);
+                self.event(*event);
             }
             Command::Request { request, reply } => {
                 self.next_client += 1;
@@ -286,32 +286,32 @@ impl Driver {
             Effect::Publish { intent } => {
                 let (report, part_id) = (self.reporter(), *intent.part_id);
                 let origin = self.farm.origin(&intent.experiment);
-                let report = move |result| report(Report::Event(Event::Published { part_id, result }));
+                let report = move |result| report(Report::Event(Box::new(Event::Published { part_id, result })));
                 self.work.publish(intent, origin, report);
             }
             Effect::Leave { experiment, fate } => {
                 let report = self.reporter();
                 self.work.leave(experiment, fate, move |experiment, result| {
-                    report(Report::Event(Event::Left { experiment, result }));
+                    report(Report::Event(Box::new(Event::Left { experiment, result })));
                 });
             }
             Effect::PrepareSplit { experiment, id, sweeps } => {
                 let report = self.reporter();
                 self.work.prepare_split(experiment, id, sweeps, move |experiment, result| {
-                    report(Report::Event(Event::SplitPrepared { experiment, id, result }));
+                    report(Report::Event(Box::new(Event::SplitPrepared { experiment, id, result })));
                 });
             }
             Effect::Split { record } => {
                 let report = self.reporter();
                 self.work.split(record, move |SplitRecord { experiment, id, .. }, result| {
-                    report(Report::Event(Event::SplitDone { experiment, id: *id, result }));
+                    report(Report::Event(Box::new(Event::SplitDone { experiment, id: *id, result })));
                 });
             }
             Effect::DiscardFragments { split } => self.work.discard_fragments(split),
             Effect::Prune { experiment, id } => {
                 let report = self.reporter();
                 self.work.prune(experiment, move |experiment, result| {
-                    report(Report::Event(Event::Pruned { experiment, id, result }));
+                    report(Report::Event(Box::new(Event::Pruned { experiment, id, result })));
                 });
             }
             Effect::Discard { experiment, table, part_id } => self.work.discard(experiment, table, part_id),
@@ -358,7 +358,7 @@ impl Driver {
             }
             Report::Event(event) => {
                 self.counts.event(&event);
-                match &event {
+                match &*event {
                     Event::Published { part_id, result: Err(failure) } => {
                         tracing::warn!("part {part_id} could not be published: {}", failure.reason);
                     }
@@ -372,7 +372,7 @@ impl Driver {
                     }
                     _ => {}
                 }
-                self.event(event);
+                self.event(*event);
             }
             Report::Trouble(trouble) => {
                 self.trouble = trouble;

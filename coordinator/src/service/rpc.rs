@@ -258,7 +258,7 @@ impl Reader {
                         _ => (Content::of_rows(0), None),
                     };
                     self.note(&body, &content);
-                    let event = Event::Message { conn, address: self.address.clone(), body, content };
+                    let event = Box::new(Event::Message { conn, address: self.address.clone(), body, content });
                     if self.requests.command(Command::Event { event, room }).await.is_err() {
                         return;
                     }

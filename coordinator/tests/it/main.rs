@@ -2,6 +2,7 @@
 
 mod documented;
 mod hostile;
+mod long_messages;
 mod lost_answers;
 mod mutations;
 mod reading;

@@ -199,7 +199,7 @@ async fn a_state_with_unpublished_rows_of_another_version_is_refused_unchanged()
     let error = open(&location, "", false).await.expect_err("of another version");
     assert!(matches!(error, OpenError::OtherVersion { .. }), "{error}");
     let words = error.to_string();
-    assert!(words.contains("earlier, other-columns that") && words.contains("powersweep flush"), "{words}");
+    assert!(words.contains("earlier, other-columns that") && words.contains("powersweep prepare-upgrade"), "{words}");
     assert_eq!(powersweep_coordinator::owner::look(&location).await.expect("looks"), None);
     let store = SlateStore::open(&location).await.expect("opens");
     assert_eq!(store.load().await.expect("loads"), before);

@@ -180,6 +180,8 @@ type Answer<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl Farm for Service {
     type WorkStream = Answer<v1::FarmMessage>;
     type FetchLogStream = Answer<v1::Chunk>;
+    type ReadTableStream = Answer<v1::TablePiece>;
+    type ReadPartStream = Answer<v1::Chunk>;
 
     async fn work(&self, request: Request<Streaming<v1::WorkerMessage>>) -> Result<Response<Self::WorkStream>, Status> {
         let token = request.metadata().get("authorization").map(|t| t.to_str().unwrap_or_default().to_owned());
@@ -239,6 +241,14 @@ impl Farm for Service {
     }
 
     async fn flush(&self, _: Request<v1::FlushRequest>) -> Result<Response<v1::FlushReply>, Status> {
+        Err(Status::unimplemented("not a worker's call"))
+    }
+
+    async fn read_table(&self, _: Request<v1::ReadTableRequest>) -> Result<Response<Self::ReadTableStream>, Status> {
+        Err(Status::unimplemented("not a worker's call"))
+    }
+
+    async fn read_part(&self, _: Request<v1::ReadPartRequest>) -> Result<Response<Self::ReadPartStream>, Status> {
         Err(Status::unimplemented("not a worker's call"))
     }
 
