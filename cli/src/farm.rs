@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use powersweep_coordinator::access::Authority;
-use powersweep_coordinator::owner::{OwnerError, Ownership};
-use powersweep_coordinator::store::{Location, OPEN_TIME, OpenError, SlateStore, Store, StoreError, open};
+use powersweep_coordinator::owner::{OwnerError, Ownership, SHARED_STALE_AFTER};
+use powersweep_coordinator::store::{Kind, Location, OPEN_TIME, OpenError, SlateStore, Store, StoreError, open};
 use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions, serve};
 use powersweep_proto::access::{Role, Source};
 use powersweep_proto::client::{Address, chain};
@@ -76,9 +76,9 @@ impl LocalFarm {
     /// `interrupt` ends a start that hangs on damaged or slow storage.
     pub async fn start(options: FarmOptions, interrupt: &CancellationToken) -> Result<LocalFarm, Failure> {
         let data = options.data.clone();
+        let patience = tokio::time::sleep(patience(&data));
         let opening = LocalFarm::open(options);
         tokio::pin!(opening);
-        let patience = tokio::time::sleep(OPENING_PATIENCE);
         tokio::pin!(patience);
         loop {
             tokio::select! {
@@ -182,6 +182,12 @@ pub async fn explained<T>(ending: impl Future<Output = T>) -> T {
             ending.await
         }
     }
+}
+
+/// The time after which a start is explained. On a shared file system it may watch an owner's record, which it says.
+fn patience(data: &str) -> Duration {
+    let shared = Location::parse(data).is_ok_and(|location| location.kind() == Kind::Shared);
+    if shared { SHARED_STALE_AFTER + OPENING_PATIENCE } else { OPENING_PATIENCE }
 }
 
 /// Reports a taken port before the data is opened. If another program takes the port later, `serve` fails with the same

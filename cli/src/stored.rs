@@ -74,8 +74,19 @@ pub async fn refused(client: &mut Client, status: &Status, experiment: &str) -> 
     failure
 }
 
-/// The address of the coordinator that serves this data; `None` if none runs.
+/// The address of the coordinator that serves this data; `None` if none runs. An owner that may have ended counts.
 pub async fn owner_endpoint(location: &Location) -> Result<Option<String>, Failure> {
+    Ok(owner(location).await?.map(|owner| owner.endpoint))
+}
+
+/// The coordinator that serves a data folder or store, by its owner record.
+struct Owner {
+    endpoint: String,
+    /// Whether nothing proves that it lives: only an answer can.
+    may_have_ended: bool,
+}
+
+async fn owner(location: &Location) -> Result<Option<Owner>, Failure> {
     let owner = owner::look(location).await.map_err(|error| match &error {
         // The error's own message says that ownership could not be taken, which was not tried here.
         OwnerError::Storage { data, op, source } => {
@@ -84,8 +95,9 @@ pub async fn owner_endpoint(location: &Location) -> Result<Option<String>, Failu
         }
         _ => failure!(Storage, "{}", chain(&error)),
     })?;
-    let live = owner.filter(|o| o.alive != Some(false)).and_then(|o| o.record);
-    Ok(live.map(|record| record.endpoint).filter(|endpoint| !endpoint.is_empty()))
+    let Some(owner) = owner.filter(|owner| owner.alive != Some(false)) else { return Ok(None) };
+    let endpoint = owner.record.map(|record| record.endpoint).filter(|endpoint| !endpoint.is_empty());
+    Ok(endpoint.map(|endpoint| Owner { endpoint, may_have_ended: owner.alive.is_none() }))
 }
 
 /// The coordinator that a command asks.
@@ -96,16 +108,30 @@ pub enum Coordinator {
 }
 
 /// Connects to the coordinator of --coordinator or --access, else to the one that serves --data. Where there is no data,
-/// the one of the user's own access file counts.
+/// the one of the user's own access file counts. An owner that does not answer, and may have ended, counts as none: a
+/// command that changes something then takes the ownership, which decides.
 pub async fn coordinator(args: &CoordinatorArgs, data: &DataArgs) -> Result<Coordinator, Failure> {
+    let mut doubtful = None;
     if args.coordinator.is_none() && args.access.is_none() {
         let location = data.location()?;
         let elsewhere = location.path().is_some_and(|path| !path.exists()) && is_configured();
-        if !elsewhere && owner_endpoint(&location).await?.is_none() {
-            return Ok(Coordinator::None(location));
+        if !elsewhere {
+            match owner(&location).await? {
+                None => return Ok(Coordinator::None(location)),
+                Some(owner) => doubtful = owner.may_have_ended.then_some((location, owner.endpoint)),
+            }
         }
     }
-    Ok(Coordinator::Running(client::connect(&client::address(args, data, Role::Client)?).await?))
+    let connected = client::connect(&client::address(args, data, Role::Client)?).await;
+    match (connected, doubtful) {
+        (Err(failure), Some((location, endpoint))) if failure.exit == Exit::Network => {
+            screen::note(&format!(
+                "powersweep: the coordinator at {endpoint} does not answer: using the state that is stored in {location}"
+            ));
+            Ok(Coordinator::None(location))
+        }
+        (connected, _) => Ok(Coordinator::Running(connected?)),
+    }
 }
 
 /// Where a command reads tables.

@@ -1,19 +1,27 @@
 //! Ownership of DATA. The database lets the newer of two writers win, so a second coordinator started by mistake would
 //! stop a live farm: therefore ownership is taken before the database is opened, and a live owner is respected.
 //!
-//! On a directory, a file lock decides: the kernel releases it when its holder dies. On object stores, and on file
-//! systems without locks, the owner record decides: the owner renews it every five seconds, and a record that has not
-//! changed for twenty seconds is stale. Clocks of two machines are never compared: a process that finds a record watches
-//! whether it changes. If all of this fails, the database's fencing still protects the data.
+//! The owner record decides: the owner renews it every five seconds, and a record that has not changed for twenty seconds
+//! is stale (eighty on shared file systems, where a process may see an old record). Clocks of two machines are never
+//! compared: a process that finds a record watches whether it changes.
+//!
+//! On a directory there is a file lock, too: the kernel releases it when its holder dies. Its holder owns the data, but a
+//! free lock proves the death of an owner only among the processes of one kernel: many shared file systems keep
+//! locks on each machine alone. So nobody waits for a record of this machine's boot on a local file system, nor for a
+//! process that has provably ended. If all of this fails, the database's fencing still protects the data.
 
-use crate::store::{Location, PRIVATE_DIR};
+mod record;
+
+pub use record::OwnerRecord;
+
+use crate::store::{CACHE_TIME, Kind, Location, PRIVATE_DIR};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
-use serde::{Deserialize, Serialize};
+use record::now_us;
 use std::fs::{File, TryLockError};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -23,6 +31,13 @@ pub const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A record that has not changed for this time has no live owner: three renewals may fail.
 pub const STALE_AFTER: Duration = Duration::from_secs(20);
+
+/// The same on a shared file system, where the record that is seen may be an old one.
+pub const SHARED_STALE_AFTER: Duration = STALE_AFTER.saturating_add(CACHE_TIME);
+
+/// Time after which an owner of a shared directory reads whether the record is still its own: of several processes that
+/// replaced a stale record at the same time, the last one has it.
+const SETTLE_TIME: Duration = Duration::from_secs(3);
 
 /// Longest time for releasing DATA. A record that stays is that of a crash.
 const RELEASE_TIME: Duration = Duration::from_secs(5);
@@ -37,40 +52,6 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Largest owner record that is read.
 const MAX_RECORD_BYTES: u64 = 64 << 10;
-
-/// The owner of DATA.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnerRecord {
-    /// This opening of DATA.
-    pub uuid: Uuid,
-    /// Address of its gRPC service; empty until it listens.
-    pub endpoint: String,
-    /// Process id.
-    pub pid: u32,
-    /// Host name.
-    pub host: String,
-    /// The boot of the system and the name space that `pid` belongs to; empty where they are unknown.
-    #[serde(default)]
-    pub processes: String,
-    /// Last renewal by the owner's clock, microseconds since 1970 UTC. For people only: no decision depends on it.
-    pub renewed_us: i64,
-}
-
-impl OwnerRecord {
-    /// The owner in words, for messages.
-    fn describe(&self) -> String {
-        let at =
-            if self.endpoint.is_empty() { "not listening yet".to_owned() } else { format!("at {}", self.endpoint) };
-        format!("{at}, process {} on {}", self.pid, self.host)
-    }
-
-    /// Whether its process belonged to this system's boot and name space and has ended. No other observation proves
-    /// that: a silent owner may be behind a broken network.
-    fn has_provably_ended(&self) -> bool {
-        let here = processes();
-        !here.is_empty() && self.processes == here && !std::path::PathBuf::from(format!("/proc/{}", self.pid)).exists()
-    }
-}
 
 /// Why DATA could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -128,29 +109,11 @@ impl Seen {
 struct RecordAccess {
     data: String,
     store: Arc<dyn ObjectStore>,
-    /// Whether the store has conditional updates of objects (not on a directory).
-    conditional: bool,
+    kind: Kind,
 }
 
 fn record_path() -> Path {
     Path::from_iter([PRIVATE_DIR, "owner.json"])
-}
-
-fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-}
-
-fn host() -> String {
-    let from_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
-    from_kernel.ok().filter(|name| !name.is_empty()).or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default()
-}
-
-/// The id of the system's boot and this process's name space of process ids; empty where they cannot be read.
-fn processes() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-    let space = std::fs::read_link("/proc/self/ns/pid").ok();
-    boot.zip(space).map_or_else(String::new, |(boot, space)| format!("{} {}", boot.trim(), space.display()))
 }
 
 impl Ownership {
@@ -158,7 +121,8 @@ impl Ownership {
     /// `take_over` overrides a live owner.
     ///
     /// # Errors
-    /// [`OwnerError::Held`] for a live owner: at once on a directory with locks, within 20 s elsewhere.
+    /// [`OwnerError::Held`] for a live owner: at once if its lock is seen, else once its record changes, which takes at
+    /// most [`STALE_AFTER`] ([`SHARED_STALE_AFTER`] on a shared file system).
     pub async fn take(location: &Location, endpoint: &str, take_over: bool) -> Result<Ownership, OwnerError> {
         let data = location.to_string();
         let root = location.object_store().map_err(|e| storage(&data, "open the storage", e))?;
@@ -172,28 +136,23 @@ impl Ownership {
         endpoint: &str,
         take_over: bool,
     ) -> Result<Ownership, OwnerError> {
-        let access = RecordAccess { data: location.to_string(), store, conditional: location.path().is_none() };
+        let access = RecordAccess { data: location.to_string(), store, kind: location.kind() };
         let lock = match location.path() {
             Some(path) => access.lock(path).await?,
             None => LockState::None,
         };
         let found = access.read().await?;
+        let mut watched = false;
         match &lock {
             LockState::Busy(_) if !take_over => return Err(access.held(found.record)),
-            LockState::Mine(_) => {}
             LockState::Busy(file) => access.queue_for(file)?,
-            LockState::None if take_over => {}
-            LockState::None => access.wait_until_stale(&found).await?,
+            _ if take_over => {}
+            LockState::Mine(_) if access.lock_proves_death(&found) => {}
+            LockState::Mine(_) | LockState::None => watched = access.wait_until_stale(&found).await?,
         }
-        let uuid = Uuid::now_v7();
-        let record = OwnerRecord {
-            uuid,
-            endpoint: endpoint.to_owned(),
-            pid: std::process::id(),
-            host: host(),
-            processes: processes(),
-            renewed_us: now_us(),
-        };
+        let record = OwnerRecord::of_this_process(endpoint);
+        let uuid = record.uuid;
+        let replaced = found.record.as_ref().map(|record| record.uuid);
         let version = match access.write(&record, &found).await {
             Ok(version) => version,
             Err(ObjectError::Precondition { .. } | ObjectError::AlreadyExists { .. }) => {
@@ -206,10 +165,13 @@ impl Ownership {
             }
             Err(error) => return Err(storage(&access.data, "write the owner record", error)),
         };
+        if watched && access.kind != Kind::Objects {
+            access.settle(uuid).await?;
+        }
         let (lost, _) = watch::channel(None);
         let (endpoint, endpoints) = watch::channel(endpoint.to_owned());
         let (stop, stopped) = mpsc::channel(1);
-        let renewer = Renewer { access, record, version, lock, lost: lost.clone(), endpoints, stopped };
+        let renewer = Renewer { access, record, replaced, version, lock, lost: lost.clone(), endpoints, stopped };
         Ok(Ownership { uuid, lost, endpoint, stop, renewing: tokio::spawn(renewer.run()) })
     }
 
@@ -257,7 +219,7 @@ enum LockState {
     Mine(#[expect(dead_code, reason = "holds the lock while it lives")] File),
     /// Held by another process.
     Busy(File),
-    /// DATA has no locks.
+    /// DATA has no locks, or none that work.
     None,
 }
 
@@ -270,8 +232,12 @@ impl RecordAccess {
                 Ok(()) => return Ok(LockState::Mine(file)),
                 Err(TryLockError::WouldBlock) if attempt >= LOCK_TRIES => return Ok(LockState::Busy(file)),
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
-                Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
-                    tracing::warn!(data = self.data, "the file system has no locks: the owner record alone decides");
+                Err(TryLockError::Error(error))
+                    if error.kind() == std::io::ErrorKind::Unsupported || self.kind == Kind::Shared =>
+                {
+                    tracing::warn!(
+                        %error, data = self.data, "the file system has no working locks: the owner record alone decides"
+                    );
                     return Ok(LockState::None);
                 }
                 Err(TryLockError::Error(error)) => return Err(fail(error)),
@@ -302,44 +268,65 @@ impl RecordAccess {
         read_record(&self.store).await.map_err(|error| storage(&self.data, "read the owner record", error))
     }
 
-    /// Returns when the record has not changed for [`STALE_AFTER`], or does not exist.
-    async fn wait_until_stale(&self, found: &Seen) -> Result<(), OwnerError> {
+    /// Whether the lock that this process got proves that the recorded owner has ended: the same kernel kept its lock.
+    fn lock_proves_death(&self, found: &Seen) -> bool {
+        self.kind == Kind::Local && found.record.as_ref().is_some_and(OwnerRecord::is_of_this_boot)
+    }
+
+    fn stale_after(&self) -> Duration {
+        if self.kind == Kind::Shared { SHARED_STALE_AFTER } else { STALE_AFTER }
+    }
+
+    /// Returns when the record has not changed for the stale time, or does not exist. True if it was watched.
+    async fn wait_until_stale(&self, found: &Seen) -> Result<bool, OwnerError> {
         let started = Instant::now();
         if found.is_absent() {
-            return Ok(());
+            return Ok(false);
         }
         let owner = found.record.as_ref();
         if owner.is_some_and(OwnerRecord::has_provably_ended) {
             tracing::info!(data = self.data, "the owner's process has ended without releasing the data");
-            return Ok(());
+            return Ok(false);
         }
+        let stale_after = self.stale_after();
         // A warning, so that the user sees the reason for the wait.
         tracing::warn!(
             "waiting up to {} s to see whether the owner of {} lives ({}); --take-over does not wait",
-            STALE_AFTER.as_secs(),
+            stale_after.as_secs(),
             self.data,
             owner.map_or_else(|| "its record cannot be read".to_owned(), OwnerRecord::describe)
         );
-        while started.elapsed() < STALE_AFTER {
+        while started.elapsed() < stale_after {
             tokio::time::sleep(WATCH_INTERVAL).await;
             let now = self.read().await?;
             if now.is_absent() {
-                return Ok(());
+                return Ok(true);
             }
             if now.version.e_tag != found.version.e_tag || now.record != found.record {
                 return Err(self.held(now.record));
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Replaces the record, if it is still the one that was seen.
+    /// A directory has no conditional update, so another process may have replaced the stale record, too: the last one
+    /// has it.
+    async fn settle(&self, uuid: Uuid) -> Result<(), OwnerError> {
+        tokio::time::sleep(SETTLE_TIME).await;
+        match self.read().await?.record {
+            Some(record) if record.uuid == uuid => Ok(()),
+            other => Err(self.held(other)),
+        }
+    }
+
+    /// Replaces the record, if it is still the one that was seen. On a directory that condition holds for an absent record
+    /// only.
     async fn write(&self, record: &OwnerRecord, seen: &Seen) -> Result<UpdateVersion, ObjectError> {
         let bytes = Bytes::from(serde_json::to_vec(record).expect("a record of texts and numbers becomes JSON"));
-        let mode = match (self.conditional, seen.is_absent()) {
-            (false, _) => PutMode::Overwrite,
-            (true, true) => PutMode::Create,
-            (true, false) => PutMode::Update(seen.version.clone()),
+        let mode = match (seen.is_absent(), self.kind) {
+            (true, _) => PutMode::Create,
+            (false, Kind::Objects) => PutMode::Update(seen.version.clone()),
+            (false, Kind::Local | Kind::Shared) => PutMode::Overwrite,
         };
         let options = PutOptions { mode, ..PutOptions::default() };
         let result = self.store.put_opts(&record_path(), PutPayload::from_bytes(bytes), options).await?;
@@ -378,6 +365,8 @@ fn storage(data: &str, op: &'static str, source: impl Into<Box<dyn std::error::E
 struct Renewer {
     access: RecordAccess,
     record: OwnerRecord,
+    /// The owner whose record this one replaced.
+    replaced: Option<Uuid>,
     version: UpdateVersion,
     #[expect(dead_code, reason = "holds the lock while it lives")]
     lock: LockState,
@@ -404,7 +393,7 @@ impl Renewer {
             }
             self.record.endpoint = self.endpoints.borrow_and_update().clone();
             if let Err(error) = self.renew().await {
-                // After 20 s another process may take the ownership; the database's fencing then decides.
+                // After the stale time another process may take the ownership; the database's fencing then decides.
                 tracing::warn!(%error, data = self.access.data, "owner record not renewed");
             }
             if self.lost.borrow().is_some() {
@@ -415,7 +404,7 @@ impl Renewer {
 
     async fn renew(&mut self) -> Result<(), ObjectError> {
         self.record.renewed_us = now_us();
-        let seen = if self.access.conditional {
+        let seen = if self.access.kind == Kind::Objects {
             Seen { record: Some(self.record.clone()), version: self.version.clone() }
         } else {
             let seen = read_record(&self.access.store).await?;
@@ -426,7 +415,9 @@ impl Renewer {
         };
         match self.access.write(&self.record, &seen).await {
             Ok(version) => self.version = version,
-            Err(ObjectError::Precondition { .. } | ObjectError::NotFound { .. }) => {
+            Err(
+                ObjectError::Precondition { .. } | ObjectError::NotFound { .. } | ObjectError::AlreadyExists { .. },
+            ) => {
                 // Another owner wrote the record, or an earlier renewal whose answer was lost.
                 let seen = read_record(&self.access.store).await?;
                 if !self.is_lost_to(seen.record.as_ref()) {
@@ -438,8 +429,11 @@ impl Renewer {
         Ok(())
     }
 
+    /// Whether the record names another owner. Not the one that was replaced: on a directory, a renewal that began before
+    /// can arrive late, if that process stood still. The next renewal replaces it.
     fn is_lost_to(&self, found: Option<&OwnerRecord>) -> bool {
-        let Some(other) = found.filter(|found| found.uuid != self.record.uuid) else { return false };
+        let is_other = |found: &&OwnerRecord| found.uuid != self.record.uuid && Some(found.uuid) != self.replaced;
+        let Some(other) = found.filter(is_other) else { return false };
         let other = Lost::TakenOver(Box::new(other.clone()));
         self.lost.send_if_modified(|now| now.is_none() && now.replace(other).is_none());
         true
@@ -464,14 +458,14 @@ impl Renewer {
 pub struct Owner {
     /// Its record, if it can be read.
     pub record: Option<OwnerRecord>,
-    /// On a directory with locks: whether it lives. Elsewhere unknown: ask its endpoint.
+    /// Whether it lives, as far as a lock or the system's processes prove it. `None`: ask its endpoint.
     pub alive: Option<bool>,
 }
 
 /// Reads who owns DATA. `None`: there was no owner since the last clean shutdown.
 pub async fn look(location: &Location) -> Result<Option<Owner>, OwnerError> {
     let data = location.to_string();
-    let mut alive = None;
+    let mut locked = None;
     if let Some(path) = location.path() {
         let lock = path.join(PRIVATE_DIR).join("owner.lock");
         let file = match File::open(lock) {
@@ -479,7 +473,7 @@ pub async fn look(location: &Location) -> Result<Option<Owner>, OwnerError> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(storage(&data, "open .powersweep/owner.lock", error)),
         };
-        alive = match file.try_lock_shared() {
+        locked = match file.try_lock_shared() {
             Ok(()) => Some(false),
             Err(TryLockError::WouldBlock) => Some(true),
             Err(TryLockError::Error(_)) => None,
@@ -487,6 +481,14 @@ pub async fn look(location: &Location) -> Result<Option<Owner>, OwnerError> {
     }
     let store = location.object_store().map_err(|e| storage(&data, "open the storage", e))?;
     let seen = read_record(&store).await.map_err(|error| storage(&data, "read the owner record", error))?;
-    let is_owned = seen.record.is_some() || alive == Some(true);
-    Ok(is_owned.then_some(Owner { record: seen.record, alive }))
+    let is_local = location.kind() == Kind::Local;
+    let has_ended = |record: &OwnerRecord| {
+        (locked == Some(false) && is_local && record.is_of_this_boot()) || record.has_provably_ended()
+    };
+    let alive = match (&seen.record, locked) {
+        (_, Some(true)) => Some(true),
+        (None, _) => return Ok(None),
+        (Some(record), _) => has_ended(record).then_some(false),
+    };
+    Ok(Some(Owner { record: seen.record, alive }))
 }

@@ -1,9 +1,11 @@
 //! DATA: the place of results and state, as the user names it.
 
+use super::kind::{self, Kind};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 #[cfg(feature = "cloud")]
 use object_store::{parse_url_opts, prefix::PrefixStore};
+use powersweep_results::layout::STATE_FOLDER;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
@@ -13,6 +15,8 @@ use url::Url;
 pub struct Location {
     shown: String,
     place: Place,
+    /// Set by a test.
+    kind: Option<Kind>,
 }
 
 #[derive(Debug, Clone)]
@@ -77,12 +81,17 @@ impl Location {
     /// A local directory; it need not exist yet.
     pub fn directory(path: &Path) -> std::io::Result<Location> {
         let path = std::path::absolute(path)?;
-        Ok(Location { shown: path.display().to_string(), place: Place::Directory(path) })
+        Ok(Location { shown: path.display().to_string(), place: Place::Directory(path), kind: None })
+    }
+
+    /// A directory that is treated as one of a shared file system, whatever it is on: for tests.
+    pub fn shared(path: &Path) -> std::io::Result<Location> {
+        Ok(Location { kind: Some(Kind::Shared), ..Location::directory(path)? })
     }
 
     /// A given object store, rooted at DATA: for tests and other kinds of stores.
     pub fn remote(url: Url, store: Arc<dyn ObjectStore>) -> Location {
-        Location { shown: url.to_string(), place: Place::Remote { url, store } }
+        Location { shown: url.to_string(), place: Place::Remote { url, store }, kind: None }
     }
 
     /// The directory; `None` for an object store.
@@ -90,6 +99,16 @@ impl Location {
         match &self.place {
             Place::Directory(path) => Some(path),
             Place::Remote { .. } => None,
+        }
+    }
+
+    /// The kind of its storage. A directory is looked up each time, since it need not exist at first.
+    pub fn kind(&self) -> Kind {
+        match (&self.place, self.kind) {
+            (_, Some(kind)) => kind,
+            // The private folder may be a mount, or a link to another file system.
+            (Place::Directory(path), None) => kind::of_folder(&path.join(STATE_FOLDER)),
+            (Place::Remote { .. }, None) => Kind::Objects,
         }
     }
 
@@ -121,7 +140,7 @@ fn cloud(data: &str, url: Url, options: impl IntoIterator<Item = (String, String
         parse_url_opts(&url, options).map_err(|source| LocationError::Address { data: data.to_owned(), source })?;
     let store: Arc<dyn ObjectStore> =
         if prefix.as_ref().is_empty() { store.into() } else { Arc::new(PrefixStore::new(store, prefix)) };
-    Ok(Location { shown: data.to_owned(), place: Place::Remote { url, store } })
+    Ok(Location { shown: data.to_owned(), place: Place::Remote { url, store }, kind: None })
 }
 
 /// Refuses object stores: the feature `cloud` is off.

@@ -10,6 +10,7 @@
 
 mod datasets;
 mod encoding;
+mod kind;
 mod location;
 mod merges;
 mod model;
@@ -21,6 +22,7 @@ mod tuning;
 
 pub(crate) use encoding::check_name;
 pub use encoding::{DecodeError, FORMAT_VERSION, Pair, decode, encode, encode_key};
+pub use kind::{CACHE_TIME, Kind, MAX_CLOCK_DIFFERENCE};
 pub use location::{Location, LocationError};
 pub use model::{Fault, ModelStore};
 pub use objects::{LogWriter, MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};

@@ -1,15 +1,15 @@
 //! The store that keeps records in SlateDB, beside the results.
 //!
 //! Commits are written to SlateDB's memory at once and made durable by one flush for all waiting callers (group commit):
-//! a flush starts as soon as a caller waits and the previous flush has ended, on an object store at most 20 times a
-//! second. There are no flushes without waiting callers.
+//! a flush starts as soon as a caller waits and the previous flush has ended, but at most 20 times a second where the
+//! storage is not of this machine. There are no flushes without waiting callers.
 //!
 //! SlateDB retries a failing storage for ever, so a commit can take as long as the outage; the caller watches the time.
 //! The newer of two writers wins: the older one's commits fail with `Fenced`.
 
 use super::objects::{Objects, unavailable};
 use super::stall_detector::{LOOK_INTERVAL, StallDetector};
-use super::{Batch, Location, Store, StoreError, encoding, merges, model, tuning};
+use super::{Batch, Kind, Location, Store, StoreError, encoding, merges, model, tuning};
 use crate::records::{Loaded, RowsRecord, Table};
 use async_trait::async_trait;
 use object_store::ObjectStore;
@@ -23,7 +23,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-/// Shortest time between the starts of two flushes on an object store: bounds the cost at 20 objects a second.
+/// Shortest time between the starts of two flushes on storage that is not of this machine: bounds the cost of an object
+/// store, and the files of a shared folder, at 20 a second.
 const REMOTE_FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Flushes after which SlateDB's memory is written to a sorted file whatever its size: each flush writes a log file, and
@@ -101,21 +102,21 @@ impl SlateStore {
     /// [`SlateStore::open`] over a given object store rooted at DATA (tests inject faults there).
     pub async fn open_on(location: &Location, root: Arc<dyn ObjectStore>) -> Result<SlateStore, StoreError> {
         let data = location.to_string();
-        let on_directory = location.path().is_some();
+        let kind = location.kind();
         let merging = Background::start().map_err(|error| unavailable("open", location, error))?;
         let compactor = CompactorBuilder::new(state_dir(), Arc::clone(&root))
-            .with_options(tuning::compactor_options(on_directory))
+            .with_options(tuning::compactor_options(kind))
             .with_scheduler_supplier(merges::supplier())
             .with_runtime(merging.handle());
         let db = Db::builder(state_dir(), Arc::clone(&root))
-            .with_settings(tuning::settings(on_directory))
+            .with_settings(tuning::settings(kind))
             .with_compactor_builder(compactor)
             .build()
             .await
             .map_err(|error| from_slate(&data, "open", error))?;
         let (flushes, waiting) = mpsc::channel(MAX_WAITING_COMMITS);
-        let interval = if on_directory { Duration::ZERO } else { REMOTE_FLUSH_INTERVAL };
-        let stalls = on_directory.then(|| StallDetector::new(&db, Arc::clone(&root)));
+        let interval = if kind == Kind::Local { Duration::ZERO } else { REMOTE_FLUSH_INTERVAL };
+        let stalls = (kind != Kind::Objects).then(|| StallDetector::new(&db, Arc::clone(&root)));
         tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, stalls));
         let objects = Objects::new(root, location.path().map(Into::into));
         let location = location.clone();

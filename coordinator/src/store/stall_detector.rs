@@ -3,8 +3,9 @@
 //! SlateDB fences an older writer by the numbers of its write-ahead log files: the newer writer has created the next
 //! number, so the older one cannot create it. Log files that are no longer needed are deleted. A writer that was
 //! suspended meanwhile (a stopped process, a virtual machine that was moved) could create a deleted number and believe
-//! that it is the owner. On an object store a boundary object prevents that; on a directory there is none. So after each
-//! flush that follows a gap in this process's time, the newest manifest is read, which names the owner of the state.
+//! that it is the owner. On an object store a boundary object prevents that; on a directory there is none. There the
+//! newer writer's first file, the fence, is never deleted (see [`super::tuning`]). As a second line of defence, after
+//! each flush that follows a gap in this process's time, the newest manifest is read, which names the owner of the state.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

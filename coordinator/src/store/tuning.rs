@@ -1,5 +1,6 @@
 //! Settings of SlateDB: sizes, intervals, and ages at which files are deleted.
 
+use super::kind::{CACHE_TIME, Kind, MAX_CLOCK_DIFFERENCE};
 use std::time::Duration;
 
 use slatedb::config::{
@@ -8,17 +9,16 @@ use slatedb::config::{
 
 /// How often garbage is collected. SlateDB's default of minutes leaves 150,000 files on a busy directory.
 const GC_INTERVAL: Duration = Duration::from_secs(1);
-/// The same on an object store, where every poll costs a request.
+/// The same elsewhere, where every look costs a request.
 const GC_INTERVAL_REMOTE: Duration = Duration::from_secs(10);
 
 /// Age at which files are deleted that the state no longer names: longer than any read that may still use them.
-const GC_MIN_AGE_DIRECTORY: Duration = Duration::from_secs(4);
+const GC_MIN_AGE_LOCAL: Duration = Duration::from_secs(4);
 /// The same on an object store, where reads are slower.
 const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
-/// Age at which write-ahead log files on a directory are deleted, once their content is in sorted files. They are
-/// replayed when the state is opened, and each flush writes one. Deleting them weakens the fencing: see
-/// [`super::stall_detector`].
-const GC_MIN_AGE_WAL: Duration = Duration::from_secs(4);
+/// The same on a shared file system: a process may begin with a list of files of [`CACHE_TIME`] ago, and the age is the
+/// difference between a time of the server's clock and this machine's clock. 20 flushes a second leave 3,600 log files.
+const GC_MIN_AGE_SHARED: Duration = CACHE_TIME.saturating_add(MAX_CLOCK_DIFFERENCE).saturating_add(GC_MIN_AGE_REMOTE);
 
 /// Size at which SlateDB writes its memory to a sorted file: bounds the replay when the state is opened, and the memory of
 /// a busy coordinator, where one such memory fills while the previous one is encoded and written.
@@ -33,30 +33,31 @@ const L0_SSTS_MAX: usize = 128;
 
 /// How often the compaction rule is applied. With the default of 5 s, a busy farm writes dozens of files meanwhile.
 const COMPACTION_POLL: Duration = Duration::from_secs(1);
-/// The same on an object store, where every poll costs a request.
+/// The same elsewhere, where every poll costs a request.
 const COMPACTION_POLL_REMOTE: Duration = Duration::from_secs(5);
 /// Read-ahead of a merge for each of its files, in bytes and in reads: the defaults take 8 MiB for a file.
 const COMPACTION_READ_BYTES: usize = 128 << 10;
-/// The same on an object store, where every read costs a request.
+/// The same elsewhere, where every read costs a request.
 const COMPACTION_READ_BYTES_REMOTE: usize = 512 << 10;
 const COMPACTION_READS: usize = 2;
 /// Size of the files that a merge writes, one after the other. Each is in memory until it is complete; a larger file would
 /// be written in pieces of 10 MiB, up to eight of which wait for a slow storage.
 const COMPACTED_SST_BYTES: usize = 4 << 20;
 
-/// How often the manifest is polled on an object store, where every poll costs a request.
-const REMOTE_MANIFEST_POLL: Duration = Duration::from_secs(5);
+/// How often the manifest is polled.
+const MANIFEST_POLL: Duration = Duration::from_secs(1);
+/// The same elsewhere, where every poll costs a request.
+const MANIFEST_POLL_REMOTE: Duration = Duration::from_secs(5);
 
-/// The settings for a directory or an object store.
-pub(super) fn settings(on_directory: bool) -> Settings {
-    let (interval, wal_min_age) =
-        if on_directory { (GC_INTERVAL, GC_MIN_AGE_WAL) } else { (GC_INTERVAL_REMOTE, GC_MIN_AGE_REMOTE) };
-    let min_age = min_age(on_directory);
-    let often = GarbageCollectorDirectoryOptions { interval: Some(interval), min_age, dry_run: false };
+/// The settings for a kind of storage.
+pub(super) fn settings(kind: Kind) -> Settings {
+    let local = kind == Kind::Local;
+    let interval = if local { GC_INTERVAL } else { GC_INTERVAL_REMOTE };
+    let often = GarbageCollectorDirectoryOptions { interval: Some(interval), min_age: min_age(kind), dry_run: false };
     Settings {
         // The store flushes explicitly: a timer would write an object at each tick, also without waiting callers.
         flush_interval: None,
-        manifest_poll_interval: if on_directory { Duration::from_secs(1) } else { REMOTE_MANIFEST_POLL },
+        manifest_poll_interval: if local { MANIFEST_POLL } else { MANIFEST_POLL_REMOTE },
         l0_sst_size_bytes: L0_SST_BYTES,
         l0_max_ssts: L0_SSTS_MAX,
         l0_max_ssts_per_key: L0_SSTS_MAX,
@@ -64,29 +65,34 @@ pub(super) fn settings(on_directory: bool) -> Settings {
         // See compactor_options.
         compactor_options: None,
         garbage_collector_options: Some(GarbageCollectorOptions {
-            wal_options: Some(GarbageCollectorDirectoryOptions { min_age: wal_min_age, ..often }),
+            // Log files are replayed when the state is opened, and each flush writes one.
+            wal_options: Some(often),
+            // One empty file for each opening, which an older writer meets at its next flush. It must stay: no age is
+            // longer than a process may stand still.
+            wal_fence_options: None,
             compacted_options: Some(often),
             manifest_options: Some(often),
             compactions_options: Some(often),
             // A directory has no conditional overwrites: with boundary files, garbage would not be deleted there.
-            boundary_files_enabled: !on_directory,
+            boundary_files_enabled: kind == Kind::Objects,
             ..GarbageCollectorOptions::default()
         }),
         ..Settings::default()
     }
 }
 
-/// The compaction settings for a directory or an object store. The rule is in [`super::merges`].
-pub(super) fn compactor_options(on_directory: bool) -> CompactorOptions {
-    let poll_interval = if on_directory { COMPACTION_POLL } else { COMPACTION_POLL_REMOTE };
+/// The compaction settings for a kind of storage. The rule is in [`super::merges`].
+pub(super) fn compactor_options(kind: Kind) -> CompactorOptions {
+    let local = kind == Kind::Local;
+    let poll_interval = if local { COMPACTION_POLL } else { COMPACTION_POLL_REMOTE };
     CompactorOptions {
         // Files that a compaction replaced stay for this time, and with them the log files of that time. The default of
         // 15 minutes keeps many times the live data.
-        checkpoint_lifetime: min_age(on_directory),
+        checkpoint_lifetime: min_age(kind),
         poll_interval,
         worker: Some(CompactionWorkerOptions {
             compactions_poll_interval: poll_interval,
-            bytes_to_fetch: if on_directory { COMPACTION_READ_BYTES } else { COMPACTION_READ_BYTES_REMOTE },
+            bytes_to_fetch: if local { COMPACTION_READ_BYTES } else { COMPACTION_READ_BYTES_REMOTE },
             max_fetch_tasks: COMPACTION_READS,
             max_sst_size: COMPACTED_SST_BYTES,
             max_subcompactions: 1,
@@ -96,6 +102,10 @@ pub(super) fn compactor_options(on_directory: bool) -> CompactorOptions {
     }
 }
 
-fn min_age(on_directory: bool) -> Duration {
-    if on_directory { GC_MIN_AGE_DIRECTORY } else { GC_MIN_AGE_REMOTE }
+fn min_age(kind: Kind) -> Duration {
+    match kind {
+        Kind::Local => GC_MIN_AGE_LOCAL,
+        Kind::Shared => GC_MIN_AGE_SHARED,
+        Kind::Objects => GC_MIN_AGE_REMOTE,
+    }
 }

@@ -16,5 +16,6 @@ mod store_merges;
 mod store_owner;
 mod store_publish;
 mod store_samples;
+mod store_shared;
 mod store_speed;
 mod store_view;

@@ -1,4 +1,4 @@
-//! Measures the store on a directory, for half a minute, where `POWERSWEEP_SPEED_DIR` names a folder to measure in.
+//! Measures the store on a directory, for five minutes, where `POWERSWEEP_SPEED_DIR` names a folder to measure in.
 //! Prints numbers, asserts none:
 //! `POWERSWEEP_SPEED_DIR=/tmp cargo test -p powersweep-coordinator --release --test it -- --nocapture store_speed`.
 
@@ -135,4 +135,31 @@ async fn a_sweep_of_100_000_tasks() {
         loaded.done.len(),
         loaded.rows.len()
     );
+}
+
+/// Log files live for three minutes there, and a busy coordinator writes the most that its pace allows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_files_of_a_shared_folder() {
+    let Some(folder) = folder() else { return };
+    let location = Location::shared(folder.path()).expect("a path");
+    let process = tokio::runtime::Runtime::new().expect("a runtime");
+    let place = location.clone();
+    let work = process.spawn(async move {
+        let store = SlateStore::open(&place).await.expect("opens");
+        let (started, mut commits) = (Instant::now(), 0);
+        while started.elapsed() < Duration::from_secs(240) {
+            store.commit(small(commits)).await.expect("durable");
+            commits += 1;
+        }
+        println!("a shared folder: {:.1} commits/s of one caller", commits as f64 / started.elapsed().as_secs_f64());
+        store
+    });
+    let store = work.await.expect("no panic");
+    process.shutdown_background();
+    drop(store);
+    let log_files = files(&folder.path().join(".powersweep/state/wal")).0;
+    let started = Instant::now();
+    let store = SlateStore::open(&location).await.expect("opens");
+    store.load().await.expect("loads");
+    println!("a shared folder: {log_files} log files, opened and loaded after a kill in {:.2?}", started.elapsed());
 }
