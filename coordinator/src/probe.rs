@@ -1,15 +1,16 @@
 //! Probes DATA before the database is opened, which retries on a read-only or full disk for ever, without a message.
 //!
 //! A probe writes, syncs, creates the same name twice and deletes, within five seconds in all. The second creation must
-//! fail: publishing without doubled rows depends on that. Only DATA's own folders remain.
+//! fail: publishing without doubled rows depends on that. An object store must also refuse to update an object that has
+//! changed, and the clock of a shared file system must be near this machine's. Only DATA's own folders remain.
 
-use crate::store::{Location, PRIVATE_DIR, blocking};
+use crate::store::{Kind, Location, MAX_CLOCK_DIFFERENCE, PRIVATE_DIR, blocking};
 use bytes::Bytes;
 use object_store::path::Path as ObjectPath;
-use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
 /// Longest time for the whole probe: a store that takes longer for five small operations is too slow for commits.
@@ -47,6 +48,23 @@ pub enum ProbeError {
     /// Creating a name twice succeeded: two coordinators could overwrite each other.
     #[error("{data} lets two writers create the same object: such storage would lose results")]
     NoCreateOnly { data: String },
+    /// The object store does not refuse an update of an object that has changed, or refuses all.
+    #[error(
+        "{data} has no conditional updates (a PUT with If-Match: {found}), on which the ownership of the data depends: use \
+         a store that has them, or a directory"
+    )]
+    NoConditionalUpdate {
+        data: String,
+        /// The store's answer.
+        found: String,
+    },
+    /// The server's clock differs too much: the age of a file is its time by that clock, compared with this machine's.
+    #[error(
+        "the clock of the file system of {path} is {} s {} this machine's clock, and at most {} s are allowed, because \
+         files of the state are deleted by their age: set both clocks (NTP), or choose another place with --data",
+        difference.as_secs(), if *ahead { "ahead of" } else { "behind" }, MAX_CLOCK_DIFFERENCE.as_secs()
+    )]
+    Clock { path: PathBuf, difference: Duration, ahead: bool },
     /// The object store refuses the credentials, or there are none.
     #[error("{data} refuses access; {hint}")]
     Credentials {
@@ -75,8 +93,8 @@ pub async fn probe(location: &Location) -> Result<(), ProbeError> {
     let work = async {
         match location.path() {
             Some(path) => {
-                let path = path.to_owned();
-                blocking(move || probe_directory(&path)).await
+                let (path, location) = (path.to_owned(), location.clone());
+                blocking(move || probe_directory(&path, &location)).await
             }
             None => probe_remote(location).await,
         }
@@ -85,12 +103,13 @@ pub async fn probe(location: &Location) -> Result<(), ProbeError> {
     tokio::time::timeout(PROBE_TIME, work).await.map_err(slow)?
 }
 
-fn probe_directory(data: &Path) -> Result<(), ProbeError> {
+fn probe_directory(data: &Path, location: &Location) -> Result<(), ProbeError> {
     let private = data.join(PRIVATE_DIR);
     std::fs::create_dir_all(&private).map_err(|error| classify(data, error))?;
     let name = private.join(format!("probe-{}", Uuid::new_v4().simple()));
     let link = name.with_extension("link");
-    let result = probe_file(data, &name, &link);
+    let shared = location.kind() == Kind::Shared;
+    let result = probe_file(data, &name, &link, shared);
     for file in [&link, &name] {
         match std::fs::remove_file(file) {
             Ok(()) => {}
@@ -103,12 +122,17 @@ fn probe_directory(data: &Path) -> Result<(), ProbeError> {
     result
 }
 
-fn probe_file(data: &Path, name: &Path, link: &Path) -> Result<(), ProbeError> {
+fn probe_file(data: &Path, name: &Path, link: &Path, shared: bool) -> Result<(), ProbeError> {
     let fail = |error| classify(data, error);
+    let before = SystemTime::now();
     let mut file = std::fs::File::create_new(name).map_err(fail)?;
     file.write_all(&vec![0; DIRECTORY_PROBE_BYTES]).map_err(fail)?;
     file.sync_all().map_err(fail)?;
     drop(file);
+    if shared {
+        let written = std::fs::metadata(name).and_then(|found| found.modified()).map_err(fail)?;
+        check_clock(data, written, before, SystemTime::now())?;
+    }
     match std::fs::File::create_new(name) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         Err(error) => return Err(fail(error)),
@@ -125,6 +149,17 @@ fn probe_file(data: &Path, name: &Path, link: &Path) -> Result<(), ProbeError> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(fail(error)),
         Ok(()) => Err(ProbeError::NoCreateOnly { data: data.display().to_string() }),
+    }
+}
+
+/// Fails if a file that was written between two times of this machine's clock has a time far from both.
+fn check_clock(data: &Path, written: SystemTime, before: SystemTime, after: SystemTime) -> Result<(), ProbeError> {
+    let behind = before.duration_since(written).unwrap_or_default();
+    let ahead = written.duration_since(after).unwrap_or_default();
+    let difference = behind.max(ahead);
+    match difference > MAX_CLOCK_DIFFERENCE {
+        true => Err(ProbeError::Clock { path: data.to_owned(), difference, ahead: ahead > behind }),
+        false => Ok(()),
     }
 }
 
@@ -152,23 +187,59 @@ async fn probe_remote(location: &Location) -> Result<(), ProbeError> {
     let fail = |error| classify_remote(location, error);
     let store = location.object_store().map_err(fail)?;
     let path = ObjectPath::from_iter([PRIVATE_DIR, &format!("probe-{}", Uuid::new_v4().simple())]);
-    match create(&store, &path).await {
+    match put(&store, &path, &[0; PROBE_BYTES], PutMode::Create).await {
         // The name is unique, so this write exists already: its answer was lost, and it was repeated.
         Ok(()) | Err(ObjectError::AlreadyExists { .. }) => {}
         Err(error) => return Err(fail(error)),
     }
-    let second = create(&store, &path).await;
+    let conditions = probe_conditions(location, &store, &path).await;
     let deleted = store.delete(&path).await;
-    match second {
-        Err(ObjectError::AlreadyExists { .. }) => deleted.map_err(fail),
+    conditions.and(deleted.map_err(fail))
+}
+
+/// Whether the store refuses to create an object again, and to update an object that has changed.
+async fn probe_conditions(location: &Location, store: &dyn ObjectStore, path: &ObjectPath) -> Result<(), ProbeError> {
+    let fail = |error| classify_remote(location, error);
+    match put(store, path, &[0; PROBE_BYTES], PutMode::Create).await {
+        Err(ObjectError::AlreadyExists { .. }) => {}
+        Err(error) => return Err(fail(error)),
+        Ok(()) => return Err(ProbeError::NoCreateOnly { data: location.to_string() }),
+    }
+    let missing = |found: String| ProbeError::NoConditionalUpdate { data: location.to_string(), found };
+    let found = store.head(path).await.map_err(fail)?;
+    let first = UpdateVersion { e_tag: found.e_tag, version: found.version };
+    match put(store, path, CHANGED, PutMode::Update(first.clone())).await {
+        Ok(()) => {}
+        Err(ObjectError::Precondition { .. }) => {
+            // The answer to this write was lost and the write was repeated, or the store refuses each one.
+            let now = store.get(path).await.map_err(fail)?.bytes().await.map_err(fail)?;
+            if now != CHANGED {
+                return Err(missing("that of an unchanged object is refused".to_owned()));
+            }
+        }
+        Err(error @ (ObjectError::NotImplemented { .. } | ObjectError::NotSupported { .. })) => {
+            return Err(missing(error.to_string()));
+        }
+        Err(error) => return Err(fail(error)),
+    }
+    match put(store, path, &[1; PROBE_BYTES], PutMode::Update(first)).await {
+        Err(ObjectError::Precondition { .. }) => Ok(()),
         Err(error) => Err(fail(error)),
-        Ok(()) => Err(ProbeError::NoCreateOnly { data: location.to_string() }),
+        Ok(()) => Err(missing("that of a changed object is carried out".to_owned())),
     }
 }
 
-async fn create(store: &dyn ObjectStore, path: &ObjectPath) -> Result<(), ObjectError> {
-    let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-    let payload = PutPayload::from_bytes(Bytes::from_static(&[0; PROBE_BYTES]));
+/// The probe's object after its update.
+const CHANGED: &[u8] = b"changed";
+
+async fn put(
+    store: &dyn ObjectStore,
+    path: &ObjectPath,
+    bytes: &'static [u8],
+    mode: PutMode,
+) -> Result<(), ObjectError> {
+    let options = PutOptions { mode, ..PutOptions::default() };
+    let payload = PutPayload::from_bytes(Bytes::from_static(bytes));
     store.put_opts(path, payload, options).await.map(|_| ())
 }
 
@@ -205,4 +276,22 @@ fn slow_hint(location: &Location) -> String {
         return String::new();
     }
     format!("; no credentials are set: {}", credentials_hint(location.scheme()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_differs_much_is_refused() {
+        let (second, now) = (Duration::from_secs(1), SystemTime::now());
+        let check = |written| check_clock(Path::new("/data"), written, now, now + 2 * second);
+        for written in [now - MAX_CLOCK_DIFFERENCE, now, now + second, now + 2 * second + MAX_CLOCK_DIFFERENCE] {
+            check(written).expect("near enough");
+        }
+        let behind = check(now - MAX_CLOCK_DIFFERENCE - second).expect_err("far behind").to_string();
+        assert!(behind.starts_with("the clock of the file system of /data is 61 s behind this machine's"), "{behind}");
+        let ahead = check(now + 303 * second).expect_err("far ahead").to_string();
+        assert!(ahead.contains("is 301 s ahead of this") && ahead.contains("--data"), "{ahead}");
+    }
 }

@@ -8,6 +8,7 @@ mod mutations;
 mod reading;
 mod storage_stalls;
 mod store;
+mod store_conditions;
 mod store_crashes;
 mod store_faults;
 mod store_golden;

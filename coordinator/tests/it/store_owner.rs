@@ -151,11 +151,11 @@ async fn an_owner_whose_process_has_ended_is_not_waited_for() {
     }
 }
 
-/// Storage that stops answering while the state is opened: after the probe's three writes and that of the owner's record.
+/// Storage that stops answering while the state is opened: after the probe's five writes and that of the owner's record.
 #[tokio::test(start_paused = true)]
 async fn a_start_on_hanging_storage_ends_with_an_error() {
     let store = Mortal::new(Arc::new(InMemory::new()));
-    store.arm(4, Stop::Before);
+    store.arm(6, Stop::Before);
     let location = Location::remote("s3://bucket/".parse().expect("a URL"), store.clone());
     let error = open(&location, "", false).await.expect_err("it hangs");
     assert!(matches!(error, OpenError::Hangs { .. }), "{error}");
