@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,14 @@ pub(super) fn port() -> u16 {
     }
 }
 
+/// A command with another id of the boot, as on another machine; it needs root.
+fn on_machine(sandbox: &Sandbox, boot: &Path) -> Command {
+    let mut command = sandbox.command("unshare");
+    let script = "mount --bind \"$0\" /proc/sys/kernel/random/boot_id && exec \"$@\"";
+    command.args(["--mount", "sh", "-c", script]).arg(boot).arg(BINARY);
+    command
+}
+
 /// Runs `NAME.toml` to its end with its data in the folder `undisturbed`.
 pub(super) fn run_undisturbed(sandbox: &Sandbox, name: &str) {
     let file = format!("{name}.toml");
@@ -74,6 +83,8 @@ pub(super) struct Farm {
     data: String,
     /// Variables of the coordinator's environment.
     env: Vec<(String, String)>,
+    /// File with the id of the boot that the coordinator sees, if not this machine's.
+    boot: Option<PathBuf>,
     pub(super) port: u16,
     /// The port to which workers connect: the coordinator's, or a relay's.
     pub(super) workers_port: u16,
@@ -100,6 +111,7 @@ impl Farm {
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts"),
             data: data.to_owned(),
             env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            boot: None,
             port,
             workers_port: port,
             coordinator: None,
@@ -109,6 +121,12 @@ impl Farm {
             client: None,
             work: Work { name: "", tasks: 0, jobs: 0, generations: BTreeMap::new() },
         }
+    }
+
+    /// From now on, coordinators start on another machine: with the data in this folder there.
+    pub(super) fn move_to(&mut self, data: &str, boot: PathBuf) {
+        self.data = data.to_owned();
+        self.boot = Some(boot);
     }
 
     fn url(&self) -> String {
@@ -124,7 +142,10 @@ impl Farm {
 
     /// Spawns a coordinator at this port without waiting for it.
     pub(super) fn spawn_coordinator(&self, port: u16, more: &[&str]) -> Running {
-        let mut command = self.sandbox.command(BINARY);
+        let mut command = match &self.boot {
+            None => self.sandbox.command(BINARY),
+            Some(boot) => on_machine(&self.sandbox, boot),
+        };
         command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data", &self.data]).args(more);
         command.env("POWERSWEEP_LOG", LOG).envs(self.env.iter().map(|(name, value)| (name, value)));
         self.sandbox.spawn(command)

@@ -12,10 +12,12 @@ mod farm;
 mod journal;
 mod kills;
 mod network;
+mod nfs;
 mod owners;
 mod proxy;
 mod relay;
 mod s3;
+mod shared_files;
 
 use std::process::{Command, Stdio};
 
