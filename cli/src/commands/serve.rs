@@ -33,7 +33,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
             () = farm.lost() => true,
         };
         let ended = farm::explained(farm.end()).await;
-        if lost {
+        if lost || ended.as_ref().is_err_and(|failure| failure.exit == Exit::Fenced) {
             return Err(failure!(Fenced, "another coordinator has taken the data over; this one has stopped"));
         }
         ended.map(|()| Exit::Done)

@@ -131,7 +131,6 @@ impl Cap {
             rule: self.rule.clone(),
             schedule: self.schedule.fork(),
             held: self.held.fork(copied),
-            due: false,
             stalled: None,
             ..*self
         }
