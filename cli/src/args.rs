@@ -172,6 +172,12 @@ pub enum Command {
     /// Check that a coordinator answers and that its storage works; for health checks of containers.
     #[command(after_help = examples::HEALTH)]
     Health(HealthArgs),
+    /// Check the data, its storage and the coordinator from this machine, and say what to do.
+    ///
+    /// Tries what a coordinator needs of --data, if there is any, and each address of the access files that are found. Ends
+    /// with the code of the first check that failed; a warning is no failure.
+    #[command(after_help = examples::DOCTOR)]
+    Doctor(DoctorArgs),
     /// Show, replace or hand on the access files, which clients and workers need.
     #[command(subcommand, after_help = examples::ACCESS)]
     Access(AccessCommand),
@@ -183,6 +189,16 @@ pub struct HealthArgs {
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Where logs are found and cached.

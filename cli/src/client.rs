@@ -43,7 +43,8 @@ pub async fn connect(address: &Address) -> Result<Client, Failure> {
     Target::new(address).map_err(not_connected)?.connect().await.map_err(not_connected)
 }
 
-fn not_connected(error: ConnectError) -> Failure {
+/// A connection that failed as an error.
+pub fn not_connected(error: ConnectError) -> Failure {
     match error {
         ConnectError::Access(error) => access::refused(&error),
         ConnectError::Address { .. } => failure!(Usage, "{error}"),

@@ -93,6 +93,9 @@ pub const COMPLETIONS: &str = "Examples:
 pub const MAN: &str = "Examples:
   powersweep man                               the page of the program
   powersweep man --output ~/.local/share/man/man1  a page for each command";
+pub const DOCTOR: &str = "Examples:
+  powersweep doctor --data /shared/data         before a coordinator starts there
+  powersweep doctor --access worker.json        from a machine of a worker";
 pub const HEALTH: &str = "Example:
   powersweep health --data /data && echo healthy";
 pub const ACCESS: &str = "Examples:

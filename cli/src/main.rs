@@ -119,6 +119,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Completions { shell } => commands::completions::run(*shell),
         Command::Man(args) => commands::man::run(args),
         Command::Health(args) => commands::health::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
         Command::Access(AccessCommand::Show(args)) => commands::access::show(args),
         Command::Access(AccessCommand::Rotate(args)) => commands::access::rotate(args),
         Command::Access(AccessCommand::Export(args)) => commands::access::export(args),

@@ -3,6 +3,7 @@
 mod access;
 mod check;
 mod config;
+mod doctor;
 mod documents;
 mod edits;
 mod farm;

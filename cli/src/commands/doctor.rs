@@ -1,0 +1,335 @@
+//! `powersweep doctor`: whether this machine can run a coordinator on the data, or reach the coordinator, and what to do.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use object_store::ObjectStoreExt;
+use powersweep_coordinator::owner;
+use powersweep_coordinator::probe::probe;
+use powersweep_coordinator::store::{Kind, Location, PRIVATE_DIR};
+use powersweep_proto::access::{Access, Role};
+use powersweep_proto::client::{Address, Client, Target, chain};
+use powersweep_proto::{OLDEST_PROTOCOL, PROTOCOL, plain, v1};
+use rustix::process::{Resource, getrlimit};
+use serde_json::json;
+use tonic::Code;
+
+use crate::args::{CoordinatorArgs, DataArgs, DoctorArgs};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{access, client, screen};
+
+/// Writes that are timed, and the bytes of each.
+const WRITES: usize = 20;
+const WRITE_BYTES: usize = 4 << 10;
+/// A slower write makes hand-ins wait.
+const SLOW_WRITE: Duration = Duration::from_millis(200);
+/// Less free space is soon used up by the rows of a sweep (bytes).
+const LITTLE_SPACE: u64 = 1 << 30;
+/// A coordinator needs an open file for each connection.
+const FEW_FILES: u64 = 4_096;
+
+/// The result of a check.
+struct Check {
+    name: String,
+    result: Result<(), Problem>,
+    /// What was found.
+    found: String,
+}
+
+struct Problem {
+    /// `None`: a warning.
+    exit: Option<Exit>,
+    /// What to do.
+    advice: String,
+}
+
+impl Check {
+    fn good(name: impl Into<String>, found: impl Into<String>) -> Check {
+        Check { name: name.into(), result: Ok(()), found: found.into() }
+    }
+
+    fn doubtful(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Check {
+        let problem = Problem { exit: None, advice: advice.into() };
+        Check { name: name.into(), result: Err(problem), found: found.into() }
+    }
+
+    /// The first line of the failure is what was found, the others are advice.
+    fn failed(name: impl Into<String>, failure: Failure) -> Check {
+        let Failure { exit, message } = failure;
+        let (found, advice) = message.split_once('\n').unwrap_or((&message, ""));
+        let problem = Problem { exit: Some(exit), advice: advice.to_owned() };
+        Check { name: name.into(), result: Err(problem), found: found.to_owned() }
+    }
+
+    fn word(&self) -> &'static str {
+        match &self.result {
+            Ok(()) => "ok",
+            Err(Problem { exit: None, .. }) => "warning",
+            Err(Problem { exit: Some(_), .. }) => "failed",
+        }
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        self.result.as_ref().err()?.exit
+    }
+}
+
+/// Runs every check, and ends with the code of the first one that failed.
+pub fn run(args: &DoctorArgs) -> Outcome {
+    let checks = client::block_on(checks(args))?;
+    let exit = checks.iter().find_map(Check::exit).unwrap_or(Exit::Done);
+    if args.output.is_json() {
+        let advice = |check: &Check| check.result.as_ref().err().map(|problem| problem.advice.clone());
+        let one = |check: &Check| json!({ "check": check.name, "result": check.word(), "found": check.found, "advice": advice(check) });
+        screen::print_json(json!({ "checks": checks.iter().map(one).collect::<Vec<_>>() }))?;
+    } else {
+        screen::print(&text(&checks))?;
+    }
+    Ok(exit)
+}
+
+fn text(checks: &[Check]) -> String {
+    let mut table = screen::table();
+    table.set_header(["check", "result", "found"]);
+    for check in checks {
+        table.add_row([check.name.as_str(), check.word(), check.found.as_str()]);
+    }
+    let mut lines = vec![table.to_string()];
+    for check in checks {
+        if let Err(Problem { advice, .. }) = &check.result
+            && !advice.is_empty()
+        {
+            lines.push(format!("{}: {advice}", check.name));
+        }
+    }
+    lines.join("\n")
+}
+
+async fn checks(args: &DoctorArgs) -> Result<Vec<Check>, Failure> {
+    let location = args.data.location()?;
+    let mut checks = vec![program(), open_files()];
+    // A missing folder is not made: the user may only want to reach a coordinator.
+    let exists = location.path().is_none_or(Path::exists);
+    match exists {
+        true => checks.extend(of_data(&location).await),
+        false => checks.push(Check::good("data", format!("there is no {location} yet: not checked"))),
+    }
+    let coordinator = of_coordinator(&args.coordinator, &args.data).await;
+    if coordinator.is_empty() {
+        checks.push(port());
+    }
+    checks.extend(coordinator);
+    Ok(checks)
+}
+
+fn program() -> Check {
+    let protocols =
+        if OLDEST_PROTOCOL == PROTOCOL { PROTOCOL.to_string() } else { format!("{OLDEST_PROTOCOL} to {PROTOCOL}") };
+    Check::good("program", format!("version {}, protocol {protocols}", env!("POWERSWEEP_BUILD")))
+}
+
+fn open_files() -> Check {
+    let limit = getrlimit(Resource::Nofile).maximum;
+    let found = limit.map_or_else(|| "no limit".to_owned(), |limit| format!("at most {limit}"));
+    match limit {
+        Some(limit) if limit < FEW_FILES => Check::doubtful(
+            "open files",
+            found,
+            format!("a coordinator needs one for each connection: raise the hard limit to {FEW_FILES} (ulimit -Hn)"),
+        ),
+        _ => Check::good("open files", found),
+    }
+}
+
+/// The storage, its speed and its owner.
+async fn of_data(location: &Location) -> Vec<Check> {
+    let kind = match location.kind() {
+        Kind::Local => "a file system of this machine",
+        Kind::Shared => "a shared file system: a coordinator that was killed is replaced after 80 s",
+        Kind::Objects => "an object store",
+    };
+    let mut checks = vec![Check::good("data", format!("{location}, {kind}"))];
+    if let Err(error) = probe(location).await {
+        let advice = "if this cannot be repaired, choose another place with --data";
+        checks.push(Check::failed("storage", Failure::new(Exit::Storage, format!("{}\n{advice}", chain(&error)))));
+        return checks;
+    }
+    checks.push(Check::good("storage", "writes, exclusive creation and replacement work"));
+    checks.push(writes(location).await);
+    checks.extend(location.path().and_then(space));
+    checks.push(owner_of(location).await);
+    checks
+}
+
+/// The time of small durable writes.
+async fn writes(location: &Location) -> Check {
+    let name = "durable writes";
+    let mut times = Vec::with_capacity(WRITES);
+    for _ in 0..WRITES {
+        let begun = Instant::now();
+        if let Err(reason) = write_once(location).await {
+            return Check::failed(name, Failure::new(Exit::Storage, reason));
+        }
+        times.push(begun.elapsed());
+    }
+    times.sort_unstable();
+    let (median, most) = (times[WRITES / 2], times[WRITES - 1]);
+    let found = format!("{:.1} ms, at most {:.1} ms", median.as_secs_f64() * 1e3, most.as_secs_f64() * 1e3);
+    match median > SLOW_WRITE {
+        true => Check::doubtful(name, found, "hand-ins wait for such writes: another place for --data may be faster"),
+        false => Check::good(name, found),
+    }
+}
+
+async fn write_once(location: &Location) -> Result<(), String> {
+    let name = format!("doctor-{}", uuid::Uuid::new_v4().simple());
+    let Some(path) = location.path() else {
+        let store = location.object_store().map_err(|error| chain(&error))?;
+        let path = object_store::path::Path::from_iter([PRIVATE_DIR, &name]);
+        store.put(&path, vec![0; WRITE_BYTES].into()).await.map_err(|error| chain(&error))?;
+        return store.delete(&path).await.map_err(|error| chain(&error));
+    };
+    let file = path.join(PRIVATE_DIR).join(name);
+    let written = tokio::task::spawn_blocking(move || {
+        let written = write_file(&file);
+        // Also after an error.
+        let _ = std::fs::remove_file(&file);
+        written.map_err(|error| format!("{}: {error}", file.display()))
+    });
+    written.await.map_err(|error| error.to_string())?
+}
+
+fn write_file(file: &Path) -> std::io::Result<()> {
+    let mut opened = std::fs::File::create_new(file)?;
+    std::io::Write::write_all(&mut opened, &[0; WRITE_BYTES])?;
+    opened.sync_all()
+}
+
+fn space(data: &Path) -> Option<Check> {
+    let found = rustix::fs::statvfs(data).ok()?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    let words = format!("{:.1} GiB free", free as f64 / f64::from(1 << 30));
+    Some(match free < LITTLE_SPACE {
+        true => {
+            Check::doubtful("space", words, "rows of a sweep may not fit: free some space, or choose another --data")
+        }
+        false => Check::good("space", words),
+    })
+}
+
+async fn owner_of(location: &Location) -> Check {
+    match owner::look(location).await {
+        Ok(None) => Check::good("owner", "no coordinator serves the data"),
+        Ok(Some(found)) => {
+            let who = found.record.map_or_else(
+                || "its record cannot be read".to_owned(),
+                |record| format!("process {} on {}", record.pid, plain(&record.host)),
+            );
+            match found.alive {
+                Some(false) => {
+                    Check::good("owner", format!("a coordinator has ended without releasing the data ({who})"))
+                }
+                _ => Check::good("owner", format!("a coordinator serves the data ({who})")),
+            }
+        }
+        Err(error) => Check::failed("owner", Failure::new(Exit::Storage, chain(&error))),
+    }
+}
+
+/// Whether `serve` could listen at its default address.
+fn port() -> Check {
+    const DEFAULT: &str = "127.0.0.1:7450";
+    match TcpListener::bind(DEFAULT) {
+        Ok(_) => Check::good("port", format!("{DEFAULT} is free")),
+        Err(error) => Check::doubtful(
+            "port",
+            format!("{DEFAULT}: {error}"),
+            "give `powersweep serve` another address with --listen",
+        ),
+    }
+}
+
+/// The access files that can be found, and each of their addresses. Empty without an access file that was asked for.
+async fn of_coordinator(args: &CoordinatorArgs, data: &DataArgs) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let is_named = args.coordinator.is_some() || args.access.is_some();
+    for role in Role::ALL {
+        let name = format!("access as {role}");
+        let found = access::find(args, data, role).and_then(|source| {
+            let loaded = source.load(Some(role)).map_err(|error| access::refused(&error))?;
+            Ok((source, loaded))
+        });
+        match found {
+            Ok((source, loaded)) => {
+                checks.push(of_access(&name, &loaded));
+                let urls = if let Some(url) = &args.coordinator { vec![url.clone()] } else { loaded.addresses };
+                for url in urls {
+                    let address = Address {
+                        urls: vec![url.clone()],
+                        insecure: args.insecure,
+                        ..Address::of(source.clone(), role)
+                    };
+                    checks.push(of_address(&url, &address, role).await);
+                }
+            }
+            // A file of the other role says enough.
+            Err(failure) if is_named && role == Role::Worker && checks.is_empty() => {
+                checks.push(Check::failed(name, failure));
+            }
+            Err(failure) if failure.exit == Exit::Refused && !is_named => checks.push(Check::failed(name, failure)),
+            Err(_) => {}
+        }
+    }
+    checks
+}
+
+fn of_access(name: &str, access: &Access) -> Check {
+    let found = format!("{}, protocol {}", screen::count(access.addresses.len() as u64, "address"), access.protocol);
+    match access.protocol == 0 || (OLDEST_PROTOCOL..=PROTOCOL).contains(&access.protocol) {
+        true => Check::good(name, found),
+        false => {
+            Check::doubtful(name, found, "the coordinator is of another version: use the same version of powersweep")
+        }
+    }
+}
+
+/// Whether a coordinator answers at an address, and takes the token.
+async fn of_address(url: &str, address: &Address, role: Role) -> Check {
+    let name = format!("{role} at {url}");
+    let begun = Instant::now();
+    let target = match Target::new(address) {
+        Ok(target) => target,
+        Err(error) => return Check::failed(name, client::not_connected(error)),
+    };
+    match target.connect().await {
+        Ok(mut client) => {
+            let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
+            answer(name, &mut client, role, milliseconds).await
+        }
+        Err(error) => Check::failed(name, client::not_connected(error)),
+    }
+}
+
+async fn answer(name: String, client: &mut Client, role: Role, milliseconds: f64) -> Check {
+    if role == Role::Worker {
+        // A worker may not ask for the status. No log has this digest, so that the answer is about the token.
+        let request = v1::FetchLogRequest { digest: vec![0; 32].into() };
+        return match client.fetch_log(request).await.map(drop) {
+            Err(status) if status.code() != Code::NotFound => Check::failed(name, client::refused(&status)),
+            _ => Check::good(name, format!("answers after {milliseconds:.0} ms, and takes the token")),
+        };
+    }
+    match client::status(client, v1::StatusRequest::default()).await {
+        Err(status) => Check::failed(name, client::refused(&status)),
+        Ok(status) if status.storage_stalled => {
+            Check::failed(name, Failure::new(Exit::Storage, format!("its storage stalls: {}", status.storage_reason)))
+        }
+        Ok(status) if status.build != env!("POWERSWEEP_BUILD") => Check::doubtful(
+            name,
+            format!("answers after {milliseconds:.0} ms; its version is {}", status.build),
+            "workers of another version may be refused: use the same version of powersweep",
+        ),
+        Ok(_) => Check::good(name, format!("answers after {milliseconds:.0} ms, and takes the token")),
+    }
+}
