@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use object_store::ObjectStoreExt;
-use powersweep_coordinator::owner;
+use powersweep_coordinator::owner::{self, Owner, OwnerError};
 use powersweep_coordinator::probe::probe;
 use powersweep_coordinator::store::{Kind, Location, PRIVATE_DIR};
 use powersweep_proto::access::{Access, Role};
@@ -111,11 +111,19 @@ async fn checks(args: &DoctorArgs) -> Result<Vec<Check>, Failure> {
     let mut checks = vec![program(), open_files()];
     // A missing folder is not made: the user may only want to reach a coordinator.
     let exists = location.path().is_none_or(Path::exists);
+    let owner = if exists { owner::look(&location).await } else { Ok(None) };
+    let ended = |owner: &Owner| owner.alive == Some(false);
+    let is_served = owner.as_ref().is_ok_and(|owner| owner.as_ref().is_some_and(|owner| !ended(owner)));
     match exists {
-        true => checks.extend(of_data(&location).await),
+        true => checks.extend(of_data(&location, owner).await),
         false => checks.push(Check::good("data", format!("there is no {location} yet: not checked"))),
     }
-    let coordinator = of_coordinator(&args.coordinator, &args.data).await;
+    // The access files of data that no coordinator serves lead nowhere.
+    let is_named = args.coordinator.coordinator.is_some() || args.coordinator.access.is_some();
+    let mut coordinator = Vec::new();
+    if is_named || is_served || !exists {
+        coordinator = of_coordinator(&args.coordinator, &args.data, is_named).await;
+    }
     if coordinator.is_empty() {
         checks.push(port());
     }
@@ -143,7 +151,7 @@ fn open_files() -> Check {
 }
 
 /// The storage, its speed and its owner.
-async fn of_data(location: &Location) -> Vec<Check> {
+async fn of_data(location: &Location, owner: Result<Option<Owner>, OwnerError>) -> Vec<Check> {
     let kind = match location.kind() {
         Kind::Local => "a file system of this machine",
         Kind::Shared => "a shared file system: a coordinator that was killed is replaced after 80 s",
@@ -158,7 +166,7 @@ async fn of_data(location: &Location) -> Vec<Check> {
     checks.push(Check::good("storage", "writes, exclusive creation and replacement work"));
     checks.push(writes(location).await);
     checks.extend(location.path().and_then(space));
-    checks.push(owner_of(location).await);
+    checks.push(of_owner(owner));
     checks
 }
 
@@ -218,8 +226,8 @@ fn space(data: &Path) -> Option<Check> {
     })
 }
 
-async fn owner_of(location: &Location) -> Check {
-    match owner::look(location).await {
+fn of_owner(owner: Result<Option<Owner>, OwnerError>) -> Check {
+    match owner {
         Ok(None) => Check::good("owner", "no coordinator serves the data"),
         Ok(Some(found)) => {
             let who = found.record.map_or_else(
@@ -251,9 +259,8 @@ fn port() -> Check {
 }
 
 /// The access files that can be found, and each of their addresses. Empty without an access file that was asked for.
-async fn of_coordinator(args: &CoordinatorArgs, data: &DataArgs) -> Vec<Check> {
+async fn of_coordinator(args: &CoordinatorArgs, data: &DataArgs, is_named: bool) -> Vec<Check> {
     let mut checks = Vec::new();
-    let is_named = args.coordinator.is_some() || args.access.is_some();
     for role in Role::ALL {
         let name = format!("access as {role}");
         let found = access::find(args, data, role).and_then(|source| {

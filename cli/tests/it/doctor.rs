@@ -43,6 +43,10 @@ fn a_served_folder_passes_and_nothing_stays_in_it() {
     let ended = sandbox.run(&elsewhere).exits(0);
     assert_eq!(check(&ended, &format!("worker at {url}"))["result"], "ok");
     terminate(served);
+    // Beside the data, that is no problem: a coordinator can begin.
+    let ended = sandbox.run(&["doctor", "--json"]).exits(0);
+    assert_eq!(check(&ended, "owner")["found"], "no coordinator serves the data", "{ended}");
+    assert_eq!(check(&ended, "port")["check"], "port");
     let ended = sandbox.run(&elsewhere).exits(7);
     let worker = check(&ended, &format!("worker at {url}"));
     assert_eq!(worker["result"], "failed");
