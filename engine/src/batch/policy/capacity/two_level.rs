@@ -49,7 +49,7 @@ impl CapacityRule for TwoLevel {
         let (active, procs) = (cluster.active(0), cluster.machine().procs());
         // Waking procs count as in use: only idle procs can be put to sleep.
         let in_use = active - cluster.free(0);
-        let lower = active == procs && self.low < procs && in_use <= self.low;
+        let lower = active == procs && in_use <= self.low;
         Ok((lower && batch.waiting().all_need_at_most(self.low, cluster)).then_some(self.low))
     }
 }
