@@ -18,4 +18,4 @@ mod slots;
 pub const JOURNAL: &str = "powersweep_worker::journal";
 
 pub use agent::{run, versions};
-pub use options::{TaskHook, TaskLimits, WorkerError, WorkerOptions, WorkerReport};
+pub use options::{TaskHook, TaskLimits, WorkerError, WorkerOptions, WorkerReport, processor_time};

@@ -66,13 +66,20 @@ const LOGS_MEMORY_BYTES: usize = 1 << 30;
 /// Limits of one task.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TaskLimits {
-    /// Wall time of its simulation. Getting and reading its log does not count.
+    /// Processor time of its simulation. Getting and reading its log does not count.
     pub deadline: Option<Duration>,
     /// Simulated events.
     pub max_events: Option<u64>,
     /// Bytes of its workload and of its simulation's state, as far as the kernel counts it (see
     /// [`powersweep_engine::Limits::max_bytes`]).
     pub max_bytes: Option<usize>,
+}
+
+/// Processor time of the calling thread since it began. Deadlines count it: time in which a batch system suspended the
+/// process, or gave its processor to others, is not the task's.
+pub fn processor_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 impl TaskLimits {

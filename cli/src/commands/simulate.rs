@@ -13,6 +13,7 @@ use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value}
 use powersweep_experiments::{TaskSpec, identity};
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{jobs, series, tasks};
+use powersweep_worker::processor_time;
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
@@ -39,11 +40,11 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     let (task, workload) = prepare(args, &library, &mut timing)?;
     let limits = worker::limits(&args.limits);
     let max_bytes = limits.bytes_left(&workload).map_err(|reason| failure!(Failure, "{reason}"))?;
-    let started = Instant::now();
+    let (started, began) = (Instant::now(), processor_time());
     let within = Limits {
         max_events: limits.max_events.unwrap_or(u64::MAX),
         max_bytes,
-        deadline_passed: &|| limits.deadline.is_some_and(|deadline| started.elapsed() >= deadline),
+        deadline_passed: &|| limits.deadline.is_some_and(|deadline| processor_time().saturating_sub(began) >= deadline),
     };
     let mut details =
         Details { jobs: args.jobs.is_some().then(Vec::new), series: args.series.is_some().then(Vec::new) };

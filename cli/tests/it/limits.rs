@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::farm::{self, terminate};
 use crate::runs::path_with;
 use crate::sandbox::{BINARY, Sandbox};
 use crate::sweeps::synthetic;
@@ -79,4 +80,26 @@ fn a_worker_ends_at_its_limits() {
     assert!(!ended.stdout.contains("run again"), "{ended}");
     let status = sandbox.run(&["status", "long", "--format", "json", "--coordinator", &url]).exits(0).json();
     assert_eq!(status["experiments"][0]["failed"], 0, "no attempt has failed: {status}");
+}
+
+#[test]
+fn a_suspended_worker_is_not_late_and_asks_which_leases_continue() {
+    let sandbox = Sandbox::new();
+    let jobs = if cfg!(debug_assertions) { "300_000" } else { "1_000_000" };
+    let text = synthetic("slow", 4).replace("synthetic_jobs_count = 60", &format!("synthetic_jobs_count = {jobs}"));
+    sandbox.write("slow.toml", format!("{text}[limits]\ntask_deadline_s = 5\n"));
+    let (served, _) = sandbox.serve(&[]);
+    let mut worker = farm::worker(&sandbox, "w", "", &[]);
+    let submit = sandbox.start(&["submit", "slow.toml", "--wait"]);
+    let running = || sandbox.run(&["status", "--json"]).exits(0).json()["experiments"][0]["running"].as_u64();
+    while running().is_none_or(|running| running == 0) {}
+    worker.signal("STOP");
+    std::thread::sleep(Duration::from_secs(7));
+    worker.signal("CONT");
+    worker.says("this process stood still for");
+    submit.wait().exits(0);
+    let failures = sandbox.run(&["results", "slow", "--table", "failures", "--format", "csv"]).exits(0);
+    assert_eq!(failures.stdout.lines().count(), 1, "{failures}");
+    terminate(worker);
+    terminate(served);
 }

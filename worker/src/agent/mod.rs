@@ -7,6 +7,7 @@
 mod announced;
 mod connect;
 mod refused;
+mod standstill;
 mod transfer;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::options::{WorkerError, WorkerOptions, WorkerReport};
 use crate::session::{Identity, Session, Upload};
 use crate::slots::Pool;
 use connect::{BackOff, Coordinator};
+use standstill::Standstill;
 use transfer::{FromCoordinator, LogRequest};
 
 /// Capacity of the queue to the transport. Small, because queued messages are sent again after a lost connection.
@@ -175,6 +177,8 @@ enum NoLink {
 
 /// The end of a connection.
 enum Ended {
+    /// This process stood still, and its leases may have expired.
+    StoodStill,
     /// The worker is done, with the reason.
     Drained(String),
     Lost(String),
@@ -195,6 +199,10 @@ impl Agent {
                     self.pool.session().disconnected();
                     self.last_contact = Instant::now();
                     match ended {
+                        Ok(Ended::StoodStill) => {
+                            self.pool.session().stood_still();
+                            continue;
+                        }
                         Ok(Ended::Drained(reason)) => return Ok(reason),
                         Ok(Ended::Lost(cause)) => {
                             self.refused_since = None;
@@ -205,7 +213,8 @@ impl Agent {
                 }
                 Some(Err(NoLink::Final(error))) => self.keep_rows(error)?,
                 Some(Err(NoLink::Retry(cause))) => {
-                    self.pool.session().disconnected();
+                    // Slots may wait for the answer that did not come.
+                    self.pool.change(Session::disconnected);
                     cause
                 }
                 // The worker must check first whether it ends.
@@ -358,7 +367,15 @@ impl Agent {
         let mut uploads: JoinSet<(Upload, bool)> = JoinSet::new();
         let mut pending: Option<v1::WorkerMessage> = None;
         let shutdown = self.shutdown.clone();
+        let mut standstill = Standstill::begin();
         loop {
+            if let Some(still) = standstill.look() {
+                tracing::warn!(
+                    "this process stood still for {still:.1?}: the coordinator is asked which leases continue"
+                );
+                self.pool.stood_still(still);
+                return Ok(Ended::StoodStill);
+            }
             if let Some(reason) = self.is_over() {
                 self.say_goodbye(link, pending, &reason).await;
                 return Ok(Ended::Drained(reason));

@@ -104,6 +104,9 @@ pub struct Session {
     draining: Option<Draining>,
     /// The coordinator of this connection shuts down: no task starts until the connection ends.
     paused: bool,
+    /// The process stood still, and others may have its leases: no task starts before the coordinator has said which ones
+    /// continue, or does not answer.
+    asks_first: bool,
     /// Tasks whose row or failure was acknowledged.
     pub(crate) tasks_acknowledged: u64,
     /// Finished tasks that the coordinator rejected.
@@ -127,6 +130,7 @@ impl Session {
             epoch: None,
             draining: None,
             paused: false,
+            asks_first: false,
             tasks_acknowledged: 0,
             tasks_rejected: 0,
             failures: 0,
@@ -146,7 +150,7 @@ impl Session {
         if self.draining.is_some() || self.slots[slot].lost {
             return Take::Stop;
         }
-        if self.paused {
+        if self.paused || self.asks_first {
             return Take::Idle;
         }
         if self.outbox.bytes() > OUTBOX_BYTES_MAX {
@@ -297,6 +301,7 @@ impl Session {
     pub fn welcome(&mut self, welcome: &v1::Welcome) {
         let new_epoch = self.epoch.replace(welcome.epoch) != Some(welcome.epoch);
         self.link = Link::Up;
+        self.asks_first = false;
         let adopted: BTreeSet<LeaseId> = welcome.adopted.iter().copied().collect();
         let lost: Vec<LeaseId> = self.leases.keys().copied().filter(|id| !adopted.contains(id)).collect();
         for id in lost {
@@ -306,10 +311,17 @@ impl Session {
         self.outbox.reconnected(new_epoch);
     }
 
-    /// The connection was lost.
+    /// The process stood still. The connection is lost or will be, and the next one tells which leases continue.
+    pub fn stood_still(&mut self) {
+        self.disconnected();
+        self.asks_first = true;
+    }
+
+    /// The connection was lost, or none was made.
     pub fn disconnected(&mut self) {
         self.link = Link::Down;
         self.paused = false;
+        self.asks_first = false;
         self.control.clear();
     }
 

@@ -74,6 +74,30 @@ fn open(hello: &v1::Hello) -> Vec<(u64, u64, u64)> {
 }
 
 #[test]
+fn after_a_standstill_no_task_starts_before_the_coordinator_has_answered() {
+    let mut s = session(1);
+    connect(&mut s, 1, vec![]);
+    grant(&mut s, 1, 0, 10);
+    assert_eq!(index(s.take(0)), 0);
+    assert!(s.finished(0));
+    s.stood_still();
+    assert!(matches!(s.take(0), Take::Idle));
+    // The coordinator has given the lease to others.
+    connect(&mut s, 1, vec![]);
+    assert!(matches!(s.take(0), Take::Idle), "its queue was dropped");
+    grant(&mut s, 2, 20, 30);
+    s.stood_still();
+    assert!(matches!(s.take(0), Take::Idle));
+    connect(&mut s, 1, vec![id(2)]);
+    assert_eq!(index(s.take(0)), 20, "this lease continues");
+    assert!(s.finished(0));
+    // No coordinator answers: the slots go on as in any outage.
+    s.stood_still();
+    s.disconnected();
+    assert_eq!(index(s.take(0)), 21);
+}
+
+#[test]
 fn slots_share_the_oldest_lease_in_order() {
     let mut s = session(2);
     connect(&mut s, 1, vec![]);

@@ -116,6 +116,14 @@ impl Pool {
         }
     }
 
+    /// This process stood still: that is no time of the tasks.
+    pub(crate) fn stood_still(&self, still: Duration) {
+        for slot in &self.slots {
+            let mut overdue = lock(&slot.overdue);
+            *overdue = overdue.and_then(|overdue| overdue.later(still));
+        }
+    }
+
     /// Time since the pool was made: the session's clock.
     pub(crate) fn now(&self) -> Duration {
         self.started.elapsed()

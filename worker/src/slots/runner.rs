@@ -14,7 +14,7 @@ use super::batch::Row;
 use super::clock::{Clock, Phase};
 use super::{lock, panics};
 use crate::logs::{LogError, Logs};
-use crate::options::{TaskHook, TaskLimits};
+use crate::options::{TaskHook, TaskLimits, processor_time};
 use crate::session::{ExperimentKey, TaskRef};
 
 /// One generation of an experiment.
@@ -106,10 +106,10 @@ impl Runner<'_> {
         };
         let deadline = limits.deadline;
         // Fetching the log, which may come over a slow network, does not count towards the deadline.
-        let simulating = Instant::now();
-        let late = || deadline.is_some_and(|d| simulating.elapsed() >= d);
+        let simulating = processor_time();
+        let late = || deadline.is_some_and(|d| processor_time().saturating_sub(simulating) >= d);
         if let Some(deadline) = deadline {
-            *lock(self.overdue) = Overdue::after(simulating, deadline);
+            *lock(self.overdue) = Overdue::after(Instant::now(), deadline);
         }
         if let Some(TaskHook(hook)) = self.hook {
             hook(&experiment.key.name, task.index);
@@ -142,7 +142,7 @@ impl Runner<'_> {
     }
 }
 
-/// A task that still runs at `at` has taken twice its deadline.
+/// A task that still runs at `at` has taken twice its deadline, by the wall clock: its thread cannot be asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Overdue {
     pub(crate) at: Instant,
@@ -154,6 +154,11 @@ impl Overdue {
     fn after(begin: Instant, deadline: Duration) -> Option<Overdue> {
         let at = begin.checked_add(deadline.checked_mul(2)?)?;
         Some(Overdue { at, deadline })
+    }
+
+    /// The same with time in which the process stood still.
+    pub(crate) fn later(self, still: Duration) -> Option<Overdue> {
+        Some(Overdue { at: self.at.checked_add(still)?, ..self })
     }
 }
 
