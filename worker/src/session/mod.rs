@@ -12,6 +12,7 @@
 //! - `Hello` lists all leased tasks that are not settled. Control messages that were not sent are dropped with the
 //!   connection, because the next `Hello` replaces them.
 
+mod connection;
 mod facts;
 mod flush;
 mod lease;
@@ -24,7 +25,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use powersweep_proto::v1::worker_message::Body;
 use powersweep_proto::v1::{self, LeaseId};
 use uuid::Uuid;
@@ -274,73 +274,7 @@ impl Session {
         }
     }
 
-    // ---- connection
-
-    /// A connection was opened: the first message to send.
-    pub fn hello(&mut self, seconds_left: Option<f64>) -> v1::Hello {
-        self.link = Link::Greeting;
-        self.control.clear();
-        let held = self.leases.iter().map(|(&id, lease)| v1::LeaseState {
-            lease: Some(id),
-            experiment: lease.experiment.name.to_string(),
-            generation: lease.experiment.generation,
-            open: lease.open(),
-        });
-        v1::Hello {
-            worker: self.identity.name.clone(),
-            worker_id: Bytes::copy_from_slice(self.identity.worker_id.as_bytes()),
-            slots: self.slots.len() as u32,
-            versions: Some(self.identity.versions.clone()),
-            held: held.collect(),
-            seconds_left,
-        }
-    }
-
-    /// The coordinator accepted this worker. Queued tasks of leases that it does not adopt are dropped, because other
-    /// workers may have them. Running tasks continue: a row counts unless another worker's row came first.
-    pub fn welcome(&mut self, welcome: &v1::Welcome) {
-        let new_epoch = self.epoch.replace(welcome.epoch) != Some(welcome.epoch);
-        self.link = Link::Up;
-        self.asks_first = false;
-        let adopted: BTreeSet<LeaseId> = welcome.adopted.iter().copied().collect();
-        let lost: Vec<LeaseId> = self.leases.keys().copied().filter(|id| !adopted.contains(id)).collect();
-        for id in lost {
-            self.with_queue.remove(&id);
-            self.drop_queue(id);
-        }
-        self.outbox.reconnected(new_epoch);
-    }
-
-    /// The process stood still. The connection is lost or will be, and the next one tells which leases continue.
-    pub fn stood_still(&mut self) {
-        self.disconnected();
-        self.asks_first = true;
-    }
-
-    /// The connection was lost, or none was made.
-    pub fn disconnected(&mut self) {
-        self.link = Link::Down;
-        self.paused = false;
-        self.asks_first = false;
-        self.control.clear();
-    }
-
-    /// The coordinator refuses this worker, and leases its queued tasks to others. Running tasks continue, and finished
-    /// rows are kept for a coordinator that takes them.
-    pub fn refused(&mut self) {
-        self.disconnected();
-        for id in std::mem::take(&mut self.with_queue) {
-            self.drop_queue(id);
-        }
-    }
-
-    /// Drops the queued tasks of a lease.
-    fn drop_queue(&mut self, id: LeaseId) {
-        if let Some(lease) = self.leases.get_mut(&id) {
-            lease.drop_queue();
-        }
-        self.settle(id);
-    }
+    // ---- leases and answers
 
     /// A lease was granted. A lease that is held already is ignored. While the worker drains, a lease is handed back.
     pub fn lease(&mut self, lease: v1::Lease) {

@@ -1,5 +1,7 @@
 //! The state machine without threads, sockets and clocks.
 
+use bytes::Bytes;
+
 use super::*;
 
 const NOW: Duration = Duration::ZERO;
