@@ -231,7 +231,7 @@ fn impossible_specs_are_refused() {
         (platform("group_idle_w", &[1.0; 5]), "5 groups (`group_idle_w`) need 15"),
         (platform("group_servers", &[1.0; 5]), "`group_servers` has 5 values: 6 groups"),
         (platform("group_servers", &[1.5; 6]), "`group_servers` must be whole numbers, not 1.5"),
-        (platform("group_servers", &[60_000.0; 6]), "`group_servers` adds up to more than"),
+        (platform("group_servers", &[65_532.0, 1.0, 1.0, 1.0, 1.0, 1.0]), "`group_servers` adds up to more than"),
         (platform("group_rates_per_s", &[0.0; 18]), "`group_rates_per_s`: class 1 cannot be executed by any machine"),
         (unreachable, "4 classes (`class_arrivals_per_s`) and 6 groups (`group_idle_w`) need 24"),
         (
@@ -248,6 +248,8 @@ fn impossible_specs_are_refused() {
             "`dvs_mhz` must ascend: 3 is followed by 2",
         ),
     ];
+    let most = [65_531.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    assert_eq!(platform("group_servers", &most).problems(), Vec::<String>::new(), "65,536 servers are not too many");
     for (spec, expected) in cases {
         let problems = spec.problems();
         assert!(problems.iter().any(|problem| problem.contains(expected)), "{problems:?} does not say {expected}");
