@@ -20,7 +20,7 @@ use tonic::codegen::{BoxFuture, Service};
 use tonic::server::NamedService;
 
 use super::MESSAGE_BYTES_MAX;
-use super::auth::{self, Callers, Credentials};
+use super::auth;
 use super::metrics::Counts;
 use crate::access::Authority;
 
@@ -62,14 +62,17 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let Admission { mut inner, access, counts, budget } = self.clone();
         Box::pin(async move {
             let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-            let token = Credentials::of(header, None).token;
-            if let Err(status) = auth::check(&access, token, Callers::Both).await {
-                counts.unknown_tokens.add(1);
-                return Ok(status.into_http());
+            let token = auth::token(header);
+            match auth::admit(&access, token).await {
+                Ok(admitted) => drop(request.extensions_mut().insert(admitted)),
+                Err(status) => {
+                    counts.unknown_tokens.add(1);
+                    return Ok(status.into_http());
+                }
             }
             inner.call(request.map(|body| Body::new(Metered::new(body, budget)))).await
         })

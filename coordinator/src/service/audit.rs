@@ -5,7 +5,7 @@ use powersweep_proto::v1::control_request::Action;
 use tonic::{Request, Status};
 use uuid::Uuid;
 
-use super::auth::{self, Credentials};
+use super::auth::Caller;
 
 /// Target of the lines, for filters.
 const AUDIT: &str = "powersweep::audit";
@@ -14,17 +14,17 @@ const AUDIT: &str = "powersweep::audit";
 pub(super) struct Call {
     id: Uuid,
     peer: String,
-    /// Taken by the check of them.
-    pub(super) credentials: Credentials,
-    /// Fingerprint of the valid token.
+    /// Taken by the check of the role.
+    pub(super) by: Caller,
+    /// Fingerprint of the token, if the caller has the role.
     pub(super) caller: String,
 }
 
 impl Call {
     pub(super) fn of<T>(request: &Request<T>) -> Call {
-        let credentials = auth::credentials(request);
-        let peer = credentials.peer.map(|address| address.to_string()).unwrap_or_default();
-        Call { id: Uuid::now_v7(), peer, credentials, caller: String::new() }
+        let by = Caller::of(request);
+        let peer = by.peer.map(|address| address.to_string()).unwrap_or_default();
+        Call { id: Uuid::now_v7(), peer, by, caller: String::new() }
     }
 
     /// A submit, if its caller was admitted.

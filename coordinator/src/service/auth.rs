@@ -24,37 +24,42 @@ impl Callers {
             Callers::Both => true,
         }
     }
+
+    /// Refuses a caller of another role.
+    pub(super) fn check(self, caller: &Admitted) -> Result<(), Status> {
+        if self.include(caller.role) {
+            return Ok(());
+        }
+        let (has, needs) = (caller.role, if caller.role == Role::Client { Role::Worker } else { Role::Client });
+        let file = needs.file_name();
+        Err(Status::permission_denied(format!(
+            "this is the token of a {has}, and the call needs that of a {needs} (access file {file})"
+        )))
+    }
 }
 
-/// What a call shows of its caller.
+/// Who makes a call.
 #[derive(Default)]
-pub(super) struct Credentials {
-    /// The token, if the call has one.
-    pub(super) token: Option<Secret>,
+pub(super) struct Caller {
+    /// Set by [`super::admission`], before the call reaches its handler.
+    pub(super) admitted: Option<Admitted>,
     /// The other end of the connection.
     pub(super) peer: Option<SocketAddr>,
 }
 
-impl Credentials {
-    /// Those of a call with this header.
-    pub(super) fn of(authorization: Option<&str>, peer: Option<SocketAddr>) -> Credentials {
-        let token = authorization.and_then(|value| value.strip_prefix("Bearer ")).map(Secret::new);
-        Credentials { token, peer }
+impl Caller {
+    pub(super) fn of<T>(call: &Request<T>) -> Caller {
+        Caller { admitted: call.extensions().get().cloned(), peer: call.remote_addr() }
     }
 }
 
-/// The credentials of a call.
-pub(super) fn credentials<T>(call: &Request<T>) -> Credentials {
-    let header = call.metadata().get("authorization").and_then(|value| value.to_str().ok());
-    Credentials::of(header, call.remote_addr())
+/// The token in the header `authorization`.
+pub(super) fn token(authorization: Option<&str>) -> Option<Secret> {
+    authorization.and_then(|value| value.strip_prefix("Bearer ")).map(Secret::new)
 }
 
-/// Admits a caller, or says why not.
-pub(super) async fn check(
-    authority: &Arc<Authority>,
-    token: Option<Secret>,
-    callers: Callers,
-) -> Result<Admitted, Status> {
+/// Admits a caller whose token is valid, or says why not.
+pub(super) async fn admit(authority: &Arc<Authority>, token: Option<Secret>) -> Result<Admitted, Status> {
     let Some(token) = token else {
         return Err(Status::unauthenticated("this coordinator needs a token: give its access file with --access"));
     };
@@ -67,20 +72,12 @@ pub(super) async fn check(
         }
         known => known,
     };
-    match known {
-        Some(caller) if callers.include(caller.role) => Ok(caller),
-        Some(caller) => {
-            let (has, needs) = (caller.role, if caller.role == Role::Client { Role::Worker } else { Role::Client });
-            let file = needs.file_name();
-            Err(Status::permission_denied(format!(
-                "this is the token of a {has}, and the call needs that of a {needs} (access file {file})"
-            )))
-        }
-        None => Err(Status::unauthenticated(
+    known.ok_or_else(|| {
+        Status::unauthenticated(
             "the token is not valid: it was rotated, or is another coordinator's. Get the access file again \
              (`powersweep access export` where the coordinator runs)",
-        )),
-    }
+        )
+    })
 }
 
 #[cfg(test)]
@@ -92,13 +89,10 @@ mod tests {
     #[tokio::test]
     async fn a_token_admits_its_own_kind_of_caller_only() {
         let authority = Arc::new(Authority::in_memory());
-        let call = async |token: Option<Secret>, callers| {
-            let mut request = Request::new(());
-            if let Some(token) = &token {
-                let header = format!("Bearer {}", token.reveal()).parse().expect("ascii");
-                request.metadata_mut().insert("authorization", header);
-            }
-            check(&authority, credentials(&request).token, callers).await.map(|_| ()).map_err(|status| status.code())
+        let call = async |secret: Option<Secret>, callers: Callers| {
+            let header = secret.as_ref().map(|secret| format!("Bearer {}", secret.reveal()));
+            let admitted = admit(&authority, token(header.as_deref())).await;
+            admitted.and_then(|caller| callers.check(&caller)).map_err(|status| status.code())
         };
         let [client, worker] = Role::ALL.map(|role| Some(authority.access(role).token));
         assert_eq!(call(client.clone(), Callers::Clients).await, Ok(()));

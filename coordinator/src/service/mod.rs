@@ -244,7 +244,7 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
     if let Some((listener, _)) = metrics {
         metrics::listen(listener, requests.clone(), Arc::clone(&counts), ended.clone());
     }
-    let rpc = rpc::Rpc::new(requests.clone(), Arc::clone(&access), Arc::clone(&counts), Arc::clone(&connections));
+    let rpc = rpc::Rpc::new(requests.clone(), Arc::clone(&counts), Arc::clone(&connections));
     let farm =
         FarmServer::new(rpc).max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX);
     let farm = Admission::new(farm, Arc::clone(&access), counts);

@@ -10,11 +10,11 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status, Streaming};
 
 use super::CHUNK_BYTES;
 use super::audit::{self, Call};
-use super::auth::{self, Callers, Credentials};
+use super::auth::{Caller, Callers};
 use super::command::Command;
 use super::connections::Connections;
 use super::content::Checker;
@@ -23,7 +23,7 @@ use super::limits::{self, Received};
 use super::metrics::{Counts, Timed};
 use super::requests::{Requests, digest_of, store_status};
 use super::uploads::Announced;
-use crate::access::{Admitted, Authority};
+use crate::access::Admitted;
 use crate::farm::{ConnId, Content, Event};
 use crate::store::MAX_PART_BYTES;
 
@@ -33,7 +33,6 @@ const HELLO_WAIT: Duration = Duration::from_secs(10);
 /// The service.
 pub(super) struct Rpc {
     requests: Requests,
-    access: Arc<Authority>,
     counts: Arc<Counts>,
     connections: Arc<Connections>,
     next_conn: Arc<AtomicU64>,
@@ -42,23 +41,15 @@ pub(super) struct Rpc {
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Rpc {
-    pub(super) fn new(
-        requests: Requests,
-        access: Arc<Authority>,
-        counts: Arc<Counts>,
-        connections: Arc<Connections>,
-    ) -> Rpc {
-        Rpc { requests, access, counts, connections, next_conn: Arc::new(AtomicU64::new(1)) }
+    pub(super) fn new(requests: Requests, counts: Arc<Counts>, connections: Arc<Connections>) -> Rpc {
+        Rpc { requests, counts, connections, next_conn: Arc::new(AtomicU64::new(1)) }
     }
 
-    async fn check(&self, Credentials { token, peer }: Credentials, callers: Callers) -> Result<Admitted, Status> {
-        let admitted = auth::check(&self.access, token, callers).await;
-        match admitted.as_ref().map_err(Status::code) {
-            Ok(_) => self.connections.known(peer),
-            Err(Code::PermissionDenied) => self.counts.wrong_roles.add(1),
-            Err(_) => self.counts.unknown_tokens.add(1),
-        }
-        admitted
+    fn check(&self, Caller { admitted, peer }: Caller, callers: Callers) -> Result<Admitted, Status> {
+        let admitted = admitted.ok_or_else(|| Status::internal("the call was not admitted: this is a bug"))?;
+        callers.check(&admitted).inspect_err(|_| self.counts.wrong_roles.add(1))?;
+        self.connections.known(peer);
+        Ok(admitted)
     }
 
     /// Admits a client, and notes the time that its request takes.
@@ -68,7 +59,7 @@ impl Rpc {
         call: &mut Call,
         answer: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Status> {
-        call.caller = self.check(std::mem::take(&mut call.credentials), Callers::Clients).await?.fingerprint;
+        call.caller = self.check(std::mem::take(&mut call.by), Callers::Clients)?.fingerprint;
         let begun = Instant::now();
         let answer = answer.await;
         self.counts.request(timed).observe(begun.elapsed());
@@ -85,7 +76,7 @@ impl v1::farm_server::Farm for Rpc {
 
     async fn work(&self, request: Request<Streaming<v1::WorkerMessage>>) -> Result<Response<Self::WorkStream>, Status> {
         let mut call = Call::of(&request);
-        let caller = self.check(std::mem::take(&mut call.credentials), Callers::Workers).await?;
+        let caller = self.check(std::mem::take(&mut call.by), Callers::Workers)?;
         call.caller = caller.fingerprint;
         self.counts.streams.add(1);
         let address = request.remote_addr().map(|address| address.to_string()).unwrap_or_default();
@@ -98,7 +89,7 @@ impl v1::farm_server::Farm for Rpc {
     }
 
     async fn fetch_log(&self, request: Request<v1::FetchLogRequest>) -> Result<Response<Self::FetchLogStream>, Status> {
-        self.check(auth::credentials(&request), Callers::Both).await?;
+        self.check(Caller::of(&request), Callers::Both)?;
         let digest = digest_of(&request.get_ref().digest).map_err(Status::invalid_argument)?;
         let total = self.requests.log_bytes(digest).await?;
         let store = Arc::clone(&self.requests.store);
@@ -118,7 +109,7 @@ impl v1::farm_server::Farm for Rpc {
         &self,
         request: Request<Streaming<v1::UploadLogRequest>>,
     ) -> Result<Response<v1::UploadLogReply>, Status> {
-        self.check(auth::credentials(&request), Callers::Clients).await?;
+        self.check(Caller::of(&request), Callers::Clients)?;
         let mut stream = request.into_inner();
         let first = limits::next(&mut stream).await?;
         let first = first.ok_or_else(|| Status::invalid_argument("the first message must name the digest"))?;
@@ -132,7 +123,7 @@ impl v1::farm_server::Farm for Rpc {
         &self,
         request: Request<Streaming<v1::UploadPartRequest>>,
     ) -> Result<Response<v1::UploadPartReply>, Status> {
-        self.check(auth::credentials(&request), Callers::Workers).await?;
+        self.check(Caller::of(&request), Callers::Workers)?;
         let mut stream = request.into_inner();
         let mut received = Received::begin(&self.requests.limits).await?;
         let first = received.next(&mut stream).await?;
