@@ -4,6 +4,7 @@ use std::fmt;
 
 pub mod access;
 pub mod client;
+pub mod clocks;
 mod plain;
 
 pub use plain::{is_plain_name, plain};

@@ -8,9 +8,10 @@
 //! each flush that follows a gap in this process's time, the newest manifest is read, which names the owner of the state.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use object_store::ObjectStore;
+use powersweep_proto::clocks::{Clocks, Gap};
 use slatedb::admin::{Admin, AdminBuilder};
 use slatedb::{CloseReason, Db, ErrorKind};
 
@@ -25,7 +26,7 @@ pub(super) struct StallDetector {
     /// SlateDB's number of this process's ownership.
     writer_epoch: u64,
     admin: Admin,
-    last: (Instant, SystemTime),
+    last: Clocks,
     /// A stall was seen, and the ownership was not confirmed since.
     doubtful: bool,
 }
@@ -34,16 +35,13 @@ impl StallDetector {
     pub(super) fn new(db: &Db, root: Arc<dyn ObjectStore>) -> StallDetector {
         let admin = AdminBuilder::new(super::slate::state_dir(), root).build();
         let writer_epoch = db.manifest().writer_epoch();
-        StallDetector { writer_epoch, admin, last: (Instant::now(), SystemTime::now()), doubtful: false }
+        StallDetector { writer_epoch, admin, last: Clocks::now(), doubtful: false }
     }
 
-    /// Reads both clocks: the monotonic clock stands still while a machine sleeps. Setting the wall clock costs one
-    /// reading of the manifest.
+    /// Reads the clocks. Setting the wall clock costs one reading of the manifest.
     pub(super) fn look(&mut self) {
-        let (mono, wall) = (Instant::now(), SystemTime::now());
-        let wall_gap = wall.duration_since(self.last.1).unwrap_or(STALL);
-        self.doubtful |= mono.duration_since(self.last.0) >= STALL || wall_gap >= STALL;
-        self.last = (mono, wall);
+        let Gap { mono, wall } = self.last.gap();
+        self.doubtful |= mono.max(wall.unwrap_or(STALL)) >= STALL;
     }
 
     /// After a flush: an error if the state has another owner.
@@ -78,12 +76,12 @@ mod tests {
         let root: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let first = open(&root).await;
         let mut stalls = StallDetector::new(&first, Arc::clone(&root));
-        stalls.last.0 -= STALL;
+        stalls.last.mono -= STALL;
         assert_eq!(stalls.confirm_ownership().await, Ok(()), "there is no newer owner");
         assert!(!stalls.doubtful);
         let _second = open(&root).await;
         assert_eq!(stalls.confirm_ownership().await, Ok(()), "without a stall the manifest is not read");
-        stalls.last.1 -= STALL;
+        stalls.last.wall -= STALL;
         let (kind, _) = stalls.confirm_ownership().await.expect_err("the second opening owns the state");
         assert_eq!(kind, ErrorKind::Closed(CloseReason::Fenced));
         assert!(stalls.confirm_ownership().await.is_err(), "a lost ownership stays lost");

@@ -7,7 +7,7 @@
 mod announced;
 mod connect;
 mod refused;
-mod standstill;
+mod stall_detector;
 mod transfer;
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::options::{WorkerError, WorkerOptions, WorkerReport};
 use crate::session::{Identity, Session, Upload};
 use crate::slots::Pool;
 use connect::{BackOff, Coordinator};
-use standstill::Standstill;
+use stall_detector::StallDetector;
 use transfer::{FromCoordinator, LogRequest};
 
 /// Capacity of the queue to the transport. Small, because queued messages are sent again after a lost connection.
@@ -367,9 +367,9 @@ impl Agent {
         let mut uploads: JoinSet<(Upload, bool)> = JoinSet::new();
         let mut pending: Option<v1::WorkerMessage> = None;
         let shutdown = self.shutdown.clone();
-        let mut standstill = Standstill::begin();
+        let mut stalls = StallDetector::begin();
         loop {
-            if let Some(still) = standstill.look() {
+            if let Some(still) = stalls.look() {
                 tracing::warn!(
                     "this process stood still for {still:.1?}: the coordinator is asked which leases continue"
                 );

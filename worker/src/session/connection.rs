@@ -1,4 +1,4 @@
-//! Connections: greeting, welcome, refusal, loss, standstill.
+//! Connections: greeting, welcome, refusal, loss, stall.
 
 use std::collections::BTreeSet;
 

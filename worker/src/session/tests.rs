@@ -76,7 +76,7 @@ fn open(hello: &v1::Hello) -> Vec<(u64, u64, u64)> {
 }
 
 #[test]
-fn after_a_standstill_no_task_starts_before_the_coordinator_has_answered() {
+fn after_a_stall_no_task_starts_before_the_coordinator_has_answered() {
     let mut s = session(1);
     connect(&mut s, 1, vec![]);
     grant(&mut s, 1, 0, 10);
