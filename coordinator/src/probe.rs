@@ -214,7 +214,7 @@ async fn probe_conditions(location: &Location, store: &dyn ObjectStore, path: &O
             // The answer to this write was lost and the write was repeated, or the store refuses each one.
             let now = store.get(path).await.map_err(fail)?.bytes().await.map_err(fail)?;
             if now != CHANGED {
-                return Err(missing("that of an unchanged object is refused".to_owned()));
+                return Err(missing("the update of an unchanged object is refused".to_owned()));
             }
         }
         Err(error @ (ObjectError::NotImplemented { .. } | ObjectError::NotSupported { .. })) => {
@@ -225,7 +225,7 @@ async fn probe_conditions(location: &Location, store: &dyn ObjectStore, path: &O
     match put(store, path, &[1; PROBE_BYTES], PutMode::Update(first)).await {
         Err(ObjectError::Precondition { .. }) => Ok(()),
         Err(error) => Err(fail(error)),
-        Ok(()) => Err(missing("that of a changed object is carried out".to_owned())),
+        Ok(()) => Err(missing("the update of a changed object is carried out".to_owned())),
     }
 }
 

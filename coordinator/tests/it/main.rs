@@ -20,3 +20,4 @@ mod store_samples;
 mod store_shared;
 mod store_speed;
 mod store_view;
+mod store_writes;

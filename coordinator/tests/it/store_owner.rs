@@ -151,7 +151,7 @@ async fn an_owner_whose_process_has_ended_is_not_waited_for() {
     }
 }
 
-/// Storage that stops answering while the state is opened: after the probe's five writes and that of the owner's record.
+/// Storage that stops answering while the state is opened: after the probe's five writes and the write of the owner's record.
 #[tokio::test(start_paused = true)]
 async fn a_start_on_hanging_storage_ends_with_an_error() {
     let store = Mortal::new(Arc::new(InMemory::new()));
