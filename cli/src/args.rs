@@ -1,6 +1,6 @@
 //! The command line: clap derives the parser and `--help` from these types.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -367,12 +367,15 @@ pub struct LpArgs {
     pub output: OutputArgs,
 }
 
+/// Where `serve` listens by default.
+pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7450);
+
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     #[command(flatten)]
     pub data: DataArgs,
     /// Address to listen on; 0.0.0.0:7450 for workers on other machines.
-    #[arg(long, default_value = "127.0.0.1:7450", env = "POWERSWEEP_LISTEN")]
+    #[arg(long, default_value_t = LISTEN, env = "POWERSWEEP_LISTEN")]
     pub listen: SocketAddr,
     /// Another address of this coordinator, HOST:PORT, for the access files: of a proxy, or a published port of a
     /// container; may be repeated.

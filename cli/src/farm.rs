@@ -192,7 +192,7 @@ fn patience(data: &str) -> Duration {
 
 /// Reports a taken port before the data is opened. If another program takes the port later, `serve` fails with the same
 /// error.
-fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
+pub fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
     match std::net::TcpListener::bind(listen) {
         Ok(_) => Ok(()),
         Err(source) => Err(serving_failed(&ServeError::Listen { address: listen, source })),

@@ -1,6 +1,5 @@
 //! `powersweep doctor`: whether this machine can run a coordinator on the data, or reach the coordinator, and what to do.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,9 +14,9 @@ use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 use tonic::Code;
 
-use crate::args::{CoordinatorArgs, DataArgs, DoctorArgs};
+use crate::args::{CoordinatorArgs, DataArgs, DoctorArgs, LISTEN};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::{access, client, screen};
+use crate::{access, client, farm, screen};
 
 /// Writes that are timed, and the bytes of each.
 const WRITES: usize = 20;
@@ -247,14 +246,9 @@ fn of_owner(owner: Result<Option<Owner>, OwnerError>) -> Check {
 
 /// Whether `serve` could listen at its default address.
 fn port() -> Check {
-    const DEFAULT: &str = "127.0.0.1:7450";
-    match TcpListener::bind(DEFAULT) {
-        Ok(_) => Check::good("port", format!("{DEFAULT} is free")),
-        Err(error) => Check::doubtful(
-            "port",
-            format!("{DEFAULT}: {error}"),
-            "give `powersweep serve` another address with --listen",
-        ),
+    match farm::port_is_free(LISTEN) {
+        Ok(()) => Check::good("port", format!("{LISTEN} is free")),
+        Err(Failure { message, .. }) => Check::doubtful("port", message, ""),
     }
 }
 
