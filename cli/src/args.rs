@@ -2,25 +2,26 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use powersweep_coordinator::store::Location;
-use powersweep_proto::v1::FailureKind;
 
-pub use crate::access_args::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 use crate::examples;
 use crate::exit::{Exit, Failure, OrExit};
-use crate::quantities::{bytes, time};
-pub use crate::worker_args::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
+use crate::quantities::bytes;
 
+mod access;
+mod control;
 mod listings;
 mod tables;
+mod worker;
 
+pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
+pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
 pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat, TablesArgs};
+pub use worker::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
 
 /// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate the tasks, and their
 /// rows are written to Parquet files.
@@ -418,67 +419,6 @@ pub struct SubmitArgs {
     /// Change the experiment although another user submitted it, or although the manifest shares no task with it.
     #[arg(long)]
     pub replace: bool,
-}
-
-/// An experiment and its coordinator.
-#[derive(Debug, Args)]
-pub struct ControlArgs {
-    /// Name of the experiment.
-    pub experiment: String,
-    #[command(flatten)]
-    pub coordinator: CoordinatorArgs,
-    #[command(flatten)]
-    pub data: DataArgs,
-}
-
-#[derive(Debug, Args)]
-pub struct UpgradeArgs {
-    #[command(flatten)]
-    pub coordinator: CoordinatorArgs,
-    #[command(flatten)]
-    pub data: DataArgs,
-    /// Stop tasks that still run after this time, such as 10m: they run again. By default they may finish.
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub drain_limit: Option<Duration>,
-}
-
-#[derive(Debug, Args)]
-pub struct RetryArgs {
-    #[command(flatten)]
-    pub control: ControlArgs,
-    /// Retry only this task; may be repeated.
-    #[arg(long, value_name = "INDEX")]
-    pub index: Vec<u64>,
-    /// Retry only failures of this kind; may be repeated.
-    #[arg(long, value_name = "KIND", value_parser = failure_kinds())]
-    pub kind: Vec<FailureKind>,
-}
-
-/// The kinds of failures, named as in the `failures` table.
-fn failure_kinds() -> impl TypedValueParser<Value = FailureKind> {
-    PossibleValuesParser::new(FailureKind::all().map(FailureKind::word))
-        .map(|word| FailureKind::all().find(|kind| kind.word() == word).expect("a possible value"))
-}
-
-#[derive(Debug, Args)]
-pub struct PriorityArgs {
-    #[command(flatten)]
-    pub control: ControlArgs,
-    /// From -1000 to 1000; a higher priority is served first. Experiments of equal priority share the slots.
-    #[arg(allow_negative_numbers = true)]
-    pub priority: i32,
-}
-
-#[derive(Debug, Args)]
-pub struct DeleteArgs {
-    #[command(flatten)]
-    pub control: ControlArgs,
-    /// Also delete its rows, in all tables.
-    #[arg(long)]
-    pub data_too: bool,
-    /// Delete the experiment although it has tasks to run; running tasks are stopped first.
-    #[arg(long)]
-    pub force: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,6 @@
 #![allow(unreachable_pub)]
 
 mod access;
-mod access_args;
 mod args;
 mod client;
 mod commands;
@@ -27,7 +26,6 @@ mod sorted_copy;
 mod stored;
 mod varying;
 mod warnings;
-mod worker_args;
 mod writing;
 
 use std::ffi::OsString;
