@@ -4,6 +4,7 @@
 #![allow(unreachable_pub)]
 
 mod access;
+mod allocation;
 mod args;
 mod client;
 mod commands;

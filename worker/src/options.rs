@@ -19,6 +19,8 @@ pub struct WorkerOptions {
     pub slots: usize,
     /// Name for the results' `worker` column.
     pub name: String,
+    /// Where a batch system placed it, for status and for the program that asked for the place; empty outside of one.
+    pub allocation: String,
     /// Directory of fetched logs, by digest; `None` keeps them in memory only.
     pub cache_dir: Option<PathBuf>,
     /// Directories that logs are looked for in before the coordinator is asked.
@@ -115,6 +117,7 @@ impl WorkerOptions {
             coordinator,
             slots,
             name: name.into(),
+            allocation: String::new(),
             cache_dir: None,
             trusts_paths: false,
             cache_bytes_max: None,

@@ -25,7 +25,8 @@ pub struct WorkerArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub drain_limit: Duration,
     /// End after this time, such as 3:55:00 in a batch job of four hours. The worker takes no task that cannot finish
-    /// before.
+    /// before. In a job of Slurm, by default two minutes before the job's end, less up to a tenth of the time so that
+    /// workers that started together do not end together.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub time_limit: Option<Duration>,
     /// End after this time without tasks; no limit by default.

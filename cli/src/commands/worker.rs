@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use powersweep_proto::access::{Role, Source};
 use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions};
 
+use crate::allocation::Allocation;
 use crate::args::{TaskLimitArgs, WorkerArgs};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::{client, interrupt, screen};
@@ -18,7 +19,7 @@ const RESTART_WORTH: Duration = Duration::from_secs(10);
 /// Runs the worker to its end.
 pub fn run(args: &WorkerArgs) -> Outcome {
     let address = client::address(&args.coordinator, &args.data, Role::Worker)?;
-    let given = if let Source::Given(access) = &address.access { Some(access.text()) } else { None };
+    let piped_access = if let Source::Given(access) = &address.access { Some(access.text()) } else { None };
     let name = args.name.clone().unwrap_or_else(default_name);
     let mut options = WorkerOptions::new(address, args.slots.count(), name);
     options.search_path = args.logs.traces.clone();
@@ -27,7 +28,11 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     options.limits = limits(&args.limits);
     options.memory_bytes = args.slots.workload_memory;
     options.drain_limit = args.drain_limit;
-    options.time_limit = args.time_limit.map(|limit| limit.saturating_sub(args.time_used.unwrap_or_default()));
+    let allocation = Allocation::of_this_process();
+    let given = args.time_limit.map(|limit| limit.saturating_sub(args.time_used.unwrap_or_default()));
+    options.time_limit = given.or_else(|| allocation.time_limit(&options.name));
+    options.allocation = allocation.name;
+    let time_limit = options.time_limit;
     options.idle_limit = args.idle_limit;
     options.connect_limit = args.connect_limit;
     let started = Instant::now();
@@ -37,9 +42,9 @@ pub fn run(args: &WorkerArgs) -> Outcome {
         Ok((report, stop.is_cancelled()))
     })?;
     let used = args.time_used.unwrap_or_default() + started.elapsed();
-    let time_is_up = args.time_limit.is_some_and(|limit| used + args.drain_limit + RESTART_WORTH >= limit);
+    let time_is_up = time_limit.is_some_and(|limit| started.elapsed() + args.drain_limit + RESTART_WORTH >= limit);
     if report.as_ref().is_ok_and(|report| report.stuck_tasks > 0) && !stopped && !time_is_up {
-        return Err(restart(used, given.as_deref()));
+        return Err(restart(used, piped_access.as_deref()));
     }
     match report {
         Ok(report) => screen::print(&format!(

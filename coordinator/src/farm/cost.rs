@@ -1,17 +1,25 @@
 //! Measured cost of a task and throughput of an experiment.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Most tasks that earlier measurements count as, so that the mean follows a change after about this number of tasks.
 const MEMORY_TASKS: f64 = 32.0;
 
-/// Running mean and variance of the slot time of a task.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// Classes of slot times for each doubling: a percentile is at most 19% too long.
+const CLASSES: f64 = 4.0;
+
+/// Shortest slot time that is told apart (s).
+const SHORTEST_S: f64 = 1e-7;
+
+/// Slot time of a task: running mean and variance, and a percentile of all tasks.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Cost {
     mean_s: f64,
     variance_s2: f64,
     tasks: f64,
+    /// Tasks by class of slot time; tasks of one hand-in count with their mean. At most some hundred classes.
+    classes: BTreeMap<i32, u64>,
 }
 
 impl Cost {
@@ -27,6 +35,19 @@ impl Cost {
         self.mean_s += weight * difference;
         self.variance_s2 = (1.0 - weight) * (self.variance_s2 + weight * difference * difference);
         self.tasks += count;
+        let class = (each.max(SHORTEST_S).log2() * CLASSES).ceil() as i32;
+        *self.classes.entry(class).or_default() += tasks;
+    }
+
+    /// The 90th percentile of the slot time of a task (s); `None` before the first hand-in or failure.
+    pub(super) fn p90_s(&self) -> Option<f64> {
+        let all: u64 = self.classes.values().sum();
+        let mut below = 0;
+        let class = self.classes.iter().find(|(_, tasks)| {
+            below += **tasks;
+            below * 10 >= all * 9
+        });
+        class.map(|(class, _)| (f64::from(*class) / CLASSES).exp2())
     }
 
     /// Slot time of a task (s); `None` before the first hand-in or failure.
@@ -92,6 +113,19 @@ mod tests {
         cost.add(0, 5.0);
         cost.add(3, f64::NAN);
         assert!(cost.mean_s().unwrap().is_finite());
+    }
+
+    #[test]
+    fn nine_of_ten_tasks_are_not_longer_than_the_percentile() {
+        let mut cost = Cost::default();
+        assert_eq!(cost.p90_s(), None);
+        for seconds in 1..=100 {
+            cost.add(1, f64::from(seconds));
+        }
+        let p90_s = cost.p90_s().unwrap();
+        assert!((90.0..107.2).contains(&p90_s), "{p90_s}");
+        cost.add(1_000_000, 0.0);
+        assert!(cost.p90_s().unwrap() <= 1.2e-7, "{cost:?}");
     }
 
     #[test]

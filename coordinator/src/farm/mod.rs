@@ -20,6 +20,7 @@ mod check;
 mod config;
 mod control;
 mod cost;
+mod demand;
 mod dispatch;
 mod ended;
 mod event;

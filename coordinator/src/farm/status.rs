@@ -29,6 +29,7 @@ impl Farm {
             storage_reason: self.stalled.clone().or_else(|| self.publish_trouble.clone()).unwrap_or_default(),
             experiments: experiments.map(|experiment| self.experiment_status(experiment, failures, now)).collect(),
             workers: self.workers.iter().map(|(id, worker)| worker_status(id, worker, now)).collect(),
+            demand: Some(self.demand()),
         }
     }
 
@@ -76,7 +77,7 @@ impl Farm {
     }
 
     /// Whether storage refuses writes: of the state, of uploads or of parts.
-    fn is_stalled(&self) -> bool {
+    pub(super) fn is_stalled(&self) -> bool {
         let waits = |experiment: &Experiment| !experiment.intents.is_empty();
         self.stalled.is_some() || self.refuses_parts && self.experiments.values().any(waits)
     }
@@ -210,5 +211,7 @@ fn worker_status(id: &uuid::Uuid, worker: &Worker, now: Now) -> v1::WorkerStatus
         seen_s_ago: now.mono.saturating_sub(worker.seen).as_secs_f64(),
         tasks_done: worker.tasks_done,
         address: worker.address.clone(),
+        allocation: worker.allocation.clone(),
+        connected: worker.conn.is_some(),
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Worker {
     pub(super) slots: u32,
     pub(super) versions: v1::Versions,
     pub(super) address: String,
+    /// Where a batch system placed it; empty outside of one.
+    pub(super) allocation: String,
     /// `None` while it is not connected.
     pub(super) conn: Option<ConnId>,
     /// Time of its last message, or of the end of its connection.
@@ -101,6 +103,7 @@ impl Farm {
         worker.slots = hello.slots;
         worker.versions = hello.versions.clone().unwrap_or_default();
         worker.address = address;
+        worker.allocation.clone_from(&hello.allocation);
         worker.conn = Some(conn);
         worker.seen = now.mono;
         worker.last_report = now.mono;
@@ -154,8 +157,11 @@ impl Farm {
             format!("the worker has {} slots, not from 1 to {SLOTS_MAX}", hello.slots)
         } else if hello.worker.is_empty() || hello.worker.len() > NAME_BYTES_MAX {
             format!("the worker's name must have 1 to {NAME_BYTES_MAX} bytes")
-        } else if !powersweep_proto::is_plain_name(&hello.worker) {
-            "the worker's name has control characters".to_owned()
+        } else if hello.allocation.len() > NAME_BYTES_MAX {
+            format!("the name of the worker's allocation must have at most {NAME_BYTES_MAX} bytes")
+        } else if !powersweep_proto::is_plain_name(&hello.worker) || !powersweep_proto::is_plain_name(&hello.allocation)
+        {
+            "the name of the worker or of its allocation has control characters".to_owned()
         } else if prost::Message::encoded_len(&versions) > VERSIONS_BYTES_MAX {
             format!("the versions of the worker's build have more than {VERSIONS_BYTES_MAX} bytes")
         } else if let Err(reason) = check_held(&hello.held) {

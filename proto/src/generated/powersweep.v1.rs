@@ -41,6 +41,9 @@ pub struct Hello {
     /// until the worker must stop (a batch system's limit)
     #[prost(double, optional, tag = "6")]
     pub seconds_left: ::core::option::Option<f64>,
+    /// where a batch system placed it, such as 4711_3; "" outside of one
+    #[prost(string, tag = "7")]
+    pub allocation: ::prost::alloc::string::String,
 }
 /// The versions on which a build's rows depend.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -444,6 +447,32 @@ pub struct StatusReply {
     pub experiments: ::prost::alloc::vec::Vec<ExperimentStatus>,
     #[prost(message, repeated, tag = "7")]
     pub workers: ::prost::alloc::vec::Vec<WorkerStatus>,
+    #[prost(message, optional, tag = "8")]
+    pub demand: ::core::option::Option<Demand>,
+}
+/// Tasks that are ready to run and have no lease, for programs that start workers. The slot time of a task is the 90th
+/// percentile of the finished tasks of its experiment.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Demand {
+    #[prost(uint64, tag = "1")]
+    pub waiting_tasks: u64,
+    /// those of them whose experiment has no finished task
+    #[prost(uint64, tag = "2")]
+    pub unmeasured_tasks: u64,
+    /// slot time of the others
+    #[prost(double, tag = "3")]
+    pub waiting_s: f64,
+    /// slot time of a task of the experiment with the shortest waiting tasks; unset: unmeasured
+    #[prost(double, optional, tag = "4")]
+    pub shortest_s: ::core::option::Option<f64>,
+    #[prost(uint64, tag = "5")]
+    pub leased_tasks: u64,
+    /// of connected workers
+    #[prost(uint64, tag = "6")]
+    pub slots: u64,
+    /// why more workers would be no use; "" otherwise
+    #[prost(string, tag = "7")]
+    pub blocked: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExperimentStatus {
@@ -534,6 +563,10 @@ pub struct WorkerStatus {
     pub tasks_done: u64,
     #[prost(string, tag = "8")]
     pub address: ::prost::alloc::string::String,
+    #[prost(string, tag = "9")]
+    pub allocation: ::prost::alloc::string::String,
+    #[prost(bool, tag = "10")]
+    pub connected: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FlushRequest {

@@ -71,7 +71,12 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
     }
     let coordinator = Coordinator::new(&options.coordinator)?;
     let worker_id = Uuid::new_v4();
-    let identity = Identity { name: options.name.clone(), worker_id, versions: versions() };
+    let identity = Identity {
+        name: options.name.clone(),
+        worker_id,
+        allocation: options.allocation.clone(),
+        versions: versions(),
+    };
     let (requests, log_requests) = mpsc::unbounded_channel();
     let logs = Logs::new(&options, Box::new(FromCoordinator { requests }))?;
     let wake = Arc::new(Notify::new());

@@ -26,6 +26,7 @@ impl Session {
             versions: Some(self.identity.versions.clone()),
             held: held.collect(),
             seconds_left,
+            allocation: self.identity.allocation.clone(),
         }
     }
 

@@ -85,6 +85,8 @@ pub struct Identity {
     pub name: String,
     /// Identity of this process.
     pub worker_id: Uuid,
+    /// Where a batch system placed it; empty outside of one.
+    pub allocation: String,
     /// The versions that this build's rows depend on.
     pub versions: v1::Versions,
 }

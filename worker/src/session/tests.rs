@@ -7,7 +7,12 @@ use super::*;
 const NOW: Duration = Duration::ZERO;
 
 fn session(slots: usize) -> Session {
-    let identity = Identity { name: "w".into(), worker_id: Uuid::from_u128(7), versions: v1::Versions::default() };
+    let identity = Identity {
+        name: "w".into(),
+        worker_id: Uuid::from_u128(7),
+        allocation: String::new(),
+        versions: v1::Versions::default(),
+    };
     Session::new(identity, slots)
 }
 

@@ -86,7 +86,12 @@ impl Farm {
         let digests = manifest.logs().into_iter().map(|l| (l.log, Digest::of(TINY_LOG)));
         let digests: BTreeMap<String, Digest> = digests.collect();
         let sweep = Sweep::new(manifest, digests).expect("the digests are there");
-        let identity = Identity { name: "w".into(), worker_id: Uuid::nil(), versions: v1::Versions::default() };
+        let identity = Identity {
+            name: "w".into(),
+            worker_id: Uuid::nil(),
+            allocation: String::new(),
+            versions: v1::Versions::default(),
+        };
         let mut session = Session::new(identity, slots);
         session.hello(None);
         session.welcome(&v1::Welcome { epoch: 1, ..Default::default() });

@@ -387,6 +387,7 @@ impl Wire {
             versions: Some(build_versions("test")),
             held,
             seconds_left,
+            allocation: format!("job{worker}"),
         })
     }
 

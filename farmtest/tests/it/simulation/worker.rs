@@ -84,6 +84,7 @@ impl World {
         let slots = self.random.between(1, 3) as usize;
         let identity = Identity {
             name: format!("w{w}"),
+            allocation: String::new(),
             worker_id: Uuid::from_u128(1 + w as u128),
             versions: self.versions.clone(),
         };

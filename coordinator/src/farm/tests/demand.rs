@@ -1,0 +1,54 @@
+//! The demand for workers.
+
+use powersweep_proto::v1;
+
+use super::wire::{Wire, hand_in, sweep, tasks};
+use crate::farm::Action;
+
+#[test]
+fn waiting_tasks_are_demanded_by_their_percentile_and_leased_ones_are_not() {
+    let mut wire = Wire::new();
+    assert_eq!(wire.farm.demand(), v1::Demand::default());
+    wire.submit(sweep("e", 1000));
+    let before = wire.farm.demand();
+    assert_eq!((before.waiting_tasks, before.unmeasured_tasks, before.shortest_s), (1000, 1000, None));
+    let conn = wire.connect(1, 1, vec![]);
+    wire.commit_all();
+    let lease = wire.leases(conn).remove(0);
+    let leased = tasks(&lease).len() as u64;
+    let during = wire.farm.demand();
+    assert_eq!((during.waiting_tasks, during.leased_tasks, during.slots), (1000 - leased, leased, 1));
+    // Half a second of work a task.
+    wire.send(conn, hand_in(1, &lease, &tasks(&lease)));
+    wire.settle();
+    let after = wire.farm.demand();
+    let task_s = after.shortest_s.expect("measured");
+    assert!((0.5..0.6).contains(&task_s), "{task_s}");
+    assert_eq!(after.unmeasured_tasks, 0);
+    assert_eq!(after.waiting_tasks + after.leased_tasks + leased, 1000);
+    assert!((after.waiting_s - after.waiting_tasks as f64 * task_s).abs() < 1e-6, "{after:?}");
+}
+
+#[test]
+fn tasks_that_may_not_run_are_not_demanded() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 10));
+    wire.commit_all();
+    wire.control("e", Action::Pause);
+    assert_eq!(wire.farm.demand().waiting_tasks, 0);
+    wire.control("e", Action::Resume);
+    assert_eq!(wire.farm.demand().waiting_tasks, 10);
+}
+
+#[test]
+fn status_names_the_allocation_of_a_worker() {
+    let mut wire = Wire::new();
+    let conn = wire.connect(7, 1, vec![]);
+    let status = |wire: &Wire| wire.farm.status(&v1::StatusRequest::default(), wire.now);
+    let worker = status(&wire).workers.remove(0);
+    assert_eq!((worker.allocation.as_str(), worker.connected), ("job7", true));
+    wire.submit(sweep("e", 10));
+    wire.commit_all();
+    wire.disconnect(conn, true);
+    assert!(!status(&wire).workers.remove(0).connected);
+}
