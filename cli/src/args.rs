@@ -13,12 +13,17 @@ use crate::quantities::bytes;
 
 mod access;
 mod control;
+mod launch;
 mod listings;
 mod tables;
 mod worker;
 
 pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
+pub use launch::{
+    JobArgs, LaunchCommand, LaunchFolderArgs, LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs,
+    SiteCommand, SiteInitArgs,
+};
 pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
 pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat, TablesArgs};
 pub use worker::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
@@ -179,6 +184,12 @@ pub enum Command {
     /// with the code of the first check that failed; a warning is no failure.
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
+    /// Place workers in jobs of a batch system while tasks wait.
+    #[command(subcommand, after_help = examples::LAUNCH)]
+    Launch(LaunchCommand),
+    /// Write a site file: what a cluster demands of jobs.
+    #[command(subcommand, after_help = examples::SITE_INIT)]
+    Site(SiteCommand),
     /// Show, replace or hand on the access files, which clients and workers need.
     #[command(subcommand, after_help = examples::ACCESS)]
     Access(AccessCommand),

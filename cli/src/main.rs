@@ -6,6 +6,7 @@
 mod access;
 mod allocation;
 mod args;
+mod batch;
 mod client;
 mod commands;
 mod config;
@@ -16,6 +17,7 @@ mod farm;
 mod fitted;
 mod inputs;
 mod interrupt;
+mod launcher;
 mod log;
 mod quantities;
 mod reading;
@@ -34,7 +36,7 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 
-use crate::args::{AccessCommand, Cli, Command, ConfigCommand, TraceCommand};
+use crate::args::{AccessCommand, Cli, Command, ConfigCommand, LaunchCommand, SiteCommand, TraceCommand};
 use crate::config::Config;
 use crate::exit::Outcome;
 
@@ -119,6 +121,11 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Man(args) => commands::man::run(args),
         Command::Health(args) => commands::health::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Launch(LaunchCommand::Slurm(args)) => commands::launch::slurm(args),
+        Command::Launch(LaunchCommand::Status(args)) => commands::launch::status(args),
+        Command::Launch(LaunchCommand::Log(args)) => commands::launch::log(args),
+        Command::Launch(LaunchCommand::Stop(args)) => commands::launch::stop(args),
+        Command::Site(SiteCommand::Init(args)) => commands::site::init(args),
         Command::Access(AccessCommand::Show(args)) => commands::access::show(args),
         Command::Access(AccessCommand::Rotate(args)) => commands::access::rotate(args),
         Command::Access(AccessCommand::Export(args)) => commands::access::export(args),

@@ -11,6 +11,7 @@ mod fire;
 mod formats;
 mod inputs;
 mod kill;
+mod launch;
 mod life;
 mod limits;
 mod lp;

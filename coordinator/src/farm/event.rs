@@ -30,6 +30,10 @@ pub type ConnId = u64;
 pub type ClientId = u64;
 
 /// An input of the state machine.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an event is moved once, and its greatest message comes once a connection"
+)]
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum Event {

@@ -213,5 +213,6 @@ fn worker_status(id: &uuid::Uuid, worker: &Worker, now: Now) -> v1::WorkerStatus
         address: worker.address.clone(),
         allocation: worker.allocation.clone(),
         connected: worker.conn.is_some(),
+        spent: Some(worker.spent),
     }
 }

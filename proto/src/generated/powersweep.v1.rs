@@ -567,6 +567,8 @@ pub struct WorkerStatus {
     pub allocation: ::prost::alloc::string::String,
     #[prost(bool, tag = "10")]
     pub connected: bool,
+    #[prost(message, optional, tag = "11")]
+    pub spent: ::core::option::Option<TimeSpent>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FlushRequest {

@@ -14,7 +14,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("proto", &["engine", "experiments"]),
     ("coordinator", &["engine", "experiments", "results", "workloads", "proto"]),
     ("worker", &["engine", "experiments", "results", "workloads", "proto"]),
-    ("cli", &["engine", "experiments", "results", "workloads", "proto", "coordinator", "worker", "claims"]),
+    ("cli", &["engine", "experiments", "results", "workloads", "proto", "coordinator", "worker", "claims", "launch"]),
+    ("launch", &[]),
     ("farmtest", &[]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,299 @@
+//! `powersweep launch`: workers in allocations of a batch system.
+
+use std::path::Path;
+use std::time::Duration;
+
+use powersweep_launch::Phase;
+use powersweep_launch::slurm::{Facts, WorkerJob, quote};
+use powersweep_proto::access::Role;
+use serde_json::{Value as Json, json};
+
+use crate::args::{LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs};
+use crate::batch::{self, BatchError};
+use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::launcher::{self, End, Folder, Launcher, Plan, State};
+use crate::{client, interrupt, screen};
+
+/// Longest time that `launch stop` waits for the launcher.
+const STOP_PATIENCE: Duration = Duration::from_secs(90);
+/// Longest time that `launch --check` waits for its job.
+const CHECK_PATIENCE: Duration = Duration::from_secs(1_800);
+/// Interval of looks for a file of another process.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Places workers in jobs of Slurm.
+pub fn slurm(args: &LaunchSlurmArgs) -> Outcome {
+    let folder = Folder::of(&args.folder)?;
+    client::block_on(async {
+        let facts = batch::facts().await.map_err(unusable)?;
+        let plan = Plan::new(args, &folder, &facts)?;
+        match args {
+            _ if args.dry_run => dry_run(args, &plan, &folder).await,
+            _ if args.check => check(args, plan, &folder).await,
+            _ if args.coordinator => coordinator(args, &plan, &folder).await,
+            _ => run(args, plan, folder, &facts).await,
+        }
+    })
+}
+
+/// A command of Slurm that failed before anything was submitted.
+fn unusable(error: BatchError) -> Failure {
+    let hint = if matches!(error, BatchError::Start(..)) {
+        "\nrun this command on a login node of a cluster with Slurm"
+    } else {
+        ""
+    };
+    let exit = if matches!(error, BatchError::Refused(..)) { Exit::Refused } else { Exit::Failure };
+    Failure::new(exit, format!("{error}{hint}"))
+}
+
+async fn run(args: &LaunchSlurmArgs, plan: Plan, folder: Folder, facts: &Facts) -> Outcome {
+    let _lock = folder.lock()?;
+    let address = client::address(&args.coordinator_args(), &args.folder.data, Role::Client)?;
+    let launcher = Launcher::new(plan, folder.clone(), address)?;
+    screen::note(&format!(
+        "powersweep: launching workers on {}, state and logs in {}",
+        cluster(facts),
+        folder.path().display()
+    ));
+    let stop = interrupt::token();
+    let (end, state) = launcher.run(&stop).await?;
+    screen::print(&summary(&state))?;
+    Ok(if end == End::Interrupted { Exit::Interrupted } else { Exit::Done })
+}
+
+fn cluster(facts: &Facts) -> String {
+    let name = facts.cluster.as_deref().unwrap_or("this cluster");
+    facts.version.as_ref().map_or_else(|| name.to_owned(), |version| format!("{name} (Slurm {version})"))
+}
+
+fn summary(state: &State) -> String {
+    let counts = &state.fleet.counts;
+    format!(
+        "{} in {}, {} refused, {} of the queue ({} without a usable answer), {} of slots, {} of them idle",
+        screen::count(counts.allocations, "allocation"),
+        screen::count(counts.submissions, "submission"),
+        counts.refusals,
+        match counts.queries {
+            1 => "1 query".to_owned(),
+            n => format!("{n} queries"),
+        },
+        counts.unanswered,
+        screen::duration(counts.slot_s),
+        screen::duration(counts.idle_slot_s),
+    )
+}
+
+// ---- before anything is submitted
+
+async fn dry_run(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Outcome {
+    let text = match args.coordinator {
+        true => plan.coordinator(args).script(&folder.file("coordinator.sh").display().to_string()),
+        false => plan.job.script(),
+    };
+    screen::print(text.trim_end())?;
+    let scratch = std::env::temp_dir().join(format!("powersweep-{}.sh", std::process::id()));
+    std::fs::write(&scratch, &text)
+        .map_err(|error| failure!(Storage, "cannot write {}: {error}", scratch.display()))?;
+    let tested = batch::test(&scratch.display().to_string()).await;
+    let _ = std::fs::remove_file(&scratch);
+    tested.map_err(|error| failure!(Refused, "Slurm would refuse this job: {error}"))?;
+    screen::note("powersweep: Slurm would accept this job; nothing was submitted");
+    Ok(Exit::Done)
+}
+
+/// Runs `doctor` in a job, and shows its report.
+async fn check(args: &LaunchSlurmArgs, plan: Plan, folder: &Folder) -> Outcome {
+    let _lock = folder.lock()?;
+    let mut request = plan.job.request;
+    request.name += "-check";
+    request.time = Duration::from_secs(60);
+    let file = launcher::worker_access(args)?;
+    let (out, code) = (folder.file("check.txt"), folder.file("check.code"));
+    for file in [&out, &code] {
+        let _ = std::fs::remove_file(file);
+    }
+    let job =
+        WorkerJob { request: request.clone(), nodes: 1, cpus: 1, drain_limit: Duration::ZERO, arguments: Vec::new() };
+    let insecure = if args.insecure { " --insecure" } else { "" };
+    let doctor = format!(
+        "{} doctor --access {}{insecure} >{} 2>&1\necho $? >{}\n",
+        quote(&request.program),
+        quote(&file),
+        quote(&out.display().to_string()),
+        quote(&code.display().to_string())
+    );
+    let script = folder.write_script("check.sh", &job.with_body(&doctor))?;
+    let number = batch::submit(&["--array=1-1", &script.display().to_string()]).await;
+    let number = number.map_err(|error| failure!(Refused, "{error}"))?;
+    screen::note(&format!(
+        "powersweep: job {number} checks the way from a node to the coordinator; it may wait in the queue"
+    ));
+    let stop = interrupt::token();
+    let status = wait_for(&code, CHECK_PATIENCE, &stop).await;
+    let Some(status) = status else {
+        let _ = batch::cancel(&[&number]).await;
+        return Err(failure!(
+            Network,
+            "job {number} did not run within {} s, and was cancelled",
+            CHECK_PATIENCE.as_secs()
+        ));
+    };
+    screen::print(std::fs::read_to_string(&out).unwrap_or_default().trim_end())?;
+    match status.trim() {
+        "0" => Ok(Exit::Done),
+        other => Err(failure!(Network, "`powersweep doctor` on a node ended with code {other}; its report is above")),
+    }
+}
+
+/// The text of a file once it has some; `None` after `limit` or an interrupt.
+async fn wait_for(file: &Path, limit: Duration, stop: &tokio_util::sync::CancellationToken) -> Option<String> {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < limit && !stop.is_cancelled() {
+        if let Ok(text) = std::fs::read_to_string(file)
+            && text.ends_with('\n')
+        {
+            return Some(text);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    None
+}
+
+/// Submits the job of a coordinator.
+async fn coordinator(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Outcome {
+    drop(folder.lock()?);
+    let file = folder.file("coordinator.sh");
+    let text = plan.coordinator(args).script(&file.display().to_string());
+    folder.write_script("coordinator.sh", &text)?;
+    let job = batch::submit(&[&file.display().to_string()]).await.map_err(|error| failure!(Refused, "{error}"))?;
+    let data = &args.folder.data.data;
+    screen::print(&format!(
+        "job {job} is the first coordinator of {data}; `powersweep status --data {data}` and `submit` reach it once it runs"
+    ))
+}
+
+// ---- afterwards
+
+/// The launcher's last state.
+fn state(folder: &Folder) -> Result<State, Failure> {
+    let state = folder.read()?;
+    let path = folder.path().display();
+    state
+        .ok_or_else(|| failure!(Usage, "no launcher has used {path}: give --data or --folder of the one that you mean"))
+}
+
+/// Shows the allocations.
+pub fn status(args: &LaunchStatusArgs) -> Outcome {
+    let folder = Folder::of(&args.folder)?;
+    let state = state(&folder)?;
+    if args.output.is_json() {
+        return screen::print_json(to_json(&state));
+    }
+    let mut table = screen::table();
+    table.set_header(["allocation", "state", "nodes", "submitted", "worker", "why it waits"]);
+    for (name, allocation) in &state.fleet.allocations {
+        let worker = if allocation.connected { "connected" } else { "" };
+        let waits = if allocation.phase == Phase::Queued { allocation.reason.as_str() } else { "" };
+        let shown = if allocation.state.is_empty() { "submitted" } else { &allocation.state };
+        table.add_row([name, shown, &allocation.nodes, &launcher::utc(allocation.submitted_at), worker, waits]);
+    }
+    let mut text = if state.fleet.allocations.is_empty() { String::new() } else { format!("{table}\n") };
+    text += &format!("{}\n{}", summary(&state), describe(&state));
+    screen::print(&text)
+}
+
+/// What the launcher does, and why it asks for no more.
+fn describe(state: &State) -> String {
+    let is = if state.ended { "has ended" } else { "last wrote its state" };
+    let mut lines = vec![format!("the launcher ({}) {is} at {}", state.launcher, launcher::utc(state.written_at))];
+    if let Some(pause) = state.fleet.back_off.pause(launcher::now()) {
+        let tried = launcher::utc(pause.until);
+        lines.push(format!("no submission before {tried}: {}", pause.reason));
+    } else if !state.ended {
+        lines.push(format!("it asks for no more allocations: {}", state.why));
+    }
+    if !state.trouble.is_empty() {
+        lines.push(format!("last trouble: {}", state.trouble));
+    }
+    if !state.excluded.is_empty() {
+        lines.push(format!("excluded nodes, on which workers failed at once: {}", state.excluded.join(", ")));
+    }
+    lines.join("\n")
+}
+
+fn to_json(state: &State) -> Json {
+    let allocations = state.fleet.allocations.iter().map(|(name, a)| {
+        json!({
+            "name": name, "phase": format!("{:?}", a.phase).to_lowercase(), "state": a.state, "nodes": a.nodes,
+            "reason": a.reason, "connected": a.connected, "submitted_at": a.submitted_at, "started_at": a.started_at,
+            "ended_at": a.ended_at,
+        })
+    });
+    let pause = state.fleet.back_off.pause(launcher::now());
+    let counts = &state.fleet.counts;
+    json!({
+        "name": state.name, "launcher": state.launcher, "written_at": state.written_at, "ended": state.ended,
+        "why": state.why, "trouble": state.trouble, "excluded": state.excluded,
+        "pause": pause.map(|pause| json!({ "reason": pause.reason, "until": pause.until, "long": pause.long })),
+        "allocations": allocations.collect::<Vec<_>>(),
+        "counts": {
+            "queries": counts.queries, "unanswered": counts.unanswered, "submissions": counts.submissions,
+            "refusals": counts.refusals, "allocations": counts.allocations, "slot_s": counts.slot_s,
+            "idle_slot_s": counts.idle_slot_s,
+        },
+    })
+}
+
+/// Prints the script and the output of an allocation.
+pub fn log(args: &LaunchLogArgs) -> Outcome {
+    let folder = Folder::of(&args.folder)?;
+    let state = state(&folder)?;
+    let names: Vec<&str> = state.fleet.allocations.keys().map(String::as_str).collect();
+    let Some(name) = &args.allocation else {
+        return screen::print(&names.join("\n"));
+    };
+    if !names.contains(&name.as_str()) {
+        return Err(Failure::new(Exit::Usage, screen::unknown("allocation", name, &names)));
+    }
+    let mut text = String::new();
+    for file in folder.files_of(name) {
+        let bytes =
+            std::fs::read(&file).map_err(|error| failure!(Storage, "cannot read {}: {error}", file.display()))?;
+        let content = powersweep_proto::plain(&String::from_utf8_lossy(&bytes)).into_owned();
+        text += &format!("== {}\n{}\n", file.display(), content.trim_end());
+    }
+    screen::print(text.trim_end())
+}
+
+/// Ends the launcher, and cancels allocations that wait.
+pub fn stop(args: &LaunchStopArgs) -> Outcome {
+    let folder = Folder::of(&args.folder)?;
+    let state = state(&folder)?;
+    client::block_on(async {
+        end_launcher(&folder).await?;
+        let name = format!("--name={}", state.name);
+        batch::cancel(&[&name, "--state=PENDING"]).await.map_err(unusable)?;
+        if args.workers {
+            batch::cancel(&[&name, "--signal=TERM", "--full"]).await.map_err(unusable)?;
+        }
+        screen::print("the launcher has ended, and its waiting allocations are cancelled")
+    })
+}
+
+/// Asks the launcher to end, and waits until it has.
+async fn end_launcher(folder: &Folder) -> Result<(), Failure> {
+    let begun = std::time::Instant::now();
+    loop {
+        match folder.lock() {
+            Ok(lock) => {
+                drop(lock);
+                folder.take_stop();
+                return Ok(());
+            }
+            Err(failure) if failure.exit == Exit::Owned && begun.elapsed() < STOP_PATIENCE => folder.ask_to_stop()?,
+            Err(failure) => return Err(failure),
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

@@ -1,0 +1,155 @@
+//! The folder of a launcher: its state, a lock, scripts and outputs of its jobs.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use powersweep_launch::{Fleet, Seconds};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::args::LaunchFolderArgs;
+use crate::exit::{Failure, failure};
+
+/// What a launcher knows, for its next start and for `launch status`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// Name of the jobs.
+    pub name: String,
+    /// Machine and process of the last launcher.
+    pub launcher: String,
+    /// When the last launcher wrote this.
+    pub written_at: Seconds,
+    /// Whether the last launcher has ended.
+    pub ended: bool,
+    /// Why it does not ask for more allocations.
+    pub why: String,
+    /// The last trouble with a command of Slurm or with the coordinator; empty when the last attempt worked.
+    pub trouble: String,
+    /// Nodes that no allocation gets.
+    pub excluded: Vec<String>,
+    /// The allocations.
+    pub fleet: Fleet,
+}
+
+/// The folder of a launcher.
+#[derive(Debug, Clone)]
+pub struct Folder(PathBuf);
+
+/// A file of an allocation that is not known is deleted after this time. The allocation of a submission without an answer is
+/// found by a later query.
+const OLD: Duration = Duration::from_secs(3_600);
+
+/// Held while a launcher runs.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "closing the file releases the lock")] File);
+
+impl Folder {
+    /// The folder of the command line, else one in the data folder.
+    pub fn of(args: &LaunchFolderArgs) -> Result<Folder, Failure> {
+        let location = args.data.location()?;
+        let folder = match (&args.folder, location.path()) {
+            (Some(folder), _) => folder.clone(),
+            (None, Some(data)) => data.join(".powersweep").join("launch"),
+            (None, None) => PathBuf::from("powersweep-launch"),
+        };
+        let absolute = std::path::absolute(&folder);
+        absolute.map(Folder).map_err(|error| failure!(Usage, "cannot use the folder {}: {error}", folder.display()))
+    }
+
+    /// A file in the folder.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The folder's path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Creates the folder and takes its lock: one launcher at a time.
+    pub fn lock(&self) -> Result<Lock, Failure> {
+        use std::os::unix::fs::DirBuilderExt;
+        let cannot = |error: &std::io::Error| failure!(Storage, "cannot use the folder {}: {error}", self.0.display());
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|error| cannot(&error))?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(self.file("lock"));
+        let file = file.map_err(|error| cannot(&error))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Lock(file)),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let launcher = self.read()?.map(|state| state.launcher).unwrap_or_default();
+                Err(failure!(
+                    Owned,
+                    "another launcher ({launcher}) uses {}: stop it with `powersweep launch stop`, or give another --folder",
+                    self.0.display()
+                ))
+            }
+            Err(error) => Err(cannot(&error.into())),
+        }
+    }
+
+    /// The state of the last launcher; `None` if none was started here.
+    pub fn read(&self) -> Result<Option<State>, Failure> {
+        let file = self.file("state.toml");
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failure!(Storage, "cannot read {}: {error}", file.display())),
+        };
+        let state = toml::from_str(&text);
+        state.map(Some).map_err(|error| failure!(Storage, "{} is damaged: {error}\ndelete the file: allocations that still run are found again by the name of their jobs", file.display()))
+    }
+
+    /// Writes the state. A reader finds the former or the new one.
+    pub fn write(&self, state: &State) -> Result<(), Failure> {
+        let (file, partial) = (self.file("state.toml"), self.file("state.toml.new"));
+        let text = toml::to_string(state).map_err(|error| failure!(Failure, "cannot write the state: {error}"))?;
+        let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &file));
+        written.map_err(|error| failure!(Storage, "cannot write {}: {error}", file.display()))
+    }
+
+    /// Writes the script of the next job.
+    pub fn write_script(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+        let file = self.file(name);
+        let written = std::fs::write(&file, text);
+        written.map(|()| file.clone()).map_err(|error| failure!(Storage, "cannot write {}: {error}", file.display()))
+    }
+
+    /// The script and the outputs of an allocation that exist.
+    pub fn files_of(&self, allocation: &str) -> Vec<PathBuf> {
+        let job = allocation.split('_').next().unwrap_or(allocation);
+        let names = [format!("{job}.sh"), format!("{allocation}.out"), format!("{allocation}.err")];
+        names.iter().map(|name| self.file(name)).filter(|file| file.is_file()).collect()
+    }
+
+    /// Deletes scripts and outputs of allocations that the fleet does not know any more.
+    pub fn sweep(&self, fleet: &Fleet) {
+        let jobs = |name: &str| fleet.allocations.keys().any(|known| known.split('_').next() == Some(name));
+        for file in std::fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let name = file.file_name().to_string_lossy().into_owned();
+            let Some((stem, ending)) = name.rsplit_once('.') else { continue };
+            let is_ours = stem.starts_with(|c: char| c.is_ascii_digit());
+            let known = if ending == "sh" { jobs(stem) } else { fleet.allocations.contains_key(stem) };
+            let old = file
+                .metadata()
+                .and_then(|meta| meta.modified())
+                .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD));
+            if is_ours && !known && old && ["sh", "out", "err"].contains(&ending) {
+                // A file that stays is deleted the next time.
+                let _ = std::fs::remove_file(file.path());
+            }
+        }
+    }
+
+    /// Asks the running launcher to end.
+    pub fn ask_to_stop(&self) -> Result<(), Failure> {
+        let file = self.file("stop");
+        std::fs::write(&file, "").map_err(|error| failure!(Storage, "cannot write {}: {error}", file.display()))
+    }
+
+    /// Whether the launcher was asked to end; the request is taken.
+    pub fn take_stop(&self) -> bool {
+        std::fs::remove_file(self.file("stop")).is_ok()
+    }
+}

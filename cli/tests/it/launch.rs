@@ -1,0 +1,242 @@
+//! Workers in jobs of a batch system. The commands of Slurm are scripts here that start and list processes; `.ci/full
+//! slurm` runs the same with the real ones.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use crate::rows;
+use crate::sandbox::{BINARY, Ended, Running, Sandbox};
+use crate::sweeps::synthetic;
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SBATCH: &str = r#"#!/bin/bash
+# Starts each element of an array job as a process; a file `mode` makes it refuse.
+S=$SANDBOX/slurm
+echo "$*" >>"$S/sbatch.calls"
+case " $* " in *" --test-only "*) exit 0 ;; esac
+if [ "$(cat "$S/mode" 2>/dev/null)" = refuse ]; then
+    echo "sbatch: error: QOSMaxSubmitJobPerUserLimit" >&2
+    exit 1
+fi
+job=$(($(cat "$S/last" 2>/dev/null || echo 99) + 1))
+echo $job >"$S/last"
+script=${*: -1} elements=1
+for word in "$@"; do case $word in --array=1-*) elements=${word#--array=1-} ;; esac; done
+pattern=$(sed -n 's/^#SBATCH --output="\(.*\)\.out"$/\1/p' "$script")
+for ((element = 1; element <= elements; element++)); do
+    file=${pattern/\%A/$job}
+    file=${file/\%a/$element}
+    SLURM_ARRAY_JOB_ID=$job SLURM_ARRAY_TASK_ID=$element setsid bash -c '
+        bash "$0" >"$1.out" 2>"$1.err"
+        echo $? >"$2.code"' "$script" "$file" "$S/${job}_$element" >/dev/null 2>&1 &
+    date +%s >"$S/${job}_$element.start"
+done
+echo "Welcome to the cluster"
+echo "$job"
+"#;
+
+const SQUEUE: &str = r#"#!/bin/bash
+S=$SANDBOX/slurm
+echo "$*" >>"$S/squeue.calls"
+if [ "$(cat "$S/queue-mode" 2>/dev/null)" = junk ]; then
+    echo "slurm_load_jobs error: Unable to contact slurm controller"
+    exit 0
+fi
+for start in "$S"/*.start; do
+    [ -e "$start" ] || exit 0
+    name=$(basename "$start" .start) state=RUNNING
+    if [ -e "$S/$name.code" ]; then
+        state=COMPLETED
+        [ "$(cat "$S/$name.code")" = 0 ] || state=FAILED
+    fi
+    echo "$name|$state|$(cat "$start")|$(date +%s)|None|n1"
+done
+"#;
+
+const SCANCEL: &str = "#!/bin/bash\necho \"$*\" >>\"$SANDBOX/slurm/scancel.calls\"\n";
+
+const SCONTROL: &str = "#!/bin/bash
+echo 'ClusterName             = farm'
+echo 'MaxArraySize            = 5'
+echo 'PreemptMode             = CANCEL'
+echo 'SLURM_VERSION           = 22.05.8'
+";
+
+const SINFO: &str = "#!/bin/bash
+echo 'batch*|up|2:00:00|4|4096|10'
+echo 'long|up|infinite|64|4096|2'
+";
+
+/// A sandbox with commands of Slurm.
+struct Cluster(Sandbox);
+
+impl Cluster {
+    fn new() -> Cluster {
+        let sandbox = Sandbox::new();
+        let programs =
+            [("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", SCANCEL), ("scontrol", SCONTROL), ("sinfo", SINFO)];
+        for (name, text) in programs {
+            let file = sandbox.write(&format!("bin/{name}"), text);
+            std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("modes can be set");
+        }
+        sandbox.write("slurm/mode", "");
+        Cluster(sandbox)
+    }
+
+    fn start(&self, args: &[&str]) -> Running {
+        let mut command = self.0.command(BINARY);
+        let path = format!("{}:{}", self.0.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+        command.args(args).env("PATH", path).env("SANDBOX", self.0.path(""));
+        self.0.spawn(command)
+    }
+
+    fn run(&self, args: &[&str]) -> Ended {
+        self.start(args).wait()
+    }
+
+    /// A launcher with short times.
+    fn launch(&self, args: &[&str]) -> Running {
+        let quick = ["--time=10", "--cpus=1", "--poll=300ms", "--patience=0s", "--idle-limit=1s"];
+        self.start(&[&["launch", "slurm"], &quick[..], args].concat())
+    }
+
+    /// The calls of a command so far.
+    fn calls(&self, command: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.0.path(&format!("slurm/{command}.calls"))).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until `launch status` shows a text.
+    fn shows(&self, text: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let shown = self.run(&["launch", "status"]);
+            if shown.stdout.contains(text) {
+                return shown.stdout;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no {text:?} in\n{shown}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+#[test]
+fn workers_come_with_the_tasks_and_go_after_them() {
+    let cluster = Cluster::new();
+    cluster.0.write("sweep.toml", synthetic("sweep", 200));
+    let (_served, _) = cluster.0.serve(&[]);
+    cluster.0.run(&["submit", "sweep.toml"]).exits(0);
+    let launched = cluster.launch(&["--max-nodes=2", "--until-idle=1s"]).wait().exits(0);
+    assert!(launched.stderr.contains("launching workers on farm (Slurm 22.05.8)"), "{launched}");
+    let status = cluster.0.run(&["status", "sweep", "--json"]).json();
+    let (tasks, done) = (&status["experiments"][0]["tasks"], &status["experiments"][0]["done"]);
+    assert_eq!(tasks, done, "{status}");
+    let status = cluster.run(&["launch", "status", "--json"]).exits(0).json();
+    let allocations = status["allocations"].as_array().expect("a list");
+    assert!((1..=2).contains(&allocations.len()), "{status}");
+    assert!(allocations.iter().all(|a| a["phase"] == "ended" && a["state"] == "COMPLETED"), "{status}");
+    assert_eq!(status["counts"]["queries"].as_u64(), Some(cluster.calls("squeue").len() as u64));
+    assert_eq!(status["counts"]["submissions"].as_u64(), Some(cluster.calls("sbatch").len() as u64));
+    assert!(cluster.calls("scancel").is_empty(), "workers end by themselves");
+    let name = allocations[0]["name"].as_str().expect("a name");
+    let log = cluster.run(&["launch", "log", name]).exits(0);
+    log.prints(&["#SBATCH --requeue", "exec ", "worker ended (nothing to do for its idle limit)"]);
+    cluster.run(&["launch", "log", "1_1"]).exits(2);
+    let rows = rows::tasks(&cluster.0.path("results/data"), "sweep");
+    assert_eq!(tasks.as_u64(), Some(rows.len() as u64));
+}
+
+#[test]
+fn a_refused_submission_is_shown_and_tried_again_later() {
+    let cluster = Cluster::new();
+    cluster.0.write("sweep.toml", synthetic("sweep", 2));
+    cluster.0.write("slurm/mode", "refuse");
+    let (_served, _) = cluster.0.serve(&[]);
+    cluster.0.run(&["submit", "sweep.toml"]).exits(0);
+    let launcher = cluster.launch(&[]);
+    let shown = cluster.shows("2 submissions were refused in a row");
+    assert!(shown.contains("QOSMaxSubmitJobPerUserLimit") && shown.contains("no submission before"), "{shown}");
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(cluster.calls("sbatch").len(), 2, "the third one waits for a minute");
+    let second = cluster.launch(&[]).wait().exits(6);
+    assert!(second.stderr.contains("another launcher"), "{second}");
+    cluster.run(&["launch", "stop"]).exits(0);
+    launcher.wait().exits(0);
+    assert!(cluster.calls("scancel").iter().any(|call| call.contains("--state=PENDING")));
+}
+
+#[test]
+fn workers_that_fail_at_once_are_noticed_and_a_broken_queue_is_no_reason_for_more() {
+    let cluster = Cluster::new();
+    cluster.0.write("sweep.toml", synthetic("sweep", 2));
+    cluster.0.write("slurm/queue-mode", "junk");
+    let (_served, _) = cluster.0.serve(&[]);
+    cluster.0.run(&["submit", "sweep.toml"]).exits(0);
+    let mut launcher = cluster.launch(&["--program=/bin/false"]);
+    launcher.says("squeue answered \"slurm_load_jobs error: Unable to contact slurm controller\"");
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(
+        cluster.calls("sbatch").len(),
+        1,
+        "one allocation measures the tasks, and nothing says that it has ended"
+    );
+    cluster.0.write("slurm/queue-mode", "");
+    launcher.says("allocation 100_1 has ended (FAILED)");
+    launcher.says("allocation 101_1 has ended (FAILED)");
+    let shown = cluster.shows("the workers of 2 allocations in a row failed within a minute, the last one 101_1");
+    assert!(shown.contains("excluded nodes, on which workers failed at once: n1"), "{shown}");
+    launcher.signal("TERM");
+    launcher.wait().exits(130);
+}
+
+#[test]
+fn a_dry_run_submits_nothing_and_a_site_file_has_the_options() {
+    let cluster = Cluster::new();
+    let (_served, _) = cluster.0.serve(&[]);
+    cluster.run(&["launch", "slurm"]).exits(2).says(&["--time is missing", "powersweep site init"]);
+    cluster.run(&["site", "init", "--output", "site.toml"]).exits(0);
+    cluster.run(&["site", "init", "--output", "site.toml"]).exits(2);
+    cluster.run(&["site", "init", "--partition", "lang"]).exits(2).says(&["long"]);
+    let shown = cluster.run(&["launch", "slurm", "--site", "site.toml", "--account", "a b", "--dry-run"]).exits(0);
+    let script = shown.prints(&[
+        "#SBATCH --partition=\"batch\"",
+        "#SBATCH --time=\"2:00:00\"",
+        "#SBATCH --account=\"a b\"",
+        "#SBATCH --cpus-per-task=4",
+        "#SBATCH --signal=B:TERM@30",
+        "#SBATCH --open-mode=append",
+        "worker --slots 4",
+    ]);
+    assert!(script.stdout.trim_end().lines().last().is_some_and(|line| line.starts_with("exec ")), "{script}");
+    let several =
+        cluster.run(&["launch", "slurm", "--site", "site.toml", "--nodes", "2", "--max-nodes", "4", "--dry-run"]);
+    several.exits(0).prints(&["#SBATCH --signal=TERM@30", "exec srun --kill-on-bad-exit=0"]);
+    cluster
+        .run(&["launch", "slurm", "--site", "site.toml", "--nodes", "2", "--dry-run"])
+        .exits(2)
+        .says(&["--max-nodes"]);
+    cluster.run(&["launch", "slurm", "--time", "2", "--cpus", "1", "--dry-run"]).exits(2).says(&["--time"]);
+    assert!(cluster.calls("sbatch").iter().all(|call| call.contains("--test-only")));
+    cluster.run(&["launch", "status"]).exits(2).says(&["no launcher has used"]);
+}
+
+#[test]
+fn a_check_shows_what_a_node_sees() {
+    let cluster = Cluster::new();
+    let (_served, _) = cluster.0.serve(&[]);
+    let checked = cluster.run(&["launch", "slurm", "--time=10", "--cpus=1", "--check"]).exits(0);
+    checked.prints(&["worker at https://127.0.0.1", "takes the token"]);
+}
+
+#[test]
+fn without_slurm_the_error_says_where_to_run() {
+    let sandbox = Sandbox::new();
+    let ended = sandbox.run(&["launch", "slurm", "--time=10", "--cpus=1"]);
+    if ended.stderr.contains("cannot run scontrol") {
+        ended.exits(1).says(&["login node"]);
+    } else {
+        println!("skipped: this machine has Slurm");
+    }
+}

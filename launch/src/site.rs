@@ -1,0 +1,118 @@
+//! Site files: what a cluster demands of jobs, once for all of its users.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// A site file. Options of the command line come before it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Site {
+    /// Name of the cluster.
+    pub name: String,
+    /// What jobs of Slurm need.
+    pub slurm: SlurmSite,
+}
+
+/// What jobs of Slurm need at a site.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SlurmSite {
+    /// The partition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// The account that pays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The quality of service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qos: Option<String>,
+    /// Features that nodes must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<String>,
+    /// Time limit of an allocation, as Slurm writes it: "4:00:00", "1-0".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// Processors of an allocation on each node; one slot for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u16>,
+    /// Memory of an allocation on each node, as Slurm writes it: "16G"; "0" for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    /// Most nodes at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_nodes: Option<u64>,
+    /// Most elements of one array job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_array: Option<u64>,
+    /// Further options of sbatch, such as "--hint=nomultithread".
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// Lines of the script before the worker starts, such as "module load powersweep".
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prologue: Vec<String>,
+}
+
+/// Why a site file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// The file cannot be read.
+    #[error("cannot read the site file {file}: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The file is no site file.
+    #[error("{file} is no site file: {reason}")]
+    Parse {
+        /// The file.
+        file: String,
+        /// The place and the reason.
+        reason: String,
+    },
+}
+
+impl Site {
+    /// The site file at a path.
+    ///
+    /// # Errors
+    /// See [`SiteError`].
+    pub fn read(file: &Path) -> Result<Site, SiteError> {
+        let name = || file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|source| SiteError::Read { file: name(), source })?;
+        Site::parse(&text, &name())
+    }
+
+    /// The site file with this text.
+    ///
+    /// # Errors
+    /// [`SiteError::Parse`].
+    pub fn parse(text: &str, file: &str) -> Result<Site, SiteError> {
+        let wrong = |reason: String| SiteError::Parse { file: file.to_owned(), reason };
+        let site: Site = toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        let lines = site.slurm.options.iter().chain(&site.slurm.prologue);
+        match lines.into_iter().find(|line| line.contains(['\n', '\r'])) {
+            Some(line) => Err(wrong(format!("{line:?} has more than one line"))),
+            None => Ok(site),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_file_says_what_is_wrong_with_it() {
+        let site = Site::parse("name = \"c\"\n[slurm]\npartition = \"batch\"\ncpus = 64\n", "site.toml").unwrap();
+        assert_eq!((site.slurm.partition.as_deref(), site.slurm.cpus), (Some("batch"), Some(64)));
+        let refused = |text: &str| Site::parse(text, "site.toml").unwrap_err().to_string();
+        assert!(refused("[slurm]\npartitions = \"batch\"").contains("unknown field `partitions`"));
+        assert!(refused("[slurm]\ncpus = \"many\"").contains("line 2"));
+        assert!(refused("[slurm]\nprologue = [\"a\\nb\"]").contains("more than one line"));
+        let missing = Site::read(Path::new("/nowhere/site.toml")).unwrap_err().to_string();
+        assert!(missing.starts_with("cannot read the site file /nowhere/site.toml"), "{missing}");
+    }
+}

@@ -1,0 +1,183 @@
+//! Answers of Slurm's commands.
+
+use crate::Seconds;
+use crate::queue::Entry;
+
+/// The value of squeue's `--format`: the name of the element, state, start, end, reason, nodes. Times are seconds since 1970
+/// with SLURM_TIME_FORMAT=%s.
+pub const QUEUE_FORMAT: &str = "%i|%T|%S|%e|%r|%N";
+
+/// An answer that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{command} answered {line:?}, which has not the asked form")]
+pub struct AnswerError {
+    /// The command.
+    pub command: &'static str,
+    /// The line.
+    pub line: String,
+}
+
+fn wrong(command: &'static str, line: &str) -> AnswerError {
+    AnswerError { command, line: line.chars().take(200).collect() }
+}
+
+/// The queue's lines, asked for with [`QUEUE_FORMAT`] and without a header.
+///
+/// # Errors
+/// A line has another form. No line of such an answer is used.
+pub fn queue(answer: &str) -> Result<Vec<Entry>, AnswerError> {
+    let lines = answer.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(|line| entry(line).ok_or_else(|| wrong("squeue", line))).collect()
+}
+
+fn entry(line: &str) -> Option<Entry> {
+    let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+    let [name, state, start, end, reason, nodes] = fields.as_slice() else { return None };
+    let is_name = name.starts_with(|c: char| c.is_ascii_digit()) && !state.is_empty();
+    is_name.then(|| Entry {
+        name: (*name).to_owned(),
+        state: (*state).to_owned(),
+        started_at: start.parse::<Seconds>().ok(),
+        ends_at: end.parse::<Seconds>().ok(),
+        reason: if *reason == "None" { String::new() } else { (*reason).to_owned() },
+        nodes: (*nodes).to_owned(),
+    })
+}
+
+/// The job's number in the answer of `sbatch --parsable`, which is NUMBER or NUMBER;CLUSTER. Sites print greetings before
+/// it.
+///
+/// # Errors
+/// No line is a number.
+pub fn job_id(answer: &str) -> Result<String, AnswerError> {
+    let numbers = answer.lines().rev().map(|line| line.trim().split(';').next().unwrap_or_default());
+    let mut numbers = numbers.filter(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()));
+    numbers.next().map(str::to_owned).ok_or_else(|| wrong("sbatch", answer.trim()))
+}
+
+/// What a cluster allows, from `scontrol show config`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Name of the cluster.
+    pub cluster: Option<String>,
+    /// Version of Slurm.
+    pub version: Option<String>,
+    /// Most elements of an array job.
+    pub max_array: Option<u64>,
+    /// What happens to a preempted job: OFF, CANCEL, REQUEUE, SUSPEND.
+    pub preempt_mode: Option<String>,
+}
+
+impl Facts {
+    /// Reads `scontrol show config`; lines that are not known are passed over.
+    pub fn of(answer: &str) -> Facts {
+        let mut facts = Facts::default();
+        for (key, value) in answer.lines().filter_map(|line| line.split_once('=')) {
+            let value = value.trim().to_owned();
+            match key.trim() {
+                "ClusterName" => facts.cluster = Some(value),
+                "SLURM_VERSION" => facts.version = Some(value),
+                // The greatest index is smaller than the size.
+                "MaxArraySize" => facts.max_array = value.parse::<u64>().ok().map(|size| size.saturating_sub(1)),
+                "PreemptMode" => facts.preempt_mode = Some(value),
+                _ => {}
+            }
+        }
+        facts
+    }
+}
+
+/// A partition, from `sinfo --noheader --format=%P|%a|%l|%c|%m|%D`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    /// Name.
+    pub name: String,
+    /// Jobs that name no partition run here.
+    pub is_default: bool,
+    /// Whether jobs may start.
+    pub is_up: bool,
+    /// Greatest time limit as Slurm writes it; `None` without a limit.
+    pub time: Option<String>,
+    /// Processors of its smallest node.
+    pub cpus: u16,
+    /// Memory of its smallest node (MiB).
+    pub memory_mib: u64,
+    /// Number of nodes.
+    pub nodes: u64,
+}
+
+/// The partitions, each once: a partition with unlike nodes has several lines.
+///
+/// # Errors
+/// A line has another form.
+pub fn partitions(answer: &str) -> Result<Vec<Partition>, AnswerError> {
+    let mut found: Vec<Partition> = Vec::new();
+    for line in answer.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let next = partition(line).ok_or_else(|| wrong("sinfo", line))?;
+        match found.iter_mut().find(|known| known.name == next.name) {
+            Some(known) => {
+                known.cpus = known.cpus.min(next.cpus);
+                known.memory_mib = known.memory_mib.min(next.memory_mib);
+                known.nodes += next.nodes;
+            }
+            None => found.push(next),
+        }
+    }
+    Ok(found)
+}
+
+fn partition(line: &str) -> Option<Partition> {
+    let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+    let [name, up, time, cpus, memory, nodes] = fields.as_slice() else { return None };
+    Some(Partition {
+        name: name.trim_end_matches('*').to_owned(),
+        is_default: name.ends_with('*'),
+        is_up: *up == "up",
+        time: (!matches!(*time, "infinite" | "n/a")).then(|| (*time).to_owned()),
+        cpus: cpus.trim_end_matches('+').parse().ok()?,
+        memory_mib: memory.trim_end_matches('+').parse().ok()?,
+        nodes: nodes.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_is_read_whole_or_not_at_all() {
+        let answer = "12_1|RUNNING|1795590593|1795590893|None|n1\n12_2|PENDING|N/A|N/A|Resources|\n\n";
+        let entries = queue(answer).unwrap();
+        assert_eq!(entries.len(), 2);
+        assert_eq!((entries[0].started_at, entries[0].reason.as_str()), (Some(1_795_590_593), ""));
+        assert_eq!((entries[1].started_at, entries[1].reason.as_str()), (None, "Resources"));
+        for junk in ["slurm_load_jobs error: Unable to contact", "12_1|RUNNING", "||||||", "<html>|a|b|c|d|e"] {
+            assert!(queue(&format!("{answer}{junk}\n")).is_err(), "{junk}");
+        }
+        assert_eq!(queue(""), Ok(vec![]));
+    }
+
+    #[test]
+    fn the_number_of_a_job_is_found_behind_greetings() {
+        assert_eq!(job_id("4711\n"), Ok("4711".to_owned()));
+        assert_eq!(job_id("Welcome to the cluster\n4711;farm\n"), Ok("4711".to_owned()));
+        assert!(job_id("Submitted batch job 4711").is_err());
+        assert!(job_id("").is_err());
+    }
+
+    #[test]
+    fn the_facts_of_a_site_are_read() {
+        let config = "Configuration data as of 2026\nClusterName             = farm\nMaxArraySize            = 10001\n\
+                      PreemptMode             = CANCEL\nSLURM_VERSION           = 22.05.8\n";
+        let facts = Facts::of(config);
+        assert_eq!((facts.max_array, facts.preempt_mode.as_deref()), (Some(10_000), Some("CANCEL")));
+        let found = partitions(
+            "batch*|up|4:00:00|64|256000|10\nbatch*|up|4:00:00|32+|128000+|2\nlong|down|infinite|8|4096|1\n",
+        );
+        let found = found.unwrap();
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].cpus, found[0].nodes, found[0].is_default), (32, 12, true));
+        assert_eq!((found[1].time.as_deref(), found[1].is_up), (None, false));
+        assert!(partitions("junk").is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! Scripts of jobs.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::SlurmSite;
+
+/// What all jobs of a launcher ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// Name of the jobs, by which the queue is asked.
+    pub name: String,
+    /// The folder of scripts and outputs, which nodes see under the same path.
+    pub folder: String,
+    /// Time limit.
+    pub time: Duration,
+    /// What the site demands, after the options of the command line.
+    pub site: SlurmSite,
+    /// The program `powersweep` as the nodes see it.
+    pub program: String,
+}
+
+/// A job of workers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerJob {
+    /// What it asks for.
+    pub request: Request,
+    /// Nodes of one allocation.
+    pub nodes: u64,
+    /// Processors on each node; one slot for each.
+    pub cpus: u16,
+    /// Time that running tasks get after a signal.
+    pub drain_limit: Duration,
+    /// Arguments of `powersweep worker`, beside its slots and drain limit.
+    pub arguments: Vec<String>,
+}
+
+/// A job with a coordinator and the launcher of its workers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CoordinatorJob {
+    /// What it asks for.
+    pub request: Request,
+    /// Arguments of `powersweep serve`.
+    pub serve: Vec<String>,
+    /// Arguments of `powersweep health`, which succeeds once the coordinator serves.
+    pub health: Vec<String>,
+    /// Arguments of `powersweep launch slurm`.
+    pub launch: Vec<String>,
+}
+
+/// Time between the signal and the end of the allocation, beyond the drain limit: for the last hand-in.
+const SIGNAL_RESERVE: Duration = Duration::from_secs(20);
+
+/// Time that a coordinator gets to publish its rows before its job ends.
+const HAND_OVER: Duration = Duration::from_secs(120);
+
+/// A word of a shell command.
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn command(program: &str, words: &[String]) -> String {
+    let words: Vec<String> = std::iter::once(program).chain(words.iter().map(String::as_str)).map(quote).collect();
+    words.join(" ")
+}
+
+/// A time as Slurm reads it.
+fn slurm_time(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+impl Request {
+    /// The lines that sbatch reads. `output`: the pattern of output files.
+    fn head(&self, name: &str, output: &str) -> String {
+        let mut text = "#!/bin/bash\n".to_owned();
+        let folder = self.folder.replace('%', "%%");
+        let mut option = |name: &str, value: &str| {
+            // Slurm reads its lines with quotes and backslashes, as a shell does.
+            let value = value.replace('\\', r"\\").replace('"', "\\\"");
+            let _ = writeln!(text, "#SBATCH --{name}=\"{value}\"");
+        };
+        option("job-name", name);
+        option("output", &format!("{folder}/{output}.out"));
+        option("error", &format!("{folder}/{output}.err"));
+        option("time", &slurm_time(self.time));
+        let site = &self.site;
+        let chosen = [("partition", &site.partition), ("account", &site.account), ("qos", &site.qos)];
+        for (name, value) in chosen.into_iter().chain([("constraint", &site.constraint)]) {
+            if let Some(value) = value {
+                option(name, value);
+            }
+        }
+        // A requeued job continues its output.
+        text += "#SBATCH --open-mode=append\n#SBATCH --requeue\n";
+        for line in &site.options {
+            let _ = writeln!(text, "#SBATCH {line}");
+        }
+        text
+    }
+
+    fn prologue(&self) -> String {
+        self.site.prologue.iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+impl WorkerJob {
+    /// The script of an array job, of which each element is one allocation.
+    pub fn script(&self) -> String {
+        let limit = self.request.time.as_secs();
+        // Slurm before 23.02 does not tell a job when it ends.
+        let mut body = "export POWERSWEEP_ALLOCATION=\"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\"\n".to_owned();
+        let _ = writeln!(body, "export SLURM_JOB_END_TIME=\"${{SLURM_JOB_END_TIME:-$(($(date +%s) + {limit}))}}\"");
+        let mut words = vec!["worker".to_owned(), "--slots".to_owned(), self.cpus.to_string()];
+        words.extend(["--drain-limit".to_owned(), format!("{}s", self.drain_limit.as_secs_f64())]);
+        words.extend(self.arguments.iter().cloned());
+        let start = if self.nodes == 1 { "exec" } else { "exec srun --kill-on-bad-exit=0" };
+        let _ = writeln!(body, "{start} {}", command(&self.request.program, &words));
+        self.with_body(&body)
+    }
+
+    /// A script with the same head and another body.
+    pub fn with_body(&self, body: &str) -> String {
+        let mut text = self.request.head(&self.request.name, "%A_%a");
+        let _ = writeln!(
+            text,
+            "#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task={}",
+            self.nodes, self.cpus
+        );
+        if let Some(memory) = &self.request.site.memory {
+            let _ = writeln!(text, "#SBATCH --mem={memory}");
+        }
+        let seconds = (self.drain_limit + SIGNAL_RESERVE).as_secs();
+        // Slurm signals either the script, which the worker replaces, or the steps that srun started.
+        let _ = writeln!(text, "#SBATCH --signal={}TERM@{seconds}\n", if self.nodes == 1 { "B:" } else { "" });
+        text += &self.request.prologue();
+        text + body
+    }
+}
+
+impl CoordinatorJob {
+    /// The script of a job that queues its successor first, and cancels it when no work is left.
+    pub fn script(&self, file: &str) -> String {
+        let Request { name, folder, program, .. } = &self.request;
+        let mut text = self.request.head(&format!("{name}-coordinator"), "coordinator-%j");
+        let seconds = HAND_OVER.as_secs();
+        let _ = writeln!(text, "#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --signal=B:TERM@{seconds}\n");
+        text += &self.request.prologue();
+        let (folder, file) = (quote(folder), quote(file));
+        let _ = write!(
+            text,
+            r#"# A requeued job has its successor already.
+successor={folder}/successor-of-$SLURM_JOB_ID
+[ -s "$successor" ] || sbatch --parsable --dependency=afterany:$SLURM_JOB_ID {file} >"$successor"
+
+{} &
+serve=$!
+until {}; do
+    kill -0 $serve 2>/dev/null || exit 1
+    sleep 1
+done
+{} &
+launch=$!
+trap 'kill -TERM $launch $serve 2>/dev/null' TERM
+wait -n $serve $launch
+if ! kill -0 $launch 2>/dev/null && wait $launch; then
+    # No work is left.
+    scancel "$(cut -d ';' -f 1 "$successor")"
+fi
+kill -TERM $launch $serve 2>/dev/null
+wait $launch
+# A signal ends a wait; rows may still be written.
+while kill -0 $serve 2>/dev/null; do wait $serve; done
+wait $serve
+"#,
+            command(program, &self.serve),
+            command(program, &self.health),
+            command(program, &self.launch),
+        );
+        text
+    }
+}
