@@ -1,6 +1,7 @@
 #!/bin/bash
-# Checks docker-compose.yml with a real daemon: a coordinator and two workers, a sweep submitted from outside, a worker
-# killed during the sweep, an orderly end.
+# Checks docker-compose.yml with a real daemon: a coordinator and four workers, a sweep submitted from outside. During the
+# sweep one worker is killed, one loses its network for a while, and the coordinator restarts. Then an orderly end, and the
+# rows are compared with those of a run without faults.
 #   deploy/docker-check.sh [BINARY]      BINARY: a built powersweep; that of the release build by default
 # Uses the running Docker daemon; if there is none, root starts a private one (installed by apt, if necessary). Exit status
 # 77: skipped, without Docker.
@@ -130,6 +131,18 @@ some_done() {
     [ "${count:-0}" -ge "$1" ]
 }
 
+# facts_of_tasks DATA FILE: the rows of compose-check in order, without the columns of the run (worker, times).
+facts_of_tasks() {
+    "$BINARY" results compose-check --data "$1" --format csv | awk -F , '
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i ~ /^(worker|attempt|started_at|wall_ms|engine_ms|parse_ms)$/) of_run[i] = 1 }
+        { line = ""; for (i = 1; i <= NF; i++) if (!(i in of_run)) line = line "," $i; print line }' | sort >"$2"
+}
+
+# coordinator_address: where the coordinator's port is published now.
+coordinator_address() {
+    compose port coordinator 7450
+}
+
 # rows EXPERIMENT TASKS WORKERS: checks the rows in the mounted folder by another program.
 rows() {
     if ! "${POWERSWEEP_PYTHON:-python3}" -c 'import duckdb' 2>/dev/null; then
@@ -148,17 +161,24 @@ PYTHON
 
 # --- The check ------------------------------------------------------------------------------------------------------
 
+# The profiles need images of a registry, so their configuration alone is checked.
+services=$(compose --profile metrics --profile s3 config --services | sort | xargs)
+[ "$services" = "coordinator grafana prometheus store worker" ] || fail "services with profiles: $services"
+
 build_image
 say "$(docker version --format 'daemon {{.Server.Version}}'), $(compose version --short)"
 begin=$SECONDS
-compose up --detach --no-build
-address=$(compose port coordinator 7450)
+compose up --detach --no-build --scale worker=4
+address=$(coordinator_address)
+started=$(docker ps --filter "label=com.docker.compose.project=$project" --format '{{.Label "com.docker.compose.service"}}')
+[ "$(sort -u <<<"$started" | xargs)" = "coordinator worker" ] || fail "services without a profile: $started"
+case $address in 127.0.0.1:*) ;; *) fail "the port is open to other machines: $address" ;; esac
 # The access file belongs to the containers' user, and is closed to others: a copy for this one.
 (umask 077 && cp "$scratch/data/.powersweep/access/client.json" "$scratch/client.json")
 [ "$(stat --format %a "$scratch/data/.powersweep/access")" = 700 ] || fail "the access folder is open"
 export POWERSWEEP_ACCESS=$scratch/client.json
 say "up after $((SECONDS - begin)) s, coordinator at $address"
-wait_until 60 "two workers connected" workers_connected 2
+wait_until 60 "four workers connected" workers_connected 4
 
 (umask 077 && sed 's/"token": "[^"]*"/"token": "guess"/' "$scratch/client.json" >"$scratch/forged.json")
 "$BINARY" submit quickstart --coordinator "$address" --access "$scratch/forged.json" &&
@@ -182,27 +202,43 @@ backfill = "easy"
 TOML
 "$BINARY" submit "$scratch/compose-check.toml" --coordinator "$address"
 wait_until 120 "a tenth of the sweep done" some_done $((TASKS / 10))
-victim=$(compose ps --quiet worker | sed -n 1p)
-before=$(done_tasks compose-check)
+workers=$(compose ps --quiet worker)
+victim=$(sed -n 1p <<<"$workers") cut_off=$(sed -n 2p <<<"$workers")
 docker kill "$victim" >/dev/null
-say "killed a worker after $before of $TASKS tasks"
-[ "$(done_tasks compose-check)" -lt $TASKS ] || fail "the sweep had ended before the worker was killed: make it longer"
+docker network disconnect "${project}_default" "$cut_off"
+say "killed a worker and cut another off after $(done_tasks compose-check) of $TASKS tasks"
+wait_until 120 "a fifth of the sweep done" some_done $((TASKS / 5))
+begin=$SECONDS
+compose restart coordinator
+address=$(coordinator_address)
+wait_until 60 "the coordinator back" status
+say "restarted the coordinator in $((SECONDS - begin)) s, after $(done_tasks compose-check) of $TASKS tasks"
+wait_until 60 "two workers connected" workers_connected 2
+docker network connect "${project}_default" "$cut_off"
+wait_until 60 "the worker that was cut off connected" workers_connected 3
+[ "$(done_tasks compose-check)" -lt $TASKS ] || fail "the sweep had ended before the last fault: make it longer"
 "$BINARY" submit "$scratch/compose-check.toml" --coordinator "$address" --wait
 status
 [ "$(done_tasks compose-check)" = $TASKS ] || fail "compose-check: $(done_tasks compose-check) of $TASKS tasks done"
 
 coordinator=$(compose ps --quiet coordinator)
-survivor=$(compose ps --quiet worker | grep -v "$victim" | sed -n 1p)
 begin=$SECONDS
 compose stop
 say "stopped after $((SECONDS - begin)) s"
-for container in "$coordinator" "$survivor"; do
+for container in "$coordinator" "$cut_off" "$(sed -n 3p <<<"$workers")" "$(sed -n 4p <<<"$workers")"; do
     state=$(docker inspect --format '{{.State.ExitCode}}' "$container")
     [ "$state" = 0 ] || fail "$(docker inspect --format '{{.Name}}' "$container") ended with status $state"
 done
 [ $((SECONDS - begin)) -lt 30 ] || fail "the grace period was used up"
 rows quickstart "$quickstart" 1
-rows compose-check $TASKS 2
+rows compose-check $TASKS 3
+begin=$SECONDS
+"$BINARY" run "$scratch/compose-check.toml" --data "$scratch/undisturbed" --quiet
+say "the run without faults took $((SECONDS - begin)) s"
+facts_of_tasks "$scratch/data" "$scratch/rows.csv"
+facts_of_tasks "$scratch/undisturbed" "$scratch/undisturbed.csv"
+[ "$(wc -l <"$scratch/rows.csv")" = $((TASKS + 1)) ] || fail "$(wc -l <"$scratch/rows.csv") lines of rows"
+cmp "$scratch/rows.csv" "$scratch/undisturbed.csv" || fail "the rows differ from those of a run without faults"
 compose down --volumes
 [ -z "$(docker ps --all --quiet --filter "label=com.docker.compose.project=$project")" ] || fail "containers are left"
-say "two workers, $quickstart + $TASKS tasks, one worker killed, every row occurs once"
+say "four workers, one killed, one cut off, the coordinator restarted: $quickstart + $TASKS rows equal an undisturbed run's"

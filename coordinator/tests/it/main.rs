@@ -1,5 +1,6 @@
 //! Tests of the coordinator against real storage and real protocols.
 
+mod dashboard;
 mod documented;
 mod hostile;
 mod long_messages;
