@@ -35,6 +35,10 @@ pub struct WorkerArgs {
     /// End with exit code 7 after this time without a coordinator; no limit by default.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub connect_limit: Option<Duration>,
+    /// End with exit code 130 in place of 0 after SIGTERM or Ctrl-C. A Kubernetes Job replaces a stopped worker only if it
+    /// did not succeed.
+    #[arg(long)]
+    pub fail_on_signal: bool,
     #[command(flatten)]
     pub limits: TaskLimitArgs,
     /// The part of the time limit that passed before this worker restarted itself.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use powersweep_proto::access::{Role, Source};
-use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions};
+use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions, WorkerReport};
 
 use crate::allocation::Allocation;
 use crate::args::{TaskLimitArgs, WorkerArgs};
@@ -47,22 +47,26 @@ pub fn run(args: &WorkerArgs) -> Outcome {
         return Err(restart(used, piped_access.as_deref()));
     }
     match report {
-        Ok(report) => screen::print(&format!(
-            "worker ended ({}): {} tasks done, {} failed attempts{}, engine {}, parse {}, store {}, idle {}",
-            report.reason,
-            report.tasks_acknowledged,
-            report.failures,
-            match report.unacknowledged {
-                0 => String::new(),
-                n => format!(", {} not acknowledged (their tasks run again)", screen::count(n as u64, "hand-in")),
-            },
-            screen::duration(report.engine_s),
-            screen::duration(report.parse_s),
-            screen::duration(report.store_s),
-            screen::duration(report.idle_s),
-        )),
+        Ok(report) => ended(&report).map(|done| if stopped && args.fail_on_signal { Exit::Interrupted } else { done }),
         Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
     }
+}
+
+fn ended(report: &WorkerReport) -> Outcome {
+    screen::print(&format!(
+        "worker ended ({}): {} tasks done, {} failed attempts{}, engine {}, parse {}, store {}, idle {}",
+        report.reason,
+        report.tasks_acknowledged,
+        report.failures,
+        match report.unacknowledged {
+            0 => String::new(),
+            n => format!(", {} not acknowledged (their tasks run again)", screen::count(n as u64, "hand-in")),
+        },
+        screen::duration(report.engine_s),
+        screen::duration(report.parse_s),
+        screen::duration(report.store_s),
+        screen::duration(report.idle_s),
+    ))
 }
 
 /// The limits of one task from the command line.

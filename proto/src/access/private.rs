@@ -15,17 +15,28 @@ const FOLDER_MODE: u32 = 0o700;
 /// What group and others may do.
 const OTHERS: u32 = 0o077;
 
-/// Refuses what another user owns or what others can read.
+/// Everything that group and others may do, but for the group to read.
+const BUT_GROUP_READ: u32 = 0o037;
+
+/// Refuses what another user owns or what others can read. A file of root that a group may read and nobody else was put
+/// there for this group, by an administrator or by Kubernetes, whose Secrets belong to root.
 fn check(path: &Path, found: &Metadata, wanted: u32) -> Result<(), AccessError> {
     let (path, user) = (path.display().to_string(), rustix::process::geteuid().as_raw());
-    if found.uid() != user {
-        return Err(AccessError::Foreign { path, owner: found.uid(), user });
+    let (owner, mode) = (found.uid(), found.mode() & 0o7777);
+    if wanted == FILE_MODE && is_given_by_root(owner, mode, user) {
+        return Ok(());
     }
-    let mode = found.mode() & 0o7777;
+    if owner != user {
+        return Err(AccessError::Foreign { path, owner, user });
+    }
     if mode & OTHERS != 0 {
         return Err(AccessError::Exposed { path, mode, wanted });
     }
     Ok(())
+}
+
+fn is_given_by_root(owner: u32, mode: u32, user: u32) -> bool {
+    owner == 0 && user != 0 && mode & BUT_GROUP_READ == 0
 }
 
 /// Refuses a folder that another user owns or that others can read.
@@ -135,6 +146,18 @@ mod tests {
         mode(&folder, 0o750);
         let error = make_folder(&folder).expect_err("others can look into it").to_string();
         assert!(error.contains("chmod 700"), "{error}");
+    }
+
+    #[test]
+    fn root_may_give_a_file_to_a_group() {
+        for given in [0o440, 0o640, 0o400] {
+            assert!(is_given_by_root(0, given, 1000), "{given:o}");
+        }
+        for open in [0o444, 0o644, 0o460, 0o450, 0o441] {
+            assert!(!is_given_by_root(0, open, 1000), "{open:o}");
+        }
+        assert!(!is_given_by_root(0, 0o640, 0), "root's own file is as private as any user's");
+        assert!(!is_given_by_root(1001, 0o440, 1000));
     }
 
     #[test]
