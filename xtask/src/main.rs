@@ -1,11 +1,16 @@
 //! Project chores: `cargo xtask tidy` checks the house rules, `cargo xtask docs` regenerates documents, `cargo xtask
-//! recipe` follows the recipes for new components in a copy of the tree.
+//! recipe` follows the recipes for new components in a copy of the tree, `cargo xtask sbom TARGET` prints the bill of
+//! materials of a release.
 
 mod recipe;
+mod sbom;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+/// The target whose bill of materials is printed by default.
+const RELEASED: &str = "x86_64-unknown-linux-musl";
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);
@@ -13,7 +18,8 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(&root()),
         Some("docs") => docs(std::env::args().skip(2)),
         Some("recipe") => target().and_then(|target| recipe::run(&root(), &target)),
-        _ => Err("usage: cargo xtask tidy | docs [OPTIONS OF CARGO TEST] | recipe".to_owned()),
+        Some("sbom") => sbom::run(&root(), &std::env::args().nth(2).unwrap_or_else(|| RELEASED.to_owned())),
+        _ => Err("usage: cargo xtask tidy | docs [OPTIONS OF CARGO TEST] | recipe | sbom [TARGET]".to_owned()),
     };
     match result {
         Ok(message) => {

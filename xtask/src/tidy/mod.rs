@@ -8,6 +8,7 @@ mod machine;
 mod pages;
 mod shell;
 mod source;
+mod versions;
 mod words;
 
 use std::fs;
@@ -53,6 +54,7 @@ fn violations(root: &Path, files: &[File]) -> Vec<String> {
     circles::check(files, &mut found);
     links::check(root, files, &mut found);
     pages::check(files, &mut found);
+    versions::check(files, &mut found);
     words::check(files, &mut found);
     shell::check(root, files, &mut found);
     found
