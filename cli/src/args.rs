@@ -400,6 +400,10 @@ pub struct ServeArgs {
     /// 127.0.0.1:9464.
     #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_METRICS")]
     pub metrics: Option<SocketAddr>,
+    /// Tell KEDA, which starts workers in Kubernetes, at this address how many there is work for; without a token, so let
+    /// a network policy keep others out.
+    #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_SCALER")]
+    pub scaler: Option<SocketAddr>,
     /// Take the data over from a coordinator that still seems to run.
     #[arg(long)]
     pub take_over: bool,

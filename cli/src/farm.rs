@@ -31,6 +31,8 @@ pub struct FarmOptions {
     pub advertise: Vec<String>,
     /// Loopback address of the metrics.
     pub metrics: Option<SocketAddr>,
+    /// Address at which KEDA asks for the number of workers.
+    pub scaler: Option<SocketAddr>,
     /// Serve without encryption.
     pub insecure: bool,
     /// Take the data over from a live owner.
@@ -47,6 +49,7 @@ impl FarmOptions {
             listen: ([127, 0, 0, 1], 0).into(),
             advertise: Vec::new(),
             metrics: None,
+            scaler: None,
             insecure: false,
             take_over: false,
             local: None,
@@ -110,6 +113,7 @@ impl LocalFarm {
                 advertise: options.advertise,
                 insecure: options.insecure,
                 metrics: options.metrics,
+                scaler: options.scaler,
                 config: Config {
                     forget_leases: options.local.is_some(),
                     only: options.local.as_ref().map(|local| local.experiment.clone()),

@@ -16,6 +16,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         listen: args.listen,
         advertise: args.advertise.clone(),
         metrics: args.metrics,
+        scaler: args.scaler,
         insecure: args.insecure,
         take_over: args.take_over,
         local: None,
@@ -26,6 +27,9 @@ pub fn run(args: &ServeArgs) -> Outcome {
         screen::note(&serving(&farm, &args.data.data));
         if let Some(address) = farm.handle().metrics_addr() {
             screen::note(&format!("powersweep: metrics at http://{address}/metrics"));
+        }
+        if let Some(address) = farm.handle().scaler_addr() {
+            screen::note(&format!("powersweep: KEDA can ask at {address}"));
         }
         let lost = tokio::select! {
             () = stop.cancelled() => false,

@@ -12,6 +12,7 @@ mod formats;
 mod inputs;
 mod kill;
 mod launch;
+mod kubernetes;
 mod life;
 mod limits;
 mod lp;

@@ -25,7 +25,7 @@ const CONNECTIONS_MAX: u64 = 65_536;
 /// Most connections without an authorised call: each may hold a buffer of a TLS handshake.
 const STRANGERS_MAX: usize = 8_192;
 /// How long a connection may take until its first authorised call.
-const FIRST_CALL_WAIT: Duration = Duration::from_secs(10);
+pub(super) const FIRST_CALL_WAIT: Duration = Duration::from_secs(10);
 
 /// The open connections of a server.
 pub(super) struct Connections {
@@ -60,7 +60,8 @@ impl Default for Connections {
 }
 
 impl Connections {
-    fn new(most: usize, strangers_max: usize, wait: Duration) -> Connections {
+    /// With caps of its own.
+    pub(super) fn new(most: usize, strangers_max: usize, wait: Duration) -> Connections {
         Connections { most, strangers_max, wait, open: Mutex::default() }
     }
 

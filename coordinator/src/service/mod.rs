@@ -19,6 +19,7 @@ mod reading;
 mod refusals;
 mod requests;
 mod rpc;
+mod scaler;
 mod uploads;
 
 use std::net::SocketAddr;
@@ -96,6 +97,8 @@ pub struct ServeOptions {
     pub insecure: bool,
     /// Loopback address of a listener with [`METRICS`].
     pub metrics: Option<SocketAddr>,
+    /// Address of a listener that tells KEDA how many workers there is work for.
+    pub scaler: Option<SocketAddr>,
     /// Time-outs and limits.
     pub config: Config,
     /// How long workers may finish running tasks after a shutdown began.
@@ -114,6 +117,7 @@ impl ServeOptions {
             advertise: Vec::new(),
             insecure: false,
             metrics: None,
+            scaler: None,
             config: Config::default(),
             drain_limit: Duration::from_secs(5),
             log_source: None,
@@ -158,6 +162,7 @@ pub enum ServeError {
 pub struct Handle {
     local_addr: SocketAddr,
     metrics_addr: Option<SocketAddr>,
+    scaler_addr: Option<SocketAddr>,
     access: Arc<Authority>,
     requests: Requests,
     driver: JoinHandle<Result<(), ServeError>>,
@@ -174,6 +179,11 @@ impl Handle {
     /// The address of its metrics.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics_addr
+    }
+
+    /// The address at which KEDA asks.
+    pub fn scaler_addr(&self) -> Option<SocketAddr> {
+        self.scaler_addr
     }
 
     /// How callers of a role reach it.
@@ -223,6 +233,10 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
         Some(address) => Some(bind(address).await?),
         None => None,
     };
+    let scaler = match options.scaler {
+        Some(address) => Some(bind(address).await?),
+        None => None,
+    };
     let access = Arc::clone(&options.access);
     publish(&options, local_addr)?;
     let (reporter, health) = tonic_health::server::health_reporter();
@@ -243,6 +257,10 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
     let metrics_addr = metrics.as_ref().map(|(_, address)| *address);
     if let Some((listener, _)) = metrics {
         metrics::listen(listener, requests.clone(), Arc::clone(&counts), ended.clone());
+    }
+    let scaler_addr = scaler.as_ref().map(|(_, address)| *address);
+    if let Some((listener, _)) = scaler {
+        scaler::listen(listener, requests.clone(), ended.clone());
     }
     let rpc = rpc::Rpc::new(requests.clone(), Arc::clone(&counts), Arc::clone(&connections));
     let farm =
@@ -276,7 +294,7 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
             () = async { ended.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => Ok(()),
         }
     });
-    Ok(Handle { local_addr, metrics_addr, access, requests, driver, server, ended })
+    Ok(Handle { local_addr, metrics_addr, scaler_addr, access, requests, driver, server, ended })
 }
 
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
