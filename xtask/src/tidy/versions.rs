@@ -7,6 +7,8 @@ type Copy = (&'static str, &'static str, &'static str);
 
 /// All copies.
 const COPIES: &[Copy] = &[
+    ("deploy/kubernetes/overlays/", "newTag: \"", "version"),
+    ("docs/kubernetes.md", "registry.example/powersweep:", "version"),
     ("packaging/README.md", "powersweep-", "version"),
     ("packaging/README.md", "/opt/powersweep/", "version"),
     ("packaging/README.md", "copy `recipes/", "version"),
