@@ -15,6 +15,7 @@ mod access;
 mod control;
 mod launch;
 mod listings;
+mod shard;
 mod tables;
 mod worker;
 
@@ -25,6 +26,7 @@ pub use launch::{
     SiteCommand, SiteInitArgs,
 };
 pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
+pub use shard::ShardArgs;
 pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat, TablesArgs};
 pub use worker::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
 
@@ -75,6 +77,13 @@ pub enum Command {
     /// continue.
     #[command(after_help = examples::RUN)]
     Run(RunArgs),
+    /// Run one of N parts of a sweep where no coordinator may run, such as in a job array. Its rows go to the dataset of
+    /// all parts.
+    ///
+    /// Each shard has its own share of the tasks and its own state in --data. After a kill, the same command continues.
+    /// The number of shards and the manifest of an experiment cannot change, and no coordinator can run its tasks.
+    #[command(after_help = examples::SHARD)]
+    Shard(ShardArgs),
     /// Run the missing tasks of a paper's sweeps, then compare the published numbers and claims with the results.
     #[command(after_help = examples::CHECK)]
     Check(CheckArgs),

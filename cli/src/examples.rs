@@ -4,6 +4,10 @@ pub const RUN: &str = "Examples:
   powersweep run                               the shipped quickstart, on synthetic jobs
   powersweep run sweep.toml --data /big/disk   your own manifest; results in another folder
   powersweep run etinski2010 --traces ~/logs   a paper's sweep, on the logs of this folder";
+pub const SHARD: &str = "Examples:
+  powersweep shard sweep.toml --index 0 --of 2     the first half; --index 1 runs the other one, anywhere
+  powersweep shard sweep.toml --of 16              in a Slurm array, after `sbatch --array=0-15`
+  powersweep shard sweep.toml --of 16 --time-limit 3:55:00   in a batch job of four hours";
 pub const CHECK: &str = "Examples:
   powersweep check --list                              the papers and their number of claims
   powersweep check etinski2010 --traces ~/logs         every published number beside the result

@@ -8,6 +8,7 @@ use powersweep_coordinator::access::Authority;
 use powersweep_coordinator::owner::{OwnerError, Ownership, SHARED_STALE_AFTER};
 use powersweep_coordinator::store::{Kind, Location, OPEN_TIME, OpenError, SlateStore, Store, StoreError, open};
 use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions, serve};
+use powersweep_experiments::Shard;
 use powersweep_proto::access::{Role, Source};
 use powersweep_proto::client::{Address, chain};
 use tokio_util::sync::CancellationToken;
@@ -39,6 +40,8 @@ pub struct FarmOptions {
     pub take_over: bool,
     /// Set if workers of this process run one sweep.
     pub local: Option<Local>,
+    /// Set if it runs one shard of that sweep.
+    pub shard: Option<Shard>,
 }
 
 impl FarmOptions {
@@ -53,7 +56,17 @@ impl FarmOptions {
             insecure: false,
             take_over: false,
             local: None,
+            shard: None,
         }
+    }
+
+    /// The place of the state.
+    fn location(&self) -> Result<Location, Failure> {
+        let location = Location::parse(&self.data).or_exit(Exit::Usage)?;
+        Ok(match (&self.local, self.shard) {
+            (Some(local), Some(shard)) => location.shard(&local.experiment, shard),
+            _ => location,
+        })
     }
 }
 
@@ -100,13 +113,18 @@ impl LocalFarm {
     }
 
     async fn open(options: FarmOptions) -> Result<LocalFarm, Failure> {
-        let location = Location::parse(&options.data).or_exit(Exit::Usage)?;
+        let location = options.location()?;
         port_is_free(options.listen)?;
         let (store, ownership) = open(&location, "", options.take_over).await.map_err(opening)?;
         let store: Arc<SlateStore> = Arc::new(store);
         let stop = CancellationToken::new();
         let serving = async {
-            let access = Arc::new(Authority::open(&location)?);
+            // A shard has no other caller than this process.
+            let access = match options.shard {
+                Some(_) => Authority::in_memory(),
+                None => Authority::open(&location)?,
+            };
+            let access = Arc::new(access);
             let serving = ServeOptions {
                 listen: options.listen,
                 access,
@@ -115,6 +133,7 @@ impl LocalFarm {
                 metrics: options.metrics,
                 scaler: options.scaler,
                 config: Config {
+                    shard: options.shard,
                     forget_leases: options.local.is_some(),
                     only: options.local.as_ref().map(|local| local.experiment.clone()),
                     readable_logs: options.local.as_ref().map(|local| local.logs.digests()).unwrap_or_default(),

@@ -25,6 +25,7 @@ mod remote;
 mod results_table;
 mod rows;
 mod screen;
+mod shard_status;
 mod sorted_copy;
 mod stored;
 mod varying;
@@ -90,6 +91,7 @@ fn color_flag(arguments: impl Iterator<Item = OsString>) -> Option<ColorChoice> 
 fn dispatch(command: &Command, config: &Config) -> Outcome {
     match command {
         Command::Run(args) => commands::run::run(args),
+        Command::Shard(args) => commands::shard::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Simulate(args) => commands::simulate::run(args),

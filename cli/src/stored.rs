@@ -4,6 +4,7 @@ use futures::TryStreamExt;
 use object_store::ObjectStore;
 use powersweep_coordinator::owner::{self, OwnerError};
 use powersweep_coordinator::records::Loaded;
+use powersweep_coordinator::shards;
 use powersweep_coordinator::store::{Location, PRIVATE_DIR, ReadOnly};
 use powersweep_proto::access::Role;
 use powersweep_proto::client::{Client, chain};
@@ -12,7 +13,7 @@ use tonic::{Code, Status};
 
 use crate::args::{CoordinatorArgs, DataArgs, TablesArgs};
 use crate::exit::{Exit, Failure, OrExit, failure};
-use crate::{access, client, screen};
+use crate::{access, client, screen, shard_status};
 
 /// The stored state; empty if the data does not exist yet. Writes nothing.
 pub async fn read(location: &Location) -> Result<Loaded, Failure> {
@@ -34,6 +35,7 @@ pub fn is_there(location: &Location) -> bool {
 pub async fn names(location: &Location) -> Result<Vec<String>, Failure> {
     let loaded = read(location).await?;
     let mut names: Vec<String> = loaded.experiments.into_iter().map(|record| record.name).collect();
+    names.extend(shards::names(location).await.map_err(|error| shard_status::refused(&error))?);
     if location.path().is_some_and(|path| !path.exists()) {
         return Ok(names);
     }

@@ -8,6 +8,7 @@ pub mod probe;
 pub mod publish;
 pub mod records;
 pub mod service;
+pub mod shards;
 pub mod split;
 pub mod store;
 pub mod view;

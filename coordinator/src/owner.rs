@@ -137,8 +137,8 @@ impl Ownership {
         take_over: bool,
     ) -> Result<Ownership, OwnerError> {
         let access = RecordAccess { data: location.to_string(), store, kind: location.kind() };
-        let lock = match location.path() {
-            Some(path) => access.lock(path).await?,
+        let lock = match location.private_folder() {
+            Some(folder) => access.lock(&folder).await?,
             None => LockState::None,
         };
         let found = access.read().await?;
@@ -224,9 +224,9 @@ enum LockState {
 }
 
 impl RecordAccess {
-    async fn lock(&self, data: &std::path::Path) -> Result<LockState, OwnerError> {
+    async fn lock(&self, private: &std::path::Path) -> Result<LockState, OwnerError> {
         let fail = |error| storage(&self.data, "lock .powersweep/owner.lock", error);
-        let file = open_lock(data).map_err(fail)?;
+        let file = open_lock(private).map_err(fail)?;
         for attempt in 1.. {
             match file.try_lock() {
                 Ok(()) => return Ok(LockState::Mine(file)),
@@ -351,9 +351,8 @@ async fn read_record(store: &dyn ObjectStore) -> Result<Seen, ObjectError> {
     Ok(Seen { record, version })
 }
 
-fn open_lock(data: &std::path::Path) -> std::io::Result<File> {
-    let folder = data.join(PRIVATE_DIR);
-    std::fs::create_dir_all(&folder)?;
+fn open_lock(folder: &std::path::Path) -> std::io::Result<File> {
+    std::fs::create_dir_all(folder)?;
     File::options().read(true).write(true).create(true).truncate(false).open(folder.join("owner.lock"))
 }
 
@@ -466,8 +465,8 @@ pub struct Owner {
 pub async fn look(location: &Location) -> Result<Option<Owner>, OwnerError> {
     let data = location.to_string();
     let mut locked = None;
-    if let Some(path) = location.path() {
-        let lock = path.join(PRIVATE_DIR).join("owner.lock");
+    if let Some(folder) = location.private_folder() {
+        let lock = folder.join("owner.lock");
         let file = match File::open(lock) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -3,21 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use powersweep_experiments::{Digest, Manifest, Sweep, TaskSpec};
+use powersweep_experiments::{Digest, Manifest, Shard, Sweep, TaskSpec};
 use powersweep_proto::v1;
 
 use crate::farm::{Config, Effect, Event, Farm, Now, Reply, Request, Submission};
 use crate::records::{FailureRecord, Loaded};
 
-/// The reply that a submit would get, or why it would be refused.
+/// The reply that a submit would get, or why it would be refused. `shard`: the state is that of one shard.
 pub fn submission(
     loaded: Loaded,
+    shard: Option<Shard>,
     sweep: &Sweep,
     digests: &BTreeMap<String, Digest>,
 ) -> Result<v1::SubmitReply, String> {
     let now = Now { mono: Duration::ZERO, wall_us: 0 };
-    let mut farm = Farm::recover(Config::default(), loaded, 0, now);
-    let submission = Submission::new(sweep.clone(), digests.clone());
+    let config = Config { shard, ..Config::default() };
+    let submission = Submission::new(config.sharded(sweep.clone()), digests.clone());
+    let mut farm = Farm::recover(config, loaded, 0, now);
     let submission = Submission { dry_run: true, replace: true, ..submission };
     let mut effects = Vec::new();
     farm.handle(Event::Request { client: 0, request: Request::Submit(submission) }, now, &mut effects);
@@ -38,10 +40,12 @@ pub fn submission(
     }
 }
 
-/// The status that a coordinator on this state would give; `build` is empty because no coordinator runs.
-pub fn status(loaded: Loaded, request: &v1::StatusRequest, data: &str) -> v1::StatusReply {
+/// The status that a coordinator on this state would give; `build` is empty because no coordinator runs. `shard`: the
+/// state is that of one shard.
+pub fn status(loaded: Loaded, shard: Option<Shard>, request: &v1::StatusRequest, data: &str) -> v1::StatusReply {
     let now = Now { mono: Duration::ZERO, wall_us: 0 };
-    let config = Config { data: data.to_owned(), build: String::new(), forget_leases: true, ..Config::default() };
+    let (data, build) = (data.to_owned(), String::new());
+    let config = Config { data, build, shard, forget_leases: true, ..Config::default() };
     Farm::recover(config, loaded, 0, now).status(request, now)
 }
 

@@ -91,24 +91,22 @@ pub enum ProbeError {
 /// Probes DATA; a missing directory is made, with its parents.
 pub async fn probe(location: &Location) -> Result<(), ProbeError> {
     let work = async {
-        match location.path() {
-            Some(path) => {
+        match (location.path(), location.private_folder()) {
+            (Some(path), Some(private)) => {
                 let (path, location) = (path.to_owned(), location.clone());
-                blocking(move || probe_directory(&path, &location)).await
+                blocking(move || probe_directory(&path, &private, location.kind() == Kind::Shared)).await
             }
-            None => probe_remote(location).await,
+            _ => probe_remote(location).await,
         }
     };
     let slow = |_| ProbeError::Slow { data: location.to_string(), hint: slow_hint(location) };
     tokio::time::timeout(PROBE_TIME, work).await.map_err(slow)?
 }
 
-fn probe_directory(data: &Path, location: &Location) -> Result<(), ProbeError> {
-    let private = data.join(PRIVATE_DIR);
-    std::fs::create_dir_all(&private).map_err(|error| classify(data, error))?;
+fn probe_directory(data: &Path, private: &Path, shared: bool) -> Result<(), ProbeError> {
+    std::fs::create_dir_all(private).map_err(|error| classify(data, error))?;
     let name = private.join(format!("probe-{}", Uuid::new_v4().simple()));
     let link = name.with_extension("link");
-    let shared = location.kind() == Kind::Shared;
     let result = probe_file(data, &name, &link, shared);
     for file in [&link, &name] {
         match std::fs::remove_file(file) {

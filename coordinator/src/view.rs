@@ -8,14 +8,17 @@
 //! table is the rows that were read and the listed parts, except for parts of intents open at either reading. Otherwise
 //! the table is read again; intents are closed minutes apart, or seconds apart on the busiest farm.
 //!
+//! A sharded experiment has several states and one folder of parts. Then "state" above means all of them.
+//!
 //! A reader with access to the data needs no coordinator and disturbs none: it opens the state read-only. For other
 //! readers the coordinator looks in the same way, through its own store.
 
 use crate::publish::{part_path, stored_schema};
 use crate::records::{Intent, Loaded, RowsRecord, Table, Totals};
+use crate::shards::{self, ShardError};
 use crate::store::{Location, ReadOnly, Store, StoreError, staged_object};
 use bytes::Bytes;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use powersweep_results::layout::{self, base_name};
@@ -25,6 +28,9 @@ use std::time::Duration;
 
 /// Attempts to read a table: each fails only if parts were published or split meanwhile.
 const LOOKS_MAX: u32 = 20;
+
+/// States of shards that are read at the same time.
+const STATES_AT_ONCE: usize = 8;
 
 /// Wait before the next attempt while parts are being split.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -78,6 +84,15 @@ impl State<'_> {
         }
     }
 
+    /// The place below DATA of an upload.
+    fn upload(self, experiment: &str, table: Table, record: &RowsRecord) -> Option<Path> {
+        let path = staged_object(experiment, table, *record.upload?.part_id);
+        Some(match self {
+            State::Foreign(location) => location.below_data(&path),
+            State::Own(_) => path,
+        })
+    }
+
     /// What decides which rows are in parts, and then the unpublished rows if they are wanted.
     async fn read(self, name: &str, table: Table, rows: bool) -> Result<(Loaded, Vec<RowsRecord>), StoreError> {
         let base = base_name(name);
@@ -105,6 +120,9 @@ pub enum ViewError {
     /// The state or the rows in it could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The shards of the experiment could not be found.
+    #[error(transparent)]
+    Shards(#[from] ShardError),
     /// The parts could not be listed.
     #[error("the parts in {folder} cannot be listed")]
     List { folder: String, source: object_store::Error },
@@ -116,14 +134,18 @@ pub enum ViewError {
 /// Reads one table. See the module for the order.
 pub async fn look(location: &Location, experiment: &str, table: Table) -> Result<View, ViewError> {
     let folder = layout::table_dir(experiment, table.name());
+    let sharded = shards::find(location, base_name(experiment)).await?;
+    let places = match &sharded {
+        Some(record) => shards::begun(location, record).await?.into_iter().map(|(_, place)| place).collect(),
+        None => vec![location.clone()],
+    };
+    let states: Vec<State<'_>> = places.iter().map(State::Foreign).collect();
+    let objects = State::Foreign(location).objects(&folder)?;
     for _ in 0..LOOKS_MAX {
-        let view = look_without_uploads(State::Foreign(location), experiment, table).await?;
-        let objects = State::Foreign(location).objects(&folder)?;
-        let staged = fetch(&*objects, uploads(experiment, table, &view.rows))
-            .await
-            .map_err(|source| not_listed(&folder, source))?;
+        let (view, uploads) = look_at(&states, &objects, experiment, table).await?;
+        let staged = fetch(&*objects, uploads).await.map_err(|source| not_listed(&folder, source))?;
         if let Some(staged) = staged {
-            return Ok(View { staged, ..view });
+            return Ok(View { staged, known: view.known || sharded.is_some(), ..view });
         }
     }
     Err(ViewError::Restless { experiment: experiment.to_owned(), table })
@@ -132,12 +154,23 @@ pub async fn look(location: &Location, experiment: &str, table: Table) -> Result
 /// Reads one table, without the bytes of uploads. An upload that is found later still has its rows, because uploads never
 /// change; one that is missing later is in a part, and the table must be looked at again.
 pub async fn look_without_uploads(state: State<'_>, experiment: &str, table: Table) -> Result<View, ViewError> {
+    let objects = state.objects(&layout::table_dir(experiment, table.name()))?;
+    Ok(look_at(&[state], &objects, experiment, table).await?.0)
+}
+
+/// Reads one table of these states, with the places of its uploads.
+async fn look_at(
+    states: &[State<'_>],
+    objects: &Arc<dyn ObjectStore>,
+    experiment: &str,
+    table: Table,
+) -> Result<(View, Vec<Path>), ViewError> {
     let mut last = ViewError::Restless { experiment: experiment.to_owned(), table };
     for attempt in 0..LOOKS_MAX {
         if attempt > 0 {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        match look_once(state, experiment, table).await {
+        match look_once(states, &**objects, experiment, table).await {
             Ok(Some(view)) => return Ok(view),
             Ok(None) => last = ViewError::Restless { experiment: experiment.to_owned(), table },
             // The owner may have deleted files of the state before this attempt had read them.
@@ -149,34 +182,54 @@ pub async fn look_without_uploads(state: State<'_>, experiment: &str, table: Tab
 }
 
 /// One attempt; `None` if parts were published or split meanwhile.
-async fn look_once(state: State<'_>, experiment: &str, table: Table) -> Result<Option<View>, ViewError> {
+async fn look_once(
+    states: &[State<'_>],
+    objects: &dyn ObjectStore,
+    experiment: &str,
+    table: Table,
+) -> Result<Option<(View, Vec<Path>)>, ViewError> {
     let folder = layout::table_dir(experiment, table.name());
-    let objects = state.objects(&folder)?;
-    let (before, rows) = state.read(experiment, table, true).await?;
-    let listed = list(&*objects, &folder).await.map_err(|source| not_listed(&folder, source))?;
-    let (after, _) = state.read(experiment, table, false).await?;
-    let splits = |loaded: &Loaded| loaded.splits.iter().any(|split| split.experiment == base_name(experiment));
+    let before = read_all(states, experiment, table, true).await?;
+    let listed = list(objects, &folder).await.map_err(|source| not_listed(&folder, source))?;
+    let after = read_all(states, experiment, table, false).await?;
     let base = base_name(experiment);
-    if totals(&before, base, table) != totals(&after, base, table) || splits(&before) || splits(&after) {
+    let splits = |loaded: &Loaded| loaded.splits.iter().any(|split| split.experiment == base);
+    let mut pairs = before.iter().zip(&after).map(|((before, _), (after, _))| (before, after));
+    let changed = |(before, after): (&Loaded, &Loaded)| {
+        totals(before, base, table) != totals(after, base, table) || splits(before) || splits(after)
+    };
+    if pairs.any(changed) {
         return Ok(None);
     }
-    let known = after.experiments.iter().any(|record| record.name == base);
-    let own = after.experiments.iter().find(|record| record.name == experiment);
+    let records = || after.iter().flat_map(|(after, _)| &after.experiments);
+    let known = records().any(|record| record.name == base);
+    let own = records().find(|record| record.name == experiment);
     let is_optional = stored_schema(table).is_none();
     let lacks_table = is_optional && own.is_some_and(|record| !record.tables().any(|asked| asked == table));
-    let open = intents(&before, experiment, table).chain(intents(&after, experiment, table));
+    let open = before.iter().chain(&after).flat_map(|(loaded, _)| intents(loaded, experiment, table));
     let twice: BTreeSet<Path> = open.map(|intent| part_path(experiment, table, *intent.part_id)).collect();
     let parts = listed.into_iter().filter(|part| !twice.contains(&part.path)).collect();
-    Ok(Some(View { parts, staged: Vec::new(), rows, known, lacks_table }))
+    let of_state = |(state, (_, rows)): (&State<'_>, &(Loaded, Vec<RowsRecord>))| {
+        rows.iter().filter_map(|record| state.upload(experiment, table, record)).collect::<Vec<_>>()
+    };
+    let uploads = states.iter().zip(&before).flat_map(of_state).collect();
+    let rows = before.into_iter().flat_map(|(_, rows)| rows).collect();
+    Ok(Some((View { parts, staged: Vec::new(), rows, known, lacks_table }, uploads)))
+}
+
+/// Reads the states, and the unpublished rows in them if they are wanted.
+async fn read_all(
+    states: &[State<'_>],
+    experiment: &str,
+    table: Table,
+    rows: bool,
+) -> Result<Vec<(Loaded, Vec<RowsRecord>)>, StoreError> {
+    let read = states.iter().map(|state| state.read(experiment, table, rows));
+    stream::iter(read.collect::<Vec<_>>()).buffered(STATES_AT_ONCE).try_collect().await
 }
 
 fn not_listed(folder: &Path, source: object_store::Error) -> ViewError {
     ViewError::List { folder: folder.to_string(), source }
-}
-
-/// The uploads of these records.
-fn uploads(experiment: &str, table: Table, rows: &[RowsRecord]) -> Vec<Path> {
-    rows.iter().filter_map(|record| Some(staged_object(experiment, table, *record.upload?.part_id))).collect()
 }
 
 /// The bytes of uploads; `None` if one was deleted meanwhile, because its part was published.

@@ -115,6 +115,24 @@ impl Exclusion {
         below + if run.child == Child::Included { offset } else { 0 }
     }
 
+    /// Number of indices.
+    pub(crate) fn indices(&self) -> u64 {
+        self.indices
+    }
+
+    /// The included index with `rank` included ones below it.
+    pub(crate) fn nth(&self, rank: u64) -> Option<u64> {
+        if rank >= self.included() {
+            return None;
+        }
+        let (mut least, mut most) = (rank, self.indices - 1);
+        while least < most {
+            let middle = least + (most - least) / 2;
+            if self.included_below(middle + 1) > rank { most = middle } else { least = middle + 1 }
+        }
+        Some(least)
+    }
+
     /// The first included index at or after `from`.
     pub(crate) fn next(&self, from: u64) -> Option<u64> {
         self.next_in_run(self.root, from, self.indices)

@@ -8,6 +8,8 @@ use powersweep_engine::{Choice, SimSpec, Value};
 use uuid::Uuid;
 
 use crate::errors::SweepError;
+use crate::exclusion::Exclusion;
+use crate::shard::{Shard, Share};
 use crate::space::{LEVELS, LOG, Level, SEED_LEVEL};
 use crate::{Digest, Manifest, identity, overlap};
 
@@ -52,7 +54,7 @@ const KINDS_MAX: usize = 100;
 #[derive(Debug, Clone)]
 pub struct Sweep(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     manifest: Manifest,
     /// Digest and name of every log.
@@ -60,6 +62,8 @@ struct Inner {
     /// Number of indices below one position of each level.
     strides: [u64; LEVELS],
     index_count: u64,
+    /// The tasks of one shard; `None` for all.
+    share: Option<Share>,
 }
 
 impl Sweep {
@@ -77,7 +81,18 @@ impl Sweep {
             strides[at] = strides[at + 1] * manifest.inner().levels[at + 1].count;
         }
         let index_count = strides[0] * manifest.inner().levels[0].count;
-        Ok(Sweep(Arc::new(Inner { manifest, logs, strides, index_count })))
+        Ok(Sweep(Arc::new(Inner { manifest, logs, strides, index_count, share: None })))
+    }
+
+    /// The same sweep with the tasks of one shard: other indices count as excluded.
+    #[must_use]
+    pub fn shard(&self, shard: Shard) -> Sweep {
+        let share = Some(Share::new(shard, self.exclusion()));
+        Sweep(Arc::new(Inner { share, ..Inner::clone(&self.0) }))
+    }
+
+    fn exclusion(&self) -> &Exclusion {
+        &self.0.manifest.inner().exclusion
     }
 
     /// The manifest.
@@ -109,22 +124,29 @@ impl Sweep {
 
     /// Number of tasks: indices that are not excluded.
     pub fn task_count(&self) -> u64 {
-        self.0.manifest.inner().exclusion.included()
+        self.0.share.as_ref().map_or_else(|| self.exclusion().included(), Share::tasks)
     }
 
     /// Whether an index is excluded; false beyond the last index.
     pub fn is_excluded(&self, index: u64) -> bool {
-        index < self.0.index_count && self.0.manifest.inner().exclusion.contains(index)
+        index < self.0.index_count
+            && (self.exclusion().contains(index) || self.0.share.as_ref().is_some_and(|share| !share.covers(index)))
     }
 
     /// The first index at or after `from` that is a task.
     pub fn next_included(&self, from: u64) -> Option<u64> {
-        self.0.manifest.inner().exclusion.next(from)
+        match &self.0.share {
+            Some(share) => share.next(from, self.exclusion()),
+            None => self.exclusion().next(from),
+        }
     }
 
     /// Number of tasks with indices in a range.
     pub fn tasks_in(&self, range: std::ops::Range<u64>) -> u64 {
-        let below = |index| self.0.manifest.inner().exclusion.included_below(index);
+        let below = |index| match &self.0.share {
+            Some(share) => share.tasks_below(index, self.exclusion()),
+            None => self.exclusion().included_below(index),
+        };
         below(range.end).saturating_sub(below(range.start))
     }
 

@@ -8,6 +8,7 @@
 //! DATA/<experiment>@left/<table>/                  rows of tasks that left the manifest
 //! DATA/.powersweep/                                the coordinator's state
 //! DATA/.powersweep/staging/                        uploads, and parts that are being written
+//! DATA/.powersweep/shards/<experiment>/            the states of an experiment's shards, and what they agree on
 //! ```
 //!
 //! A table's folder holds only complete `.parquet` files at any moment: analytics tools that read a folder fail on other
@@ -60,6 +61,16 @@ pub fn state_dir() -> Path {
     Path::from_iter([STATE_FOLDER])
 }
 
+/// Folder of the shards of all experiments.
+pub fn shards_dir() -> Path {
+    Path::from_iter([STATE_FOLDER, "shards"])
+}
+
+/// A shard's folder, or a file of all shards of an experiment.
+pub fn shard_dir(experiment: &str, name: &str) -> Path {
+    shards_dir().join(experiment).join(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +84,7 @@ mod tests {
         );
         assert_eq!(table_dir("a", "jobs").as_ref(), "a/jobs");
         assert_eq!(state_dir().as_ref(), ".powersweep");
+        assert_eq!(shard_dir("a", "0-of-2").as_ref(), ".powersweep/shards/a/0-of-2");
         assert_eq!((left_name("a"), base_name("a@left"), base_name("a@1")), ("a@left".to_owned(), "a", "a@1"));
     }
 

@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::args::AdoptArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
-use crate::{client, farm, inputs, reading, screen, stored};
+use crate::{client, farm, inputs, reading, screen, shard_status, stored};
 
 /// A state that cannot be read within this time counts as unreadable.
 const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -40,6 +40,9 @@ pub fn run(args: &AdoptArgs) -> Outcome {
         return Err(failure!(Usage, "there is no {location}: give the folder of the results with --data"));
     }
     client::block_on(async {
+        if let Some(record) = shard_status::find(&location, sweep.manifest().name()).await? {
+            return Err(shard_status::takes_no_requests(&location, &record));
+        }
         probe(&location).await.or_exit(Exit::Storage)?;
         let owner = Ownership::take(&location, "", args.take_over).await;
         let owner = owner.map_err(|error| farm::opening(error.into()))?;

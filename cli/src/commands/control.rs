@@ -18,7 +18,7 @@ use crate::args::{ControlArgs, CoordinatorArgs, DataArgs, DeleteArgs, PriorityAr
 use crate::exit::{Failure, Outcome, failure};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::stored::{self, Coordinator};
-use crate::{client, screen};
+use crate::{client, screen, shard_status};
 
 /// A wait for running tasks that takes longer is explained.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(3);
@@ -165,6 +165,13 @@ fn ask<T>(
     request: impl AsyncFnOnce(&mut Client) -> Result<Response<T>, Status>,
 ) -> Result<T, Failure> {
     client::block_on(async {
+        if !experiment.is_empty()
+            && coordinator.coordinator.is_none()
+            && coordinator.access.is_none()
+            && let Some(record) = shard_status::find(&data.location()?, experiment).await?
+        {
+            return Err(shard_status::takes_no_requests(&data.location()?, &record));
+        }
         let (mut client, own) = match stored::coordinator(coordinator, data).await? {
             Coordinator::Running(client) => (client, None),
             Coordinator::None(location) => {

@@ -19,6 +19,7 @@ pub mod results;
 pub mod run;
 pub mod schema;
 pub mod serve;
+pub mod shard;
 pub mod simulate;
 pub mod site;
 pub mod status;

@@ -2,6 +2,7 @@
 
 use powersweep_coordinator::plan;
 use powersweep_coordinator::records::Loaded;
+use powersweep_coordinator::shards::ShardState;
 use powersweep_coordinator::store::Location;
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{AxisSummary, Sweep, TaskSpec};
@@ -13,7 +14,7 @@ use serde_json::{Value as Json, json};
 use super::submit;
 use crate::args::PlanArgs;
 use crate::exit::{Outcome, failure};
-use crate::{client, estimate, inputs, results_table, screen, stored, warnings};
+use crate::{client, estimate, inputs, results_table, screen, shard_status, stored, warnings};
 
 /// Maximum number of values shown for an axis.
 const VALUES_SHOWN: usize = 12;
@@ -34,6 +35,16 @@ pub fn run(args: &PlanArgs) -> Outcome {
         return overview(&sweep, &reply, None, &logs, args);
     }
     let location = args.data.location()?;
+    if let Some(record) = client::block_on(shard_status::find(&location, manifest.name()))? {
+        let states = client::block_on(shard_status::states(&location, &record))?;
+        let Some(index) = args.index else {
+            let reply = shard_status::submission(&location, &record, states, &sweep, &digests)?;
+            return overview(&sweep, &reply, None, &logs, args);
+        };
+        let has_task = |state: &&ShardState| !sweep.shard(state.shard).is_excluded(index);
+        let loaded = states.iter().find(has_task).map(|state| &state.loaded);
+        return explain(&sweep, index, loaded.unwrap_or(&Loaded::default()), &location, args.output.is_json());
+    }
     let (loaded, served, lost) = client::block_on(async {
         let served = stored::owner_endpoint(&location).await?.is_some();
         let loaded = stored::read(&location).await?;
@@ -51,7 +62,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
     match args.index {
         Some(index) => explain(&sweep, index, &loaded, &location, args.output.is_json()),
         None => {
-            let reply = plan::submission(loaded, &sweep, &digests);
+            let reply = plan::submission(loaded, None, &sweep, &digests);
             let reply = reply.map_err(|reason| failure!(Refused, "{reason}"))?;
             overview(&sweep, &reply, served.then_some(&location), &logs, args)
         }

@@ -16,6 +16,7 @@ use powersweep_workloads::{Library, ParsedLogs};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::shard::Sharded;
 use super::{status, submit, worker};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
@@ -36,30 +37,45 @@ pub fn run(args: &RunArgs) -> Outcome {
 
 /// Runs a sweep until every task has its row, and returns the sweep.
 pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
+    share_to_its_end(args, None)
+}
+
+/// Runs a sweep, or the share of one shard, until every task has its row. Returns the sweep of these tasks.
+pub fn share_to_its_end(args: &RunArgs, sharded: Option<Sharded>) -> Result<Sweep, Failure> {
     let began = Instant::now();
-    let manifest = inputs::manifest(&args.manifest)?;
+    let mut manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library_of(&args.manifest, &args.local.logs);
     let reading = Instant::now();
     let memory = args.local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
     let digests = inputs::digests(&manifest, &library, Some(&logs))?;
     let reading_s = reading.elapsed().as_secs_f64();
-    let sweep = inputs::sweep(&manifest, &digests)?;
+    let mut sweep = inputs::sweep(&manifest, &digests)?;
+    if let Some(sharded) = &sharded {
+        let pinned = sharded.pinned(&args.local.data.location()?, &sweep, &digests)?;
+        (manifest, sweep) = (pinned.manifest().clone(), pinned.shard(sharded.shard));
+    }
     let source = LogFiles { manifest: manifest.clone(), digests: digests.clone(), library };
     let options = FarmOptions {
         listen: args.listen,
         take_over: args.take_over,
         local: Some(Local { experiment: manifest.name().to_owned(), logs: Arc::new(source) }),
+        shard: sharded.map(|sharded| sharded.shard),
         ..FarmOptions::on_loopback(&args.local.data.data)
     };
     client::block_on(async {
         let stop = interrupt::token();
         let farm = match LocalFarm::start(options, &stop).await {
             Ok(farm) => farm,
-            Err(failure) => return Err(offer_submit(failure, args).await),
+            Err(failure) => {
+                return Err(match &sharded {
+                    Some(sharded) => sharded.owned(failure, &args.local.data.location()?, manifest.name()).await,
+                    None => offer_submit(failure, args).await,
+                });
+            }
         };
         let found = if args.local.quiet { Vec::new() } else { warnings::of(&sweep, &logs) };
-        let mut run = Run { farm, worker: None, began, reading_s };
+        let mut run = Run { farm, worker: None, began, reading_s, sharded };
         let submitted = run.submit(args, &manifest, &digests, logs).await;
         let ended = match submitted {
             Ok(()) => {
@@ -113,6 +129,8 @@ struct Run {
     began: Instant,
     /// Time of reading and parsing the logs before the worker started (s).
     reading_s: f64,
+    /// Set for one shard of the sweep.
+    sharded: Option<Sharded>,
 }
 
 /// Maximum number of stuck threads: each occupies a core.
@@ -151,17 +169,36 @@ impl Run {
             let resumed = self.farm.handle().requests().control(resume).await;
             reply.state = resumed.map_err(|status| client::refused(&status))?.state;
         }
-        if !args.local.quiet {
-            screen::note(&submit::describe(&reply, false));
+        if self.sharded.is_some_and(|sharded| sharded.retry_failed) && reply.failed > 0 {
+            let retry = Some(v1::control_request::Action::Retry(v1::Retry::default()));
+            let retry = v1::ControlRequest { experiment: reply.experiment.clone(), action: retry };
+            let retried = self.farm.handle().requests().control(retry).await;
+            let retried = retried.map_err(|status| client::refused(&status))?;
+            (reply.to_run, reply.failed) = (retried.to_run, reply.failed - retried.tasks);
         }
-        let name = format!("local-{}", std::process::id());
+        if !args.local.quiet {
+            screen::note(&format!("{}{}", self.part(), submit::describe(&reply, false)));
+        }
+        let name = match self.sharded {
+            Some(_) => worker::default_name(),
+            None => format!("local-{}", std::process::id()),
+        };
         let mut options = WorkerOptions::new(self.farm.address(Role::Worker), args.local.slots.count(), name);
+        if let Some(sharded) = &self.sharded {
+            options.drain_limit = sharded.drain_limit;
+            options.time_limit = sharded.worker_limit();
+        }
         options.trusts_paths = true;
         options.search_path = args.local.logs.traces.clone();
         options.parsed = Some(logs);
         let stop = CancellationToken::new();
         self.worker = Some((tokio::spawn(working(options, stop.clone())), stop));
         Ok(())
+    }
+
+    /// The part of the sweep that runs, at the beginning of a line.
+    fn part(&self) -> String {
+        self.sharded.map_or_else(String::new, |sharded| format!("shard {}: ", sharded.shard))
     }
 
     /// Shows the progress until no task is left to run; returns the last status.
@@ -217,7 +254,12 @@ impl Run {
                 return Ok(found);
             }
             if let Some((worker, _)) = self.worker.take_if(|(worker, _)| worker.is_finished()) {
-                return Err(worker_ended(worker.await));
+                let ended = worker.await;
+                if self.sharded.is_some_and(|sharded| sharded.time_limit.is_some()) && matches!(ended, Ok(Ok(_))) {
+                    let hint = "finished tasks are kept. Run the same command to continue";
+                    return Err(failure!(Interrupted, "the time limit ends before the tasks of this shard; {hint}"));
+                }
+                return Err(worker_ended(ended));
             }
             tokio::select! {
                 () = tokio::time::sleep(PROGRESS_INTERVAL) => {}
@@ -242,8 +284,9 @@ impl Run {
         manifest: &Manifest,
         ended: Result<v1::ExperimentStatus, Failure>,
     ) -> Result<(), Failure> {
+        let part = self.part();
         let Run { farm, worker, .. } = self;
-        let location = farm.location.clone();
+        let location = args.local.data.location()?;
         let closing_all = async {
             if let Some((worker, stop)) = worker {
                 stop.cancel();
@@ -273,7 +316,7 @@ impl Run {
             screen::print(&format!("{table}\n"))?;
         }
         if !args.local.quiet {
-            screen::note(&closing(&finished, seconds, &location.to_string(), args));
+            screen::note(&format!("{part}{}", closing(&finished, seconds, &location.to_string(), args)));
         }
         if finished.failed + finished.quarantined > 0 {
             return Err(failure!(TasksFailed, "{}", status::failures_text(&finished)));

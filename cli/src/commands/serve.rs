@@ -20,6 +20,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         insecure: args.insecure,
         take_over: args.take_over,
         local: None,
+        shard: None,
     };
     client::block_on(async {
         let stop = interrupt::token();

@@ -1,6 +1,6 @@
 //! `powersweep status`: experiments, workers and failures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use powersweep_coordinator::plan;
@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::args::StatusArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::shard_status::{self, ShardLine};
 use crate::stored::{self, Coordinator};
 use crate::{client, interrupt, screen};
 
@@ -29,7 +30,36 @@ pub fn run(args: &StatusArgs) -> Outcome {
     })
 }
 
-async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
+/// What is shown.
+#[derive(Default)]
+struct Found {
+    reply: v1::StatusReply,
+    /// The shards of sharded experiments.
+    shards: BTreeMap<String, Vec<ShardLine>>,
+}
+
+/// Asks the coordinator, and reads the sharded experiments of the data, of which it knows nothing.
+async fn look(args: &StatusArgs) -> Result<Found, Failure> {
+    let experiment = args.experiment.clone().unwrap_or_default();
+    let request = v1::StatusRequest { experiment, max_failures: args.failures };
+    let only_asks = args.coordinator.coordinator.is_some() || args.coordinator.access.is_some();
+    let sharded = match only_asks {
+        true => Vec::new(),
+        false => shard_status::all(&args.data.location()?, &request).await?,
+    };
+    let mut found = Found::default();
+    match sharded.is_empty() || request.experiment.is_empty() {
+        true => found.reply = ask_coordinator(args).await?,
+        false => found.reply.data = args.data.location()?.to_string(),
+    }
+    for shard_status::ShardedStatus { experiment, shards } in sharded {
+        found.shards.insert(experiment.name.clone(), shards);
+        found.reply.experiments.push(experiment);
+    }
+    Ok(found)
+}
+
+async fn ask_coordinator(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
     let name = args.experiment.clone().unwrap_or_default();
     let request = v1::StatusRequest { experiment: name.clone(), max_failures: args.failures };
     let location = match stored::coordinator(&args.coordinator, &args.data).await? {
@@ -37,7 +67,7 @@ async fn look(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
         Coordinator::None(location) => location,
     };
     let loaded = stored::read(&location).await?;
-    let status = plan::status(loaded, &request, &location.to_string());
+    let status = plan::status(loaded, None, &request, &location.to_string());
     if !name.is_empty() && status.experiments.is_empty() {
         return Err(not_stored(&location, &name).await?);
     }
@@ -62,7 +92,7 @@ async fn not_stored(location: &Location, name: &str) -> Result<Failure, Failure>
     Ok(failure!(Usage, "{location}: {}", stored::unknown(name, &known)))
 }
 
-fn show(args: &StatusArgs, status: &v1::StatusReply) -> Outcome {
+fn show(args: &StatusArgs, status: &Found) -> Outcome {
     match args.output.is_json() {
         true => screen::print_json(to_json(status)),
         false => screen::print(&to_text(status)),
@@ -84,7 +114,7 @@ async fn watch(args: &StatusArgs) -> Outcome {
                 match (as_json, terminal) {
                     (true, _) => screen::versioned(to_json(&status)).to_string(),
                     (false, true) => to_text(&status),
-                    (false, false) => to_lines(&status),
+                    (false, false) => to_lines(&status.reply),
                 }
             }
             Err(failure) if known && matches!(failure.exit, Exit::Network | Exit::Storage) => {
@@ -129,7 +159,8 @@ fn to_lines(status: &v1::StatusReply) -> String {
     status.experiments.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn to_text(status: &v1::StatusReply) -> String {
+fn to_text(found: &Found) -> String {
+    let Found { reply: status, shards } = found;
     let mut text = if status.workers.is_empty() && status.build.is_empty() {
         format!("no coordinator runs; stored state in {}\n", status.data)
     } else {
@@ -166,6 +197,9 @@ fn to_text(status: &v1::StatusReply) -> String {
             "{name}: {rows} of values that left the manifest in {}; `powersweep prune {name}` deletes them\n",
             left_name(name)
         ));
+    }
+    for (name, shards) in shards {
+        text.push_str(&shard_status::text(name, shards));
     }
     let mut table = screen::table();
     table.set_header(["worker", "slots", "busy", "leased", "done", "seen"]);
@@ -228,7 +262,8 @@ pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
     text
 }
 
-fn to_json(status: &v1::StatusReply) -> Json {
+fn to_json(found: &Found) -> Json {
+    let Found { reply: status, shards } = found;
     let spent = |s: &Option<v1::TimeSpent>| {
         let s = s.unwrap_or_default();
         json!({ "engine_s": s.engine_s, "parse_s": s.parse_s, "store_s": s.store_s, "idle_s": s.idle_s })
@@ -241,12 +276,16 @@ fn to_json(status: &v1::StatusReply) -> Json {
         .experiments
         .iter()
         .map(|e| {
-            json!({
+            let mut experiment = json!({
                 "name": e.name, "owner": e.owner, "state": e.state().word(), "priority": e.priority, "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done,
                 "running": e.running, "failed": e.failed, "quarantined": e.quarantined, "extra": e.extra,
                 "rows_in_parts": e.rows_in_parts, "rows_unpublished": e.rows_unpublished, "tasks_per_s": e.tasks_per_s,
                 "eta_s": e.eta_s, "eta_least_s": e.eta_least_s, "eta_most_s": e.eta_most_s, "spent": spent(&e.spent), "failures": e.failures.iter().map(failure).collect::<Vec<_>>(),
-            })
+            });
+            if let Some(shards) = shards.get(&e.name) {
+                experiment["shards"] = shard_status::json(shards);
+            }
+            experiment
         })
         .collect();
     let workers: Vec<Json> = status

@@ -104,7 +104,8 @@ fn piped(text: &str) -> std::io::Result<Stdio> {
     Ok(reader.into())
 }
 
-fn default_name() -> String {
+/// The host's name and the process id.
+pub fn default_name() -> String {
     let host = std::env::var("HOSTNAME").ok().filter(|h| !h.is_empty());
     let host = host.or_else(|| std::fs::read_to_string("/etc/hostname").ok().map(|h| h.trim().to_owned()));
     format!("{}-{}", host.filter(|h| !h.is_empty()).as_deref().unwrap_or("worker"), std::process::id())

@@ -26,6 +26,7 @@ mod remote;
 mod rows;
 mod runs;
 mod sandbox;
+mod shard;
 mod showing;
 mod sweeps;
 mod table;

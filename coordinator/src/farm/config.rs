@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use powersweep_experiments::Digest;
+use powersweep_experiments::{Digest, Shard, Sweep};
 
 /// Time-outs, sizes and limits of a farm.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +41,8 @@ pub struct Config {
     /// Serve only this experiment and those submitted from now on (local mode). An experiment that an interrupted
     /// command left unfinished waits until it is submitted again.
     pub only: Option<String>,
+    /// Run only the tasks of this shard of each experiment.
+    pub shard: Option<Shard>,
     /// Logs that the coordinator can read from files (local mode): tasks do not wait for their upload.
     pub readable_logs: BTreeSet<Digest>,
     /// Where the dataset is, for status.
@@ -67,9 +69,17 @@ impl Default for Config {
             part_age_max: Duration::from_secs(6 * 3600),
             forget_leases: false,
             only: None,
+            shard: None,
             readable_logs: BTreeSet::new(),
             data: String::new(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
         }
+    }
+}
+
+impl Config {
+    /// A sweep with the tasks that this farm runs.
+    pub(crate) fn sharded(&self, sweep: Sweep) -> Sweep {
+        self.shard.map_or_else(|| sweep.clone(), |shard| sweep.shard(shard))
     }
 }

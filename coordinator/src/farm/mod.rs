@@ -35,7 +35,7 @@ mod logs;
 mod origin;
 mod outgoing;
 mod pending;
-mod pins;
+pub(crate) mod pins;
 mod publishing;
 mod ranges;
 mod recover;

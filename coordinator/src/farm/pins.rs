@@ -17,7 +17,7 @@ const KERNEL: &str = "kernel";
 static TASKS_SCHEMA: LazyLock<u64> = LazyLock::new(|| columns::fingerprint(&tasks::schema()));
 
 /// Fingerprint of this build's `tasks` schema.
-pub(super) fn tasks_schema() -> u64 {
+pub(crate) fn tasks_schema() -> u64 {
     *TASKS_SCHEMA
 }
 
@@ -46,7 +46,7 @@ pub(super) fn stored(digests: &BTreeMap<String, Digest>) -> BTreeMap<String, Sto
 }
 
 /// The versions of the kernel and of all components that a sweep uses.
-pub(super) fn component_versions(sweep: &Sweep) -> BTreeMap<String, u32> {
+pub(crate) fn component_versions(sweep: &Sweep) -> BTreeMap<String, u32> {
     let mut pins = sweep.component_versions();
     pins.insert(KERNEL.to_owned(), KERNEL_VERSION);
     pins
@@ -65,7 +65,7 @@ pub(super) fn misfit(pins: &BTreeMap<String, u32>, versions: &v1::Versions) -> O
 }
 
 /// Differences between the versions of a new manifest and pins. Components that only one of them has do not count.
-pub(super) fn changed(pins: &BTreeMap<String, u32>, new: &BTreeMap<String, u32>) -> Vec<String> {
+pub(crate) fn changed(pins: &BTreeMap<String, u32>, new: &BTreeMap<String, u32>) -> Vec<String> {
     new.iter()
         .filter_map(|(pin, new)| pins.get(pin).filter(|old| *old != new).map(|old| (pin, old, new)))
         .map(|(pin, old, new)| format!("{pin} was version {old}, is {new} in this build"))

@@ -43,6 +43,7 @@ impl Farm {
         records.sort_by(|a, b| (a.created_us, &a.name).cmp(&(b.created_us, &b.name)));
         for record in records {
             let sweep = sweep_of(&record.manifest, &record.digests).and_then(|sweep| pinned(&record.pins, sweep));
+            let sweep = sweep.map(|sweep| self.config.sharded(sweep));
             let logs: Vec<_> = record.digests.values().map(|digest| **digest).collect();
             let mut experiment = Experiment::new(record, sweep);
             experiment.missing = self.missing(&logs);

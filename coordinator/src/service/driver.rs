@@ -138,7 +138,8 @@ pub(super) async fn start(
     };
     let log_source = options.log_source.clone();
     let (limits, uploads, store) = (Arc::default(), Arc::default(), Arc::clone(&options.store));
-    let requests = Requests { commands, questions, store, limits, uploads, log_source, refusals };
+    let config = Arc::new(options.config.clone());
+    let requests = Requests { commands, questions, store, limits, uploads, log_source, refusals, config };
     Ok((tokio::spawn(driver.run(Inbox { commands: receiver, questions: asked }, reported, shutdown)), requests))
 }
 

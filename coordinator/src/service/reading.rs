@@ -102,7 +102,7 @@ async fn has_table(objects: &Objects, experiment: &str) -> Result<bool, Status> 
 fn view_status(error: ViewError) -> Status {
     match error {
         ViewError::Store(error) => store_status(error),
-        ViewError::List { .. } => Status::unavailable(chain(&error)),
+        ViewError::List { .. } | ViewError::Shards(_) => Status::unavailable(chain(&error)),
         ViewError::Restless { .. } => Status::aborted(error.to_string()),
     }
 }

@@ -17,7 +17,8 @@ use super::limits::{self, Limits, Received};
 use super::refusals::Refusals;
 use super::uploads::{Announced, Uploads};
 use super::{LOG_BYTES_MAX, MANIFEST_BYTES_MAX};
-use crate::farm::{Action, Reply, Request, Submission};
+use crate::farm::{Action, Config, Reply, Request, Submission};
+use crate::shards;
 use crate::store::{Objects, Store, StoreError};
 
 /// Longest name of a user.
@@ -36,6 +37,7 @@ pub struct Requests {
     pub(super) uploads: Arc<Uploads>,
     pub(super) log_source: Option<Arc<dyn LogSource>>,
     pub(super) refusals: Arc<Refusals>,
+    pub(super) config: Arc<Config>,
 }
 
 /// Logs in files that the coordinator can read, by the digest of their text.
@@ -118,14 +120,17 @@ impl Requests {
             return Err(Status::invalid_argument(format!("the manifest has more than {MANIFEST_BYTES_MAX} bytes")));
         }
         let _turn = self.limits.submits.acquire().await.map_err(|_| ending())?;
-        let submission = tokio::task::spawn_blocking(move || submission(request))
+        let config = Arc::clone(&self.config);
+        let submission = tokio::task::spawn_blocking(move || submission(request, &config))
             .await
             .map_err(|_| Status::internal("checking the manifest failed: this is a bug"))??;
-        let name = submission.sweep.manifest().name();
-        if !submission.dry_run
-            && !self.knows(name).await?
-            && self.objects()?.has_parts(name).await.map_err(store_status)?
-        {
+        let name = submission.sweep.manifest().name().to_owned();
+        let unknown = self.config.shard.is_none() && !self.knows(&name).await?;
+        let is_created = unknown && !submission.dry_run;
+        if unknown {
+            self.refuse_sharded(&name).await?;
+        }
+        if is_created && self.objects()?.has_parts(&name).await.map_err(store_status)? {
             // The state is lost, or the experiment was deleted without its data. Rows that are computed again would
             // occur twice.
             return Err(Status::failed_precondition(format!(
@@ -133,9 +138,30 @@ impl Requests {
                  state from these rows; otherwise move them to another folder, or give the experiment another name"
             )));
         }
-        match self.ask(Request::Submit(submission)).await? {
-            Reply::Submitted(reply) => Ok(*reply),
-            other => Err(refusal(other)),
+        let reply = match self.ask(Request::Submit(submission)).await? {
+            Reply::Submitted(reply) => *reply,
+            other => return Err(refusal(other)),
+        };
+        if is_created && let Err(refused) = self.refuse_sharded(&name).await {
+            // The first shard began at the same time. It may have looked for this experiment before the state had it.
+            let action = Action::Delete { force: true, data_too: false };
+            self.ask(Request::Control { experiment: name, action }).await?;
+            return Err(refused);
+        }
+        Ok(reply)
+    }
+
+    /// Refuses a sharded experiment: its tasks are those of its shards.
+    async fn refuse_sharded(&self, name: &str) -> Result<(), Status> {
+        let found = shards::find_in(&**self.objects()?.object_store(), name).await;
+        match found.map_err(|error| Status::unavailable(chain(&error)))? {
+            None => Ok(()),
+            Some(record) => Err(Status::failed_precondition(format!(
+                "{name} runs in {} shards, and an experiment is sharded or coordinated, never both: `powersweep shard` \
+                 continues it, and `powersweep status` shows its shards. To run it with a coordinator, give the manifest \
+                 another name",
+                record.of
+            ))),
         }
     }
 
@@ -277,7 +303,7 @@ impl Requests {
     }
 }
 
-fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
+fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission, Status> {
     let manifest = Manifest::parse("manifest", &request.manifest)
         .map_err(|errors| Status::invalid_argument(errors.to_string()))?;
     let mut given: BTreeMap<String, Digest> = BTreeMap::new();
@@ -293,6 +319,7 @@ fn submission(request: v1::SubmitRequest) -> Result<Submission, Status> {
         digests.insert(log.log, *digest);
     }
     let sweep = Sweep::new(manifest, digests.clone()).map_err(|error| Status::invalid_argument(error.to_string()))?;
+    let sweep = config.sharded(sweep);
     let v1::SubmitRequest { dry_run, restart, replace, priority, user, .. } = request;
     if user.len() > USER_BYTES_MAX || !is_plain_name(&user) {
         let reason = format!("the user's name has more than {USER_BYTES_MAX} bytes, or control characters");

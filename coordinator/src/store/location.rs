@@ -1,11 +1,14 @@
 //! DATA: the place of results and state, as the user names it.
 
 use super::kind::{self, Kind};
+use super::private::{Paths, PrivateFolder};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
+use object_store::path::Path as ObjectPath;
 #[cfg(feature = "cloud")]
 use object_store::{parse_url_opts, prefix::PrefixStore};
-use powersweep_results::layout::STATE_FOLDER;
+use powersweep_experiments::Shard;
+use powersweep_results::layout::{STATE_FOLDER, shard_dir};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
@@ -17,6 +20,8 @@ pub struct Location {
     place: Place,
     /// Set by a test.
     kind: Option<Kind>,
+    /// The private folder of a shard, below DATA.
+    private: Option<ObjectPath>,
 }
 
 #[derive(Debug, Clone)]
@@ -81,7 +86,7 @@ impl Location {
     /// A local directory; it need not exist yet.
     pub fn directory(path: &Path) -> std::io::Result<Location> {
         let path = std::path::absolute(path)?;
-        Ok(Location { shown: path.display().to_string(), place: Place::Directory(path), kind: None })
+        Ok(Location { shown: path.display().to_string(), place: Place::Directory(path), kind: None, private: None })
     }
 
     /// A directory that is treated as one of a shared file system, whatever it is on: for tests.
@@ -91,7 +96,17 @@ impl Location {
 
     /// A given object store, rooted at DATA: for tests and other kinds of stores.
     pub fn remote(url: Url, store: Arc<dyn ObjectStore>) -> Location {
-        Location { shown: url.to_string(), place: Place::Remote { url, store }, kind: None }
+        Location { shown: url.to_string(), place: Place::Remote { url, store }, kind: None, private: None }
+    }
+
+    /// The same data for one shard of an experiment, which has a private folder of its own.
+    #[must_use]
+    pub fn shard(&self, experiment: &str, shard: Shard) -> Location {
+        Location {
+            shown: format!("{}, shard {shard} of {experiment}", self.shown),
+            private: Some(shard_dir(experiment, &shard_name(shard))),
+            ..self.clone()
+        }
     }
 
     /// The directory; `None` for an object store.
@@ -102,13 +117,27 @@ impl Location {
         }
     }
 
+    /// The folder of state, uploads, logs and owner record; `None` for an object store.
+    pub fn private_folder(&self) -> Option<PathBuf> {
+        let below = self.private.as_ref().map_or(STATE_FOLDER, ObjectPath::as_ref);
+        self.path().map(|data| data.join(below))
+    }
+
+    /// The place below DATA of a path below this location.
+    pub(crate) fn below_data(&self, path: &ObjectPath) -> ObjectPath {
+        match &self.private {
+            Some(private) => Paths::new(private.clone()).to(path),
+            None => path.clone(),
+        }
+    }
+
     /// The kind of its storage. A directory is looked up each time, since it need not exist at first.
     pub fn kind(&self) -> Kind {
-        match (&self.place, self.kind) {
+        match (self.private_folder(), self.kind) {
             (_, Some(kind)) => kind,
             // The private folder may be a mount, or a link to another file system.
-            (Place::Directory(path), None) => kind::of_folder(&path.join(STATE_FOLDER)),
-            (Place::Remote { .. }, None) => Kind::Objects,
+            (Some(folder), None) => kind::of_folder(&folder),
+            (None, None) => Kind::Objects,
         }
     }
 
@@ -125,11 +154,20 @@ impl Location {
     /// # Errors
     /// If the directory does not exist (the probe makes it) or cannot be accessed.
     pub fn object_store(&self) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
-        match &self.place {
-            Place::Directory(path) => Ok(Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true))),
-            Place::Remote { store, .. } => Ok(Arc::clone(store)),
-        }
+        let store: Arc<dyn ObjectStore> = match &self.place {
+            Place::Directory(path) => Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true)),
+            Place::Remote { store, .. } => Arc::clone(store),
+        };
+        Ok(match &self.private {
+            Some(private) => Arc::new(PrivateFolder::new(store, Paths::new(private.clone()))),
+            None => store,
+        })
     }
+}
+
+/// The name of a shard's folder.
+pub(crate) fn shard_name(shard: Shard) -> String {
+    format!("{}-of-{}", shard.index(), shard.of())
 }
 
 /// The object store at an address.
@@ -140,7 +178,7 @@ fn cloud(data: &str, url: Url, options: impl IntoIterator<Item = (String, String
         parse_url_opts(&url, options).map_err(|source| LocationError::Address { data: data.to_owned(), source })?;
     let store: Arc<dyn ObjectStore> =
         if prefix.as_ref().is_empty() { store.into() } else { Arc::new(PrefixStore::new(store, prefix)) };
-    Ok(Location { shown: data.to_owned(), place: Place::Remote { url, store }, kind: None })
+    Ok(Location { shown: data.to_owned(), place: Place::Remote { url, store }, kind: None, private: None })
 }
 
 /// Refuses object stores: the feature `cloud` is off.

@@ -46,12 +46,20 @@ pub struct Objects {
     pub(super) store: Arc<dyn ObjectStore>,
     /// DATA where it is a directory of this machine.
     pub(super) directory: Option<PathBuf>,
+    /// The private folder there.
+    private_folder: Option<PathBuf>,
 }
 
 impl Objects {
     /// Objects of an object store whose root is DATA; `directory` is given where that is a local folder.
     pub fn new(store: Arc<dyn ObjectStore>, directory: Option<PathBuf>) -> Objects {
-        Objects { store, directory }
+        let private_folder = directory.as_ref().map(|data| data.join(PRIVATE_DIR));
+        Objects { store, directory, private_folder }
+    }
+
+    /// The same objects with another private folder, where DATA is a directory.
+    pub(super) fn with_private_folder(self, private_folder: Option<PathBuf>) -> Objects {
+        Objects { private_folder, ..self }
     }
 
     /// The object store, rooted at DATA.
@@ -146,9 +154,9 @@ impl Objects {
         for path in self.parts(&folder).await? {
             self.remove(&path).await?;
         }
-        if let Some(directory) = &self.directory {
+        if let Some(folder) = &self.private_folder {
             // Not empty if another process writes into it.
-            let _ = std::fs::remove_dir(directory.join(folder.as_ref()));
+            let _ = std::fs::remove_dir(folder.join("staging/split").join(split.hyphenated().to_string()));
         }
         Ok(())
     }
@@ -221,9 +229,9 @@ impl Objects {
     /// Deletes files of earlier runs in the staging folder: incomplete parts at once; uploads and fragments that are not
     /// in `open_parts` when older than [`STAGED_MAX_AGE`]. Returns the number of deleted files.
     pub async fn clean_staging(&self, open_parts: &BTreeSet<Uuid>, now: SystemTime) -> Result<u64, StoreError> {
-        if let Some(directory) = &self.directory {
+        if let Some(folder) = &self.private_folder {
             // The object store's listing hides the temporary files of interrupted writes.
-            let staging = directory.join(PRIVATE_DIR).join("staging");
+            let staging = folder.join("staging");
             let open = open_parts.clone();
             return blocking(move || clean_directory(&staging, &open, now, 0))
                 .await

@@ -12,6 +12,7 @@ use super::stall_detector::{LOOK_INTERVAL, StallDetector};
 use super::{Batch, Kind, Location, Store, StoreError, encoding, merges, model, tuning};
 use crate::records::{Loaded, RowsRecord, Table};
 use async_trait::async_trait;
+use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use slatedb::config::{DbReaderOptions, FlushOptions, FlushType, ScanOptions};
@@ -119,6 +120,7 @@ impl SlateStore {
         let stalls = (kind != Kind::Objects).then(|| StallDetector::new(&db, Arc::clone(&root)));
         tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, stalls));
         let objects = Objects::new(root, location.path().map(Into::into));
+        let objects = objects.with_private_folder(location.private_folder());
         let location = location.clone();
         Ok(SlateStore { db, objects, data, location, flushes, closed: AtomicBool::new(false), _merging: merging })
     }
@@ -377,13 +379,13 @@ impl ReadOnly {
     /// Opens the durable state for reading; an empty one if DATA has none.
     pub async fn open(location: &Location) -> Result<ReadOnly, StoreError> {
         let data = location.to_string();
-        if location.path().is_some_and(|path| !path.join(super::PRIVATE_DIR).join("state").is_dir()) {
+        if location.private_folder().is_some_and(|folder| !folder.join("state").is_dir()) {
             return Ok(ReadOnly { db: None, data });
         }
         let failed = |error| unavailable("read", location, error);
         let root = location.object_store().map_err(failed)?;
-        let found = root.list_with_delimiter(Some(&state_dir())).await.map_err(failed)?;
-        if found.common_prefixes.is_empty() {
+        // A state that is being created has folders, and no file yet.
+        if root.list(Some(&state_dir())).try_next().await.map_err(failed)?.is_none() {
             return Ok(ReadOnly { db: None, data });
         }
         let options = DbReaderOptions { object_store_max_retries: Some(READER_STORAGE_RETRIES), ..Default::default() };
