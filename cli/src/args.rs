@@ -17,6 +17,7 @@ mod launch;
 mod listings;
 mod shard;
 mod tables;
+mod timeline;
 mod worker;
 
 pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
@@ -28,6 +29,7 @@ pub use launch::{
 pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
 pub use shard::ShardArgs;
 pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat, TablesArgs};
+pub use timeline::{TimelineArgs, TimelineFormat};
 pub use worker::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
 
 /// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate the tasks, and their
@@ -155,6 +157,11 @@ pub enum Command {
     /// --coordinator or --access and no --data: the coordinator that `status` asks.
     #[command(after_help = examples::EXPORT)]
     Export(ExportArgs),
+    /// Write when each task ran on which slot of which worker, as a trace for ui.perfetto.dev or chrome://tracing.
+    ///
+    /// Reads the data of --data, or asks a coordinator, as `results` does.
+    #[command(after_help = examples::TIMELINE)]
+    Timeline(TimelineArgs),
     /// Rebuild the lost state of an experiment from its published rows.
     #[command(after_help = examples::ADOPT)]
     Adopt(AdoptArgs),

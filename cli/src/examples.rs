@@ -75,6 +75,9 @@ pub const EXPORT: &str = "Examples:
   powersweep export my-sweep --output my-sweep-2026                 one file for each table, in a new folder
   powersweep export my-sweep --table tasks --output tasks.parquet   one table
   powersweep export my-sweep --access client.json --output my-sweep   from a coordinator on another machine";
+pub const TIMELINE: &str = "Examples:
+  powersweep timeline my-sweep -o trace.json.gz                    for https://ui.perfetto.dev
+  powersweep timeline my-sweep -o trace.json --access client.json  of a coordinator on another machine";
 pub const ADOPT: &str = "Example:
   powersweep adopt sweep.toml --data ./results/data && powersweep run sweep.toml";
 pub const SCHEMA: &str = "Example:

@@ -111,6 +111,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::PrepareUpgrade(args) => commands::control::prepare_upgrade(args),
         Command::Results(args) => commands::results::run(args),
         Command::Export(args) => commands::export::run(args),
+        Command::Timeline(args) => commands::timeline::run(args),
         Command::Adopt(args) => commands::adopt::run(args),
         Command::Schema => commands::schema::run(),
         Command::Policies(args) => commands::policies::run(args),

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::ipc::writer::StreamWriter;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use parquet::arrow::ArrowWriter;
 use powersweep_results::part;
 use serde::Serializer;
@@ -75,6 +77,100 @@ impl Stdout {
 /// Standard output or a file.
 type Out = Box<dyn Write + Send>;
 
+/// The place of an output: a file gets its name when it is complete.
+struct Target {
+    /// Without one, the output goes to standard output.
+    file: Option<Unfinished>,
+    closed: Arc<AtomicBool>,
+}
+
+impl Target {
+    /// Opens a file, or standard output.
+    fn open(path: Option<&Path>) -> Result<(Target, Out), Failure> {
+        let closed = Arc::new(AtomicBool::new(false));
+        let Some(path) = path else {
+            let out = Stdout { out: io::stdout(), closed: Arc::clone(&closed) };
+            return Ok((Target { file: None, closed }, Box::new(BufWriter::new(out))));
+        };
+        let partial = partial_beside(path);
+        let error = |error: io::Error| cannot_write(path, &error);
+        let file = File::create(&partial).map_err(error)?;
+        let unfinished = Unfinished { path: path.to_owned(), partial, file: file.try_clone().map_err(error)? };
+        Ok((Target { file: Some(unfinished), closed }, Box::new(BufWriter::new(file))))
+    }
+
+    /// False if the reader of standard output has closed the pipe.
+    fn written(&self, result: Encoded<()>) -> Result<bool, Failure> {
+        match result {
+            Ok(()) => Ok(true),
+            Err(_) if self.closed.load(Ordering::Relaxed) => Ok(false),
+            Err(error) => Err(self.failed(&*error)),
+        }
+    }
+
+    /// Names the file, whose last bytes were written with this result.
+    fn finish(self, ended: Encoded<()>) -> Result<(), Failure> {
+        if !self.written(ended)? {
+            return Ok(());
+        }
+        let Some(Unfinished { path, partial, file }) = &self.file else { return Ok(()) };
+        file.sync_all().and_then(|()| std::fs::rename(partial, path)).map_err(|error| cannot_write(path, &error))
+    }
+
+    fn failed(&self, error: &dyn Error) -> Failure {
+        match &self.file {
+            None => failure!(Failure, "cannot write to standard output: {error}"),
+            Some(file) => cannot_write(&file.path, error),
+        }
+    }
+}
+
+/// A text for other tools, compressed if the name of its file ends in .gz.
+pub struct Output {
+    out: Sink,
+    target: Target,
+}
+
+enum Sink {
+    Plain(Out),
+    Compressed(GzEncoder<Out>),
+}
+
+impl Output {
+    /// Opens a file, or standard output.
+    pub fn open(path: Option<&Path>) -> Result<Output, Failure> {
+        let (target, out) = Target::open(path)?;
+        let is_compressed = path.and_then(Path::extension).is_some_and(|ending| ending == "gz");
+        let out = match is_compressed {
+            true => Sink::Compressed(GzEncoder::new(out, Compression::default())),
+            false => Sink::Plain(out),
+        };
+        Ok(Output { out, target })
+    }
+
+    /// Adds bytes. False: the reader of standard output has closed the pipe.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
+        let written = match &mut self.out {
+            Sink::Plain(out) => out.write_all(bytes),
+            Sink::Compressed(out) => out.write_all(bytes),
+        };
+        self.target.written(written.map_err(boxed))
+    }
+
+    /// Ends the text. A file gets its name now.
+    pub fn finish(self) -> Result<(), Failure> {
+        let ended = match self.out {
+            Sink::Plain(mut out) => out.flush(),
+            Sink::Compressed(out) => out.finish().and_then(|mut out| out.flush()),
+        };
+        self.target.finish(ended.map_err(boxed))
+    }
+}
+
+fn boxed(error: io::Error) -> Box<dyn Error> {
+    error.into()
+}
+
 enum Encoder {
     Csv(Box<csv::Writer<Out>>),
     Json(Out),
@@ -85,9 +181,7 @@ enum Encoder {
 /// A writer of rows.
 pub struct Writing {
     encoder: Encoder,
-    /// Without one, rows go to standard output.
-    file: Option<Unfinished>,
-    closed: Arc<AtomicBool>,
+    target: Target,
 }
 
 impl Writing {
@@ -98,50 +192,20 @@ impl Writing {
         schema: &SchemaRef,
         experiment: &str,
     ) -> Result<Writing, Failure> {
-        let closed = Arc::new(AtomicBool::new(false));
-        let (file, out): (Option<Unfinished>, Out) = match path {
-            None => {
-                let out = Stdout { out: io::stdout(), closed: Arc::clone(&closed) };
-                (None, Box::new(BufWriter::new(out)))
-            }
-            Some(path) => {
-                let partial = partial_beside(path);
-                let error = |error: io::Error| cannot_write(path, &error);
-                let file = File::create(&partial).map_err(error)?;
-                let unfinished = Unfinished { path: path.to_owned(), partial, file: file.try_clone().map_err(error)? };
-                (Some(unfinished), Box::new(BufWriter::new(file)))
-            }
-        };
+        let (target, out) = Target::open(path)?;
         let encoder = Encoder::new(encoding, schema, experiment, out);
-        let encoder = encoder.map_err(|error| failed(file.as_ref(), &*error))?;
-        Ok(Writing { encoder, file, closed })
+        let encoder = encoder.map_err(|error| target.failed(&*error))?;
+        Ok(Writing { encoder, target })
     }
 
     /// Adds rows. False: the reader of standard output has closed the pipe.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, Failure> {
-        match self.encoder.write(batch) {
-            Ok(()) => Ok(true),
-            Err(_) if self.closed.load(Ordering::Relaxed) => Ok(false),
-            Err(error) => Err(failed(self.file.as_ref(), &*error)),
-        }
+        self.target.written(self.encoder.write(batch))
     }
 
     /// Writes the end of the format. A file gets its name now.
     pub fn finish(self) -> Result<(), Failure> {
-        let ended = self.encoder.finish();
-        if self.closed.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        ended.map_err(|error| failed(self.file.as_ref(), &*error))?;
-        let Some(Unfinished { path, partial, file }) = &self.file else { return Ok(()) };
-        file.sync_all().and_then(|()| std::fs::rename(partial, path)).map_err(|error| cannot_write(path, &error))
-    }
-}
-
-fn failed(file: Option<&Unfinished>, error: &dyn Error) -> Failure {
-    match file {
-        None => failure!(Failure, "cannot write to standard output: {error}"),
-        Some(file) => cannot_write(&file.path, error),
+        self.target.finish(self.encoder.finish())
     }
 }
 

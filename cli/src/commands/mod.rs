@@ -24,5 +24,6 @@ pub mod simulate;
 pub mod site;
 pub mod status;
 pub mod submit;
+pub mod timeline;
 pub mod trace;
 pub mod worker;

@@ -32,4 +32,5 @@ mod sweeps;
 mod table;
 mod tables;
 mod terminal;
+mod timeline;
 mod upgrade;
