@@ -4,7 +4,9 @@
 //! fail: publishing without doubled rows depends on that. An object store must also refuse to update an object that has
 //! changed, and the clock of a shared file system must be near this machine's. Only DATA's own folders remain.
 
-use crate::store::{Kind, Location, MAX_CLOCK_DIFFERENCE, PRIVATE_DIR, blocking};
+use crate::store::{
+    Credentials, Kind, Location, MAX_CLOCK_DIFFERENCE, PRIVATE_DIR, blocking, credentials, credentials_hint,
+};
 use bytes::Bytes;
 use object_store::path::Path as ObjectPath;
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
@@ -253,27 +255,14 @@ fn classify_remote(location: &Location, source: ObjectError) -> ProbeError {
     }
 }
 
-fn credentials_hint(scheme: &str) -> &'static str {
-    match scheme {
-        "gs" => "set GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT",
-        "az" | "azure" | "abfs" | "abfss" => "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
-        _ => "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION (AWS_ENDPOINT for other stores)",
-    }
-}
-
 /// A possible reason for slow storage. Without credentials, the client asks an address inside the cloud for some, which
 /// times out outside the cloud.
 fn slow_hint(location: &Location) -> String {
-    let names: &[&str] = match location.scheme() {
-        "file" => return "; check its disk or network share".to_owned(),
-        "gs" => &["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_KEY"],
-        "az" | "azure" | "abfs" | "abfss" => &["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_CLIENT_ID", "AZURE_STORAGE_TOKEN"],
-        _ => &["AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"],
-    };
-    if names.iter().any(|name| std::env::var_os(name).is_some()) {
-        return String::new();
+    match credentials(location.scheme(), &|name| std::env::var(name).ok()) {
+        None => "; check its disk or network share".to_owned(),
+        Some(Credentials { found: Some(_), .. }) => String::new(),
+        Some(Credentials { hint, .. }) => format!("; no credentials are set: {hint}"),
     }
-    format!("; no credentials are set: {}", credentials_hint(location.scheme()))
 }
 
 #[cfg(test)]

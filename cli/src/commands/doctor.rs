@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use object_store::ObjectStoreExt;
 use powersweep_coordinator::owner::{self, Owner, OwnerError};
 use powersweep_coordinator::probe::probe;
-use powersweep_coordinator::store::{Kind, Location, PRIVATE_DIR};
+use powersweep_coordinator::store::{Credentials, Kind, Location, PRIVATE_DIR, Variables, credentials};
 use powersweep_proto::access::{Access, Role};
 use powersweep_proto::client::{Address, Client, Target, chain};
 use powersweep_proto::{OLDEST_PROTOCOL, PROTOCOL, plain, v1};
@@ -157,6 +157,7 @@ async fn of_data(location: &Location, owner: Result<Option<Owner>, OwnerError>) 
         Kind::Objects => "an object store",
     };
     let mut checks = vec![Check::good("data", format!("{location}, {kind}"))];
+    checks.extend(of_credentials(location.scheme(), &|name| std::env::var(name).ok()));
     if let Err(error) = probe(location).await {
         let advice = "if this cannot be repaired, choose another place with --data";
         checks.push(Check::failed("storage", Failure::new(Exit::Storage, format!("{}\n{advice}", chain(&error)))));
@@ -167,6 +168,20 @@ async fn of_data(location: &Location, owner: Result<Option<Owner>, OwnerError>) 
     checks.extend(location.path().and_then(space));
     checks.push(of_owner(owner));
     checks
+}
+
+/// The credentials for an object store, by the names of their variables.
+fn of_credentials(scheme: &str, variables: Variables<'_>) -> Option<Check> {
+    let name = "credentials";
+    Some(match credentials(scheme, variables)? {
+        Credentials { problem: Some(problem), hint, .. } => Check::doubtful(name, problem, hint),
+        Credentials { found: Some(found), .. } => Check::good(name, format!("from {found}")),
+        Credentials { hint, .. } => Check::doubtful(
+            name,
+            "none are set: the machine itself is asked, which works inside the store's cloud only",
+            format!("elsewhere, {hint}"),
+        ),
+    })
 }
 
 /// The time of small durable writes.
@@ -332,5 +347,29 @@ async fn answer(name: String, client: &mut Client, role: Role, milliseconds: f64
             "workers of another version may be refused: use the same version of powersweep",
         ),
         Ok(_) => Check::good(name, format!("answers after {milliseconds:.0} ms, and takes the token")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_named_and_never_shown() {
+        let key = |name: &str| (name == "AWS_ACCESS_KEY_ID").then(|| "very-secret".to_owned());
+        let both = |name: &str| {
+            name.starts_with("AWS_A")
+                .then(|| "very-secret".to_owned())
+                .or_else(|| (name == "AWS_SECRET_ACCESS_KEY").then(|| "more-secret".to_owned()))
+        };
+        let found = |variables: Variables<'_>| of_credentials("s3", variables).map(|check| text(&[check]));
+        let good = found(&both).expect("an object store");
+        assert!(good.contains("ok") && good.contains("from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY"), "{good}");
+        let half = found(&key).expect("an object store");
+        assert!(half.contains("warning") && half.contains("AWS_SECRET_ACCESS_KEY is not"), "{half}");
+        let none = found(&|_| None).expect("an object store");
+        assert!(none.contains("warning") && none.contains("credentials: elsewhere, set AWS_ACCESS_KEY_ID"), "{none}");
+        assert!([good, half, none].iter().all(|text| !text.contains("secret-") && !text.contains("-secret")));
+        assert!(of_credentials("file", &both).is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! DATA: the place of results and state, as the user names it.
 
+use super::credentials::is_option;
 use super::kind::{self, Kind};
 use super::private::{Paths, PrivateFolder};
 use object_store::ObjectStore;
@@ -56,11 +57,14 @@ impl Location {
     /// Reads DATA: a directory (path or `file://` URL), or `s3://`, `gs://`, `az://` with the usual environment
     /// variables (`AWS_*`, `GOOGLE_*`, `AZURE_*`) as options.
     pub fn parse(data: &str) -> Result<Location, LocationError> {
-        Location::parse_with(data, std::env::vars())
+        // A variable that is no text is no option.
+        let texts =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Location::parse_with(data, texts)
     }
 
-    /// [`Location::parse`] with given options instead of the environment. Names are matched in lower case; options that
-    /// the kind of store does not have are ignored.
+    /// [`Location::parse`] with given variables instead of the environment. Those of other kinds of stores and of other
+    /// programs are ignored.
     pub fn parse_with(
         data: &str,
         options: impl IntoIterator<Item = (String, String)>,
@@ -78,7 +82,10 @@ impl Location {
                 let path = url.to_file_path().map_err(|()| malformed("file URLs look like file:///absolute/path"))?;
                 Location::directory(&path).map_err(|error| malformed(&error.to_string()))
             }
-            "s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss" => cloud(data, url, options),
+            scheme @ ("s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss") => {
+                let scheme = scheme.to_owned();
+                cloud(data, url, options.into_iter().filter(move |(name, _)| is_option(&scheme, name)))
+            }
             scheme => Err(LocationError::Scheme { data: data.to_owned(), scheme: scheme.to_owned() }),
         }
     }

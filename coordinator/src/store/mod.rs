@@ -8,6 +8,7 @@
 //! caller drops its state and loads it again. Batches become durable in the order of the calls. `create` never replaces
 //! an object, and an object is visible only as a whole.
 
+mod credentials;
 mod datasets;
 mod encoding;
 mod kind;
@@ -21,6 +22,8 @@ mod slate;
 mod stall_detector;
 mod tuning;
 
+pub(crate) use credentials::hint as credentials_hint;
+pub use credentials::{Credentials, Variables, credentials};
 pub(crate) use encoding::check_name;
 pub use encoding::{DecodeError, FORMAT_VERSION, Pair, decode, encode, encode_key};
 pub use kind::{CACHE_TIME, Kind, MAX_CLOCK_DIFFERENCE};
