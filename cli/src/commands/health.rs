@@ -11,7 +11,7 @@ pub fn run(args: &HealthArgs) -> Outcome {
     let address = client::address(&args.coordinator, &args.data, Role::Client)?;
     client::block_on(async {
         let mut farm = client::connect(&address).await?;
-        let request = v1::StatusRequest { experiment: String::new(), max_failures: 0 };
+        let request = v1::StatusRequest { experiment: String::new(), max_failures: 0, ..Default::default() };
         let status = client::status(&mut farm, request).await.map_err(|status| client::refused(&status))?;
         if status.storage_stalled {
             return Err(failure!(Storage, "storage stalled: {}", status.storage_reason));

@@ -224,7 +224,8 @@ impl Run {
         let mut stalled = false;
         let mut paused = false;
         let mut lines = Lines::new(args.local.quiet);
-        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
+        let request =
+            v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN, ..Default::default() };
         loop {
             let reply = self.farm.handle().status(request.clone()).await.map_err(|status| match status.code() {
                 tonic::Code::NotFound => failure!(Cancelled, "{experiment} was deleted by another command"),

@@ -61,7 +61,7 @@ async fn look(args: &StatusArgs) -> Result<Found, Failure> {
 
 async fn ask_coordinator(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
     let name = args.experiment.clone().unwrap_or_default();
-    let request = v1::StatusRequest { experiment: name.clone(), max_failures: args.failures };
+    let request = v1::StatusRequest { experiment: name.clone(), max_failures: args.failures, ..Default::default() };
     let location = match stored::coordinator(&args.coordinator, &args.data).await? {
         Coordinator::Running(mut client) => return ask(&mut client, request).await,
         Coordinator::None(location) => location,

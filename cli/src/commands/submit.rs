@@ -133,7 +133,8 @@ async fn reconnect(args: &SubmitArgs, lost: &Failure) -> Result<Client, Failure>
 async fn wait(args: &SubmitArgs, mut farm: Client, experiment: &str) -> Outcome {
     let mut printed = String::new();
     loop {
-        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN };
+        let request =
+            v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN, ..Default::default() };
         let status = match client::status(&mut farm, request).await {
             Ok(status) => status,
             Err(status) if status.code() == tonic::Code::NotFound => {

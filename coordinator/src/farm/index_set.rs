@@ -136,6 +136,22 @@ impl IndexSet {
         ranges
     }
 
+    /// Number of indices in each of `bins` intervals of this width, from index 0 on.
+    pub fn counts(&self, width: u64, bins: usize) -> Vec<u64> {
+        let mut counts = vec![0; bins];
+        for (&chunk, bitmap) in &self.chunks {
+            let (mut start, end) = (index_at(chunk, 0), index_at(chunk, 0) + CHUNK_TASKS);
+            while start < end {
+                let bin = start / width;
+                let next = end.min((bin + 1) * width);
+                let Some(count) = usize::try_from(bin).ok().and_then(|bin| counts.get_mut(bin)) else { return counts };
+                *count += bitmap.range_cardinality(bit_of(start)..=bit_of(next - 1));
+                start = next;
+            }
+        }
+        counts
+    }
+
     /// Removes and returns up to `most` of the first indices, in at most about `most_ranges` ranges.
     pub fn take_first(&mut self, most: u64, most_ranges: usize) -> Vec<Range<u64>> {
         let mut taken: Vec<Range<u64>> = Vec::new();
@@ -210,6 +226,15 @@ mod tests {
         assert_eq!(set.take_first(7, 10), [15..20, 30..31, 65_530..65_531]);
         assert_eq!(set.take_first(100, 10), [65_531..65_540]);
         assert!(set.is_empty() && set.take_first(1, 1).is_empty());
+    }
+
+    #[test]
+    fn indices_are_counted_in_intervals() {
+        let set: IndexSet = [&(0..10), &(65_530..65_546), &(200_000..200_001)].into_iter().collect();
+        assert_eq!(set.counts(65_538, 4), [18, 8, 0, 1]);
+        assert_eq!(set.counts(100_000, 2), [26, 0], "an index beyond the last interval is in none");
+        assert_eq!(set.counts(1, 12)[8..], [1, 1, 0, 0]);
+        assert_eq!(set.counts(300_000, 1), [set.len()]);
     }
 
     #[test]

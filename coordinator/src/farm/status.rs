@@ -14,11 +14,18 @@ use crate::records::{FailureRecord, Table};
 
 /// Most failures in one status, whatever is asked for.
 const FAILURES_MAX: u32 = 10_000;
+/// Most index intervals in which the tasks of an experiment are counted.
+const BINS_MAX: u32 = 4_096;
 
 impl Farm {
     /// State of one experiment, or of all if the name is empty. An unknown name gives no experiment.
     pub fn status(&self, request: &v1::StatusRequest, now: Now) -> v1::StatusReply {
         let failures = request.max_failures.min(FAILURES_MAX) as usize;
+        let bins = request.bins.min(BINS_MAX);
+        let shown = |experiment| v1::ExperimentStatus {
+            bins: task_bins(experiment, bins),
+            ..self.experiment_status(experiment, failures, now)
+        };
         let wanted = |name: &&String| request.experiment.is_empty() || **name == request.experiment;
         let experiments = self.schedule.iter().filter(wanted).filter_map(|name| self.experiments.get(name));
         v1::StatusReply {
@@ -27,7 +34,7 @@ impl Farm {
             data: self.config.data.clone(),
             storage_stalled: self.is_stalled(),
             storage_reason: self.stalled.clone().or_else(|| self.publish_trouble.clone()).unwrap_or_default(),
-            experiments: experiments.map(|experiment| self.experiment_status(experiment, failures, now)).collect(),
+            experiments: experiments.map(shown).collect(),
             workers: self.workers.iter().map(|(id, worker)| worker_status(id, worker, now)).collect(),
             demand: Some(self.demand()),
         }
@@ -62,6 +69,7 @@ impl Farm {
             owner: experiment.record.owner.clone(),
             eta_least_s: left.map(|left| left.least_s),
             eta_most_s: left.map(|left| left.most_s),
+            bins: None,
         }
     }
 
@@ -162,6 +170,19 @@ impl Farm {
         };
         self.workers.values().filter(|worker| worker.conn.is_some()).map(in_slots).sum()
     }
+}
+
+/// The tasks counted in at most `bins` intervals of equal width; `None` for no interval or no task.
+fn task_bins(experiment: &Experiment, bins: u32) -> Option<v1::TaskBins> {
+    let tasks = experiment.tasks();
+    if bins == 0 || tasks == 0 {
+        return None;
+    }
+    let width = tasks.div_ceil(u64::from(bins));
+    let bins = usize::try_from(tasks.div_ceil(width)).expect("at most BINS_MAX");
+    let [done, failed, leased] =
+        [&experiment.done, &experiment.failed, &experiment.leased].map(|set| set.counts(width, bins));
+    Some(v1::TaskBins { width, done, failed, leased })
 }
 
 /// At most `count` failures: the first of each kind and message, then the others. A hundred tasks that fail for one

@@ -166,7 +166,7 @@ impl Requests {
     }
 
     async fn knows(&self, experiment: &str) -> Result<bool, Status> {
-        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: 0 };
+        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: 0, ..Default::default() };
         Ok(!self.experiments(request).await?.experiments.is_empty())
     }
 

@@ -69,7 +69,7 @@ impl Farm {
     }
 
     async fn status(&self, name: &str) -> v1::ExperimentStatus {
-        let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: 10 };
+        let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: 10, ..Default::default() };
         self.handle.status(request).await.expect("it answers").experiments.remove(0)
     }
 
@@ -342,7 +342,8 @@ async fn a_flood_of_status_requests_stops_neither_submits_nor_workers() {
             tokio::spawn(async move {
                 let mut answered = 0_u64;
                 while !over.is_cancelled() {
-                    let request = v1::StatusRequest { experiment: String::new(), max_failures: n };
+                    let request =
+                        v1::StatusRequest { experiment: String::new(), max_failures: n, ..Default::default() };
                     answered += u64::from(requests.status(request).await.is_ok());
                 }
                 answered

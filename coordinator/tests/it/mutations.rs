@@ -158,7 +158,10 @@ fn of_client(random: &mut Random) -> (&'static str, Vec<u8>) {
             let dry_run = random.below(4) == 0;
             v1::SubmitRequest { manifest, dry_run, restart: random.below(4) == 0, ..Default::default() }.encode_to_vec()
         }),
-        1 => ("Status", v1::StatusRequest { experiment, max_failures: random.next() as u32 }.encode_to_vec()),
+        1 => (
+            "Status",
+            v1::StatusRequest { experiment, max_failures: random.next() as u32, ..Default::default() }.encode_to_vec(),
+        ),
         2 => ("Flush", v1::FlushRequest { experiment }.encode_to_vec()),
         3 => ("FetchLog", v1::FetchLogRequest { digest: vec![7; 32].into() }.encode_to_vec()),
         4 => ("ReadTable", v1::ReadTableRequest { experiment, table }.encode_to_vec()),

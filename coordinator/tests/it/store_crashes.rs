@@ -180,7 +180,7 @@ impl Owner<'_> {
     }
 
     fn state(&self) -> Option<v1::ExperimentState> {
-        let request = v1::StatusRequest { experiment: "e".into(), max_failures: 0 };
+        let request = v1::StatusRequest { experiment: "e".into(), max_failures: 0, ..Default::default() };
         self.farm.status(&request, self.now).experiments.first().map(v1::ExperimentStatus::state)
     }
 

@@ -120,7 +120,7 @@ impl Coordinator {
 
     pub(crate) fn status(&self, experiment: &str) -> v1::ExperimentStatus {
         let requests = self.requests();
-        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: 10 };
+        let request = v1::StatusRequest { experiment: experiment.to_owned(), max_failures: 10, ..Default::default() };
         let reply = self.runtime.block_on(requests.status(request)).expect("it answers");
         reply.experiments.into_iter().next().expect("the experiment is there")
     }

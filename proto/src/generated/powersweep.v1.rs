@@ -426,10 +426,14 @@ pub struct TableGap {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StatusRequest {
+    /// "" for all
     #[prost(string, tag = "1")]
     pub experiment: ::prost::alloc::string::String,
     #[prost(uint32, tag = "2")]
     pub max_failures: u32,
+    /// number of index intervals to count tasks in, at most 4,096; 0: none
+    #[prost(uint32, tag = "3")]
+    pub bins: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StatusReply {
@@ -521,6 +525,9 @@ pub struct ExperimentStatus {
     pub eta_least_s: ::core::option::Option<f64>,
     #[prost(double, optional, tag = "21")]
     pub eta_most_s: ::core::option::Option<f64>,
+    /// unset if none were asked for
+    #[prost(message, optional, tag = "22")]
+    pub bins: ::core::option::Option<TaskBins>,
 }
 /// The first failures of each kind and message come first, in the order of their indices; then the others.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -742,6 +749,21 @@ pub struct ByteRange {
     pub start: u64,
     #[prost(uint64, tag = "2")]
     pub end: u64,
+}
+/// The tasks counted in intervals of equal width, in the order of their indices: the first has the indices from 0 on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TaskBins {
+    /// indices of an interval; the last one may have fewer
+    #[prost(uint64, tag = "1")]
+    pub width: u64,
+    /// for each interval
+    #[prost(uint64, repeated, tag = "2")]
+    pub done: ::prost::alloc::vec::Vec<u64>,
+    /// for good
+    #[prost(uint64, repeated, tag = "3")]
+    pub failed: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "4")]
+    pub leased: ::prost::alloc::vec::Vec<u64>,
 }
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -454,7 +454,7 @@ impl Wire {
     }
 
     pub(super) fn status(&self, name: &str) -> v1::ExperimentStatus {
-        let request = v1::StatusRequest { experiment: name.into(), max_failures: 100 };
+        let request = v1::StatusRequest { experiment: name.into(), max_failures: 100, ..Default::default() };
         self.farm.status(&request, self.now).experiments.remove(0)
     }
 }

@@ -135,7 +135,7 @@ impl World {
 
     /// Whether parts exist of an experiment that a coordinator does not know: the service refuses such a submit.
     fn has_parts_of_unknown(&self, c: usize, name: &str) -> bool {
-        let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: 0 };
+        let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: 0, ..Default::default() };
         let farm = self.coordinators[c].farm().expect("it is up");
         let unknown = farm.status(&request, Default::default()).experiments.is_empty() && self.disk.has_parts(name);
         // An outdated owner does not know later experiments.

@@ -239,7 +239,7 @@ fn is_aside(name: &str) -> bool {
 
 fn situation(world: &World) -> String {
     let now = powersweep_coordinator::farm::Now::default();
-    let request = v1::StatusRequest { experiment: String::new(), max_failures: 3 };
+    let request = v1::StatusRequest { experiment: String::new(), max_failures: 3, ..Default::default() };
     let status = world.owner().and_then(|c| world.coordinators[c].farm()).map(|farm| farm.status(&request, now));
     let kept: Vec<usize> = world.at_place.iter().map(|&w| world.workers[w].session.unacknowledged()).collect();
     format!("client idle {}, outboxes {kept:?}, {status:?}", world.client.is_idle())
@@ -254,7 +254,7 @@ fn check_dataset(world: &World, scenario: &Scenario) {
         let left = world.disk.dataset(&left_name(name), Table::Tasks);
         let has = |task: &Uuid| rows.binary_search(task).is_ok();
         let farm = world.owner().and_then(|c| world.coordinators[c].farm()).expect("it has finished");
-        let request = v1::StatusRequest { experiment: name.clone(), max_failures: 10_000 };
+        let request = v1::StatusRequest { experiment: name.clone(), max_failures: 10_000, ..Default::default() };
         let status = farm.status(&request, Default::default()).experiments.remove(0);
         assert_eq!(status.done + status.extra, (rows.len() + left.len()) as u64, "{name}: {status:?}");
         check_jobs(world, scenario, name, &rows);
