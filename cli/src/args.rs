@@ -13,6 +13,7 @@ use crate::quantities::bytes;
 
 mod access;
 mod control;
+mod dashboard;
 mod launch;
 mod listings;
 mod shard;
@@ -22,6 +23,7 @@ mod worker;
 
 pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
+pub use dashboard::DashboardArgs;
 pub use launch::{
     JobArgs, LaunchCommand, LaunchFolderArgs, LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs,
     SiteCommand, SiteInitArgs,
@@ -112,6 +114,9 @@ pub enum Command {
     /// runs, reads the stored state in --data.
     #[command(after_help = examples::STATUS)]
     Status(StatusArgs),
+    /// Show experiments, failures and workers in the browser, on this machine only.
+    #[command(after_help = examples::DASHBOARD)]
+    Dashboard(DashboardArgs),
     /// Pause an experiment until `resume`: running tasks finish, no other task starts.
     #[command(after_help = examples::PAUSE)]
     Pause(ControlArgs),

@@ -26,6 +26,10 @@ pub const LP: &str = "Examples:
 pub const SERVE: &str = "Examples:
   powersweep serve                         for workers on this machine
   powersweep serve --listen 0.0.0.0:7450   for workers on other machines, too";
+pub const DASHBOARD: &str = "Examples:
+  powersweep dashboard                                of the coordinator that serves ./results/data
+  powersweep dashboard --access client.json           of a coordinator on another machine
+  powersweep dashboard --listen unix:$HOME/farm.sock  then, at home: ssh -L 8080:/home/me/farm.sock CLUSTER";
 pub const WORKER: &str = "Examples:
   powersweep worker                                              for the coordinator that serves ./results/data
   powersweep worker --access worker.json --slots 8               on a machine without that folder

@@ -100,6 +100,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Worker(args) => commands::worker::run(args),
         Command::Submit(args) => commands::submit::run(args),
         Command::Status(args) => commands::status::run(args),
+        Command::Dashboard(args) => commands::dashboard::run(args),
         Command::Pause(args) => commands::control::pause(args),
         Command::Resume(args) => commands::control::resume(args),
         Command::Cancel(args) => commands::control::cancel(args),

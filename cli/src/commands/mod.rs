@@ -7,6 +7,7 @@ pub mod columns;
 pub mod completions;
 pub mod config;
 pub mod control;
+pub mod dashboard;
 pub mod doctor;
 pub mod export;
 pub mod health;

@@ -3,6 +3,7 @@
 mod access;
 mod check;
 mod config;
+mod dashboard;
 mod doctor;
 mod documents;
 mod edits;

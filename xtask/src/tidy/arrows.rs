@@ -14,8 +14,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("proto", &["engine", "experiments"]),
     ("coordinator", &["engine", "experiments", "results", "workloads", "proto"]),
     ("worker", &["engine", "experiments", "results", "workloads", "proto"]),
-    ("cli", &["engine", "experiments", "results", "workloads", "proto", "coordinator", "worker", "claims", "launch"]),
     ("launch", &[]),
+    ("dashboard", &["proto"]),
+    (
+        "cli",
+        &[
+            "engine", "experiments", "results", "workloads", "proto", "coordinator", "worker", "claims", "launch", "dashboard",
+        ],
+    ),
     ("farmtest", &[]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,32 @@
+//! Pages that show a farm in a browser, for `powersweep dashboard`.
+//!
+//! This crate renders pages and guards them. It has no knowledge of gRPC and files: the command gives it a [`Farm`].
+//! Any number of open pages costs the coordinator one request a second for each experiment that is looked at: pages
+//! share what [`looks`] keeps.
+//!
+//! A page is a function from the state to HTML without scripts of its own. The server sends that HTML again when it
+//! changes, and htmx morphs it into the open page. Every link is relative and every page has the same depth, and the
+//! server looks only at the last segment of a path: so pages work under any prefix of a proxy.
+
+mod assets;
+mod bins;
+mod guard;
+mod looks;
+mod pages;
+mod server;
+pub mod words;
+
+use async_trait::async_trait;
+use powersweep_proto::v1;
+
+pub use self::server::{ListenError, Listening, Options, Place};
+
+/// The farm that the pages show. Errors are texts for people; a later call may succeed.
+#[async_trait]
+pub trait Farm: Send + Sync + 'static {
+    /// The state of the farm; without experiments if there is none of the name.
+    async fn status(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, String>;
+
+    /// Changes an experiment.
+    async fn control(&self, request: v1::ControlRequest) -> Result<v1::ControlReply, String>;
+}

@@ -1,0 +1,100 @@
+//! What pages know of the farm. All pages share it, so that their number costs the coordinator nothing.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use powersweep_proto::v1;
+use tokio::sync::Mutex;
+
+use crate::Farm;
+
+/// A look that is younger is shown again: pages ask once a second, not always at the same moment.
+const FRESH: Duration = Duration::from_millis(900);
+/// Looks that are kept; beyond that, old ones are dropped.
+const LOOKS_MAX: usize = 64;
+/// A look of this age is shown in no page.
+const OLD: Duration = Duration::from_secs(30);
+
+/// What a page asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Ask {
+    /// Empty for all.
+    pub(crate) experiment: String,
+    pub(crate) failures: u32,
+    pub(crate) bins: u32,
+}
+
+/// The state of the farm when it was last seen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    /// `None` if the coordinator has never answered.
+    pub(crate) status: Option<Arc<v1::StatusReply>>,
+    /// Set while the coordinator does not answer.
+    pub(crate) away: Option<Away>,
+}
+
+/// A coordinator that does not answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Away {
+    pub(crate) since: Instant,
+    pub(crate) reason: String,
+}
+
+#[derive(Default)]
+struct Look {
+    at: Option<Instant>,
+    seen: Seen,
+}
+
+/// See the module.
+pub(crate) struct Looks {
+    pub(crate) farm: Arc<dyn Farm>,
+    kept: std::sync::Mutex<HashMap<Ask, Arc<Mutex<Look>>>>,
+}
+
+impl Looks {
+    pub(crate) fn new(farm: Arc<dyn Farm>) -> Looks {
+        Looks { farm, kept: std::sync::Mutex::default() }
+    }
+
+    /// The present state. Callers that ask for the same at the same time share one request.
+    pub(crate) async fn look(&self, ask: &Ask) -> Seen {
+        let look = self.entry(ask);
+        let mut look = look.lock().await;
+        if look.at.is_none_or(|at| at.elapsed() >= FRESH) {
+            let (experiment, max_failures, bins) = (ask.experiment.clone(), ask.failures, ask.bins);
+            let request = v1::StatusRequest { experiment, max_failures, bins };
+            look.take(self.farm.status(request).await);
+        }
+        look.seen.clone()
+    }
+
+    /// After a change, the next look is a new one.
+    pub(crate) fn forget(&self) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn entry(&self, ask: &Ask) -> Arc<Mutex<Look>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= LOOKS_MAX {
+            let is_old = |look: &Look| look.at.is_none_or(|at| at.elapsed() > OLD);
+            // A locked look is in use.
+            kept.retain(|_, look| look.try_lock().map_or(true, |look| !is_old(&look)));
+        }
+        Arc::clone(kept.entry(ask.clone()).or_default())
+    }
+}
+
+impl Look {
+    fn take(&mut self, answer: Result<v1::StatusReply, String>) {
+        self.at = Some(Instant::now());
+        match answer {
+            Ok(status) => self.seen = Seen { status: Some(Arc::new(status)), away: None },
+            Err(reason) => {
+                let since = self.seen.away.as_ref().map_or_else(Instant::now, |away| away.since);
+                self.seen.away = Some(Away { since, reason });
+            }
+        }
+    }
+}

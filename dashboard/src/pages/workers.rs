@@ -1,0 +1,116 @@
+//! Workers, their allocations, and where their time went.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use powersweep_proto::v1;
+
+use crate::words::{count, duration, number};
+
+/// Rows of each table. The page stays small.
+const ROWS_MAX: usize = 120;
+
+/// Workers of one allocation together.
+#[derive(Default)]
+struct Group {
+    workers: u64,
+    slots: u64,
+    busy: u64,
+    done: u64,
+}
+
+pub(super) fn live(status: &v1::StatusReply) -> Markup {
+    let workers = &status.workers;
+    html! {
+        @if let Some(demand) = &status.demand { (waiting(demand)) }
+        @if workers.is_empty() {
+            p.empty { "No worker has connected. Start one: " code { "powersweep worker" } }
+        } @else {
+            (allocations(workers))
+            h2 { "Workers" }
+            div.table.cards { table {
+                thead { tr {
+                    th.name scope="col" { "Worker" } th scope="col" { "Allocation" } th.n scope="col" { "Slots" }
+                    th.n scope="col" { "Busy" } th.n scope="col" { "Leased" } th.n scope="col" { "Done" } th scope="col" { "Seen" }
+                } }
+                tbody { @for worker in workers.iter().take(ROWS_MAX) { (row(worker)) } }
+            } }
+            @if workers.len() > ROWS_MAX {
+                p { "… and " (count((workers.len() - ROWS_MAX) as u64, "more worker")) ": " code { "powersweep status" } " lists all." }
+            }
+        }
+        (slot_hours(&status.experiments))
+    }
+}
+
+fn waiting(demand: &v1::Demand) -> Markup {
+    html! {
+        p {
+            (count(demand.waiting_tasks, "task")) " wait for a slot; " (demand.leased_tasks) " are leased to " (count(demand.slots, "slot")) "."
+            @if !demand.blocked.is_empty() { " " (demand.blocked) }
+        }
+    }
+}
+
+fn row(worker: &v1::WorkerStatus) -> Markup {
+    html! {
+        tr {
+            th.name scope="row" { (worker.name) }
+            td data-label="Allocation" { (worker.allocation) }
+            td.n data-label="Slots" { (worker.slots) }
+            td.n data-label="Busy" { (worker.busy_slots) }
+            td.n data-label="Leased" { (worker.leased_tasks) }
+            td.n data-label="Done" { (worker.tasks_done) }
+            td data-label="Seen" { (duration(worker.seen_s_ago)) " ago" @if !worker.connected { ", not connected" } }
+        }
+    }
+}
+
+/// Workers by allocation, if there is any.
+fn allocations(workers: &[v1::WorkerStatus]) -> Markup {
+    let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+    for worker in workers {
+        let group = groups.entry(&worker.allocation).or_default();
+        group.workers += 1;
+        group.slots += u64::from(worker.slots);
+        group.busy += u64::from(worker.busy_slots);
+        group.done += worker.tasks_done;
+    }
+    html! {
+        @if groups.keys().any(|allocation| !allocation.is_empty()) {
+            h2 { "Allocations" }
+            div.table.cards { table {
+                thead { tr {
+                    th.name scope="col" { "Allocation" } th.n scope="col" { "Workers" } th.n scope="col" { "Slots" }
+                    th.n scope="col" { "Busy" } th.n scope="col" { "Done" }
+                } }
+                tbody { @for (allocation, group) in groups.iter().take(ROWS_MAX) { tr {
+                    th.name scope="row" { @if allocation.is_empty() { "none" } @else { (allocation) } }
+                    td.n data-label="Workers" { (group.workers) } td.n data-label="Slots" { (group.slots) }
+                    td.n data-label="Busy" { (group.busy) } td.n data-label="Done" { (group.done) }
+                } } }
+            } }
+        }
+    }
+}
+
+fn slot_hours(experiments: &[v1::ExperimentStatus]) -> Markup {
+    let spent = experiments.iter().filter_map(|experiment| Some((&experiment.name, experiment.spent?)));
+    let hours = |seconds: f64| number(seconds / 3_600.0);
+    html! {
+        @if !experiments.is_empty() {
+            h2 { "Slot hours" }
+            div.table.cards { table {
+                thead { tr {
+                    th.name scope="col" { "Experiment" } th.n scope="col" { "Simulation" } th.n scope="col" { "Logs" }
+                    th.n scope="col" { "Storage" } th.n scope="col" { "Idle" }
+                } }
+                tbody { @for (name, spent) in spent.take(ROWS_MAX) { tr {
+                    th.name scope="row" { (name) }
+                    td.n data-label="Simulation" { (hours(spent.engine_s)) } td.n data-label="Logs" { (hours(spent.parse_s)) }
+                    td.n data-label="Storage" { (hours(spent.store_s)) } td.n data-label="Idle" { (hours(spent.idle_s)) }
+                } } }
+            } }
+        }
+    }
+}

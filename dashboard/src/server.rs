@@ -1,0 +1,272 @@
+//! Connections, and what each path gives.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use powersweep_proto::v1;
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use url::form_urlencoded;
+
+use crate::guard::{Guard, Refusal};
+use crate::looks::Looks;
+use crate::pages::{self, Page};
+use crate::{Farm, assets};
+
+/// Interval of the updates of an open page.
+const UPDATE: Duration = Duration::from_secs(1);
+/// Largest form.
+const FORM_BYTES_MAX: usize = 16 << 10;
+/// Headers of every answer. Scripts and styles come from this server alone, and so do frames around a page.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
+         base-uri 'none'; frame-ancestors 'self'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "same-origin"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// Where a dashboard listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A loopback address.
+    Tcp(SocketAddr),
+    /// The path of a socket, which only this user can open.
+    Unix(PathBuf),
+}
+
+/// How a dashboard is served.
+#[derive(Debug)]
+pub struct Options {
+    /// Where it listens.
+    pub listen: Place,
+    /// Names of proxies by which browsers reach it.
+    pub hosts: Vec<String>,
+}
+
+/// Why a dashboard cannot listen. Final.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address or socket cannot be used.
+    #[error("cannot listen on {place}: {source}")]
+    Listen {
+        /// The address or path.
+        place: String,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// Other machines could connect.
+    #[error(
+        "{0} is not a loopback address: pages are not encrypted. Listen on 127.0.0.1:PORT or unix:PATH, and reach it by \
+         ssh -L or a proxy"
+    )]
+    NotLoopback(SocketAddr),
+}
+
+/// A dashboard that listens.
+pub struct Listening {
+    socket: Socket,
+    shared: Arc<Shared>,
+}
+
+enum Socket {
+    Tcp(TcpListener, SocketAddr),
+    Unix(UnixListener, PathBuf),
+}
+
+struct Shared {
+    guard: Guard,
+    looks: Looks,
+    /// Told the next link when one has been used.
+    used: Box<dyn Fn(&str) + Send + Sync>,
+    base: String,
+}
+
+impl Listening {
+    /// Begins to listen. `used` is called with the next link each time a link has been used.
+    pub async fn begin(
+        options: Options,
+        farm: Arc<dyn Farm>,
+        used: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Listening, ListenError> {
+        let socket = match options.listen {
+            Place::Tcp(address) => tcp(address).await?,
+            Place::Unix(path) => unix(path).await?,
+        };
+        let base = match &socket {
+            Socket::Tcp(_, address) => format!("http://{address}/"),
+            Socket::Unix(..) => "http://localhost:PORT/".to_owned(),
+        };
+        let (guard, looks) = (Guard::new(&options.hosts), Looks::new(farm));
+        Ok(Listening { socket, shared: Arc::new(Shared { guard, looks, used: Box::new(used), base }) })
+    }
+
+    /// The link that opens the dashboard once.
+    pub fn link(&self) -> String {
+        self.shared.link()
+    }
+
+    /// Serves until the caller drops this future.
+    pub async fn serve(self) -> std::io::Result<()> {
+        let router = Router::new().fallback(answer).with_state(self.shared);
+        match self.socket {
+            Socket::Tcp(listener, _) => axum::serve(listener, router).await,
+            Socket::Unix(listener, path) => {
+                let _removed = Removed(path);
+                axum::serve(listener, router).await
+            }
+        }
+    }
+}
+
+/// Removes a socket file at the end.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+async fn tcp(address: SocketAddr) -> Result<Socket, ListenError> {
+    if !address.ip().is_loopback() {
+        return Err(ListenError::NotLoopback(address));
+    }
+    let failed = |source| ListenError::Listen { place: address.to_string(), source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok(Socket::Tcp(listener, bound))
+}
+
+async fn unix(path: PathBuf) -> Result<Socket, ListenError> {
+    let failed = |source| ListenError::Listen { place: path.display().to_string(), source };
+    remove_dead(&path).await.map_err(failed)?;
+    // From its first moment on, the file is this user's alone.
+    let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+    let listener = UnixListener::bind(&path);
+    rustix::process::umask(mask);
+    Ok(Socket::Unix(listener.map_err(failed)?, path))
+}
+
+/// Removes a socket that a killed dashboard has left; any other file stays.
+async fn remove_dead(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    match is_socket && UnixStream::connect(path).await.is_err() {
+        true => std::fs::remove_file(path),
+        false => Ok(()),
+    }
+}
+
+impl Shared {
+    fn link(&self) -> String {
+        format!("{}?key={}", self.base, self.guard.key())
+    }
+}
+
+async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let mut response = match route(&shared, request).await {
+        Ok(response) => response,
+        Err(refusal) => (StatusCode::FORBIDDEN, html(pages::refused(refusal))).into_response(),
+    };
+    for (name, value) in HEADERS {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn route(shared: &Arc<Shared>, request: Request) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    shared.guard.check_host(&parts.headers)?;
+    let name = parts.uri.path().rsplit('/').next().unwrap_or_default().to_owned();
+    let query = Query::of(parts.uri.query().unwrap_or_default().as_bytes());
+    if parts.method == Method::GET
+        && let Some(key) = query.get("key")
+        && let Some(cookie) = shared.guard.exchange(key)
+    {
+        (shared.used)(&shared.link());
+        return Ok(([(header::SET_COOKIE, cookie)], html(pages::welcome())).into_response());
+    }
+    shared.guard.check(&parts.method, &parts.headers)?;
+    if parts.method == Method::POST {
+        return Ok(change(shared, &name, &query, body).await);
+    }
+    if let Some(asset) = assets::find(&name) {
+        let headers = [(header::CONTENT_TYPE, asset.media), (header::CONTENT_ENCODING, "gzip")];
+        let headers = (headers, [(header::CACHE_CONTROL, "private, max-age=600")]);
+        return Ok((headers.0, headers.1, asset.gzip.clone()).into_response());
+    }
+    let is_stream = name == "events";
+    let name = if is_stream { query.get("page").unwrap_or_default() } else { &name };
+    let Some(page) = Page::of(name, query.get("name")) else {
+        return Ok((StatusCode::NOT_FOUND, html(pages::unknown())).into_response());
+    };
+    if is_stream {
+        return Ok(updates(Arc::clone(shared), page).into_response());
+    }
+    let live = page.render(&shared.looks).await;
+    let status = if live.found { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    Ok((status, html(page.whole(&live))).into_response())
+}
+
+fn html(page: maud::Markup) -> Response {
+    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page.into_string()).into_response()
+}
+
+/// Sends the changing part of a page whenever it has changed.
+fn updates(shared: Arc<Shared>, page: Page) -> impl IntoResponse {
+    let stream = stream::unfold((shared, page, String::new()), |(shared, page, mut last)| async move {
+        loop {
+            tokio::time::sleep(UPDATE).await;
+            let now = page.render(&shared.looks).await.html.into_string();
+            if now != last {
+                last.clone_from(&now);
+                return Some((Ok::<_, Infallible>(Event::default().data(now)), (shared, page, last)));
+            }
+        }
+    });
+    // A comment now and then, so that a proxy keeps the connection and a closed one is noticed.
+    Sse::new(stream).keep_alive(axum::response::sse::KeepAlive::default())
+}
+
+/// Carries out a form.
+async fn change(shared: &Shared, name: &str, query: &Query, body: Body) -> Response {
+    let form = to_bytes(body, FORM_BYTES_MAX).await.unwrap_or_default();
+    let form = Query::of(&form);
+    let experiment = query.get("name").unwrap_or_default();
+    let action = (name == "change").then(|| pages::action(&form)).flatten();
+    let Some(action) = action.filter(|_| !experiment.is_empty()) else {
+        return (StatusCode::BAD_REQUEST, html(pages::unknown())).into_response();
+    };
+    let request = v1::ControlRequest { experiment: experiment.to_owned(), action: Some(action.clone()) };
+    let reply = shared.looks.farm.control(request).await;
+    shared.looks.forget();
+    let status = if reply.is_ok() { StatusCode::OK } else { StatusCode::BAD_GATEWAY };
+    (status, html(pages::changed(experiment, &action, reply))).into_response()
+}
+
+/// Decoded names and values of a query or a form.
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn of(text: &[u8]) -> Query {
+        Query(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    /// The first value of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+}
