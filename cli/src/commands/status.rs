@@ -41,7 +41,7 @@ struct Found {
 /// Asks the coordinator, and reads the sharded experiments of the data, of which it knows nothing.
 async fn look(args: &StatusArgs) -> Result<Found, Failure> {
     let experiment = args.experiment.clone().unwrap_or_default();
-    let request = v1::StatusRequest { experiment, max_failures: args.failures };
+    let request = v1::StatusRequest { experiment, max_failures: args.failures, ..Default::default() };
     let only_asks = args.coordinator.coordinator.is_some() || args.coordinator.access.is_some();
     let sharded = match only_asks {
         true => Vec::new(),

@@ -52,7 +52,7 @@ impl Plan {
             let time = job.request.time.as_secs();
             return Err(failure!(
                 Usage,
-                "a worker can use nothing of an allocation of {time} s (--time): its end is reserved"
+                "an allocation of {time} s (--time) leaves no time for a worker: its end is reserved"
             ));
         }
         let room = Room {

@@ -19,7 +19,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "engine", "experiments", "results", "workloads", "proto", "coordinator", "worker", "claims", "launch", "dashboard",
+            "engine",
+            "experiments",
+            "results",
+            "workloads",
+            "proto",
+            "coordinator",
+            "worker",
+            "claims",
+            "launch",
+            "dashboard",
         ],
     ),
     ("farmtest", &[]),
