@@ -121,6 +121,28 @@ pub const ACCESS_EXPORT: &str = "Examples:
   powersweep access export --worker --output worker.json   copy this file to the other machine
   powersweep access export --worker --join                 one line, to paste into `powersweep worker --access -`";
 
+pub const LAUNCH: &str = "Examples:
+  powersweep launch slurm --time 4:00:00 --cpus 32 --max-nodes 16   workers on up to 16 nodes while tasks wait
+  powersweep launch status                                          allocations, and why there are no more";
+pub const LAUNCH_SLURM: &str = "Examples:
+  powersweep launch slurm --site site.toml --max-nodes 16            with the options of a site file
+  powersweep launch slurm --time 4:00:00 --cpus 32 --dry-run         show the script, and let Slurm test it
+  powersweep launch slurm --time 4:00:00 --cpus 32 --check           can a node reach the coordinator?
+  powersweep launch slurm --time 4:00:00 --cpus 32 --until-idle 10m  end when the sweep has ended
+  powersweep launch slurm --coordinator --time 12:00:00 --cpus 32    the coordinator in a job, too";
+pub const LAUNCH_STATUS: &str = "Examples:
+  powersweep launch status                 the launcher of ./results/data
+  powersweep launch status --json          as JSON";
+pub const LAUNCH_LOG: &str = "Examples:
+  powersweep launch log          the kept allocations
+  powersweep launch log 4711_3   the script and the output of one";
+pub const LAUNCH_STOP: &str = "Examples:
+  powersweep launch stop             end the launcher, cancel what waits in the queue
+  powersweep launch stop --workers   ask the running workers to end, too";
+pub const SITE_INIT: &str = "Examples:
+  powersweep site init --output site.toml       for the default partition
+  powersweep site init --partition long         for another one, on standard output";
+
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};
@@ -148,24 +170,3 @@ mod tests {
         check(&Cli::command(), "powersweep");
     }
 }
-pub const LAUNCH: &str = "Examples:
-  powersweep launch slurm --time 4:00:00 --cpus 32 --max-nodes 16   workers on up to 16 nodes while tasks wait
-  powersweep launch status                                          allocations, and why there are no more";
-pub const LAUNCH_SLURM: &str = "Examples:
-  powersweep launch slurm --site site.toml --max-nodes 16            with the options of a site file
-  powersweep launch slurm --time 4:00:00 --cpus 32 --dry-run         show the script, and let Slurm test it
-  powersweep launch slurm --time 4:00:00 --cpus 32 --check           can a node reach the coordinator?
-  powersweep launch slurm --time 4:00:00 --cpus 32 --until-idle 10m  end when the sweep has ended
-  powersweep launch slurm --coordinator --time 12:00:00 --cpus 32    the coordinator in a job, too";
-pub const LAUNCH_STATUS: &str = "Examples:
-  powersweep launch status                 the launcher of ./results/data
-  powersweep launch status --json          as JSON";
-pub const LAUNCH_LOG: &str = "Examples:
-  powersweep launch log          the kept allocations
-  powersweep launch log 4711_3   the script and the output of one";
-pub const LAUNCH_STOP: &str = "Examples:
-  powersweep launch stop             end the launcher, cancel what waits in the queue
-  powersweep launch stop --workers   ask the running workers to end, too";
-pub const SITE_INIT: &str = "Examples:
-  powersweep site init --output site.toml       for the default partition
-  powersweep site init --partition long         for another one, on standard output";

@@ -133,7 +133,7 @@ pub struct Output {
 
 enum Sink {
     Plain(Out),
-    Compressed(GzEncoder<Out>),
+    Compressed(Box<GzEncoder<Out>>),
 }
 
 impl Output {
@@ -142,7 +142,7 @@ impl Output {
         let (target, out) = Target::open(path)?;
         let is_compressed = path.and_then(Path::extension).is_some_and(|ending| ending == "gz");
         let out = match is_compressed {
-            true => Sink::Compressed(GzEncoder::new(out, Compression::default())),
+            true => Sink::Compressed(Box::new(GzEncoder::new(out, Compression::default()))),
             false => Sink::Plain(out),
         };
         Ok(Output { out, target })
