@@ -12,7 +12,7 @@
 
 mod record;
 
-pub use record::OwnerRecord;
+pub use record::{OwnerRecord, host};
 
 use crate::store::{CACHE_TIME, Kind, Location, PRIVATE_DIR};
 use bytes::Bytes;

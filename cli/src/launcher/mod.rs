@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
+use powersweep_coordinator::owner::host;
 use powersweep_launch::{Need, Seconds, Want};
 use powersweep_proto::client::{Address, Client};
 use powersweep_proto::v1;
@@ -205,8 +206,8 @@ impl Launcher {
         if want.count == 0 {
             return Ok(());
         }
-        let script = self.folder.write_script("worker.sh", &self.plan.job.script())?;
-        let script = script.display().to_string();
+        let text = self.plan.job.script();
+        let script = self.folder.write_script("worker.sh", &text)?.display().to_string();
         let array = format!("--array=1-{}", want.count);
         let excluded = self.state.fleet.excluded(now());
         let exclude = (!excluded.is_empty()).then(|| format!("--exclude={}", excluded.join(",")));
@@ -217,7 +218,7 @@ impl Launcher {
                 self.state.fleet.submitted(&job, want.count, now());
                 self.state.trouble.clear();
                 self.poll = self.plan.poll;
-                self.folder.write_script(&format!("{job}.sh"), &self.plan.job.script())?;
+                self.folder.write_script(&format!("{job}.sh"), &text)?;
                 screen::note(&format!(
                     "powersweep: submitted {} as job {job}",
                     screen::count(want.count, "allocation")
@@ -276,9 +277,4 @@ fn need(demand: &v1::Demand) -> Need {
 pub fn utc(at: Seconds) -> String {
     let time = i64::try_from(at).ok().and_then(|at| chrono::DateTime::from_timestamp(at, 0));
     time.map_or_else(|| at.to_string(), |time| time.format("%Y-%m-%d %H:%M:%S UTC").to_string())
-}
-
-/// The name of this machine.
-pub fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -173,12 +173,12 @@ fn default_site() -> Option<PathBuf> {
 
 /// The arguments of workers: a file with the access, which the nodes read.
 fn worker_arguments(args: &LaunchSlurmArgs) -> Result<Vec<String>, Failure> {
+    let mut words = Vec::new();
     // A coordinator in a job makes the access files when it starts.
-    let file = if args.coordinator { None } else { Some(worker_access(args)?) };
-    let access = file.map(|file| ["--access".to_owned(), file]).unwrap_or_default();
-    let access = access.into_iter().filter(|word| !word.is_empty());
-    let idle = ["--idle-limit".to_owned(), format!("{}s", args.idle_limit.as_secs_f64())];
-    let mut words: Vec<String> = access.chain(idle).collect();
+    if !args.coordinator {
+        words.extend(["--access".to_owned(), worker_access(args)?]);
+    }
+    words.extend(["--idle-limit".to_owned(), format!("{}s", args.idle_limit.as_secs_f64())]);
     words.extend(args.insecure.then(|| "--insecure".to_owned()));
     words.extend(args.worker.iter().cloned());
     Ok(words)

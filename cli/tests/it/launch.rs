@@ -96,6 +96,14 @@ impl Cluster {
         self.start(args).wait()
     }
 
+    /// A coordinator with a submitted sweep.
+    fn serve_sweep(&self, seeds: u32) -> Running {
+        self.0.write("sweep.toml", synthetic("sweep", seeds));
+        let (served, _) = self.0.serve(&[]);
+        self.0.run(&["submit", "sweep.toml"]).exits(0);
+        served
+    }
+
     /// A launcher with short times.
     fn launch(&self, args: &[&str]) -> Running {
         let quick = ["--time=10", "--cpus=1", "--poll=300ms", "--patience=0s", "--idle-limit=1s"];
@@ -125,9 +133,7 @@ impl Cluster {
 #[test]
 fn workers_come_with_the_tasks_and_go_after_them() {
     let cluster = Cluster::new();
-    cluster.0.write("sweep.toml", synthetic("sweep", 200));
-    let (_served, _) = cluster.0.serve(&[]);
-    cluster.0.run(&["submit", "sweep.toml"]).exits(0);
+    let _served = cluster.serve_sweep(200);
     let launched = cluster.launch(&["--max-nodes=2", "--until-idle=1s"]).wait().exits(0);
     assert!(launched.stderr.contains("launching workers on farm (Slurm 22.05.8)"), "{launched}");
     let status = cluster.0.run(&["status", "sweep", "--json"]).json();
@@ -151,10 +157,8 @@ fn workers_come_with_the_tasks_and_go_after_them() {
 #[test]
 fn a_refused_submission_is_shown_and_tried_again_later() {
     let cluster = Cluster::new();
-    cluster.0.write("sweep.toml", synthetic("sweep", 2));
     cluster.0.write("slurm/mode", "refuse");
-    let (_served, _) = cluster.0.serve(&[]);
-    cluster.0.run(&["submit", "sweep.toml"]).exits(0);
+    let _served = cluster.serve_sweep(2);
     let launcher = cluster.launch(&[]);
     let shown = cluster.shows("2 submissions were refused in a row");
     assert!(shown.contains("QOSMaxSubmitJobPerUserLimit") && shown.contains("no submission before"), "{shown}");
@@ -170,10 +174,8 @@ fn a_refused_submission_is_shown_and_tried_again_later() {
 #[test]
 fn workers_that_fail_at_once_are_noticed_and_a_broken_queue_is_no_reason_for_more() {
     let cluster = Cluster::new();
-    cluster.0.write("sweep.toml", synthetic("sweep", 2));
     cluster.0.write("slurm/queue-mode", "junk");
-    let (_served, _) = cluster.0.serve(&[]);
-    cluster.0.run(&["submit", "sweep.toml"]).exits(0);
+    let _served = cluster.serve_sweep(2);
     let mut launcher = cluster.launch(&["--program=/bin/false"]);
     launcher.says("squeue answered \"slurm_load_jobs error: Unable to contact slurm controller\"");
     std::thread::sleep(Duration::from_secs(3));

@@ -80,6 +80,6 @@ impl Default for Config {
 impl Config {
     /// A sweep with the tasks that this farm runs.
     pub(crate) fn sharded(&self, sweep: Sweep) -> Sweep {
-        self.shard.map_or_else(|| sweep.clone(), |shard| sweep.shard(shard))
+        if let Some(shard) = self.shard { sweep.shard(shard) } else { sweep }
     }
 }

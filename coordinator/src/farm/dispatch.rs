@@ -50,10 +50,9 @@ fn depth(config: &Config, experiment: &Experiment, worker_slots: u32, all_slots:
 /// Number of tasks of mean cost that a worker can finish before the end of its time limit; 0 if one task in ten would
 /// take longer.
 fn in_time(worker: &Worker, experiment: &Experiment, now: Now) -> u64 {
+    let Some(ends_at) = worker.ends_at else { return u64::MAX };
     let cost = &experiment.cost;
-    let (Some(ends_at), Some(mean_s), Some(p90_s)) = (worker.ends_at, cost.mean_s(), cost.p90_s()) else {
-        return u64::MAX;
-    };
+    let (Some(mean_s), Some(p90_s)) = (cost.mean_s(), cost.p90_s()) else { return u64::MAX };
     let left_s = ends_at.saturating_sub(now.mono).as_secs_f64();
     if p90_s > left_s { 0 } else { ((left_s / mean_s) as u64).saturating_mul(worker.slots.into()) }
 }

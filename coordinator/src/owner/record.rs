@@ -74,7 +74,8 @@ pub(super) fn now_us() -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-fn host() -> String {
+/// The name of this machine; empty if the system does not tell.
+pub fn host() -> String {
     let from_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
     from_kernel.ok().filter(|name| !name.is_empty()).or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default()
 }
