@@ -49,6 +49,27 @@ use_python() {
     fi
 }
 
+# install_for PROGRAM PACKAGES...: installs Debian packages unless the program is there.
+install_for() {
+    local program=$1
+    shift
+    command -v "$program" >/dev/null && return
+    [ "$(id -u)" -eq 0 ] && command -v apt-get || skip "there is no $program (Debian: apt-get install $*)"
+    apt-get install -y --no-install-recommends "$@" || skip "there is no $program, and apt-get install $* fails"
+}
+
+# in_slurm [--accounting]: the tests that need Slurm, in a private one.
+in_slurm() {
+    local tests=(cargo test --locked --package powersweep --features cloud --test it)
+    install_for slurmctld munge slurmctld slurmd slurm-client
+    unshare --mount --uts --pid --net --fork true || skip "a private Slurm needs root, and a machine that allows name spaces"
+    "${tests[@]}" --no-run
+    deploy/private-slurm.sh "$@" "${tests[@]}" --offline fire::slurm:: -- --nocapture --test-threads 1 |
+        sed -u 's/^test .* \.\.\. //' | tee "$SCRATCH/slurm"
+    note "$(grep -E '^skipped|submissions?|nodes at a time|two workers|states of|equal the undisturbed' "$SCRATCH/slurm")"
+    grep -q 'rows of the table jobs equal' "$SCRATCH/slurm"
+}
+
 clock() {
     printf '%d:%02d' $(($1 / 60)) $(($1 % 60))
 }

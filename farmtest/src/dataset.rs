@@ -4,6 +4,7 @@
 //! A wrong dataset is a failed test, so these functions panic.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
@@ -122,6 +123,68 @@ pub fn assert_undisturbed_but(
     }
     assert_same_but(&left, &right, but);
     right.num_rows()
+}
+
+/// [`assert_undisturbed_but`] for tables that do not fit into memory: it compares number and hashes of each task's rows.
+pub fn assert_undisturbed_large(
+    disturbed: &Path,
+    undisturbed: &Path,
+    experiment: &str,
+    name: &str,
+    but: &[&str],
+) -> u64 {
+    let [left, right] = [disturbed, undisturbed].map(|data| fingerprints(data, experiment, name, but));
+    assert_eq!(left.len(), right.len(), "{experiment}: tasks with rows in {name}");
+    for (task, fingerprint) in &right {
+        assert_eq!(left.get(task), Some(fingerprint), "{experiment}: rows and hash of task {task} in {name}");
+    }
+    right.values().map(|(rows, _)| rows).sum()
+}
+
+/// By task, the number of its rows and the sum of their hashes, without [`OF_THE_RUN`] and some other columns.
+fn fingerprints(data: &Path, experiment: &str, table: &str, but: &[&str]) -> BTreeMap<String, (u64, u64)> {
+    let folder = data.join(experiment).join(table);
+    let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for entry in std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
+        let file = File::open(entry.expect("the folder is readable").path()).expect("a part opens");
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("a part is Parquet").build();
+        for batch in reader.expect("a part is readable") {
+            let batch = batch.expect("a part is whole");
+            for (task, hash) in column(&batch, "task_id").as_string::<i32>().iter().zip(row_hashes(&batch, but)) {
+                let (rows, sum) = found.entry(task.expect("every row has a task").to_owned()).or_default();
+                *rows += 1;
+                *sum = sum.wrapping_add(hash);
+            }
+        }
+    }
+    found
+}
+
+fn row_hashes(batch: &RecordBatch, but: &[&str]) -> Vec<u64> {
+    let mut hashes = vec![0_u64; batch.num_rows()];
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        if OF_THE_RUN.iter().chain(but).any(|name| name == field.name()) {
+            continue;
+        }
+        for (row, hash) in hashes.iter_mut().enumerate() {
+            let value = if column.is_null(row) { 1 } else { value_hash(column, row) };
+            *hash = (hash.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+    hashes
+}
+
+fn value_hash(column: &ArrayRef, row: usize) -> u64 {
+    match column.data_type() {
+        DataType::Boolean => u64::from(column.as_boolean().value(row)),
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(row) as u64,
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).to_bits(),
+        DataType::Utf8 => {
+            let bytes = column.as_string::<i32>().value(row).bytes();
+            bytes.fold(0, |hash: u64, byte| (hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x517c_c1b7_2722_0a95))
+        }
+        other => panic!("no hash of {other}"),
+    }
 }
 
 /// Both tables hold the same rows in every column that does not depend on the run.

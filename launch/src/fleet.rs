@@ -234,8 +234,8 @@ impl Fleet {
         let allocation = self.allocations.entry(entry.name.clone()).or_insert_with(|| Allocation::new(asked_at));
         let was_alive = allocation.is_alive();
         allocation.missing = 0;
-        if allocation.connected && !ends && phase != Phase::Running {
-            // The answer is older than the connection.
+        if allocation.connected && phase != Phase::Running {
+            // The answer is older than the connection, or wrong.
             return;
         }
         allocation.phase = phase;

@@ -172,10 +172,10 @@ if ! kill -0 $launch 2>/dev/null && wait $launch; then
     # No work is left.
     scancel "$(cut -d ';' -f 1 "$successor")"
 fi
+# From here on, a signal must not end a wait: rows may still be written.
+trap '' TERM
 kill -TERM $launch $serve 2>/dev/null
 wait $launch
-# A signal ends a wait; rows may still be written.
-while kill -0 $serve 2>/dev/null; do wait $serve; done
 wait $serve
 "#,
             command(program, &self.serve),

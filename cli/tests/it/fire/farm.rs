@@ -71,6 +71,8 @@ struct Work {
     name: &'static str,
     tasks: u32,
     jobs: u32,
+    /// Further keys of the manifest.
+    more: &'static str,
     /// The submitted manifest and its edits, by generation: each generation numbers the tasks differently.
     generations: BTreeMap<u64, Sweep>,
 }
@@ -119,7 +121,7 @@ impl Farm {
             names: 0,
             logs: Vec::new(),
             client: None,
-            work: Work { name: "", tasks: 0, jobs: 0, generations: BTreeMap::new() },
+            work: Work { name: "", tasks: 0, jobs: 0, more: "", generations: BTreeMap::new() },
         }
     }
 
@@ -213,7 +215,12 @@ impl Farm {
 
     /// Submits the sweep of this test; `tasks`, and numbers of tasks added later, are multiples of 4.
     pub(super) fn submit(&mut self, name: &'static str, tasks: u32, jobs: u32) {
-        self.work = Work { name, tasks, jobs, generations: BTreeMap::new() };
+        self.submit_with(name, tasks, jobs, "");
+    }
+
+    /// The same with further keys of the manifest.
+    pub(super) fn submit_with(&mut self, name: &'static str, tasks: u32, jobs: u32, more: &'static str) {
+        self.work = Work { name, tasks, jobs, more, generations: BTreeMap::new() };
         self.submit_again();
     }
 
@@ -224,9 +231,9 @@ impl Farm {
     }
 
     fn submit_again(&mut self) {
-        let Work { name, tasks, jobs, .. } = self.work;
+        let Work { name, tasks, jobs, more, .. } = self.work;
         let file = format!("{name}.toml");
-        let manifest = four_policies(name, tasks.into(), jobs, "");
+        let manifest = four_policies(name, tasks.into(), jobs, more);
         self.sandbox.write(&file, &manifest);
         let mut submit = self.sandbox.command(BINARY);
         submit.args(["submit", &file, "--coordinator", &self.url()]).arg("--access").arg(self.access());
@@ -328,10 +335,24 @@ impl Farm {
         }
     }
 
+    /// Adds tasks if fewer than this number is left.
+    pub(super) fn keep(&mut self, least: u32) {
+        let done = self.wait_done(0, PATIENCE);
+        if done + u64::from(least) > self.work.tasks.into() {
+            self.add_tasks(least.next_multiple_of(4));
+        }
+    }
+
     /// Waits until the sweep has finished; each finished task restarts the limit.
     pub(super) fn wait_finished(&mut self) {
+        self.wait_finished_while(|| ());
+    }
+
+    /// The same, with something that is done at each look.
+    pub(super) fn wait_finished_while(&mut self, mut at_look: impl FnMut()) {
         let (mut last, name) = ((0, Instant::now()), self.work.name);
         let finished = self.wait_status(Duration::MAX, |status| {
+            at_look();
             let Some(experiment) = status.experiments.iter().find(|e| e.name == name) else { return false };
             assert_eq!((experiment.failed, experiment.quarantined), (0, 0), "{experiment:?}");
             if experiment.done != last.0 {

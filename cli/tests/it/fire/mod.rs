@@ -18,6 +18,7 @@ mod proxy;
 mod relay;
 mod s3;
 mod shared_files;
+mod slurm;
 
 use std::process::{Command, Stdio};
 
