@@ -3,8 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use powersweep_launch::Entry;
 use powersweep_launch::slurm::{self, Facts, Partition, QUEUE_FORMAT};
+use powersweep_launch::{Entry, SlurmSite};
 use tokio::process::Command;
 
 /// Longest time of one command.
@@ -82,6 +82,16 @@ pub async fn cancel(arguments: &[&str]) -> Result<(), BatchError> {
 /// What the cluster allows.
 pub async fn facts() -> Result<Facts, BatchError> {
     Ok(Facts::of(&answer("scontrol", &["show", "config"]).await?))
+}
+
+/// Most jobs that the user may have in the queue; `None` where Slurm has no limit or does not say.
+pub async fn submit_limit(user: &str, site: &SlurmSite) -> Option<u64> {
+    let show = ["--noheader", "--parsable2", "--readonly", "show"];
+    let user = format!("users={user}");
+    let associations = ["associations", "where", &user, "format=Account,MaxSubmitJobs,DefaultQOS"];
+    let associations = answer("sacctmgr", &[&show[..], &associations].concat()).await.ok()?;
+    let limits = answer("sacctmgr", &[&show[..], &["qos", "format=Name,MaxSubmitJobsPerUser"]].concat()).await.ok()?;
+    slurm::submit_limit(&associations, &limits, site.account.as_deref(), site.qos.as_deref())
 }
 
 /// The cluster's partitions.

@@ -95,7 +95,7 @@ pub fn submission(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> v1
 }
 
 /// Name of the user. It protects from mistakes, not from attacks: a user may set these variables.
-fn user() -> String {
+pub fn user() -> String {
     let named = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok().filter(|user| !user.is_empty()));
     named.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
 }

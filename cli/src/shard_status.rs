@@ -128,11 +128,7 @@ fn add(sum: &mut v1::ExperimentStatus, found: v1::ExperimentStatus) {
     sum.rows_in_parts += found.rows_in_parts;
     sum.rows_unpublished += found.rows_unpublished;
     sum.failures.extend(found.failures);
-    let (spent, more) = (sum.spent.get_or_insert_default(), found.spent.unwrap_or_default());
-    spent.engine_s += more.engine_s;
-    spent.parse_s += more.parse_s;
-    spent.store_s += more.store_s;
-    spent.idle_s += more.idle_s;
+    sum.spent.get_or_insert_default().add(&found.spent.unwrap_or_default());
 }
 
 /// The state of the whole experiment, and why it does not go on.

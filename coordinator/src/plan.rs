@@ -9,7 +9,7 @@ use powersweep_proto::v1;
 use crate::farm::{Config, Effect, Event, Farm, Now, Reply, Request, Submission};
 use crate::records::{FailureRecord, Loaded};
 
-/// The reply that a submit would get, or why it would be refused. `shard`: the state is that of one shard.
+/// The reply that a submit would get, or why it would be refused. `shard`: the shard that owns the state, if one does.
 pub fn submission(
     loaded: Loaded,
     shard: Option<Shard>,
@@ -41,7 +41,7 @@ pub fn submission(
 }
 
 /// The status that a coordinator on this state would give; `build` is empty because no coordinator runs. `shard`: the
-/// state is that of one shard.
+/// shard that owns the state, if one does.
 pub fn status(loaded: Loaded, shard: Option<Shard>, request: &v1::StatusRequest, data: &str) -> v1::StatusReply {
     let now = Now { mono: Duration::ZERO, wall_us: 0 };
     let (data, build) = (data.to_owned(), String::new());

@@ -6,7 +6,7 @@
 mod answers;
 mod script;
 
-pub use answers::{AnswerError, Facts, Partition, QUEUE_FORMAT, job_id, partitions, queue};
+pub use answers::{AnswerError, Facts, Partition, QUEUE_FORMAT, job_id, partitions, queue, submit_limit};
 pub use script::{CoordinatorJob, Request, WorkerJob, quote};
 
 use std::time::Duration;

@@ -36,6 +36,8 @@ pub struct Room {
     pub patience_s: f64,
     /// Most elements of one array job.
     pub array: u64,
+    /// Most jobs that the user may have in the queue; `None` where Slurm does not say.
+    pub submitted: Option<u64>,
 }
 
 /// The number of allocations to ask for now.
@@ -69,11 +71,13 @@ impl Want {
         };
         let (waiting, alive) = (fleet.waiting(), fleet.alive());
         let within_nodes = (room.nodes / room.nodes_each.max(1)).saturating_sub(alive);
+        let within_submitted = room.submitted.map_or(u64::MAX, |most| most.saturating_sub(alive));
         let bounds = [
             (needed.saturating_sub(waiting), "the waiting tasks need no more allocations"),
             (room.backlog.saturating_sub(waiting), "enough allocations wait in the queue (--backlog)"),
             (within_nodes, "no more nodes are allowed (--max-nodes)"),
             (room.array.min(fleet.array_max()), "a larger array job is not allowed"),
+            (within_submitted, "Slurm allows the user no more jobs in the queue (MaxSubmitJobs)"),
         ];
         let (count, why) = bounds.into_iter().min_by_key(|(count, _)| *count).expect("there are bounds");
         Want { count, why: why.to_owned() }
@@ -103,7 +107,16 @@ mod tests {
     use super::*;
 
     fn room() -> Room {
-        Room { nodes: 6, backlog: 4, nodes_each: 1, slots_each: 8, usable_s: 100.0, patience_s: 0.0, array: 1000 }
+        Room {
+            nodes: 6,
+            backlog: 4,
+            nodes_each: 1,
+            slots_each: 8,
+            usable_s: 100.0,
+            patience_s: 0.0,
+            array: 1000,
+            submitted: None,
+        }
     }
 
     fn need(slot_s: f64) -> Need {
@@ -139,7 +152,9 @@ mod tests {
         assert_eq!(count(&much, &room(), &fleet), 4);
         assert_eq!(count(&much, &Room { nodes_each: 2, ..room() }, &fleet), 3);
         assert_eq!(count(&much, &Room { array: 2, ..room() }, &fleet), 2);
+        assert_eq!(count(&much, &Room { submitted: Some(3), ..room() }, &fleet), 3);
         fleet.submitted("7", 4, 0);
+        assert_eq!(count(&much, &Room { submitted: Some(4), backlog: 9, ..room() }, &fleet), 0);
         assert_eq!(count(&much, &room(), &fleet), 0);
         fleet.connected(["7_1", "7_2", "7_3", "7_4"], 1);
         assert_eq!(count(&much, &room(), &fleet), 2);

@@ -58,6 +58,22 @@ impl v1::FailureKind {
     }
 }
 
+impl v1::TimeSpent {
+    /// Adds times. Values that are no positive numbers count as 0: a worker may send anything.
+    pub fn add(&mut self, more: &v1::TimeSpent) {
+        let clean = |seconds: f64| if seconds.is_finite() && seconds > 0.0 { seconds } else { 0.0 };
+        self.engine_s += clean(more.engine_s);
+        self.parse_s += clean(more.parse_s);
+        self.store_s += clean(more.store_s);
+        self.idle_s += clean(more.idle_s);
+    }
+
+    /// Time of all slots, idle or not (s).
+    pub fn slot_s(&self) -> f64 {
+        self.engine_s + self.parse_s + self.store_s + self.idle_s
+    }
+}
+
 impl v1::ExperimentState {
     /// The state in `status`.
     pub fn word(self) -> &'static str {

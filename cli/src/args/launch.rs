@@ -82,7 +82,7 @@ pub struct JobArgs {
 pub struct LaunchSlurmArgs {
     #[command(flatten)]
     pub folder: LaunchFolderArgs,
-    /// Folder with client.json and worker.json of the coordinator; by default that of --data.
+    /// Folder with client.json and worker.json of the coordinator; by default the access folder of --data.
     #[arg(long, value_name = "DIR", env = "POWERSWEEP_ACCESS")]
     pub access: Option<PathBuf>,
     /// Allow unencrypted connections, to a coordinator that was started with --insecure; only for trusted networks.
@@ -167,7 +167,7 @@ pub enum SiteCommand {
 
 #[derive(Debug, Args)]
 pub struct SiteInitArgs {
-    /// The partition; by default that of the cluster.
+    /// The partition; by default the default partition of the cluster.
     #[arg(long)]
     pub partition: Option<String>,
     /// Write to this new file instead of standard output.

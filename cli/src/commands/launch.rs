@@ -47,8 +47,9 @@ fn unusable(error: BatchError) -> Failure {
     Failure::new(exit, format!("{error}{hint}"))
 }
 
-async fn run(args: &LaunchSlurmArgs, plan: Plan, folder: Folder, facts: &Facts) -> Outcome {
+async fn run(args: &LaunchSlurmArgs, mut plan: Plan, folder: Folder, facts: &Facts) -> Outcome {
     let _lock = folder.lock()?;
+    plan.room.submitted = batch::submit_limit(&client::user(), &plan.job.request.site).await;
     let address = client::address(&args.coordinator_args(), &args.folder.data, Role::Client)?;
     let launcher = Launcher::new(plan, folder.clone(), address)?;
     screen::note(&format!(
@@ -132,12 +133,14 @@ async fn check(args: &LaunchSlurmArgs, plan: Plan, folder: &Folder) -> Outcome {
     let stop = interrupt::token();
     let status = wait_for(&code, CHECK_PATIENCE, &stop).await;
     let Some(status) = status else {
+        // A job that stays in the queue changes nothing.
         let _ = batch::cancel(&[&number]).await;
-        return Err(failure!(
-            Network,
-            "job {number} did not run within {} s, and was cancelled",
-            CHECK_PATIENCE.as_secs()
-        ));
+        return if stop.is_cancelled() {
+            Err(failure!(Interrupted, "interrupted: job {number} was cancelled"))
+        } else {
+            let seconds = CHECK_PATIENCE.as_secs();
+            Err(failure!(Network, "job {number} did not run within {seconds} s, and was cancelled"))
+        };
     };
     screen::print(std::fs::read_to_string(&out).unwrap_or_default().trim_end())?;
     match status.trim() {

@@ -1,5 +1,6 @@
 //! The folder of a launcher: its state, a lock, scripts and outputs of its jobs.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,6 +32,17 @@ pub struct State {
     pub excluded: Vec<String>,
     /// The allocations.
     pub fleet: Fleet,
+    /// Slot times of the connected workers as they were counted last, by worker.
+    pub counted: BTreeMap<String, SlotTime>,
+}
+
+/// Time of a worker's slots since its start (s).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlotTime {
+    /// All of it.
+    pub all_s: f64,
+    /// Without a task.
+    pub idle_s: f64,
 }
 
 /// The folder of a launcher.

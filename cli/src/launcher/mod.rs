@@ -6,7 +6,6 @@ mod plan;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
 use powersweep_coordinator::owner::host;
 use powersweep_launch::{Need, Seconds, Want};
 use powersweep_proto::client::{Address, Client};
@@ -17,7 +16,7 @@ use crate::batch::{self, BatchError};
 use crate::exit::Failure;
 use crate::{client, screen};
 
-pub use folder::{Folder, State};
+pub use folder::{Folder, SlotTime, State};
 pub use plan::{Plan, worker_access};
 
 /// Interval of questions to the coordinator.
@@ -44,8 +43,6 @@ pub struct Launcher {
     poll: Duration,
     /// Allocations with a worker at the last look.
     connected: usize,
-    /// Time spent by each connected worker since its start.
-    spent: BTreeMap<Bytes, v1::TimeSpent>,
     idle_since: Option<Instant>,
     told: String,
 }
@@ -79,7 +76,6 @@ impl Launcher {
             asked: None,
             poll,
             connected: 0,
-            spent: BTreeMap::new(),
             idle_since: None,
             told: String::new(),
         })
@@ -154,17 +150,15 @@ impl Launcher {
         let known = |worker: &&v1::WorkerStatus| self.state.fleet.allocations.contains_key(&worker.allocation);
         let ours: Vec<&v1::WorkerStatus> =
             status.workers.iter().filter(|worker| worker.connected).filter(known).collect();
-        let spent: BTreeMap<Bytes, v1::TimeSpent> =
-            ours.iter().map(|worker| (worker.worker_id.clone(), worker.spent.unwrap_or_default())).collect();
+        let times: BTreeMap<String, SlotTime> = ours.iter().map(|worker| slot_time(worker)).collect();
         let names: Vec<&str> = ours.iter().map(|worker| worker.allocation.as_str()).collect();
         let fleet = &mut self.state.fleet;
-        for (worker, now) in &spent {
-            // A worker of an earlier launcher has counted since its own start.
-            let before = self.spent.get(worker).copied().unwrap_or_default();
-            fleet.counts.slot_s += (all(now) - all(&before)).max(0.0);
+        for (worker, now) in &times {
+            let before = self.state.counted.get(worker).copied().unwrap_or_default();
+            fleet.counts.slot_s += (now.all_s - before.all_s).max(0.0);
             fleet.counts.idle_slot_s += (now.idle_s - before.idle_s).max(0.0);
         }
-        self.spent = spent;
+        self.state.counted = times;
         fleet.connected(names.iter().copied(), now());
         if names.len() != self.connected {
             self.connected = names.len();
@@ -257,9 +251,11 @@ impl Launcher {
     }
 }
 
-/// Slot time of a worker (s).
-fn all(spent: &v1::TimeSpent) -> f64 {
-    spent.engine_s + spent.parse_s + spent.store_s + spent.idle_s
+/// A worker's id and its slot time.
+fn slot_time(worker: &v1::WorkerStatus) -> (String, SlotTime) {
+    let spent = worker.spent.unwrap_or_default();
+    let id = worker.worker_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    (id, SlotTime { all_s: spent.slot_s(), idle_s: spent.idle_s })
 }
 
 fn need(demand: &v1::Demand) -> Need {

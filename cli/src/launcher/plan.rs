@@ -63,6 +63,7 @@ impl Plan {
             usable_s,
             patience_s: args.patience.as_secs_f64(),
             array: site.max_array.or(facts.max_array).unwrap_or(ARRAY_MAX),
+            submitted: None,
         };
         if room.nodes < args.job.nodes {
             let (nodes, most) = (args.job.nodes, room.nodes);
@@ -143,7 +144,7 @@ pub fn request(args: &JobArgs, folder: &Folder) -> Result<Request, Failure> {
     Ok(Request { name, folder: path, time, site, program: program.display().to_string() })
 }
 
-/// The options of the command line, else those of the site file.
+/// The site file's options, with the command line's before them.
 fn combined(args: &JobArgs) -> Result<SlurmSite, Failure> {
     let file = args.site.clone().or_else(default_site);
     let mut site = file.map(|file| Site::read(&file)).transpose().or_exit(Exit::Usage)?.unwrap_or_default().slurm;

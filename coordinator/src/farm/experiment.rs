@@ -261,12 +261,3 @@ pub(super) fn sweep_of(manifest: &str, digests: &BTreeMap<String, Stored<Digest>
     let digests = digests.iter().map(|(log, digest)| (log.clone(), **digest)).collect();
     Sweep::new(manifest, digests).map_err(|error| format!("this build cannot use the stored manifest: {error}"))
 }
-
-/// Adds times. A worker's values that are no positive numbers count as 0.
-pub(super) fn add_spent(sum: &mut v1::TimeSpent, more: &v1::TimeSpent) {
-    let clean = |seconds: f64| if seconds.is_finite() && seconds > 0.0 { seconds } else { 0.0 };
-    sum.engine_s += clean(more.engine_s);
-    sum.parse_s += clean(more.parse_s);
-    sum.store_s += clean(more.store_s);
-    sum.idle_s += clean(more.idle_s);
-}

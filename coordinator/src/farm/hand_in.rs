@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::dispatch::to_wire;
 use super::ended::covers;
 use super::event::BadUpload;
-use super::experiment::{Experiment, add_spent};
+use super::experiment::Experiment;
 use super::index_set::{IndexSet, chunk_of, join};
 use super::lease::{Return, Revoked};
 use super::tables::{Header, tables_of};
@@ -260,7 +260,7 @@ impl Farm {
             experiment.forecast.learn(sweep, experiment.record.generation, &indices, seconds);
         }
         if let Some(spent) = spent {
-            add_spent(&mut experiment.spent, spent);
+            experiment.spent.add(spent);
         }
     }
 

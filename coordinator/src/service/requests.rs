@@ -151,7 +151,7 @@ impl Requests {
         Ok(reply)
     }
 
-    /// Refuses a sharded experiment: its tasks are those of its shards.
+    /// Refuses a sharded experiment: only its shards run its tasks.
     async fn refuse_sharded(&self, name: &str) -> Result<(), Status> {
         let found = shards::find_in(&**self.objects()?.object_store(), name).await;
         match found.map_err(|error| Status::unavailable(chain(&error)))? {

@@ -30,7 +30,7 @@ use self::wanted::{Settings, wanted};
 
 /// Name of the metric.
 const METRIC: &str = "powersweep-workers";
-/// Most connections, and those of them without a call: KEDA has one for each ScaledObject.
+/// Most connections, and most connections without a call. KEDA opens one for each ScaledObject.
 const CONNECTIONS_MAX: usize = 64;
 const STRANGERS_MAX: usize = 16;
 /// Most calls at a time over one connection.

@@ -1,5 +1,5 @@
 //! The private folder of a shard: the object store of DATA, with the state, uploads and owner record of one shard in
-//! place of the coordinator's. Everything else, such as the dataset, is that of DATA.
+//! place of the coordinator's. All other objects, such as the dataset, are shared with DATA.
 
 use async_trait::async_trait;
 use futures::StreamExt;

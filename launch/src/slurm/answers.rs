@@ -1,5 +1,7 @@
 //! Answers of Slurm's commands.
 
+use std::collections::BTreeMap;
+
 use crate::Seconds;
 use crate::queue::Entry;
 
@@ -87,6 +89,23 @@ impl Facts {
     }
 }
 
+/// Most jobs that a user may have in the queue; `None` without a limit. `account` and `qos`: those that the user chose.
+///
+/// `associations`: the answer of `sacctmgr --noheader --parsable2 show associations format=Account,MaxSubmitJobs,DefaultQOS`
+/// about the user. `qos_limits`: the answer of `sacctmgr --noheader --parsable2 show qos format=Name,MaxSubmitJobsPerUser`.
+/// Of several associations, the one with the greatest limit counts: Slurm refuses what is too much.
+pub fn submit_limit(associations: &str, qos_limits: &str, account: Option<&str>, qos: Option<&str>) -> Option<u64> {
+    let limits: BTreeMap<&str, &str> = qos_limits.lines().filter_map(|line| line.trim().split_once('|')).collect();
+    let of_qos = |name: &str| limits.get(name).and_then(|limit| limit.parse().ok()).unwrap_or(u64::MAX);
+    let lines = associations.lines().map(|line| line.trim().split('|').collect::<Vec<_>>());
+    let found = lines.filter_map(|fields| {
+        let [name, limit, default_qos] = fields.as_slice() else { return None };
+        let chosen = account.is_none_or(|account| account == *name);
+        chosen.then(|| limit.parse().unwrap_or(u64::MAX).min(of_qos(qos.unwrap_or(default_qos))))
+    });
+    found.max().filter(|limit: &u64| *limit < u64::MAX)
+}
+
 /// A partition, from `sinfo --noheader --format=%P|%a|%l|%c|%m|%D`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
@@ -163,6 +182,18 @@ mod tests {
         assert_eq!(job_id("Welcome to the cluster\n4711;farm\n"), Ok("4711".to_owned()));
         assert!(job_id("Submitted batch job 4711").is_err());
         assert!(job_id("").is_err());
+    }
+
+    #[test]
+    fn the_limit_on_submitted_jobs_is_the_smaller_one_of_account_and_qos() {
+        let qos = "normal|\nnarrow|2\nlong|50\n";
+        let limit = |associations: &str, account, chosen| submit_limit(associations, qos, account, chosen);
+        assert_eq!(limit("root||normal\n", None, None), None);
+        assert_eq!(limit("root||normal\n", None, Some("narrow")), Some(2));
+        assert_eq!(limit("root|10|long\n", None, None), Some(10));
+        assert_eq!(limit("a|10|normal\nb|20|narrow\n", None, None), Some(10));
+        assert_eq!(limit("a|10|normal\nb|20|narrow\n", Some("b"), None), Some(2));
+        assert_eq!(limit("sacctmgr: error: no database\n", None, None), None);
     }
 
     #[test]

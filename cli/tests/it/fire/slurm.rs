@@ -311,28 +311,40 @@ fn nothing_is_submitted_when_no_task_fits() {
     farm.stop();
 }
 
-/// A quality of service allows two submitted jobs.
+/// Runs a sweep in a quality of service that allows two submitted jobs; returns the launcher's status at its end.
+fn run_in_narrow() -> serde_json::Value {
+    let mut farm = Farm::new();
+    farm.start();
+    farm.submit("limit", 4_000, 2_000);
+    queue_mode(&farm.sandbox, "");
+    let launcher = launch(&farm.sandbox, &["--qos=narrow"]);
+    farm.wait_done(4_000, PATIENCE);
+    launcher.wait().exits(0);
+    farm.stop();
+    farm.assert_undisturbed();
+    let status = launch_status(&farm.sandbox);
+    let counts = &status["counts"];
+    println!("{} submissions, {} refusals, {}", counts["submissions"], counts["refusals"], status["trouble"]);
+    status
+}
+
 #[test]
-fn a_limit_on_submitted_jobs_is_found_and_kept() {
+fn a_limit_on_submitted_jobs_is_kept() {
     let Some(cluster) = Cluster::find("a limit on submitted jobs") else { return };
     if !cluster.has_accounting() {
         println!("skipped: a limit on submitted jobs needs deploy/private-slurm.sh --accounting");
         return;
     }
-    let mut farm = Farm::new();
-    farm.start();
-    farm.submit("limit", 2_000, 2_000);
-    queue_mode(&farm.sandbox, "");
-    let launcher = launch(&farm.sandbox, &["--qos=narrow"]);
-    farm.wait_done(2_000, PATIENCE);
-    let status = launch_status(&farm.sandbox);
+    let status = run_in_narrow();
     let counts = &status["counts"];
-    println!("{} submissions, {} refusals, {}", counts["submissions"], counts["refusals"], status["trouble"]);
-    assert!(counts["refusals"].as_u64() > Some(0) && counts["submissions"].as_u64() > Some(1), "{status}");
+    assert!(counts["allocations"].as_u64() > Some(1) && counts["refusals"] == 0, "{status}");
+
+    // Another job of the user takes one of the two places, so that the second submission is refused.
+    let other = system("sbatch", &["--parsable", "--qos=narrow", "--output=/dev/null", "--wrap=sleep 600"]);
+    let status = run_in_narrow();
+    system("scancel", &[other.trim()]);
+    assert!(status["counts"]["refusals"].as_u64() > Some(0), "{status}");
     assert!(status["trouble"].to_string().contains("QOSMaxSubmitJobPerUserLimit"), "{status}");
-    launcher.wait().exits(0);
-    farm.stop();
-    farm.assert_undisturbed();
 }
 
 /// What a user does first on a new cluster.
