@@ -50,7 +50,10 @@ fn launch(sandbox: &Sandbox, more: &[&str]) -> Running {
     let (nodes, cpus) = (format!("--max-nodes={MAX_NODES}"), format!("--cpus={CPUS}"));
     let path = format!("{}:{}", sandbox.path("bin").display(), std::env::var("PATH").unwrap_or_default());
     let mut command = sandbox.command(BINARY);
-    command.args(["launch", "slurm", "--data", "data", "--site", "site.toml", "--time=3", &nodes, &cpus]);
+    command.args(["launch", "slurm", "--data", "data", "--site", "site.toml", &nodes, &cpus]);
+    if !more.iter().any(|option| option.starts_with("--time=")) {
+        command.arg("--time=3");
+    }
     command.args(["--backlog=3", "--poll=2s", "--patience=0s", "--idle-limit=10s", "--until-idle=3s"]).args(more);
     sandbox.spawn({
         command.env("PATH", path).env("QUEUE_MODE", sandbox.path("queue-mode"));
