@@ -3,6 +3,7 @@ use super::cluster::{Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHEC
 use super::events::{Alarm, End};
 use super::recorder::Recorder;
 use crate::error::{SimError, Stop};
+use crate::limits::list_bytes;
 use crate::timers::time_key;
 use crate::workload::Job;
 
@@ -179,14 +180,17 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     fn bytes(&self) -> usize {
-        self.running.capacity() * size_of::<Running>()
-            + self.phase.capacity() * size_of::<u32>()
-            + self.free_entries.bytes()
-            + self.ends.bytes()
-            + self.timers.bytes()
-            + self.meter.bytes()
-            + self.sleep.bytes()
-            + self.recorder.bytes()
+        let parts = [
+            list_bytes(&self.running),
+            list_bytes(&self.phase),
+            self.free_entries.bytes(),
+            self.ends.bytes(),
+            self.timers.bytes(),
+            self.meter.bytes(),
+            self.sleep.bytes(),
+            self.recorder.bytes(),
+        ];
+        parts.into_iter().sum()
     }
 
     fn name(&self, job: JobId) -> i64 {

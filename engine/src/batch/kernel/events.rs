@@ -5,6 +5,8 @@
 
 use std::hint::select_unpredictable;
 
+use crate::limits::list_bytes;
+
 /// A future completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
@@ -151,7 +153,7 @@ impl Ends {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.brothers.capacity() * size_of::<[End; 2]>()
+        list_bytes(&self.brothers)
     }
 }
 
@@ -182,7 +184,7 @@ impl FreeEntries {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.words.capacity() * size_of::<u64>()
+        list_bytes(&self.words)
     }
 }
 

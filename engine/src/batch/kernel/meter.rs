@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use crate::limits::list_bytes;
+
 /// Greatest number of bins of the power distribution, which is exact for machines with up to this number of procs and
 /// one gear in use.
 const POWER_BINS_MAX: f64 = 16_384.0;
@@ -201,7 +203,7 @@ impl Meter {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.bins.bins.capacity() * size_of::<Bin>()
+        list_bytes(&self.bins.bins)
     }
 }
 

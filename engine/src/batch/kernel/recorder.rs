@@ -1,5 +1,6 @@
 //! Recorders: the records of finished jobs.
 use crate::batch::job_record::JobRecord;
+use crate::limits::list_bytes;
 use crate::summary::Outcome;
 use crate::workload::Job;
 
@@ -68,7 +69,7 @@ impl Recorder for Outcomes {
     }
 
     fn bytes(&self) -> usize {
-        self.outcomes.capacity() * size_of::<Outcome>()
+        list_bytes(&self.outcomes)
     }
 }
 
@@ -124,6 +125,6 @@ impl Recorder for JobRows {
     }
 
     fn bytes(&self) -> usize {
-        self.outcomes.bytes() + self.suspended_s.capacity() * 8
+        self.outcomes.bytes() + list_bytes(&self.suspended_s)
     }
 }

@@ -7,6 +7,7 @@ use super::cluster::{ASLEEP, Cluster, IDLE, SWITCHING_OFF, WAKING};
 use super::events::Alarm;
 use super::recorder::Recorder;
 use crate::error::Stop;
+use crate::limits::list_bytes;
 
 /// Procs of a class in transition: towards idle or towards sleep.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,12 +18,13 @@ pub(super) struct Coming {
     procs: u32,
 }
 
-/// Procs in transition, and the number of active procs so far.
+/// Procs in transition, and the number of active procs so far. A class has one time of waking and one of switching off,
+/// and sleeping procs wake before others are recalled: so the transitions of a class are in the order of their ends.
 #[derive(Debug, Clone)]
 pub(super) struct Sleep {
-    /// Waking procs, by end of the transition.
+    /// Waking procs, among them recalled ones that still switch off.
     waking: Vec<Coming>,
-    /// Procs that switch off, by end of the transition.
+    /// Procs that switch off.
     falling: Vec<Coming>,
     /// Instants (s) and the number of active procs from each on; consecutive numbers differ.
     steps: Vec<(f64, u32)>,
@@ -51,14 +53,8 @@ impl Sleep {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.steps.capacity() * size_of::<(f64, u32)>()
+        list_bytes(&self.steps)
     }
-}
-
-/// Inserts procs in order of time.
-fn insert(list: &mut Vec<Coming>, coming: Coming) {
-    let at = list.partition_point(|other| other.at_s <= coming.at_s);
-    list.insert(at, coming);
 }
 
 /// Removes procs whose transition has ended.
@@ -127,7 +123,7 @@ impl<R: Recorder> Cluster<'_, R> {
             let at_s = self.now_s + off_s;
             self.classes[class].switching_off += procs;
             self.meter.shift(base + IDLE, base + SWITCHING_OFF, procs);
-            insert(&mut self.sleep.falling, Coming { at_s, class, procs });
+            self.sleep.falling.push(Coming { at_s, class, procs });
             self.timers.push(at_s, Alarm::Asleep { class: class as u16, procs });
         } else {
             self.classes[class].asleep += procs;
@@ -153,7 +149,7 @@ impl<R: Recorder> Cluster<'_, R> {
         let at_once = procs.min(self.classes[class].asleep);
         if at_once > 0 {
             let at_s = self.now_s + self.machine.classes[class].sleep.wake_s;
-            insert(&mut self.sleep.waking, Coming { at_s, class, procs: at_once });
+            self.sleep.waking.push(Coming { at_s, class, procs: at_once });
             self.begin_waking(class, at_once);
         }
         self.recall(class, procs - at_once);
@@ -173,7 +169,7 @@ impl<R: Recorder> Cluster<'_, R> {
             let recalled = procs.min(falling.procs - taken);
             procs -= recalled;
             if recalled > 0 {
-                insert(&mut self.sleep.waking, Coming { at_s: falling.at_s + wake_s, class, procs: recalled });
+                self.sleep.waking.push(Coming { at_s: falling.at_s + wake_s, class, procs: recalled });
             }
         }
     }

@@ -241,9 +241,8 @@ impl Easy {
         let free = cluster.free(0);
         let again = self.stale || queue.head() >= self.swept || free != self.free;
         if again {
-            if order.changes() || free < self.free {
-                // The places in the queue have changed, or there are fewer procs: results of earlier passes are
-                // invalid.
+            if order.changes() {
+                // The places in the queue have changed: results of earlier passes are invalid.
                 self.refused = Refused::NOTHING;
             }
             queue.sort(order, cluster);

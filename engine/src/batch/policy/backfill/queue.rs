@@ -26,7 +26,7 @@ struct Block {
     seconds: u64,
 }
 
-/// The highest bit of each lane.
+/// The highest bit of each lane. It is free in every number, so that adding it sets it.
 const TOPS: u64 = 0x8000_8000_8000_8000;
 
 /// A word with a number in every lane.
@@ -39,7 +39,7 @@ fn broadcast(number: u16) -> u64 {
 #[inline]
 fn set(word: &mut u64, at: usize, number: u16) {
     let shift = at % LANES * 16;
-    *word = *word & !(0xffff << shift) | u64::from(number) << shift;
+    *word = (*word & !(0xffff << shift)) + (u64::from(number) << shift);
 }
 
 #[inline]
@@ -194,7 +194,7 @@ impl Queue {
             free: 0,
             extra: 0,
             // A second more than is left: longer jobs are also too long in exact arithmetic.
-            left_s: broadcast(narrow_s(reach.until_s - reach.now_s + 1.0)) | TOPS,
+            left_s: broadcast(narrow_s(reach.until_s - reach.now_s + 1.0)) + TOPS,
         };
         self.tighten(&mut bounds, reach.free, reach.extra);
         bounds
@@ -208,8 +208,8 @@ impl Queue {
         // No job fits if the floor is not less than the free procs. Extra procs above the free procs have no effect. So
         // no narrow number overflows.
         bounds.least = narrow(bounds.reach.floor.min(free) + 1);
-        bounds.free = narrow(free) | TOPS;
-        bounds.extra = narrow(extra.min(free)) | TOPS;
+        bounds.free = narrow(free) + TOPS;
+        bounds.extra = narrow(extra.min(free)) + TOPS;
     }
 
     /// The first position from `from` on, behind the head, whose job may overtake within some bounds.
@@ -223,7 +223,7 @@ impl Queue {
         let mut at = from - from % LANES;
         for &Block { procs, seconds } in self.blocks.get(from / LANES..)? {
             // Without branches, because a single condition predicts badly whether a job may start.
-            let fits = ((procs | TOPS) - bounds.least) & (bounds.free - procs);
+            let fits = ((procs + TOPS) - bounds.least) & (bounds.free - procs);
             let mut some = fits & ((bounds.left_s - seconds) | (bounds.extra - procs)) & wanted;
             wanted = TOPS;
             while some != 0 {

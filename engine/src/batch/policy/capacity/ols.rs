@@ -235,6 +235,11 @@ fn bounded_s(job: &Job) -> f64 {
     job.run_s.max(TAU_S)
 }
 
+/// Slowdown of a job that starts at an instant (s).
+fn slowdown(job: &Job, start_s: f64) -> f64 {
+    1.0 + (start_s - job.submit_s) / bounded_s(job)
+}
+
 impl Slowdowns {
     fn new<R: Recorder>(cluster: &Cluster<'_, R>, copied: &Copied, waiting: &[u32], sla: f64) -> Slowdowns {
         let begin_s = cluster.now_s();
@@ -247,7 +252,7 @@ impl Slowdowns {
             growth: 0.0,
         };
         for job in waiting.iter().filter_map(|&job| copied.job(job)) {
-            sums.at_begin += 1.0 + (begin_s - job.submit_s) / bounded_s(job);
+            sums.at_begin += slowdown(job, begin_s);
             sums.growth += 1.0 / bounded_s(job);
         }
         sums
@@ -269,8 +274,8 @@ impl Slowdowns {
 impl Recorder for Slowdowns {
     fn started(&mut self, job: &Job, now_s: f64) {
         self.waiting -= 1;
-        self.started += 1.0 + (now_s - job.submit_s) / bounded_s(job);
-        self.at_begin -= 1.0 + (self.begin_s - job.submit_s) / bounded_s(job);
+        self.started += slowdown(job, now_s);
+        self.at_begin -= slowdown(job, self.begin_s);
         self.growth -= 1.0 / bounded_s(job);
     }
 
