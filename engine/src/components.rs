@@ -221,6 +221,19 @@ mod tests {
 
     use super::*;
 
+    /// Components that name the publication they come from. New ones may have none.
+    const SOURCES_MIN: usize = 36;
+
+    /// A text that is left out is empty.
+    #[test]
+    fn components_say_what_they_do_and_where_they_come_from() {
+        for component in COMPONENTS.iter() {
+            assert!(component.doc.ends_with('.'), "`{}` is not explained", component.name);
+        }
+        let published = COMPONENTS.iter().filter(|component| !component.source.is_empty()).count();
+        assert!(published >= SOURCES_MIN, "{published} components name their source, of at least {SOURCES_MIN}");
+    }
+
     #[test]
     fn every_series_has_a_unique_name_and_an_explanation() {
         let mut names = BTreeSet::new();

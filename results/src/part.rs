@@ -287,3 +287,36 @@ pub fn read_footer(bytes: &Bytes) -> Result<Footer, ResultsError> {
     }
     Ok(footer)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::Int64Array;
+    use arrow::datatypes::Field;
+    use parquet::file::metadata::ParquetMetaData;
+
+    use super::*;
+
+    /// Whether a part with a column of these values has a dictionary.
+    fn has_dictionary(values: Vec<i64>) -> bool {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
+        let footer = Footer::new("e", Uuid::nil(), values.len() as u64);
+        let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(Int64Array::from(values))]).expect("fits");
+        let part = encode(&schema, &[batch], &footer).expect("a part");
+        let metadata: ParquetMetaData = ParquetMetaDataReader::new().parse_and_finish(&part).expect("a part");
+        metadata.row_group(0).column(0).dictionary_page_offset().is_some()
+    }
+
+    #[test]
+    fn a_column_whose_values_mostly_differ_has_no_dictionary() {
+        let rows = 2 * SAMPLED_ROWS as i64;
+        // Of the first 100 values, as many differ as the number says.
+        let distinct = |count: i64| (0..rows).map(|row| row % count).collect();
+        assert!(has_dictionary(distinct(50)));
+        assert!(!has_dictionary(distinct(51)));
+        assert!(!has_dictionary(distinct(rows)));
+        // Too few rows to decide.
+        assert!(has_dictionary((0..SAMPLED_ROWS as i64 - 1).collect()));
+    }
+}

@@ -155,6 +155,8 @@ fn the_knapsack_fills_the_power() {
     // 10 jobs 2 and 3 are together too wide at the lowest gear, and each draws too much at the top gear. The machine is
     // empty, so that the larger one starts.
     times(knapsack(&[20.], 1e3), &list, &[(0., 10.), (30., 50.), (10., 30.)]);
+    // The jobs are together too wide at every gear. At the top gear the largest set that fits starts.
+    times(knapsack(&[1e3], 1e3), &list, &[(0., 10.), (10., 30.), (0., 10.)]);
     // Priority 1 comes first, though jobs of priority 2 would fill the machine. No job of priority 1 waits then, but jobs of
     // priority 2 are considered only at the next event, an arrival or an end.
     let list = [(0., 10., 4, 2), (0., 10., 1, 1), (0., 10., 2, 2)];

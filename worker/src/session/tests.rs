@@ -311,6 +311,26 @@ fn a_full_outbox_stops_new_tasks() {
     assert_eq!(index(s.take(0)), 1);
 }
 
+/// Memory of unanswered rows is bounded, also if the rows are tiny and many.
+#[test]
+fn an_outbox_counts_rows_objects_and_tasks() {
+    let bytes = |rows: usize, tasks: u64, objects: Vec<v1::UploadPartRequest>| {
+        let mut outbox = Outbox::default();
+        let mut finished = batch(1, (0..tasks).collect(), objects);
+        finished.hand_in.rows = Bytes::from(vec![0; rows]);
+        outbox.hand_in(finished);
+        let bytes = outbox.bytes();
+        outbox.remove(1);
+        assert_eq!(outbox.bytes(), 0);
+        bytes
+    };
+    let entry = bytes(0, 0, vec![]);
+    assert!(entry > 0);
+    let task = bytes(0, 1, vec![]) - entry;
+    assert!(task >= 8, "an index has 8 bytes");
+    assert_eq!(bytes(1000, 7, vec![object(1), object(2)]), entry + 1000 + 7 * task + 8);
+}
+
 #[test]
 fn excluded_indices_settle_the_lease() {
     let mut s = session(1);

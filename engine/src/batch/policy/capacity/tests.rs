@@ -89,6 +89,20 @@ fn spec(rule: usize, backfill: usize, order: usize, events: usize, delays: (f64,
     spec
 }
 
+/// A cap under which the gears of running jobs change: a proc draws 2 W idle, 4 W at half the speed and 10 W. 64 W suffice
+/// for all procs at the lowest gear.
+fn choose_cap(spec: &mut SimSpec, cap_w: f64) {
+    spec.choice_mut(Role::Platform).set("gears_ghz", Value::Reals(vec![1.0, 2.0])).expect("is valid");
+    let table = [
+        ("table_power_w", Value::Reals(vec![4.0, 10.0])),
+        ("table_time_s", Value::Reals(vec![2.0, 1.0])),
+        ("table_nodes", Value::Int(1)),
+        ("idle_fraction", Value::Real(0.2)),
+    ];
+    choose(spec, Role::Power, "table", &table);
+    choose(spec, Role::Cap, "pdrc", &[("cap_schedule_w", Value::Reals(vec![cap_w]))]);
+}
+
 fn jobs() -> impl Strategy<Value = Vec<Job>> {
     let job = (0..12u32, 0..60u32, -10..30i32, 1..=PROCS as u32);
     prop::collection::vec(job, 1..60).prop_map(|list| {
@@ -207,6 +221,7 @@ proptest! {
         order in 0..3usize,
         gears in any::<bool>(),
         exact in any::<bool>(),
+        cap in prop_oneof![Just(None), (64..130u32).prop_map(Some)],
     ) {
         let mut jobs = jobs;
         // With exact estimates, both durations are the same.
@@ -218,6 +233,9 @@ proptest! {
         choose(&mut spec, Role::Capacity, "none", &[]);
         if gears {
             choose(&mut spec, Role::GearRule, "bsld", &[("bsld_threshold", Value::Real(1.1))]);
+        }
+        if let Some(cap_w) = cap {
+            choose_cap(&mut spec, f64::from(cap_w));
         }
         let machine = Machine::new(&spec, None).expect("is valid");
         let policy = Copying {
@@ -244,6 +262,8 @@ fn the_problem_names_the_parameter_with_a_wrong_number_of_procs() {
     let mut wrong = spec(0, 0, 0, 0, (0.0, 0.0));
     wrong.choice_mut(Role::Capacity).set("two_level_procs", Value::Int(17)).expect("is in range");
     assert_eq!(wrong.problems(), ["`two_level_procs` is 17, but the machine has 16 procs"]);
+    wrong.choice_mut(Role::Platform).set("size_factor", Value::Real(0.5)).expect("is in range");
+    assert_eq!(wrong.problems(), ["`two_level_procs` is 17, but the machine has 8 procs"]);
     let mut wrong = spec(1, 0, 0, 0, (0.0, 0.0));
     let levels = Value::Reals(vec![4.0, 2.5]);
     wrong.choice_mut(Role::Capacity).set("ols_levels_procs", levels).expect("is in range");
