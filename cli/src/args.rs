@@ -14,6 +14,7 @@ use crate::quantities::bytes;
 mod access;
 mod control;
 mod dashboard;
+mod events;
 mod launch;
 mod listings;
 mod shard;
@@ -24,6 +25,7 @@ mod worker;
 pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 pub use dashboard::DashboardArgs;
+pub use events::EventsArgs;
 pub use launch::{
     JobArgs, LaunchCommand, LaunchFolderArgs, LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs,
     SiteCommand, SiteInitArgs,
@@ -167,6 +169,13 @@ pub enum Command {
     /// Reads the data of --data, or asks a coordinator, as `results` does.
     #[command(after_help = examples::TIMELINE)]
     Timeline(TimelineArgs),
+    /// Write what happened to an experiment, one JSON object a line: finished tasks, failed attempts, published parts;
+    /// with --follow also states and workers, until the experiment ends.
+    ///
+    /// Tasks, attempts and parts come from the tables, so none of them is missed. Workers and states come from the
+    /// coordinator's status, once a second: what begins and ends between two looks is not seen.
+    #[command(after_help = examples::EVENTS)]
+    Events(EventsArgs),
     /// Rebuild the lost state of an experiment from its published rows.
     #[command(after_help = examples::ADOPT)]
     Adopt(AdoptArgs),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::time::Duration;
 
 use bytes::Bytes;
 use powersweep_experiments::{Digest, Manifest};
@@ -13,7 +14,10 @@ use tonic::{Code, Status};
 
 use crate::args::{CoordinatorArgs, DataArgs};
 use crate::exit::{Exit, Failure, failure};
-use crate::{access, inputs};
+use crate::{access, inputs, screen};
+
+/// Interval of the attempts to reach a coordinator that does not answer.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Size of the pieces in which a log is uploaded.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -41,6 +45,27 @@ pub fn address(args: &CoordinatorArgs, data: &DataArgs, role: Role) -> Result<Ad
 /// Connects once, without retries.
 pub async fn connect(address: &Address) -> Result<Client, Failure> {
     Target::new(address).map_err(not_connected)?.connect().await.map_err(not_connected)
+}
+
+/// Connects again to a coordinator that does not answer: it may be restarting.
+pub async fn reconnect(args: &CoordinatorArgs, data: &DataArgs, lost: &Failure) -> Result<Client, Failure> {
+    screen::note(&format!("powersweep: waiting for the coordinator: {}", lost.message));
+    loop {
+        tokio::time::sleep(RECONNECT_INTERVAL).await;
+        // Its address may have changed.
+        let connected = match address(args, data, Role::Client) {
+            Ok(address) => connect(&address).await,
+            Err(failure) => Err(failure),
+        };
+        match connected {
+            Ok(farm) => {
+                screen::note("powersweep: the coordinator answers again");
+                return Ok(farm);
+            }
+            Err(failure) if failure.exit == Exit::Network => {}
+            Err(failure) => return Err(failure),
+        }
+    }
 }
 
 /// A connection that failed as an error.

@@ -82,6 +82,10 @@ pub const EXPORT: &str = "Examples:
 pub const TIMELINE: &str = "Examples:
   powersweep timeline my-sweep -o trace.json.gz                    for https://ui.perfetto.dev
   powersweep timeline my-sweep -o trace.json --access client.json  of a coordinator on another machine";
+pub const EVENTS: &str = "Examples:
+  powersweep events my-sweep                  what the tables have: finished tasks, failed attempts, parts
+  powersweep events my-sweep --follow         the same, then every event until the experiment ends
+  powersweep events my-sweep -f --since 10m   without the events of more than ten minutes ago";
 pub const ADOPT: &str = "Example:
   powersweep adopt sweep.toml --data ./results/data && powersweep run sweep.toml";
 pub const SCHEMA: &str = "Example:

@@ -113,6 +113,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Results(args) => commands::results::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Timeline(args) => commands::timeline::run(args),
+        Command::Events(args) => commands::events::run(args),
         Command::Adopt(args) => commands::adopt::run(args),
         Command::Schema => commands::schema::run(),
         Command::Policies(args) => commands::policies::run(args),

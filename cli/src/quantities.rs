@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use powersweep_experiments::limits;
 
 /// A time: `90`, `90s`, `1.5m`, `2h`, `1d`, or as in Slurm: `MM:SS`, `HH:MM:SS`, `D-HH:MM:SS`.
@@ -15,6 +16,17 @@ pub fn time(text: &str) -> Result<Duration, String> {
 /// A time above 0.
 pub fn positive_time(text: &str) -> Result<Duration, String> {
     time(text).and_then(|time| if time.is_zero() { Err("the time must be above 0".to_owned()) } else { Ok(time) })
+}
+
+/// An instant in RFC 3339, or a time ago as in [`time`] (µs since 1970 UTC).
+pub fn instant_us(text: &str) -> Result<i64, String> {
+    if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+        return Ok(instant.timestamp_micros());
+    }
+    let ago = time(text)
+        .map_err(|_| format!("`{text}` is neither an instant such as 2026-11-25T10:00:00Z nor a time such as 10m"))?;
+    let ago_us = i64::try_from(ago.as_micros()).unwrap_or(i64::MAX);
+    Ok(Utc::now().timestamp_micros().saturating_sub(ago_us))
 }
 
 /// A number of bytes: `4096`, `512MiB`, `1.5GB`.

@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_coordinator::publish::{live_batches, stored_schema};
 use powersweep_coordinator::records::{RowsRecord, Table};
 use powersweep_coordinator::store::Location;
-use powersweep_coordinator::view::{self, View, ViewError};
+use powersweep_coordinator::view::{self, StoredPart, View, ViewError};
 use powersweep_proto::client::{Client, chain};
 use powersweep_results::folded::FoldedBatch;
 use powersweep_results::part::{Footer, encode_from};
@@ -82,6 +82,16 @@ impl Reading {
         let parts = view::list(&*store, &folder).await.or_exit(Exit::Storage)?;
         let view = View { parts: parts.into_iter().collect(), known: true, ..View::default() };
         Ok(Reading { place: Place::Stored(store), view, experiment: experiment.to_owned(), table, in_state: None })
+    }
+
+    /// Leaves out parts.
+    pub fn skip(&mut self, parts: &BTreeSet<Path>) {
+        self.view.parts.retain(|part| !parts.contains(&part.path));
+    }
+
+    /// The published parts that are read.
+    pub fn published_parts(&self) -> &[StoredPart] {
+        &self.view.parts
     }
 
     /// Whether the table has rows.

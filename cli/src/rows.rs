@@ -31,7 +31,7 @@ pub fn real(value: f64) -> Json {
 }
 
 /// Microseconds since 1970 as RFC 3339; `None` beyond the year 262,000, where chrono ends.
-fn instant(us: i64) -> Option<String> {
+pub fn instant(us: i64) -> Option<String> {
     Some(DateTime::from_timestamp_micros(us)?.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 

@@ -48,7 +48,7 @@ pub fn write_notes_as_json(json: bool) {
 
 /// Version of the documents in JSON. A document may get more fields under the same version; a removed field, or another
 /// meaning of one, raises the version.
-const JSON_VERSION: u64 = 1;
+pub const JSON_VERSION: u64 = 1;
 
 /// A document for programs: an object, to which the version is added.
 pub fn versioned(mut document: Json) -> Json {

@@ -9,6 +9,7 @@ pub mod config;
 pub mod control;
 pub mod dashboard;
 pub mod doctor;
+pub mod events;
 pub mod export;
 pub mod health;
 pub mod launch;

@@ -16,9 +16,6 @@ use crate::{client, inputs, screen, warnings};
 /// Interval of the status requests of `--wait`.
 const WAIT_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Interval of the attempts of `--wait` to reach a coordinator that does not answer.
-const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
-
 /// Failures shown at the end of `--wait`.
 const FAILURES_SHOWN: u32 = 10;
 
@@ -103,6 +100,15 @@ pub fn stopped(found: &v1::ExperimentStatus) -> Option<Failure> {
     Some(failure!(Cancelled, "{message}"))
 }
 
+/// The outcome of a wait for an experiment that has ended or was stopped.
+pub fn end_of(found: &v1::ExperimentStatus) -> Option<Outcome> {
+    match found.state() {
+        v1::ExperimentState::Finished => Some(Ok(Exit::Done)),
+        v1::ExperimentState::Failed => Some(Err(failure!(TasksFailed, "{}", failures_text(found)))),
+        _ => stopped(found).map(Err),
+    }
+}
+
 /// Why no task runs; empty if tasks run.
 pub fn why_waiting(found: &v1::ExperimentStatus) -> String {
     match found.state() {
@@ -110,22 +116,6 @@ pub fn why_waiting(found: &v1::ExperimentStatus) -> String {
             format!("{0} was paused by another command; `powersweep resume {0}` continues it", found.name)
         }
         _ => found.reason.clone(),
-    }
-}
-
-/// Connects again to a coordinator that does not answer: it may be restarting.
-async fn reconnect(args: &SubmitArgs, lost: &Failure) -> Result<Client, Failure> {
-    screen::note(&format!("powersweep: waiting for the coordinator: {}", lost.message));
-    loop {
-        tokio::time::sleep(RECONNECT_INTERVAL).await;
-        match client::connect(&client::address(&args.coordinator, &args.data, Role::Client)?).await {
-            Ok(farm) => {
-                screen::note("powersweep: the coordinator answers again");
-                return Ok(farm);
-            }
-            Err(failure) if failure.exit == Exit::Network => {}
-            Err(failure) => return Err(failure),
-        }
     }
 }
 
@@ -145,20 +135,15 @@ async fn wait(args: &SubmitArgs, mut farm: Client, experiment: &str) -> Outcome 
                 if failure.exit != Exit::Network {
                     return Err(failure);
                 }
-                farm = reconnect(args, &failure).await?;
+                farm = client::reconnect(&args.coordinator, &args.data, &failure).await?;
                 continue;
             }
         };
         let Some(found) = status.experiments.first() else {
             return Err(failure!(Refused, "the coordinator does not know {experiment}"));
         };
-        match found.state() {
-            v1::ExperimentState::Finished => return Ok(Exit::Done),
-            v1::ExperimentState::Failed => return Err(failure!(TasksFailed, "{}", failures_text(found))),
-            _ => {}
-        }
-        if let Some(failure) = stopped(found) {
-            return Err(failure);
+        if let Some(outcome) = end_of(found) {
+            return outcome;
         }
         let reason = if status.storage_stalled { status.storage_reason.clone() } else { why_waiting(found) };
         if !reason.is_empty() && reason != printed {

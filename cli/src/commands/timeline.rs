@@ -94,7 +94,7 @@ fn worker_of(batch: &RecordBatch, row: usize) -> String {
 }
 
 /// Start and end of a task (µs since 1970 UTC). Both are rounded down, so that the next task of a slot is never earlier.
-fn times(batch: &RecordBatch, row: usize) -> (i64, i64) {
+pub(super) fn times(batch: &RecordBatch, row: usize) -> (i64, i64) {
     let valid = |name: &str| batch.column_by_name(name).filter(|column| column.is_valid(row));
     let start_us = valid("started_at").map_or(0, |start| start.as_primitive::<TimestampMicrosecondType>().value(row));
     let wall_ms = valid("wall_ms").map_or(0.0, |wall| wall.as_primitive::<Float64Type>().value(row));

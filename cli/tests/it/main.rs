@@ -7,6 +7,7 @@ mod dashboard;
 mod doctor;
 mod documents;
 mod edits;
+mod events;
 mod farm;
 mod fire;
 mod formats;
