@@ -200,7 +200,8 @@ impl Forecast {
     fn cell(&self, kind: TaskKind) -> (Cell, f64) {
         let cell = Cell { workload: kind.workload, policy: kind.policy, by_job: kind.jobs.is_some() };
         let full = self.cells.len() >= CELLS_MAX && !self.cells.contains_key(&cell);
-        let cell = if full { Cell { workload: usize::MAX, policy: usize::MAX, ..cell } } else { cell };
+        let others = Cell { workload: usize::MAX, policy: usize::MAX, by_job: cell.by_job };
+        let cell = if full { others } else { cell };
         (cell, kind.jobs.unwrap_or(1).max(1) as f64)
     }
 

@@ -88,3 +88,37 @@ fn tasks(bytes: &Bytes, footer: &Footer) -> Result<Vec<Uuid>, ResultsError> {
     }
     Ok(tasks.into_iter().collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, RecordBatch};
+    use arrow::datatypes::{DataType, Field, Schema};
+    use parquet::file::metadata::ColumnChunkMetaDataBuilder;
+
+    use super::*;
+    use crate::part::encode;
+
+    /// Whether a changed column of a sound object counts as inside of it.
+    fn passes(change: impl FnOnce(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder) -> bool {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
+        let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(Int64Array::from(vec![1, 2]))]).expect("fits");
+        let object = encode(&schema, &[batch], &Footer::new("e", Uuid::nil(), 2)).expect("a part");
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&object).expect("a part");
+        let column = metadata.row_group(0).column(0).clone().into_builder();
+        is_inside(&change(column).build().expect("it is a column"), object.len() as u64)
+    }
+
+    /// Each number is enough: the library takes them for sizes and offsets.
+    #[test]
+    fn a_column_with_a_wrong_number_is_not_inside() {
+        assert!(passes(|column| column));
+        assert!(!passes(|column| column.set_num_values(-1)));
+        assert!(!passes(|column| column.set_total_uncompressed_size(-1)));
+        assert!(!passes(|column| column.set_total_compressed_size(-1)));
+        assert!(!passes(|column| column.set_total_compressed_size(1 << 40)));
+        assert!(!passes(|column| column.set_data_page_offset(-1)));
+        assert!(!passes(|column| column.set_dictionary_page_offset(Some(1 << 40))));
+    }
+}

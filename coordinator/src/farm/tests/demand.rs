@@ -1,6 +1,9 @@
-//! The demand for workers.
+//! The demand for workers, and what they hold.
+
+use std::time::Duration;
 
 use powersweep_proto::v1;
+use powersweep_proto::v1::worker_message::Body as ToFarm;
 
 use super::wire::{Wire, hand_in, sweep, tasks};
 use crate::farm::Action;
@@ -51,4 +54,38 @@ fn status_names_the_allocation_of_a_worker() {
     wire.commit_all();
     wire.disconnect(conn, true);
     assert!(!status(&wire).workers.remove(0).connected);
+}
+
+/// A worker of two experiments of unlike costs: the tasks of one count by their cost in the other.
+#[test]
+fn held_tasks_of_another_experiment_count_by_their_cost() {
+    let mut wire = Wire::new();
+    for name in ["slow", "fast"] {
+        wire.submit(sweep(name, 10_000));
+    }
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    let cost_s = |wire: &Wire, name: &str| wire.farm.experiments[name].cost.mean_s();
+    let held = |wire: &Wire, name: &str| -> u64 {
+        wire.farm.leases.values().filter(|lease| lease.experiment == name).map(|lease| lease.open.len()).sum()
+    };
+    let mut compared = 0;
+    for id in 1..50 {
+        if let Some(lease) = wire.leases(conn).first() {
+            let each_s = if lease.experiment == "slow" { 1.0 } else { 0.25 };
+            let done = tasks(lease);
+            let ToFarm::HandIn(mut body) = hand_in(id, lease, &done) else { panic!("a hand-in") };
+            body.spent = Some(v1::TimeSpent { engine_s: each_s * done.len() as f64, ..Default::default() });
+            wire.pass(Duration::from_millis(100));
+            wire.send(conn, ToFarm::HandIn(body));
+        }
+        wire.settle();
+        let (Some(slow_s), Some(fast_s)) = (cost_s(&wire, "slow"), cost_s(&wire, "fast")) else { continue };
+        let (slow, fast) = (held(&wire, "slow"), held(&wire, "fast"));
+        let worker = wire.farm.workers.values().next().expect("it is connected");
+        let in_fast = (fast as f64 + slow as f64 * slow_s / fast_s).round() as u64;
+        assert_eq!(wire.farm.outstanding_in(worker, &wire.farm.experiments["fast"]), in_fast);
+        compared += u64::from(slow > 1 && in_fast > fast + slow);
+    }
+    assert!(compared > 0, "the worker never held tasks of the other experiment");
 }

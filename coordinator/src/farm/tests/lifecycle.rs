@@ -74,7 +74,16 @@ fn an_unclaimed_experiment_waits_until_it_is_submitted_or_retried() {
 
 #[test]
 fn leases_grow_although_every_task_fails() {
+    grow(Wire::new());
+    // A lease fills hand-ins, however few rows a part has.
     let mut wire = Wire::new();
+    wire.config.part_rows = 10;
+    wire.reload();
+    grow(wire);
+}
+
+#[track_caller]
+fn grow(mut wire: Wire) {
     wire.submit(sweep("e", 100_000));
     let conn = wire.connect(1, 2, vec![]);
     wire.commit_all();
@@ -215,6 +224,19 @@ fn failed_tasks_are_tried_again_all_or_some() {
     wire.work_off(conn);
     let status = wire.status("e");
     assert_eq!((status.state(), status.done, status.failed), (v1::ExperimentState::Finished, 100, 0));
+    assert_eq!(controlled(wire.control("e", ALL)).tasks, 0);
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Finished, "there was nothing to try again");
+}
+
+#[test]
+fn a_retry_does_not_end_a_pause() {
+    let (mut wire, conn, lease) = running();
+    wire.send(conn, failure(1, &lease, tasks(&lease)[0], v1::FailureKind::Spec));
+    wire.settle();
+    controlled(wire.control("e", Action::Pause));
+    assert_eq!(controlled(wire.control("e", ALL)).tasks, 1);
+    let status = wire.status("e");
+    assert_eq!((status.state(), status.failed), (v1::ExperimentState::Paused, 0));
 }
 
 #[test]
