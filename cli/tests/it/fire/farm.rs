@@ -390,5 +390,9 @@ impl Farm {
         let rows = assert_undisturbed_but(data, &undisturbed, name, "tasks", but);
         assert_eq!(rows, self.work.tasks as usize);
         println!("{rows} rows equal the undisturbed run's, 0 lost, 0 twice");
+        if self.work.more.contains("\"jobs\"") {
+            let rows = assert_undisturbed_but(data, &undisturbed, name, "jobs", but);
+            println!("{rows} rows of `jobs` equal the undisturbed run's, too");
+        }
     }
 }

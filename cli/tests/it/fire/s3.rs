@@ -1,5 +1,5 @@
-//! An S3 store with errors, time-outs, slow answers, unknown outcomes and a standstill; the coordinator is killed
-//! meanwhile. Each conditionally created object is created once.
+//! An S3 store with errors, time-outs, slow answers, unknown outcomes and a standstill; the coordinator or workers are
+//! killed meanwhile. Each conditionally created object is created once.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -186,6 +186,49 @@ fn a_store_that_fails_and_a_coordinator_that_is_killed() {
     assert!(faults > 0 && counts.created.len() > 10, "{counts:?}");
     assert!(twice.is_empty(), "{twice:?}");
     assert_eq!(starts.again_after_kill, 0, "a coordinator lost acknowledged rows");
+    assert_dataset(&store, &farm, NAME);
+}
+
+/// The store fails from the first task to the last part: also the uploads of `jobs`, which the workers repeat.
+#[test]
+fn four_workers_on_a_store_that_never_stops_failing() {
+    let Some((store, proxy, mut farm)) = scene() else { return };
+    let (tasks, jobs, rounds) = if long() { (3000_u32, 700, 8) } else { (400, 1500, 2) };
+    let mut stalls = 0;
+    farm.start();
+    farm.submit_with(NAME, tasks, jobs, "tables = [\"jobs\"]");
+    proxy.set_active(true);
+    (0..4).for_each(|_| farm.add_worker(1));
+    for round in 0..rounds {
+        // The sweep does not grow: each task has a thousand rows of `jobs`.
+        let done = farm.wait_done(u64::from(tasks) * (round + 1) / (2 * rounds), PATIENCE);
+        if round % 2 == 0 && done < tasks.into() {
+            stall(&mut farm, &proxy);
+            stalls += 1;
+        } else if round % 2 == 1 {
+            farm.kill_worker(0);
+            farm.add_worker(1);
+        }
+    }
+    farm.wait_finished();
+    farm.stop();
+    proxy.set_active(false);
+    let counts = proxy.counts();
+    let faults: u64 = counts.faults.values().sum();
+    let kinds = CHANCES.iter().filter(|(fault, _)| counts.faults.contains_key(fault)).count();
+    let twice = counts.created.values().filter(|times| **times > 1).count();
+    println!(
+        "4 workers, {} tasks with `jobs`: {faults} faults of {} requests {:?}, {stalls} standstills, {} workers killed; {} \
+         objects created under a condition, {twice} of them twice",
+        farm.tasks(),
+        counts.requests,
+        counts.faults,
+        rounds / 2,
+        counts.created.len()
+    );
+    // A short run is over before every fault has happened, and the rarest may not happen in a long one.
+    assert!(kinds >= if long() { CHANCES.len() - 1 } else { 1 }, "{counts:?}");
+    assert_eq!(twice, 0, "{counts:?}");
     assert_dataset(&store, &farm, NAME);
 }
 
