@@ -22,6 +22,7 @@ pub mod buffer {
 pub mod compute {
     pub use arrow_select::concat::*;
     pub use arrow_select::filter::*;
+    pub use arrow_select::interleave::*;
     pub use arrow_select::take::*;
 }
 

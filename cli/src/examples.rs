@@ -72,6 +72,7 @@ pub const PREPARE_UPGRADE: &str = "Examples:
 pub const RESULTS: &str = "Examples:
   powersweep results my-sweep                                       the first rows, with the columns that vary
   powersweep results my-sweep --columns task_index,policy,wait_s_mean --format csv
+  powersweep results my-sweep --sort energy_total_j --where policy=easy --rows 5   five tasks with the least energy
   powersweep results my-sweep --table failures                      every failed attempt
   powersweep results my-sweep --format parquet --output tasks.parquet  all rows in one file
   powersweep results my-sweep --access client.json                  from a coordinator on another machine";

@@ -19,6 +19,7 @@ mod inputs;
 mod interrupt;
 mod launcher;
 mod log;
+mod ordered;
 mod quantities;
 mod reading;
 mod remote;

@@ -1,24 +1,23 @@
-//! The first rows of `tasks` on the screen: columns that vary, and the usual metrics.
+//! Some rows of `tasks` on the screen: chosen columns, or those that vary and the usual metrics.
 //!
 //! Only what is shown is read: the footers of the parts, the index of the row groups that may have the first rows, and
 //! the shown columns of these rows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::array::RecordBatch;
 use comfy_table::CellAlignment;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
-use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::Location;
 use powersweep_results::layout;
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, OrExit};
-use crate::reading::{Reading, Seen, narrowed, relaxed, schema_of};
-use crate::varying::{self, Group, Tasks, whole};
+use crate::ordered::{self, Order, Place};
+use crate::reading::{Reading, narrowed, relaxed, schema_of};
+use crate::varying::{self, Group, Tasks};
 use crate::{rows, screen};
 
 /// Metrics of queueing models, with their headings.
@@ -43,19 +42,37 @@ const METRICS: &[(&str, &str)] = &[
     ("energy_total_j", ENERGY),
 ];
 
-/// The column whose order rows are shown in.
-const INDEX: &str = "task_index";
 /// The columns that tell energies in joules from relative ones.
 const POWER: [&str; 2] = ["power", "power_top_w"];
 /// The column that tells queueing models from batch simulations.
-const KIND: &str = "kind";
+pub const KIND: &str = "kind";
 
-/// A row, by its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    index: i64,
-    group: usize,
-    row: usize,
+/// What is shown.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// Names of columns; empty for the columns that vary, and the usual metrics.
+    pub columns: Vec<String>,
+    /// The rows and their order.
+    pub order: Order,
+    /// Rows that are left out before the first one.
+    pub skip: usize,
+    /// Most rows.
+    pub rows: usize,
+}
+
+/// A table for people.
+#[derive(Debug)]
+pub struct Shown {
+    /// Heading of each column of the rows.
+    pub headings: Vec<String>,
+    /// Number of first columns that are no metrics.
+    pub axes: usize,
+    /// The rows.
+    pub rows: RecordBatch,
+    /// Number of all rows that satisfy the conditions.
+    pub count: usize,
+    /// Number of the rows before the shown ones.
+    pub skipped: usize,
 }
 
 /// The first published rows of an experiment by task index; `None` if it has no rows.
@@ -68,30 +85,68 @@ pub async fn show(location: &Location, experiment: &str, rows_shown: usize) -> R
 
 /// The first rows by task index; `None` without rows.
 pub async fn table(reading: &Reading, rows_shown: usize) -> Result<Option<String>, Failure> {
+    let shown = shown(reading, &Wanted { rows: rows_shown, ..Wanted::default() }).await?;
+    Ok(shown.filter(|shown| shown.count > 0).map(|shown| shown.text()))
+}
+
+/// The wanted rows; `None` if the experiment has no rows.
+pub async fn shown(reading: &Reading, wanted: &Wanted) -> Result<Option<Shown>, Failure> {
     let candidates = varying::candidates();
-    let others = METRICS.iter().chain(QUEUE_METRICS).map(|(name, _)| *name).chain([INDEX]).chain(POWER);
-    let needed: BTreeSet<&str> = candidates.iter().map(String::as_str).chain(others).collect();
+    let others = METRICS.iter().chain(QUEUE_METRICS).map(|(name, _)| *name).chain(POWER).chain([KIND]);
+    let chosen = wanted.columns.iter().map(String::as_str);
+    let needed: BTreeSet<&str> =
+        candidates.iter().map(String::as_str).chain(others).chain(chosen).chain(wanted.order.needs()).collect();
     let tasks = Tasks::open(reading, &varying::columns(needed)).await?;
     let groups = tasks.groups();
-    let count: usize = groups.iter().map(|group| group.rows()).sum();
-    if count == 0 {
+    if groups.iter().all(|group| group.rows() == 0) {
         return Ok(None);
     }
-    let places = first_rows(&groups, rows_shown).await?;
+    let first = ordered::first(&groups, &wanted.order, wanted.skip.saturating_add(wanted.rows)).await?;
+    let places = first.places.get(wanted.skip..).unwrap_or_default();
+    let skipped = wanted.skip.min(first.places.len());
+    if !wanted.columns.is_empty() {
+        let schema = varying::columns(wanted.columns.iter().map(String::as_str));
+        let rows = ordered::rows_at(&groups, places, &schema).await?;
+        let axes = wanted.columns.len();
+        return Ok(Some(Shown { headings: wanted.columns.clone(), axes, rows, count: first.count, skipped }));
+    }
     let found = varying::search(&groups, &candidates).await?;
-    let axes = found.iter().filter(|candidate| candidate.distinguishes()).map(|candidate| candidate.name.as_str());
-    let axes: Vec<&str> = axes.collect();
-    let kinds = cells(&groups, &places, &[KIND]).await?;
-    let of_queues = |kind: &Vec<Json>| kind[0].as_str().is_some_and(|kind| kind != "batch");
-    let metrics = if !kinds.is_empty() && kinds.iter().all(of_queues) { QUEUE_METRICS } else { METRICS };
-    let shown: Vec<&str> = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name)).collect();
-    let energy = energy_heading(&cells(&groups, &places, &POWER).await?);
-    let cells = cells(&groups, &places, &shown).await?;
+    let axes: Vec<&str> = found.iter().filter(|axis| axis.distinguishes()).map(|axis| axis.name.as_str()).collect();
+    let metrics = if of_queues(&groups, places).await? { QUEUE_METRICS } else { METRICS };
+    let energy = energy_heading(&cells(&groups, places, &POWER).await?);
+    let names = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name));
+    let rows = ordered::rows_at(&groups, places, &varying::columns(names)).await?;
     let metrics = metrics.iter().map(|(_, heading)| if *heading == ENERGY { energy } else { *heading });
-    let headings = axes.iter().copied().chain(metrics);
-    let text = render(headings, axes.len(), &cells);
-    let more = count - places.len();
-    Ok(Some(if more > 0 { format!("{text}\n… and {more} more rows") } else { text }))
+    let headings = axes.iter().copied().chain(metrics).map(str::to_owned).collect();
+    Ok(Some(Shown { headings, axes: axes.len(), rows, count: first.count, skipped }))
+}
+
+/// Whether these rows are all of queueing models.
+async fn of_queues(groups: &[Group<'_>], places: &[Place]) -> Result<bool, Failure> {
+    let kinds = cells(groups, places, &[KIND]).await?;
+    let is_of_queues = |kind: &Vec<Json>| kind[0].as_str().is_some_and(|kind| kind != "batch");
+    Ok(!kinds.is_empty() && kinds.iter().all(is_of_queues))
+}
+
+impl Shown {
+    /// The table for a terminal.
+    pub fn text(&self) -> String {
+        let mut table = screen::table();
+        table.set_header(&self.headings);
+        for row in 0..self.rows.num_rows() {
+            table.add_row(self.rows.columns().iter().map(|column| rows::shown(column, row)));
+        }
+        table.column_iter_mut().skip(self.axes).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+        match self.more() {
+            0 => table.to_string(),
+            more => format!("{table}\n… and {more} more rows"),
+        }
+    }
+
+    /// Number of rows after the shown ones.
+    pub fn more(&self) -> usize {
+        self.count - self.skipped - self.rows.num_rows()
+    }
 }
 
 /// The heading of energies, from the shown rows' [`POWER`]: they are joules unless the power of a busy proc is left at its
@@ -132,77 +187,9 @@ pub async fn columns(
     Ok(batches)
 }
 
-/// The places of the rows with the smallest task indices. Row groups are read in the order of their smallest index, until
-/// no other row group can have a smaller one.
-async fn first_rows(groups: &[Group<'_>], most: usize) -> Result<Vec<Place>, Failure> {
-    let least = |group: &Group<'_>| match group.seen(INDEX) {
-        Seen::Equal(least) | Seen::Between { least, .. } => least.as_i64().unwrap_or(i64::MIN),
-        Seen::Unknown => i64::MIN,
-    };
-    let mut order: Vec<(i64, usize)> = groups.iter().enumerate().map(|(at, group)| (least(group), at)).collect();
-    order.sort_unstable();
-    let schema = varying::columns([INDEX]);
-    let mut places: Vec<Place> = Vec::new();
-    for (least, at) in order {
-        if places.len() == most && places.last().is_none_or(|last| last.index < least) {
-            break;
-        }
-        let mut row = 0;
-        let group = groups[at];
-        let collect = |batch: &RecordBatch| {
-            let indices = batch.column(0).as_primitive::<Int64Type>().iter();
-            places.extend(indices.zip(row..).map(|(index, row)| Place {
-                index: index.unwrap_or(i64::MAX),
-                group: at,
-                row,
-            }));
-            row += batch.num_rows();
-            true
-        };
-        group.each(&schema, whole, collect).await?;
-        places.sort_unstable();
-        places.truncate(most);
-    }
-    Ok(places)
-}
-
 /// These columns of these rows.
 async fn cells(groups: &[Group<'_>], places: &[Place], names: &[&str]) -> Result<Vec<Vec<Json>>, Failure> {
-    let mut by_group: BTreeMap<usize, BTreeMap<usize, usize>> = BTreeMap::new();
-    for (at, place) in places.iter().enumerate() {
-        by_group.entry(place.group).or_default().insert(place.row, at);
-    }
-    let schema = varying::columns(names.iter().copied());
-    let mut cells = vec![Vec::new(); places.len()];
-    for (at, wanted) in by_group {
-        let group = groups[at];
-        let ranges = wanted.keys().map(|row| *row..row + 1);
-        let some = RowSelection::from_consecutive_ranges(ranges, group.rows());
-        // All rows of unpublished ones are in the one batch; of a part, only those that are wanted.
-        let is_whole = matches!(group, Group::Unpublished(_));
-        let mut targets = wanted.iter();
-        let take = |batch: &RecordBatch| {
-            let mut row = 0;
-            while row < batch.num_rows() {
-                let Some((place, target)) = targets.next() else { break };
-                let from = if is_whole { *place } else { row };
-                cells[*target] = batch.columns().iter().map(|column| rows::cell(column, from)).collect();
-                row += 1;
-            }
-            true
-        };
-        group.each(&schema, |group| RowGroupSelection::new(group, Some(some)), take).await?;
-    }
-    Ok(cells)
-}
-
-/// `axes`: number of columns that are no metrics.
-fn render<'a>(headings: impl Iterator<Item = &'a str>, axes: usize, rows: &[Vec<Json>]) -> String {
-    let mut table = screen::table();
-    table.set_header(headings);
-    for row in rows {
-        table.add_row(row.iter().map(rows::text));
-    }
-    table.column_iter_mut().skip(axes).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    table.to_string()
+    let batch = ordered::rows_at(groups, places, &varying::columns(names.iter().copied())).await?;
+    let row = |row: usize| batch.columns().iter().map(|column| rows::cell(column, row)).collect();
+    Ok((0..batch.num_rows()).map(row).collect())
 }

@@ -94,9 +94,11 @@ pub struct ResultsArgs {
     /// Only these columns, in this order; `powersweep columns` lists them.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Number of rows shown; the formats other than `table` have all rows.
+    /// Number of rows shown. The formats other than `table` have all rows, unless --sort, --where or --skip is given.
     #[arg(long, default_value_t = 24)]
     pub rows: usize,
+    #[command(flatten)]
+    pub some: SomeRowsArgs,
     /// The first rows for people, or all rows for programs.
     #[arg(long, value_enum, default_value = "table")]
     format: RowFormat,
@@ -106,6 +108,30 @@ pub struct ResultsArgs {
     /// Write to this file instead of standard output. An incomplete file is never left behind.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Which rows of `tasks` are wanted.
+#[derive(Debug, Args)]
+pub struct SomeRowsArgs {
+    /// Order rows of `tasks` by this column, rows without a value last; by default by task_index.
+    #[arg(long, value_name = "COLUMN")]
+    pub sort: Option<String>,
+    /// The greatest value first.
+    #[arg(long)]
+    pub descending: bool,
+    /// Only rows of `tasks` with this value; may be repeated. An empty value stands for none.
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    pub only: Vec<String>,
+    /// Leave out this number of rows of `tasks` before the first one.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub skip: usize,
+}
+
+impl SomeRowsArgs {
+    /// Whether any of them is given.
+    pub fn is_given(&self) -> bool {
+        self.sort.is_some() || self.descending || !self.only.is_empty() || self.skip > 0
+    }
 }
 
 impl ResultsArgs {

@@ -9,7 +9,9 @@ use powersweep_results::tasks;
 
 use crate::args::{ResultsArgs, RowFormat};
 use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::ordered::Order;
 use crate::reading::{Reading, relaxed, schema_of};
+use crate::results_table::Wanted;
 use crate::writing::{Encoding, Writing};
 use crate::{client, results_table, rows, screen, stored};
 
@@ -51,6 +53,7 @@ pub fn run(args: &ResultsArgs) -> Outcome {
             ));
         }
         match encoding {
+            _ if args.some.is_given() => some(&reading, chosen.unwrap_or(all), encoding, args).await,
             None => shown(&reading, chosen, args).await,
             Some(encoding) => {
                 let schema = chosen.unwrap_or(all);
@@ -64,7 +67,7 @@ pub fn run(args: &ResultsArgs) -> Outcome {
 }
 
 /// The columns of these names, in this order; `None` without names.
-fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<SchemaRef>, Failure> {
+pub fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<SchemaRef>, Failure> {
     if names.is_empty() {
         return Ok(None);
     }
@@ -89,6 +92,35 @@ fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<Schema
         fields.push(field.clone());
     }
     Ok(Some(Arc::new(Schema::new(fields))))
+}
+
+/// Some rows in an order, in any format.
+async fn some(reading: &Reading, columns: SchemaRef, encoding: Option<Encoding>, args: &ResultsArgs) -> Outcome {
+    if args.table != Table::Tasks {
+        return Err(failure!(Usage, "--sort, --descending, --where and --skip are for the table `tasks`"));
+    }
+    let some = &args.some;
+    let order = Order::new(some.sort.as_deref(), some.descending, &some.only)?;
+    let is_default = encoding.is_none() && args.columns.is_empty();
+    let names = columns.fields().iter().map(|field| field.name().clone()).filter(|_| !is_default).collect();
+    let wanted = Wanted { columns: names, order, skip: some.skip, rows: args.rows };
+    let found = results_table::shown(reading, &wanted).await?;
+    let Some(encoding) = encoding else {
+        return screen::print(&match found {
+            None => "no rows yet".to_owned(),
+            Some(found) if found.count == 0 => "no row has these values".to_owned(),
+            Some(found) => found.text(),
+        });
+    };
+    let mut out = Writing::begin(args.output.as_deref(), encoding, &columns, &args.experiment)?;
+    if let Some(found) = &found {
+        out.write(&found.rows)?;
+    }
+    out.finish()?;
+    if let Some(more) = found.map(|found| found.more()).filter(|more| *more > 0) {
+        screen::note(&format!("powersweep: {more} more rows: --rows N writes more"));
+    }
+    Ok(Exit::Done)
 }
 
 async fn shown(reading: &Reading, chosen: Option<SchemaRef>, args: &ResultsArgs) -> Outcome {
