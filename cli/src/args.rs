@@ -17,6 +17,7 @@ mod dashboard;
 mod events;
 mod launch;
 mod listings;
+mod report;
 mod shard;
 mod tables;
 mod timeline;
@@ -31,6 +32,7 @@ pub use launch::{
     SiteCommand, SiteInitArgs,
 };
 pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
+pub use report::ReportArgs;
 pub use shard::ShardArgs;
 pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat, TablesArgs};
 pub use timeline::{TimelineArgs, TimelineFormat};
@@ -164,6 +166,11 @@ pub enum Command {
     /// --coordinator or --access and no --data: the coordinator that `status` asks.
     #[command(after_help = examples::EXPORT)]
     Export(ExportArgs),
+    /// Write the dashboard's pages of an experiment into one HTML file, which needs no server and no network.
+    ///
+    /// Reads the data of --data, or asks a coordinator, as `results` does.
+    #[command(after_help = examples::REPORT)]
+    Report(ReportArgs),
     /// Write when each task ran on which slot of which worker, as a trace for ui.perfetto.dev or chrome://tracing.
     ///
     /// Reads the data of --data, or asks a coordinator, as `results` does.
@@ -269,6 +276,11 @@ pub struct DataArgs {
 const DATA: &str = "./results/data";
 
 impl DataArgs {
+    /// Whether the command line and the environment leave the default.
+    pub fn is_default(&self) -> bool {
+        self.data == DATA
+    }
+
     /// The folder or object store.
     pub fn location(&self) -> Result<Location, Failure> {
         Location::parse(&self.data).or_exit(Exit::Usage)

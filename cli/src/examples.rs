@@ -80,6 +80,10 @@ pub const EXPORT: &str = "Examples:
   powersweep export my-sweep --output my-sweep-2026                 one file for each table, in a new folder
   powersweep export my-sweep --table tasks --output tasks.parquet   one table
   powersweep export my-sweep --access client.json --output my-sweep   from a coordinator on another machine";
+pub const REPORT: &str = "Examples:
+  powersweep report my-sweep -o report.html                        one file, for mails and appendices
+  powersweep report my-sweep -o report.html --x wait_s_mean --by queue_order
+  powersweep report my-sweep -o report.html --access client.json   of a coordinator on another machine";
 pub const TIMELINE: &str = "Examples:
   powersweep timeline my-sweep -o trace.json.gz                    for https://ui.perfetto.dev
   powersweep timeline my-sweep -o trace.json --access client.json  of a coordinator on another machine";

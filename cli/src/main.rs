@@ -29,6 +29,7 @@ mod screen;
 mod shard_status;
 mod sorted_copy;
 mod stored;
+mod survey;
 mod varying;
 mod warnings;
 mod writing;
@@ -113,6 +114,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::PrepareUpgrade(args) => commands::control::prepare_upgrade(args),
         Command::Results(args) => commands::results::run(args),
         Command::Export(args) => commands::export::run(args),
+        Command::Report(args) => commands::report::run(args),
         Command::Timeline(args) => commands::timeline::run(args),
         Command::Events(args) => commands::events::run(args),
         Command::Adopt(args) => commands::adopt::run(args),

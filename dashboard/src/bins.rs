@@ -1,6 +1,6 @@
 //! The grid of an experiment's tasks: one cell for each interval of indices.
 //!
-//! A colour alone tells nothing to some readers, so each state has a height of its own, too. The cells of a state are one
+//! Some readers cannot tell the colours apart, so each state has a height of its own, too. The cells of a state are one
 //! path of short strokes, which takes a fifth of the bytes of separate elements.
 
 use std::fmt::Write;

@@ -32,7 +32,8 @@ impl Refusal {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Refusal::Host => {
-                "This name is not one of the dashboard's. Behind a proxy, give its name: powersweep dashboard --host NAME"
+                "The dashboard does not answer to this host name. Behind a proxy, give the name of the proxy: \
+                 powersweep dashboard --host NAME"
             }
             Refusal::Method => "No page sends such a request.",
             Refusal::Cookie => {
@@ -55,7 +56,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// `hosts`: names besides those of loopback.
+    /// A guard that accepts the names of loopback, and `hosts`.
     pub(crate) fn new(hosts: &[String]) -> Guard {
         let hosts = LOOPBACK.iter().map(|name| (*name).to_owned()).chain(hosts.iter().map(|name| name.to_lowercase()));
         Guard {

@@ -2,7 +2,7 @@
 //!
 //! This crate renders pages and guards them. It has no knowledge of gRPC and files: the command gives it a [`Farm`].
 //! Any number of open pages costs the coordinator one request a second for each experiment that is looked at: pages
-//! share what [`looks`] keeps.
+//! share what [`looks`] keeps. Rows are read in the background, at intervals that bound the cost ([`slow`]).
 //!
 //! A page is a function from the state to HTML without scripts of its own. The server sends that HTML again when it
 //! changes, and htmx morphs it into the open page. Every link is relative and every page has the same depth, and the
@@ -13,13 +13,22 @@ mod bins;
 mod guard;
 mod looks;
 mod pages;
+mod plot;
+mod report;
+mod scale;
 mod server;
+mod slow;
+pub mod survey;
 pub mod words;
 
 use async_trait::async_trait;
 use powersweep_proto::v1;
 
+pub use self::pages::{ColumnSeen, Launched, LaunchedAllocation, PAGE_ROWS, RowsAsk, RowsSeen};
+pub use self::report::{Report, report};
 pub use self::server::{ListenError, Listening, Options, Place};
+
+use self::survey::{Choice, Survey};
 
 /// The farm that the pages show. Errors are texts for people; a later call may succeed.
 #[async_trait]
@@ -29,4 +38,13 @@ pub trait Farm: Send + Sync + 'static {
 
     /// Changes an experiment.
     async fn control(&self, request: v1::ControlRequest) -> Result<v1::ControlReply, String>;
+
+    /// Some rows of an experiment.
+    async fn rows(&self, ask: &RowsAsk) -> Result<RowsSeen, String>;
+
+    /// What all rows of an experiment show. `last`: the last answer, whose rows need not be read again.
+    async fn survey(&self, experiment: &str, choice: &Choice, last: Option<&Survey>) -> Result<Survey, String>;
+
+    /// What the launcher of a batch system has written, where this process can read its folder.
+    async fn launched(&self) -> Option<Launched>;
 }

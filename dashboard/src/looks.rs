@@ -8,6 +8,9 @@ use powersweep_proto::v1;
 use tokio::sync::Mutex;
 
 use crate::Farm;
+use crate::pages::{Live, Page, RowsAsk, RowsSeen};
+use crate::slow::{Known, Slow, State};
+use crate::survey::{Choice, Survey};
 
 /// A look that is younger is shown again: pages ask once a second, not always at the same moment.
 const FRESH: Duration = Duration::from_millis(900);
@@ -47,15 +50,51 @@ struct Look {
     seen: Seen,
 }
 
+/// A page as it was last rendered.
+type Rendered = Option<(Instant, Arc<Live>)>;
+
 /// See the module.
 pub(crate) struct Looks {
     pub(crate) farm: Arc<dyn Farm>,
     kept: std::sync::Mutex<HashMap<Ask, Arc<Mutex<Look>>>>,
+    rendered: std::sync::Mutex<HashMap<Page, Arc<Mutex<Rendered>>>>,
+    surveys: Slow<(String, Choice), Survey>,
+    rows: Slow<RowsAsk, RowsSeen>,
 }
 
 impl Looks {
     pub(crate) fn new(farm: Arc<dyn Farm>) -> Looks {
-        Looks { farm, kept: std::sync::Mutex::default() }
+        let (kept, rendered) = (std::sync::Mutex::default(), std::sync::Mutex::default());
+        Looks { farm, kept, rendered, surveys: Slow::new(), rows: Slow::new() }
+    }
+
+    /// The changing part of a page. All browsers that have the page open share it.
+    pub(crate) async fn live(&self, page: &Page) -> Arc<Live> {
+        let mut rendered = self.rendered_entry(page).lock_owned().await;
+        if let Some((at, live)) = &*rendered
+            && at.elapsed() < FRESH
+        {
+            return Arc::clone(live);
+        }
+        let live = Arc::new(page.render(self).await);
+        *rendered = Some((Instant::now(), Arc::clone(&live)));
+        live
+    }
+
+    /// What the rows of an experiment show together.
+    pub(crate) async fn survey(&self, experiment: &v1::ExperimentStatus, choice: &Choice) -> Known<Survey> {
+        let (state, key) = (state(experiment), (experiment.name.clone(), choice.clone()));
+        let farm = Arc::clone(&self.farm);
+        let (experiment, choice) = key.clone();
+        self.surveys
+            .look(&key, state, |last| async move { farm.survey(&experiment, &choice, last.as_deref()).await })
+            .await
+    }
+
+    /// Some rows of an experiment.
+    pub(crate) async fn rows(&self, experiment: &v1::ExperimentStatus, ask: &RowsAsk) -> Known<RowsSeen> {
+        let (farm, asked) = (Arc::clone(&self.farm), ask.clone());
+        self.rows.look(ask, state(experiment), |_| async move { farm.rows(&asked).await }).await
     }
 
     /// The present state. Callers that ask for the same at the same time share one request.
@@ -73,6 +112,17 @@ impl Looks {
     /// After a change, the next look is a new one.
     pub(crate) fn forget(&self) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.rendered.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn rendered_entry(&self, page: &Page) -> Arc<Mutex<Rendered>> {
+        let mut rendered = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
+        if rendered.len() >= LOOKS_MAX {
+            let is_old = |page: &Rendered| page.as_ref().is_none_or(|(at, _)| at.elapsed() > OLD);
+            // A locked page is in use.
+            rendered.retain(|_, page| page.try_lock().map_or(true, |page| !is_old(&page)));
+        }
+        Arc::clone(rendered.entry(page.clone()).or_default())
     }
 
     fn entry(&self, ask: &Ask) -> Arc<Mutex<Look>> {
@@ -84,6 +134,12 @@ impl Looks {
         }
         Arc::clone(kept.entry(ask.clone()).or_default())
     }
+}
+
+/// Number of rows and generation, while no task runs.
+fn state(experiment: &v1::ExperimentStatus) -> State {
+    let rows = experiment.rows_in_parts + experiment.rows_unpublished;
+    (experiment.running == 0).then_some((rows, experiment.generation))
 }
 
 impl Look {

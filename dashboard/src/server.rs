@@ -19,7 +19,7 @@ use url::form_urlencoded;
 
 use crate::guard::{Guard, Refusal};
 use crate::looks::Looks;
-use crate::pages::{self, Page};
+use crate::pages::{self, Live, Page};
 use crate::{Farm, assets};
 
 /// Interval of the updates of an open page.
@@ -204,19 +204,22 @@ async fn route(shared: &Arc<Shared>, request: Request) -> Result<Response, Refus
         return Ok(change(shared, &name, &query, body).await);
     }
     if let Some(asset) = assets::find(&name) {
-        let headers = [(header::CONTENT_TYPE, asset.media), (header::CONTENT_ENCODING, "gzip")];
-        let headers = (headers, [(header::CACHE_CONTROL, "private, max-age=600")]);
-        return Ok((headers.0, headers.1, asset.gzip.clone()).into_response());
+        let headers = [
+            (header::CONTENT_TYPE, asset.media),
+            (header::CONTENT_ENCODING, "gzip"),
+            (header::CACHE_CONTROL, "private, max-age=600"),
+        ];
+        return Ok((headers, asset.gzip.clone()).into_response());
     }
     let is_stream = name == "events";
     let name = if is_stream { query.get("page").unwrap_or_default() } else { &name };
-    let Some(page) = Page::of(name, query.get("name")) else {
+    let Some(page) = Page::of(name, &query) else {
         return Ok((StatusCode::NOT_FOUND, html(pages::unknown())).into_response());
     };
     if is_stream {
         return Ok(updates(Arc::clone(shared), page).into_response());
     }
-    let live = page.render(&shared.looks).await;
+    let live = shared.looks.live(&page).await;
     let status = if live.found { StatusCode::OK } else { StatusCode::NOT_FOUND };
     Ok((status, html(page.whole(&live))).into_response())
 }
@@ -227,13 +230,13 @@ fn html(page: maud::Markup) -> Response {
 
 /// Sends the changing part of a page whenever it has changed.
 fn updates(shared: Arc<Shared>, page: Page) -> impl IntoResponse {
-    let stream = stream::unfold((shared, page, String::new()), |(shared, page, mut last)| async move {
+    let stream = stream::unfold((shared, page, None::<Arc<Live>>), |(shared, page, last)| async move {
         loop {
             tokio::time::sleep(UPDATE).await;
-            let now = page.render(&shared.looks).await.html.into_string();
-            if now != last {
-                last.clone_from(&now);
-                return Some((Ok::<_, Infallible>(Event::default().data(now)), (shared, page, last)));
+            let now = shared.looks.live(&page).await;
+            if last.as_ref().is_none_or(|last| last.html != now.html) {
+                let event = Event::default().data(&now.html);
+                return Some((Ok::<_, Infallible>(event), (shared, page, Some(now))));
             }
         }
     });
@@ -261,12 +264,17 @@ async fn change(shared: &Shared, name: &str, query: &Query, body: Body) -> Respo
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    fn of(text: &[u8]) -> Query {
+    pub(crate) fn of(text: &[u8]) -> Query {
         Query(form_urlencoded::parse(text).into_owned().collect())
     }
 
     /// The first value of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a name.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 }

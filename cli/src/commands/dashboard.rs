@@ -4,16 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use powersweep_dashboard::{Farm, Listening, Options, Place};
+use powersweep_dashboard::survey::{Choice, Survey};
+use powersweep_dashboard::{Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsAsk, RowsSeen};
+use powersweep_launch::{Allocation, Phase};
 use powersweep_proto::access::Role;
 use powersweep_proto::client::{Address, Client};
 use powersweep_proto::v1;
 use tokio::sync::Mutex;
 use tonic::{Code, Status};
 
+use super::launch::describe;
 use crate::args::DashboardArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
-use crate::{client, interrupt, screen};
+use crate::launcher::{self, Folder, State};
+use crate::stored::Tables;
+use crate::{client, interrupt, screen, survey};
 
 /// A coordinator that does not answer within this time is away.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,10 +26,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Serves pages until it is interrupted.
 pub fn run(args: &DashboardArgs) -> Outcome {
     let listen = place(&args.listen)?;
-    let address = client::address(&args.coordinator, &args.data, Role::Client)?;
+    let address = client::address(&args.coordinator, &args.folder.data, Role::Client)?;
+    let options = survey::options(&args.coordinator, &args.folder.data);
+    let folder = Folder::of(&args.folder)?;
     client::block_on(async {
         let stop = interrupt::token();
-        let farm = Arc::new(Connected { address, client: Mutex::default() });
+        let farm = Arc::new(Connected { address, options, folder, client: Mutex::default() });
         let options = Options { listen, hosts: args.host.clone() };
         let next = |link: &str| screen::note(&format!("powersweep: the link was used; another browser: {link}"));
         let listening = Listening::begin(options, farm, next).await.or_exit(Exit::Network)?;
@@ -50,6 +57,10 @@ fn place(listen: &str) -> Result<Place, Failure> {
 /// A coordinator that may move: each new connection reads the access file again.
 struct Connected {
     address: Address,
+    /// Options of a command that reads the same data.
+    options: String,
+    /// Where a launcher may write its state.
+    folder: Folder,
     client: Mutex<Option<Client>>,
 }
 
@@ -61,10 +72,25 @@ impl Connected {
         };
         let answer = tokio::time::timeout(PATIENCE, asked).await;
         let answer = answer.unwrap_or_else(|_| Err(failure!(Network, "no answer within {} s", PATIENCE.as_secs())));
+        self.note(answer).await
+    }
+
+    /// After an error of the connection, the next request makes a new one.
+    async fn note<T>(&self, answer: Result<T, Failure>) -> Result<T, String> {
         if answer.as_ref().is_err_and(|failure| matches!(failure.exit, Exit::Network | Exit::Refused)) {
             *self.client.lock().await = None;
         }
         answer.map_err(|failure| failure.message)
+    }
+
+    /// Reads rows, which may take long.
+    async fn read<T>(&self, read: impl AsyncFnOnce(&Tables) -> Result<T, Failure>) -> Result<T, String> {
+        let read = async {
+            let tables = Tables::At(self.client().await?);
+            read(&tables).await
+        };
+        let answer = read.await;
+        self.note(answer).await
     }
 
     async fn client(&self) -> Result<Client, Failure> {
@@ -89,5 +115,40 @@ impl Farm for Connected {
 
     async fn control(&self, request: v1::ControlRequest) -> Result<v1::ControlReply, String> {
         self.ask(async |farm| Ok(farm.control(request).await?.into_inner())).await
+    }
+
+    async fn rows(&self, ask: &RowsAsk) -> Result<RowsSeen, String> {
+        self.read(async |tables| survey::rows(tables, ask, &self.options).await).await
+    }
+
+    async fn survey(&self, experiment: &str, choice: &Choice, last: Option<&Survey>) -> Result<Survey, String> {
+        self.read(async |tables| survey::survey(tables, experiment, choice, last).await).await
+    }
+
+    async fn launched(&self) -> Option<Launched> {
+        match self.folder.read() {
+            Ok(state) => state.map(|state| launched(&state)),
+            Err(failure) => Some(Launched { notes: vec![failure.message], ..Launched::default() }),
+        }
+    }
+}
+
+/// The state of a launcher, as `launch status` shows it.
+fn launched(state: &State) -> Launched {
+    let mut allocations: Vec<LaunchedAllocation> = state.fleet.allocations.iter().map(allocation).collect();
+    allocations.sort_by_key(|allocation| !allocation.waits);
+    let counts = &state.fleet.counts;
+    Launched { allocations, slot_s: counts.slot_s, idle_slot_s: counts.idle_slot_s, notes: describe(state) }
+}
+
+fn allocation((name, of): (&String, &Allocation)) -> LaunchedAllocation {
+    let waits = matches!(of.phase, Phase::Submitted | Phase::Queued);
+    LaunchedAllocation {
+        name: name.clone(),
+        state: if of.state.is_empty() { "submitted" } else { &of.state }.to_owned(),
+        place: if waits { of.reason.clone() } else { of.nodes.clone() },
+        age_s: launcher::now().saturating_sub(of.submitted_at) as f64,
+        waits,
+        connected: of.connected,
     }
 }

@@ -202,12 +202,12 @@ pub fn status(args: &LaunchStatusArgs) -> Outcome {
         table.add_row([name, shown, &allocation.nodes, &launcher::utc(allocation.submitted_at), worker, waits]);
     }
     let mut text = if state.fleet.allocations.is_empty() { String::new() } else { format!("{table}\n") };
-    text += &format!("{}\n{}", summary(&state), describe(&state));
+    text += &format!("{}\n{}", summary(&state), describe(&state).join("\n"));
     screen::print(&text)
 }
 
 /// What the launcher does, and why it asks for no more.
-fn describe(state: &State) -> String {
+pub fn describe(state: &State) -> Vec<String> {
     let is = if state.ended { "has ended" } else { "last wrote its state" };
     let mut lines = vec![format!("the launcher ({}) {is} at {}", state.launcher, launcher::utc(state.written_at))];
     if let Some(pause) = state.fleet.back_off.pause(launcher::now()) {
@@ -222,7 +222,7 @@ fn describe(state: &State) -> String {
     if !state.excluded.is_empty() {
         lines.push(format!("excluded nodes, on which workers failed at once: {}", state.excluded.join(", ")));
     }
-    lines.join("\n")
+    lines
 }
 
 fn to_json(state: &State) -> Json {

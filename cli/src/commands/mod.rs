@@ -17,6 +17,7 @@ pub mod lp;
 pub mod man;
 pub mod plan;
 pub mod policies;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod schema;

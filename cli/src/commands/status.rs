@@ -10,7 +10,7 @@ use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
 use serde_json::{Value as Json, json};
 
-use crate::args::StatusArgs;
+use crate::args::{CoordinatorArgs, DataArgs, StatusArgs};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::shard_status::{self, ShardLine};
 use crate::stored::{self, Coordinator};
@@ -42,15 +42,28 @@ struct Found {
 async fn look(args: &StatusArgs) -> Result<Found, Failure> {
     let experiment = args.experiment.clone().unwrap_or_default();
     let request = v1::StatusRequest { experiment, max_failures: args.failures, ..Default::default() };
-    let only_asks = args.coordinator.coordinator.is_some() || args.coordinator.access.is_some();
+    find(&args.coordinator, &args.data, request).await
+}
+
+/// The state of one experiment, from the coordinator or from the data.
+pub async fn experiment(
+    coordinator: &CoordinatorArgs,
+    data: &DataArgs,
+    request: v1::StatusRequest,
+) -> Result<Option<v1::ExperimentStatus>, Failure> {
+    Ok(find(coordinator, data, request).await?.reply.experiments.into_iter().next())
+}
+
+async fn find(coordinator: &CoordinatorArgs, data: &DataArgs, request: v1::StatusRequest) -> Result<Found, Failure> {
+    let only_asks = coordinator.coordinator.is_some() || coordinator.access.is_some();
     let sharded = match only_asks {
         true => Vec::new(),
-        false => shard_status::all(&args.data.location()?, &request).await?,
+        false => shard_status::all(&data.location()?, &request).await?,
     };
     let mut found = Found::default();
     match sharded.is_empty() || request.experiment.is_empty() {
-        true => found.reply = ask_coordinator(args).await?,
-        false => found.reply.data = args.data.location()?.to_string(),
+        true => found.reply = ask_coordinator(coordinator, data, request).await?,
+        false => found.reply.data = data.location()?.to_string(),
     }
     for shard_status::ShardedStatus { experiment, shards } in sharded {
         found.shards.insert(experiment.name.clone(), shards);
@@ -59,10 +72,13 @@ async fn look(args: &StatusArgs) -> Result<Found, Failure> {
     Ok(found)
 }
 
-async fn ask_coordinator(args: &StatusArgs) -> Result<v1::StatusReply, Failure> {
-    let name = args.experiment.clone().unwrap_or_default();
-    let request = v1::StatusRequest { experiment: name.clone(), max_failures: args.failures, ..Default::default() };
-    let location = match stored::coordinator(&args.coordinator, &args.data).await? {
+async fn ask_coordinator(
+    coordinator: &CoordinatorArgs,
+    data: &DataArgs,
+    request: v1::StatusRequest,
+) -> Result<v1::StatusReply, Failure> {
+    let name = request.experiment.clone();
+    let location = match stored::coordinator(coordinator, data).await? {
         Coordinator::Running(mut client) => return ask(&mut client, request).await,
         Coordinator::None(location) => location,
     };

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use powersweep_farmtest::sweeps::four_policies;
 
@@ -198,11 +199,13 @@ fn the_users_own_file_is_found_where_there_is_no_data() {
 }
 
 /// A user of this machine who owns nothing here; deleted in the end.
-struct Stranger(String);
+pub(crate) struct Stranger(String);
 
 impl Stranger {
-    fn new() -> Option<Stranger> {
-        let name = format!("psw{}", std::process::id());
+    pub(crate) fn new() -> Option<Stranger> {
+        // Tests run at the same time.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("psw{}x{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let quiet = |program: &str, args: &[&str]| {
             let done = Command::new(program).args(args).output();
             done.is_ok_and(|done| done.status.success())
@@ -215,9 +218,15 @@ impl Stranger {
     }
 
     fn run(&self, sandbox: &Sandbox, args: &[&str]) -> Ended {
+        let program = sandbox.path("bin/powersweep");
+        self.start(sandbox, program.to_str().expect("a plain name"), args)
+    }
+
+    /// Runs a program to its end.
+    pub(crate) fn start(&self, sandbox: &Sandbox, program: &str, args: &[&str]) -> Ended {
         let mut command = sandbox.command("setpriv");
-        command.args(["--reuid", &self.0, "--regid", &self.0, "--clear-groups", "--"]);
-        command.arg(sandbox.path("bin/powersweep")).args(args).env("HOME", sandbox.path("stranger"));
+        command.args(["--reuid", &self.0, "--regid", &self.0, "--clear-groups", "--", program]).args(args);
+        command.env("HOME", sandbox.path("stranger"));
         sandbox.spawn(command).wait()
     }
 }

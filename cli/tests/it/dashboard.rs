@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use crate::access::Stranger;
 use crate::farm::{terminate, worker};
 use crate::sandbox::{Running, Sandbox};
 use crate::tables::SLOW;
@@ -14,17 +15,17 @@ use crate::tables::SLOW;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A dashboard with the cookie of one browser.
-struct Pages {
-    running: Running,
+pub(crate) struct Pages {
+    pub(crate) running: Running,
     port: String,
     link: String,
     cookie: String,
 }
 
 /// The answer to a request.
-struct Answer {
+pub(crate) struct Answer {
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -38,17 +39,22 @@ impl Answer {
     }
 
     #[track_caller]
-    fn gives(self, code: u16, texts: &[&str]) -> Answer {
+    pub(crate) fn gives(self, code: u16, texts: &[&str]) -> Answer {
         assert_eq!(self.code(), code, "{}\n{}", self.head, self.body);
+        self.says(texts);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says(&self, texts: &[&str]) {
         for text in texts {
             assert!(self.body.contains(text), "{text:?} in {}", self.body);
         }
-        self
     }
 }
 
 impl Pages {
-    fn open(sandbox: &Sandbox, args: &[&str]) -> Pages {
+    pub(crate) fn open(sandbox: &Sandbox, args: &[&str]) -> Pages {
         let mut running = sandbox.start(&[&["dashboard"], args].concat());
         let line = running.says("opens with this link");
         let link = line.rsplit(' ').next().expect("a link").to_owned();
@@ -77,7 +83,7 @@ impl Pages {
         stream
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[("Cookie", &self.cookie)], "")
     }
 
@@ -86,14 +92,21 @@ impl Pages {
     }
 
     /// Asks until the page has a text.
-    fn until(&self, path: &str, text: &str) -> Answer {
+    #[track_caller]
+    pub(crate) fn until(&self, path: &str, text: &str) -> Answer {
+        self.wait_until(path, |html| html.contains(text))
+    }
+
+    /// Asks until the page is as it should be.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, path: &str, is_right: impl Fn(&str) -> bool) -> Answer {
         let begun = Instant::now();
         loop {
             let answer = self.get(path);
-            if answer.body.contains(text) {
+            if is_right(&answer.body) {
                 return answer;
             }
-            assert!(begun.elapsed() < PATIENCE, "{text:?} in {}", answer.body);
+            assert!(begun.elapsed() < PATIENCE, "{path} shows {}", answer.body);
             std::thread::sleep(Duration::from_millis(200));
         }
     }
@@ -158,7 +171,7 @@ fn pages_show_a_sweep_and_change_it_under_any_prefix() {
         assert!(page.body.len() < 60_000 && !page.body.contains("\"/"), "links are relative: {}", page.body);
         assert!(!page.body.contains("http://") && !page.body.contains("https://"));
     }
-    pages.until("/workers", "w&lt;1&gt;").gives(200, &["Slot hours", "leased to"]);
+    pages.until("/workers", "w&lt;1&gt;").gives(200, &["Slot time", "leased to"]);
     pages.get("/experiment?name=nothing").gives(404, &["no experiment of this name"]);
     pages.get("/nothing").gives(404, &["no such page"]);
     pages.get("/htmx.min.js").gives(200, &[]);
@@ -212,14 +225,14 @@ fn an_open_page_is_updated_and_survives_a_restart_of_the_coordinator() {
     };
     until("data: ");
     terminate(served);
-    until("The coordinator is away since");
-    pages.get("/").gives(200, &["The coordinator is away since", "its last answer"]);
+    until("The coordinator has not answered for");
+    pages.get("/").gives(200, &["The coordinator has not answered for", "its last answer"]);
     // On another port: the access file is read again.
     let (served, _) = sandbox.serve(&[]);
     sandbox.write("slow.toml", SLOW);
     sandbox.run(&["submit", "slow.toml"]).exits(0);
     until("experiment?name=slow");
-    assert!(!pages.get("/").body.contains("away since"));
+    assert!(!pages.get("/").body.contains("has not answered"));
     terminate(pages.running);
     terminate(served);
 }
@@ -238,12 +251,40 @@ fn a_socket_belongs_to_its_user_alone() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers");
     Answer::of(&answer).gives(403, &["Open the link"]);
-    // The socket of a killed dashboard is no obstacle, that of a living one is.
+    // A second dashboard cannot use the socket of a running one, but can replace the socket that a killed one has left.
     sandbox.run(&["dashboard", "--listen", "unix:d.sock"]).exits(7).says(&["cannot listen"]);
     drop(running);
     let mut running = sandbox.start(&["dashboard", "--listen", "unix:d.sock"]);
     running.says("opens with this link");
     terminate(running);
     assert!(!path.exists(), "it is removed at the end");
+    terminate(served);
+}
+
+#[test]
+fn a_second_user_of_the_machine_sees_nothing() {
+    let Some(stranger) = Stranger::new() else { return };
+    let sandbox = Sandbox::new();
+    // The stranger can enter the folder.
+    std::fs::set_permissions(sandbox.path(""), std::fs::Permissions::from_mode(0o755)).expect("modes can be set");
+    sandbox.write("slow.toml", SLOW);
+    let (served, _) = sandbox.serve(&[]);
+    sandbox.run(&["submit", "slow.toml"]).exits(0);
+    let pages = Pages::open(&sandbox, &[]);
+    pages.until("/experiments", "slow");
+    for path in ["/", "/experiments", "/results?name=slow", "/events?page=experiments", "/?key=1"] {
+        let request = format!("GET {path} HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n");
+        let script = format!("exec 3<>/dev/tcp/127.0.0.1/{} && printf '{request}' >&3 && cat <&3", pages.port);
+        let answer = stranger.start(&sandbox, "bash", &["-c", &script]).exits(0).stdout;
+        Answer::of(&answer).gives(403, &["Open the link"]);
+        assert!(!answer.contains("slow"), "{answer}");
+    }
+    let mut socket = sandbox.start(&["dashboard", "--listen", "unix:d.sock"]);
+    socket.says("opens with this link");
+    stranger.start(&sandbox, "test", &["-S", "d.sock"]).exits(0);
+    // A connection needs the permission to write.
+    stranger.start(&sandbox, "test", &["-w", "d.sock"]).exits(1);
+    terminate(socket);
+    terminate(pages.running);
     terminate(served);
 }

@@ -4,6 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
+use crate::dashboard::Pages;
 use crate::rows;
 use crate::sandbox::{BINARY, Ended, Running, Sandbox};
 use crate::sweeps::synthetic;
@@ -42,6 +43,12 @@ S=$SANDBOX/slurm
 echo "$*" >>"$S/squeue.calls"
 if [ "$(cat "$S/queue-mode" 2>/dev/null)" = junk ]; then
     echo "slurm_load_jobs error: Unable to contact slurm controller"
+    exit 0
+fi
+if [ "$(cat "$S/queue-mode" 2>/dev/null)" = full ]; then
+    for start in "$S"/*.start; do
+        [ ! -e "$start" ] || echo "$(basename "$start" .start)|PENDING|N/A|N/A|Priority|"
+    done
     exit 0
 fi
 for start in "$S"/*.start; do
@@ -150,6 +157,9 @@ fn workers_come_with_the_tasks_and_go_after_them() {
     let log = cluster.run(&["launch", "log", name]).exits(0);
     log.prints(&["#SBATCH --requeue", "exec ", "worker ended (nothing to do for its idle limit)"]);
     cluster.run(&["launch", "log", "1_1"]).exits(2);
+    let pages = Pages::open(&cluster.0, &[]);
+    let page = pages.get("/workers").gives(200, &["Launcher", "0 allocations wait in the queue", "COMPLETED", name]);
+    assert!(page.body.contains("the launcher (process"), "{}", page.body);
     let rows = rows::tasks(&cluster.0.path("results/data"), "sweep");
     assert_eq!(tasks.as_u64(), Some(rows.len() as u64));
 }
@@ -169,6 +179,19 @@ fn a_refused_submission_is_shown_and_tried_again_later() {
     cluster.run(&["launch", "stop"]).exits(0);
     launcher.wait().exits(0);
     assert!(cluster.calls("scancel").iter().any(|call| call.contains("--state=PENDING")));
+}
+
+#[test]
+fn the_dashboard_shows_allocations_that_wait() {
+    let cluster = Cluster::new();
+    cluster.0.write("slurm/queue-mode", "full");
+    let _served = cluster.serve_sweep(2);
+    let pages = Pages::open(&cluster.0, &[]);
+    pages.get("/workers").gives(200, &["No worker has connected"]);
+    let launcher = cluster.launch(&["--program=/bin/true"]);
+    pages.until("/workers", "1 allocation waits in the queue").says(&["100_1", "PENDING", "Priority", "of which idle"]);
+    launcher.signal("TERM");
+    launcher.wait().exits(130);
 }
 
 #[test]

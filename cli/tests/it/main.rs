@@ -4,6 +4,7 @@ mod access;
 mod check;
 mod config;
 mod dashboard;
+mod dashboard_rows;
 mod doctor;
 mod documents;
 mod edits;

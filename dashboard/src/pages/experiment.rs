@@ -8,8 +8,9 @@ use super::{kinds, link};
 use crate::bins;
 use crate::words::number;
 
-pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
-    let v1::ExperimentStatus { name, done, tasks, .. } = experiment;
+/// `linked`: the name of the experiment, for the links of a page that is not frozen.
+pub(super) fn live(experiment: &v1::ExperimentStatus, linked: Option<&str>) -> Markup {
+    let v1::ExperimentStatus { done, tasks, .. } = experiment;
     let failed = experiment.failed + experiment.quarantined;
     html! {
         // Spoken at most eleven times during a sweep, and when the state changes.
@@ -23,7 +24,9 @@ pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
             dt { "Failed" } dd {
                 (failed)
                 @for (kind, count) in kinds(experiment) { ", " (kind) ": " (count) }
-                @if !experiment.failures.is_empty() { " " a href=(link("failures", &[("name", name)])) { "Show failures" } }
+                @if let Some(name) = linked.filter(|_| !experiment.failures.is_empty()) {
+                    " " a href=(link("failures", &[("name", name)])) { "Show failures" }
+                }
             }
             dt { "Tasks/s" } dd { (number(experiment.tasks_per_s)) }
             dt { "Remaining" } dd { @let left = remaining(experiment); @if left.is_empty() { "not known" } @else { (left) } }

@@ -12,8 +12,11 @@ pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
     let kinds = kinds(experiment);
     let change = link("change", &[("name", name)]);
     html! {
-        p role="status" { (count(failed, "task")) " failed for good." }
-        @if experiment.failures.is_empty() { p.empty { "No task of " (name) " has failed." } }
+        @if experiment.failures.is_empty() {
+            p.empty { "No task of " (name) " has failed." }
+        } @else {
+            p role="status" { (count(failed, "task")) " failed for good." }
+        }
         @if failed > 0 {
             div.actions {
                 form method="post" action=(change) { (hidden("retry", "", "")) button { "Retry all" } }
@@ -22,14 +25,15 @@ pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
                 }
             }
         }
-        @for failure in &experiment.failures { (one(failure, &change)) }
+        @for failure in &experiment.failures { (one(failure, Some(&change))) }
         @if !experiment.failures.is_empty() {
-            p.soft { "The first failures of each kind and message come first. All: " code { "powersweep results " (name) " --table failures" } }
+            p.soft { "One task of each kind and message comes first. All failures: " code { "powersweep results " (name) " --table failures" } }
         }
     }
 }
 
-fn one(failure: &v1::Failure, change: &str) -> Markup {
+/// `change`: where the form of a page that is not frozen goes.
+pub(super) fn one(failure: &v1::Failure, change: Option<&str>) -> Markup {
     html! {
         section.failure aria-label=(format!("Task {}", failure.index)) {
             strong { "Task " (failure.index) } ", " (failure.kind().word()) ": " (failure.message)
@@ -40,11 +44,13 @@ fn one(failure: &v1::Failure, change: &str) -> Markup {
             }
             @if !failure.reproduce.is_empty() {
                 code.command { (failure.reproduce) }
-                button.copy type="button" { "Copy" }
+                @if change.is_some() { button.copy type="button" { "Copy" } }
             }
-            form method="post" action=(change) {
-                (hidden("retry", "index", &failure.index.to_string()))
-                button aria-label=(format!("Retry task {}", failure.index)) { "Retry this task" }
+            @if let Some(change) = change {
+                form method="post" action=(change) {
+                    (hidden("retry", "index", &failure.index.to_string()))
+                    button aria-label=(format!("Retry task {}", failure.index)) { "Retry this task" }
+                }
             }
         }
     }

@@ -4,17 +4,24 @@ mod changes;
 mod experiment;
 mod experiments;
 mod failures;
+pub(crate) mod results;
+mod survey;
 mod workers;
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use powersweep_proto::v1;
 use url::form_urlencoded;
 
 pub(crate) use self::changes::{action, changed};
+pub use self::results::{ColumnSeen, PAGE_ROWS, RowsAsk, RowsSeen};
+pub use self::workers::{Launched, LaunchedAllocation};
 
 use crate::bins::CELLS;
 use crate::guard::Refusal;
 use crate::looks::{Ask, Looks, Seen};
+use crate::server::Query;
+use crate::slow::Known;
+use crate::survey::{Choice, Survey};
 use crate::words::duration;
 
 /// Failures that the state of all experiments has, for their kinds.
@@ -23,49 +30,73 @@ const KINDS: u32 = 100;
 const FAILURES: u32 = 40;
 
 /// A page by its address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Page {
     Experiments,
     Workers,
-    Experiment(String),
+    Experiment(String, Choice),
     Failures(String),
+    Results(RowsAsk),
 }
 
 /// The changing part of a page.
 pub(crate) struct Live {
-    pub(crate) html: Markup,
+    pub(crate) html: String,
     /// False if there is no such experiment.
     pub(crate) found: bool,
 }
 
 impl Page {
     /// The page at the last segment of a path, and of an experiment.
-    pub(crate) fn of(segment: &str, name: Option<&str>) -> Option<Page> {
-        let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
+    pub(crate) fn of(segment: &str, query: &Query) -> Option<Page> {
+        let name = query.get("name").filter(|name| !name.is_empty());
         match segment {
             "" | "experiments" => Some(Page::Experiments),
             "workers" => Some(Page::Workers),
-            "experiment" => name.map(Page::Experiment),
-            "failures" => name.map(Page::Failures),
+            "experiment" => name.map(|name| Page::Experiment(name.to_owned(), choice(query))),
+            "failures" => name.map(|name| Page::Failures(name.to_owned())),
+            "results" => name.map(|name| Page::Results(RowsAsk::of(name, query))),
             _ => None,
         }
     }
 
-    fn segment(&self) -> (&'static str, &str) {
+    fn segment(&self) -> &'static str {
         match self {
-            Page::Experiments => ("experiments", ""),
-            Page::Workers => ("workers", ""),
-            Page::Experiment(name) => ("experiment", name),
-            Page::Failures(name) => ("failures", name),
+            Page::Experiments => "experiments",
+            Page::Workers => "workers",
+            Page::Experiment(..) => "experiment",
+            Page::Failures(_) => "failures",
+            Page::Results(_) => "results",
         }
+    }
+
+    /// The experiment of the page; empty for other pages.
+    fn experiment(&self) -> &str {
+        match self {
+            Page::Experiments | Page::Workers => "",
+            Page::Experiment(name, _) | Page::Failures(name) => name,
+            Page::Results(ask) => &ask.experiment,
+        }
+    }
+
+    /// The address of the stream of updates.
+    fn events(&self) -> String {
+        let mut query = vec![("page", self.segment().to_owned()), ("name", self.experiment().to_owned())];
+        match self {
+            Page::Experiment(_, choice) => query.extend(choice_query(choice)),
+            Page::Results(ask) => query.extend(ask.query()),
+            _ => {}
+        }
+        link("events", &query.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
     }
 
     fn title(&self) -> String {
         match self {
             Page::Experiments => "Experiments".to_owned(),
             Page::Workers => "Workers".to_owned(),
-            Page::Experiment(name) => name.clone(),
+            Page::Experiment(name, _) => name.clone(),
             Page::Failures(name) => format!("Failures of {name}"),
+            Page::Results(ask) => format!("Results of {}", ask.experiment),
         }
     }
 
@@ -73,8 +104,9 @@ impl Page {
         match self {
             Page::Experiments => Ask { failures: KINDS, ..Ask::default() },
             Page::Workers => Ask::default(),
-            Page::Experiment(name) => Ask { experiment: name.clone(), failures: KINDS, bins: CELLS },
+            Page::Experiment(name, _) => Ask { experiment: name.clone(), failures: KINDS, bins: CELLS },
             Page::Failures(name) => Ask { experiment: name.clone(), failures: FAILURES, bins: 0 },
+            Page::Results(ask) => Ask { experiment: ask.experiment.clone(), ..Ask::default() },
         }
     }
 
@@ -82,25 +114,32 @@ impl Page {
     pub(crate) async fn render(&self, looks: &Looks) -> Live {
         let seen = looks.look(&self.ask()).await;
         let Some(status) = &seen.status else {
-            return Live { html: away(&seen), found: true };
+            return Live { html: away(&seen).into_string(), found: true };
         };
+        let experiment = status.experiments.first();
         let body = match self {
             Page::Experiments => Some(experiments::live(status)),
-            Page::Workers => Some(workers::live(status)),
-            Page::Experiment(_) => status.experiments.first().map(experiment::live),
-            Page::Failures(_) => status.experiments.first().map(failures::live),
+            Page::Workers => Some(workers::live(status, looks.farm.launched().await.as_ref())),
+            Page::Experiment(_, choice) => match experiment {
+                Some(found) => Some(experiment_live(found, &looks.survey(found, choice).await)),
+                None => None,
+            },
+            Page::Failures(_) => experiment.map(failures::live),
+            Page::Results(ask) => match experiment {
+                Some(found) => Some(waiting(&looks.rows(found, ask).await, |rows| results::live(ask, rows))),
+                None => None,
+            },
         };
         let found = body.is_some();
         let body = body.unwrap_or_else(|| html! { p.empty { "There is no experiment of this name." } });
-        Live { html: html! { (away(&seen)) (stalled(status)) (body) }, found }
+        Live { html: html! { (away(&seen)) (stalled(status)) (body) }.into_string(), found }
     }
 
     /// The whole page.
     pub(crate) fn whole(&self, live: &Live) -> Markup {
-        let (segment, name) = self.segment();
-        let events = link("events", &[("page", segment), ("name", name)]);
+        let name = self.experiment();
         let fixed = match self {
-            Page::Experiment(name) if live.found => changes::forms(name),
+            Page::Experiment(name, _) if live.found => changes::forms(name),
             _ => html! {},
         };
         frame(
@@ -108,12 +147,54 @@ impl Page {
             Some(self),
             &html! {
                 h1 { (self.title()) }
-                @if let Page::Failures(name) = self { p { a href=(link("experiment", &[("name", name)])) { "Back to " (name) } } }
-                div hx-sse:connect=(events) hx-swap="innerMorph" { (live.html) }
+                @if !name.is_empty() && live.found { (tabs(name, self.segment())) }
+                div hx-sse:connect=(self.events()) hx-swap="innerMorph" { (PreEscaped(&live.html)) }
                 (fixed)
             },
         )
     }
+}
+
+/// The pages of one experiment.
+fn tabs(name: &str, segment: &str) -> Markup {
+    html! {
+        nav.tabs aria-label=(format!("Pages of {name}")) {
+            @for (page, words) in [("experiment", "Overview"), ("results", "Results"), ("failures", "Failures")] {
+                a href=(link(page, &[("name", name)])) aria-current=[(page == segment).then_some("page")] { (words) }
+            }
+        }
+    }
+}
+
+fn experiment_live(found: &v1::ExperimentStatus, known: &Known<Survey>) -> Markup {
+    html! {
+        (experiment::live(found, Some(&found.name)))
+        (waiting(known, |found_rows| survey::section(found_rows, Some(&found.name))))
+    }
+}
+
+/// What is known of rows, with a word about what is not.
+fn waiting<V>(known: &Known<V>, show: impl FnOnce(&V) -> Markup) -> Markup {
+    html! {
+        @if let Some(trouble) = &known.trouble { p.away role="alert" { "Rows cannot be read: " (trouble) } }
+        @match &known.answer {
+            Some(answer) => (show(answer)),
+            None if known.trouble.is_none() => p.empty { "Rows are being read. They appear here by themselves; without JavaScript, load the page again." },
+            None => {},
+        }
+    }
+}
+
+fn choice(query: &Query) -> Choice {
+    let text = |name: &str| query.get(name).unwrap_or_default().to_owned();
+    let is_set = |name: &str| query.get(name) == Some("1");
+    Choice { x: text("x"), y: text("y"), x_up: is_set("xup"), y_up: is_set("yup"), by: text("by"), of: text("of") }
+}
+
+fn choice_query(choice: &Choice) -> [(&'static str, String); 6] {
+    let set = |up: bool| if up { "1".to_owned() } else { String::new() };
+    let Choice { x, y, x_up, y_up, by, of } = choice.clone();
+    [("x", x), ("y", y), ("xup", set(x_up)), ("yup", set(y_up)), ("by", by), ("of", of)]
 }
 
 /// A relative link.
@@ -161,7 +242,7 @@ fn away(seen: &Seen) -> Markup {
     html! {
         @if let Some(away) = &seen.away {
             p.away role="alert" {
-                strong { "The coordinator is away since " (duration(away.since.elapsed().as_secs_f64())) ". " }
+                strong { "The coordinator has not answered for " (duration(away.since.elapsed().as_secs_f64())) ". " }
                 @if seen.status.is_some() { "What follows is its last answer. " }
                 "The dashboard connects again by itself. "
                 span.soft { (away.reason) }
@@ -182,7 +263,7 @@ pub(crate) fn welcome() -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
-            head { meta charset="utf-8"; meta http-equiv="refresh" content="0;url=experiments"; title { "powersweep" } }
+            head { meta charset="utf-8"; meta http-equiv="refresh" content="0;url=experiments"; link rel="icon" href="icon.svg"; title { "powersweep" } }
             body { p { a href="experiments" { "To the experiments" } } }
         }
     }
@@ -213,4 +294,17 @@ fn kinds(experiment: &v1::ExperimentStatus) -> Vec<(&'static str, u64)> {
         *kinds.entry(failure.kind().word()).or_insert(0) += failure.equal.max(1);
     }
     kinds.into_iter().collect()
+}
+
+/// Progress, plot and effects of a page that is frozen.
+pub(crate) fn summary(experiment: Option<&v1::ExperimentStatus>, rows: &Survey) -> Markup {
+    html! {
+        @if let Some(experiment) = experiment { (experiment::live(experiment, None)) }
+        (survey::section(rows, None))
+    }
+}
+
+/// A failure on a page that is frozen.
+pub(crate) fn failure(failure: &v1::Failure) -> Markup {
+    failures::one(failure, None)
 }

@@ -5,10 +5,40 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use powersweep_proto::v1;
 
-use crate::words::{count, duration, number};
+use crate::words::{count, duration};
 
 /// Rows of each table. The page stays small.
 const ROWS_MAX: usize = 120;
+
+/// What a launcher of a batch system has written for `launch status`.
+#[derive(Debug, Clone, Default)]
+pub struct Launched {
+    /// Allocations, those that wait first.
+    pub allocations: Vec<LaunchedAllocation>,
+    /// Slot time of all its workers.
+    pub slot_s: f64,
+    /// Slot time without a task.
+    pub idle_slot_s: f64,
+    /// What the launcher does, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// An allocation of a batch system.
+#[derive(Debug, Clone, Default)]
+pub struct LaunchedAllocation {
+    /// Its name, such as 4711_3.
+    pub name: String,
+    /// Its state in the batch system's word.
+    pub state: String,
+    /// Its nodes, or why it waits.
+    pub place: String,
+    /// Age since its submission.
+    pub age_s: f64,
+    /// Whether it waits for nodes.
+    pub waits: bool,
+    /// Whether its worker is connected.
+    pub connected: bool,
+}
 
 /// Workers of one allocation together.
 #[derive(Default)]
@@ -19,7 +49,7 @@ struct Group {
     done: u64,
 }
 
-pub(super) fn live(status: &v1::StatusReply) -> Markup {
+pub(super) fn live(status: &v1::StatusReply, launched: Option<&Launched>) -> Markup {
     let workers = &status.workers;
     html! {
         @if let Some(demand) = &status.demand { (waiting(demand)) }
@@ -39,7 +69,34 @@ pub(super) fn live(status: &v1::StatusReply) -> Markup {
                 p { "… and " (count((workers.len() - ROWS_MAX) as u64, "more worker")) ": " code { "powersweep status" } " lists all." }
             }
         }
+        @if let Some(launched) = launched { (launcher(launched)) }
         (slot_hours(&status.experiments))
+    }
+}
+
+fn launcher(launched: &Launched) -> Markup {
+    let waiting = launched.allocations.iter().filter(|of| of.waits).count() as u64;
+    html! {
+        h2 { "Launcher" }
+        p {
+            (count(waiting, "allocation")) " wait" @if waiting == 1 { "s" } " in the queue. Slot time of all allocations: " (duration(launched.slot_s))
+            ", of which idle: " (duration(launched.idle_slot_s)) "."
+        }
+        @for note in &launched.notes { p.soft { (note) } }
+        @if !launched.allocations.is_empty() {
+            div.table.cards { table {
+                thead { tr {
+                    th.name scope="col" { "Allocation" } th scope="col" { "State" } th scope="col" { "Nodes, or why it waits" }
+                    th scope="col" { "Worker" } th scope="col" { "Submitted" }
+                } }
+                tbody { @for of in launched.allocations.iter().take(ROWS_MAX) { tr {
+                    th.name scope="row" { (of.name) } td data-label="State" { (of.state) }
+                    td data-label="Nodes, or why it waits" { (of.place) }
+                    td data-label="Worker" { @if of.connected { "connected" } @else { "none" } }
+                    td data-label="Submitted" { (duration(of.age_s)) " ago" }
+                } } }
+            } }
+        }
     }
 }
 
@@ -78,7 +135,7 @@ fn allocations(workers: &[v1::WorkerStatus]) -> Markup {
     }
     html! {
         @if groups.keys().any(|allocation| !allocation.is_empty()) {
-            h2 { "Allocations" }
+            h2 { "Workers by allocation" }
             div.table.cards { table {
                 thead { tr {
                     th.name scope="col" { "Allocation" } th.n scope="col" { "Workers" } th.n scope="col" { "Slots" }
@@ -96,10 +153,9 @@ fn allocations(workers: &[v1::WorkerStatus]) -> Markup {
 
 fn slot_hours(experiments: &[v1::ExperimentStatus]) -> Markup {
     let spent = experiments.iter().filter_map(|experiment| Some((&experiment.name, experiment.spent?)));
-    let hours = |seconds: f64| number(seconds / 3_600.0);
     html! {
         @if !experiments.is_empty() {
-            h2 { "Slot hours" }
+            h2 { "Slot time" }
             div.table.cards { table {
                 thead { tr {
                     th.name scope="col" { "Experiment" } th.n scope="col" { "Simulation" } th.n scope="col" { "Logs" }
@@ -107,8 +163,8 @@ fn slot_hours(experiments: &[v1::ExperimentStatus]) -> Markup {
                 } }
                 tbody { @for (name, spent) in spent.take(ROWS_MAX) { tr {
                     th.name scope="row" { (name) }
-                    td.n data-label="Simulation" { (hours(spent.engine_s)) } td.n data-label="Logs" { (hours(spent.parse_s)) }
-                    td.n data-label="Storage" { (hours(spent.store_s)) } td.n data-label="Idle" { (hours(spent.idle_s)) }
+                    td.n data-label="Simulation" { (duration(spent.engine_s)) } td.n data-label="Logs" { (duration(spent.parse_s)) }
+                    td.n data-label="Storage" { (duration(spent.store_s)) } td.n data-label="Idle" { (duration(spent.idle_s)) }
                 } } }
             } }
         }

@@ -1,0 +1,42 @@
+//! `powersweep report`: the pages of one experiment in a file that needs no server.
+
+use powersweep_dashboard::survey::Choice;
+use powersweep_dashboard::{Report, RowsAsk};
+use powersweep_proto::v1;
+
+use crate::args::ReportArgs;
+use crate::exit::{Exit, Outcome};
+use crate::writing::Output;
+use crate::{client, screen, stored, survey};
+
+/// Failures of a report.
+const FAILURES: u32 = 40;
+/// Cells of the grid of tasks.
+const BINS: u32 = 2_000;
+
+/// Writes the report of an experiment.
+pub fn run(args: &ReportArgs) -> Outcome {
+    client::block_on(async {
+        let tables = stored::tables(&args.from).await?;
+        let name = &args.experiment;
+        let text = |option: &Option<String>| option.clone().unwrap_or_default();
+        let choice =
+            Choice { x: text(&args.x), y: text(&args.y), by: text(&args.by), of: text(&args.of), ..Choice::default() };
+        let survey = survey::survey(&tables, name, &choice, None).await?;
+        let options = survey::options(&args.from.coordinator, &args.from.data);
+        let ask = RowsAsk { experiment: name.clone(), ..RowsAsk::default() };
+        let rows = survey::rows(&tables, &ask, &options).await?;
+        let request = v1::StatusRequest { experiment: name.clone(), max_failures: FAILURES, bins: BINS };
+        let status = super::status::experiment(&args.from.coordinator, &args.from.data, request).await;
+        if let Err(failure) = &status {
+            screen::note(&format!("powersweep: the report has no state of {name}: {}", failure.message));
+        }
+        let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
+        let made = format!("Made by powersweep {} on {now}, from {tables}.", env!("CARGO_PKG_VERSION"));
+        let report = Report { experiment: status.ok().flatten(), name: name.clone(), made, survey, rows };
+        let mut out = Output::open(args.output.as_deref())?;
+        out.write(powersweep_dashboard::report(&report).as_bytes())?;
+        out.finish()?;
+        Ok(Exit::Done)
+    })
+}

@@ -1,0 +1,285 @@
+//! Rows of `tasks` for the pages of the dashboard and for reports: some rows as texts, and what all rows show together.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use powersweep_coordinator::records::Table;
+use powersweep_dashboard::survey::{Batch, Choice, Coded, Survey, Value};
+use powersweep_dashboard::{ColumnSeen, PAGE_ROWS, RowsAsk, RowsSeen};
+use powersweep_launch::slurm::quote;
+use powersweep_results::columns::Column;
+use powersweep_results::folded::{Folded, FoldedBatch};
+use powersweep_results::tasks;
+use serde_json::Value as Json;
+
+use crate::args::{CoordinatorArgs, DataArgs};
+use crate::commands::results::chosen;
+use crate::exit::{Failure, failure};
+use crate::ordered::{INDEX, Order};
+use crate::reading::{Reading, Seen, relaxed, schema_of};
+use crate::results_table::{self, KIND, Wanted};
+use crate::stored::Tables;
+use crate::varying::{self, Group, Tasks, whole};
+use crate::{rows, screen};
+
+/// The usual metrics of a plot (across, up), and the one of the means: of batch simulations, then of queueing models.
+const USUAL: [[&str; 3]; 2] =
+    [["bsld_mean", "energy_total_j", "energy_total_j"], ["turnaround_s_mean", "energy_per_job_j", "energy_per_job_j"]];
+
+/// The axis that replications differ in: it has no effect.
+const SEED: &str = "seed";
+
+/// The options that a command needs in order to read the same data, with a blank before each.
+pub fn options(coordinator: &CoordinatorArgs, data: &DataArgs) -> String {
+    let mut options = String::new();
+    let mut add = |name: &str, value: &str| options.push_str(&format!(" --{name} {}", quote(value)));
+    let absolute = |path: &str| match std::path::absolute(path) {
+        Ok(path) if !path.as_os_str().is_empty() => path.display().to_string(),
+        _ => path.to_owned(),
+    };
+    if !data.is_default() {
+        add("data", &if data.data.contains("://") { data.data.clone() } else { absolute(&data.data) });
+    }
+    if let Some(file) = &coordinator.access {
+        add("access", &absolute(&file.display().to_string()));
+    }
+    if let Some(address) = &coordinator.coordinator {
+        add("coordinator", address);
+    }
+    if coordinator.insecure {
+        options.push_str(" --insecure");
+    }
+    options
+}
+
+/// Some rows. `options`: see [`options`].
+pub async fn rows(tables: &Tables, ask: &RowsAsk, options: &str) -> Result<RowsSeen, Failure> {
+    let names: Vec<&str> = ask.columns.iter().map(String::as_str).collect();
+    let all = relaxed(&schema_of(Table::Tasks));
+    chosen(&all, &names, Table::Tasks)?;
+    let sort = Some(ask.sort.as_str()).filter(|sort| !sort.is_empty());
+    let order = Order::new(sort, ask.descending, &ask.only)?;
+    let wanted = Wanted { columns: ask.columns.clone(), order, skip: ask.page * PAGE_ROWS, rows: PAGE_ROWS };
+    let reading = Reading::open(tables, &ask.experiment, Table::Tasks).await?;
+    let mut seen = RowsSeen { command: command(ask, options), ..RowsSeen::default() };
+    seen.known = all.fields().iter().map(|field| field.name().clone()).collect();
+    let Some(shown) = results_table::shown(&reading, &wanted).await? else { return Ok(seen) };
+    let numeric = numeric();
+    let column = |(heading, name): (String, &str)| ColumnSeen {
+        heading,
+        name: name.to_owned(),
+        is_metric: numeric.iter().any(|column| column.name == name),
+    };
+    let names = shown.rows.schema_ref().fields().iter().map(|field| field.name().as_str());
+    seen.columns = shown.headings.into_iter().zip(names).map(column).collect();
+    let row = |row: usize| shown.rows.columns().iter().map(|column| rows::shown(column, row)).collect();
+    seen.rows = (0..shown.rows.num_rows()).map(row).collect();
+    seen.count = shown.count;
+    Ok(seen)
+}
+
+/// The command that prints these rows.
+fn command(ask: &RowsAsk, options: &str) -> String {
+    let mut line = format!("powersweep results {}{options}", quote(&ask.experiment));
+    let mut add = |name: &str, value: &str| line.push_str(&format!(" --{name} {}", quote(value)));
+    if !ask.columns.is_empty() {
+        add("columns", &ask.columns.join(","));
+    }
+    if !ask.sort.is_empty() {
+        add("sort", &ask.sort);
+    }
+    ask.only.iter().for_each(|only| add("where", only));
+    if ask.page > 0 {
+        add("skip", &(ask.page * PAGE_ROWS).to_string());
+    }
+    add("rows", &PAGE_ROWS.to_string());
+    if ask.descending {
+        line.push_str(" --descending");
+    }
+    line
+}
+
+/// What all rows show. Rows of parts that `last` has are not read again.
+pub async fn survey(
+    tables: &Tables,
+    experiment: &str,
+    asked: &Choice,
+    last: Option<&Survey>,
+) -> Result<Survey, Failure> {
+    let numeric = numeric();
+    let candidates = varying::candidates();
+    let chosen = [&asked.x, &asked.y, &asked.of].into_iter().filter(|name| !name.is_empty());
+    for name in chosen {
+        if !numeric.iter().any(|column| column.name == *name) {
+            let known: Vec<&str> = numeric.iter().map(|column| column.name.as_str()).collect();
+            return Err(failure!(Usage, "{}", screen::unknown("metric", name, &known)));
+        }
+    }
+    let reading = Reading::open(tables, experiment, Table::Tasks).await?;
+    let names = candidates.iter().chain(numeric.iter().map(|column| &column.name)).map(String::as_str);
+    let tasks = Tasks::open(&reading, &varying::columns(names.chain([INDEX, KIND]).collect::<BTreeSet<_>>())).await?;
+    let groups = tasks.groups();
+    let found = varying::search(&groups, &candidates).await?;
+    let axes = found.iter().filter(|axis| axis.distinguishes() && axis.name != SEED).map(|axis| axis.name.clone());
+    let axes: Vec<String> = axes.collect();
+    let choice = complete(asked, &groups, &axes);
+    if !asked.by.is_empty() && !axes.contains(&asked.by) {
+        let known: Vec<&str> = axes.iter().map(String::as_str).collect();
+        return Err(failure!(Usage, "{}", screen::unknown("axis with several values", &asked.by, &known)));
+    }
+    let is_shown =
+        |name: &str| [&choice.x, &choice.y, &choice.of].iter().any(|chosen| *chosen == name) || differs(&groups, name);
+    let shown: Vec<&Column> = numeric.iter().filter(|column| is_shown(&column.name)).collect();
+    let units = shown.iter().filter(|column| !column.unit.is_empty());
+    let units: BTreeMap<String, String> = units.map(|column| (column.name.clone(), column.unit.to_owned())).collect();
+    let metrics = shown.iter().map(|column| column.name.clone()).collect();
+    let mut survey = Survey::new(choice, metrics, axes, units);
+    fill(&mut survey, &groups, last).await?;
+    Ok(survey)
+}
+
+/// Whether rows may have several values in a column.
+fn differs(groups: &[Group<'_>], name: &str) -> bool {
+    let mut seen = groups.iter().map(|group| group.seen(name));
+    let first = seen.next();
+    !matches!(first, None | Some(Seen::Equal(_))) || seen.any(|next| Some(next) != first)
+}
+
+/// Adds the rows that `last` lacks.
+async fn fill(survey: &mut Survey, groups: &[Group<'_>], last: Option<&Survey>) -> Result<(), Failure> {
+    let parts: BTreeSet<String> = groups.iter().filter_map(|group| name_of(*group)).collect();
+    if let Some(last) = last.filter(|last| survey.continues(last, &parts)) {
+        survey.continue_from(last.clone());
+    }
+    let columns = Columns::of(survey);
+    let (stored, unpublished): (Vec<Group<'_>>, Vec<Group<'_>>) =
+        groups.iter().copied().partition(|group| name_of(*group).is_some());
+    for group in stored {
+        if name_of(group).is_some_and(|part| !survey.has(&part)) {
+            columns.each(group, |batch| survey.add(batch)).await?;
+        }
+    }
+    parts.iter().for_each(|part| survey.end_part(part));
+    survey.settle();
+    for group in unpublished {
+        columns.each(group, |batch| survey.add_unpublished(batch)).await?;
+    }
+    Ok(())
+}
+
+/// The name of a group's part; `None` for unpublished rows.
+fn name_of(group: Group<'_>) -> Option<String> {
+    match group {
+        Group::Stored(part, _) => Some(part.path().to_string()),
+        Group::Unpublished(_) => None,
+    }
+}
+
+/// Metrics that are numbers.
+fn numeric() -> Vec<Column> {
+    let is_numeric = |column: &Column| matches!(column.type_name(), "int64" | "double");
+    tasks::metrics().into_iter().filter(is_numeric).collect()
+}
+
+/// The choice with a name for every column.
+fn complete(asked: &Choice, groups: &[Group<'_>], axes: &[String]) -> Choice {
+    let is_of_queues =
+        |group: &Group<'_>| matches!(group.seen(KIND), Seen::Equal(Json::String(kind)) if kind != "batch");
+    let [x, y, of] = USUAL[usize::from(!groups.is_empty() && groups.iter().all(is_of_queues))];
+    let or = |asked: &str, usual: &str| if asked.is_empty() { usual } else { asked }.to_owned();
+    let policy = axes.iter().find(|axis| *axis == "policy").or_else(|| axes.first()).map_or("", String::as_str);
+    Choice { x: or(&asked.x, x), y: or(&asked.y, y), of: or(&asked.of, of), by: or(&asked.by, policy), ..asked.clone() }
+}
+
+/// The columns that a survey reads.
+struct Columns {
+    metrics: [String; 3],
+    axes: Vec<String>,
+}
+
+impl Columns {
+    fn of(survey: &Survey) -> Columns {
+        let Choice { x, y, of, .. } = survey.choice.clone();
+        Columns { metrics: [x, y, of], axes: survey.axes.clone() }
+    }
+
+    async fn each(&self, group: Group<'_>, mut each: impl FnMut(&Batch)) -> Result<(), Failure> {
+        let names = self.metrics.iter().chain(&self.axes).map(String::as_str);
+        let schema = varying::columns(names.chain([INDEX]).collect::<BTreeSet<_>>());
+        let give = |batch: &RecordBatch| {
+            each(&self.batch(batch));
+            true
+        };
+        group.each(&schema, whole, give).await
+    }
+
+    fn batch(&self, batch: &RecordBatch) -> Batch {
+        let folded = FoldedBatch::of(batch);
+        let [x, y, of] = self.metrics.each_ref().map(|name| numbers(batch, name));
+        let axes = self.axes.iter().map(|name| folded.column(name).map_or_else(Coded::default, coded)).collect();
+        // Whole numbers up to 2^53 are exact.
+        let index = numbers(batch, INDEX).into_iter().map(|index| index as u64).collect();
+        Batch { index, x, y, of, axes }
+    }
+}
+
+/// The numbers of a column; NaN for none.
+fn numbers(batch: &RecordBatch, name: &str) -> Vec<f64> {
+    let Some(column) = batch.column_by_name(name) else { return vec![f64::NAN; batch.num_rows()] };
+    match column.data_type() {
+        DataType::Int64 => {
+            let values = column.as_primitive::<Int64Type>().iter();
+            values.map(|value| value.map_or(f64::NAN, |value| value as f64)).collect()
+        }
+        DataType::Float64 => {
+            column.as_primitive::<Float64Type>().iter().map(|value| value.unwrap_or(f64::NAN)).collect()
+        }
+        _ => vec![f64::NAN; batch.num_rows()],
+    }
+}
+
+/// The values of an axis.
+fn coded(column: &Folded) -> Coded {
+    let column = match column {
+        Folded::Equal(row) => return Coded { values: vec![value(row, 0)], codes: Vec::new() },
+        Folded::Rows(column) => column,
+    };
+    match column.data_type() {
+        DataType::Utf8 => numbered(column, column.as_string::<i32>().iter()),
+        DataType::Int64 => numbered(column, column.as_primitive::<Int64Type>().iter()),
+        DataType::Float64 => {
+            numbered(column, column.as_primitive::<Float64Type>().iter().map(|value| value.map(f64::to_bits)))
+        }
+        _ => numbered(column, (0..column.len()).map(|row| rows::cell(column, row).to_string())),
+    }
+}
+
+/// Numbers equal values. `keys`: something of each row that is equal for equal values.
+fn numbered<K: Hash + Eq>(column: &dyn Array, keys: impl Iterator<Item = K>) -> Coded {
+    let mut numbers: HashMap<K, u32> = HashMap::new();
+    let mut coded = Coded::default();
+    for (row, key) in keys.enumerate() {
+        let next = numbers.len() as u32;
+        let number = *numbers.entry(key).or_insert(next);
+        if number == next && coded.values.len() == next as usize {
+            coded.values.push(value(column, row));
+        }
+        coded.codes.push(number);
+    }
+    coded
+}
+
+/// A value as a condition of `results --where` names it.
+fn value(column: &dyn Array, row: usize) -> Value {
+    let cell = rows::cell(column, row);
+    let number = cell.as_f64();
+    let text = match (&cell, number) {
+        (Json::Null, _) => String::new(),
+        (Json::String(text), _) => text.clone(),
+        (Json::Number(of), Some(number)) if of.is_f64() => number.to_string(),
+        _ => cell.to_string(),
+    };
+    Value { text, number }
+}

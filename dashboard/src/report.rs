@@ -1,0 +1,109 @@
+//! The pages of an experiment, frozen in one file.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use powersweep_proto::v1;
+
+use crate::pages::{RowsSeen, results, summary};
+use crate::survey::Survey;
+
+/// What a report has.
+#[derive(Debug)]
+pub struct Report {
+    /// The state of the experiment; `None` if only its rows are there.
+    pub experiment: Option<v1::ExperimentStatus>,
+    /// Name of the experiment.
+    pub name: String,
+    /// When and by what the report was made, in a sentence.
+    pub made: String,
+    /// What the rows show together.
+    pub survey: Survey,
+    /// The first rows.
+    pub rows: RowsSeen,
+}
+
+/// The file. It loads nothing and has no script.
+pub fn report(of: &Report) -> String {
+    let style = include_str!("../assets/style.css");
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (of.name) " - powersweep" }
+                style { (PreEscaped(style)) }
+            }
+            body {
+                main {
+                    h1 { (of.name) }
+                    p.soft { (of.made) }
+                    (summary(of.experiment.as_ref(), &of.survey))
+                    (rows(&of.rows))
+                    @if let Some(experiment) = &of.experiment { (failures(experiment)) }
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn rows(rows: &RowsSeen) -> Markup {
+    html! { @if !rows.rows.is_empty() { h2 { "First rows" } (results::frozen(rows)) } }
+}
+
+fn failures(experiment: &v1::ExperimentStatus) -> Markup {
+    html! {
+        @if !experiment.failures.is_empty() {
+            h2 { "Failures" }
+            @for failure in &experiment.failures { (crate::pages::failure(failure)) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::ColumnSeen;
+    use crate::survey::tests::survey;
+
+    #[test]
+    fn a_report_needs_no_other_file_and_escapes_texts() {
+        let failure = v1::Failure {
+            message: "<script>".to_owned(),
+            reproduce: "powersweep simulate".to_owned(),
+            ..v1::Failure::default()
+        };
+        let experiment = v1::ExperimentStatus {
+            tasks: 4,
+            done: 3,
+            failed: 1,
+            failures: vec![failure],
+            ..v1::ExperimentStatus::default()
+        };
+        let rows = RowsSeen {
+            columns: vec![ColumnSeen::default()],
+            rows: vec![vec!["<b>".into()]],
+            count: 2,
+            command: "powersweep results e".into(),
+            ..RowsSeen::default()
+        };
+        let survey = survey(&[(1.0, 2.0, "<i>", 1.0), (2.0, 1.0, "b", 1.0)]);
+        let file = report(&Report {
+            experiment: Some(experiment),
+            name: "e".into(),
+            made: "Made today.".into(),
+            survey,
+            rows,
+        });
+        for text in
+            ["3 of 4 tasks done", "Pareto front", "&lt;b&gt;", "&lt;script&gt;", "policy: &lt;i&gt;", "and 1 more row"]
+        {
+            assert!(file.contains(text), "{text} in {file}");
+        }
+        for text in ["<script", "<link", "src=", "href=", "url(h", "@import", "<form", "<button", "http"] {
+            let found = file.replace("http-equiv", "");
+            assert!(!found.contains(text), "{text} in {file}");
+        }
+    }
+}
