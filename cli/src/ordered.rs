@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(value("bsld_threshold=2"), Ok(json!(2.0)));
         assert_eq!(value("bsld_threshold="), Ok(Json::Null));
         assert_eq!(value("gears_ghz=[1,2.5]"), Ok(json!([1.0, 2.5])));
-        let wrong = [("policy", "COLUMN=VALUE"), ("seed=x", "a whole number"), ("polizy=a", "did you mean policy")];
+        let wrong = [("policy", "COLUMN=VALUE"), ("seed=x", "a whole number"), ("polizy=a", "did you mean `policy`")];
         for (text, says) in wrong.into_iter().chain([("gears_ghz=1", "a list")]) {
             assert!(value(text).is_err_and(|message| message.contains(says)), "{text}");
         }

@@ -136,10 +136,11 @@ impl Looks {
     }
 }
 
-/// Number of rows and generation, while no task runs.
+/// Number of rows and generation, while no task can end. Short tasks end although none of them is seen running.
 fn state(experiment: &v1::ExperimentStatus) -> State {
-    let rows = experiment.rows_in_parts + experiment.rows_unpublished;
-    (experiment.running == 0).then_some((rows, experiment.generation))
+    use v1::ExperimentState::{Cancelled, Failed, Finished, Paused};
+    let rests = matches!(experiment.state(), Finished | Failed | Paused | Cancelled) && experiment.running == 0;
+    rests.then_some((experiment.rows_in_parts + experiment.rows_unpublished, experiment.generation))
 }
 
 impl Look {

@@ -14,8 +14,8 @@ use tokio::sync::watch;
 
 /// Least time from an answer to the next question.
 const REST_LEAST: Duration = Duration::from_secs(2);
-/// The same, in times of what the answer took: at most a hundredth of one core is busy with a question.
-const REST_FACTOR: u32 = 100;
+/// The same, in times of what the answer took: a question keeps a two-hundredth of one core busy.
+const REST_FACTOR: u32 = 200;
 /// Greatest time from an answer to the next question.
 const REST_MOST: Duration = Duration::from_secs(300);
 /// A page without an answer to the present state waits for this time: the answer is often there by then.
@@ -83,8 +83,7 @@ impl<K: Hash + Eq + Clone, V: Send + Sync + 'static> Slow<K, V> {
             // A time-out is no error: the page shows the last answer, or says that rows are being read.
             let _ = tokio::time::timeout(PATIENCE, changes.changed()).await;
         }
-        let known = changes.borrow().clone();
-        known
+        changes.borrow().clone()
     }
 
     fn entry(&self, key: &K) -> Arc<Entry<V>> {

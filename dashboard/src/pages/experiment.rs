@@ -8,6 +8,11 @@ use super::{kinds, link};
 use crate::bins;
 use crate::words::number;
 
+fn has_ended(experiment: &v1::ExperimentStatus) -> bool {
+    use v1::ExperimentState::{Cancelled, Failed, Finished};
+    matches!(experiment.state(), Cancelled | Failed | Finished)
+}
+
 /// `linked`: the name of the experiment, for the links of a page that is not frozen.
 pub(super) fn live(experiment: &v1::ExperimentStatus, linked: Option<&str>) -> Markup {
     let v1::ExperimentStatus { done, tasks, .. } = experiment;
@@ -28,8 +33,10 @@ pub(super) fn live(experiment: &v1::ExperimentStatus, linked: Option<&str>) -> M
                     " " a href=(link("failures", &[("name", name)])) { "Show failures" }
                 }
             }
-            dt { "Tasks/s" } dd { (number(experiment.tasks_per_s)) }
-            dt { "Remaining" } dd { @let left = remaining(experiment); @if left.is_empty() { "not known" } @else { (left) } }
+            @if !has_ended(experiment) {
+                dt { "Tasks/s" } dd { (number(experiment.tasks_per_s)) }
+                dt { "Remaining" } dd { @let left = remaining(experiment); @if left.is_empty() { "not known" } @else { (left) } }
+            }
             dt { "Priority" } dd { (experiment.priority) }
             dt { "Rows" } dd { (experiment.rows_in_parts) " in parts, " (experiment.rows_unpublished) " unpublished" }
             @if !experiment.owner.is_empty() { dt { "Owner" } dd { (experiment.owner) } }

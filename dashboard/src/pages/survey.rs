@@ -92,19 +92,25 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
 fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
     let of = &survey.choice.of;
     let all = survey.sums.mean;
+    // Of many axes, the first ones have all their values.
     let mut left = ALL_VALUES_MAX;
+    let tables = survey.axes.iter().zip(&survey.sums.effects).map(|(axis, effect)| {
+        let values = effect.sorted();
+        let shown = VALUES_MAX.min(left).min(values.len());
+        left -= shown;
+        (axis, effect, values, shown)
+    });
+    let tables: Vec<_> = tables.filter(|(.., shown)| *shown > 0).collect();
     html! {
         h2 { "Effect of each axis on " (named(survey, of)) }
         @if let Some(mean) = all.value() {
             p.soft { "Means over all other axes, of the tasks that have ended; all together: " (number(mean)) " (" (count(all.count, "task")) ")." }
             @if survey.axes.is_empty() { p.empty { "No axis has two values yet." } }
             div.effects {
-                @for (axis, effect) in survey.axes.iter().zip(&survey.sums.effects) {
-                    @let shown = VALUES_MAX.min(left);
-                    @let values = effect.sorted();
-                    @let _ = left -= shown.min(values.len());
-                    @if shown > 0 { (table(axis, effect, &values, shown, mean, choose)) }
-                }
+                @for (axis, effect, values, shown) in &tables { (table(axis, effect, values, *shown, mean, choose)) }
+            }
+            @if tables.len() < survey.axes.len() {
+                p.soft { "… and " (survey.axes.len() - tables.len()) " more: the page shows " (ALL_VALUES_MAX) " values of all axes together." }
             }
         } @else { p.empty { "No task has a value in this column." } }
     }

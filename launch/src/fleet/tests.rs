@@ -111,6 +111,9 @@ fn workers_that_fail_at_once_pause_the_launcher_and_exclude_their_node() {
     fleet.answered(&[failed("7_3", 310, 320)], 320);
     assert_eq!(fleet.excluded(320), ["n1"]);
     fleet.answered(&[failed("7_4", 320, 330)], 330);
+    assert!(fleet.back_off.pause(330).is_none_or(|pause| !pause.long), "its worker is connected");
+    fleet.connected([], 330);
+    fleet.answered(&[failed("7_4", 320, 330)], 330);
     assert!(fleet.back_off.pause(330).is_some_and(|pause| pause.long));
     assert!(fleet.excluded(330 + BAD_START_S).is_empty(), "a day later");
 }
