@@ -162,7 +162,8 @@ fn pages_show_a_sweep_and_change_it_under_any_prefix() {
     let (served, _) = sandbox.serve(&[]);
     let pages = Pages::open(&sandbox, &[]);
     pages.get("/").gives(200, &["no experiment yet", "Skip to the content"]);
-    sandbox.write("slow.toml", SLOW);
+    // The sweep must not end before the test cancels it.
+    sandbox.write("slow.toml", SLOW.replace("jobs_count = 6000", "jobs_count = 60000"));
     sandbox.run(&["submit", "slow.toml"]).exits(0);
     let running = worker(&sandbox, "w<1>", "", &[]);
     pages.until("/experiments", "experiment?name=slow");
