@@ -106,7 +106,7 @@ CONF
     sacctmgr --immediate modify user root set qos=normal,narrow defaultqos=normal
 } >&2
 
-# What the nodes of a partition are, one state a line.
+# all_idle: whether no node is lost or has a job.
 all_idle() {
     [ "$(sinfo --noheader --Node --partition low --format %T | grep -cx idle)" -eq $NODES ]
 }

@@ -8,7 +8,7 @@ use powersweep_proto::v1;
 use tokio::sync::Mutex;
 
 use crate::Farm;
-use crate::pages::{Live, Page, RowsAsk, RowsSeen};
+use crate::pages::{Live, Page, RowsAsk, RowsSeen, has_ended};
 use crate::slow::{Known, Slow, State};
 use crate::survey::{Choice, Survey};
 
@@ -138,8 +138,8 @@ impl Looks {
 
 /// Number of rows and generation, while no task can end. Short tasks end although none of them is seen running.
 fn state(experiment: &v1::ExperimentStatus) -> State {
-    use v1::ExperimentState::{Cancelled, Failed, Finished, Paused};
-    let rests = matches!(experiment.state(), Finished | Failed | Paused | Cancelled) && experiment.running == 0;
+    let is_paused = experiment.state() == v1::ExperimentState::Paused;
+    let rests = (has_ended(experiment) || is_paused) && experiment.running == 0;
     rests.then_some((experiment.rows_in_parts + experiment.rows_unpublished, experiment.generation))
 }
 

@@ -108,7 +108,7 @@ pub(crate) fn plot(survey: &Survey) -> Markup {
                 }
                 (count(points.count, "task")) ". "
                 @if shown < points.count {
-                    "A random " (shown) " of " (points.count) " points are drawn; the front is that of all points. "
+                    "A random " (shown) " of " (points.count) " points are drawn; the front is computed from all points. "
                 }
                 @if points.count < survey.sums.rows {
                     (survey.sums.rows - points.count) " of " (survey.sums.rows) " tasks have no value in one of the two columns."

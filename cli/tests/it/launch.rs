@@ -1,11 +1,11 @@
 //! Workers in jobs of a batch system. The commands of Slurm are scripts here that start and list processes; `.ci/full
 //! slurm` runs the same with the real ones.
 
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use crate::dashboard::Pages;
 use crate::rows;
+use crate::runs::path_with;
 use crate::sandbox::{BINARY, Ended, Running, Sandbox};
 use crate::sweeps::synthetic;
 
@@ -85,8 +85,7 @@ impl Cluster {
         let programs =
             [("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", SCANCEL), ("scontrol", SCONTROL), ("sinfo", SINFO)];
         for (name, text) in programs {
-            let file = sandbox.write(&format!("bin/{name}"), text);
-            std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("modes can be set");
+            sandbox.write_program(name, text);
         }
         sandbox.write("slurm/mode", "");
         Cluster(sandbox)
@@ -94,8 +93,7 @@ impl Cluster {
 
     fn start(&self, args: &[&str]) -> Running {
         let mut command = self.0.command(BINARY);
-        let path = format!("{}:{}", self.0.path("bin").display(), std::env::var("PATH").unwrap_or_default());
-        command.args(args).env("PATH", path).env("SANDBOX", self.0.path(""));
+        command.args(args).env("PATH", path_with(&self.0.path("bin"))).env("SANDBOX", self.0.path(""));
         self.0.spawn(command)
     }
 

@@ -1,7 +1,8 @@
 //! A scratch folder in which the real binary runs as a user would run it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,6 +49,12 @@ impl Sandbox {
         std::fs::create_dir_all(path.parent().expect("the path has a folder")).expect("it can be made");
         std::fs::write(&path, bytes).expect("it can be written");
         path
+    }
+
+    /// Writes a program into the folder `bin`.
+    pub(crate) fn write_program(&self, name: &str, text: &str) {
+        let file = self.write(&format!("bin/{name}"), text);
+        std::fs::set_permissions(file, Permissions::from_mode(0o755)).expect("modes can be set");
     }
 
     /// The folder of the access files of the one object store that a coordinator here has served.

@@ -4,14 +4,9 @@ use maud::{Markup, html};
 use powersweep_proto::v1;
 
 use super::experiments::remaining;
-use super::{kinds, link};
+use super::{has_ended, kinds, link};
 use crate::bins;
 use crate::words::number;
-
-fn has_ended(experiment: &v1::ExperimentStatus) -> bool {
-    use v1::ExperimentState::{Cancelled, Failed, Finished};
-    matches!(experiment.state(), Cancelled | Failed | Finished)
-}
 
 /// `linked`: the name of the experiment, for the links of a page that is not frozen.
 pub(super) fn live(experiment: &v1::ExperimentStatus, linked: Option<&str>) -> Markup {

@@ -286,6 +286,12 @@ pub(crate) fn unknown() -> Markup {
     frame("No page", None, &body)
 }
 
+/// Whether no task of the experiment runs any more.
+pub(crate) fn has_ended(experiment: &v1::ExperimentStatus) -> bool {
+    use v1::ExperimentState::{Cancelled, Failed, Finished};
+    matches!(experiment.state(), Cancelled | Failed | Finished)
+}
+
 /// Kinds of failures with the number of failed tasks.
 fn kinds(experiment: &v1::ExperimentStatus) -> Vec<(&'static str, u64)> {
     let mut kinds = std::collections::BTreeMap::new();

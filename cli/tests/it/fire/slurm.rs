@@ -12,6 +12,7 @@ use self::cluster::{Cluster, Watch};
 use super::farm::{Farm, PATIENCE, run_undisturbed};
 use super::{long, step, system};
 use crate::random::Random;
+use crate::runs::path_with;
 use crate::sandbox::{BINARY, Running, Sandbox};
 
 /// The table `jobs` makes a hand-in large.
@@ -43,22 +44,17 @@ prologue = ["taskset --cpu-list --pid 0 $$ >/dev/null"]
 
 /// Starts a launcher with short times.
 fn launch(sandbox: &Sandbox, more: &[&str]) -> Running {
-    use std::os::unix::fs::PermissionsExt;
-    let file = sandbox.write("bin/squeue", SQUEUE);
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("modes can be set");
+    sandbox.write_program("squeue", SQUEUE);
     sandbox.write("site.toml", SITE);
     let (nodes, cpus) = (format!("--max-nodes={MAX_NODES}"), format!("--cpus={CPUS}"));
-    let path = format!("{}:{}", sandbox.path("bin").display(), std::env::var("PATH").unwrap_or_default());
     let mut command = sandbox.command(BINARY);
     command.args(["launch", "slurm", "--data", "data", "--site", "site.toml", &nodes, &cpus]);
     if !more.iter().any(|option| option.starts_with("--time=")) {
         command.arg("--time=3");
     }
     command.args(["--backlog=3", "--poll=2s", "--patience=0s", "--idle-limit=10s", "--until-idle=3s"]).args(more);
-    sandbox.spawn({
-        command.env("PATH", path).env("QUEUE_MODE", sandbox.path("queue-mode"));
-        command
-    })
+    command.env("PATH", path_with(&sandbox.path("bin"))).env("QUEUE_MODE", sandbox.path("queue-mode"));
+    sandbox.spawn(command)
 }
 
 fn queue_mode(sandbox: &Sandbox, mode: &str) {
