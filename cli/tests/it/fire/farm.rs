@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use powersweep_experiments::{Manifest, Sweep};
-use powersweep_farmtest::dataset::assert_undisturbed_but;
+use powersweep_farmtest::dataset::{assert_undisturbed_but, assert_undisturbed_large};
 use powersweep_farmtest::sweeps::four_policies;
 use powersweep_proto::access::{Role, Source};
 use powersweep_proto::client::{Address, Client, Target};
@@ -391,8 +391,8 @@ impl Farm {
         assert_eq!(rows, self.work.tasks as usize);
         println!("{rows} rows equal the undisturbed run's, 0 lost, 0 twice");
         if self.work.more.contains("\"jobs\"") {
-            let rows = assert_undisturbed_but(data, &undisturbed, name, "jobs", but);
-            println!("{rows} rows of `jobs` equal the undisturbed run's, too");
+            let rows = assert_undisturbed_large(data, &undisturbed, name, "jobs", but);
+            println!("{rows} rows of the table jobs equal the undisturbed run's, too");
         }
     }
 }
