@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use powersweep_analysis::AnalysisError;
 use powersweep_proto::client::chain;
 
 /// How a command ended; [`TABLE`] explains each code.
@@ -57,6 +58,12 @@ impl Failure {
     /// An error with this message.
     pub fn new(exit: Exit, message: impl Into<String>) -> Failure {
         Failure { exit, message: message.into() }
+    }
+}
+
+impl From<AnalysisError> for Failure {
+    fn from(error: AnalysisError) -> Failure {
+        Failure::new(Exit::Usage, error.0)
     }
 }
 

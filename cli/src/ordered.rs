@@ -8,15 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
-use arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
+use powersweep_analysis::{Cell, Condition};
 use powersweep_results::tasks;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::reading::Seen;
+use crate::screen;
 use crate::varying::{self, Group, whole};
-use crate::{rows, screen};
 
 /// Rows of equal value are in this order.
 pub const INDEX: &str = "task_index";
@@ -26,14 +27,7 @@ pub const INDEX: &str = "task_index";
 pub struct Order {
     column: String,
     descending: bool,
-    only: Vec<Only>,
-}
-
-/// Only rows with this value in this column.
-#[derive(Debug, Clone, PartialEq)]
-struct Only {
-    column: String,
-    value: Json,
+    only: Vec<Condition>,
 }
 
 impl Default for Order {
@@ -43,22 +37,21 @@ impl Default for Order {
 }
 
 impl Order {
-    /// The order of a column of `tasks`, of rows that satisfy all `COLUMN=VALUE`. Without a column: by task index.
+    /// The order of a column of `tasks`, of rows that satisfy all conditions. Without a column: by task index.
     pub fn new(column: Option<&str>, descending: bool, only: &[String]) -> Result<Order, Failure> {
         let column = column.unwrap_or(INDEX).to_owned();
         if matches!(type_of(&column)?, DataType::List(_)) {
             return Err(failure!(Usage, "`{column}` has lists, which have no order; sort by a number or a text"));
         }
-        let only = only.iter().map(|text| Only::parse(text)).collect::<Result<_, Failure>>()?;
+        let only = only.iter().map(|text| Condition::parse(text, type_of)).collect::<Result<_, Failure>>()?;
         Ok(Order { column, descending, only })
     }
 
     /// Which of two rows comes first. Rows without a value come last.
-    fn compare(&self, one: &Key, other: &Key) -> Ordering {
-        match (one, other) {
-            (Key::Absent, _) | (_, Key::Absent) => one.rank().cmp(&other.rank()),
-            _ if self.descending => other.compare(one),
-            _ => one.compare(other),
+    fn compare(&self, one: &Cell, other: &Cell) -> Ordering {
+        match self.descending && !one.is_null() && !other.is_null() {
+            true => other.order(one),
+            false => one.order(other),
         }
     }
 
@@ -68,11 +61,11 @@ impl Order {
     }
 
     /// The first value that a row of a group may have; `None` if it is not known.
-    fn best(&self, group: Group<'_>, of: &DataType) -> Option<Key> {
+    fn best(&self, group: Group<'_>, of: &DataType) -> Option<Cell> {
         match group.seen(&self.column) {
-            Seen::Equal(value) => Key::of_json(&value, of),
-            Seen::Between { greatest, .. } if self.descending => Key::of_json(&greatest, of),
-            Seen::Between { least, .. } => Key::of_json(&least, of),
+            Seen::Equal(value) => cell_of(&value, of),
+            Seen::Between { greatest, .. } if self.descending => cell_of(&greatest, of),
+            Seen::Between { least, .. } => cell_of(&least, of),
             Seen::Unknown => None,
         }
     }
@@ -103,99 +96,39 @@ fn type_of(name: &str) -> Result<DataType, Failure> {
     })
 }
 
-impl Only {
-    fn parse(text: &str) -> Result<Only, Failure> {
-        let Some((column, value)) = text.split_once('=') else {
-            return Err(failure!(Usage, "`{text}` is no condition: write COLUMN=VALUE, such as policy=easy"));
-        };
-        let wrong = |wanted: &str| failure!(Usage, "`{text}`: a value of {column} is {wanted}");
-        let value = match type_of(column)? {
-            _ if value.is_empty() => Json::Null,
-            DataType::Boolean => json!(value.parse::<bool>().map_err(|_| wrong("true or false"))?),
-            DataType::Int64 => json!(value.parse::<i64>().map_err(|_| wrong("a whole number"))?),
-            DataType::Float64 if value == "unlimited" => json!(value),
-            DataType::Float64 => rows::real(value.parse().map_err(|_| wrong("a number or unlimited"))?),
-            DataType::List(of) => list(value, of.data_type()).ok_or_else(|| wrong("a list such as [1,2]"))?,
-            _ => json!(value),
-        };
-        Ok(Only { column: column.to_owned(), value })
-    }
-
-    /// What the statistics tell: whether all rows of a group have the value, or none; `None` if only the rows tell.
-    fn of_all(&self, group: Group<'_>) -> Option<bool> {
-        match group.seen(&self.column) {
-            Seen::Equal(value) => Some(value == self.value),
-            Seen::Between { least, greatest, .. } => {
-                let (value, least, greatest) = (self.value.as_f64()?, least.as_f64()?, greatest.as_f64()?);
-                (value < least || value > greatest).then_some(false)
-            }
-            Seen::Unknown => None,
+/// What the statistics of a group tell: whether all its rows satisfy a condition, or none; `None` if only the rows tell.
+fn of_all(condition: &Condition, group: Group<'_>) -> Option<bool> {
+    let of = type_of(&condition.column).ok()?;
+    match group.seen(&condition.column) {
+        Seen::Equal(value) => Some(condition.holds(&cell_of(&value, &of)?)),
+        Seen::Between { least, greatest, .. } => {
+            condition.holds_between(&cell_of(&least, &of)?, &cell_of(&greatest, &of)?)
         }
+        Seen::Unknown => None,
     }
 }
 
-/// A list of numbers, as [`rows::cell`] gives it.
-fn list(text: &str, of: &DataType) -> Option<Json> {
-    let items: Vec<f64> = serde_json::from_str(text).ok()?;
-    let item = |item: f64| if *of == DataType::Int64 { json!(item as i64) } else { rows::real(item) };
-    Some(items.into_iter().map(item).collect())
-}
-
-/// A value that has an order.
-#[derive(Debug, Clone, PartialEq)]
-enum Key {
-    Int(i64),
-    Real(f64),
-    Text(String),
-    Absent,
-}
-
-impl Key {
-    fn of(column: &dyn Array, row: usize) -> Key {
-        if column.is_null(row) {
-            return Key::Absent;
+/// The value that statistics tell; `None` if it does not have the column's type.
+fn cell_of(value: &Json, of: &DataType) -> Option<Cell> {
+    match of {
+        _ if value.is_null() => Some(Cell::Null),
+        DataType::Boolean => value.as_bool().map(Cell::Bool),
+        DataType::Float64 if value == "unlimited" => Some(Cell::Real(f64::INFINITY)),
+        DataType::Float64 => value.as_f64().map(Cell::Real),
+        DataType::Utf8 => value.as_str().map(|text| Cell::Text(text.to_owned())),
+        DataType::Int64 => value.as_i64().map(Cell::Int),
+        DataType::List(_) => {
+            let item = |item: &Json| if item == "unlimited" { Some(f64::INFINITY) } else { item.as_f64() };
+            value.as_array()?.iter().map(item).collect::<Option<_>>().map(Cell::List)
         }
-        match column.data_type() {
-            DataType::Boolean => Key::Int(i64::from(column.as_boolean().value(row))),
-            DataType::Int64 => Key::Int(column.as_primitive::<Int64Type>().value(row)),
-            DataType::Float64 => Key::Real(column.as_primitive::<Float64Type>().value(row)),
-            DataType::Timestamp(..) => Key::Int(column.as_primitive::<TimestampMicrosecondType>().value(row)),
-            DataType::Utf8 => Key::Text(column.as_string::<i32>().value(row).to_owned()),
-            _ => Key::Absent,
-        }
-    }
-
-    /// The key of a value that statistics tell; `None` if the value does not have the column's type.
-    fn of_json(value: &Json, of: &DataType) -> Option<Key> {
-        match of {
-            _ if value.is_null() => Some(Key::Absent),
-            DataType::Boolean => value.as_bool().map(|value| Key::Int(value.into())),
-            DataType::Float64 if value == "unlimited" => Some(Key::Real(f64::INFINITY)),
-            DataType::Float64 => value.as_f64().map(Key::Real),
-            DataType::Utf8 => value.as_str().map(|text| Key::Text(text.to_owned())),
-            _ => value.as_i64().map(Key::Int),
-        }
-    }
-
-    fn rank(&self) -> u8 {
-        u8::from(*self == Key::Absent)
-    }
-
-    fn compare(&self, other: &Key) -> Ordering {
-        match (self, other) {
-            (Key::Int(one), Key::Int(other)) => one.cmp(other),
-            // Both zeros are equal.
-            (Key::Real(one), Key::Real(other)) => (one + 0.0).total_cmp(&(other + 0.0)),
-            (Key::Text(one), Key::Text(other)) => one.cmp(other),
-            _ => Ordering::Equal,
-        }
+        _ => None,
     }
 }
 
 /// A row, by its place.
 #[derive(Debug, Clone)]
 pub struct Place {
-    key: Key,
+    key: Cell,
     index: i64,
     group: usize,
     row: usize,
@@ -213,7 +146,7 @@ pub struct First {
 /// Finds the first rows.
 pub async fn first(groups: &[Group<'_>], order: &Order, most: usize) -> Result<First, Failure> {
     let of = type_of(&order.column)?;
-    let mut sequence: Vec<(Option<Key>, usize)> =
+    let mut sequence: Vec<(Option<Cell>, usize)> =
         groups.iter().enumerate().map(|(at, group)| (order.best(*group, &of), at)).collect();
     // Groups whose values are not known are read first.
     sequence.sort_by(|(one, _), (other, _)| match (one, other) {
@@ -223,7 +156,7 @@ pub async fn first(groups: &[Group<'_>], order: &Order, most: usize) -> Result<F
     let mut first = First::default();
     for (best, at) in sequence {
         let group = groups[at];
-        let known: Vec<Option<bool>> = order.only.iter().map(|only| only.of_all(group)).collect();
+        let known: Vec<Option<bool>> = order.only.iter().map(|only| of_all(only, group)).collect();
         if known.contains(&Some(false)) {
             continue;
         }
@@ -256,12 +189,12 @@ impl First {
         let last = self.places.last().filter(|_| self.places.len() == most).cloned();
         let column = |name: &str| batch.column_by_name(name).expect("the order's columns are read");
         let (keys, indices) = (column(&order.column), column(INDEX).as_primitive::<Int64Type>());
-        let only: Vec<_> = order.only.iter().map(|only| (column(&only.column), &only.value)).collect();
+        let only: Vec<_> = order.only.iter().map(|only| (column(&only.column), only)).collect();
         for row in 0..batch.num_rows() {
-            if only.iter().all(|(column, value)| rows::cell(column, row) == **value) {
+            if only.iter().all(|(column, only)| only.holds(&Cell::of(column, row))) {
                 let index = if indices.is_valid(row) { indices.value(row) } else { i64::MAX };
                 self.count += 1;
-                let place = Place { key: Key::of(keys, row), index, group, row: before + row };
+                let place = Place { key: Cell::of(keys, row), index, group, row: before + row };
                 if last.as_ref().is_none_or(|last| order.compare_places(&place, last).is_lt()) {
                     self.places.push(place);
                 }
@@ -313,25 +246,22 @@ mod tests {
     fn rows_without_a_value_come_last_in_both_directions() {
         for descending in [false, true] {
             let order = order("wait_s_mean", descending);
-            let mut keys = [Key::Absent, Key::Real(2.0), Key::Real(-1.0), Key::Real(f64::INFINITY)];
+            let mut keys = [Cell::Null, Cell::Real(2.0), Cell::Real(-1.0), Cell::Real(f64::INFINITY)];
             keys.sort_by(|one, other| order.compare(one, other));
-            assert_eq!(keys[3], Key::Absent);
-            assert_eq!(keys[0], if descending { Key::Real(f64::INFINITY) } else { Key::Real(-1.0) });
+            assert_eq!(keys[3], Cell::Null);
+            assert_eq!(keys[0], if descending { Cell::Real(f64::INFINITY) } else { Cell::Real(-1.0) });
         }
     }
 
     #[test]
-    fn conditions_have_the_type_of_their_column() {
-        let value = |text: &str| Only::parse(text).map(|only| only.value).map_err(|failure| failure.message);
-        assert_eq!(value("policy=easy"), Ok(json!("easy")));
-        assert_eq!(value("policy=a=b"), Ok(json!("a=b")));
-        assert_eq!(value("seed=7"), Ok(json!(7)));
-        assert_eq!(value("bsld_threshold=2"), Ok(json!(2.0)));
-        assert_eq!(value("bsld_threshold="), Ok(Json::Null));
-        assert_eq!(value("gears_ghz=[1,2.5]"), Ok(json!([1.0, 2.5])));
-        let wrong = [("policy", "COLUMN=VALUE"), ("seed=x", "a whole number"), ("polizy=a", "did you mean `policy`")];
-        for (text, says) in wrong.into_iter().chain([("gears_ghz=1", "a list")]) {
-            assert!(value(text).is_err_and(|message| message.contains(says)), "{text}");
+    fn conditions_name_columns_of_tasks() {
+        let parse = |text: &str| Condition::parse(text, type_of).map_err(|failure: Failure| failure.message);
+        assert_eq!(parse("bsld_threshold>=2").map(|condition| condition.value), Ok(Cell::Real(2.0)));
+        assert_eq!(parse("gears_ghz=[1,2.5]").map(|condition| condition.value), Ok(Cell::List(vec![1.0, 2.5])));
+        for (text, says) in
+            [("seed=x", "a whole number"), ("polizy=a", "did you mean `policy`"), ("policy", "COLUMN=VALUE")]
+        {
+            assert!(parse(text).is_err_and(|message| message.contains(says)), "{text}");
         }
         assert!(Order::new(Some("gears_ghz"), false, &[]).is_err());
     }

@@ -84,6 +84,11 @@ impl Reading {
         Ok(Reading { place: Place::Stored(store), view, experiment: experiment.to_owned(), table, in_state: None })
     }
 
+    /// Name of the experiment.
+    pub fn experiment(&self) -> &str {
+        &self.experiment
+    }
+
     /// Leaves out parts.
     pub fn skip(&mut self, parts: &BTreeSet<Path>) {
         self.view.parts.retain(|part| !parts.contains(&part.path));

@@ -4,11 +4,14 @@
 //! the shown columns of these rows.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, FieldRef, Schema};
 use comfy_table::CellAlignment;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
+use powersweep_analysis::Frame;
 use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::Location;
 use powersweep_results::layout;
@@ -16,7 +19,7 @@ use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, OrExit};
 use crate::ordered::{self, Order, Place};
-use crate::reading::{Reading, narrowed, relaxed, schema_of};
+use crate::reading::{Reading, Seen, narrowed, relaxed, schema_of};
 use crate::varying::{self, Group, Tasks};
 use crate::{rows, screen};
 
@@ -121,6 +124,26 @@ pub async fn shown(reading: &Reading, wanted: &Wanted) -> Result<Option<Shown>, 
     Ok(Some(Shown { headings, axes: axes.len(), rows, count: first.count, skipped }))
 }
 
+/// Whether the energies of all rows are relative: the power of a busy proc is left at its default.
+pub async fn is_relative(reading: &Reading) -> Result<bool, Failure> {
+    let tasks = Tasks::open(reading, &varying::columns(POWER)).await?;
+    let groups = tasks.groups();
+    let is = |name: &str, value: Json| groups.iter().all(|group| group.seen(name) == Seen::Equal(value.clone()));
+    Ok(is(POWER[0], "etinski".into()) && is(POWER[1], 1.0.into()))
+}
+
+/// The usual metrics of an experiment that are no counts.
+pub async fn usual_metrics(reading: &Reading) -> Result<Vec<&'static str>, Failure> {
+    let tasks = Tasks::open(reading, &varying::columns([KIND])).await?;
+    let is_of_queues = |group: &Group<'_>| {
+        let seen = group.seen(KIND);
+        matches!(seen, Seen::Equal(Json::String(kind)) if kind != "batch")
+    };
+    let groups = tasks.groups();
+    let all = if !groups.is_empty() && groups.iter().all(is_of_queues) { QUEUE_METRICS } else { METRICS };
+    Ok(all.iter().map(|(name, _)| *name).filter(|name| !name.ends_with("_count")).collect())
+}
+
 /// Whether these rows are all of queueing models.
 async fn of_queues(groups: &[Group<'_>], places: &[Place]) -> Result<bool, Failure> {
     let kinds = cells(groups, places, &[KIND]).await?;
@@ -141,6 +164,18 @@ impl Shown {
             0 => table.to_string(),
             more => format!("{table}\n… and {more} more rows"),
         }
+    }
+
+    /// The rows, with the headings as names of the columns.
+    pub fn frame(&self) -> Result<Frame, Failure> {
+        let named = |(field, heading): (&FieldRef, &String)| match field.name() == heading {
+            true => FieldRef::clone(field),
+            // The heading has the unit.
+            false => FieldRef::new(Field::new(heading, field.data_type().clone(), true)),
+        };
+        let fields: Vec<FieldRef> = self.rows.schema_ref().fields().iter().zip(&self.headings).map(named).collect();
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), self.rows.columns().to_vec());
+        Ok(Frame::new(rows.or_exit(Exit::Failure)?, self.axes))
     }
 
     /// Number of rows after the shown ones.

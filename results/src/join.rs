@@ -27,6 +27,11 @@ impl TasksById {
         Ok(TasksById { tasks, rows })
     }
 
+    /// The columns of the tasks.
+    pub fn schema(&self) -> &Schema {
+        self.tasks.schema_ref()
+    }
+
     /// These rows with the columns of their tasks after their own; null for a task that is not known.
     pub fn join(&self, rows: &RecordBatch) -> Result<RecordBatch, ResultsError> {
         let ids = task_ids(rows)?;

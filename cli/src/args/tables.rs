@@ -23,6 +23,12 @@ fn tables() -> impl TypedValueParser<Value = Table> {
 pub enum RowFormat {
     /// The first rows, as a table for people.
     Table,
+    /// The same as a table of Markdown.
+    Markdown,
+    /// The same as a LaTeX table, for the package booktabs.
+    Latex,
+    /// The same as a Typst table.
+    Typst,
     /// CSV with a header; null is an empty field.
     Csv,
     /// One JSON object for each line.
@@ -94,12 +100,15 @@ pub struct ResultsArgs {
     /// Only these columns, in this order; `powersweep columns` lists them.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Number of rows shown. The formats other than `table` have all rows, unless --sort, --where or --skip is given.
-    #[arg(long, default_value_t = 24)]
-    pub rows: usize,
+    /// Number of rows. By default, all rows of --by; otherwise 24 for people, and all rows for programs, unless --sort,
+    /// --where or --skip is given.
+    #[arg(long, visible_alias = "top", value_name = "N")]
+    pub rows: Option<usize>,
     #[command(flatten)]
     pub some: SomeRowsArgs,
-    /// The first rows for people, or all rows for programs.
+    #[command(flatten)]
+    pub groups: GroupArgs,
+    /// A table for people, or rows for programs.
     #[arg(long, value_enum, default_value = "table")]
     format: RowFormat,
     /// Short for --format json.
@@ -110,19 +119,47 @@ pub struct ResultsArgs {
     pub output: Option<PathBuf>,
 }
 
-/// Which rows of `tasks` are wanted.
+/// Rows with the same values become one row, with statistics of the columns of numbers.
+#[derive(Debug, Args)]
+pub struct GroupArgs {
+    /// One row for each combination of values of these columns; also of parameters of the task, in any table.
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    pub by: Vec<String>,
+    /// Statistics of each of --columns: mean, sd, ci (half the width of the 95% interval of the mean; ci90, ci99),
+    /// median, p95 or another percentile, min, max, sum, count. By default mean and ci.
+    #[arg(long = "stat", value_name = "NAME,...", value_delimiter = ',')]
+    pub stats: Vec<String>,
+    /// Divide by the value of the row that satisfies this condition and has the same workload, machine and seed, such as
+    /// policy=easy; may be repeated.
+    #[arg(long, value_name = "COLUMN=VALUE")]
+    pub ratio_to: Vec<String>,
+    /// The values of this column of --by become columns.
+    #[arg(long, value_name = "COLUMN", requires = "by")]
+    pub pivot: Option<String>,
+}
+
+impl GroupArgs {
+    /// Whether any of them is given.
+    pub fn is_given(&self) -> bool {
+        !self.by.is_empty() || !self.stats.is_empty() || !self.ratio_to.is_empty()
+    }
+}
+
+/// Which rows are wanted.
 #[derive(Debug, Args)]
 pub struct SomeRowsArgs {
-    /// Order rows of `tasks` by this column, rows without a value last; by default by task_index.
+    /// Order by this column, rows without a value last: a column of `tasks`, or one of the result of --by. By default by
+    /// task_index.
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,
     /// The greatest value first.
     #[arg(long)]
     pub descending: bool,
-    /// Only rows of `tasks` with this value; may be repeated. An empty value stands for none.
+    /// Only rows that satisfy this condition; may be repeated. Also with !=, <, <=, > and >=. An empty value stands for
+    /// none.
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     pub only: Vec<String>,
-    /// Leave out this number of rows of `tasks` before the first one.
+    /// Leave out this number of rows before the first one.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub skip: usize,
 }
@@ -134,7 +171,15 @@ impl SomeRowsArgs {
     }
 }
 
+/// Rows that people see unless they ask for a number.
+const ROWS: usize = 24;
+
 impl ResultsArgs {
+    /// Most rows that are shown to people.
+    pub fn shown(&self) -> usize {
+        self.rows.unwrap_or(ROWS)
+    }
+
     /// How the rows are shown or written.
     pub fn format(&self) -> RowFormat {
         if self.json { RowFormat::Json } else { self.format }

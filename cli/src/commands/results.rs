@@ -3,17 +3,24 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{Schema, SchemaRef};
+use powersweep_analysis::Frame;
+use powersweep_analysis::text::Sheet;
 use powersweep_coordinator::records::Table;
 use powersweep_results::tasks;
 
 use crate::args::{ResultsArgs, RowFormat};
-use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::grouped::{self, on_screen};
 use crate::ordered::Order;
 use crate::reading::{Reading, relaxed, schema_of};
-use crate::results_table::Wanted;
-use crate::writing::{Encoding, Writing};
-use crate::{client, results_table, rows, screen, stored};
+use crate::results_table::{self, Wanted};
+use crate::source::{self, Source};
+use crate::stored::{self, Tables};
+use crate::writing::{Encoding, Output, Writing};
+use crate::{client, rows, screen, varying};
 
 /// Columns of tables other than `tasks` that are shown by default.
 const SHOWN: &[(Table, &[&str])] = &[
@@ -24,27 +31,12 @@ const SHOWN: &[(Table, &[&str])] = &[
 
 /// Shows the first rows, or writes all rows.
 pub fn run(args: &ResultsArgs) -> Outcome {
-    let table = args.table;
-    let all = relaxed(&schema_of(table));
-    let default = SHOWN.iter().find(|(shown, _)| *shown == table && args.format() == RowFormat::Table);
-    let names = match args.columns.is_empty() {
-        true => default.map_or(Vec::new(), |(_, names)| names.to_vec()),
-        false => args.columns.iter().map(|name| name.trim()).collect(),
-    };
-    let chosen = chosen(&all, &names, table)?;
-    let encoding = match args.format() {
-        RowFormat::Table => None,
-        RowFormat::Csv => Some(Encoding::Csv),
-        RowFormat::Json => Some(Encoding::Json),
-        RowFormat::Parquet => Some(Encoding::Parquet),
-        RowFormat::Arrow => Some(Encoding::Arrow),
-    };
-    if encoding.is_none() && args.output.is_some() {
-        return Err(failure!(Usage, "--output needs --format csv, json, parquet or arrow"));
+    if args.format() == RowFormat::Table && args.output.is_some() {
+        return Err(failure!(Usage, "--output needs --format csv, json, parquet, arrow, markdown, latex or typst"));
     }
     client::block_on(async {
         let tables = stored::tables(&args.from).await?;
-        let reading = Reading::open(&tables, &args.experiment, table).await?;
+        let reading = Reading::open(&tables, &args.experiment, args.table).await?;
         reading.check_table()?;
         if reading.is_without_state() {
             screen::note(&format!(
@@ -52,18 +44,61 @@ pub fn run(args: &ResultsArgs) -> Outcome {
                 args.experiment
             ));
         }
-        match encoding {
-            _ if args.some.is_given() => some(&reading, chosen.unwrap_or(all), encoding, args).await,
-            None => shown(&reading, chosen, args).await,
-            Some(encoding) => {
-                let schema = chosen.unwrap_or(all);
-                let mut out = Writing::begin(args.output.as_deref(), encoding, &schema, &args.experiment)?;
-                reading.each(&schema, |batch| out.write(&batch)).await?;
-                out.finish()?;
-                Ok(Exit::Done)
-            }
+        if args.groups.is_given() {
+            return framed(&grouped::frame(&tables, &reading, args).await?, 0, args);
+        }
+        match args.table {
+            Table::Tasks => of_tasks(&reading, args).await,
+            _ => of_another_table(&tables, &reading, args).await,
         }
     })
+}
+
+/// How rows are written, if they are for programs.
+fn encoding(format: RowFormat) -> Option<Encoding> {
+    match format {
+        RowFormat::Table | RowFormat::Markdown | RowFormat::Latex | RowFormat::Typst => None,
+        RowFormat::Csv => Some(Encoding::Csv),
+        RowFormat::Json => Some(Encoding::Json),
+        RowFormat::Parquet => Some(Encoding::Parquet),
+        RowFormat::Arrow => Some(Encoding::Arrow),
+    }
+}
+
+/// Shows or writes a small table. `more`: rows that it lacks.
+fn framed(frame: &Frame, more: usize, args: &ResultsArgs) -> Outcome {
+    let sheet = || Sheet::of(frame);
+    let text = match args.format() {
+        RowFormat::Table if more > 0 => return screen::print(&format!("{}\n… and {more} more rows", on_screen(frame))),
+        RowFormat::Table => return screen::print(&on_screen(frame)),
+        RowFormat::Markdown => sheet().markdown(),
+        RowFormat::Latex => sheet().latex(),
+        RowFormat::Typst => sheet().typst(),
+        RowFormat::Csv | RowFormat::Json | RowFormat::Parquet | RowFormat::Arrow => {
+            let encoding = encoding(args.format()).expect("these formats are encodings");
+            return written(frame.batch(), encoding, more, args);
+        }
+    };
+    let mut out = Output::open(args.output.as_deref())?;
+    out.write(text.as_bytes())?;
+    out.finish()?;
+    note_more(more);
+    Ok(Exit::Done)
+}
+
+/// Writes rows for programs.
+fn written(rows: &RecordBatch, encoding: Encoding, more: usize, args: &ResultsArgs) -> Outcome {
+    let mut out = Writing::begin(args.output.as_deref(), encoding, rows.schema_ref(), &args.experiment)?;
+    out.write(rows)?;
+    out.finish()?;
+    note_more(more);
+    Ok(Exit::Done)
+}
+
+fn note_more(more: usize) {
+    if more > 0 {
+        screen::note(&format!("powersweep: {more} more rows: --rows N writes more"));
+    }
 }
 
 /// The columns of these names, in this order; `None` without names.
@@ -94,58 +129,95 @@ pub fn chosen(all: &SchemaRef, names: &[&str], table: Table) -> Result<Option<Sc
     Ok(Some(Arc::new(Schema::new(fields))))
 }
 
-/// Some rows in an order, in any format.
-async fn some(reading: &Reading, columns: SchemaRef, encoding: Option<Encoding>, args: &ResultsArgs) -> Outcome {
-    if args.table != Table::Tasks {
-        return Err(failure!(Usage, "--sort, --descending, --where and --skip are for the table `tasks`"));
+/// Rows of `tasks`: some in an order, or all for programs.
+async fn of_tasks(reading: &Reading, args: &ResultsArgs) -> Outcome {
+    let all = relaxed(&schema_of(Table::Tasks));
+    let names: Vec<&str> = args.columns.iter().map(|name| name.trim()).collect();
+    let columns = chosen(&all, &names, Table::Tasks)?;
+    let (some, encoding) = (&args.some, encoding(args.format()));
+    if let (Some(encoding), false, None) = (encoding, some.is_given(), args.rows) {
+        let schema = columns.unwrap_or(all);
+        let mut out = Writing::begin(args.output.as_deref(), encoding, &schema, &args.experiment)?;
+        reading.each(&schema, |batch| out.write(&batch)).await?;
+        out.finish()?;
+        return Ok(Exit::Done);
     }
-    let some = &args.some;
     let order = Order::new(some.sort.as_deref(), some.descending, &some.only)?;
-    let is_default = encoding.is_none() && args.columns.is_empty();
-    let names = columns.fields().iter().map(|field| field.name().clone()).filter(|_| !is_default).collect();
-    let wanted = Wanted { columns: names, order, skip: some.skip, rows: args.rows };
-    let found = results_table::shown(reading, &wanted).await?;
-    let Some(encoding) = encoding else {
-        return screen::print(&match found {
-            None => "no rows yet".to_owned(),
-            Some(found) if found.count == 0 => "no row has these values".to_owned(),
-            Some(found) => found.text(),
-        });
+    let wanted = match (encoding, columns) {
+        (None, None) => Vec::new(),
+        (_, columns) => columns.unwrap_or(all).fields().iter().map(|field| field.name().clone()).collect(),
     };
-    let mut out = Writing::begin(args.output.as_deref(), encoding, &columns, &args.experiment)?;
-    if let Some(found) = &found {
-        out.write(&found.rows)?;
+    let wanted = Wanted { columns: wanted, order, skip: some.skip, rows: args.shown() };
+    match (results_table::shown(reading, &wanted).await?, encoding) {
+        (Some(shown), Some(encoding)) => written(&shown.rows, encoding, shown.more(), args),
+        (None, Some(encoding)) => {
+            let schema = varying::columns(wanted.columns.iter().map(String::as_str));
+            written(&RecordBatch::new_empty(schema), encoding, 0, args)
+        }
+        (None, None) => screen::print("no rows yet"),
+        (Some(shown), None) if shown.count == 0 => screen::print("no row has these values"),
+        (Some(shown), None) if args.format() == RowFormat::Table => screen::print(&shown.text()),
+        (Some(shown), None) => framed(&shown.frame()?, shown.more(), args),
     }
-    out.finish()?;
-    if let Some(more) = found.map(|found| found.more()).filter(|more| *more > 0) {
-        screen::note(&format!("powersweep: {more} more rows: --rows N writes more"));
-    }
-    Ok(Exit::Done)
 }
 
-async fn shown(reading: &Reading, chosen: Option<SchemaRef>, args: &ResultsArgs) -> Outcome {
-    let Some(schema) = chosen else {
-        let text = results_table::table(reading, args.rows).await?;
-        return screen::print(text.as_deref().unwrap_or("no rows yet"));
+/// Rows of another table, in the order in which they are stored.
+async fn of_another_table(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Outcome {
+    let (table, encoding) = (args.table, encoding(args.format()));
+    if args.some.sort.is_some() || args.some.descending || args.some.skip > 0 {
+        return Err(failure!(Usage, "--sort, --descending and --skip are for the table `tasks`, or need --by"));
+    }
+    let usual = SHOWN.iter().find(|(shown, _)| *shown == table && encoding.is_none());
+    let names: Vec<&str> = match args.columns.is_empty() {
+        true => usual.map_or(Vec::new(), |(_, names)| names.to_vec()),
+        false => args.columns.iter().map(|name| name.trim()).collect(),
     };
-    let mut text = screen::table();
-    text.set_header(schema.fields().iter().map(|field| field.name().clone()));
-    let (mut count, mut more) = (0, false);
-    reading
-        .each(&schema, |batch| {
-            for row in 0..batch.num_rows() {
-                if count == args.rows {
-                    more = true;
-                    return Ok(false);
+    let all = relaxed(&schema_of(table));
+    let schema = chosen(&all, &names, table)?.unwrap_or(all);
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let source = Source::open(tables, reading, table, &names, source::conditions(table, &args.some.only)?).await?;
+    let most = if encoding.is_some() { args.rows.unwrap_or(usize::MAX) } else { args.shown() };
+    let mut out = match encoding {
+        Some(encoding) => Some(Writing::begin(args.output.as_deref(), encoding, &schema, &args.experiment)?),
+        None => None,
+    };
+    let (mut shown, mut left, mut more) = (Vec::new(), most, false);
+    source
+        .each(|batch, rows| {
+            more |= rows.len() > left;
+            let rows: UInt32Array = rows.iter().take(left).map(|row| Some(*row as u32)).collect();
+            left -= rows.len();
+            let columns = names.iter().filter_map(|name| Some(take(batch.column_by_name(name)?, &rows, None)));
+            let columns = columns.collect::<Result<Vec<_>, _>>().or_exit(Exit::Storage)?;
+            let batch = RecordBatch::try_new(SchemaRef::clone(&schema), columns).or_exit(Exit::Storage)?;
+            match &mut out {
+                Some(out) => Ok(out.write(&batch)? && !more),
+                None => {
+                    shown.push(batch);
+                    Ok(!more)
                 }
-                count += 1;
-                text.add_row(batch.columns().iter().map(|column| rows::shown(column, row)));
             }
-            Ok(true)
         })
         .await?;
-    match (count, more) {
-        (0, false) => screen::print("no rows yet"),
+    if let Some(out) = out {
+        out.finish()?;
+        if more {
+            screen::note("powersweep: there are more rows: --rows N writes more");
+        }
+        return Ok(Exit::Done);
+    }
+    let rows = concat_batches(&schema, &shown).or_exit(Exit::Storage)?;
+    if args.format() != RowFormat::Table {
+        return framed(&Frame::new(rows, names.len()), 0, args);
+    }
+    let mut text = screen::table();
+    text.set_header(&names);
+    for row in 0..rows.num_rows() {
+        text.add_row(rows.columns().iter().map(|column| rows::shown(column, row)));
+    }
+    match (rows.num_rows(), more) {
+        (0, false) if args.some.only.is_empty() => screen::print("no rows yet"),
+        (0, false) => screen::print("no row has these values"),
         (_, false) => screen::print(&text.to_string()),
         (_, true) => screen::print(&format!("{text}\n… and more rows: --rows N shows more, --format csv writes all")),
     }

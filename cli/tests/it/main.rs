@@ -12,6 +12,7 @@ mod events;
 mod farm;
 mod fire;
 mod formats;
+mod groups;
 mod inputs;
 mod kill;
 mod kubernetes;

@@ -114,8 +114,9 @@ fn tables_of_a_finished_sweep_are_the_same_as_those_of_the_data() {
 #[test]
 fn rows_of_a_running_sweep_are_read_once_each() {
     let two = Two::new(&[]);
-    // Far more tasks than are done before the worker ends.
-    two.submit("slow.toml", &SLOW.replace("count = 250", "count = 50000"), &[]);
+    // Far more tasks than are done before the worker ends, and few enough rows to be read again and again.
+    let slow = SLOW.replace("count = 250", "count = 50000").replace("jobs_count = 6000", "jobs_count = 60000");
+    two.submit("slow.toml", &slow, &[]);
     let worker = worker(&two.farm, "w", "", &[]);
     let ids = |ended: Ended| -> BTreeSet<String> {
         let lines: Vec<String> = ended.exits(0).stdout.lines().skip(1).map(str::to_owned).collect();

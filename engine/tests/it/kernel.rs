@@ -102,6 +102,8 @@ fn a_suspended_job_keeps_its_procs_at_idle_power() {
     assert_eq!(integrals.busy_proc_s, [0., 400.]);
     assert_eq!((integrals.idle_proc_s, integrals.suspended_proc_s), (0., 80.));
     assert_eq!((integrals.energy_idle_j, integrals.energy_suspended_j), (0., 80.));
+    // 40 W in 100 of 120 s, 4 W otherwise.
+    assert_eq!((integrals.power_p95_w, integrals.power_peak_w), (Some(40.), 40.));
 }
 
 #[test]

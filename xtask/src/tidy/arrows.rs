@@ -9,6 +9,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &[]),
     ("experiments", &["engine"]),
     ("results", &["engine", "experiments"]),
+    ("analysis", &["engine"]),
     ("claims", &["engine", "experiments", "results"]),
     ("workloads", &["engine", "experiments"]),
     ("proto", &["engine", "experiments"]),
@@ -26,6 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "proto",
             "coordinator",
             "worker",
+            "analysis",
             "claims",
             "launch",
             "dashboard",
@@ -40,6 +42,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("engine", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
     ("experiments", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
     ("results", &["tokio", "tonic", "rand"]),
+    ("analysis", &["tokio", "parquet", "tonic", "rand", "object_store"]),
     ("claims", &["tokio", "parquet", "tonic", "rand", "object_store"]),
 ];
 

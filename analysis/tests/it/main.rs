@@ -1,0 +1,3 @@
+//! From rows to tables: groups, ratios, pivots, texts.
+
+mod tables;

@@ -1,0 +1,162 @@
+//! Statistics of the rows of a table, in groups.
+
+use std::collections::BTreeSet;
+
+use powersweep_analysis::text::Sheet;
+use powersweep_analysis::{Condition, Frame, Op, Rows, Stat, grouped, ratios};
+use powersweep_coordinator::records::Table;
+
+use crate::args::ResultsArgs;
+use crate::exit::Failure;
+use crate::ordered::INDEX;
+use crate::reading::Reading;
+use crate::source::{Source, conditions};
+use crate::stored::Tables;
+use crate::varying::{self, Candidate, Tasks};
+use crate::{results_table, screen};
+
+/// The axis of replications.
+const SEED: &str = "seed";
+
+/// The columns of a table, beside its task, that tell its rows apart.
+fn keys(table: Table) -> &'static [&'static str] {
+    match table {
+        Table::Jobs => &["job_id"],
+        Table::Series => &["series", "level", "x"],
+        Table::Tasks | Table::Failures => &[],
+    }
+}
+
+/// The columns that are shown by default.
+async fn usual(reading: &Reading, table: Table) -> Result<Vec<&'static str>, Failure> {
+    Ok(match table {
+        Table::Tasks => results_table::usual_metrics(reading).await?,
+        Table::Jobs => vec!["wait_s", "run_s", "energy_j"],
+        Table::Series => vec!["value"],
+        Table::Failures => vec![INDEX],
+    })
+}
+
+/// The result that the arguments ask for.
+pub async fn frame(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Result<Frame, Failure> {
+    let (table, groups) = (args.table, &args.groups);
+    let stats = groups.stats.iter().map(|name| Stat::parse(name.trim())).collect::<Result<Vec<_>, _>>()?;
+    let only = conditions(table, &args.some.only)?;
+    let baseline = conditions(table, &groups.ratio_to)?;
+    let measures: Vec<&str> = match args.columns.is_empty() {
+        true => usual(reading, table).await?,
+        false => args.columns.iter().map(|name| name.trim()).collect(),
+    };
+    let mut by: Vec<&str> = groups.by.iter().map(|name| name.trim()).collect();
+    if by.is_empty() {
+        // A ratio is asked for, of each of the compared rows.
+        by.extend(baseline.iter().map(|condition| condition.column.as_str()).collect::<BTreeSet<_>>());
+    }
+    let candidates = varying_columns(tables, reading).await?;
+    let mixed = mixed(&candidates, &by, &only, table);
+    if let Some(mixed) = &mixed {
+        screen::note(&format!(
+            "powersweep: a mean is over rows that differ in {mixed}: add columns to --by, or choose rows with --where"
+        ));
+    }
+    let usual: &[Stat] = match (table, &mixed) {
+        (Table::Failures, _) => &[Stat::Count],
+        // Without an interval: the rows are no replications of each other.
+        (Table::Tasks, None) => &[Stat::Mean, Stat::Interval(95)],
+        _ => &[Stat::Mean],
+    };
+    let stats = if stats.is_empty() { usual } else { &stats };
+    let varying = candidates.iter().filter(|candidate| candidate.varies()).map(|candidate| candidate.name.as_str());
+    let of_baseline = baseline.iter().map(|condition| condition.column.as_str());
+    let paired = varying.chain(of_baseline).chain(keys(table).iter().copied());
+    let mut axes = by.clone();
+    for name in paired.filter(|_| !baseline.is_empty()) {
+        if !axes.contains(&name) && !measures.contains(&name) {
+            axes.push(name);
+        }
+    }
+    let names: Vec<&str> = axes.iter().chain(&measures).copied().chain([INDEX]).collect();
+    let source = Source::open(tables, reading, table, &names, only).await?;
+    let mut rows = Rows::new(&source.schema(), &axes, &measures, INDEX)?;
+    source
+        .each(|batch, found| {
+            rows.add(batch, found)?;
+            Ok(true)
+        })
+        .await?;
+    if !baseline.is_empty() {
+        let (relative, lacking) = ratios(&rows, &baseline)?;
+        if lacking > 0 {
+            let lacking = screen::count(lacking as u64, "row");
+            screen::note(&format!(
+                "powersweep: {lacking} have no row of the baseline to be divided by, and are left out"
+            ));
+        }
+        rows = relative;
+    } else if results_table::is_relative(&Reading::open(tables, reading.experiment(), Table::Tasks).await?).await? {
+        rows = rows.with_units(|unit| ["J", "W", "J s"].contains(&unit).then_some("relative"));
+    }
+    shaped(grouped(&rows, &by, stats)?, args)
+}
+
+/// The columns in which tasks of one group differ, beside the seed; `None` if there is none. For jobs and points of series,
+/// which are no replications, nothing is said.
+fn mixed(candidates: &[Candidate], by: &[&str], only: &[Condition], table: Table) -> Option<String> {
+    let is_fixed = |name: &str| {
+        by.contains(&name) || only.iter().any(|condition| condition.column == name && condition.op == Op::Equal)
+    };
+    // A label stands for the components and parameters of its block, so far as they vary with it.
+    let differs = |candidate: &&Candidate| match candidate.name.as_str() {
+        SEED => false,
+        name if varying::LABELS.contains(&name) => candidate.varies() && !is_fixed(name),
+        name => candidate.distinguishes() && !is_fixed(name),
+    };
+    let names: Vec<&str> = candidates.iter().filter(differs).map(|candidate| candidate.name.as_str()).collect();
+    (table == Table::Tasks && !names.is_empty()).then(|| names.join(", "))
+}
+
+/// The columns in which tasks may differ, with what is known of them.
+async fn varying_columns(tables: &Tables, reading: &Reading) -> Result<Vec<Candidate>, Failure> {
+    let candidates = varying::candidates();
+    let columns = varying::columns(candidates.iter().map(String::as_str));
+    let tasks = Reading::open(tables, reading.experiment(), Table::Tasks).await?;
+    let tasks = Tasks::open(&tasks, &columns).await?;
+    varying::search(&tasks.groups(), &candidates).await
+}
+
+/// Sorts, pivots and cuts.
+fn shaped(mut frame: Frame, args: &ResultsArgs) -> Result<Frame, Failure> {
+    let some = &args.some;
+    // A column of the pivoted result is not there before.
+    let is_early = some.sort.as_ref().is_some_and(|name| args.groups.pivot.is_none() || frame.column(name).is_ok());
+    let sort = |frame: Frame| match &some.sort {
+        Some(name) => frame.sorted(name, some.descending),
+        None => Ok(frame),
+    };
+    if is_early {
+        frame = sort(frame)?;
+    }
+    if let Some(column) = &args.groups.pivot {
+        frame = frame.pivoted(column)?;
+    }
+    if !is_early {
+        frame = sort(frame)?;
+    }
+    Ok(frame.part(some.skip, args.rows.unwrap_or(usize::MAX)))
+}
+
+/// A frame for the screen.
+pub fn on_screen(frame: &Frame) -> String {
+    let sheet = Sheet::of(frame);
+    let mut table = screen::table();
+    table.set_header(sheet.columns.iter().map(powersweep_analysis::text::Column::heading));
+    for row in 0..sheet.rows() {
+        table.add_row(sheet.row(row));
+    }
+    for (column, of) in table.column_iter_mut().zip(&sheet.columns) {
+        if of.is_numeric {
+            column.set_cell_alignment(comfy_table::CellAlignment::Right);
+        }
+    }
+    table.to_string()
+}
