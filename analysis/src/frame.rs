@@ -78,6 +78,11 @@ impl Frame {
         self.taken(&rows)
     }
 
+    /// These rows, in this order.
+    pub fn picked(&self, rows: &[usize]) -> Result<Frame, AnalysisError> {
+        self.taken(&rows.iter().map(|row| *row as u32).collect::<Vec<_>>())
+    }
+
     /// At most this number of rows, after the first `skip` ones.
     pub fn part(&self, skip: usize, most: usize) -> Frame {
         let begin = skip.min(self.batch.num_rows());

@@ -6,7 +6,9 @@
 //! Results do not depend on the order in which rows arrive: values are sorted before they are added.
 
 pub mod baseline;
+pub mod best;
 pub mod cell;
+pub mod compare;
 pub mod condition;
 pub mod frame;
 pub mod group;
@@ -16,6 +18,7 @@ pub mod text;
 
 pub use baseline::ratios;
 pub use cell::Cell;
+pub use compare::{Comparison, Interval};
 pub use condition::{Condition, Op};
 pub use frame::Frame;
 pub use group::grouped;

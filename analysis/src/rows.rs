@@ -43,6 +43,15 @@ impl Axis {
         &self.values
     }
 
+    /// For each of the values its position in another axis of the same column; `None` where that has no such value.
+    pub(crate) fn positions_in(&self, other: &Axis) -> Vec<Option<u32>> {
+        let mut positions = vec![None; self.values.len()];
+        for (key, code) in &self.known {
+            positions[*code as usize] = other.known.get(key).copied();
+        }
+        positions
+    }
+
     /// The position of a row's value in [`Axis::values`].
     pub fn code(&self, row: usize) -> u32 {
         self.codes[row]

@@ -122,7 +122,7 @@ const SUMMED: usize = 1_000;
 ///
 /// Above [`SUMMED`] degrees of freedom by the expansion around the normal quantile (Abramowitz & Stegun 1964, 26.7.5), whose
 /// error is below 2e-11 there.
-fn t(percent: u32, dof: usize) -> f64 {
+pub(crate) fn t(percent: u32, dof: usize) -> f64 {
     if dof <= SUMMED {
         return t_quantile(f64::from(percent) / 100.0, dof as u32);
     }

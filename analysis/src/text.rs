@@ -261,8 +261,14 @@ pub fn plain(cell: &Cell) -> String {
 
 fn latex_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut last = ' ';
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        // A minus sign is longer than a hyphen.
+        let is_minus = c == '-' && last == ' ' && chars.peek().is_some_and(char::is_ascii_digit);
+        last = c;
         match c {
+            '-' if is_minus => escaped.push_str("$-$"),
             '\u{1}' => escaped.push_str("$10^{"),
             '\u{2}' => escaped.push_str("}$"),
             '#' | '$' | '%' | '&' | '_' | '{' | '}' => escaped.extend(['\\', c]),

@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure, OrExit};
 use crate::quantities::bytes;
 
 mod access;
+mod answers;
 mod control;
 mod dashboard;
 mod events;
@@ -24,6 +25,7 @@ mod timeline;
 mod worker;
 
 pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
+pub use answers::{BestArgs, CompareArgs, OutArgs};
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 pub use dashboard::DashboardArgs;
 pub use events::EventsArgs;
@@ -160,6 +162,15 @@ pub enum Command {
     /// --coordinator or --access and no --data: the coordinator that `status` asks.
     #[command(after_help = examples::RESULTS)]
     Results(ResultsArgs),
+    /// Compare two sets of rows pair by pair: differences and ratios with their intervals.
+    ///
+    /// Rows with the same workload, machine and seed simulate the same jobs, so that the interval of their difference is
+    /// narrow. With one pair of tasks there is no interval: use more seeds, or --table jobs.
+    #[command(after_help = examples::COMPARE)]
+    Compare(CompareArgs),
+    /// Find the parameters with the best mean of a metric under conditions, or the Pareto front of several metrics.
+    #[command(after_help = examples::BEST)]
+    Best(BestArgs),
     /// Copy each table of an experiment into one Parquet file, sorted by task.
     ///
     /// Reads the data of --data. Asks a coordinator instead if there is no such data, or if the command line has

@@ -73,9 +73,18 @@ pub const RESULTS: &str = "Examples:
   powersweep results my-sweep                                       the first rows, with the columns that vary
   powersweep results my-sweep --columns task_index,policy,wait_s_mean --format csv
   powersweep results my-sweep --sort energy_total_j --where policy=easy --rows 5   five tasks with the least energy
+  powersweep results my-sweep --by policy --columns wait_s_mean,energy_total_j      means over the seeds
+  powersweep results my-sweep --by policy --columns energy_total_j --ratio-to policy=easy --format latex
   powersweep results my-sweep --table failures                      every failed attempt
   powersweep results my-sweep --format parquet --output tasks.parquet  all rows in one file
   powersweep results my-sweep --access client.json                  from a coordinator on another machine";
+pub const COMPARE: &str = "Examples:
+  powersweep compare my-sweep:policy=easy my-sweep:policy=bsld      the same seeds under two policies
+  powersweep compare before after --columns energy_total_j          two experiments
+  powersweep compare log:policy=easy log:policy=bsld --table jobs --columns wait_s   job by job, by weeks";
+pub const BEST: &str = "Examples:
+  powersweep best my-sweep --minimise energy_total_j --subject-to \"bsld_mean <= 5\"
+  powersweep best my-sweep --minimise energy_total_j --minimise bsld_mean      the Pareto front";
 pub const EXPORT: &str = "Examples:
   powersweep export my-sweep --output my-sweep-2026                 one file for each table, in a new folder
   powersweep export my-sweep --table tasks --output tasks.parquet   one table

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_analysis::text::Sheet;
 use powersweep_analysis::{Condition, Frame, Op, Rows, Stat, grouped, ratios};
 use powersweep_coordinator::records::Table;
 
@@ -16,10 +15,10 @@ use crate::varying::{self, Candidate, Tasks};
 use crate::{results_table, screen};
 
 /// The axis of replications.
-const SEED: &str = "seed";
+pub const SEED: &str = "seed";
 
 /// The columns of a table, beside its task, that tell its rows apart.
-fn keys(table: Table) -> &'static [&'static str] {
+pub fn keys(table: Table) -> &'static [&'static str] {
     match table {
         Table::Jobs => &["job_id"],
         Table::Series => &["series", "level", "x"],
@@ -28,7 +27,7 @@ fn keys(table: Table) -> &'static [&'static str] {
 }
 
 /// The columns that are shown by default.
-async fn usual(reading: &Reading, table: Table) -> Result<Vec<&'static str>, Failure> {
+pub async fn usual(reading: &Reading, table: Table) -> Result<Vec<&'static str>, Failure> {
     Ok(match table {
         Table::Tasks => results_table::usual_metrics(reading).await?,
         Table::Jobs => vec!["wait_s", "run_s", "energy_j"],
@@ -75,15 +74,7 @@ pub async fn frame(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Re
             axes.push(name);
         }
     }
-    let names: Vec<&str> = axes.iter().chain(&measures).copied().chain([INDEX]).collect();
-    let source = Source::open(tables, reading, table, &names, only).await?;
-    let mut rows = Rows::new(&source.schema(), &axes, &measures, INDEX)?;
-    source
-        .each(|batch, found| {
-            rows.add(batch, found)?;
-            Ok(true)
-        })
-        .await?;
+    let mut rows = collected(tables, reading, table, [&axes, &measures], only).await?;
     if !baseline.is_empty() {
         let (relative, lacking) = ratios(&rows, &baseline)?;
         if lacking > 0 {
@@ -93,10 +84,33 @@ pub async fn frame(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Re
             ));
         }
         rows = relative;
-    } else if results_table::is_relative(&Reading::open(tables, reading.experiment(), Table::Tasks).await?).await? {
-        rows = rows.with_units(|unit| ["J", "W", "J s"].contains(&unit).then_some("relative"));
     }
     shaped(grouped(&rows, &by, stats)?, args)
+}
+
+/// Rows of a table with these axes and measures. Energies without a power of the machine are relative.
+pub async fn collected(
+    tables: &Tables,
+    reading: &Reading,
+    table: Table,
+    [axes, measures]: [&[&str]; 2],
+    only: Vec<Condition>,
+) -> Result<Rows, Failure> {
+    let names: Vec<&str> = axes.iter().chain(measures).copied().chain([INDEX]).collect();
+    let source = Source::open(tables, reading, table, &names, only).await?;
+    let mut rows = Rows::new(&source.schema(), axes, measures, INDEX)?;
+    source
+        .each(|batch, found| {
+            rows.add(batch, found)?;
+            Ok(true)
+        })
+        .await?;
+    let is_relative = match table {
+        Table::Tasks => results_table::is_relative(reading).await?,
+        _ => results_table::is_relative(&Reading::open(tables, reading.experiment(), Table::Tasks).await?).await?,
+    };
+    let unit = |unit: &str| (is_relative && ["J", "W", "J s"].contains(&unit)).then_some("relative");
+    Ok(rows.with_units(unit))
 }
 
 /// The columns in which tasks of one group differ, beside the seed; `None` if there is none. For jobs and points of series,
@@ -116,7 +130,7 @@ fn mixed(candidates: &[Candidate], by: &[&str], only: &[Condition], table: Table
 }
 
 /// The columns in which tasks may differ, with what is known of them.
-async fn varying_columns(tables: &Tables, reading: &Reading) -> Result<Vec<Candidate>, Failure> {
+pub async fn varying_columns(tables: &Tables, reading: &Reading) -> Result<Vec<Candidate>, Failure> {
     let candidates = varying::candidates();
     let columns = varying::columns(candidates.iter().map(String::as_str));
     let tasks = Reading::open(tables, reading.experiment(), Table::Tasks).await?;
@@ -143,20 +157,4 @@ fn shaped(mut frame: Frame, args: &ResultsArgs) -> Result<Frame, Failure> {
         frame = sort(frame)?;
     }
     Ok(frame.part(some.skip, args.rows.unwrap_or(usize::MAX)))
-}
-
-/// A frame for the screen.
-pub fn on_screen(frame: &Frame) -> String {
-    let sheet = Sheet::of(frame);
-    let mut table = screen::table();
-    table.set_header(sheet.columns.iter().map(powersweep_analysis::text::Column::heading));
-    for row in 0..sheet.rows() {
-        table.add_row(sheet.row(row));
-    }
-    for (column, of) in table.column_iter_mut().zip(&sheet.columns) {
-        if of.is_numeric {
-            column.set_cell_alignment(comfy_table::CellAlignment::Right);
-        }
-    }
-    table.to_string()
 }

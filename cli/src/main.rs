@@ -15,6 +15,7 @@ mod examples;
 mod exit;
 mod farm;
 mod fitted;
+mod framed;
 mod grouped;
 mod inputs;
 mod interrupt;
@@ -115,6 +116,8 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Delete(args) => commands::control::delete(args),
         Command::PrepareUpgrade(args) => commands::control::prepare_upgrade(args),
         Command::Results(args) => commands::results::run(args),
+        Command::Compare(args) => commands::compare::run(args),
+        Command::Best(args) => commands::best::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Timeline(args) => commands::timeline::run(args),

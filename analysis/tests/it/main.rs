@@ -1,3 +1,4 @@
 //! From rows to tables: groups, ratios, pivots, texts.
 
+mod fronts;
 mod tables;

@@ -219,11 +219,12 @@ fn narrow_intervals_are_padded_so_that_the_points_are_aligned() {
 
 #[test]
 fn texts_are_escaped() {
-    let rows = [(0, "CTC", "a_b|c#d", None, 1, 1.0, None)];
+    let rows = [(0, "CTC", "a_b|c#d", None, 1, 1.0, None), (1, "CTC", "-1 to -2%", None, 1, 1.0, None)];
     let frame = grouped(&collected(&rows, &["wait"]), &["policy"], &[Stat::Mean]).expect("columns");
     let sheet = Sheet::of(&frame);
     assert!(sheet.markdown().contains("| a_b\\|c#d |"));
     assert!(sheet.latex().contains("a\\_b|c\\#d &"));
+    assert!(sheet.latex().contains("$-$1 to $-$2\\% &"), "{}", sheet.latex());
     assert!(sheet.typst().contains("[a\\_b|c\\#d]"));
 }
 

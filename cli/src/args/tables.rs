@@ -8,10 +8,11 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use powersweep_coordinator::records::Table;
 use powersweep_results::columns::TABLES;
 
+use super::answers::OutArgs;
 use super::{CoordinatorArgs, DataArgs, LogArgs};
 
 /// The tables by name, with what a row is.
-fn tables() -> impl TypedValueParser<Value = Table> {
+pub(super) fn tables() -> impl TypedValueParser<Value = Table> {
     PossibleValuesParser::new(
         TABLES.map(|table| PossibleValue::new(table.name).help(format!("A row is {}", table.row))),
     )
@@ -108,15 +109,8 @@ pub struct ResultsArgs {
     pub some: SomeRowsArgs,
     #[command(flatten)]
     pub groups: GroupArgs,
-    /// A table for people, or rows for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    format: RowFormat,
-    /// Short for --format json.
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-    /// Write to this file instead of standard output. An incomplete file is never left behind.
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub out: OutArgs,
 }
 
 /// Rows with the same values become one row, with statistics of the columns of numbers.
@@ -178,11 +172,6 @@ impl ResultsArgs {
     /// Most rows that are shown to people.
     pub fn shown(&self) -> usize {
         self.rows.unwrap_or(ROWS)
-    }
-
-    /// How the rows are shown or written.
-    pub fn format(&self) -> RowFormat {
-        if self.json { RowFormat::Json } else { self.format }
     }
 }
 

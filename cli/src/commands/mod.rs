@@ -2,8 +2,10 @@
 
 pub mod access;
 pub mod adopt;
+pub mod best;
 pub mod check;
 pub mod columns;
+pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod control;

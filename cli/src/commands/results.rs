@@ -7,19 +7,19 @@ use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{Schema, SchemaRef};
 use powersweep_analysis::Frame;
-use powersweep_analysis::text::Sheet;
 use powersweep_coordinator::records::Table;
 use powersweep_results::tasks;
 
 use crate::args::{ResultsArgs, RowFormat};
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
-use crate::grouped::{self, on_screen};
+use crate::framed::{encoding, framed, written};
+use crate::grouped;
 use crate::ordered::Order;
 use crate::reading::{Reading, relaxed, schema_of};
 use crate::results_table::{self, Wanted};
 use crate::source::{self, Source};
 use crate::stored::{self, Tables};
-use crate::writing::{Encoding, Output, Writing};
+use crate::writing::Writing;
 use crate::{client, rows, screen, varying};
 
 /// Columns of tables other than `tasks` that are shown by default.
@@ -31,9 +31,8 @@ const SHOWN: &[(Table, &[&str])] = &[
 
 /// Shows the first rows, or writes all rows.
 pub fn run(args: &ResultsArgs) -> Outcome {
-    if args.format() == RowFormat::Table && args.output.is_some() {
-        return Err(failure!(Usage, "--output needs --format csv, json, parquet, arrow, markdown, latex or typst"));
-    }
+    let out = &args.out;
+    out.check()?;
     client::block_on(async {
         let tables = stored::tables(&args.from).await?;
         let reading = Reading::open(&tables, &args.experiment, args.table).await?;
@@ -45,60 +44,13 @@ pub fn run(args: &ResultsArgs) -> Outcome {
             ));
         }
         if args.groups.is_given() {
-            return framed(&grouped::frame(&tables, &reading, args).await?, 0, args);
+            return framed(&grouped::frame(&tables, &reading, args).await?, 0, out, &args.experiment);
         }
         match args.table {
             Table::Tasks => of_tasks(&reading, args).await,
             _ => of_another_table(&tables, &reading, args).await,
         }
     })
-}
-
-/// How rows are written, if they are for programs.
-fn encoding(format: RowFormat) -> Option<Encoding> {
-    match format {
-        RowFormat::Table | RowFormat::Markdown | RowFormat::Latex | RowFormat::Typst => None,
-        RowFormat::Csv => Some(Encoding::Csv),
-        RowFormat::Json => Some(Encoding::Json),
-        RowFormat::Parquet => Some(Encoding::Parquet),
-        RowFormat::Arrow => Some(Encoding::Arrow),
-    }
-}
-
-/// Shows or writes a small table. `more`: rows that it lacks.
-fn framed(frame: &Frame, more: usize, args: &ResultsArgs) -> Outcome {
-    let sheet = || Sheet::of(frame);
-    let text = match args.format() {
-        RowFormat::Table if more > 0 => return screen::print(&format!("{}\n… and {more} more rows", on_screen(frame))),
-        RowFormat::Table => return screen::print(&on_screen(frame)),
-        RowFormat::Markdown => sheet().markdown(),
-        RowFormat::Latex => sheet().latex(),
-        RowFormat::Typst => sheet().typst(),
-        RowFormat::Csv | RowFormat::Json | RowFormat::Parquet | RowFormat::Arrow => {
-            let encoding = encoding(args.format()).expect("these formats are encodings");
-            return written(frame.batch(), encoding, more, args);
-        }
-    };
-    let mut out = Output::open(args.output.as_deref())?;
-    out.write(text.as_bytes())?;
-    out.finish()?;
-    note_more(more);
-    Ok(Exit::Done)
-}
-
-/// Writes rows for programs.
-fn written(rows: &RecordBatch, encoding: Encoding, more: usize, args: &ResultsArgs) -> Outcome {
-    let mut out = Writing::begin(args.output.as_deref(), encoding, rows.schema_ref(), &args.experiment)?;
-    out.write(rows)?;
-    out.finish()?;
-    note_more(more);
-    Ok(Exit::Done)
-}
-
-fn note_more(more: usize) {
-    if more > 0 {
-        screen::note(&format!("powersweep: {more} more rows: --rows N writes more"));
-    }
 }
 
 /// The columns of these names, in this order; `None` without names.
@@ -134,10 +86,10 @@ async fn of_tasks(reading: &Reading, args: &ResultsArgs) -> Outcome {
     let all = relaxed(&schema_of(Table::Tasks));
     let names: Vec<&str> = args.columns.iter().map(|name| name.trim()).collect();
     let columns = chosen(&all, &names, Table::Tasks)?;
-    let (some, encoding) = (&args.some, encoding(args.format()));
+    let (some, encoding) = (&args.some, encoding(args.out.format()));
     if let (Some(encoding), false, None) = (encoding, some.is_given(), args.rows) {
         let schema = columns.unwrap_or(all);
-        let mut out = Writing::begin(args.output.as_deref(), encoding, &schema, &args.experiment)?;
+        let mut out = Writing::begin(args.out.output.as_deref(), encoding, &schema, &args.experiment)?;
         reading.each(&schema, |batch| out.write(&batch)).await?;
         out.finish()?;
         return Ok(Exit::Done);
@@ -149,21 +101,21 @@ async fn of_tasks(reading: &Reading, args: &ResultsArgs) -> Outcome {
     };
     let wanted = Wanted { columns: wanted, order, skip: some.skip, rows: args.shown() };
     match (results_table::shown(reading, &wanted).await?, encoding) {
-        (Some(shown), Some(encoding)) => written(&shown.rows, encoding, shown.more(), args),
+        (Some(shown), Some(encoding)) => written(&shown.rows, encoding, shown.more(), &args.out, &args.experiment),
         (None, Some(encoding)) => {
             let schema = varying::columns(wanted.columns.iter().map(String::as_str));
-            written(&RecordBatch::new_empty(schema), encoding, 0, args)
+            written(&RecordBatch::new_empty(schema), encoding, 0, &args.out, &args.experiment)
         }
         (None, None) => screen::print("no rows yet"),
         (Some(shown), None) if shown.count == 0 => screen::print("no row has these values"),
-        (Some(shown), None) if args.format() == RowFormat::Table => screen::print(&shown.text()),
-        (Some(shown), None) => framed(&shown.frame()?, shown.more(), args),
+        (Some(shown), None) if args.out.format() == RowFormat::Table => screen::print(&shown.text()),
+        (Some(shown), None) => framed(&shown.frame()?, shown.more(), &args.out, &args.experiment),
     }
 }
 
 /// Rows of another table, in the order in which they are stored.
 async fn of_another_table(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Outcome {
-    let (table, encoding) = (args.table, encoding(args.format()));
+    let (table, encoding) = (args.table, encoding(args.out.format()));
     if args.some.sort.is_some() || args.some.descending || args.some.skip > 0 {
         return Err(failure!(Usage, "--sort, --descending and --skip are for the table `tasks`, or need --by"));
     }
@@ -178,7 +130,7 @@ async fn of_another_table(tables: &Tables, reading: &Reading, args: &ResultsArgs
     let source = Source::open(tables, reading, table, &names, source::conditions(table, &args.some.only)?).await?;
     let most = if encoding.is_some() { args.rows.unwrap_or(usize::MAX) } else { args.shown() };
     let mut out = match encoding {
-        Some(encoding) => Some(Writing::begin(args.output.as_deref(), encoding, &schema, &args.experiment)?),
+        Some(encoding) => Some(Writing::begin(args.out.output.as_deref(), encoding, &schema, &args.experiment)?),
         None => None,
     };
     let (mut shown, mut left, mut more) = (Vec::new(), most, false);
@@ -207,8 +159,8 @@ async fn of_another_table(tables: &Tables, reading: &Reading, args: &ResultsArgs
         return Ok(Exit::Done);
     }
     let rows = concat_batches(&schema, &shown).or_exit(Exit::Storage)?;
-    if args.format() != RowFormat::Table {
-        return framed(&Frame::new(rows, names.len()), 0, args);
+    if args.out.format() != RowFormat::Table {
+        return framed(&Frame::new(rows, names.len()), 0, &args.out, &args.experiment);
     }
     let mut text = screen::table();
     text.set_header(&names);

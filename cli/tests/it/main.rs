@@ -1,6 +1,7 @@
 //! The real binary, run as a user runs it.
 
 mod access;
+mod answers;
 mod check;
 mod config;
 mod dashboard;

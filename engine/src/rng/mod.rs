@@ -33,6 +33,8 @@ pub enum Purpose {
     JobClass = 31,
     /// Order of a list.
     Shuffle = 32,
+    /// Resampled blocks of a bootstrap, outside simulations.
+    Resample = 40,
 }
 
 /// Multipliers of the two halves of a round (Salmon et al. 2011, Table 2).

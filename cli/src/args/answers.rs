@@ -1,0 +1,81 @@
+//! The command lines of `compare` and `best`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use powersweep_coordinator::records::Table;
+
+use super::TablesArgs;
+use super::tables::{RowFormat, tables};
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The first set of rows: an experiment, with conditions behind a colon, such as my-sweep:policy=easy,size_factor=1.
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The second set of rows, in the same form.
+    #[arg(value_name = "B")]
+    pub b: String,
+    #[command(flatten)]
+    pub from: TablesArgs,
+    /// `jobs` compares job by job. Its intervals come from a bootstrap of the weeks of a log, and need no seeds.
+    #[arg(long, value_parser = tables(), default_value = "tasks")]
+    pub table: Table,
+    /// The compared columns of numbers; by default the usual metrics.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// Only rows of A and B that satisfy this condition; may be repeated.
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    pub only: Vec<String>,
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BestArgs {
+    /// Name of the experiment.
+    pub experiment: String,
+    #[command(flatten)]
+    pub from: TablesArgs,
+    /// A metric whose mean is to be small. With several goals, the result is the Pareto front.
+    #[arg(long, value_name = "COLUMN")]
+    pub minimise: Vec<String>,
+    /// A metric whose mean is to be great.
+    #[arg(long, value_name = "COLUMN")]
+    pub maximise: Vec<String>,
+    /// A condition on the mean of a metric, or on a parameter, such as "bsld_mean <= 5"; may be repeated.
+    #[arg(long, value_name = "CONDITION")]
+    pub subject_to: Vec<String>,
+    /// The columns that are to be chosen; by default all that vary, except the seed.
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    pub by: Vec<String>,
+    /// Only tasks that satisfy this condition; may be repeated.
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    pub only: Vec<String>,
+    /// With one goal: the best rows up to this number.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub top: usize,
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+/// How a small table is written.
+#[derive(Debug, Args)]
+pub struct OutArgs {
+    /// A table for people, or rows for programs.
+    #[arg(long, value_enum, default_value = "table")]
+    format: RowFormat,
+    /// Short for --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write to this file instead of standard output. An incomplete file is never left behind.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl OutArgs {
+    /// How the table is shown or written.
+    pub fn format(&self) -> RowFormat {
+        if self.json { RowFormat::Json } else { self.format }
+    }
+}

@@ -1,0 +1,87 @@
+//! Small tables: on the screen, as text for papers, or as rows for programs.
+
+use arrow::array::RecordBatch;
+use comfy_table::CellAlignment;
+use powersweep_analysis::Frame;
+use powersweep_analysis::text::{Column, Sheet};
+
+use crate::args::{OutArgs, RowFormat};
+use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::screen;
+use crate::writing::{Encoding, Output, Writing};
+
+impl OutArgs {
+    /// Refuses a file for a table on the screen.
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.format() == RowFormat::Table && self.output.is_some() {
+            return Err(failure!(Usage, "--output needs --format csv, json, parquet, arrow, markdown, latex or typst"));
+        }
+        Ok(())
+    }
+}
+
+/// How rows are written, if they are for programs.
+pub fn encoding(format: RowFormat) -> Option<Encoding> {
+    match format {
+        RowFormat::Table | RowFormat::Markdown | RowFormat::Latex | RowFormat::Typst => None,
+        RowFormat::Csv => Some(Encoding::Csv),
+        RowFormat::Json => Some(Encoding::Json),
+        RowFormat::Parquet => Some(Encoding::Parquet),
+        RowFormat::Arrow => Some(Encoding::Arrow),
+    }
+}
+
+/// Shows or writes a small table. `more`: rows that it lacks.
+pub fn framed(frame: &Frame, more: usize, out: &OutArgs, experiment: &str) -> Outcome {
+    if let Some(encoding) = encoding(out.format()) {
+        return written(frame.batch(), encoding, more, out, experiment);
+    }
+    sheet(&Sheet::of(frame), more, out)
+}
+
+/// Shows or writes a table for people. `more`: rows that it lacks.
+pub fn sheet(sheet: &Sheet, more: usize, out: &OutArgs) -> Outcome {
+    let text = match out.format() {
+        RowFormat::Table if more > 0 => return screen::print(&format!("{}\n… and {more} more rows", on_screen(sheet))),
+        RowFormat::Table => return screen::print(&on_screen(sheet)),
+        RowFormat::Markdown => sheet.markdown(),
+        RowFormat::Latex => sheet.latex(),
+        RowFormat::Typst => sheet.typst(),
+        format => return Err(failure!(Failure, "{format:?} is no format for people")),
+    };
+    let mut file = Output::open(out.output.as_deref())?;
+    file.write(text.as_bytes())?;
+    file.finish()?;
+    note_more(more);
+    Ok(Exit::Done)
+}
+
+/// Writes rows for programs.
+pub fn written(rows: &RecordBatch, encoding: Encoding, more: usize, out: &OutArgs, experiment: &str) -> Outcome {
+    let mut file = Writing::begin(out.output.as_deref(), encoding, rows.schema_ref(), experiment)?;
+    file.write(rows)?;
+    file.finish()?;
+    note_more(more);
+    Ok(Exit::Done)
+}
+
+fn note_more(more: usize) {
+    if more > 0 {
+        screen::note(&format!("powersweep: {more} more rows: --rows N writes more"));
+    }
+}
+
+/// A table for the screen.
+fn on_screen(sheet: &Sheet) -> String {
+    let mut table = screen::table();
+    table.set_header(sheet.columns.iter().map(Column::heading));
+    for row in 0..sheet.rows() {
+        table.add_row(sheet.row(row));
+    }
+    for (column, of) in table.column_iter_mut().zip(&sheet.columns) {
+        if of.is_numeric {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.to_string()
+}

@@ -1,0 +1,165 @@
+//! `powersweep compare` and `powersweep best`.
+
+use crate::rows::{self, Row};
+use crate::sandbox::Sandbox;
+
+const SWEEP: &str = "
+version = 1
+name = \"answers\"
+seeds = { from = 1, count = 5 }
+tables = [\"jobs\"]
+
+[workloads.made]
+source = \"lublin\"
+synthetic_jobs_count = 300
+synthetic_procs = 64
+
+[platforms.cluster]
+size_factor = [1, 1.5, 2]
+
+[policies.full]
+backfill = \"easy\"
+
+[policies.save]
+backfill = \"easy\"
+gear_rule = \"bsld\"
+bsld_threshold = [1.5, 3]
+";
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("answers.toml", SWEEP);
+    sandbox.run(&["run", "answers.toml", "--quiet"]).exits(0);
+    sandbox
+}
+
+fn number(row: &Row, name: &str) -> f64 {
+    row[name].as_f64().unwrap_or_else(|| panic!("{name} in {row:?}"))
+}
+
+fn lines(sandbox: &Sandbox, args: &[&str]) -> Vec<Row> {
+    let ended = sandbox.run(&[args, &["--json"]].concat()).exits(0);
+    ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+fn near(one: f64, other: f64) -> bool {
+    (one - other).abs() <= 1e-9 * other.abs()
+}
+
+#[test]
+fn policies_are_compared_seed_by_seed() {
+    let sandbox = sandbox();
+    let (a, b) = ("answers:policy=full", "answers:policy=save,bsld_threshold=3");
+    let found = lines(&sandbox, &["compare", a, b, "--columns", "energy_total_j,wait_s_mean"]);
+    let all = rows::read(&sandbox.path("results/data"), "answers", "tasks");
+    let of = |policy: &str, threshold: Option<f64>| -> Vec<f64> {
+        let mut rows: Vec<&Row> =
+            all.iter().filter(|row| row["policy"] == policy && row["bsld_threshold"].as_f64() == threshold).collect();
+        rows.sort_by_key(|row| (row["size_factor"].to_string(), row["seed"].as_i64()));
+        rows.into_iter().map(|row| number(row, "energy_total_j")).collect()
+    };
+    let (full, save) = (of("full", None), of("save", Some(3.0)));
+    assert_eq!((found.len(), full.len(), save.len()), (2, 15, 15));
+    assert_eq!((found[0]["metric"].as_str(), found[0]["pairs"].as_i64()), (Some("energy_total_j"), Some(15)));
+    let differences: Vec<f64> = full.iter().zip(&save).map(|(a, b)| b - a).collect();
+    let mean = differences.iter().sum::<f64>() / 15.0;
+    let sd = (differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / 14.0).sqrt();
+    // t(0.95; 14) = 2.14478669
+    let half = 2.144_786_69 * sd / 15f64.sqrt();
+    assert!(near(number(&found[0], "difference"), mean));
+    assert!((number(&found[0], "difference_low") - (mean - half)).abs() < 1e-6 * half);
+    assert!((number(&found[0], "difference_high") - (mean + half)).abs() < 1e-6 * half);
+    assert!(near(number(&found[0], "ratio"), save.iter().sum::<f64>() / full.iter().sum::<f64>()));
+    let latex = sandbox.run(&["compare", a, b, "--format", "latex"]).exits(0);
+    latex.prints(&["energy\\_total\\_j (relative) &", "100\\% \\\\"]);
+    let less = differences.iter().filter(|d| **d < 0.0).count() as f64 / 15.0;
+    assert!(near(number(&found[0], "b_less"), less));
+    let screen = sandbox.run(&["compare", a, b]).exits(0);
+    screen.prints(&["B is less", "15 pairs with the same", "seed", "Intervals (95%) are those of the pairs."]);
+}
+
+#[test]
+fn one_pair_of_tasks_has_no_interval_and_its_jobs_have_one() {
+    let sandbox = sandbox();
+    let (a, b) = ("answers:policy=full", "answers:policy=save,bsld_threshold=3");
+    let one = ["--where", "seed=1", "--where", "size_factor=1"];
+    let tasks = sandbox.run(&[&["compare", a, b], &one[..]].concat()).exits(0);
+    tasks.prints(&["1 pair.", "One pair has no interval: use several seeds, or with tables = [\"jobs\"]"]);
+    let args = [&["compare", a, b, "--table", "jobs", "--columns", "energy_j"], &one[..]].concat();
+    let jobs = lines(&sandbox, &args);
+    let all = rows::read(&sandbox.path("results/data"), "answers", "jobs");
+    assert_eq!(jobs[0]["pairs"].as_i64(), Some(300));
+    assert_eq!(all.len(), 300 * 45);
+    let weeks = all.iter().filter(|job| job["seed"] == 1).map(|job| (number(job, "submit_s") / 604_800.0) as i64);
+    let weeks = weeks.collect::<std::collections::BTreeSet<_>>().len();
+    let shown = sandbox.run(&args).exits(0);
+    match weeks {
+        1 => shown.prints(&["The jobs are of one week: there is no interval."]),
+        _ => shown.prints(&[&format!("a bootstrap of {weeks} weeks")]),
+    };
+    // The same rows have the same interval.
+    assert_eq!(jobs, lines(&sandbox, &args));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let sandbox = sandbox();
+    let run = |a: &str, b: &str| sandbox.run(&["compare", a, b]);
+    run("answers:policy=full", "answers:policy=save").exits(2).says(&["add a condition on bsld_threshold"]);
+    run("answers:policy=easy", "answers").exits(2).says(&["A has no rows"]);
+    run("answers:polic=full", "answers").exits(2).says(&["did you mean `policy`"]);
+    run("answers:policy=full", "nothing").exits(2).says(&["nothing"]);
+    sandbox.run(&["compare", "answers", "answers", "--table", "failures"]).exits(2).says(&["nothing to compare"]);
+}
+
+#[test]
+fn the_least_energy_under_a_condition() {
+    let sandbox = sandbox();
+    let means = lines(
+        &sandbox,
+        &["results", "answers", "--by", "policy,bsld_threshold,size_factor", "--columns", "energy_total_j,bsld_mean"],
+    );
+    let mut slowdowns: Vec<f64> = means.iter().map(|row| number(row, "mean(bsld_mean)")).collect();
+    slowdowns.sort_by(f64::total_cmp);
+    let most = 0.5 * (slowdowns[4] + slowdowns[5]);
+    let condition = format!("bsld_mean <= {most}");
+    let expected = means
+        .iter()
+        .filter(|row| number(row, "mean(bsld_mean)") <= most)
+        .min_by(|one, other| number(one, "mean(energy_total_j)").total_cmp(&number(other, "mean(energy_total_j)")))
+        .expect("five rows");
+    let found = lines(&sandbox, &["best", "answers", "--minimise", "energy_total_j", "--subject-to", &condition]);
+    assert_eq!(found.len(), 1);
+    for column in ["policy", "bsld_threshold", "size_factor", "mean(energy_total_j)", "mean(bsld_mean)"] {
+        assert_eq!(found[0][column], expected[column], "{column}");
+    }
+    let shown = sandbox.run(&["best", "answers", "--minimise", "energy_total_j", "--subject-to", &condition]).exits(0);
+    shown.says(&["powersweep: 5 of 9 combinations satisfy the conditions"]);
+    // A condition on a parameter, and one that nothing satisfies.
+    let small =
+        ["best", "answers", "--maximise", "utilization_installed", "--subject-to", "size_factor<2", "--top", "3"];
+    assert_eq!(lines(&sandbox, &small).len(), 3);
+    let none = sandbox.run(&["best", "answers", "--minimise", "energy_total_j", "--subject-to", "bsld_mean<0"]);
+    none.exits(1).says(&["none of 9 combinations satisfies the conditions", "bsld_mean lies between", "holds for 0"]);
+    sandbox.run(&["best", "answers"]).exits(2).says(&["name a goal"]);
+}
+
+#[test]
+fn several_goals_have_a_front() {
+    let sandbox = sandbox();
+    let front = lines(&sandbox, &["best", "answers", "--minimise", "energy_total_j", "--minimise", "bsld_mean"]);
+    let energies: Vec<f64> = front.iter().map(|row| number(row, "mean(energy_total_j)")).collect();
+    let slowdowns: Vec<f64> = front.iter().map(|row| number(row, "mean(bsld_mean)")).collect();
+    assert!(energies.is_sorted() && slowdowns.is_sorted_by(|one, other| one >= other), "{energies:?} {slowdowns:?}");
+    let all = lines(
+        &sandbox,
+        &["results", "answers", "--by", "policy,bsld_threshold,size_factor", "--columns", "energy_total_j,bsld_mean"],
+    );
+    let beaten = |own: &Row| {
+        all.iter().any(|other| {
+            number(other, "mean(energy_total_j)") < number(own, "mean(energy_total_j)")
+                && number(other, "mean(bsld_mean)") < number(own, "mean(bsld_mean)")
+        })
+    };
+    assert!(!front.iter().any(beaten) && front.len() < all.len());
+}
