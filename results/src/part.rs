@@ -19,7 +19,7 @@ use parquet::schema::types::ColumnPath;
 use uuid::Uuid;
 
 pub use self::groups::{ColumnEncoder, EncodedColumn, Group, GroupEncoder, Groups, in_groups};
-pub use self::inspect::inspect;
+pub use self::inspect::{inspect, key_ranges};
 use crate::ResultsError;
 use crate::columns::fingerprint;
 use crate::folded::{Folded, FoldedBatch};

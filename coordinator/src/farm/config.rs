@@ -45,6 +45,8 @@ pub struct Config {
     pub shard: Option<Shard>,
     /// Logs that the coordinator can read from files (local mode): tasks do not wait for their upload.
     pub readable_logs: BTreeSet<Digest>,
+    /// Workers send uploads to the object store themselves.
+    pub direct_uploads: bool,
     /// Where the dataset is, for status.
     pub data: String,
     /// Version of this build, for status.
@@ -71,6 +73,7 @@ impl Default for Config {
             only: None,
             shard: None,
             readable_logs: BTreeSet::new(),
+            direct_uploads: false,
             data: String::new(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
         }

@@ -123,6 +123,7 @@ impl Farm {
                 lease_s: self.config.silence.as_secs_f64(),
                 adopted,
                 protocol,
+                direct_uploads: self.config.direct_uploads,
             }),
         );
         let paused = self.experiments.values().filter(|e| e.record.state() == ExperimentState::Paused);

@@ -102,15 +102,20 @@ impl Received {
         tokio::time::timeout_at(self.until, next(stream)).await.map_err(late)?
     }
 
-    /// Appends bytes, up to a limit.
-    pub(super) async fn push(&mut self, more: &[u8], bytes_max: u64) -> Result<(), Status> {
-        let bytes = self.data.len() + more.len();
-        if bytes as u64 > bytes_max {
+    /// Waits for room for an object that does not come in messages.
+    pub(super) async fn reserve(&mut self, bytes: u64, bytes_max: u64) -> Result<(), Status> {
+        if bytes > bytes_max {
             return Err(Status::invalid_argument(format!("the object has more than {bytes_max} bytes")));
         }
-        if bytes > UPLOAD_BYTES && self.large.is_none() {
+        if bytes > UPLOAD_BYTES as u64 && self.large.is_none() {
             self.large = Some(turn(&self.limits.large, self.until, UPLOADS).await?);
         }
+        Ok(())
+    }
+
+    /// Appends bytes, up to a limit.
+    pub(super) async fn push(&mut self, more: &[u8], bytes_max: u64) -> Result<(), Status> {
+        self.reserve((self.data.len() + more.len()) as u64, bytes_max).await?;
         self.data.extend_from_slice(more);
         Ok(())
     }

@@ -116,6 +116,12 @@ pub const METRICS: &[Metric] = &[
         &["kind"],
         "Bytes of rows, of uploads of optional tables, and of logs.",
     ),
+    metric(
+        "powersweep_direct_upload_bytes_total",
+        Kind::Counter,
+        &[],
+        "Bytes of uploads of optional tables that workers sent to the object store themselves.",
+    ),
     metric("powersweep_sent_bytes_total", Kind::Counter, &[], "Bytes of tables that clients have read."),
     metric("powersweep_failures_total", Kind::Counter, &["kind"], "Failed attempts by kind of failure."),
     metric("powersweep_commit_seconds", Kind::Histogram, &[], "Time until the store has confirmed a commit."),
@@ -205,6 +211,7 @@ pub(super) struct Counts {
     pub(super) jobs: Counter,
     pub(super) row_bytes: Counter,
     pub(super) upload_bytes: Counter,
+    pub(super) direct_bytes: Counter,
     pub(super) log_bytes: Counter,
     pub(super) sent_bytes: Counter,
     failures: [Counter; FAILURE_KINDS],
@@ -343,6 +350,7 @@ fn counted(output: &mut Output, counts: &Counts) {
     for (kind, bytes) in [("rows", &counts.row_bytes), ("uploads", &counts.upload_bytes), ("logs", &counts.log_bytes)] {
         output.value(&[kind], bytes.get() as f64);
     }
+    simple(output, "powersweep_direct_upload_bytes_total", &counts.direct_bytes);
     simple(output, "powersweep_sent_bytes_total", &counts.sent_bytes);
     output.begin("powersweep_failures_total");
     for kind in v1::FailureKind::all() {

@@ -10,6 +10,7 @@ mod command;
 mod connections;
 mod content;
 mod dataset_work;
+mod direct;
 mod driver;
 mod limits;
 mod listen;
@@ -139,6 +140,9 @@ pub enum ServeError {
     /// The address of the metrics is open to other machines. Final.
     #[error("{address} is open to other machines, and metrics need no token: give --metrics a loopback address")]
     OpenMetrics { address: SocketAddr },
+    /// The data take no direct uploads: no object store, or one that signs no addresses. Final.
+    #[error("{data} takes no direct uploads from workers; start without --direct-uploads")]
+    DirectUploads { data: String, source: StoreError },
     /// The gRPC server failed.
     #[error("the gRPC server failed: {0}")]
     Server(tonic::transport::Error),
@@ -237,6 +241,11 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
         Some(address) => Some(bind(address).await?),
         None => None,
     };
+    if options.config.direct_uploads {
+        let probed = async { options.store.objects()?.probe_inbox().await };
+        let data = options.config.data.clone();
+        probed.await.map_err(|source| ServeError::DirectUploads { data, source })?;
+    }
     let access = Arc::clone(&options.access);
     publish(&options, local_addr)?;
     let (reporter, health) = tonic_health::server::health_reporter();

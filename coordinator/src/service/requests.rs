@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use powersweep_experiments::{Digest, Manifest, Sweep};
@@ -15,9 +15,10 @@ use uuid::Uuid;
 use super::command::Command;
 use super::limits::{self, Limits, Received};
 use super::refusals::Refusals;
-use super::uploads::{Announced, Uploads};
+use super::uploads::{Announced, Facts, Uploads};
 use super::{LOG_BYTES_MAX, MANIFEST_BYTES_MAX};
 use crate::farm::{Action, Config, Reply, Request, Submission};
+use crate::records::Table;
 use crate::shards;
 use crate::store::{Objects, Store, StoreError};
 
@@ -84,28 +85,28 @@ impl Requests {
     pub(super) async fn stage(&self, worker: Uuid, upload: Announced, mut received: Received) -> Result<u64, Status> {
         // `received` keeps the permits to hold the bytes.
         let data = received.data.split().freeze();
-        let inspected = tokio::task::spawn_blocking(move || {
-            let facts = upload.inspect(&data);
-            (upload, data, facts)
-        });
-        let (upload, data, facts) =
-            inspected.await.map_err(|_| Status::internal("checking the upload failed: this is a bug"))?;
+        let (upload, data, facts) = inspected(upload, data).await?;
         let bytes = data.len() as u64;
         let refused = facts.as_ref().err().cloned();
         if refused.is_none() {
             let Announced { experiment, table, part_id, .. } = &upload;
             let staged = self.objects()?.stage(experiment, *table, *part_id, data).await;
-            match &staged {
-                Ok(()) => self.refusals.accepted(),
-                Err(error) if error.is_retryable() => {
-                    self.refusals.refused(format!("storage refuses rows of `{table}`: {}", chain(error)));
-                }
-                Err(_) => {}
-            }
-            staged.map_err(store_status)?;
+            self.noted(*table, staged)?;
         }
         self.uploads.add(worker, &upload, facts);
         refused.map_or(Ok(bytes), |reason| Err(Status::invalid_argument(reason)))
+    }
+
+    /// Notes for status whether storage took an upload.
+    pub(super) fn noted<T>(&self, table: Table, stored: Result<T, StoreError>) -> Result<T, Status> {
+        match &stored {
+            Ok(_) => self.refusals.accepted(),
+            Err(error) if error.is_retryable() => {
+                self.refusals.refused(format!("storage refuses rows of `{table}`: {}", chain(error)));
+            }
+            Err(_) => {}
+        }
+        stored.map_err(store_status)
     }
 
     async fn experiments(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, Status> {
@@ -272,6 +273,9 @@ impl Requests {
         for (experiment, table, part_id) in self.uploads.take_abandoned() {
             self.objects()?.discard_staged(&experiment, table, part_id).await.map_err(store_status)?;
         }
+        if self.config.direct_uploads {
+            self.objects()?.clean_inbox(SystemTime::now()).await.map_err(store_status)?;
+        }
         // No log arrives meanwhile: it could be found in the store and then be deleted. Another round follows.
         let Ok(_alone) = self.limits.logs_change.try_write() else { return Ok(()) };
         let stored = self.objects()?.logs().await.map_err(store_status)?;
@@ -301,6 +305,18 @@ impl Requests {
             other => Err(refusal(other)),
         }
     }
+}
+
+/// Checks an object on a thread that may block.
+pub(super) async fn inspected(
+    upload: Announced,
+    data: Bytes,
+) -> Result<(Announced, Bytes, Result<Facts, String>), Status> {
+    let inspected = tokio::task::spawn_blocking(move || {
+        let facts = upload.inspect(&data);
+        (upload, data, facts)
+    });
+    inspected.await.map_err(|_| Status::internal("checking the upload failed: this is a bug"))
 }
 
 fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission, Status> {

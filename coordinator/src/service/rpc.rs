@@ -129,12 +129,21 @@ impl v1::farm_server::Farm for Rpc {
         let first = received.next(&mut stream).await?;
         let first = first.ok_or_else(|| Status::invalid_argument("the first message must name the part"))?;
         let upload = Announced::of(&first)?;
-        let holder = self.requests.holder(upload.lease, &upload.experiment).await?;
-        let worker = holder.ok_or_else(|| {
-            let Announced { lease, experiment, .. } = &upload;
-            Status::failed_precondition(format!("lease {lease} of {experiment} is not known: its tasks run again"))
-        })?;
-        self.requests.uploads.room(worker)?;
+        let worker = self.requests.uploader(&upload).await?;
+        if first.staged_bytes > 0 {
+            if !first.data.is_empty() {
+                return Err(Status::invalid_argument(
+                    "an object is in the object store or in the messages, not in both",
+                ));
+            }
+            let requests = self.requests.clone();
+            // Ends also if the worker gives the call up.
+            let taken =
+                tokio::spawn(async move { requests.take_in(worker, upload, first.staged_bytes, received).await });
+            let bytes = taken.await.map_err(|_| Status::internal("taking the object in failed: this is a bug"))??;
+            self.counts.direct_bytes.add(bytes);
+            return Ok(Response::new(v1::UploadPartReply { bytes }));
+        }
         received.push(&first.data, MAX_PART_BYTES).await?;
         while let Some(message) = received.next(&mut stream).await? {
             received.push(&message.data, MAX_PART_BYTES).await?;
@@ -202,6 +211,11 @@ impl v1::farm_server::Farm for Rpc {
         let counts = Arc::clone(&self.counts);
         let counted = pieces?.inspect_ok(move |piece| counts.sent_bytes.add(piece.data.len() as u64));
         Ok(Response::new(Box::pin(counted)))
+    }
+
+    async fn stage_part(&self, request: Request<v1::StagePartRequest>) -> Result<Response<v1::StagePartReply>, Status> {
+        self.check(Caller::of(&request), Callers::Workers)?;
+        self.requests.stage_part(request.into_inner()).await.map(Response::new)
     }
 
     async fn read_part(&self, request: Request<v1::ReadPartRequest>) -> Result<Response<Self::ReadPartStream>, Status> {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
@@ -38,13 +38,22 @@ pub(super) struct Announced {
 
 impl Announced {
     pub(super) fn of(first: &v1::UploadPartRequest) -> Result<Announced, Status> {
+        Announced::new(first.experiment.clone(), &first.table, &first.part_id, first.lease)
+    }
+
+    pub(super) fn new(
+        experiment: String,
+        table: &str,
+        part_id: &[u8],
+        lease: Option<v1::LeaseId>,
+    ) -> Result<Announced, Status> {
         let invalid = |reason: String| Status::invalid_argument(reason);
-        let table = Table::from_name(&first.table).filter(|table| schema(*table).is_some());
+        let known = Table::from_name(table).filter(|table| schema(*table).is_some());
         Ok(Announced {
-            experiment: first.experiment.clone(),
-            table: table.ok_or_else(|| invalid(format!("table {:?} has no uploads", first.table)))?,
-            part_id: Uuid::from_slice(&first.part_id).map_err(|_| invalid("part_id is not a UUID".to_owned()))?,
-            lease: first.lease.ok_or_else(|| invalid("the first message must name a lease".to_owned()))?,
+            experiment,
+            table: known.ok_or_else(|| invalid(format!("table {table:?} has no uploads")))?,
+            part_id: Uuid::from_slice(part_id).map_err(|_| invalid("part_id is not a UUID".to_owned()))?,
+            lease: lease.ok_or_else(|| invalid("the first message must name a lease".to_owned()))?,
         })
     }
 
@@ -83,12 +92,19 @@ pub(super) struct Facts {
     tasks: Vec<Uuid>,
 }
 
+enum State {
+    /// A worker may send it to the inbox; it said that it has this number of bytes.
+    Promised(u64),
+    Sound(Facts),
+    /// Why it is refused.
+    Refused(String),
+}
+
 struct Entry {
     worker: Uuid,
     experiment: String,
     table: Table,
-    /// `Err`: why it is refused.
-    facts: Result<Facts, String>,
+    state: State,
     since: Instant,
     /// A hand-in named it.
     named: bool,
@@ -96,11 +112,15 @@ struct Entry {
 
 impl Entry {
     fn bytes(&self) -> u64 {
-        self.facts.as_ref().map_or(0, |facts| facts.bytes)
+        match &self.state {
+            State::Promised(bytes) => *bytes,
+            State::Sound(facts) => facts.bytes,
+            State::Refused(_) => 0,
+        }
     }
 
     fn tasks(&self) -> usize {
-        self.facts.as_ref().map_or(0, |facts| facts.tasks.len())
+        if let State::Sound(facts) = &self.state { facts.tasks.len() } else { 0 }
     }
 }
 
@@ -112,6 +132,8 @@ struct Known {
     /// Entries that a hand-in named, the oldest first, and the number of their tasks.
     named: VecDeque<(Instant, Uuid)>,
     named_tasks: usize,
+    /// Objects of the inbox that are being taken in.
+    taken_in: BTreeSet<Uuid>,
 }
 
 /// See the module.
@@ -136,13 +158,24 @@ impl Uploads {
 
     /// Notes an object that was checked, and is in the staging folder if it is sound.
     pub(super) fn add(&self, worker: Uuid, upload: &Announced, facts: Result<Facts, String>) {
+        self.known().put(worker, upload, facts.map_or_else(State::Refused, State::Sound));
+    }
+
+    /// Notes an object that a worker may send to the inbox. What is known of a sound object stays.
+    pub(super) fn promise(&self, worker: Uuid, upload: &Announced, bytes: u64) {
         let known = &mut *self.known();
-        known.remove(upload.part_id);
-        let (experiment, table, since) = (upload.experiment.clone(), upload.table, Instant::now());
-        let entry = Entry { worker, experiment, table, facts, since, named: false };
-        let waiting = known.waiting.entry(worker).or_default();
-        *waiting = (waiting.0 + 1, waiting.1 + entry.bytes());
-        known.entries.insert(upload.part_id, entry);
+        let entry = known.entries.get(&upload.part_id);
+        if !entry.is_some_and(|entry| matches!(entry.state, State::Sound(_))) {
+            known.put(worker, upload, State::Promised(bytes));
+        }
+    }
+
+    /// Lets one call at a time take in an object of this name.
+    pub(super) fn alone(self: &Arc<Self>, part_id: Uuid) -> Result<Alone, Status> {
+        if !self.known().taken_in.insert(part_id) {
+            return Err(Status::unavailable("another call takes this object in: try again"));
+        }
+        Ok(Alone { uploads: Arc::clone(self), part_id })
     }
 
     /// Compares the uploads that a hand-in names with what is known of them. `ids` are the hand-in's tasks.
@@ -160,9 +193,12 @@ impl Uploads {
                 return Err(BadUpload::Unknown(format!("its upload {id} of {} is not known", upload.table)));
             };
             let wrong = |reason: &str| Err(BadUpload::Wrong(format!("its upload of {}: {reason}", upload.table)));
-            let facts = match &entry.facts {
-                Ok(facts) => facts,
-                Err(reason) => return wrong(reason),
+            let facts = match &entry.state {
+                State::Sound(facts) => facts,
+                State::Refused(reason) => return wrong(reason),
+                State::Promised(_) => {
+                    return Err(BadUpload::Unknown(format!("its upload {id} of {} has not arrived", upload.table)));
+                }
             };
             if entry.experiment != hand_in.experiment || entry.table.name() != upload.table {
                 return wrong(&format!("it was uploaded for {} of {}", entry.table, entry.experiment));
@@ -189,7 +225,28 @@ impl Uploads {
     }
 }
 
+/// A call that takes in an object.
+pub(super) struct Alone {
+    uploads: Arc<Uploads>,
+    part_id: Uuid,
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        self.uploads.known().taken_in.remove(&self.part_id);
+    }
+}
+
 impl Known {
+    fn put(&mut self, worker: Uuid, upload: &Announced, state: State) {
+        self.remove(upload.part_id);
+        let (experiment, table, since) = (upload.experiment.clone(), upload.table, Instant::now());
+        let entry = Entry { worker, experiment, table, state, since, named: false };
+        let waiting = self.waiting.entry(worker).or_default();
+        *waiting = (waiting.0 + 1, waiting.1 + entry.bytes());
+        self.entries.insert(upload.part_id, entry);
+    }
+
     fn name(&mut self, id: Uuid) {
         let Some(entry) = self.entries.get_mut(&id).filter(|entry| !entry.named) else { return };
         entry.named = true;

@@ -13,9 +13,9 @@ use object_store::path::Path;
 use object_store::{Error as ObjectError, ObjectStoreExt};
 use powersweep_results::layout;
 
-use super::StoreError;
 use super::encoding::check_name;
 use super::objects::{Objects, blocking, private, unavailable};
+use super::{StoreError, inbox};
 use crate::records::Table;
 
 /// The renaming of a dataset.
@@ -33,6 +33,9 @@ impl Objects {
     /// The parts and uploads of an experiment, and the parts of its rows that left.
     pub async fn dataset(&self, experiment: &str) -> Result<Vec<Path>, StoreError> {
         let mut objects = self.left_parts(experiment).await?;
+        if self.directory.is_none() {
+            objects.extend(self.parts(&inbox::of_experiment(experiment)).await?);
+        }
         for table in Table::ALL {
             objects.extend(self.parts(&layout::table_dir(experiment, table.name())).await?);
             objects.extend(self.parts(&private(&["staging", "upload", experiment, table.name()])).await?);

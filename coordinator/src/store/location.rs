@@ -3,11 +3,10 @@
 use super::credentials::is_option;
 use super::kind::{self, Kind};
 use super::private::{Paths, PrivateFolder};
+use super::signer::Signer;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
-#[cfg(feature = "cloud")]
-use object_store::{parse_url_opts, prefix::PrefixStore};
 use powersweep_experiments::Shard;
 use powersweep_results::layout::{STATE_FOLDER, shard_dir};
 use std::path::{Path, PathBuf};
@@ -28,7 +27,12 @@ pub struct Location {
 #[derive(Debug, Clone)]
 enum Place {
     Directory(PathBuf),
-    Remote { url: Url, store: Arc<dyn ObjectStore> },
+    Remote {
+        url: Url,
+        store: Arc<dyn ObjectStore>,
+        /// Signs addresses below DATA.
+        signer: Option<Arc<dyn Signer>>,
+    },
 }
 
 /// Why a text does not name a place for data. Final: the user must correct it.
@@ -103,7 +107,8 @@ impl Location {
 
     /// A given object store, rooted at DATA: for tests and other kinds of stores.
     pub fn remote(url: Url, store: Arc<dyn ObjectStore>) -> Location {
-        Location { shown: url.to_string(), place: Place::Remote { url, store }, kind: None, private: None }
+        let shown = url.to_string();
+        Location { shown, place: Place::Remote { url, store, signer: None }, kind: None, private: None }
     }
 
     /// The same data for one shard of an experiment, which has a private folder of its own.
@@ -156,6 +161,14 @@ impl Location {
         }
     }
 
+    /// Signs addresses of objects below DATA; `None` for a directory, and for a shard, which has no workers elsewhere.
+    pub fn signer(&self) -> Option<Arc<dyn Signer>> {
+        match &self.place {
+            Place::Remote { signer, .. } if self.private.is_none() => signer.clone(),
+            _ => None,
+        }
+    }
+
     /// The object store rooted at DATA. Writes to a directory are synced to disk.
     ///
     /// # Errors
@@ -180,12 +193,10 @@ pub(crate) fn shard_name(shard: Shard) -> String {
 /// The object store at an address.
 #[cfg(feature = "cloud")]
 fn cloud(data: &str, url: Url, options: impl IntoIterator<Item = (String, String)>) -> Result<Location, LocationError> {
-    let options = options.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
-    let (store, prefix) =
-        parse_url_opts(&url, options).map_err(|source| LocationError::Address { data: data.to_owned(), source })?;
-    let store: Arc<dyn ObjectStore> =
-        if prefix.as_ref().is_empty() { store.into() } else { Arc::new(PrefixStore::new(store, prefix)) };
-    Ok(Location { shown: data.to_owned(), place: Place::Remote { url, store }, kind: None, private: None })
+    let opened = super::cloud::open(&url, options.into_iter());
+    let (store, signer) = opened.map_err(|source| LocationError::Address { data: data.to_owned(), source })?;
+    let place = Place::Remote { url, store, signer: Some(signer) };
+    Ok(Location { shown: data.to_owned(), place, kind: None, private: None })
 }
 
 /// Refuses object stores: the feature `cloud` is off.

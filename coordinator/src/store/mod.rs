@@ -8,9 +8,12 @@
 //! caller drops its state and loads it again. Batches become durable in the order of the calls. `create` never replaces
 //! an object, and an object is visible only as a whole.
 
+#[cfg(feature = "cloud")]
+mod cloud;
 mod credentials;
 mod datasets;
 mod encoding;
+mod inbox;
 mod kind;
 mod location;
 mod merges;
@@ -18,6 +21,7 @@ mod model;
 mod objects;
 mod open;
 mod private;
+mod signer;
 mod slate;
 mod stall_detector;
 mod tuning;
@@ -33,6 +37,7 @@ pub use model::{Fault, ModelStore};
 pub use objects::{LogWriter, MAX_PART_BYTES, Objects, PRIVATE_DIR, STAGED_MAX_AGE};
 pub(crate) use objects::{blocking, staged_object};
 pub use open::{OPEN_TIME, OpenError, open};
+pub use signer::{SignError, SignedPut, Signer};
 pub use slate::{ReadOnly, SlateStore};
 
 use crate::records::{Key, Loaded, Record, RowsRecord, Table};

@@ -6,7 +6,7 @@
 //! works.
 
 use super::objects::Objects;
-use super::{Batch, Op, Store, StoreError, encoding};
+use super::{Batch, Op, Signer, Store, StoreError, encoding};
 use crate::records::{Key, Loaded, Record, RowsRecord, Table};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -57,6 +57,12 @@ impl ModelStore {
     /// An empty store.
     pub fn new() -> ModelStore {
         ModelStore::default()
+    }
+
+    /// An empty store whose owner can sign addresses.
+    pub fn signing(signer: Arc<dyn Signer>) -> ModelStore {
+        let store = ModelStore::default();
+        ModelStore { objects: store.objects.clone().with_signer(Some(signer)), ..store }
     }
 
     /// A store of a new owner of the same data, as after a crash: the first `keep` pending batches become durable, the

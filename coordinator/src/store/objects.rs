@@ -5,6 +5,7 @@
 //! their name: a listing shows only complete files. On an object store, one conditional put is enough.
 
 use super::encoding::check_name;
+use super::signer::Signer;
 use super::{BoxError, StoreError};
 use crate::records::Table;
 use bytes::Bytes;
@@ -48,18 +49,26 @@ pub struct Objects {
     pub(super) directory: Option<PathBuf>,
     /// The private folder there.
     private_folder: Option<PathBuf>,
+    /// Signs addresses for workers, where DATA is an object store.
+    pub(super) signer: Option<Arc<dyn Signer>>,
 }
 
 impl Objects {
     /// Objects of an object store whose root is DATA; `directory` is given where that is a local folder.
     pub fn new(store: Arc<dyn ObjectStore>, directory: Option<PathBuf>) -> Objects {
         let private_folder = directory.as_ref().map(|data| data.join(PRIVATE_DIR));
-        Objects { store, directory, private_folder }
+        Objects { store, directory, private_folder, signer: None }
     }
 
     /// The same objects with another private folder, where DATA is a directory.
     pub(super) fn with_private_folder(self, private_folder: Option<PathBuf>) -> Objects {
         Objects { private_folder, ..self }
+    }
+
+    /// The same objects with a signer.
+    #[must_use]
+    pub fn with_signer(self, signer: Option<Arc<dyn Signer>>) -> Objects {
+        Objects { signer, ..self }
     }
 
     /// The object store, rooted at DATA.
@@ -243,7 +252,9 @@ impl Objects {
         let mut deleted = 0;
         for object in found {
             let age = now.duration_since(object.last_modified.into()).unwrap_or_default();
-            if age > STAGED_MAX_AGE && !names_part(object.location.filename().unwrap_or_default(), open_parts) {
+            let is_open = names_part(object.location.filename().unwrap_or_default(), open_parts);
+            // An open part is made of the copy of an object of the inbox.
+            if age > STAGED_MAX_AGE && (!is_open || object.location.prefix_matches(&inbox())) {
                 self.remove(&object.location).await?;
                 deleted += 1;
             }
@@ -407,7 +418,7 @@ fn names_part(file_name: &str, parts: &BTreeSet<Uuid>) -> bool {
     file_name.strip_suffix(".parquet").and_then(|id| Uuid::parse_str(id).ok()).is_some_and(|id| parts.contains(&id))
 }
 
-fn staged_path(experiment: &str, table: Table, part_id: Uuid) -> Result<Path, StoreError> {
+pub(super) fn staged_path(experiment: &str, table: Table, part_id: Uuid) -> Result<Path, StoreError> {
     check_name(experiment)?;
     Ok(staged_object(experiment, table, part_id))
 }
@@ -415,6 +426,11 @@ fn staged_path(experiment: &str, table: Table, part_id: Uuid) -> Result<Path, St
 /// Path of an upload, below DATA. The experiment's name must be that of a record, which is checked.
 pub(crate) fn staged_object(experiment: &str, table: Table, part_id: Uuid) -> Path {
     private(&["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())])
+}
+
+/// Folder of the objects that workers send to the object store themselves.
+pub(super) fn inbox() -> Path {
+    private(&["staging", "inbox"])
 }
 
 fn fragment_path(split: Uuid, part_id: Uuid) -> Path {
@@ -425,7 +441,7 @@ fn log_path(digest: Digest) -> Path {
     private(&["logs", &digest.to_string()])
 }
 
-fn check_part(path: &Path, bytes: u64) -> Result<(), StoreError> {
+pub(super) fn check_part(path: &Path, bytes: u64) -> Result<(), StoreError> {
     if bytes > MAX_PART_BYTES {
         let reason = format!("{path} has {bytes} bytes, more than {MAX_PART_BYTES}");
         return Err(StoreError::Invalid { reason });

@@ -120,7 +120,7 @@ impl SlateStore {
         let stalls = (kind != Kind::Objects).then(|| StallDetector::new(&db, Arc::clone(&root)));
         tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, stalls));
         let objects = Objects::new(root, location.path().map(Into::into));
-        let objects = objects.with_private_folder(location.private_folder());
+        let objects = objects.with_private_folder(location.private_folder()).with_signer(location.signer());
         let location = location.clone();
         Ok(SlateStore { db, objects, data, location, flushes, closed: AtomicBool::new(false), _merging: merging })
     }

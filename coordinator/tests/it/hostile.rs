@@ -13,6 +13,7 @@ use powersweep_coordinator::farm::build_versions;
 use powersweep_coordinator::records::Table;
 use powersweep_coordinator::service::{Handle, ServeOptions, serve};
 use powersweep_coordinator::store::{ModelStore, Store};
+use powersweep_coordinator::{Config, ServeError};
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::access::Role;
 use powersweep_proto::client::{Address, Client, Target};
@@ -40,11 +41,15 @@ pub(crate) struct Farm {
 
 impl Farm {
     pub(crate) async fn start() -> Farm {
-        let (store, shutdown) = (Arc::new(ModelStore::new()), CancellationToken::new());
+        Farm::start_on(ModelStore::new(), Config::default()).await.expect("it serves")
+    }
+
+    pub(crate) async fn start_on(store: ModelStore, config: Config) -> Result<Farm, ServeError> {
+        let (store, shutdown) = (Arc::new(store), CancellationToken::new());
         let local = ServeOptions::local(Arc::clone(&store) as Arc<dyn Store>);
-        let options = ServeOptions { drain_limit: Duration::ZERO, insecure: true, ..local };
-        let handle = serve(options, shutdown.clone()).await.expect("it serves");
-        Farm { handle, store, shutdown }
+        let options = ServeOptions { drain_limit: Duration::ZERO, insecure: true, config, ..local };
+        let handle = serve(options, shutdown.clone()).await?;
+        Ok(Farm { handle, store, shutdown })
     }
 
     pub(crate) fn url(&self) -> String {
@@ -68,12 +73,12 @@ impl Farm {
         Sweep::new(Manifest::parse("test", &text).expect("valid"), BTreeMap::new()).expect("no log is needed")
     }
 
-    async fn status(&self, name: &str) -> v1::ExperimentStatus {
+    pub(crate) async fn status(&self, name: &str) -> v1::ExperimentStatus {
         let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: 10, ..Default::default() };
         self.handle.status(request).await.expect("it answers").experiments.remove(0)
     }
 
-    async fn until(&self, name: &str, state: v1::ExperimentState) -> v1::ExperimentStatus {
+    pub(crate) async fn until(&self, name: &str, state: v1::ExperimentState) -> v1::ExperimentStatus {
         let begun = Instant::now();
         loop {
             let status = self.status(name).await;
@@ -93,7 +98,7 @@ impl Farm {
 
 /// A worker made by hand.
 pub(crate) struct Worker {
-    client: Client,
+    pub(crate) client: Client,
     outbound: mpsc::Sender<v1::WorkerMessage>,
     inbound: Streaming<v1::FarmMessage>,
     leases: Vec<v1::Lease>,
@@ -120,7 +125,7 @@ impl Worker {
         Worker { client, outbound, inbound, leases: Vec::new(), said: 0 }
     }
 
-    async fn read(&mut self) -> FromFarm {
+    pub(crate) async fn read(&mut self) -> FromFarm {
         let message = tokio::time::timeout(PATIENCE, self.inbound.message()).await.expect("it speaks");
         let body = message.expect("no error").expect("not the end").body.expect("a body");
         if let FromFarm::Lease(lease) = &body {
@@ -197,7 +202,7 @@ pub(crate) fn object(
     let data = part::encode(schema, &[rows(schema, sweep, &[index])], &footer).expect("encodes");
     let (table, part_id) = ("jobs".to_owned(), Bytes::copy_from_slice(part_id.as_bytes()));
     let named = v1::Upload { table: table.clone(), part_id: part_id.clone(), rows: 1, bytes: data.len() as u64 };
-    (v1::UploadPartRequest { experiment, table, part_id, lease: lease.id, data }, named)
+    (v1::UploadPartRequest { experiment, table, part_id, lease: lease.id, data, staged_bytes: 0 }, named)
 }
 
 /// The object with pages before the begin of the file.

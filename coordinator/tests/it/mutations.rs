@@ -16,6 +16,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint};
 use uuid::Uuid;
 
+use crate::direct::direct_farm;
 use crate::hostile::{Farm, hello};
 
 /// Messages by default; POWERSWEEP_FUZZ_CASES sets another number.
@@ -148,11 +149,17 @@ const MANIFEST: &str = "version = 1\nname = \"e\"\nseeds = { from = 1, count = 5
                         synthetic_jobs_count = [5, 6]\n[policies.q]\n[[exclude]]\nseed = [2, 4]\n\
                         synthetic_jobs_count = 5\n";
 
-/// A client's call with one message.
+/// A call with one message.
 fn of_client(random: &mut Random) -> (&'static str, Vec<u8>) {
     let experiment = ["e", "f", "gone", ""][random.below(4)].to_owned();
     let table = ["tasks", "jobs", "failures", "../tasks"][random.below(4)].to_owned();
-    match random.below(7) {
+    match random.below(8) {
+        7 => ("StagePart", {
+            let lease = Some(v1::LeaseId { epoch: 1, counter: 1 + random.below(300) as u64 });
+            let part_id = vec![7; 16].into();
+            v1::StagePartRequest { experiment, table, part_id, lease, bytes: random.next() >> random.below(64) }
+                .encode_to_vec()
+        }),
         0 => ("Submit", {
             let manifest = if random.below(2) == 0 { MANIFEST.to_owned() } else { MANIFEST.replace("\"e\"", "\"f\"") };
             let dry_run = random.below(4) == 0;
@@ -193,7 +200,10 @@ fn of_upload(random: &mut Random) -> (&'static str, Vec<Vec<u8>>) {
     }
     let lease = Some(v1::LeaseId { epoch: 1, counter: 1 + random.below(300) as u64 });
     let part_id = Uuid::from_u128(random.next().into()).as_bytes().to_vec().into();
-    let first = v1::UploadPartRequest { experiment: "e".into(), table: "jobs".into(), part_id, lease, data };
+    let announced = random.below(2) == 0;
+    let (data, staged_bytes) = if announced { (Bytes::new(), random.next() >> 40) } else { (data, 0) };
+    let experiment = "e".into();
+    let first = v1::UploadPartRequest { experiment, table: "jobs".into(), part_id, lease, data, staged_bytes };
     ("UploadPart", vec![first.encode_to_vec(); 2])
 }
 
@@ -213,7 +223,8 @@ impl Tokens {
 
     /// A request with the token of a caller that the call admits.
     fn admit<T>(&self, message: T, call: &str) -> tonic::Request<T> {
-        let token = if ["Work", "UploadPart", "FetchLog"].contains(&call) { &self.worker } else { &self.client };
+        let token =
+            if ["Work", "UploadPart", "StagePart", "FetchLog"].contains(&call) { &self.worker } else { &self.client };
         let mut request = tonic::Request::new(message);
         request.metadata_mut().insert("authorization", format!("Bearer {token}").parse().expect("ascii"));
         request
@@ -272,7 +283,7 @@ async fn mutated_messages_neither_hang_nor_end_nor_swell_the_coordinator() {
     let cases = std::env::var("POWERSWEEP_FUZZ_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     let seed = std::env::var("POWERSWEEP_FUZZ_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("POWERSWEEP_FUZZ_SEED={seed}");
-    let farm = Farm::start().await;
+    let farm = direct_farm().await;
     farm.submit("e", 50, "tables = [\"jobs\"]").await;
     let (over, longest) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let prober = tokio::spawn({

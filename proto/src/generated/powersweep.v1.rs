@@ -234,6 +234,9 @@ pub struct Welcome {
     /// the newest version that both sides speak, which this session uses
     #[prost(uint32, tag = "5")]
     pub protocol: u32,
+    /// StagePart gives addresses
+    #[prost(bool, tag = "6")]
+    pub direct_uploads: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Refused {
@@ -354,11 +357,41 @@ pub struct UploadPartRequest {
     pub lease: ::core::option::Option<LeaseId>,
     #[prost(bytes = "bytes", tag = "5")]
     pub data: ::prost::bytes::Bytes,
+    /// size of the object that was sent to an address of StagePart; 0: the messages have it
+    #[prost(uint64, tag = "6")]
+    pub staged_bytes: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UploadPartReply {
     #[prost(uint64, tag = "1")]
     pub bytes: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StagePartRequest {
+    #[prost(string, tag = "1")]
+    pub experiment: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub table: ::prost::alloc::string::String,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub part_id: ::prost::bytes::Bytes,
+    #[prost(message, optional, tag = "4")]
+    pub lease: ::core::option::Option<LeaseId>,
+    /// size of the object
+    #[prost(uint64, tag = "5")]
+    pub bytes: u64,
+}
+/// The address is a secret: its holder can store this one object until it expires, a few minutes later.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StagePartReply {
+    /// for one PUT; "": the coordinator takes no direct uploads
+    #[prost(string, tag = "1")]
+    pub url: ::prost::alloc::string::String,
+    /// headers that the PUT must have
+    #[prost(map = "string, string", tag = "2")]
+    pub headers: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SubmitRequest {
@@ -1215,6 +1248,29 @@ pub mod farm_client {
                 .insert(GrpcMethod::new("powersweep.v1.Farm", "ReadPart"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// An address in the object store to which a worker sends an object of an optional table itself. UploadPart without data,
+        /// and with `staged_bytes`, then tells the coordinator to check the object.
+        pub async fn stage_part(
+            &mut self,
+            request: impl tonic::IntoRequest<super::StagePartRequest>,
+        ) -> std::result::Result<tonic::Response<super::StagePartReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/powersweep.v1.Farm/StagePart",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("powersweep.v1.Farm", "StagePart"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1313,6 +1369,12 @@ pub mod farm_server {
             &self,
             request: tonic::Request<super::ReadPartRequest>,
         ) -> std::result::Result<tonic::Response<Self::ReadPartStream>, tonic::Status>;
+        /// An address in the object store to which a worker sends an object of an optional table itself. UploadPart without data,
+        /// and with `staged_bytes`, then tells the coordinator to check the object.
+        async fn stage_part(
+            &self,
+            request: tonic::Request<super::StagePartRequest>,
+        ) -> std::result::Result<tonic::Response<super::StagePartReply>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct FarmServer<T> {
@@ -1881,6 +1943,49 @@ pub mod farm_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/powersweep.v1.Farm/StagePart" => {
+                    #[allow(non_camel_case_types)]
+                    struct StagePartSvc<T: Farm>(pub Arc<T>);
+                    impl<T: Farm> tonic::server::UnaryService<super::StagePartRequest>
+                    for StagePartSvc<T> {
+                        type Response = super::StagePartReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::StagePartRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Farm>::stage_part(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = StagePartSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -1,6 +1,7 @@
 //! Objects of workers, before their rows are accepted.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use arrow::array::AsArray;
 use arrow::datatypes::SchemaRef;
@@ -15,6 +16,33 @@ use crate::ResultsError;
 
 /// Most tasks with rows in one object: those of a hand-in.
 const TASKS_MAX: usize = 65_536;
+
+/// The columns that are read.
+const KEYS: [&str; 2] = ["experiment", "task_id"];
+
+/// The ranges of an object that [`inspect`] reads beside the metadata at its end, in order and without overlaps. `tail` is
+/// the end of the object, with all metadata; `bytes` is its size. May panic where the library does; callers catch that.
+pub fn key_ranges(tail: &Bytes, bytes: u64) -> Result<Vec<Range<u64>>, ResultsError> {
+    let mut reader = ParquetMetaDataReader::new();
+    reader.try_parse_sized(tail, bytes)?;
+    let metadata = reader.finish()?;
+    let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let keys =
+        columns.filter(|column| KEYS.contains(&column.column_path().string().as_str()) && is_inside(column, bytes));
+    let mut ranges: Vec<Range<u64>> = keys
+        .map(|column| column.byte_range())
+        .map(|(start, length)| start..start.saturating_add(length).min(bytes))
+        .collect();
+    ranges.sort_by_key(|range| range.start);
+    let mut apart: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match apart.last_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => apart.push(range),
+        }
+    }
+    Ok(apart)
+}
 
 /// The identity of an object that can be merged into a part, and the tasks that its rows are of, in order.
 ///
@@ -61,7 +89,7 @@ fn is_inside(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
 /// The distinct tasks of the rows.
 fn tasks(bytes: &Bytes, footer: &Footer) -> Result<Vec<Uuid>, ResultsError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())?;
-    let keys = ProjectionMask::columns(builder.parquet_schema(), ["experiment", "task_id"]);
+    let keys = ProjectionMask::columns(builder.parquet_schema(), KEYS);
     let (mut tasks, mut row) = (BTreeSet::new(), 0);
     let mut last = String::new();
     for batch in builder.with_projection(keys).build()? {
@@ -93,7 +121,7 @@ fn tasks(bytes: &Bytes, footer: &Footer) -> Result<Vec<Uuid>, ResultsError> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Int64Array, RecordBatch};
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use arrow::datatypes::{DataType, Field, Schema};
     use parquet::file::metadata::ColumnChunkMetaDataBuilder;
 
@@ -108,6 +136,42 @@ mod tests {
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&object).expect("a part");
         let column = metadata.row_group(0).column(0).clone().into_builder();
         is_inside(&change(column).build().expect("it is a column"), object.len() as u64)
+    }
+
+    /// The check of an object with zeros in place of all bytes that are in no range gives the same.
+    #[test]
+    fn the_check_reads_the_keys_and_the_metadata() {
+        let field = |name: &str, kind| Field::new(name, kind, false);
+        let fields = [("experiment", DataType::Utf8), ("filler", DataType::Int64), ("task_id", DataType::Utf8)];
+        let schema = Arc::new(Schema::new(fields.map(|(name, kind)| field(name, kind)).to_vec()));
+        let ids: Vec<Uuid> = (1..=4).map(Uuid::from_u128).collect();
+        let rows: usize = 40_000;
+        let texts = |text: &dyn Fn(usize) -> String| Arc::new(StringArray::from_iter_values((0..rows).map(text)));
+        let filler =
+            Int64Array::from_iter_values((0..rows as i64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64)));
+        let columns: Vec<ArrayRef> =
+            vec![texts(&|_| "e".to_owned()), Arc::new(filler), texts(&|row| ids[row * 4 / rows].to_string())];
+        let batch = RecordBatch::try_new(schema.clone(), columns).expect("fits");
+        let footer = Footer::new("e", Uuid::from_u128(9), rows as u64);
+        let object = encode(&schema, &[batch], &footer).expect("a part");
+        let (bytes, tail_begin) = (object.len() as u64, object.len() - 8_000);
+        let ranges = key_ranges(&object.slice(tail_begin..), bytes).expect("a part");
+        let read: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+        assert!(read > 0 && read < bytes / 20, "{read} of {bytes} bytes");
+        assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start), "{ranges:?}");
+        let mut sparse = vec![0; object.len()];
+        for range in ranges
+            .iter()
+            .map(|range| range.start as usize..range.end as usize)
+            .chain(std::iter::once(tail_begin..object.len()))
+        {
+            sparse[range.clone()].copy_from_slice(&object[range]);
+        }
+        let checked =
+            |object: &Bytes| inspect(object, &schema).map(|(footer, tasks)| (footer.part_id, footer.rows, tasks));
+        assert_eq!(checked(&sparse.into()).expect("sound"), checked(&object).expect("sound"));
+        assert_eq!(checked(&object).expect("sound").2, ids);
+        assert!(key_ranges(&object.slice(..object.len() - 1), bytes).is_err(), "a cut object");
     }
 
     /// Each number is enough: the library takes them for sizes and offsets.

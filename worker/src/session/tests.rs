@@ -56,7 +56,14 @@ fn batch(lease: u64, indices: Vec<u64>, objects: Vec<v1::UploadPartRequest>) -> 
 
 fn object(n: u8) -> v1::UploadPartRequest {
     let (part_id, data) = (vec![n; 16].into(), Bytes::from_static(b"part"));
-    v1::UploadPartRequest { experiment: "e".into(), table: "jobs".into(), part_id, lease: None, data }
+    v1::UploadPartRequest {
+        experiment: "e".into(),
+        table: "jobs".into(),
+        part_id,
+        lease: None,
+        data,
+        ..Default::default()
+    }
 }
 
 fn sent(session: &mut Session) -> Vec<Body> {

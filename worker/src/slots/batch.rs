@@ -137,7 +137,14 @@ impl Taken {
             let bytes = data.len() as u64;
             uploads.push(v1::Upload { table: table.clone(), part_id: part_id.clone(), rows: footer.rows, bytes });
             let lease = self.done.first().and_then(|tasks| tasks.lease);
-            objects.push(v1::UploadPartRequest { experiment: experiment(), table, part_id, lease, data });
+            objects.push(v1::UploadPartRequest {
+                experiment: experiment(),
+                table,
+                part_id,
+                lease,
+                data,
+                staged_bytes: 0,
+            });
         }
         let hand_in = v1::HandIn {
             id: 0,

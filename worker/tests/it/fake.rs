@@ -31,6 +31,12 @@ pub(crate) struct Facts {
     pub(crate) fetches: usize,
     /// Uploads: the first message, and the number of bytes.
     pub(crate) uploads: Vec<(v1::UploadPartRequest, usize)>,
+    /// The address that StagePart gives; StagePart is not implemented without one. The next welcome offers direct uploads.
+    pub(crate) inbox: Option<String>,
+    /// Calls of StagePart.
+    pub(crate) staged: Vec<v1::StagePartRequest>,
+    /// The answer to announced objects: not found.
+    pub(crate) loses_objects: bool,
     /// Token that calls must have.
     pub(crate) token: Option<&'static str>,
 }
@@ -38,6 +44,7 @@ pub(crate) struct Facts {
 /// One session, from `Hello` on.
 pub(crate) struct Conn {
     pub(crate) hello: v1::Hello,
+    direct_uploads: bool,
     send: mpsc::Sender<Result<v1::FarmMessage, Status>>,
     receive: Streaming<v1::WorkerMessage>,
 }
@@ -98,7 +105,9 @@ impl Conn {
     }
 
     pub(crate) async fn welcome(&self, epoch: u64, adopted: Vec<v1::LeaseId>) {
-        let welcome = v1::Welcome { epoch, heartbeat_s: 0.2, lease_s: 10.0, adopted, protocol: PROTOCOL };
+        let direct_uploads = self.direct_uploads;
+        let welcome =
+            v1::Welcome { epoch, heartbeat_s: 0.2, lease_s: 10.0, adopted, protocol: PROTOCOL, direct_uploads };
         self.send(farm_message::Body::Welcome(welcome)).await;
     }
 
@@ -195,7 +204,11 @@ impl Farm for Service {
             return Err(Status::invalid_argument("Hello comes first"));
         };
         let (send, answers) = mpsc::channel(64);
-        self.conns.send(Conn { hello, send, receive }).await.map_err(|_| Status::unavailable("the test is over"))?;
+        let direct_uploads = self.facts.lock().expect("no panic").inbox.is_some();
+        self.conns
+            .send(Conn { hello, direct_uploads, send, receive })
+            .await
+            .map_err(|_| Status::unavailable("the test is over"))?;
         Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
     }
 
@@ -221,8 +234,21 @@ impl Farm for Service {
         while let Some(message) = messages.next().await {
             bytes += message?.data.len();
         }
-        self.facts.lock().expect("no panic").uploads.push((first, bytes));
+        let mut facts = self.facts.lock().expect("no panic");
+        let is_lost = first.staged_bytes > 0 && facts.loses_objects;
+        facts.uploads.push((first, bytes));
+        if is_lost {
+            return Err(Status::not_found("the object is not there"));
+        }
         Ok(Response::new(v1::UploadPartReply { bytes: bytes as u64 }))
+    }
+
+    async fn stage_part(&self, request: Request<v1::StagePartRequest>) -> Result<Response<v1::StagePartReply>, Status> {
+        let mut facts = self.facts.lock().expect("no panic");
+        facts.staged.push(request.into_inner());
+        let url = facts.inbox.clone().ok_or_else(|| Status::unimplemented("an older coordinator"))?;
+        let headers = [("x-kind".to_owned(), "block".to_owned())].into();
+        Ok(Response::new(v1::StagePartReply { url, headers }))
     }
 
     async fn upload_log(

@@ -433,7 +433,8 @@ impl World {
             let part = v1::Upload { table: table.clone(), part_id: part_id.clone(), rows, bytes };
             finished.hand_in.uploads.push(part);
             let (experiment, data) = (experiment.name.to_string(), finished.hand_in.rows.clone());
-            finished.objects.push(v1::UploadPartRequest { experiment, table, part_id, lease: None, data });
+            let object = v1::UploadPartRequest { experiment, table, part_id, data, ..Default::default() };
+            finished.objects.push(object);
         }
         worker.session.hand_in(finished);
     }
